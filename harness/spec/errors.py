@@ -1,0 +1,299 @@
+"""How far a correct implementation may be from the exact result: one error class per output of a semantics.
+
+A class says *which* rule; the numbers come from the instance when it is judged.  ``u`` is the unit roundoff of the output
+type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type the implementation accumulates in (f32 for f16, bf16
+and f8 outputs unless the backend's profile says otherwise), ``S`` the same semantics run on absolute inputs.
+
+    exact()                      data movement, comparison, integer arithmetic, min / max
+    rounded(k)                   |a - h| <= k * ulp(h)
+    accumulates("c*prod(k)")     |a - h| <= gamma(K, acc_u) * S + ulp(h): sums and dot products in any order
+    bounded(fn) / composed(fn)   |a - h| <= fn(ctx): one function of the inputs / a chain of roundings
+    quantised(steps, real=fn)    integer steps; one more only where the real result lies next to a rounding tie
+    any_order(axis)              slices along an axis in any order, the same order for all outputs
+    accepted(fn)                 fn(ctx, actual) -> per-element yes: under-specified choices such as ties of an arg
+    statistical(dist, ...)       random ops: distribution tests, never two equal draws
+
+Source of the rules: TOSA numeric accuracy (dot product rule), Higham "Accuracy and Stability" ch. 3 (gamma), and the
+peers' tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, DType, float_max, smallest_normal
+
+Array = np.ndarray
+Bound = Callable[["Context"], Any]
+
+
+def ulp(h: Any, out: DType) -> Array:
+    """Spacing of ``out`` at |h|, never below that of the smallest normal; the spacing at the top beyond the range.
+
+    NaN and inf give the top spacing, so that nobody has to filter them first."""
+    nmin = smallest_normal(out)
+    top = float_max(out)
+    with np.errstate(invalid="ignore"):
+        m = np.minimum(np.maximum(np.abs(np.asarray(h, np.float64)), nmin), top)
+    m = np.where(np.isnan(m), top, m)
+    _, e = np.frexp(m)
+    return np.ldexp(1.0, e - 1 - out.frac)
+
+
+def unit(out: DType) -> float:
+    """Unit roundoff of a float type; 0 for the others."""
+    return 2.0 ** -(out.frac + 1) if out.kind in "fc" else 0.0
+
+
+def gamma(k: Any, u: float) -> Any:
+    """k*u / (1 - k*u), the classic bound on k roundings; inf once k*u reaches one half."""
+    ku = np.asarray(k, np.float64) * u
+    return np.where(ku < 0.5, ku / (1.0 - np.minimum(ku, 0.5)), np.inf)
+
+
+class Context:
+    """What a bound may look at.  Made by the framework when an instance is judged; everything costly is lazy.
+
+    inputs: semantic name -> f64 array (a list for a variadic slot, None when absent).  params: keyword parameters.
+    wide: the f64 result of this output, its shape is the bound's.  out: the output's DType.
+    dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
+    rerun: inputs dict -> wide result of this output (the same semantics evaluated again).
+    acc: the accumulation type of the implementation being judged.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+        params: Mapping[str, Any],
+        wide: Array,
+        out: DType,
+        *,
+        dims: Mapping[str, Any] | None = None,
+        rerun: Callable[[dict[str, Any]], Array] | None = None,
+        count: Callable[[str], float] | None = None,
+        acc: DType | None = None,
+    ) -> None:
+        self._inputs, self.params, self.wide, self.out = inputs, params, wide, out
+        self.dims, self._rerun, self._count = dims or {}, rerun, count
+        self.acc = acc or default_acc(out)
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Any]:
+        return self._inputs() if callable(self._inputs) else self._inputs
+
+    @property
+    def u(self) -> float:
+        return unit(self.out)
+
+    @property
+    def acc_u(self) -> float:
+        return unit(self.acc)
+
+    @property
+    def ulp(self) -> Array:
+        """ulp of the wide result in the output type."""
+        return ulp(self.wide, self.out)
+
+    def again(self, **changed: Any) -> Array:
+        """The semantics once more, in f64, with some inputs replaced."""
+        if self._rerun is None:
+            raise TypeError("this error context cannot evaluate the semantics again")
+        return np.asarray(self._rerun({**self.inputs, **changed}), np.float64)
+
+    @cached_property
+    def _scale(self) -> Array:
+        return np.abs(self.again(**{k: absolute(v) for k, v in self.inputs.items()}))
+
+    def scale(self) -> Array:
+        """S: the same semantics on |inputs|."""
+        return self._scale
+
+    def sensitivity(self, rel: float, draws: int = 4, only: Sequence[str] = ()) -> Array:
+        """Largest change of the result when every float input moves by up to ``rel`` relatively: first-order
+        propagation by evaluation, over ``draws`` random sign patterns (the same ones every time)."""
+        rng = np.random.Generator(np.random.PCG64(20240601))
+        worst = np.zeros_like(self.wide, np.float64)
+        for _ in range(draws):
+            moved = {k: _moved(v, rel, rng) for k, v in self.inputs.items() if not only or k in only}
+            with np.errstate(all="ignore"):
+                d = np.abs(self.again(**moved) - self.wide)
+            worst = np.maximum(worst, np.where(np.isfinite(d), d, 0.0))
+        return worst
+
+    def count(self, expr: str | Bound | float) -> float:
+        """Value of a count: a number, a function of this context, or an expression over dims and parameters."""
+        if callable(expr):
+            return expr(self)
+        if isinstance(expr, (int, float)):
+            return float(expr)
+        if self._count is not None:
+            return self._count(expr)
+        names = {**self.dims, **self.params, "prod": _prod, "size": _prod, "max": max, "min": min, "len": len}
+        return float(eval(expr, {"__builtins__": {}}, names))  # our own source text
+
+
+def _prod(v: Any) -> int:
+    return int(np.prod(v, dtype=np.int64)) if np.ndim(v) else int(v)
+
+
+def absolute(v: Any) -> Any:
+    """|v| of float arrays (lists element by element); everything else, such as indices, unchanged."""
+    if isinstance(v, (list, tuple)):
+        return [absolute(x) for x in v]
+    return np.abs(v) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
+
+
+def _moved(v: Any, rel: float, rng: np.random.Generator) -> Any:
+    if isinstance(v, (list, tuple)):
+        return [_moved(x, rel, rng) for x in v]
+    if not (isinstance(v, np.ndarray) and v.dtype.kind == "f"):
+        return v
+    return v * (1.0 + rel * rng.choice((-1.0, 1.0), size=v.shape))
+
+
+def default_acc(out: DType) -> DType:
+    """f32 for everything narrower; the type itself from f32 on."""
+    return F32 if out.kind == "f" and out.bits < 32 else out
+
+
+@dataclass(frozen=True)
+class ErrorClass:
+    """kind, and what the kind needs.  formula: what the report prints.  k: ulps or steps.
+
+    fn: of ``bounded``, ``composed``, ``accepted``.  real: of ``quantised``.  tie: how near, in steps, to a tie.
+    signed_zero: the operator's definition fixes the sign of a zero result, so -0 and +0 differ.
+    axis: of ``any_order``; None means all elements.  dist, seeded: of ``statistical``.
+    """
+
+    kind: str
+    formula: str
+    k: float = 0.0
+    terms: Any = None
+    fn: Callable[..., Any] | None = None
+    real: Bound | None = None
+    tie: float | Bound = 0.0
+    signed_zero: bool = False
+    axis: int | None = None
+    dist: Any = None
+    seeded: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def signed(self) -> ErrorClass:
+        """The same class for an op that fixes the sign of zero."""
+        return replace(self, signed_zero=True)
+
+    def bound(self, ctx: Context) -> Any:
+        """Absolute bound, scalar or array of the wide result's shape; 0 for types that are judged exactly."""
+        if ctx.out.kind not in "fc" and self.kind != "quantised":
+            return 0.0
+        if self.kind == "rounded":
+            return self.k * ctx.ulp
+        if self.kind == "accumulates":
+            n = ctx.count(self.terms)
+            top = float_max(ctx.acc)
+            s = ctx.scale()
+            g = gamma(n + self.k, ctx.acc_u) * s
+            # A partial sum may overflow the accumulator in some order: then the result says nothing.
+            g = np.where(s * (1 + n * ctx.acc_u) >= top, np.inf, g)
+            return g + ctx.ulp + n * _tiny(ctx.acc)
+        if self.kind in ("bounded", "composed"):
+            assert self.fn is not None
+            return self.fn(ctx)
+        if self.kind == "quantised":
+            return self._steps(ctx)
+        return 0.0
+
+    def screen(self, ctx: Context) -> Any:
+        """A bound that is never above ``bound`` and needs no second evaluation; elements within it pass at once.
+
+        For dot products S >= |h|, so that gamma * |h| does (`lazy exact scale`)."""
+        if self.kind == "accumulates" and ctx.out.kind in "fc":
+            n = ctx.count(self.terms)
+            return gamma(n + self.k, ctx.acc_u) * np.abs(ctx.wide) + ctx.ulp
+        if self.kind in ("bounded", "composed"):
+            return 0.5 * ctx.ulp if ctx.out.kind in "fc" else 0.0
+        if self.kind == "quantised":
+            return self.k
+        return self.bound(ctx)
+
+    def _steps(self, ctx: Context) -> Any:
+        if self.real is None:
+            return self.k
+        real = np.asarray(self.real(ctx), np.float64)
+        tie = self.tie(ctx) if callable(self.tie) else self.tie
+        near = np.abs(real - np.floor(real) - 0.5) <= tie
+        return self.k + near
+
+    def numbers(self, ctx: Context) -> str:
+        """The formula with the instance's numbers, for the report."""
+        if self.kind == "accumulates":
+            return f"{self.formula}, K = {ctx.count(self.terms):g}, acc {ctx.acc}"
+        return self.formula
+
+
+def _tiny(acc: DType) -> float:
+    return smallest_normal(acc) * 2.0**-acc.frac  # an underflowing product loses at most this
+
+
+def exact(*, signed_zero: bool = False) -> ErrorClass:
+    """Bit for bit (NaN payloads free; the sign of zero only on demand)."""
+    return ErrorClass("exact", "EXACT", signed_zero=signed_zero)
+
+
+def rounded(k: float = 1.0, *, signed_zero: bool = False) -> ErrorClass:
+    """Within k ulp of the high-precision result; 0.5 is correct rounding, 1 faithful rounding."""
+    return ErrorClass("rounded", f"ROUNDED({k:g}): |a-h| <= {k:g} ulp(h)", k=k, signed_zero=signed_zero)
+
+
+def accumulates(terms: str | float | Bound, *, extra: float = 2.0) -> ErrorClass:
+    """A sum of ``terms`` products in any order (K), plus ``extra`` roundings (scale, bias, division)."""
+    what = terms if isinstance(terms, str) else getattr(terms, "__name__", str(terms))
+    text = f"DOT(K={what}): |a-h| <= gamma(K+{extra:g}, acc)*S + ulp(h)"
+    return ErrorClass("accumulates", text, k=extra, terms=terms)
+
+
+def bounded(fn: Bound, formula: str | None = None) -> ErrorClass:
+    """|a - h| <= fn(ctx), an error function of the inputs."""
+    return ErrorClass("bounded", f"BOUNDED: {formula or (fn.__doc__ or fn.__name__).strip()}", fn=fn)
+
+
+def composed(fn: Bound, formula: str | None = None) -> ErrorClass:
+    """|a - h| <= fn(ctx), first-order propagation through a chain of roundings."""
+    return ErrorClass("composed", f"COMPOSED: {formula or (fn.__doc__ or fn.__name__).strip()}", fn=fn)
+
+
+def quantised(steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10) -> ErrorClass:
+    """Within ``steps`` integer steps, one more where ``real(ctx)`` (the unrounded result in steps) is within ``tie`` of x.5.
+
+    Without ``real`` the steps hold everywhere."""
+    near = " (+1 next to a tie)" if real else ""
+    return ErrorClass("quantised", f"QUANT({steps:g}){near}", k=steps, real=real, tie=tie)
+
+
+def any_order(axis: int | None = None, *, within: ErrorClass | None = None) -> ErrorClass:
+    """Slices along ``axis`` (all elements when None) may come in any order, together in all outputs of this class.
+
+    within: tolerance inside a slice, exact when not given."""
+    where = "all elements" if axis is None else f"slices along axis {axis}"
+    return ErrorClass("any_order", f"SET: {where} in any order", axis=axis, extra={"within": within or exact()})
+
+
+def accepted(fn: Callable[[Context, Array], Any], formula: str | None = None) -> ErrorClass:
+    """fn(ctx, actual) -> bool array: which of the actual elements the definition allows."""
+    return ErrorClass("accepted", f"SET: {formula or (fn.__doc__ or fn.__name__).strip()}", fn=fn)
+
+
+def statistical(dist: str | Callable[..., Any], *, seeded: bool = False, **params: Any) -> ErrorClass:
+    """A random result.  dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), "categorical" (weights), or
+    ``fn(ctx) -> (cdf, discrete)``.  params: parameter names or functions of the context.  seeded: the same seed
+    promises the same draw.  Judged over pooled samples, see ``harness.compare.stats``."""
+    name = dist if isinstance(dist, str) else dist.__name__
+    return ErrorClass("statistical", f"STATISTICAL: {name}", dist=dist, seeded=seeded, extra=params)
