@@ -1,0 +1,248 @@
+// Matrix product of any rows-times-columns sources: packs both operands into panels of the accumulation type, so element
+// types, strides, transposes and image windows cost one conversion each and the inner loop is the same for all.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "tile.h"
+
+namespace opconform::gemm {
+
+using Index = std::int64_t;
+
+// Depth of one block.  Part of the meaning: partial sums are added up per block, and bits must not depend on the machine.
+inline constexpr Index kDepth = 256;
+inline constexpr Index kRowsBlock = 96, kColsBlock = 1536;
+
+template <class T>
+struct Matrix {  // element strides; B is read by rows, A by elements
+  const T* data;
+  Index row_stride, col_stride;
+  using Element = T;
+  T at(Index i, Index j) const { return data[i * row_stride + j * col_stride]; }
+  // n elements of row k from column j on: a pointer into the data or into scratch.
+  const T* row(Index k, Index j, Index n, T* scratch) const {
+    const T* p = data + k * row_stride + j * col_stride;
+    if (col_stride == 1) return p;
+    for (Index i = 0; i < n; ++i) scratch[i] = p[i * col_stride];
+    return scratch;
+  }
+};
+
+template <class T>
+class Scratch {  // grows, never shrinks; one per thread and use
+ public:
+  T* get(Index n) {
+    if (n > size_) {
+      size_ = n + n / 4 + 64;
+      data_.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(size_) * sizeof(T), std::align_val_t{64})));
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, Free> data_;
+  Index size_ = 0;
+};
+
+template <class Acc, class MatrixA>
+void pack_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, int rows, Acc* out) {
+  using T = typename MatrixA::Element;
+  for (Index i = 0; i < m; i += rows, out += kc * rows) {
+    const Index r = std::min<Index>(rows, m - i);
+    const T* base = a.data + (i0 + i) * a.row_stride + k0 * a.col_stride;
+    for (Index k = 0; k < kc; ++k) {
+      const T* p = base + k * a.col_stride;
+      Acc* o = out + k * rows;
+      for (Index x = 0; x < r; ++x) o[x] = static_cast<Acc>(p[x * a.row_stride]);
+      for (Index x = r; x < rows; ++x) o[x] = Acc{};
+    }
+  }
+}
+
+template <class Acc, class RowsB>
+void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out) {
+  using T = typename RowsB::Element;
+  thread_local Scratch<T> scratch;
+  T* buffer = scratch.get(n);
+  for (Index k = 0; k < kc; ++k) {
+    const T* p = b.row(k0 + k, j0, n, buffer);
+    Acc* o = out + k * width;
+    Index j = 0;
+    for (; j + width <= n; j += width, o += kc * width)
+      for (int x = 0; x < width; ++x) o[x] = static_cast<Acc>(p[j + x]);
+    if (j < n) {
+      for (Index x = 0; x < n - j; ++x) o[x] = static_cast<Acc>(p[j + x]);
+      for (Index x = n - j; x < width; ++x) o[x] = Acc{};
+    }
+  }
+}
+
+template <class Acc, int NV, class F>
+void with_rows(Index r, F&& f) {
+  constexpr int R = Shape<Acc>::rows;
+  if (r <= 1) return f.template operator()<1, NV>();
+  if (r <= 2) return f.template operator()<2, NV>();
+  if (r <= 4) return f.template operator()<4, NV>();
+  f.template operator()<R, NV>();
+}
+
+// c[i * ldc + j] = sum over k of a(i, k) * b(k, j), accumulated in Acc within a block and in Out across blocks.
+template <class Acc, class Out, class MatrixA, class RowsB>
+void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc) {
+  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NVMax = Shape<Acc>::vecs;
+  if (k == 0) {
+    for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
+    return;
+  }
+  const int nv = static_cast<int>(std::min<Index>(NVMax, (n + L - 1) / L));
+  const int width = nv * L;
+  thread_local Scratch<Acc> scratch_a, scratch_b;
+  alignas(64) Acc tile[R * NVMax * L];
+  for (Index jc = 0; jc < n; jc += kColsBlock) {
+    const Index nc = std::min(kColsBlock, n - jc);
+    for (Index pc = 0; pc < k; pc += kDepth) {
+      const Index kc = std::min(kDepth, k - pc);
+      Acc* pb = scratch_b.get(kc * ((nc + width - 1) / width) * width);
+      pack_b(b, pc, kc, jc, nc, width, pb);
+      for (Index ic = 0; ic < m; ic += kRowsBlock) {
+        const Index mc = std::min(kRowsBlock, m - ic);
+        Acc* pa = scratch_a.get(kc * ((mc + R - 1) / R) * R);
+        pack_a(a, ic, mc, pc, kc, R, pa);
+        for (Index j = 0; j < nc; j += width) {
+          const Acc* tb = pb + j * kc;
+          const Index cols = std::min<Index>(width, nc - j);
+          for (Index i = 0; i < mc; i += R) {
+            const Acc* ta = pa + i * kc;
+            const Index rows = std::min<Index>(R, mc - i);
+            const auto run = [&]<int Rows, int NV>() { multiply_tile<Acc, Rows, NV>(kc, ta, R, tb, tile); };
+            if (nv == NVMax) with_rows<Acc, NVMax>(rows, run);
+            else if (nv == 1) with_rows<Acc, 1>(rows, run);
+            else with_rows<Acc, 2>(rows, run);
+            for (Index x = 0; x < rows; ++x) {
+              Out* o = c + (ic + i + x) * ldc + jc + j;
+              const Acc* t = tile + x * width;
+              if (pc == 0)
+                for (Index y = 0; y < cols; ++y) o[y] = static_cast<Out>(t[y]);
+              else
+                for (Index y = 0; y < cols; ++y) o[y] += static_cast<Out>(t[y]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// As ``multiply`` for f64 operands, in twice the precision and rounded once.
+template <class MatrixA, class RowsB>
+void multiply_dot2(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
+  constexpr int R = Dot2Shape::rows, NV = Dot2Shape::vecs, W = NV * kLanes<double>;
+  thread_local Scratch<double> scratch_a, scratch_b;
+  alignas(64) double hi[R * W], lo[R * W];
+  double* pa = scratch_a.get(k * ((m + R - 1) / R) * R + 1);
+  pack_a(a, 0, m, 0, k, R, pa);
+  for (Index j = 0; j < n; j += W) {
+    const Index cols = std::min<Index>(W, n - j);
+    double* pb = scratch_b.get(k * W + 1);
+    pack_b(b, 0, k, j, cols, W, pb);
+    for (Index i = 0; i < m; i += R) {
+      dot2_tile<R, NV>(k, pa + i * k, R, pb, hi, lo);
+      for (Index x = 0; x < std::min<Index>(R, m - i); ++x)
+        for (Index y = 0; y < cols; ++y) {
+          double r = hi[x * W + y] + lo[x * W + y];
+          if (!std::isfinite(r)) {  // an infinity or NaN somewhere: the plain sum says which
+            r = 0;
+            for (Index q = 0; q < k; ++q) r += pa[i * k + q * R + x] * pb[q * W + y];
+          }
+          c[(i + x) * ldc + j + y] = r;
+        }
+    }
+  }
+}
+
+// Dot2 of one row and one column, for the few elements where plain f64 sums are not enough.
+inline double dot2(Index n, const double* x, const double* y) {
+  constexpr int L = 8;  // fixed, so that bits do not depend on the vector length
+  double s[L] = {}, c[L] = {};
+  for (Index i = 0; i < n; ++i) {
+    const int l = static_cast<int>(i % L);
+    const double p = x[i] * y[i], e = std::fma(x[i], y[i], -p);
+    const double t = s[l] + p, z = t - s[l];
+    c[l] += ((s[l] - (t - z)) + (p - z)) + e;
+    s[l] = t;
+  }
+  double hi = 0, lo = 0;
+  for (int l = 0; l < L; ++l) {
+    const double t = hi + s[l], z = t - hi;
+    lo += ((hi - (t - z)) + (s[l] - z)) + c[l];
+    hi = t;
+  }
+  return hi + lo;
+}
+
+// Whether every sum is exact in f64 anyway: whole numbers with k * max|a| * max|b| below 2^53.
+template <class MatrixA, class RowsB>
+bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, typename RowsB::Element* scratch) {
+  const auto largest = [](double top, double v) { return v == std::trunc(v) ? std::max(top, std::abs(v)) : INFINITY; };
+  double ta = 0, tb = 0;
+  for (Index i = 0; i < m; ++i)
+    for (Index q = 0; q < k; ++q) ta = largest(ta, static_cast<double>(a.at(i, q)));
+  for (Index q = 0; q < k && ta < 0x1p53; ++q) {
+    const auto* p = b.row(q, 0, n, scratch);
+    for (Index j = 0; j < n; ++j) tb = largest(tb, static_cast<double>(p[j]));
+  }
+  return ta * tb * static_cast<double>(k) < 0x1p53;
+}
+
+// Narrow float operands (exact in f32): plain f64 sums, then Dot2 for elements with sum|a||b| > 2^20 |result|, which
+// Cauchy and Schwarz' bound (row norm times column norm) finds without another product.
+template <class MatrixA, class RowsB>
+void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
+  multiply<double, double>(m, n, k, a, b, c, ldc);
+  if (k < 2) return;
+  using T = typename RowsB::Element;
+  std::vector<double> na(static_cast<std::size_t>(m)), nb(static_cast<std::size_t>(n)), x, y;
+  std::vector<T> scratch(static_cast<std::size_t>(n));
+  for (Index q = 0; q < k; ++q) {
+    const T* p = b.row(q, 0, n, scratch.data());
+    for (Index j = 0; j < n; ++j) nb[static_cast<std::size_t>(j)] += static_cast<double>(p[j]) * static_cast<double>(p[j]);
+  }
+  for (Index i = 0; i < m; ++i) {
+    double s = 0;
+    for (Index q = 0; q < k; ++q) {
+      const double v = static_cast<double>(a.at(i, q));
+      s += v * v;
+    }
+    na[static_cast<std::size_t>(i)] = s;
+  }
+  x.resize(static_cast<std::size_t>(k));
+  y.resize(static_cast<std::size_t>(k));
+  int integral = -1;  // unknown
+  for (Index i = 0; i < m; ++i) {
+    const double scale = na[static_cast<std::size_t>(i)] * 0x1p-40;
+    double* row = c + i * ldc;
+    Index flagged = 0;
+    for (Index j = 0; j < n; ++j) flagged += row[j] * row[j] < scale * nb[static_cast<std::size_t>(j)];
+    if (!flagged) continue;
+    if (integral < 0) integral = exact_integers(m, n, k, a, b, scratch.data());
+    if (integral) return;
+    for (Index q = 0; q < k; ++q) x[static_cast<std::size_t>(q)] = static_cast<double>(a.at(i, q));
+    for (Index j = 0; j < n; ++j) {
+      if (!(row[j] * row[j] < scale * nb[static_cast<std::size_t>(j)])) continue;
+      for (Index q = 0; q < k; ++q) {
+        T one;
+        y[static_cast<std::size_t>(q)] = static_cast<double>(*b.row(q, j, 1, &one));
+      }
+      row[j] = dot2(k, x.data(), y.data());
+    }
+  }
+}
+
+}  // namespace opconform::gemm
