@@ -1,0 +1,190 @@
+"""Write ``schema.json``: what the installed ``onnx`` package states about every operator version.
+
+    python -m suites.onnx.extract            rewrite the file
+    python -m suites.onnx.extract --check    fail when the file differs from what would be written
+
+Facts only: slots, arities, types, attributes, defaults, the range of opsets over which a version is in effect.  A version
+of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the package, so that
+one number names the opset of every model.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.core.dtypes import BY_NAME
+
+PATH = Path(__file__).with_name("schema.json")
+
+# onnx type word -> our dtype name; f6 types exist since opset 28 and have no dtype of ours yet (kept apart in "beyond").
+TYPES = {
+    "double": "f64", "float": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
+    "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool", "string": "str",
+    "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2", "float8e5m2fnuz": "f8e5m2fnuz",
+    "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1", "float6e2m3": "f6e2m3", "float6e3m2": "f6e3m2", "int4": "i4",
+    "uint4": "u4", "int2": "i2", "uint2": "u2", "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
+
+# Attributes of type INT that hold an element type.
+DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "qk_matmul_precision"}
+# String attributes with a closed set of values; the schema objects keep those in prose only.
+PADS = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
+ENUMS: dict[str, dict[str, list[str]]] = {
+    "*": {"auto_pad": PADS},
+    "DepthToSpace": {"mode": ["DCR", "CRD"]},
+    "BitShift": {"direction": ["LEFT", "RIGHT"]},
+    "Gelu": {"approximate": ["none", "tanh"]},
+    "Pad": {"mode": ["constant", "reflect", "edge", "wrap"]},
+    "ScatterElements": {"reduction": ["none", "add", "mul", "max", "min"]},
+    "ScatterND": {"reduction": ["none", "add", "mul", "max", "min"]},
+    "Upsample": {"mode": ["nearest", "linear"]},
+    "Resize": {"mode": ["nearest", "linear", "cubic"]},
+    "LSTM": {"direction": ["forward", "reverse", "bidirectional"]},
+    "GRU": {"direction": ["forward", "reverse", "bidirectional"]},
+    "RNN": {"direction": ["forward", "reverse", "bidirectional"]},
+    "Cast": {"round_mode": ["up", "down", "nearest"]},
+    "CastLike": {"round_mode": ["up", "down", "nearest"]},
+    "TensorScatter": {"mode": ["linear", "circular"]},
+}
+
+
+def type_name(text: str) -> str:
+    """``seq(tensor(float))`` -> ``seq(f32)``; ``map(int64, float)`` -> ``map(i64,f32)``."""
+    head, _, rest = text.replace(" ", "").partition("(")
+    if not rest:
+        return TYPES.get(head, head)
+    inner = rest[:-1]
+    if head == "tensor":
+        return TYPES[inner]
+    if head == "map":
+        key, _, value = inner.partition(",")
+        return f"map({TYPES[key]},{type_name(value) if '(' in value else TYPES[value]})"
+    return f"{head}({type_name(inner)})"
+
+
+def leaf(name: str) -> str:
+    """The element type inside any containers."""
+    return name.rstrip(")").rsplit("(", 1)[-1].rsplit(",", 1)[-1]
+
+
+def _slot(p: Any, minimum: int, position: int) -> dict[str, Any]:
+    out = {
+        "name": p.name, "type": type_name(p.type_str), "optional": p.option.name == "Optional",
+        "variadic": p.option.name == "Variadic", "const": False,
+    }  # fmt: skip
+    if out["variadic"]:
+        out["min"], out["homogeneous"] = max(0, minimum - position), p.is_homogeneous
+    return out
+
+
+def _attr(op: str, name: str, a: Any) -> dict[str, Any]:
+    import onnx
+
+    kind = a.type.name.lower()
+    kind = {"string": "str", "strings": "strs"}.get(kind, kind)
+    if name in DTYPE_ATTRS and kind == "int":
+        kind = "dtype"
+    default = None
+    if a.default_value is not None and a.default_value.type:
+        default = onnx.helper.get_attribute_value(a.default_value)
+        if isinstance(default, bytes):
+            default = default.decode()
+        elif isinstance(default, float):
+            default = float(f"{default:.7g}")  # the shortest decimal of the stored f32
+        elif isinstance(default, onnx.TensorProto):
+            default = {"tensor": onnx.numpy_helper.to_array(default).tolist()}
+        elif not isinstance(default, (int, str)):
+            default = [x.decode() if isinstance(x, bytes) else x for x in default]
+    if kind == "dtype" and default is not None:
+        default = DTYPE_CODES.get(default)
+    enum = ENUMS.get(op, {}).get(name) or ENUMS["*"].get(name)
+    return {"name": name, "type": kind, "required": a.required, "default": default, "enum": enum}
+
+
+# TensorProto.DataType of the onnx IR specification
+DTYPE_CODES = {
+    1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 8: "str", 9: "bool", 10: "f16", 11: "f64",
+    12: "u32", 13: "u64", 14: "c64", 15: "c128", 16: "bf16", 17: "f8e4m3fn", 18: "f8e4m3fnuz", 19: "f8e5m2",
+    20: "f8e5m2fnuz", 21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2", 26: "i2",
+}  # fmt: skip
+
+
+def releases() -> dict[str, Any]:
+    """Per default-domain opset: the oldest IR version and the versions of the other domains released with it."""
+    from onnx import helper
+
+    table: dict[int, dict[str, int]] = {}
+    for row in helper.VERSION_TABLE:
+        entry = {"ir": row[1], "ai.onnx.ml": row[3]}
+        if len(row) > 4:  # the training domain came with opset 12
+            entry["ai.onnx.preview.training"] = row[4]
+        table.setdefault(row[2], entry)
+    last = max(table)
+    table[last]["ai.onnx.preview"] = 1  # the release table does not name this domain: the newest opset is sure
+    for opset in range(last, 0, -1):  # opsets 2-4 were never released on their own: they read as the next one did
+        table.setdefault(opset, table.get(opset + 1, table[last]))
+    return {str(k): table[k] for k in sorted(table)}
+
+
+def extract() -> dict[str, Any]:
+    """The whole file as one object."""
+    import onnx
+
+    table = releases()
+    last = max(int(k) for k in table)
+    by_op: dict[tuple[str, str], list[Any]] = {}
+    for s in onnx.defs.get_all_schemas_with_history():
+        by_op.setdefault((s.domain, s.name), []).append(s)
+    ops = []
+    for (domain, name), versions in sorted(by_op.items()):
+        versions.sort(key=lambda s: s.since_version)
+        for i, s in enumerate(versions):
+            until = versions[i + 1].since_version - 1 if i + 1 < len(versions) else 10**6
+            own = {int(k): int(k) if domain == "" else row.get(domain, 0) for k, row in table.items()}
+            effective = [k for k, v in own.items() if s.since_version <= v <= until]
+            types: dict[str, list[str]] = {}
+            beyond: dict[str, list[str]] = {}
+            for c in s.type_constraints:
+                names = sorted((type_name(t) for t in c.allowed_type_strs), key=lambda n: (n.count("("), ORDER[leaf(n)], n))
+                types[c.type_param_str] = [n for n in names if leaf(n) in BY_NAME]
+                if len(types[c.type_param_str]) < len(names):
+                    beyond[c.type_param_str] = [n for n in names if leaf(n) not in BY_NAME]
+            row = {
+                "op": name, "domain": domain, "version": s.since_version,
+                "first_opset": min(effective, default=last), "last_opset": max(effective, default=last),
+                "deprecated": s.deprecated,
+                "inputs": [_slot(p, s.min_input, j) for j, p in enumerate(s.inputs)],
+                "outputs": [_slot(p, s.min_output, j) for j, p in enumerate(s.outputs)],
+                "attrs": [_attr(name, k, s.attributes[k]) for k in sorted(s.attributes)],
+                "types": types,
+                "function": s.has_function or s.has_context_dependent_function,
+            }  # fmt: skip
+            if beyond:
+                row["beyond"] = beyond
+            ops.append(row)
+    return {"dialect": "onnx", "source": f"onnx {onnx.__version__}", "opsets": [1, last], "releases": table, "ops": ops}
+
+
+def dumps(data: dict[str, Any]) -> str:
+    """One line an operator version, so that a change reads as a diff."""
+    head = {k: v for k, v in data.items() if k != "ops"}
+    lines = ",\n".join(json.dumps(o, separators=(",", ":")) for o in data["ops"])
+    return json.dumps(head, separators=(",", ":"))[:-1] + ',"ops":[\n' + lines + "\n]}\n"
+
+
+def main(argv: list[str]) -> int:
+    text = dumps(extract())
+    if "--check" in argv:
+        same = PATH.read_text() == text
+        print("schema.json is current" if same else "schema.json differs from the installed onnx", file=sys.stderr)
+        return 0 if same else 1
+    PATH.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
