@@ -1,0 +1,39 @@
+"""Backends: one file per runtime, the worker process they run in, and the pool that feeds it.
+
+How to write one.  A backend is a class; inside the worker process it gets bytes and arrays and nothing of
+ours::
+
+    class MyRuntime:
+        name = "my-runtime"
+        formats = ("onnx",)
+
+        def version(self):
+            return my_runtime.__version__
+
+        def load(self, model: bytes, format: str):
+            return my_runtime.load(model)
+
+        def run(self, handle, inputs):          # {input name: array} -> {output name: array}
+            return handle(**inputs)
+
+* Raise anything in ``load`` or ``run`` to reject; raise an exception class called ``Unsupported`` for a gap
+  that you declare (an op, a dtype, a newer opset): it is counted as coverage, not as a failure.
+* ``opconform_worker.Backend`` (``harness.backends.worker.Backend``) lists the optional attributes: ``pack``
+  (how many instances side by side in one model pay best), ``forks``, ``acc`` and ``flushes`` (the numeric
+  profile), ``info()``.
+* Types NumPy lacks arrive as ml_dtypes arrays, or, where that package is missing, as raw integers with a
+  ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
+* An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,
+  shape)`` when the backend infers types but computes no values.
+* Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords it is
+  created with.
+
+Use it by ``--backend module:Class``, or register an entry point in the group ``opconform.backends``.
+"""
+
+import sys
+
+from harness.backends import worker
+
+# The name under which backend files reach the worker's helpers, here and inside the worker process.
+sys.modules.setdefault("opconform_worker", worker)

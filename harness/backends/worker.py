@@ -1,0 +1,535 @@
+"""The process a backend lives in.  Stand-alone: Python 3.8 or newer, NumPy 1 or 2, the backend's package.
+
+Started by ``harness.backends.pool`` as ``python worker.py FD CONFIG``.  With "fork" in the configuration the
+process is a *zygote*: it imports the backend once, then forks a serving child for every socket that it is
+handed, so that a crash costs a fork (10-20 ms) and not an import.  Without it (macOS, runtimes that do not
+survive a fork) it serves FD itself.
+
+A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  Frames above 48 KiB
+travel in a memory file whose descriptor rides along with the fixed part (flag 1).  Arrays are (dtype name,
+shape) in the header and raw little-endian bytes, 16-byte aligned, in the payload: no pickle, since pickles of
+NumPy 2 do not load under NumPy 1.
+
+A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, format)``, ``run(handle,
+inputs)``; see ``Backend`` below for what else it may define.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    del sys.path[0]  # this folder has a file called onnxruntime.py
+
+import array
+import faulthandler
+import importlib
+import importlib.util
+import json
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import tempfile
+import time
+
+import numpy as np
+
+HEAD = struct.Struct("<IIQ")
+INLINE = 48 << 10  # larger frames go through a memory file: two of these always fit into a socket's buffer
+PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase, start time of the job
+PHASES = ("idle", "load", "run", "answer")
+PAD = [b"\0" * n for n in range(16)]
+
+_NATIVE = {
+    "f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u64": "u8",
+    "u32": "u4", "u16": "u2", "u8": "u1", "bool": "?", "c64": "c8", "c128": "c16",
+}  # fmt: skip
+_EXTRA = {
+    "bf16": ("bfloat16", "u2"), "f8e4m3fn": ("float8_e4m3fn", "u1"), "f8e4m3fnuz": ("float8_e4m3fnuz", "u1"),
+    "f8e5m2": ("float8_e5m2", "u1"), "f8e5m2fnuz": ("float8_e5m2fnuz", "u1"),
+    "f8e8m0": ("float8_e8m0fnu", "u1"), "f4e2m1": ("float4_e2m1fn", "u1"), "i4": ("int4", "i1"), "u4": ("uint4", "u1"), "i2": ("int2", "i1"),
+    "u2": ("uint2", "u1"),
+}  # fmt: skip
+_BY_NAME = {k: np.dtype(v) for k, v in _NATIVE.items()}
+_TAGGED = {}
+try:
+    import ml_dtypes as _ml
+except ImportError:
+    _ml = None
+for _n, (_m, _raw) in _EXTRA.items():
+    if hasattr(_ml, _m):
+        _BY_NAME[_n] = np.dtype(getattr(_ml, _m))
+    else:
+        _BY_NAME[_n], _TAGGED[_n] = np.dtype(_raw), True
+_NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
+
+
+class Unsupported(Exception):
+    """Raised by a backend that does not take this op, dtype or form: its declared gap, not a failure."""
+
+
+class Tagged(np.ndarray):
+    """Raw integer view of elements that this environment has no NumPy dtype for; ``tag`` is our name."""
+
+    tag = ""
+
+    def __array_finalize__(self, obj):
+        self.tag = getattr(obj, "tag", "")
+
+
+class TypeOnly:
+    """Only the type of an output: dtype name (or None) and shape, whose dims may be None or names."""
+
+    def __init__(self, dtype, shape):
+        self.dtype, self.shape = dtype, None if shape is None else tuple(shape)
+
+
+class Backend:
+    """What a backend class may define.  Only ``name``, ``formats``, ``version``, ``load`` and ``run`` are
+    required, and nobody has to derive from this class.
+
+    formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together).
+    forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
+    narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
+    Raising in load or run means rejected; an exception whose class is called Unsupported means unsupported.
+    """
+
+    name = "backend"
+    formats = ()
+    pack = 1
+    forks = True
+    acc = {}
+    flushes = ()
+
+    def version(self):
+        """The runtime's version."""
+        raise NotImplementedError
+
+    def load(self, model, format):
+        """Bytes of a model -> whatever ``run`` wants."""
+        raise NotImplementedError
+
+    def run(self, handle, inputs):
+        """{input name: array, list or None} -> {output name: array, list, TypeOnly or None}."""
+        raise NotImplementedError
+
+    def info(self):
+        """More facts for the report and the engine, such as {"opset": 26, "ir": 13}."""
+        return {}
+
+
+def dtype_name(a):
+    """Our name of an array's element type."""
+    tag = getattr(a, "tag", "")
+    if tag:
+        return tag
+    d = a.dtype
+    try:
+        return _NAME_OF[d]
+    except KeyError:
+        if d.kind in "OSU":
+            return "str"
+        if d.newbyteorder("=") in _NAME_OF:
+            return _NAME_OF[d.newbyteorder("=")]
+        raise TypeError(f"no dtype of ours for NumPy {d}") from None
+
+
+def from_raw(a, name):
+    """Give raw integers their type ``name``: an ml_dtypes array, ``Tagged`` without that package."""
+    if name in _TAGGED:
+        out = a.view(_BY_NAME[name]).view(Tagged)
+        out.tag = name
+        return out
+    return a.view(_BY_NAME[name])
+
+
+def raw(a):
+    """Integer view of elements whose type NumPy itself does not know; others unchanged."""
+    name = dtype_name(a)
+    return np.asarray(a).view(np.dtype(_EXTRA[name][1])) if name in _EXTRA else np.asarray(a)
+
+
+def as_text(x):
+    """Strings travel as text; bytes that are no UTF-8 survive as surrogates."""
+    return x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
+
+
+class Writer:
+    """Collects values; ``put`` returns the header form, ``parts`` is the payload."""
+
+    def __init__(self):
+        self.parts, self.size = [], 0
+
+    def bytes(self, b):
+        self.parts.append(b)
+        pad = -len(b) % 16
+        if pad:
+            self.parts.append(PAD[pad])
+        self.size += len(b) + pad
+        return len(b)
+
+    def put(self, v):
+        if isinstance(v, np.ndarray):
+            name = dtype_name(v)
+            if name == "str":
+                text = [as_text(x) for x in v.ravel()]
+                n = self.bytes(json.dumps(text).encode())
+                return ["str", list(v.shape), n]
+            d = v.dtype
+            if not d.isnative:
+                v = v.astype(d.newbyteorder("="))
+            self.bytes(v.tobytes())
+            return [name, list(v.shape)]
+        if v is None:
+            return None
+        if isinstance(v, (list, tuple)):
+            return {"l": [self.put(x) for x in v]}
+        if isinstance(v, dict):
+            return {"d": [[k if isinstance(k, (int, str)) else k.item(), self.put(x)] for k, x in v.items()]}
+        if isinstance(v, TypeOnly):
+            return {"t": [v.dtype, None if v.shape is None else list(v.shape)]}
+        if isinstance(v, (np.generic, bool, int, float)):
+            return self.put(np.asarray(v))
+        if isinstance(v, (str, bytes)):
+            return self.put(np.array(v, object))
+        raise TypeError(f"expected a NumPy array, got {type(v).__name__}")
+
+
+class Reader:
+    """Takes values out of a payload in the order in which they were put; arrays are read-only views of it."""
+
+    def __init__(self, data):
+        self.data, self.pos = data, 0
+
+    def bytes(self, n):
+        b = bytes(self.data[self.pos : self.pos + n])
+        self.pos += n + (-n % 16)
+        return b
+
+    def get(self, spec):
+        if type(spec) is list:
+            name, shape = spec[0], spec[1]
+            if name == "str":
+                text = json.loads(self.bytes(spec[2]))
+                out = np.empty(len(text), object)
+                out[:] = text
+                return out.reshape(shape)
+            d = _BY_NAME[name]
+            a = np.ndarray(shape, d, self.data, self.pos) if 0 not in shape else np.empty(shape, d)
+            n = a.nbytes
+            self.pos += n + (-n % 16)
+            return from_raw(a, name) if name in _TAGGED else a
+        if spec is None:
+            return None
+        if "l" in spec:
+            return [self.get(s) for s in spec["l"]]
+        if "d" in spec:
+            return {k: self.get(s) for k, s in spec["d"]}
+        return TypeOnly(*spec["t"])
+
+
+def memory_file():
+    """Descriptor of an anonymous file: in memory on Linux, unlinked elsewhere."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("frame")
+    fd, path = tempfile.mkstemp()
+    os.unlink(path)
+    return fd
+
+
+def pack_frame(header, parts, size):
+    """-> (fixed part, list of buffers for the socket, descriptor or None)."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 16)  # keeps the payload aligned behind it
+    if len(text) + size <= INLINE:
+        return HEAD.pack(len(text), 0, size), [text, *parts], None
+    fd = memory_file()
+    body = b"".join([text, *parts])
+    view = memoryview(body)
+    while len(view):
+        view = view[os.write(fd, view) :]
+    return HEAD.pack(len(text), 1, size), [], fd
+
+
+def send_frame(sock, header, parts=(), size=0):
+    """Blocking send of one frame."""
+    head, rest, fd = pack_frame(header, list(parts), size)
+    if fd is None:
+        sock.sendall(b"".join([head, *rest]))
+        return
+    try:
+        sock.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+    finally:
+        os.close(fd)
+
+
+def recv_exact(sock, n):
+    buf = bytearray(n)
+    view, got = memoryview(buf), 0
+    while got < n:
+        k = sock.recv_into(view[got:])
+        if not k:
+            return None
+        got += k
+    return buf
+
+
+def map_body(fd, n_text, size):
+    """Header and payload of a frame that came in a memory file."""
+    m = mmap.mmap(fd, n_text + size)
+    os.close(fd)
+    return json.loads(m[:n_text]), memoryview(m)[n_text : n_text + size]
+
+
+def recv_frame(sock, with_fd=False):
+    """Blocking receive -> (header, payload), None at the end; with_fd adds the descriptor that came along."""
+    head, fd = bytearray(), -1
+    while len(head) < HEAD.size:
+        data, anc, _, _ = sock.recvmsg(HEAD.size - len(head), socket.CMSG_SPACE(4))
+        for _, kind, value in anc:
+            if kind == socket.SCM_RIGHTS:
+                fd = array.array("i", value[:4])[0]
+        if not data:
+            return None
+        head += data
+    n_text, flags, size = HEAD.unpack(head)
+    if flags & 1:
+        return map_body(fd, n_text, size)
+    body = recv_exact(sock, n_text + size)
+    if body is None:
+        return None
+    out = json.loads(body[:n_text]), memoryview(body)[n_text:]
+    return (*out, fd) if with_fd else out
+
+
+def first_lines(text, limit=2000):
+    text = str(text).strip()
+    return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def error_form(e, phase):
+    """What an exception raised by a backend means."""
+    kind = "rejected"
+    if any(c.__name__ == "Unsupported" for c in type(e).__mro__):
+        kind = "unsupported"
+    elif isinstance(e, MemoryError):
+        kind = "crashed"
+    text = first_lines(e)
+    name = type(e).__name__
+    if kind == "crashed":
+        text = "out of memory" + (": " + text if text else "")
+    elif name not in ("Unsupported", "RuntimeError", "ValueError") or not text:
+        text = name + (": " + text if text else "")
+    return {"kind": kind, "phase": phase, "message": text}
+
+
+class Server:
+    """Runs jobs on a backend object; the same code serves a socket and, without a process, a caller."""
+
+    def __init__(self, backend, page=None, cap=1 << 28):
+        self.backend, self.page, self.cap = backend, page, cap
+        self.batch = self.job = 0
+
+    def hello(self):
+        b = self.backend
+        out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
+        out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
+        out.update(flushes=list(getattr(b, "flushes", ())))
+        out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
+        info = getattr(b, "info", None)
+        out["info"] = info() if info else {}
+        return out
+
+    def mark(self, phase, index=0, start=False):
+        if self.page is not None:
+            now = time.monotonic() if start else PAGE.unpack_from(self.page)[4]
+            PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, now)
+
+    def execute(self, job, reader, out):
+        """One job -> its answer (header form); outputs go into ``out``, a Writer."""
+        began = time.perf_counter()
+        self.mark(1, 0, True)
+        model = reader.bytes(job["model"])
+        feeds = []
+        specs = job["specs"]
+        for r in range(len(specs)):
+            spec = specs[r] if specs[r] is not None else specs[0]
+            feeds.append({n: reader.get(s) for n, s in zip(job["ins"], spec)})
+        answer = {"id": job["id"], "sets": []}
+        try:
+            handle = self.backend.load(model, job["format"])
+        except BaseException as e:  # a plug-in may raise anything, SystemExit too
+            answer["load"] = error_form(e, "load")
+            return answer
+        last = None
+        for r, feed in enumerate(feeds):
+            self.mark(2, r)
+            try:
+                got = self.backend.run(handle, feed)
+            except BaseException as e:
+                answer["sets"].append({"error": error_form(e, "run")})
+                continue
+            form = self.outputs(got, job["outs"], out)
+            if "spec" in form and form["spec"] == last:
+                form = {}
+            elif "spec" in form:
+                last = form["spec"]
+            answer["sets"].append(form)
+        answer["ms"] = (time.perf_counter() - began) * 1e3
+        return answer
+
+    def outputs(self, got, names, out):
+        if not isinstance(got, dict):
+            text = f"run returned {type(got).__name__}, expected a dict of output name -> array"
+            return {"error": {"kind": "harness_error", "phase": "run", "message": text}}
+        mark = len(out.parts), out.size
+        spec, name = [], ""
+        try:
+            for name in names:
+                v = got.get(name)
+                if getattr(v, "nbytes", 0) + out.size - mark[1] > self.cap:
+                    raise ValueError(f"larger than the cap of {self.cap >> 20} MiB")
+                spec.append(out.put(v))
+        except (TypeError, ValueError, AttributeError) as e:
+            del out.parts[mark[0] :]
+            out.size = mark[1]
+            return {"error": {"kind": "harness_error", "phase": "run", "message": f"output {name!r}: {e}"}}
+        form = {"spec": spec}
+        extra = [n for n in got if n not in names]
+        if extra and not any(n in got for n in names):
+            form["odd"] = f"run returned {extra[:4]}, expected {names[:4]}"
+        return form
+
+    def serve(self, sock):
+        """Answers until the peer goes away."""
+        while True:
+            frame = recv_frame(sock)
+            if frame is None:
+                return
+            header, payload = frame
+            if header["op"] == "hello":
+                send_frame(sock, self.hello())
+            elif header["op"] == "run":
+                self.run_batch(sock, header, Reader(payload))
+
+    def run_batch(self, sock, header, reader):
+        self.batch = header["batch"]
+        answers, out, flushed = [], Writer(), time.monotonic()
+        jobs = header["jobs"]
+        fatal = False
+        for i, job in enumerate(jobs):
+            self.job = job["id"]
+            answers.append(self.execute(job, reader, out))
+            fatal = any(e.get("kind") == "crashed" for e in errors_of(answers[-1]))
+            now = time.monotonic()
+            if i + 1 == len(jobs) or fatal or now - flushed > 0.02 or out.size > 1 << 20:
+                self.mark(3)
+                send_frame(sock, {"batch": self.batch, "answers": answers, "rss": rss()}, out.parts, out.size)
+                answers, out, flushed = [], Writer(), now
+            if fatal:
+                os._exit(70)  # memory ran out once: what follows would fail for that reason alone
+        self.job = -1
+        self.mark(0)
+
+
+def errors_of(answer):
+    """The error forms inside an answer."""
+    return [answer["load"]] if "load" in answer else [f["error"] for f in answer["sets"] if "error" in f]
+
+
+def rss():
+    """Resident memory in bytes (peak where the current value is not to be had)."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def make_backend(config):
+    """Import the backend class and create it."""
+    sys.path[:0] = [p for p in config.get("path", []) if p not in sys.path]
+    sys.modules["opconform_worker"] = sys.modules[__name__]
+    if config.get("file"):
+        spec = importlib.util.spec_from_file_location("opconform_backend", config["file"])
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["opconform_backend"] = module
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(config["module"])
+    cls = module
+    for part in config["class"].split("."):
+        cls = getattr(cls, part)
+    backend = cls(**config.get("kwargs", {}))
+    for need in ("formats", "version", "load", "run"):
+        if not hasattr(backend, need):
+            raise TypeError(f"{config['class']} has no {need!r}: a backend needs formats, version(), load(), run()")
+    return backend
+
+
+def limit(config):
+    """Resource limits of a serving process: no core files, a cap on the address space."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    memory = config.get("memory")
+    if memory and sys.platform != "darwin":  # macOS does not enforce it
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def serve_forked(control, backend, config, page):
+    """The zygote: a child per socket handed over, an exit status per child asked about."""
+    children = set()
+    while True:
+        frame = recv_frame(control, with_fd=True)
+        if frame is None:
+            for pid in children:
+                os.kill(pid, signal.SIGKILL)
+            return
+        header, _, fd = frame
+        if header["op"] == "fork":
+            pid = os.fork()
+            if pid == 0:
+                control.close()
+                try:
+                    limit(config)
+                    Server(backend, page, config.get("cap", 1 << 28)).serve(socket.socket(fileno=fd))
+                finally:
+                    os._exit(0)
+            os.close(fd)
+            children.add(pid)
+            send_frame(control, {"pid": pid})
+        elif header["op"] == "reap":
+            _, status = os.waitpid(header["pid"], 0)
+            children.discard(header["pid"])
+            send_frame(control, {"status": status})
+
+
+def main():
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    config = json.loads(sys.argv[2])
+    log, page_fd = config["log"], config["page"]
+    os.dup2(log, 1)  # a runtime's chatter must reach neither the protocol nor the terminal
+    os.dup2(log, 2)
+    faulthandler.enable(2)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the host
+    page = mmap.mmap(page_fd, 4096)
+    try:
+        backend = make_backend(config)
+        hello = Server(backend).hello()
+    except BaseException as e:
+        missing = e.name if isinstance(e, ModuleNotFoundError) else None
+        send_frame(sock, {"error": f"{type(e).__name__}: {first_lines(e)}", "missing": missing})
+        return
+    fork = bool(config.get("fork")) and getattr(backend, "forks", True)
+    send_frame(sock, {"hello": hello, "fork": fork})
+    if fork:
+        serve_forked(sock, backend, config, page)
+    else:
+        limit(config)
+        Server(backend, page, config.get("cap", 1 << 28)).serve(sock)
+
+
+if __name__ == "__main__":
+    main()
