@@ -1,0 +1,25 @@
+"""Errors that carry a meaning across rooms."""
+
+
+class OpconformError(Exception):
+    """Base of our own errors."""
+
+
+class UsageError(OpconformError):
+    """The caller asked for something that does not exist or does not fit; one line, exit code 2."""
+
+
+class RuleError(OpconformError):
+    """Inputs break a rule that the operator set states.  ``rule`` names it."""
+
+    def __init__(self, rule: str, detail: str = "") -> None:
+        super().__init__(f"{rule}: {detail}" if detail else rule)
+        self.rule = rule
+
+
+class Unsupported(OpconformError):
+    """A backend or a builder does not take this dtype, op or form at all: counted as coverage, not a failure."""
+
+
+class FormatError(OpconformError):
+    """A case file, record file or model does not parse; says what was expected and what came."""

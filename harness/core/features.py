@@ -1,0 +1,84 @@
+"""Yes/no facts about an instance, in words: what coverage counts and what failure clusters are explained by.
+
+Both sides must use the same words, so they live here: the engine counts them over all instances (the ``choices`` of a
+coverage record), the reports look for the one that separates failing from passing instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterable[str] = ()) -> set[str]:
+    """Facts about an instance given in its JSON form (``Instance.to_json``).
+
+    attrs, slots: names the op version has, for "omitted" and "absent" facts; without them only what is there is told.
+    Scalars read ``alpha=0.5``; lists are told by length, sign and evenness, since their values hardly ever repeat.
+    """
+    out: set[str] = set()
+    given = instance.get("attrs", {})
+    for name, value in given.items():
+        out |= _of_attr(name, value)
+    for name in attrs:
+        if name not in given:
+            out.add(f"{name} omitted")
+    shapes, first = set(), True
+    args = instance.get("args", {})
+    for slot, arg in args.items():
+        many = arg if isinstance(arg, list) else [arg]
+        if isinstance(arg, list):
+            out.add(f"{slot}: {len(many)} tensors")
+        for a in many:
+            out |= _of_arg(slot, a)
+            shapes.add(tuple(a.get("shape", ())))
+            if first:
+                out.add(f"dtype={a.get('dtype')}")
+                first = False
+    if len(args) > 1 and len(shapes) > 1:
+        out.add("shapes differ")
+    for slot in slots:
+        if slot not in args:
+            out.add(f"{slot}: absent")
+    if instance.get("rule"):
+        out.add(f"breaks {instance['rule']}")
+    out.add(f"opset={instance.get('opset')}")
+    return out
+
+
+def _of_attr(name: str, value: Any) -> set[str]:
+    if value is None or isinstance(value, (bool, int, str)):
+        out = {f"{name}={value}"}
+        if isinstance(value, int) and not isinstance(value, bool) and value < 0:
+            out.add(f"{name} negative")
+        return out
+    if isinstance(value, float):
+        return {f"{name}={value:g}"}
+    if isinstance(value, list):
+        out = {f"{name}: length {len(value)}"}
+        if value and all(isinstance(v, (int, float)) for v in value):
+            out.add(f"{name}: all {value[0]:g}" if len(set(value)) == 1 else f"{name}: uneven")
+            if min(value) < 0:
+                out.add(f"{name}: has negative")
+        return out
+    if isinstance(value, dict) and "dtype" in value:
+        return {f"{name}={value['dtype']}"}
+    return {f"{name} given"}
+
+
+def _of_arg(slot: str, a: dict[str, Any]) -> set[str]:
+    shape = a.get("shape", [])
+    out = {f"{slot}: rank {len(shape)}"}
+    if 0 in shape:
+        out.add(f"{slot}: empty axis")
+    if 1 in shape:
+        out.add(f"{slot}: axis of 1")
+    if a.get("const"):
+        out.add(f"{slot}: constant")
+    if a.get("dynamic"):
+        out.add(f"{slot}: dynamic")
+    if a.get("quant"):
+        out.add(f"{slot}: quantised per {'channel' if len(a['quant'].get('scale', [0])) > 1 else 'tensor'}")
+    if "values" not in a and a.get("recipe"):
+        out.add(f"{slot}: data {a['recipe'].split(':')[0]}")
+    return out

@@ -1,0 +1,257 @@
+"""An instance: one op at one version with concrete attributes, shapes, types and data, as plain data.
+
+An instance speaks the *dialect's own spelling*: slot and attribute names are the dialect's.  It serialises to one line of
+JSON, its content hash is its id, and alone it is enough to replay on any machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, DType
+from harness.core.errors import FormatError
+
+FORMAT = 1  # of the JSON form; raised when an older reader would misread it
+
+
+@dataclass(slots=True)
+class Arg:
+    """One tensor (or list, sequence, optional, state) given to a slot.
+
+    dtype, shape: of the tensor.  const: an initializer / constant rather than a run-time input.
+    recipe, seed: how the elements are filled (``harness.gen.data``); ``values`` (flat list) overrides them.
+    kind: "tensor", or a container a dialect materialises itself ("seq", "list", "optional", "state"), whose elements
+    are ``items``.  quant: {"scale": [...], "zero_point": [...], "axis": int} for types that carry quantisation.
+    dynamic: axes declared symbolic in the model.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    const: bool = False
+    recipe: str = "small"
+    seed: int = 0
+    values: list[Any] | None = None
+    kind: str = "tensor"
+    items: list[Arg] | None = None
+    quant: dict[str, Any] | None = None
+    dynamic: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"dtype": self.dtype.name, "shape": list(self.shape)}
+        if self.const:
+            out["const"] = True
+        if self.values is not None:
+            out["values"] = [encode_value(v) for v in self.values]
+        else:
+            out["recipe"], out["seed"] = self.recipe, self.seed
+        if self.kind != "tensor":
+            out["kind"] = self.kind
+        if self.items is not None:
+            out["items"] = [a.to_json() for a in self.items]
+        if self.quant:
+            out["quant"] = self.quant
+        if self.dynamic:
+            out["dynamic"] = list(self.dynamic)
+        return out
+
+    @staticmethod
+    def from_json(o: dict[str, Any]) -> Arg:
+        values = o.get("values")
+        return Arg(
+            BY_NAME[o["dtype"]],
+            tuple(o["shape"]),
+            o.get("const", False),
+            o.get("recipe", "small"),
+            o.get("seed", 0),
+            None if values is None else [decode_value(v) for v in values],
+            o.get("kind", "tensor"),
+            [Arg.from_json(a) for a in o["items"]] if "items" in o else None,
+            o.get("quant"),
+            tuple(o.get("dynamic", ())),
+        )
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of a ``Graph``.  inputs: slot name -> value name, list of names (variadic) or None (absent)."""
+
+    op: str
+    inputs: dict[str, str | list[str] | None]
+    outputs: list[str]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    version: int | str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "op": self.op,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "attrs": {k: encode_value(v) for k, v in self.attrs.items()},
+            **({} if self.version is None else {"version": self.version}),
+        }
+
+
+@dataclass(slots=True)
+class Graph:
+    """A small program: block of a control-flow op, body of a function, subject of a pass, or a whole parsed model.
+
+    inputs: (name, Arg) in order; an Arg's data recipe is used when the graph is the subject, its type always.
+    consts: named arrays.  outputs: names of values.  A block may use names of the graph around it.
+    """
+
+    inputs: list[tuple[str, Arg]] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    consts: dict[str, np.ndarray] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "inputs": [[n, a.to_json()] for n, a in self.inputs],
+            "nodes": [n.to_json() for n in self.nodes],
+            "outputs": self.outputs,
+            "consts": {k: encode_value(v) for k, v in self.consts.items()},
+            **({"meta": self.meta} if self.meta else {}),
+        }
+
+    @staticmethod
+    def from_json(o: dict[str, Any]) -> Graph:
+        return Graph(
+            [(n, Arg.from_json(a)) for n, a in o["inputs"]],
+            [
+                Node(n["op"], n["inputs"], n["outputs"], {k: decode_value(v) for k, v in n["attrs"].items()},
+                     n.get("version"))
+                for n in o["nodes"]
+            ],
+            o["outputs"],
+            {k: decode_value(v) for k, v in o["consts"].items()},
+            o.get("meta", {}),
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Instance:
+    """One case.  dialect/op/version name the ``OpVersion``; opset is what the model is built at.
+
+    args: slot name -> Arg, list of Args (variadic slot), or absent from the dict (optional input not given).
+    attrs: the dialect's attributes; a missing one is omitted from the model.  Values: int, float, str, bool, lists of
+    these, None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.
+    outs: how many outputs are asked for (optional trailing outputs may be left out).
+    rule: None for a valid instance, else the stated rule that this one breaks: a backend must refuse it.
+    choices: the recorded draws, for shrinking; not part of the identity.
+    """
+
+    dialect: str
+    op: str
+    version: int | str
+    opset: int | str
+    attrs: dict[str, Any] = field(default_factory=dict)
+    args: dict[str, Arg | list[Arg]] = field(default_factory=dict)
+    outs: int = 1
+    rule: str | None = None
+    choices: list[int] | None = None
+
+    @property
+    def key(self) -> str:
+        """``dialect/op/version``: the op version this is an instance of."""
+        return f"{self.dialect}/{self.op}/{self.version}"
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "format": FORMAT, "dialect": self.dialect, "op": self.op, "version": self.version, "opset": self.opset,
+            "attrs": {k: encode_value(v) for k, v in self.attrs.items()},
+            "args": {k: [x.to_json() for x in a] if isinstance(a, list) else a.to_json() for k, a in self.args.items()},
+            "outs": self.outs,
+        }  # fmt: skip
+        if self.rule:
+            out["rule"] = self.rule
+        return out
+
+    def dumps(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_json(), separators=(",", ":"), sort_keys=True)
+
+    @property
+    def id(self) -> str:
+        """Twelve hex digits of the content hash."""
+        return hashlib.sha256(self.dumps().encode()).hexdigest()[:12]
+
+    @staticmethod
+    def from_json(o: Any) -> Instance:
+        """Raises FormatError naming what is missing or which format came."""
+        if not isinstance(o, dict):
+            raise FormatError(f"instance: expected a JSON object, got {type(o).__name__}")
+        if o.get("format") != FORMAT:
+            raise FormatError(f"instance: expected format {FORMAT}, got {o.get('format')!r}")
+        try:
+            return Instance(
+                o["dialect"], o["op"], o["version"], o["opset"],
+                {k: decode_value(v) for k, v in o["attrs"].items()},
+                {k: [Arg.from_json(x) for x in a] if isinstance(a, list) else Arg.from_json(a)
+                 for k, a in o["args"].items()},
+                o.get("outs", 1), o.get("rule"),
+            )  # fmt: skip
+        except KeyError as e:
+            raise FormatError(f"instance: field or dtype {e} is missing or unknown") from None
+        except (TypeError, AttributeError, ValueError) as e:
+            raise FormatError(f"instance: malformed: {e}") from None
+
+
+def encode_value(v: Any) -> Any:
+    """A JSON form of an attribute or element value; floats that JSON lacks become {"f": hex or name}."""
+    if v is None or isinstance(v, (bool, int, str)):
+        return v
+    if isinstance(v, float):
+        return v if v == v and abs(v) != float("inf") else {"f": repr(v)}
+    if isinstance(v, (list, tuple)):
+        return [encode_value(x) for x in v]
+    if isinstance(v, DType):
+        return {"dtype": v.name}
+    if isinstance(v, Graph):
+        return {"graph": v.to_json()}
+    if isinstance(v, np.ndarray):
+        from harness.core.dtypes import of
+
+        d = of(v)
+        if d.kind == "s":
+            return {"strings": [encode_value(x) for x in v.ravel().tolist()], "shape": list(v.shape)}
+        return {"array": d.name, "shape": list(v.shape), "hex": np.ascontiguousarray(v).tobytes().hex()}
+    if isinstance(v, np.generic):
+        return encode_value(v.item())
+    if isinstance(v, bytes):
+        return {"bytes": v.hex()}
+    if isinstance(v, complex):
+        return {"c": [encode_value(v.real), encode_value(v.imag)]}
+    if isinstance(v, dict):
+        return {"dict": {k: encode_value(x) for k, x in v.items()}}
+    raise TypeError(f"no JSON form for {type(v).__name__}")
+
+
+def decode_value(v: Any) -> Any:
+    """Inverse of ``encode_value``."""
+    if isinstance(v, list):
+        return [decode_value(x) for x in v]
+    if not isinstance(v, dict):
+        return v
+    if "f" in v:
+        return float(v["f"])
+    if "dtype" in v:
+        return BY_NAME[v["dtype"]]
+    if "graph" in v:
+        return Graph.from_json(v["graph"])
+    if "array" in v:
+        return np.frombuffer(bytes.fromhex(v["hex"]), BY_NAME[v["array"]].np).reshape(v["shape"])
+    if "strings" in v:
+        return np.array([decode_value(x) for x in v["strings"]], object).reshape(v["shape"])
+    if "bytes" in v:
+        return bytes.fromhex(v["bytes"])
+    if "c" in v:
+        return complex(decode_value(v["c"][0]), decode_value(v["c"][1]))
+    if "dict" in v:
+        return {k: decode_value(x) for k, x in v["dict"].items()}
+    raise FormatError(f"value: unknown form {sorted(v)}")

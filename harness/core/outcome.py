@@ -1,0 +1,74 @@
+"""What a backend did with a case, what we say about it, and the model that travels between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Status(str, Enum):
+    """What a backend did.  ``unsupported`` is the backend's own declared gap, counted as coverage."""
+
+    VALUE = "value"
+    REJECTED = "rejected"
+    UNSUPPORTED = "unsupported"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    HARNESS_ERROR = "harness_error"
+
+
+class Verdict(str, Enum):
+    """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
+    ``mistrusted`` an instance whose output says too little (counts for nothing), ``unknown`` no verdict possible."""
+
+    AGREE = "agree"
+    MISMATCH = "mismatch"
+    WRONGLY_REJECTED = "wrongly_rejected"
+    WRONGLY_ACCEPTED = "wrongly_accepted"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    KNOWN = "known"
+    AMBIGUOUS = "ambiguous"
+    MISTRUSTED = "mistrusted"
+    UNSUPPORTED = "unsupported"
+    UNKNOWN = "unknown"
+
+    @property
+    def bad(self) -> bool:
+        """Does it fail a run?"""
+        return self in _BAD
+
+
+_BAD = {Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED, Verdict.CRASHED, Verdict.TIMED_OUT}
+
+
+@dataclass(slots=True)
+class Model:
+    """A model file holding one or more independent instances side by side.
+
+    format: "onnx", "tflite", "mil", "nn".  data: the bytes a backend loads.
+    inputs[i], outputs[i]: names of instance i's run-time inputs and outputs inside the model.  An input is
+    (name, slot, index in a variadic slot or None).  A constant argument is inside ``data``.
+    """
+
+    format: str
+    data: bytes
+    inputs: list[list[tuple[str, str, int | None]]]
+    outputs: list[list[str]]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a backend did with one instance.
+
+    outputs: NumPy arrays in output order (None where the backend gave nothing); containers are lists.
+    phase: build, load, run: where it stopped.  message: the backend's own words, first lines.
+    """
+
+    status: Status
+    outputs: list[Any] | None = None
+    phase: str = ""
+    message: str = ""
+    millis: float = 0.0

@@ -1,0 +1,1 @@
+"""Drawing: engines behind the draw interface, data recipes, shrinking, the Hypothesis front end."""

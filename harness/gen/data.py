@@ -1,0 +1,43 @@
+"""Elements of an instance's tensors: recipe + seed -> array, the same bits everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import native_ref
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.core.errors import FormatError
+from harness.core.instance import Arg, Instance
+
+
+def materialize(a: Arg, draw: int = 0) -> Any:
+    """The array of an Arg (a list of arrays for a sequence or list).  draw: number of the data draw; literal values and
+    structured recipes are the same in all draws."""
+    if a.items is not None:
+        return [materialize(x, draw) for x in a.items]
+    if a.values is not None:
+        return literal(a.values, a.dtype, a.shape)
+    return native_ref.fill(a.recipe, a.seed + draw * 0x51ED270B, a.shape, a.dtype)
+
+
+def literal(values: list[Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """Literal elements as an array; raises FormatError when their number does not fit."""
+    if dtype.kind == "s":
+        out = np.empty(len(values), object)
+        out[:] = values
+    else:
+        out = np.array(values, dtype.np) if dtype.np.kind in "fiubc" else np.array(values, np.float64).astype(dtype.np)
+    try:
+        return out.reshape(shape)
+    except ValueError:
+        raise FormatError(f"literal values: expected {shape}, got {len(values)} elements") from None
+
+
+def arrays_of(inst: Instance, draw: int = 0) -> dict[str, Any]:
+    """slot -> array (list for a variadic slot)."""
+    return {
+        k: [materialize(x, draw) for x in a] if isinstance(a, list) else materialize(a, draw)
+        for k, a in inst.args.items()
+    }

@@ -1,0 +1,66 @@
+"""The engines behind the draw interface.
+
+``Prng`` is the fast one: counter-based, a few tenths of a microsecond a choice, and it records its choices, so that a
+case can be replayed and shrunk.  ``Replay`` plays a recorded list back.  The Hypothesis front end is in
+``harness.gen.strategies``.
+"""
+
+from __future__ import annotations
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(x: int) -> int:
+    """splitmix64's finaliser: 64 well-mixed bits of an integer."""
+    x = (x + _GOLDEN) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def case_seed(seed: int, key: str, index: int) -> int:
+    """The seed of case ``index`` of an op version in a run: the same on every machine."""
+    h = 0xCBF29CE484222325
+    for ch in key.encode():
+        h = ((h ^ ch) * 0x100000001B3) & _MASK
+    return mix(mix(h ^ (seed & _MASK)) ^ mix(index))
+
+
+class Prng:
+    """Draws by a counter-based generator; ``choices`` is what it drew, each relative to its lower end."""
+
+    __slots__ = ("state", "choices")
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed & _MASK
+        self.choices: list[int] = []
+
+    def int(self, lo: int, hi: int) -> int:
+        self.state = s = (self.state + _GOLDEN) & _MASK
+        s = ((s ^ (s >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        s ^= s >> 29
+        v = (s * (hi - lo + 1)) >> 64
+        self.choices.append(v)
+        return lo + v
+
+
+class Replay:
+    """Plays choices back; beyond the end everything is 0, and a choice out of range is its top."""
+
+    __slots__ = ("choices", "at", "used")
+
+    def __init__(self, choices: list[int]) -> None:
+        self.choices = choices
+        self.at = 0
+        self.used: list[int] = []
+
+    def int(self, lo: int, hi: int) -> int:
+        i = self.at
+        self.at = i + 1
+        v = self.choices[i] if i < len(self.choices) else 0
+        top = hi - lo
+        if v > top:
+            v = top
+        self.used.append(v)
+        return lo + v

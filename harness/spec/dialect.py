@@ -1,0 +1,211 @@
+"""A dialect: its schema, its entries, and what the harness asks of it.
+
+``suites/<dialect>/__init__.py`` makes one object of a subclass named ``dialect``; the harness finds it by entry point.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Callable, Iterable, Sequence
+
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.core.errors import UsageError
+from harness.core.instance import Graph, Instance
+from harness.core.outcome import Model
+from harness.spec.codec import Call
+from harness.spec.draw import Draw, Engine, T
+from harness.spec.opversion import Entry, Expected, OpVersion
+from harness.spec.schema import OpSchema, Slot, load
+from harness.spec.semantics import Semantics
+
+
+class Dialect:
+    """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.  package: import path of
+    the suite, whose ``ops`` sub-package holds the entries.  max_rank, allow_empty: limits of its tensors.
+    const_chance: one input in so many is given as a constant (0: never)."""
+
+    name: str = ""
+    title: str = ""
+    format: str = ""
+    opsets: tuple[Any, ...] = ()
+    extension: str = ".bin"
+    max_rank: int = 6
+    allow_empty: bool = True
+    const_chance: int = 5
+    package_size: int = 64  # instances that one model may hold side by side
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.entries: list[Entry] = []
+        self._family = ""
+
+    # -- declaring
+
+    def op(self, name: str, meaning: Semantics | None = None, *, since: Any = None, until: Any = None,
+           fixed: dict[str, Any] | None = None, draw: Callable[[Draw], dict[str, Any]] | None = None,
+           out: Any = None, out_dtype: Any = None, error: Any = None, types: dict[str, Any] | None = None,
+           evaluate: Callable[[Call], Any] | None = None, breaks: dict[str, Any] | None = None, outs: Any = None,
+           data: Any = None, domain: str = "", why: str = "", source: str = "", tags: Sequence[str] = (),
+           ambiguous: Callable[[Call], str | None] | None = None, **names: Any) -> Entry:  # fmt: skip
+        """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
+        types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
+        e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
+                  breaks or {}, outs, data, domain, self._family, why, source, tuple(tags), ambiguous)  # fmt: skip
+        self.entries.append(e)
+        return e
+
+    def load(self) -> None:
+        """Import every module of ``<package>.ops``; a module's name is the family of its entries."""
+        if getattr(self, "_loaded", False):
+            return
+        self._loaded = True
+        package = importlib.import_module(f"{self.package}.ops")
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if info.name.startswith(("_", "test_")):
+                continue
+            self._family = info.name
+            before = len(self.entries)
+            importlib.import_module(f"{self.package}.ops.{info.name}")
+            for e in self.entries[before:]:
+                e.family = info.name
+
+    # -- what there is
+
+    @cached_property
+    def schemas(self) -> list[OpSchema]:
+        module = importlib.import_module(self.package)
+        assert module.__file__ is not None
+        return load(Path(module.__file__).parent / "schema.json")
+
+    @cached_property
+    def versions(self) -> dict[str, OpVersion]:
+        """``dialect/op/version`` -> OpVersion, for every schema version that an entry serves.  Raises UsageError for an
+        entry that fits no schema, or two entries that serve the same version."""
+        self.load()
+        out: dict[str, OpVersion] = {}
+        by_name: dict[tuple[str, str], list[OpSchema]] = {}
+        for s in self.schemas:
+            by_name.setdefault((s.domain, s.op), []).append(s)
+        for e in self.entries:
+            hit = False
+            for s in by_name.get((e.domain, e.op), ()):
+                if not self.serves(e, s):
+                    continue
+                v = OpVersion(self, e, s)
+                if v.key in out:
+                    raise UsageError(f"{v.key}: two entries serve this version")
+                out[v.key] = v
+                hit = True
+            if not hit:
+                raise UsageError(f"{self.name}: entry {e.op} (since {e.since}, until {e.until}) matches no schema")
+        return out
+
+    def serves(self, e: Entry, s: OpSchema) -> bool:
+        return (e.since is None or self.order(s.version) >= self.order(e.since)) and (
+            e.until is None or self.order(s.version) <= self.order(e.until)
+        )
+
+    def order(self, version: Any) -> Any:
+        """A sort key of op versions."""
+        return version
+
+    def between(self, first: Any, last: Any) -> tuple[Any, ...]:
+        """The opsets from first to last."""
+        i, j = self.opsets.index(first), self.opsets.index(last)
+        return self.opsets[i : j + 1]
+
+    def version_of(self, inst: Instance) -> OpVersion:
+        """Raises UsageError if there is none."""
+        try:
+            return self.versions[inst.key]
+        except KeyError:
+            raise UsageError(f"no op version {inst.key}; `opconform list {self.name}` shows what there is") from None
+
+    @cached_property
+    def _effective(self) -> dict[tuple[str, str, Any], OpVersion]:
+        out: dict[tuple[str, str, Any], OpVersion] = {}
+        for v in self.versions.values():
+            for o in v.opsets:
+                out[v.schema.domain, v.op, o] = v
+        return out
+
+    def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion:
+        """The version of ``op`` in force at ``opset``; raises UsageError."""
+        try:
+            return self._effective[domain, op, opset]
+        except KeyError:
+            raise UsageError(f"{self.name}: no {domain + '.' if domain else ''}{op} at opset {opset}") from None
+
+    # -- hooks that a dialect may override
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Last touch on a drawn instance (quantisation, dynamic axes)."""
+        return inst
+
+    def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
+        """Is this input given as a constant?"""
+        return self.const_chance > 0 and d.engine.int(0, self.const_chance - 1) == self.const_chance - 1
+
+    def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
+        """The one rounding of a wide result, to nearest even."""
+        import native_ref
+
+        return native_ref.convert(x, dtype)
+
+    def call_of(self, inst: Instance, arrays: dict[str, Any]) -> Call:
+        """The call that an instance with these arrays is."""
+        quant = {k: a.quant for k, a in inst.args.items() if not isinstance(a, list) and a.quant}
+        outs = inst.attrs.get("@outputs")
+        if outs is not None:
+            from harness.core.dtypes import BY_NAME
+
+            outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
+        version = self.version_of(inst)
+        return Call(version, inst.attrs, arrays, inst.opset, quant, outs, inst.outs, self.runner(inst.opset, arrays))
+
+    def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
+        """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""
+        from harness.spec.interpret import run_graph
+
+        def run(graph: Graph, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+            return run_graph(self, graph, inputs, opset, outer)
+
+        return run
+
+    def evaluate(self, inst: Instance, arrays: dict[str, Any]) -> list[Expected]:
+        """The reference's outputs of a valid instance."""
+        return self.version_of(inst).evaluate(self.call_of(inst, arrays))
+
+    def draw(self, key: str, engine: Engine, opset: Any = None) -> Instance:
+        return self.versions[key].draw(engine, opset)
+
+    # -- what every dialect must give
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        """One model holding the instances side by side, all at the opset of the first.  arrays[i]: slot -> array of
+        instance i (constants are written into the model).  Raises Unsupported for what the format cannot say."""
+        raise NotImplementedError
+
+    def notation(self, inst: Instance) -> str:
+        """The instance in the dialect's own text, a few lines."""
+        return inst.dumps()
+
+    def parse(self, data: Any) -> Graph:
+        """A model's bytes or path -> Graph; raises FormatError."""
+        raise NotImplementedError
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+        """Run a whole model with the reference; outputs in the model's order."""
+        from harness.spec.interpret import run_graph
+
+        g = self.parse(model)
+        return run_graph(self, g, inputs, g.meta.get("opset"))
+
+    def backends(self) -> Iterable[str]:
+        """Names of backends that make sense for this dialect's format, best first (used when none is named)."""
+        return ()

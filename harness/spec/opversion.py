@@ -1,0 +1,391 @@
+"""Entry x schema -> OpVersion: what can be drawn, evaluated and broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Callable, Mapping
+
+import numpy as np
+
+from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, DType, of
+from harness.core.errors import RuleError, UsageError
+from harness.core.instance import Arg, Instance
+from harness.spec import dims
+from harness.spec.codec import Build, Call, Codec, Named, Slotted
+from harness.spec.draw import Draw, Engine, T
+from harness.spec.errors import Context, ErrorClass
+from harness.spec.schema import OpSchema
+from harness.spec.semantics import Semantics
+
+# how often a type is drawn, relative to 1 for the ones not listed
+_WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
+FLOAT_REGIMES = ("small", "unit", "small", "wide", "special", "ties", "unit", "uniform:-4:4")
+INT_REGIMES = ("small", "full", "small", "special")
+
+
+@dataclass
+class Entry:
+    """One line of a dialect: which meaning, under which name, with which spelling differences.
+
+    since, until: op versions (inclusive) that this line serves; None is open.  names: semantic name -> dialect name or
+    Codec.  fixed: semantic parameters this spelling pins.  draw: ``fn(d)`` at the dialect's level (slot -> T,
+    attribute -> value) instead of the derived one.  out: ``fn(call, results) -> results`` (layout, fused activation).
+    out_dtype: ``fn(call, i) -> DType`` where the schema's types do not tell.  error: overrides the meaning's class.
+    types: restricts a type name to some dtypes, with the reason in ``why``.  const: how inputs may be given.
+    evaluate: ``fn(call) -> results`` replaces decode + meaning (control flow).  breaks: extra invalid draws.
+    """
+
+    op: str
+    meaning: Semantics | None
+    since: Any = None
+    until: Any = None
+    names: dict[str, Any] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    draw: Callable[[Draw], dict[str, Any]] | None = None
+    out: Callable[[Call, list[Any]], list[Any]] | None = None
+    out_dtype: Callable[[Call, int], DType] | None = None
+    error: Any = None
+    types: dict[str, tuple[str, ...]] | None = None
+    evaluate: Callable[[Call], Any] | None = None
+    breaks: dict[str, Callable[[Draw], dict[str, Any]]] = field(default_factory=dict)
+    outs: Callable[[Draw, dict[str, Any]], int] | int | None = None
+    data: Any = None
+    domain: str = ""
+    family: str = ""
+    why: str = ""
+    source: str = ""
+    tags: tuple[str, ...] = ()
+    ambiguous: Callable[[Call], str | None] | None = None
+
+
+@dataclass(slots=True)
+class Expected:
+    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 result before
+    rounding, or None where the result is exact.  error: class with ``context()`` made when asked for."""
+
+    value: Any
+    wide: np.ndarray | None
+    dtype: DType
+    error: ErrorClass
+    context: Callable[[], Context]
+
+
+class OpVersion:
+    """One op at one version of one dialect."""
+
+    def __init__(self, dialect: Any, entry: Entry, schema: OpSchema) -> None:
+        self.dialect = dialect
+        self.entry = entry
+        self.schema = schema
+        self.op = schema.op
+        self.version = schema.version
+        self.meaning = entry.meaning
+        self.key = f"{dialect.name}/{self.op}/{self.version}"
+        self.slots_of_schema = {s.name for s in schema.inputs}
+        self.family = entry.family
+        self._plan()
+
+    # -- what the schema and the entry say together
+
+    def _plan(self) -> None:
+        """Resolve names once: decoders, encoders, the candidate types of every type name."""
+        self.tensor_codecs: dict[str, Codec] = {}
+        self.param_codecs: dict[str, Codec] = {}
+        self.slots_of: set[str] = set()  # semantic tensors that this version has a slot for
+        m = self.meaning
+        if m is not None:
+            for name in m.tensors:
+                how = self.entry.names.get(name, name)
+                codec = Slotted(how) if isinstance(how, str) else how
+                if isinstance(codec, Slotted) and codec.slot not in self.slots_of_schema:
+                    if not m.tensors[name].optional and self.entry.evaluate is None:
+                        raise UsageError(f"{self.key}: {m.name} needs tensor {name}, but there is no slot {codec.slot}")
+                    continue
+                self.slots_of.add(name)
+                self.tensor_codecs[name] = codec
+            for name, param in m.params.items():
+                if name in self.entry.fixed:
+                    continue
+                how = self.entry.names.get(name, name)
+                if isinstance(how, Codec):
+                    self.param_codecs[name] = how.bind(self, param)
+                elif how in self.schema.attrs or how in self.slots_of_schema:
+                    self.param_codecs[name] = Named(how).bind(self, param)
+                elif name in m.defaults:
+                    continue  # this version cannot say it: the meaning's own default holds
+                elif self.entry.evaluate is None:
+                    raise UsageError(f"{self.key}: {m.name} needs parameter {name}, but there is no {how}")
+        self.candidates: dict[str, tuple[DType, ...]] = {}
+        self._weighted: dict[str, tuple[DType, ...]] = {}
+        for t in self.type_names:
+            allowed = self.schema.dtypes(t)
+            if self.entry.types and t in self.entry.types:
+                allowed = tuple(d for d in allowed if d.name in self.entry.types[t])
+            kinds = self._kinds(t)
+            if kinds:
+                allowed = tuple(d for d in allowed if d.kind in kinds) or allowed
+            self.candidates[t] = allowed
+            self._weighted[t] = tuple(d for d in allowed for _ in range(_WEIGHT.get(d, 1)))
+
+    @cached_property
+    def type_names(self) -> tuple[str, ...]:
+        """Type names of the inputs, in order of appearance."""
+        return tuple(dict.fromkeys(s.element for s in self.schema.inputs))
+
+    def _kinds(self, t: str) -> str | None:
+        if self.meaning is None:
+            return None
+        out: set[str] | None = None
+        for name, codec in self.tensor_codecs.items():
+            if isinstance(codec, Slotted):
+                slot = self.schema.input(codec.slot)
+                if slot is not None and slot.element == t:
+                    k = set(self.meaning.tensors[name].kinds)
+                    out = k if out is None else out & k
+        return "".join(out) if out else None
+
+    @cached_property
+    def opsets(self) -> tuple[Any, ...]:
+        """Opsets of the dialect at which this version is the one in force."""
+        return self.dialect.between(self.schema.first_opset, self.schema.last_opset)
+
+    def slot_dtype(self, name: str, types: Mapping[str, DType]) -> DType:
+        """The drawn type of a semantic tensor or a slot."""
+        codec = self.tensor_codecs.get(name)
+        slot = self.schema.input(codec.slot if isinstance(codec, Slotted) else name)
+        if slot is None:
+            raise KeyError(f"{self.key}: no slot for {name}")
+        return types[slot.element]
+
+    # -- drawing
+
+    def draw(self, engine: Engine, opset: Any = None) -> Instance:
+        """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured."""
+        if opset is None:
+            r = self.opsets
+            opset = r[(0, -1, engine.int(0, len(r) - 1))[engine.int(0, 2)]] if len(r) > 1 else r[0]
+        d = self._draw(engine, opset)
+        e = self.entry
+        if e.draw is not None:
+            b = self._encode_raw(d, e.draw(d))
+        else:
+            assert self.meaning is not None
+            b = self._encode(d, self.meaning.derive(d))
+        return self._instance(d, b)
+
+    def _draw(self, engine: Engine, opset: Any) -> Draw:
+        types: dict[str, DType] = {}
+        for t, options in self._weighted.items():
+            if options:
+                types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
+        dl = self.dialect
+        d = Draw(engine, self, opset, self.entry.fixed, types, dl.max_rank, dl.allow_empty)
+        return d
+
+    def _encode(self, d: Draw, values: dict[str, Any]) -> Build:
+        b = Build(self, d, values)
+        for name, codec in self.tensor_codecs.items():
+            v = values.get(name)
+            if v is not None:
+                codec.encode(v, b)
+        for name, codec in self.param_codecs.items():
+            if name in values:
+                codec.encode(values[name], b)
+        return b
+
+    def _encode_raw(self, d: Draw, values: dict[str, Any]) -> Build:
+        b = Build(self, d, values)
+        for name, v in values.items():
+            if isinstance(v, T):
+                b.tensor(name, v)
+            elif isinstance(v, list) and v and isinstance(v[0], T):
+                for t in v:
+                    b.tensor(name, t)
+            elif name.startswith("@") or name not in self.slots_of_schema:
+                if v is not None:
+                    b.attrs[name] = v
+            else:
+                b.value(name, v)
+        return b
+
+    def _instance(self, d: Draw, b: Build) -> Instance:
+        outs = self.entry.outs
+        n = outs(d, b.values) if callable(outs) else outs
+        if n is None:
+            n = sum(1 for o in self.schema.outputs if not o.optional) or 1
+        if "@outs" in b.attrs:
+            n = b.attrs.pop("@outs")
+        inst = Instance(self.dialect.name, self.op, self.version, d.opset, b.attrs, b.args, n)
+        return self.dialect.finish(self, d, inst)
+
+    def make_arg(self, d: Draw, slot: str, t: T, as_const: bool | None = None) -> Arg:
+        """The Arg of a drawn tensor: type from the slot, recipe from the regime, constness from slot and dialect."""
+        s = self.schema.input(slot)
+        if s is None:
+            raise UsageError(f"{self.key}: no slot {slot}, expected one of {sorted(self.slots_of_schema)}")
+        dt = t.dtype or d.types.get(s.element)
+        if dt is None:
+            raise UsageError(f"{self.key}: slot {slot} of type {s.type} has no drawable dtype")
+        const = s.const or bool(as_const if t.const is None else t.const)
+        if not const and t.const is None and as_const is None:
+            const = self.dialect.draws_const(self, s, t, d)
+        values = t.values
+        if values is not None and not isinstance(values, list):
+            values = list(np.asarray(values, object).ravel())
+        items = None
+        if t.items is not None:
+            items = [self.make_arg(d, slot, x, False) for x in t.items]
+        recipe = t.recipe or self._recipe(d, slot, dt)
+        seed = 0 if values is not None else d.engine.int(0, 0x7FFFFFFF)
+        return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)
+
+    def _recipe(self, d: Draw, slot: str, dt: DType) -> str:
+        data = self.entry.data or (self.meaning.data if self.meaning is not None else None)
+        if isinstance(data, Mapping):
+            data = data.get(self._semantic_name(slot)) or data.get(slot)
+        if isinstance(data, str):
+            return data
+        if data:
+            return d.pick(data)
+        if dt.kind in "fc":
+            return d.pick(FLOAT_REGIMES)
+        if dt.kind in "iu":
+            return d.pick(INT_REGIMES)
+        return "bool" if dt.kind == "b" else "strings"
+
+    def _semantic_name(self, slot: str) -> str:
+        for name, codec in self.tensor_codecs.items():
+            if isinstance(codec, Slotted) and codec.slot == slot:
+                return name
+        return slot
+
+    # -- evaluating
+
+    def call(self, attrs: dict[str, Any], inputs: dict[str, Any], opset: Any, **kw: Any) -> Call:
+        return Call(self, attrs, inputs, opset, **kw)
+
+    def decode(self, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Semantic tensors and parameters of a call."""
+        tensors = {n: c.decode(call) for n, c in self.tensor_codecs.items()}
+        params = dict(self.entry.fixed)
+        m = self.meaning
+        for n, c in self.param_codecs.items():
+            v = c.decode(call)
+            if v is None and m is not None and n in m.defaults:
+                v = m.defaults[n]
+            params[n] = v
+        return tensors, params
+
+    def evaluate(self, call: Call) -> list[Expected]:
+        """The reference's outputs, each rounded once.  Raises RuleError where the op set forbids the inputs."""
+        e = self.entry
+        tensors: dict[str, Any] = {}
+        params: dict[str, Any] = {}
+        if e.evaluate is not None:
+            raw = e.evaluate(call)
+        else:
+            m = self.meaning
+            assert m is not None
+            tensors, params = self.decode(call)
+            raw = m.fn(**tensors, **params)
+        results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+        if e.out is not None:
+            results = e.out(call, results)
+        return [self._expect(call, i, r, tensors, params) for i, r in enumerate(results[: call.n_outs])]
+
+    def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any]) -> Expected:
+        error = self._error(i)
+        if not isinstance(r, np.ndarray):
+            if not isinstance(r, np.generic):  # containers: lists of arrays, None
+                return Expected(r, None, _container_dtype(r), error, lambda: _no_context(self.key))
+            r = np.asarray(r)
+        have = of(r)
+        want = self.out_dtype(call, i, have)
+        wide = None
+        value = r
+        if want is not have:
+            if have is F64 and want.kind == "f":
+                wide, value = r, self.dialect.round(r, want)
+            elif have.np == np.complex128 and want.kind == "c":
+                wide, value = r, r.astype(want.np)
+            elif want.np != have.np:
+                raise RuleError("reference-dtype", f"{self.key}: output {i} is {have}, the op set says {want}")
+        elif have is F64:
+            wide = r
+
+        def context() -> Context:
+            return self._context(call, i, want, wide if wide is not None else np.asarray(value, np.float64),
+                                 tensors, params)  # fmt: skip
+
+        return Expected(value, wide, want, error, context)
+
+    def _error(self, i: int) -> ErrorClass:
+        e = self.entry.error
+        if e is not None:
+            return e[min(i, len(e) - 1)] if isinstance(e, tuple) else e
+        assert self.meaning is not None, f"{self.key}: an entry without meaning states its error class"
+        return self.meaning.error_of(i)
+
+    def _context(self, call: Call, i: int, out: DType, wide: np.ndarray, tensors: dict[str, Any],
+                 params: dict[str, Any]) -> Context:  # fmt: skip
+        m = self.meaning
+
+        def inputs() -> dict[str, Any]:
+            return {n: _wide(v) for n, v in tensors.items()}
+
+        def rerun(changed: dict[str, Any]) -> np.ndarray:
+            assert m is not None
+            raw = m.fn(**changed, **params)
+            results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+            if self.entry.out is not None:
+                results = self.entry.out(call, results)
+            return results[i]
+
+        try:
+            env = m.bind(tensors, params) if m is not None else {}
+        except dims.ShapeMismatch:
+            env = dict(params)
+
+        def count(expr: str) -> float:
+            return float(dims.evaluate(compile(expr, "<count>", "eval"), env))
+
+        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+
+    def out_dtype(self, call: Call, i: int, have: DType) -> DType:
+        """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""
+        if self.entry.out_dtype is not None:
+            return self.entry.out_dtype(call, i)
+        if call.outs is not None and i < len(call.outs):
+            return call.outs[i]["dtype"]
+        outs = self.schema.outputs
+        slot = outs[min(i, len(outs) - 1)]
+        allowed = self.schema.dtypes(slot.element)
+        for s in self.schema.inputs:
+            if s.element == slot.element:
+                v = call.inputs.get(s.name)
+                while isinstance(v, (list, tuple)):
+                    v = v[0] if v else None
+                if v is not None:
+                    return of(v)
+        if len(allowed) == 1:
+            return allowed[0]
+        return have
+
+
+def _wide(v: Any) -> Any:
+    if isinstance(v, list):
+        return [_wide(x) for x in v]
+    if isinstance(v, np.ndarray) and of(v).kind == "f":
+        return v.astype(np.float64)
+    return v
+
+
+def _container_dtype(r: Any) -> DType:
+    while isinstance(r, (list, tuple)) and r:
+        r = r[0]
+    return of(r) if isinstance(r, np.ndarray) else F32
+
+
+def _no_context(key: str) -> Context:
+    raise TypeError(f"{key}: a container has no error context")
