@@ -1,0 +1,529 @@
+"""coremltools on Linux: value inference, type inference, a round trip through the file, lowering, passes.
+
+This file runs inside a worker: it imports NumPy and coremltools, nothing of ours.  Models come as format
+``mil``, the plain description of a pymil program that ``suites/mil/plain.py`` documents:
+
+    b"MILP" | u32 header length | header JSON | arrays
+    header = {"opset": "ios17", "inputs": [[name, dtype, shape, kind]], "consts": [[dtype, shape, offset]],
+              "ops": [[op, {slot: ref}, [out names]]], "outputs": [name], "groups": [[name, ...]]}
+    ref    = {"v": name} | {"c": const index} | {"l": [ref]} | {"p": literal} | {"b": block}
+    block  = {"inputs": [name], "ops": [...], "outputs": [ref]}
+
+The two executing ways hand the program that coremltools made to an interpreter found by the entry point group
+``opconform.interpreters`` (``mil``: plain bytes, ``nn``: NeuralNetwork spec bytes): coremltools itself cannot
+run anything here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import sys
+import tempfile
+
+import numpy as np
+from opconform_worker import TypeOnly, Unsupported
+
+
+def _load_coremltools():
+    """Import coremltools without its eight lines about the missing native library."""
+    fd = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        import coremltools
+    finally:
+        os.dup2(fd, 2)
+        os.close(fd)
+        os.close(null)
+    import logging
+
+    logging.getLogger("coremltools").setLevel(logging.ERROR)
+    return coremltools
+
+
+ct = _load_coremltools()
+
+from coremltools.converters.mil import Builder as mb  # noqa: E402
+from coremltools.converters.mil._deployment_compatibility import AvailableTarget  # noqa: E402
+from coremltools.converters.mil.mil import (  # noqa: E402
+    Function,
+    ListVar,
+    Placeholder,
+    Program,
+    get_new_symbol,
+    mil_list,
+    types,
+)
+
+try:
+    from coremltools.converters.mil.mil.program import StateTensorPlaceholder
+except ImportError:  # before states
+    StateTensorPlaceholder = None
+
+_TO_BUILTIN = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "bool": "bool", "str": "str", "c64": "complex64"}
+_SUB = {"i4", "u1", "u2", "u3", "u4", "u6"}
+
+
+def _builtin(name):
+    return getattr(types, _TO_BUILTIN.get(name) or ("uint" if name[0] == "u" else "int") + name[1:])
+
+
+def _ours(builtin):
+    s = types.builtin_to_string(builtin)
+    for ours, theirs in _TO_BUILTIN.items():
+        if s == theirs or (s == "string" and ours == "str"):
+            return ours
+    return s.replace("uint", "u").replace("int", "i")
+
+
+def unpack(data):
+    """(header, constant arrays) of a plain program."""
+    if data[:4] != b"MILP":
+        raise ValueError("not a plain MIL program")
+    (n,) = struct.unpack_from("<I", data, 4)
+    h = json.loads(data[8 : 8 + n].decode())
+    base, consts = 8 + n, []
+    for c in h["consts"]:
+        name, shape = c[0], tuple(c[1])
+        if name == "str":
+            consts.append(np.array(c[2], dtype=object).reshape(shape))
+            continue
+        np_dtype = types.nptype_from_builtin(_builtin(name))
+        count = int(np.prod(shape, dtype=np.int64))
+        plain = np.dtype(np_dtype)
+        a = np.frombuffer(data, plain.str, count, base + c[2]).reshape(shape)
+        consts.append(a.astype(np_dtype) if name in _SUB else a)
+    return h, consts
+
+
+def pack(h, arrays):
+    """Inverse of ``unpack``; arrays: (our dtype name, array)."""
+    blob, consts = bytearray(), []
+    for name, a in arrays:
+        if name == "str":
+            consts.append(["str", list(a.shape), [str(x) for x in a.ravel()]])
+            continue
+        consts.append([name, list(a.shape), len(blob)])
+        blob += np.ascontiguousarray(a).tobytes()
+        blob += b"\0" * (-len(blob) % 8)
+    head = json.dumps(dict(h, consts=consts), separators=(",", ":")).encode()
+    head += b" " * (-(len(head)) % 8)
+    return b"MILP" + struct.pack("<I", len(head)) + head + bytes(blob)
+
+
+class _Builder:
+    """Calls mb.* for the ops of a header."""
+
+    def __init__(self, h, consts):
+        self.h, self.consts = h, consts
+
+    def ref(self, r, env):
+        if "v" in r:
+            return env[r["v"]]
+        if "c" in r:
+            a = self.consts[r["c"]]
+            return a if a.ndim or a.dtype == object else a[()]
+        if "l" in r:
+            return tuple(self.ref(x, env) for x in r["l"])
+        if "b" in r:
+            return self.block(r["b"], env)
+        if "s" in r:
+            return mb.const(val=mil_list([np.int64(x) if isinstance(x, int) else x for x in r["s"]]))
+        return r["p"]
+
+    def block(self, b, env):
+        def fn(*args):
+            local = dict(env)
+            local.update(zip(b["inputs"], args))
+            for op in b["ops"]:
+                self.op(op, local)
+            outs = [self.as_var(self.ref(o, local)) for o in b["outputs"]]
+            return outs[0] if len(outs) == 1 else tuple(outs)
+
+        return fn
+
+    @staticmethod
+    def as_var(v):
+        return mb.const(val=v) if isinstance(v, (np.generic, np.ndarray, bool, int, float)) else v
+
+    def op(self, op, env):
+        name, args, outs = op
+        kwargs = {k: self.ref(r, env) for k, r in args.items()}
+        if name == "write_state":
+            name = "coreml_update_state"
+        made = getattr(mb, name)(**kwargs)
+        made = made if isinstance(made, (list, tuple)) else (made,)
+        if len(made) != len(outs):
+            raise ValueError("%s gave %d outputs, expected %d" % (name, len(made), len(outs)))
+        env.update(zip(outs, made))
+
+
+def _target(h):
+    return AvailableTarget[h["opset"].replace("ios", "iOS")]
+
+
+def _placeholders(h, symbols=None):
+    out = {}
+    for name, dtype, shape, kind in h["inputs"]:
+        if kind == "state":
+            out[name] = StateTensorPlaceholder(tuple(shape), _builtin(dtype), name=name)
+            continue
+        dims = []
+        for n in shape:
+            if symbols is None:
+                dims.append(n)
+            else:
+                s = get_new_symbol()
+                symbols[s] = n
+                dims.append(s)
+        out[name] = Placeholder(tuple(dims), _builtin(dtype), name=name, allow_rank0_input=True)
+    return out
+
+
+def build(h, consts, opset="of the header", outputs=None):
+    """A pymil Program with one function ``main``; raises what coremltools raises."""
+    prog, b = Program(), _Builder(h, consts)
+    with Function(_placeholders(h), opset_version=_target(h) if opset == "of the header" else opset) as f:
+        env = dict(f.inputs)
+        for op in h["ops"]:
+            b.op(op, env)
+        outs = []
+        for n in outputs if outputs is not None else h["outputs"]:
+            v = env[n]
+            outs.append(mb.identity(x=v) if n in f.inputs or v.op is None or v.op.op_type == "const" else v)
+        f.set_outputs(outs)
+    prog.add_function("main", f)
+    return prog
+
+
+def read(prog, function="main"):
+    """(header, [(dtype, array)]) of a pymil program: what ``build`` takes."""
+    f = prog.functions[function]
+    consts, names, taken = [], {}, set()
+
+    def name(v):
+        if id(v) not in names:
+            names[id(v)] = v.name if v.name not in taken else "%s.%d" % (v.name, len(names))
+            taken.add(names[id(v)])
+        return names[id(v)]
+
+    def literal(v):
+        val = v.val if getattr(v, "op", None) is None or v.op.op_type != "const" else v.op.outputs[0].val
+        if isinstance(val, (str, bytes)):
+            consts.append(("str", np.array(val, dtype=object)))
+        elif isinstance(v, ListVar):
+            return {"s": [x.item() if isinstance(x, np.generic) else x for x in val.ls]}
+        else:
+            consts.append((_ours(v.dtype), np.asarray(val)))
+        return {"c": len(consts) - 1}
+
+    def ref(v):
+        if isinstance(v, (list, tuple)):
+            return {"l": [ref(x) for x in v]}
+        if getattr(v, "op", None) is not None and v.op.op_type == "const":
+            return literal(v)
+        return {"v": name(v)}
+
+    def one(op):
+        args = {}
+        for slot, v in op.inputs.items():
+            if v is None or slot.startswith("_"):
+                continue
+            args[slot] = ref(v)
+        if op.blocks:
+            slots = {"cond": ("_true_fn", "_false_fn"), "while_loop": ("_cond", "_body")}[op.op_type]
+            for slot, blk in zip(slots, op.blocks):
+                args[slot] = {"b": {"inputs": [name(v) for v in blk.inputs],
+                                    "ops": [one(o) for o in blk.operations if o.op_type != "const"],
+                                    "outputs": [ref(v) for v in blk.outputs]}}  # fmt: skip
+        return [op.op_type, args, [name(v) for v in op.outputs]]
+
+    inputs = []
+    for n, v in f.inputs.items():
+        names[id(v)] = n
+        taken.add(n)
+        state = types.is_state(v.sym_type)
+        t = v.sym_type.wrapped_type() if state else v.sym_type
+        tensor = types.is_tensor(t)
+        dims = t.get_shape() if tensor else ()
+        shape = [int(d) if isinstance(d, (int, np.integer)) else str(d) for d in dims]
+        inputs.append([n, _ours(t.get_primitive() if tensor else t), shape, "state" if state else "tensor"])
+    ops = [one(op) for op in f.operations if op.op_type != "const"]
+    outs = []
+    for i, v in enumerate(f.outputs):
+        if getattr(v, "op", None) is not None and v.op.op_type == "const":
+            ops.append(["identity", {"x": literal(v)}, ["out.const.%d" % i]])
+            outs.append("out.const.%d" % i)
+        else:
+            outs.append(name(v))
+    version = f.opset_version or AvailableTarget.iOS15
+    h = {"opset": version.name.replace("iOS", "ios"), "inputs": inputs, "ops": ops, "outputs": outs}
+    return h, consts
+
+
+def interpreter(name):
+    """A whole-model interpreter: (model bytes, {name: array}) -> list of outputs in order."""
+    from importlib import metadata
+
+    found = metadata.entry_points()
+    group = "opconform.interpreters"
+    points = found.select(group=group) if hasattr(found, "select") else found.get(group, ())
+    for p in points:
+        if p.name == name:
+            return p.load()
+    raise Unsupported("no interpreter for %r is installed in this environment" % name)
+
+
+def _shape_of(v, values=None):
+    """Static shape of a var, symbols replaced; None for an axis that stays unknown."""
+    t = v.sym_type
+    if not types.is_tensor(t):
+        return []
+    out = []
+    for d in t.get_shape():
+        if values is not None and hasattr(d, "subs"):
+            d = d.subs(values)
+        try:
+            out.append(int(d))
+        except (TypeError, ValueError):
+            out.append(None)
+    return out
+
+
+def _np(dtype):
+    known = {"f16": "f2", "f32": "f4", "bool": "?", "c64": "c8"}
+    return np.dtype(known.get(dtype) or dtype[0] + str(int(dtype[1:]) // 8))
+
+
+class _Base:
+    formats = ("mil",)
+
+    def version(self):
+        return ct.__version__
+
+
+class Fold(_Base):
+    """Value inference: the ops run as constants and the value that coremltools folds them to is the answer."""
+
+    name = "coremltools-fold"
+
+    def load(self, model, format):
+        h, consts = unpack(model)
+        if any(i[3] == "state" for i in h["inputs"]):
+            raise Unsupported("states do not fold")
+        return h, consts
+
+    def run(self, handle, inputs):
+        h, consts = handle
+        b, out = _Builder(h, consts), {}
+        with Function({}, opset_version=_target(h)):
+            env = {n: mb.const(val=_scalar(inputs[n], d)) for n, d, _, _ in h["inputs"]}
+            with np.errstate(all="ignore"):
+                for op in h["ops"]:
+                    b.op(op, env)
+            for n in h["outputs"]:
+                out[n] = self._value(env[n])
+        return out
+
+    @staticmethod
+    def _value(v):
+        val = v.val
+        if val is None:
+            op = v.op
+            made = getattr(op, "materialized_val_inference", None)
+            if made is None or not op.op_type.startswith(("constexpr_", "dequantize")):
+                raise Unsupported("%s has no value inference" % op.op_type)
+            val = made()
+            if isinstance(val, (list, tuple)):
+                val = val[op.outputs.index(v)]
+        if isinstance(v, ListVar) or not types.is_tensor(v.sym_type) and types.is_list(v.sym_type):
+            raise Unsupported("a list as result")
+        return np.asarray(val)
+
+
+def _scalar(a, dtype):
+    a = np.asarray(a)
+    return a if a.ndim else a[()]
+
+
+class Types(_Base):
+    """Type inference: only the shape and the dtype of an output are judged.
+
+    The same program is inferred twice, with static shapes and with every axis a symbol; where the second run
+    knows a shape and it differs from the first, the load fails."""
+
+    name = "coremltools-types"
+
+    def load(self, model, format):
+        h, consts = unpack(model)
+        static = self._infer(h, consts, None)
+        symbols = {}
+        try:
+            symbolic = self._infer(h, consts, symbols)
+        except Exception:  # many ops need a known axis and say so
+            symbolic = {}
+        for n, (shape, dtype) in symbolic.items():
+            want = static[n][0]
+            differs = any(None not in (a, b) and a != b for a, b in zip(shape, want))
+            if dtype != static[n][1] or len(shape) != len(want) or differs:
+                text = "symbolic inference gives %s %s, static %s %s"
+                raise ValueError(text % (dtype, shape, static[n][1], want))
+        return static
+
+    @staticmethod
+    def _infer(h, consts, symbols):
+        b = _Builder(h, consts)
+        places = _placeholders(h, symbols)
+        with Function(places, opset_version=_target(h)) as f:
+            env = dict(f.inputs)
+            for op in h["ops"]:
+                b.op(op, env)
+        out = {}
+        for n in h["outputs"]:
+            v = env[n]
+            if types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type):
+                out[n] = (_shape_of(v, symbols), _ours(v.dtype))
+        return out
+
+    def run(self, handle, inputs):
+        return {n: TypeOnly(dtype, shape) for n, (shape, dtype) in handle.items()}
+
+
+class RoundTrip(_Base):
+    """Exported to the file's program proto, loaded back, and what came back is executed by our interpreter."""
+
+    name = "coremltools-roundtrip"
+
+    def load(self, model, format):
+        from coremltools.converters.mil.backend.mil.load import MILProtoExporter
+        from coremltools.converters.mil.frontend.milproto.load import load_mil_proto
+
+        h, consts = unpack(model)
+        if any(not i[2] for i in h["inputs"]):
+            raise Unsupported("an ML program has no inputs of rank 0")
+        run = interpreter("mil")
+        prog = build(h, consts)
+        target = _target(h)
+        with tempfile.TemporaryDirectory() as folder:
+            spec = MILProtoExporter(prog, folder, int(target)).export()
+            back = load_mil_proto(spec, int(target), folder)
+            bh, bc = read(back)
+        return run, pack(bh, bc), h["outputs"]
+
+    def run(self, handle, inputs):
+        run, model, names = handle
+        return dict(zip(names, run(model, inputs)))
+
+
+class NeuralNetwork(_Base):
+    """Lowered to a NeuralNetwork spec, which our NeuralNetwork interpreter executes."""
+
+    name = "coremltools-nn"
+
+    def load(self, model, format):
+        from coremltools.converters.mil.backend.nn.load import load as lower
+        from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
+
+        h, consts = unpack(model)
+        if h["opset"] != "ios15":
+            raise Unsupported("the NeuralNetwork back end takes the ops of iOS 15 and before")
+        if any(not i[2] for i in h["inputs"]):
+            raise Unsupported("a neural network has no inputs of rank 0")
+        if any(i[1] not in ("f32", "i32", "bool") for i in h["inputs"]):
+            raise Unsupported("a neural network computes in f32")
+        run = interpreter("nn")
+        prog = build(h, consts, opset=AvailableTarget.iOS14)
+        wants = [_ours(v.dtype) for v in prog.functions["main"].outputs]
+        prog.functions["main"].input_types = []
+        with _quiet():
+            PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline("backend_neuralnetwork"))
+            spec = lower(prog)
+        names = [o.name for o in spec.description.output]
+        return run, spec.SerializeToString(), names, list(zip(h["outputs"], wants))
+
+    def run(self, handle, inputs):
+        run, model, names, wants = handle
+        floats = {k: np.asarray(v, np.float32) for k, v in inputs.items()}
+        got = dict(zip(names, run(model, floats)))
+        out = {}
+        for (n, dtype), theirs in zip(wants, names):
+            a = np.asarray(got[theirs])
+            out[n] = a.astype(_np(dtype)) if dtype != "f32" else np.asarray(a, np.float32)
+        return out
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Progress bars and prints of the converters go nowhere."""
+    old = sys.stdout, sys.stderr
+    with open(os.devnull, "w") as null:
+        sys.stdout = sys.stderr = null
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = old
+
+
+class Passes(_Base):
+    """Graph passes: the header's "passes" (a pipeline name or a list of pass names) run over the program, and what
+    they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the ops changed."""
+
+    name = "coremltools-passes"
+    formats = ("mil-passes",)
+
+    def load(self, model, format):
+        run = interpreter("mil")
+        after, fired = apply_passes(model)
+        return run, after, unpack(model)[0]["outputs"], fired
+
+    def run(self, handle, inputs):
+        run, model, names, fired = handle
+        return dict(zip(names, run(model, inputs)), fired=np.array(fired))
+
+
+def apply_passes(model):
+    """Run the passes that a plain program names over it -> (the program afterwards, did its ops change)."""
+    from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
+    from coremltools.converters.mil.mil.passes.pass_registry import PASS_REGISTRY
+
+    h, consts = unpack(model)
+    prog = build(h, consts)
+    main = prog.functions["main"]
+    before = _shape_of_program(main)
+    passes = h["passes"]
+    with _quiet():
+        if isinstance(passes, str):
+            main.input_types = []
+            PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline(passes))
+        else:
+            for name in passes:
+                run = PASS_REGISTRY[name]
+                for key, value in h.get("options", {}).items():
+                    setattr(run, key, value)
+                run(prog)
+    prog.validate()
+    bh, bc = read(prog)
+    return pack(bh, bc), _shape_of_program(main) != before
+
+
+def _shape_of_program(block):
+    """Op types with where their inputs come from: what a pass that does something changes."""
+    at, out = {}, []
+    for op in block.operations:
+        if op.op_type == "const":
+            continue
+        inputs = []
+        for slot in sorted(op.inputs):
+            v = op.inputs[slot]
+            for x in v if isinstance(v, (list, tuple)) else (v,):
+                val = getattr(x, "val", None)
+                small = isinstance(val, (str, bool, int, float, np.generic)) or np.size(val) < 9
+                inputs.append((slot, at.get(id(x), repr(val) if small else None)))
+        out.append((op.op_type, tuple(inputs), tuple(tuple(_shape_of_program(b)) for b in op.blocks)))
+        for i, v in enumerate(op.outputs):
+            at[id(v)] = (len(out), i)
+    out.append(tuple(at.get(id(v), "input or constant") for v in block.outputs))
+    return out
