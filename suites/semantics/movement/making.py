@@ -1,0 +1,171 @@
+"""Tensors made from a shape, a number or a pattern: fills, ranges, diagonals, triangles and bands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
+from harness.spec.draw import Draw
+from suites.semantics.movement.common import fixed, norm_axis, options
+
+
+@semantics(
+    error=exact(), source="ONNX ConstantOfShape-9; MIL fill iOS15; TFLite FILL; NN fillDynamic, fillStatic"
+)
+def fill(value: Any["*v"], *, shape: Ints):
+    """A tensor of ``shape`` whose every element is the only element of ``value``.  Raises RuleError
+    "extents-nonnegative"."""
+    if any(s < 0 for s in shape):
+        raise RuleError("extents-nonnegative", f"shape {list(shape)}")
+    out = np.empty(tuple(int(s) for s in shape), value.dtype)
+    out[...] = value.reshape(-1)[0]
+    return out
+
+
+@fill.draw
+def _draw_fill(d: Draw) -> dict:
+    return {"value": T(()), "shape": d.shape(0)}
+
+
+@fill.breaks("extents-nonnegative")
+def _fill_negative(d: Draw) -> dict:
+    return {"value": T(()), "shape": (*d.shape(0, 3), -1)}
+
+
+@semantics(error=exact(), source="MIL fill_like iOS16; NN fillLike; TFLite ZEROS_LIKE (value 0)")
+def fill_like(x: Any["*d"], value: Any[""]) -> Any["*d"]:
+    """A tensor shaped like ``x`` whose every element is ``value``."""
+    out = np.empty(x.shape, value.dtype)
+    out[...] = value.reshape(-1)[0]
+    return out
+
+
+@semantics(error=exact(), source="ONNX ConstantOfShape-9 zeros; TFLite ZEROS_LIKE")
+def zeros_like(x: Any["*d"]) -> Any["*d"]:
+    """Zeros (false, empty strings) of the shape and type of ``x``."""
+    return np.zeros(x.shape, x.dtype) if x.dtype.kind != "O" else np.full(x.shape, "", object)
+
+
+@semantics(
+    error=rounded(1), source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic"
+)
+def range_of(start: Num[""], limit: Num[""], delta: Num[""]):
+    """start + i * delta for i in 0 .. max(ceil((limit - start) / delta), 0) - 1.
+
+    Integers are exact; floats are computed wide, element by element (not by repeated addition).
+    Raises RuleError "step-nonzero".
+    """
+    if start.dtype.kind in "iu":
+        s, e, k = (int(v.reshape(-1)[0]) for v in (start, limit, delta))
+        if k == 0:
+            raise RuleError("step-nonzero", "delta 0")
+        return np.array(range(s, e, k), start.dtype)
+    s, e, k = (float(v.reshape(-1)[0]) for v in (start, limit, delta))
+    if k == 0:
+        raise RuleError("step-nonzero", "delta 0")
+    count = max(int(np.ceil((e - s) / k)), 0)
+    return s + np.arange(count, dtype=np.float64) * k
+
+
+@range_of.draw
+def _draw_range(d: Draw) -> dict:
+    """Steps that every float type holds exactly, so that the element count has one answer."""
+    count = d.int(0 if d.allow_empty else 1, 12)
+    dt = d.dtype("start")
+    step = d.pick((1, 2, 3, 7, -1, -2, -5)) if dt.kind in "i" else d.pick((1, 2, 3))
+    scale = 1
+    if dt.kind == "f":
+        step, scale = d.pick((0.5, 1.0, 2.0, -0.5, -1.0, 0.25, 3.0)), d.pick((1, 0.5))
+    start = d.int(-20, 20) * scale if dt.kind != "u" else d.int(0, 20)
+    limit = start + step * count
+    if count and d.bool():  # a limit inside the last step
+        limit -= step / 2 if dt.kind == "f" else (1 if step > 1 else -1 if step < -1 else 0)
+    elif count == 0 and d.bool() and dt.kind != "u":
+        limit = start - step
+    return {"start": T((), values=[start]), "limit": T((), values=[limit]), "delta": T((), values=[step])}
+
+
+@range_of.breaks("step-nonzero")
+def _range_still(d: Draw) -> dict:
+    return {"start": T((), values=[0]), "limit": T((), values=[5]), "delta": T((), values=[0])}
+
+
+@semantics(error=exact(), source="ONNX EyeLike-9, -22")
+def eye_like(x: Any["r c"], *, k: Integer(-6, 6) = 0, dtype: ElementType = None) -> Any["r c"]:
+    """Ones on diagonal ``k`` (above the main one for k > 0) of a zero matrix shaped like ``x``; dtype: None
+    is that of ``x``."""
+    return np.eye(*x.shape, k=k).astype((dtype or of(x)).np)
+
+
+@eye_like.draw
+def _draw_eye(d: Draw) -> dict:
+    return {"x": T((d.dim(), d.dim())), "k": d.int(-6, 6), "dtype": fixed(d, "dtype", lambda: None)}
+
+
+@semantics(error=exact(), source="ONNX Trilu-14; NN lowerTriangular, upperTriangular")
+def triangle(x: Any["*d r c"], *, k: Integer(-6, 6) = 0, upper: Flag = True) -> Any["*d r c"]:
+    """The part on and above (upper) or on and below diagonal ``k`` of each matrix, zero elsewhere."""
+    keep = (
+        np.triu(np.ones(x.shape[-2:], np.bool_), k) if upper else np.tril(np.ones(x.shape[-2:], np.bool_), k)
+    )
+    return np.where(keep, x, x.dtype.type(0))
+
+
+@semantics(error=exact(), source="MIL band_part iOS15; NN matrixBandPart; tf.linalg.band_part")
+def band_part(x: Any["*d r c"], *, lower: Integer(-1, 5), upper: Integer(-1, 5)) -> Any["*d r c"]:
+    """``lower`` sub-diagonals and ``upper`` super-diagonals of each matrix kept (-1: all), zero elsewhere."""
+    i, j = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+    keep = ((lower < 0) | (i - j <= lower)) & ((upper < 0) | (j - i <= upper))
+    return np.where(keep, x, x.dtype.type(0))
+
+
+@semantics(error=exact(), source="TFLite MATRIX_DIAG")
+def diag(x: Any["*d n"]) -> Any["*d n n"]:
+    """Square matrices with ``x`` on the diagonal and zero elsewhere."""
+    out = np.zeros((*x.shape, x.shape[-1]), x.dtype)
+    i = np.arange(x.shape[-1])
+    out[..., i, i] = x
+    return out
+
+
+@semantics(error=exact(), source="TFLite MATRIX_SET_DIAG")
+def set_diag(x: Any["*d r c"], diagonal: Any["*d min(r,c)"]) -> Any["*d r c"]:
+    """``x`` with the main diagonal of each matrix replaced.  diagonal: [*d, min(r, c)]."""
+    out = np.array(x)
+    i = np.arange(min(x.shape[-2:]))
+    out[..., i, i] = diagonal
+    return out
+
+
+@semantics(error=exact(), source="NN cropping: two-sided crop of the last two axes; ONNX Crop (experimental)")
+def crop_spatial(x: Any["*d h w"], *, border: Ints):
+    """border: (left, top, right, bottom) elements cut from the last two axes.  Raises RuleError
+    "crops-inside"."""
+    left, top, right, bottom = (int(b) for b in border)
+    h, w = x.shape[-2:]
+    if min(border) < 0 or top + bottom > h or left + right > w:
+        raise RuleError("crops-inside", f"border {list(border)} of {h} x {w}")
+    return x[..., top : h - bottom, left : w - right]
+
+
+@crop_spatial.draw
+def _draw_crop(d: Draw) -> dict:
+    border = tuple(d.int(0, 3) for _ in range(4))
+    h, w = border[1] + border[3] + d.dim(hi=6), border[0] + border[2] + d.dim(hi=6)
+    return {"x": T((*d.shape(0, 3), h, w)), "border": border}
+
+
+@semantics(error=exact(), source="NN sequenceRepeat, tile along one axis")
+def repeat_axis(x: Any["*d"], *, axis: Integer, times: Integer(1, 4), mode: Choice("tile", "each") = "tile"):
+    """``x`` several times along ``axis``: as a whole ("tile") or element by element ("each")."""
+    a = norm_axis(axis, x.ndim)
+    return np.repeat(x, times, a) if mode == "each" else np.concatenate([x] * times, a)
+
+
+@repeat_axis.draw
+def _draw_repeat(d: Draw) -> dict:
+    shape = d.shape(1)
+    return {"x": T(shape), "axis": fixed(d, "axis", lambda: d.axis(len(shape))), "times": d.int(1, 4),
+            "mode": d.pick(options(d, "mode"))}  # fmt: skip

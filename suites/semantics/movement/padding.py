@@ -1,0 +1,133 @@
+"""Borders: constant, reflect, symmetric, edge and wrap; a negative amount crops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, Ints, T, exact, semantics
+from harness.spec.draw import Draw
+from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
+
+
+def pad_axes(x: np.ndarray, before: list[int], after: list[int], mode: str, value: object) -> np.ndarray:
+    """``x`` with before[i] / after[i] elements added on axis i; negative amounts are cropped first."""
+    index = []
+    for i, n in enumerate(x.shape):
+        lo, hi = max(-before[i], 0), n - max(-after[i], 0)
+        if n + before[i] + after[i] < 0:
+            raise RuleError("extent-nonnegative", f"pads {before}, {after} on {list(x.shape)}")
+        index.append(slice(min(lo, n), max(hi, lo, 0)))
+    x = x[tuple(index)]
+    widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)]
+    if mode == "constant":
+        shape = [n + b + a for n, (b, a) in zip(x.shape, widths, strict=True)]
+        out = np.empty(shape, x.dtype)
+        out.fill(value) if x.dtype.kind != "O" else out.__setitem__(Ellipsis, value)
+        out[tuple(slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True))] = x
+        return out
+    for axis, (b, a) in enumerate(widths):
+        if b or a:
+            x = x.take(_source(x.shape[axis], b, a, mode), axis)
+    return x
+
+
+def _source(n: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Index into an axis of extent ``n`` for every position of the padded axis."""
+    if n == 0:
+        raise RuleError("border-has-data", f"mode {mode} on an axis of extent 0")
+    at = np.arange(-before, n + after)
+    if mode == "edge":
+        return at.clip(0, n - 1)
+    if mode == "wrap":
+        return at % n
+    if mode == "symmetric":
+        at = at % (2 * n)
+        return np.where(at < n, at, 2 * n - 1 - at)
+    if n == 1:
+        return np.zeros_like(at)
+    at = at % (2 * n - 2)
+    return np.where(at < n, at, 2 * n - 2 - at)
+
+
+@semantics(
+    error=exact(),
+    source="ONNX Pad-1, -2, -11, -13, -18; MIL pad iOS15; TFLite PAD, PADV2, MIRROR_PAD; NN constantPad",
+)
+def pad(x: Any["*d"], value: Any[""] | None = None, *, pads: Ints,
+        mode: Choice("constant", "reflect", "symmetric", "edge", "wrap"),
+        axes: Ints = None):  # fmt: skip
+    """A border on the named axes (None: all).  pads: begins, then ends, in the order of ``axes``; negative
+    ones crop, before
+    anything is added.  mode: "constant" (``value``, absent: zero, false or the empty string), "reflect"
+    (mirror without the
+    edge element), "symmetric" (with it), "edge", "wrap"; a border longer than the axis goes on with the
+    same period.
+
+    Raises RuleError "pads-per-axis", "axes-in-range", "axes-distinct", "extent-nonnegative",
+    "border-has-data".
+    """
+    at = norm_axes(axes, x.ndim)
+    if len(pads) != 2 * len(at):
+        raise RuleError("pads-per-axis", f"{len(pads)} pads for {len(at)} axes")
+    before, after = [0] * x.ndim, [0] * x.ndim
+    for i, a in enumerate(at):
+        before[a], after[a] = int(pads[i]), int(pads[len(at) + i])
+    if value is None:
+        fill = "" if x.dtype.kind == "O" else x.dtype.type(0)
+    else:
+        fill = value.reshape(-1)[0]
+    return pad_axes(x, before, after, mode, fill)
+
+
+def _reach(mode: str, n: int) -> int:
+    """Longest border that every operator set agrees on."""
+    return {"constant": 5, "reflect": n - 1, "symmetric": n, "edge": 5, "wrap": n}[mode]
+
+
+@pad.draw
+def _draw_pad(d: Draw) -> dict:
+    mode = d.pick(options(d, "mode"))
+    shape = d.shape(1, lo=0 if mode == "constant" else 1)
+    axes = fixed(
+        d, "axes", lambda: None if d.bool() else signed(d, d.subset(range(len(shape)), 1), len(shape))
+    )
+    if "axes" not in d.fixed and "axes" not in d.version.param_codecs:
+        axes = None
+    at = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
+    crops = mode == "constant" and "nonnegative" not in d.version.entry.tags and d.chance(4)
+    room = 4096 // max(1, prod(shape))
+    begins, ends = [], []
+    for a in at:
+        n = shape[a]
+        top = min(_reach(mode, n), 5)
+        b, e = (d.int(0, max(0, top)) if d.bool() else 0 for _ in "be")
+        if (n + b + e) > max(n, 1) * room:
+            b = e = 0
+        room = max(1, room * max(n, 1) // max(1, n + b + e))
+        if crops and d.bool():
+            b = -d.int(0, n)
+            e = d.pick((e, -d.int(0, n + b)))
+        begins.append(b)
+        ends.append(e)
+    return {"x": T(shape), "pads": (*begins, *ends), "mode": mode, "axes": axes,
+            "value": T((), recipe="small") if d.bool() and "value" in d.version.slots_of else None}  # fmt: skip
+
+
+@pad.breaks("pads-per-axis")
+def _pad_count(d: Draw) -> dict:
+    shape = d.shape(1)
+    return {
+        "x": T(shape),
+        "pads": (0,) * (2 * len(shape) + 1),
+        "mode": fixed(d, "mode", lambda: options(d, "mode")[0]),
+        "axes": None,
+    }
+
+
+@pad.breaks("extent-nonnegative")
+def _pad_nothing_left(d: Draw) -> dict:
+    shape = d.shape(1)
+    r = len(shape)
+    pads = tuple(-(shape[0] + 1) if i == 0 else 0 for i in range(2 * r))
+    return {"x": T(shape), "pads": pads, "mode": options(d, "mode")[0], "axes": None}
