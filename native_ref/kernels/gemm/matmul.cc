@@ -1,0 +1,113 @@
+#include "native_ref/kernels/gemm/matmul.h"
+
+#include "native_ref/core/table.h"
+#include "native_ref/kernels/gemm/gemm.h"
+#include "native_ref/kernels/gemm/operand.h"
+
+namespace opconform {
+namespace {
+
+using namespace gemm;
+
+// Result cells in the accumulation type: y itself when it has that type, else a buffer that is stored with one rounding.
+template <class C>
+class Result {
+ public:
+  Result(const Tensor& y, Index n) : y_(y), direct_(y.dtype == (std::is_same_v<C, double> ? DType::f64 : DType::i64)) {
+    if (!direct_) buffer_.resize(static_cast<std::size_t>(n));
+  }
+  C* cells(Index offset) { return direct_ ? reinterpret_cast<C*>(y_.data) + offset : buffer_.data(); }
+  void store(Index offset, Index n) {
+    if (direct_) return;
+    char* to = y_.data + offset * y_.bytes();
+    if constexpr (std::is_same_v<C, double>)
+      is_int(y_.dtype) ? store_i64(y_.dtype)(integers(n), to, y_.bytes(), n) : store_f64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
+    else
+      store_i64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
+  }
+
+ private:
+  const std::int64_t* integers(Index n) {
+    whole_.resize(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i] = static_cast<std::int64_t>(buffer_[i]);
+    return whole_.data();
+  }
+  Tensor y_;
+  bool direct_;
+  std::vector<C> buffer_;
+  std::vector<std::int64_t> whole_;
+};
+
+template <class T, class C, class Product>
+void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& product) {
+  const Operand<T> oa(a), ob(b);
+  const int r = a.rank;
+  const Index m = a.dim(r - 2), k = a.dim(r - 1), n = b.dim(r - 1);
+  Index count = 1;
+  for (int i = 0; i < r - 2; ++i) count *= y.dim(i);
+  Result<C> result(y, m * n);
+  // a product with few columns is computed transposed, so that vectors are filled by rows; same order of sums
+  const bool flip = n < 8 && m > n;
+  std::vector<C> flipped(flip ? static_cast<std::size_t>(m * n) : 0);
+  std::array<Index, kMaxRank> at{};
+  Index pa = 0, pb = 0;
+  for (Index i = 0; i < count; ++i) {
+    const Matrix<T> ma{oa.data() + pa, oa.step(r - 2), oa.step(r - 1)}, mb{ob.data() + pb, ob.step(r - 2), ob.step(r - 1)};
+    C* cells = result.cells(i * m * n);
+    if (flip) {
+      const auto turned = [](const Matrix<T>& x) { return Matrix<T>{x.data, x.col_stride, x.row_stride}; };
+      product(n, m, k, turned(mb), turned(ma), flipped.data(), m);
+      for (Index p = 0; p < m; ++p)
+        for (Index q = 0; q < n; ++q) cells[p * n + q] = flipped[static_cast<std::size_t>(q * m + p)];
+    } else {
+      product(m, n, k, ma, mb, cells, n);
+    }
+    result.store(i * m * n, m * n);
+    for (int d = r - 3; d >= 0; --d) {
+      const auto u = static_cast<std::size_t>(d);
+      pa += oa.step(d);
+      pb += ob.step(d);
+      if (++at[u] < y.dim(d)) break;
+      pa -= oa.step(d) * y.dim(d);
+      pb -= ob.step(d) * y.dim(d);
+      at[u] = 0;
+    }
+  }
+}
+
+void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
+  if (y.size() == 0) return;
+  switch (way(a.dtype, b.dtype, a.dim(a.rank - 1))) {
+    case Way::screened:
+      return batches<float, double>(a, b, y, [](auto... v) { multiply_screened(v...); });
+    case Way::dot2:
+      return batches<double, double>(a, b, y, [](auto... v) { multiply_dot2(v...); });
+    case Way::bytes:
+      return batches<float, std::int64_t>(a, b, y, [](auto... v) { multiply<float>(v...); });
+    case Way::halves:
+      if (y.dtype == DType::i64) {
+        Tensor f = y;  // the sums are whole numbers below 2^53: computed in y's own memory, then converted in place
+        f.dtype = DType::f64;
+        batches<double, double>(a, b, f, [](auto... v) { multiply<double>(v...); });
+        for (Index i = 0; i < y.size(); ++i) {
+          double v;
+          std::memcpy(&v, y.data + 8 * i, 8);
+          const auto w = static_cast<std::int64_t>(v);
+          std::memcpy(y.data + 8 * i, &w, 8);
+        }
+        return;
+      }
+      return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
+    case Way::integers:
+      return batches<std::int64_t, std::int64_t>(a, b, y, [](Index m, Index n, Index k, const Matrix<std::int64_t>& x,
+                                                             const Matrix<std::int64_t>& z, std::int64_t* c, Index ldc) {
+        multiply<std::uint64_t>(m, n, k, x, z, reinterpret_cast<std::uint64_t*>(c), ldc);
+      });
+  }
+}
+
+}  // namespace
+
+OPCONFORM_TABLE const GemmTable opconform_gemm{sizeof(GemmTable), matmul};
+
+}  // namespace opconform

@@ -1,0 +1,295 @@
+// What a reduction does with a block of elements.  Every accumulator comes twice:
+//   Single: one result, a block is folded into sixteen lanes (element i of a block into lane i mod 16);
+//   Block:  n results side by side, element i of a block belongs to result i.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "native_ref/core/block.h"
+
+namespace opconform::reducing {
+
+inline constexpr Index kLanes = 16;
+
+// Value plus the sum of the rounding errors made so far; NaN or infinity in hi decides alone.
+struct Pair {
+  double hi, lo;
+  double value() const { return std::isfinite(hi) ? hi + lo : hi; }
+};
+
+inline void add_to(double& hi, double& lo, double v) {
+  const double t = hi + v, z = t - hi;
+  lo += (hi - (t - z)) + (v - z);
+  hi = t;
+}
+
+struct Identity {
+  static double main(double v) { return v; }
+  static double rest(double, double) { return 0; }
+  static constexpr bool has_rest = false;
+};
+struct Magnitude : Identity {
+  static double main(double v) { return std::abs(v); }
+};
+struct Square {
+  static double main(double v) { return v * v; }
+  static double rest(double v, double p) { return std::fma(v, v, -p); }
+  static constexpr bool has_rest = true;  // zero for narrow types; f64 squares are rounded
+};
+
+// What is made of the sum (n: number of elements).
+struct Plain {
+  static double of(Pair s, double) { return s.value(); }
+};
+struct MeanOf {
+  static double of(Pair s, double n) {
+    const double q = s.hi / n;
+    if (!std::isfinite(q)) return q;
+    return q + (std::fma(-q, n, s.hi) + s.lo) / n;
+  }
+};
+struct RootOf {
+  static double of(Pair s, double) {
+    const double q = std::sqrt(s.value());
+    if (!std::isfinite(q) || q == 0) return q;
+    return q + (std::fma(-q, q, s.hi) + s.lo) / (2 * q);
+  }
+};
+struct LogOf {
+  static double of(Pair s, double) { return std::log(s.value()); }
+};
+
+template <class Map, class Finish = Plain>
+struct Sum {
+  using Value = double;
+  struct Single {
+    double hi[kLanes] = {}, lo[kLanes] = {};
+    Index count = 0;
+    void one(Index l, double v) {
+      const double m = Map::main(v);
+      if constexpr (Map::has_rest) lo[l] += Map::rest(v, m);
+      add_to(hi[l], lo[l], m);
+    }
+    void add(const double* x, Index n) {
+      count += n;
+      Index i = 0;
+      for (; i + kLanes <= n; i += kLanes)
+        for (Index l = 0; l < kLanes; ++l) one(l, x[i + l]);
+      for (Index l = 0; i + l < n; ++l) one(l, x[i + l]);
+    }
+    double result() const {
+      Pair s{0, 0};
+      for (Index l = 0; l < kLanes; ++l) {
+        add_to(s.hi, s.lo, hi[l]);
+        s.lo += lo[l];
+      }
+      return Finish::of(s, static_cast<double>(count));
+    }
+  };
+  struct Block {
+    double hi[kBlock], lo[kBlock];
+    Index count = 0;
+    void reset(Index n) {
+      count = 0;
+      for (Index i = 0; i < n; ++i) hi[i] = lo[i] = 0;
+    }
+    void add(const double* x, Index n) {
+      ++count;
+      for (Index i = 0; i < n; ++i) {
+        const double m = Map::main(x[i]);
+        if constexpr (Map::has_rest) lo[i] += Map::rest(x[i], m);
+        add_to(hi[i], lo[i], m);
+      }
+    }
+    void result(double* y, Index n) const {
+      for (Index i = 0; i < n; ++i) y[i] = Finish::of({hi[i], lo[i]}, static_cast<double>(count));
+    }
+  };
+};
+
+// Runs Single logic per element column: for reductions that are rare enough not to need a block form of their own.
+template <class S>
+struct Columns {
+  S cell[kBlock];
+  void reset(Index n) {
+    for (Index i = 0; i < n; ++i) cell[i] = S{};
+  }
+  void add(const typename S::Value* x, Index n) {
+    for (Index i = 0; i < n; ++i) cell[i].add(x + i, 1);
+  }
+  void result(typename S::Value* y, Index n) const {
+    for (Index i = 0; i < n; ++i) y[i] = cell[i].result();
+  }
+};
+
+// Product as mantissa pair and exponent, so that no order of factors overflows on the way.
+struct Product {
+  using Value = double;
+  struct Single {
+    using Value = double;
+    double hi = 1, lo = 0;
+    std::int64_t exponent = 0;
+    void add(const double* x, Index n) {
+      for (Index i = 0; i < n; ++i) {
+        int e = 0;
+        const double f = std::frexp(x[i], &e);  // inf and NaN come back as they are
+        const double p = hi * f;
+        lo = std::fma(hi, f, -p) + lo * f;
+        hi = p;
+        exponent += std::isfinite(x[i]) ? e : 0;
+        if (std::abs(hi) < 0.0625) {
+          hi *= 16;
+          lo *= 16;
+          exponent -= 4;
+        }
+      }
+    }
+    double result() const {
+      if (!std::isfinite(hi) || hi == 0) return hi;
+      const auto e = static_cast<int>(exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : exponent);
+      return std::ldexp(hi + lo, e);
+    }
+  };
+  using Block = Columns<Single>;
+};
+
+template <class T, bool Max>
+struct Extreme {
+  using Value = std::conditional_t<std::is_same_v<T, double>, double, std::int64_t>;
+  static constexpr T start() {
+    if constexpr (std::is_same_v<T, double>)
+      return Max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    else
+      return Max ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  }
+  // NaN stays once met; max(-0, +0) is +0 in any order.
+  static T pick(T a, T b) {
+    if constexpr (std::is_same_v<T, double>) {
+      if (a == b) return Max ? (std::signbit(a) ? b : a) : (std::signbit(a) ? a : b);
+      const T r = (Max ? a > b : a < b) ? a : b;
+      return a != a ? a : r;
+    } else {
+      return (Max ? a > b : a < b) ? a : b;
+    }
+  }
+  struct Single {
+    T lane[kLanes];
+    Single() {
+      for (T& l : lane) l = start();
+    }
+    void add(const Value* x, Index n) {
+      Index i = 0;
+      for (; i + kLanes <= n; i += kLanes)
+        for (Index l = 0; l < kLanes; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
+      for (Index l = 0; i + l < n; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
+    }
+    Value result() const {
+      T r = lane[0];
+      for (Index l = 1; l < kLanes; ++l) r = pick(r, lane[l]);
+      return static_cast<Value>(r);
+    }
+  };
+  struct Block {
+    T cell[kBlock];
+    void reset(Index n) {
+      for (Index i = 0; i < n; ++i) cell[i] = start();
+    }
+    void add(const Value* x, Index n) {
+      for (Index i = 0; i < n; ++i) cell[i] = pick(cell[i], static_cast<T>(x[i]));
+    }
+    void result(Value* y, Index n) const {
+      for (Index i = 0; i < n; ++i) y[i] = static_cast<Value>(cell[i]);
+    }
+  };
+};
+
+// max + log(sum(exp(x - max))), the maximum renewed as it grows; an infinite maximum is the result itself.
+struct LogSumExp {
+  using Value = double;
+  struct Single {
+    using Value = double;
+    double top = -std::numeric_limits<double>::infinity();
+    Pair sum{0, 0};
+    void add(const double* x, Index n) {
+      for (Index i = 0; i < n; ++i) {
+        if (x[i] > top || x[i] != x[i]) {
+          const double scale = top == -std::numeric_limits<double>::infinity() ? 0 : std::exp(top - x[i]);
+          sum.hi *= scale;
+          sum.lo *= scale;
+          top = top != top ? top : x[i];
+        }
+        if (std::isfinite(top)) add_to(sum.hi, sum.lo, std::exp(x[i] - top));
+      }
+    }
+    double result() const { return std::isfinite(top) ? top + std::log(sum.value()) : top; }
+  };
+  using Block = Columns<Single>;
+};
+
+// Modulo 2^64.  Map 0: the value, 1: its square, 2: its magnitude.
+template <int Map>
+struct WrapSum {
+  using Value = std::int64_t;
+  static std::uint64_t of(std::int64_t v) {
+    const auto u = static_cast<std::uint64_t>(v);
+    return Map == 1 ? u * u : Map == 2 && v < 0 ? 0 - u : u;
+  }
+  struct Single {
+    std::uint64_t lane[kLanes] = {};
+    void add(const Value* x, Index n) {
+      Index i = 0;
+      for (; i + kLanes <= n; i += kLanes)
+        for (Index l = 0; l < kLanes; ++l) lane[l] += of(x[i + l]);
+      for (; i < n; ++i) lane[0] += of(x[i]);
+    }
+    Value result() const {
+      std::uint64_t s = 0;
+      for (std::uint64_t l : lane) s += l;
+      return static_cast<Value>(s);
+    }
+  };
+  struct Block {
+    std::uint64_t cell[kBlock];
+    void reset(Index n) {
+      for (Index i = 0; i < n; ++i) cell[i] = 0;
+    }
+    void add(const Value* x, Index n) {
+      for (Index i = 0; i < n; ++i) cell[i] += of(x[i]);
+    }
+    void result(Value* y, Index n) const {
+      for (Index i = 0; i < n; ++i) y[i] = static_cast<Value>(cell[i]);
+    }
+  };
+};
+
+struct WrapProduct {
+  using Value = std::int64_t;
+  struct Single {
+    using Value = std::int64_t;
+    std::uint64_t p = 1;
+    void add(const Value* x, Index n) {
+      for (Index i = 0; i < n; ++i) p *= static_cast<std::uint64_t>(x[i]);
+    }
+    Value result() const { return static_cast<Value>(p); }
+  };
+  using Block = Columns<Single>;
+};
+
+template <bool Any>
+struct Truth {
+  using Value = std::int64_t;
+  struct Single {
+    using Value = std::int64_t;
+    bool v = !Any;
+    void add(const Value* x, Index n) {
+      for (Index i = 0; i < n; ++i) v = Any ? v || x[i] != 0 : v && x[i] != 0;
+    }
+    Value result() const { return v; }
+  };
+  using Block = Columns<Single>;
+};
+
+}  // namespace opconform::reducing

@@ -1,0 +1,243 @@
+#include "native_ref/kernels/reduce/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "native_ref/core/block.h"
+#include "native_ref/core/table.h"
+#include "native_ref/kernels/reduce/accumulate.h"
+
+namespace opconform {
+namespace {
+
+using namespace reducing;
+
+constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// A set of axes, neighbours merged where memory allows, walked like an odometer.
+struct Axes {
+  int rank = 0;
+  std::array<Index, kMaxRank> shape{}, stride{};
+
+  void add(Index n, Index step) {
+    if (n == 1) return;
+    if (rank > 0 && stride[at(rank - 1)] == step * n) {
+      shape[at(rank - 1)] *= n;
+      stride[at(rank - 1)] = step;
+    } else {
+      shape[at(rank)] = n;
+      stride[at(rank)] = step;
+      ++rank;
+    }
+  }
+  Index size() const {
+    Index n = 1;
+    for (int i = 0; i < rank; ++i) n *= shape[at(i)];
+    return n;
+  }
+  Index inner() const { return rank ? shape[at(rank - 1)] : 1; }
+  Index inner_step() const { return rank ? stride[at(rank - 1)] : 0; }
+  // f(pointer) for every position of all axes but the last, in C order.
+  template <class F>
+  void each_run(const char* base, F&& f) const {
+    std::array<Index, kMaxRank> i{};
+    const Index n = size();
+    if (n == 0) return;
+    for (Index left = n / inner(); left > 0; --left) {
+      f(base);
+      for (int a = rank - 2; a >= 0; --a) {
+        base += stride[at(a)];
+        if (++i[at(a)] < shape[at(a)]) break;
+        base -= stride[at(a)] * shape[at(a)];
+        i[at(a)] = 0;
+      }
+    }
+  }
+};
+
+template <class T>
+auto loader(DType d) {
+  if constexpr (std::is_same_v<T, double>)
+    return load_f64(d);
+  else
+    return load_i64(d);
+}
+
+// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when a kept
+// axis is the one contiguous in memory, with a block of accumulators side by side.
+template <class Acc>
+void walk(const Tensor& x, const Axes& kept, const Axes& reduced, bool along, typename Acc::Value* out) {
+  using T = typename Acc::Value;
+  const auto load = loader<T>(x.dtype);
+  T buffer[kBlock];
+  if (along) {
+    const Index run = reduced.inner(), step = reduced.inner_step();
+    kept.each_run(x.data, [&](const char* row) {
+      for (Index k = 0; k < kept.inner(); ++k, row += kept.inner_step()) {
+        typename Acc::Single acc;
+        reduced.each_run(row, [&](const char* p) {
+          for (Index i = 0; i < run; i += kBlock) {
+            const Index n = std::min(kBlock, run - i);
+            load(p + i * step, step, n, buffer);
+            acc.add(buffer, n);
+          }
+        });
+        *out++ = acc.result();
+      }
+    });
+  } else {
+    const Index run = kept.inner(), step = kept.inner_step();
+    typename Acc::Block acc;
+    kept.each_run(x.data, [&](const char* row) {
+      for (Index k = 0; k < run; k += kBlock) {
+        const Index n = std::min(kBlock, run - k);
+        acc.reset(n);
+        reduced.each_run(row + k * step, [&](const char* p) {
+          for (Index i = 0; i < reduced.inner(); ++i) {
+            load(p + i * reduced.inner_step(), step, n, buffer);
+            acc.add(buffer, n);
+          }
+        });
+        acc.result(out, n);
+        out += n;
+      }
+    });
+  }
+}
+
+struct Plan {
+  Axes kept, reduced;
+  bool along;  // the reduced axes hold the smallest step
+};
+
+Plan plan(const Tensor& x, std::uint32_t axes) {
+  Plan p{};
+  Index best = std::numeric_limits<Index>::max();
+  p.along = true;
+  for (int i = 0; i < x.rank; ++i) {
+    const bool r = (axes >> i) & 1u;
+    (r ? p.reduced : p.kept).add(x.dim(i), x.step(i));
+  }
+  const Index rs = p.reduced.rank ? std::abs(p.reduced.inner_step()) : best;
+  const Index ks = p.kept.rank ? std::abs(p.kept.inner_step()) : best;
+  p.along = rs <= ks || p.kept.inner() < 4;
+  return p;
+}
+
+template <class Acc>
+void go(const Tensor& x, const Plan& p, std::vector<typename Acc::Value>& out) {
+  walk<Acc>(x, p.kept, p.reduced, p.along, out.data());
+}
+
+void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
+  const Plan p = plan(x, axes);
+  std::vector<double> y(at(p.kept.size()));
+  const double n = static_cast<double>(p.reduced.size());
+  switch (op) {
+    case Reduction::sum: go<Sum<Identity>>(x, p, y); break;
+    case Reduction::mean:
+      go<Sum<Identity, MeanOf>>(x, p, y);
+      break;
+    case Reduction::prod: go<Product>(x, p, y); break;
+    case Reduction::max: go<Extreme<double, true>>(x, p, y); break;
+    case Reduction::min: go<Extreme<double, false>>(x, p, y); break;
+    case Reduction::sum_square: go<Sum<Square>>(x, p, y); break;
+    case Reduction::l1: go<Sum<Magnitude>>(x, p, y); break;
+    case Reduction::l2: go<Sum<Square, RootOf>>(x, p, y); break;
+    case Reduction::log_sum: go<Sum<Identity, LogOf>>(x, p, y); break;
+    case Reduction::log_sum_exp: go<LogSumExp>(x, p, y); break;
+    case Reduction::any:
+    case Reduction::all: throw Error("reduce any/all: expected bool or integers");
+  }
+  if (op == Reduction::mean && n == 0) std::fill(y.begin(), y.end(), std::numeric_limits<double>::quiet_NaN());
+  store_f64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
+}
+
+void reduce_int(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
+  const Plan p = plan(x, axes);
+  std::vector<std::int64_t> y(at(p.kept.size()));
+  const bool uns = x.dtype == DType::u64;
+  switch (op) {
+    case Reduction::sum: go<WrapSum<0>>(x, p, y); break;
+    case Reduction::sum_square: go<WrapSum<1>>(x, p, y); break;
+    case Reduction::l1: uns ? go<WrapSum<0>>(x, p, y) : go<WrapSum<2>>(x, p, y); break;
+    case Reduction::prod: go<WrapProduct>(x, p, y); break;
+    case Reduction::max:
+      uns ? go<Extreme<std::uint64_t, true>>(x, p, y) : go<Extreme<std::int64_t, true>>(x, p, y);
+      break;
+    case Reduction::min:
+      uns ? go<Extreme<std::uint64_t, false>>(x, p, y) : go<Extreme<std::int64_t, false>>(x, p, y);
+      break;
+    case Reduction::any: go<Truth<true>>(x, p, y); break;
+    case Reduction::all: go<Truth<false>>(x, p, y); break;
+    default: throw Error("reduce: this reduction of integers needs a float result");
+  }
+  store_i64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
+}
+
+void reduce(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
+  if (is_float(out.dtype))
+    reduce_float(op, x, axes, out);
+  else
+    reduce_int(op, x, axes, out);
+}
+
+// One line of a running sum; hi + lo carries the rounding errors.
+void scan_line(bool product, bool exclusive, Index n, const double* x, double* y, Index step) {
+  double hi = product ? 1 : 0, lo = 0;
+  for (Index i = 0; i < n; ++i, x += step, y += step) {
+    const double before = std::isfinite(hi) ? hi + lo : hi;
+    if (product) {
+      const double p = hi * *x;
+      lo = std::fma(hi, *x, -p) + lo * *x;
+      hi = p;
+    } else {
+      const double t = hi + *x, z = t - hi;
+      lo += (hi - (t - z)) + (*x - z);
+      hi = t;
+    }
+    *y = exclusive ? before : std::isfinite(hi) ? hi + lo : hi;
+  }
+}
+
+void scan_line(bool product, bool exclusive, Index n, const std::int64_t* x, std::int64_t* y, Index step) {
+  std::uint64_t s = product ? 1 : 0;
+  for (Index i = 0; i < n; ++i, x += step, y += step) {
+    const std::uint64_t before = s, v = static_cast<std::uint64_t>(*x);
+    s = product ? s * v : s + v;
+    *y = static_cast<std::int64_t>(exclusive ? before : s);
+  }
+}
+
+template <class T>
+void scan(bool product, const Tensor& x, int axis, bool exclusive, bool reverse, const Tensor& out) {
+  const Index total = x.size();
+  if (total == 0) return;
+  std::vector<T> a(at(total)), b(at(total));
+  Reader(x).next(a.data(), total);
+  Index inner = 1;
+  for (int i = axis + 1; i < x.rank; ++i) inner *= x.dim(i);
+  const Index n = x.dim(axis), outer = total / (n * inner);
+  for (Index o = 0; o < outer; ++o)
+    for (Index i = 0; i < inner; ++i) {
+      const Index from = o * n * inner + i + (reverse ? (n - 1) * inner : 0);
+      scan_line(product, exclusive, n, a.data() + from, b.data() + from, reverse ? -inner : inner);
+    }
+  Writer(out).next(b.data(), total);
+}
+
+void cumulate(bool product, const Tensor& x, int axis, bool exclusive, bool reverse, const Tensor& out) {
+  if (is_float(out.dtype))
+    scan<double>(product, x, axis, exclusive, reverse, out);
+  else
+    scan<std::int64_t>(product, x, axis, exclusive, reverse, out);
+}
+
+}  // namespace
+
+OPCONFORM_TABLE const ReduceTable opconform_reduce{sizeof(ReduceTable), reduce, cumulate};
+
+}  // namespace opconform
