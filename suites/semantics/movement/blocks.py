@@ -23,7 +23,7 @@ def _divides(n: int, k: int, rule: str) -> int:
     error=exact(),
     min_rank=4,
     max_rank=4,
-    source="ONNX DepthToSpace-1, -11; MIL depth_to_space, pixel_shuffle; TFLite DEPTH_TO_SPACE; NN reorganizeData",
+    source="ONNX DepthToSpace-1, -11; MIL depth_to_space, pixel_shuffle; TFLite the same; NN reorganizeData",
 )
 def depth_to_space(x: Any["n c h w"], *, block: Integer, mode: Choice("dcr", "crd")):
     """Move blocks of channels into space.
@@ -68,7 +68,7 @@ def _depth_misfit(d: Draw) -> dict:
     error=exact(),
     min_rank=4,
     max_rank=4,
-    source="ONNX SpaceToDepth-1; MIL space_to_depth, pixel_unshuffle; TFLite SPACE_TO_DEPTH; NN reorganizeData",
+    source="ONNX SpaceToDepth-1; MIL space_to_depth, pixel_unshuffle; TFLite the same; NN reorganizeData",
 )
 def space_to_depth(x: Any["n c h w"], *, block: Integer, mode: Choice("dcr", "crd")):
     """Inverse of ``depth_to_space`` of the same mode ("crd" is pixel unshuffle).

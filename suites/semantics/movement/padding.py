@@ -110,8 +110,8 @@ def _draw_pad(d: Draw) -> dict:
             e = d.pick((e, -d.int(0, n + b)))
         begins.append(b)
         ends.append(e)
-    return {"x": T(shape), "pads": (*begins, *ends), "mode": mode, "axes": axes,
-            "value": T((), recipe="small") if d.bool() and "value" in d.version.slots_of else None}  # fmt: skip
+    value = T((), recipe="small") if "value" in d.version.slots_of and d.bool() else None
+    return {"x": T(shape), "pads": (*begins, *ends), "mode": mode, "axes": axes, "value": value}
 
 
 @pad.breaks("pads-per-axis")

@@ -279,8 +279,8 @@ def _by_size_outside(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="MIL slice_update iOS18")
-def slice_update(x: Any["*d"], update: Any["*e"], *, begin: Ints, end: Ints, stride: Ints = None, begin_mask: Ints = (),
-                 end_mask: Ints = (), squeeze_mask: Ints = ()) -> Any["*d"]:  # fmt: skip
+def slice_update(x: Any["*d"], update: Any["*e"], *, begin: Ints, end: Ints, stride: Ints = None,
+                 begin_mask: Ints = (), end_mask: Ints = (), squeeze_mask: Ints = ()) -> Any["*d"]:  # fmt: skip
     """``x`` with the elements that ``strided_slice`` would take replaced by ``update``, which has the shape
     of that slice.
 
