@@ -1,0 +1,214 @@
+"""Instances -> one ModelProto with as many independent nodes side by side.
+
+Session creation is what costs, so instances share a model.  A runtime argument is a graph input; a constant one is an
+initializer, now and then a Constant node or the typed data field instead of raw bytes (chosen by the argument's seed,
+so that an instance always builds the same model).  Instances whose subject is a whole graph come along as its nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.core.errors import Unsupported
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.spec.schema import OpSchema
+from suites.onnx import proto, schemas
+from suites.onnx.proto import CODES, KINDS, Type
+
+
+class Parts:
+    """What a model gathers: nodes, inputs, outputs, initializers, the domains in use."""
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.nodes: list[bytes] = []
+        self.inputs: list[bytes] = []
+        self.outputs: list[bytes] = []
+        self.initializers: list[bytes] = []
+        self.domains: set[str] = set()
+        self.listed = schemas.releases()[opset]["ir"] < 4  # then every initializer is a graph input as well
+
+    def constant(self, name: str, arg: Arg, array: np.ndarray) -> None:
+        """A named constant in one of the forms the format has."""
+        form = (arg.seed + 5 * len(arg.values or ())) % 6
+        raw = form != 1
+        if form == 2 and self.constant_node(name, array, arg.dtype):
+            return
+        self.initializers.append(proto.tensor(name, array, raw=raw))
+        if self.listed:
+            self.inputs.append(proto.value_info(name, proto.tensor_type(CODES[arg.dtype.name], array.shape)))
+
+    def constant_node(self, name: str, array: np.ndarray, dtype: DType) -> bool:
+        schema = schemas.effective("Constant", self.opset)
+        assert schema is not None
+        if dtype not in schema.dtypes(schema.outputs[0].element):
+            return False
+        self.nodes.append(proto.node("Constant", (), (name,), (proto.attribute("value", array, proto.TENSOR),)))
+        return True
+
+
+def arg_type(arg: Arg, name: str = "") -> Type:
+    """The declared type of an argument; a dynamic axis gets a symbol."""
+    if arg.kind == "tensor":
+        shape: tuple[Any, ...] = tuple(arg.shape)
+        if arg.dynamic:
+            shape = tuple(f"{name}_{k}" if k in arg.dynamic else n for k, n in enumerate(shape))
+        return Type("tensor", arg.dtype, shape)
+    if arg.kind == "map":
+        keys, values = arg.items or ()
+        return Type("map", keys.dtype, None, Type("tensor", values.dtype, ()))
+    if arg.items:
+        first = arg_type(arg.items[0])
+        elem = Type("tensor", first.dtype, None) if first.kind == "tensor" else first
+    else:
+        elem = Type("tensor", arg.dtype, None)
+    return Type(arg.kind, None, None, elem)
+
+
+def _type_body(arg: Arg, name: str) -> bytes:
+    if arg.kind == "tensor" and not arg.dynamic:
+        return proto.tensor_type(CODES[arg.dtype.name], arg.shape)
+    return proto.type_proto(arg_type(arg, name))
+
+
+def encode_attrs(schema: OpSchema, attrs: dict[str, Any], opset: int) -> list[bytes]:
+    """AttributeProto bodies in the order written."""
+    out = []
+    for name, value in attrs.items():
+        a = schema.attrs.get(name)
+        kind = a.type if a is not None else _guess(value)  # a deliberately wrong attribute is written all the same
+        if kind == "graph":
+            value = encode_graph(value, opset, name)
+        elif kind == "sparse_tensor":
+            value = to_sparse(value)
+        elif kind == "type_proto":
+            value = value if isinstance(value, Type) else proto.parse_type(value)
+        out.append(proto.attribute(name, value, KINDS[kind]))
+    return out
+
+
+def _guess(value: Any) -> str:
+    if isinstance(value, Graph):
+        return "graph"
+    if isinstance(value, np.ndarray):
+        return "tensor"
+    many = isinstance(value, (list, tuple))
+    first = (value[0] if value else 0) if many else value
+    return {str: "str", float: "float"}.get(type(first), "int") + ("s" if many else "")
+
+
+def to_sparse(dense: np.ndarray) -> proto.Sparse:
+    """Coordinate form with linear indices."""
+    flat = dense.reshape(-1)
+    at = np.flatnonzero(flat.astype(bool)).astype(np.int64)
+    return proto.Sparse(flat[at], at, dense.shape)
+
+
+def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | None, Any]]:
+    """(slot, index in a variadic slot, what was given) in the schema's order; absent slots before a given one as None."""
+    out: list[tuple[str, int | None, Any]] = []
+    keep = 0
+    for slot in schema.inputs:
+        v = given.get(slot.name)
+        if isinstance(v, list):
+            out += [(slot.name, j, x) for j, x in enumerate(v)]
+            keep = len(out)
+        else:
+            out.append((slot.name, None, v))
+            if v is not None:
+                keep = len(out)
+    return out[:keep]
+
+
+def encode_graph(g: Graph, opset: int, name: str = "body") -> bytes:
+    """GraphProto of a block: types of inputs declared, those of outputs left to inference."""
+    nodes = []
+    for n in g.nodes:
+        schema = schemas.effective(n.op, opset)
+        if schema is None:
+            raise Unsupported(f"no op {n.op} at opset {opset}")
+        ins = [x or "" for _, _, x in positions(schema, n.inputs)]
+        nodes.append(proto.node(n.op, ins, n.outputs, encode_attrs(schema, n.attrs, opset), schema.domain))
+    inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
+    declared = g.meta.get("out_types", {})
+    outputs = []
+    for o in g.outputs:
+        t = declared.get(o)
+        body = None if t is None else proto.type_proto(t if isinstance(t, Type) else proto.parse_type(t))
+        outputs.append(proto.value_info(o, body))
+    return proto.graph(name, nodes, inputs, outputs, [proto.tensor(k, v) for k, v in g.consts.items()])
+
+
+def _block_type(arg: Arg) -> bytes:
+    t = arg_type(arg)
+    if t.kind == "tensor" and -1 in arg.shape:  # unknown extents of a block's input
+        t = Type("tensor", t.dtype, tuple(None if n < 0 else n for n in arg.shape))
+    return proto.type_proto(t)
+
+
+def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
+          ranks: Sequence[Sequence[int | None]] | None = None) -> Model:  # fmt: skip
+    """Pack instances into one model, at the opset of the first.
+
+    arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.  ranks: of
+    each instance's outputs, declared where given (the format's checker asks for a shape; runtimes infer it).  Raises
+    Unsupported for what the format lacks."""
+    opset = int(instances[0].opset)
+    p = Parts(opset)
+    all_inputs: list[list[tuple[str, str, int | None]]] = []
+    all_outputs: list[list[str]] = []
+    for i, inst in enumerate(instances):
+        plan = schemas.plan(inst.op, opset)
+        if plan is None:
+            raise Unsupported(f"no op {inst.op} at opset {opset}")
+        names: list[str] = []
+        mine: list[tuple[str, str, int | None]] = []
+        args, have = inst.args, arrays[i]
+        for slot in plan.inputs:
+            arg = args.get(slot)
+            if arg is None:
+                names.append("")
+            elif isinstance(arg, list):
+                for k, one in enumerate(arg):
+                    names.append(_input(p, f"{i}i{len(names)}", slot, k, one, have, mine))
+            else:
+                names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, have, mine))
+        while names and not names[-1]:
+            names.pop()
+        outs = [f"{i}o{j}" for j in range(inst.outs)]
+        attrs = encode_attrs(plan.schema, inst.attrs, opset) if inst.attrs else ()
+        p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain))
+        if plan.domain:
+            p.domains.add(plan.domain)
+        for j, o in enumerate(outs):
+            hit = plan.output(j, args, inst.attrs)
+            rank = ranks[i][j] if ranks is not None else None
+            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
+        all_inputs.append(mine)
+        all_outputs.append(outs)
+    release = schemas.releases()[opset]
+    imports = {"": opset, **{d: release.get(d, 1) for d in sorted(p.domains)}}
+    body = proto.graph("g", p.nodes, p.inputs, p.outputs, p.initializers)
+    return Model("onnx", proto.model(body, imports, release["ir"]), all_inputs, all_outputs, {"opset": opset})
+
+
+def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[str, Any],
+           mine: list[tuple[str, str, int | None]]) -> str:  # fmt: skip
+    if arg.const and arg.kind == "tensor":
+        p.constant(name, arg, have[slot] if k is None else have[slot][k])
+    else:
+        p.inputs.append(proto.value_info(name, _type_body(arg, name)))
+        mine.append((name, slot, k))
+    return name
+
+
+def _output_type(hit: tuple[str, DType], rank: int | None) -> bytes:
+    container, dtype = hit
+    if not container:
+        return proto.tensor_type(CODES[dtype.name], None if rank is None else (None,) * rank)
+    return proto.type_proto(Type(container, None, None, Type("tensor", dtype, None)))

@@ -1,0 +1,74 @@
+"""The ONNX dialect: every operator of every domain, at every opset from 1 on.
+
+One number names the opset of a model, that of the default domain; the other domains take the version released with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from harness.core.errors import UsageError
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.spec import Dialect, Draw, OpVersion
+from suites.onnx import builder, notation, parse, schemas
+from suites.onnx.interpret import Run, Watch
+
+
+class Onnx(Dialect):
+    name = "onnx"
+    title = "ONNX"
+    format = "onnx"
+    extension = ".onnx"
+    opsets = tuple(sorted(schemas.releases()))
+    max_rank = 6
+    dynamic_chance = 10  # one instance in so many declares symbolic dimensions
+
+    def at(self, op: str, version: Any, opset: int) -> OpVersion:
+        """The declared version: that given, else the one in force at ``opset``.  Raises UsageError."""
+        if version is None:
+            schema = schemas.effective(op, opset)
+            if schema is None:
+                raise UsageError(f"onnx: no {op} at opset {opset}")
+            version = schema.version
+        try:
+            return self.versions[f"onnx/{op}/{version}"]
+        except KeyError:
+            raise UsageError(f"onnx: {op}-{version} is not declared") from None
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Now and then, symbolic dimensions."""
+        if d.engine.int(0, self.dynamic_chance - 1) == self.dynamic_chance - 1:
+            for a in inst.args.values():
+                for x in a if isinstance(a, list) else (a,):
+                    if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
+                        x.dynamic = tuple(i for i in range(len(x.shape)) if d.engine.int(0, 1))
+        return inst
+
+    def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
+        run = Run(self, opset)
+
+        def go(graph: Graph, inputs: Any) -> list[Any]:
+            return run.graph(graph, inputs, outer)
+
+        return go
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        return builder.build(instances, arrays)
+
+    def notation(self, inst: Instance) -> str:
+        return notation.text(inst)
+
+    def parse(self, data: Any) -> Graph:
+        return parse.parse(data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """Outputs of a whole model (bytes, path or ModelProto) in its order.  inputs: by name or in order of the inputs
+        that have no initializer.  watch: called after every node with its outputs."""
+        g = self.parse(model)
+        run = Run(self, g.meta["opsets"].get("", 1), g.meta["functions"], watch)
+        return run.graph(g, inputs)
+
+    def backends(self) -> Iterable[str]:
+        return "onnxruntime", "onnxruntime-all", "onnx-reference"

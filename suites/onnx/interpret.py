@@ -1,0 +1,117 @@
+"""Run an ONNX graph with the reference: nested blocks see the names around them, model-local functions are called.
+
+Each node runs at the op version that its model's opset imports mean; each result is rounded once to its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.core.errors import OpconformError, UsageError
+from harness.core.instance import Graph, Node
+from harness.spec.codec import Call
+from suites.onnx import schemas
+from suites.onnx.decode import Ref
+
+if TYPE_CHECKING:
+    from suites.onnx.dialect import Onnx
+
+Watch = Callable[[Node, list[Any]], None]
+
+
+class Scope(dict):  # type: ignore[type-arg]
+    """Values by name; what is not here is looked up outside."""
+
+    def __init__(self, outer: Mapping[str, Any] | None) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def __missing__(self, name: str) -> Any:
+        if self.outer is None:
+            raise KeyError(name)
+        return self.outer[name]
+
+
+class Run:
+    """One execution: the opset for nodes that carry no version, local functions, the observer."""
+
+    def __init__(self, dialect: Onnx, opset: int, functions: Mapping[Any, Any] | None = None,
+                 watch: Watch | None = None) -> None:  # fmt: skip
+        self.dialect, self.opset, self.functions, self.watch = dialect, opset, functions or {}, watch
+
+    def graph(self, g: Graph, inputs: Mapping[str, Any] | Sequence[Any], outer: Mapping[str, Any] | None = None,
+              values: Mapping[str, Any] | None = None) -> list[Any]:  # fmt: skip
+        """Outputs of ``g`` in order.  inputs: by name or in order.  outer: what a block may use of its surroundings.
+        values: attributes of the function whose body this is.  Raises UsageError for a missing input or op."""
+        scope = Scope(outer)
+        scope.update(g.consts)
+        names = [n for n, _ in g.inputs]
+        if not isinstance(inputs, Mapping):
+            if len(inputs) > len(names):
+                raise UsageError(f"graph takes {len(names)} inputs, got {len(inputs)}")
+            inputs = dict(zip(names, inputs))
+        for name in names:
+            if name in inputs:
+                scope[name] = inputs[name]
+            else:
+                raise UsageError(f"graph input {name!r} is missing; given: {sorted(inputs)}")
+        for name in g.meta.get("defaulted", ()):  # an initializer that is also an input may be overridden
+            if name in inputs:
+                scope[name] = inputs[name]
+        for node in g.nodes:
+            self.node(node, scope, values)
+        return [scope[n] for n in g.outputs]
+
+    def node(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> None:
+        try:
+            outs = self._outputs(node, scope, values)
+        except OpconformError:
+            raise
+        except Exception as e:
+            raise OpconformError(f"node {node.op} -> {node.outputs}: {type(e).__name__}: {e}") from e
+        for name, value in zip(node.outputs, outs):
+            if name:
+                scope[name] = value
+        if self.watch is not None:
+            self.watch(node, outs)
+
+    def _outputs(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> list[Any]:
+        attrs = node.attrs
+        if values is not None:
+            attrs = {k: values.get(v.name) if isinstance(v, Ref) else v for k, v in attrs.items()}
+            attrs = {k: v for k, v in attrs.items() if v is not None}
+        if ":" in node.op:
+            return self._call(node, attrs, scope)
+        inputs: dict[str, Any] = {}
+        for slot, name in node.inputs.items():
+            if isinstance(name, list):
+                inputs[slot] = [None if n is None else scope[n] for n in name]
+            elif name is not None:
+                inputs[slot] = scope[name]
+        version = self.dialect.at(node.op, node.version, self.opset)
+
+        def run(g: Graph, args: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+            return self.graph(g, args, scope, values)
+
+        call = Call(version, attrs, inputs, self.opset, None, None, max(1, len(node.outputs)), run)
+        return [e.value for e in version.evaluate(call)]
+
+    def _call(self, node: Node, attrs: dict[str, Any], scope: Scope) -> list[Any]:
+        domain, op, overload = (node.op.split(":") + [""])[:3]
+        f = self.functions.get((domain, op, overload))
+        if f is None:
+            raise UsageError(f"no op or local function {domain}.{op} in this model")
+        given = [node.inputs.get(str(i)) for i in range(len(f.inputs))]
+        inner = Scope(None)
+        for formal, name in zip(f.inputs, given):
+            inner[formal] = None if name is None else scope[name]
+        values = {**f.defaults, **attrs}
+        for n in f.body.nodes:
+            self.node(n, inner, values)
+        return [inner[o] for o in f.outputs]
+
+
+def block_opset(node: Node, opset: int) -> int:
+    """The version of the node's own domain."""
+    return int(node.version) if node.version is not None else schemas.own_opset(node.op, opset)

@@ -1,0 +1,120 @@
+"""The schema facts at hand: which version of an op an opset means, and which types its outputs have."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.core.dtypes import BY_NAME, DType
+from harness.core.instance import Arg
+from harness.spec.schema import OpSchema, load
+
+PATH = Path(__file__).with_name("schema.json")
+DTYPE_ATTRS = ("to", "dtype", "output_dtype", "output_datatype")
+
+
+@cache
+def schemas() -> tuple[OpSchema, ...]:
+    """Every op version, all domains."""
+    return tuple(load(PATH))
+
+
+@cache
+def releases() -> dict[int, dict[str, int]]:
+    """Default-domain opset -> IR version ("ir") and the versions of the other domains released with it."""
+    return {int(k): v for k, v in json.loads(PATH.read_text())["releases"].items()}
+
+
+@cache
+def _table() -> dict[tuple[str, str], tuple[list[int], list[OpSchema]]]:
+    out: dict[tuple[str, str], tuple[list[int], list[OpSchema]]] = {}
+    for s in schemas():
+        versions, items = out.setdefault((s.domain, s.op), ([], []))
+        versions.append(int(s.version))
+        items.append(s)
+    return out
+
+
+@cache
+def domain_of(op: str) -> str:
+    """The domain of an op by its name alone; no two domains share a name."""
+    return next((d for d, o in _table() if o == op), "")
+
+
+def at(op: str, version: int, domain: str | None = None) -> OpSchema | None:
+    """The schema in force at ``version`` of its domain's opset; None for an unknown op."""
+    row = _table().get((domain_of(op) if domain is None else domain, op))
+    if row is None:
+        return None
+    i = bisect_right(row[0], version)
+    return row[1][i - 1] if i else None
+
+
+def own_opset(op: str, opset: int) -> int:
+    """The version of the op's own domain that belongs to a default-domain opset."""
+    domain = domain_of(op)
+    return opset if not domain else releases()[opset].get(domain, 1)
+
+
+def effective(op: str, opset: int) -> OpSchema | None:
+    """The schema that a model built at a default-domain opset means."""
+    return at(op, own_opset(op, opset))
+
+
+class Plan:
+    """What building a node of one op version needs, worked out once.
+
+    inputs: slot names in order.  variadic: the last slot repeats.  outputs[i]: how the type of output i is found: a
+    (container, dtype) pair, the slots that bind its type name, or None when only inference can tell."""
+
+    __slots__ = ("inputs", "variadic", "outputs", "domain", "op", "schema")
+
+    def __init__(self, s: OpSchema) -> None:
+        self.schema, self.op, self.domain = s, s.op, s.domain
+        self.inputs = tuple(x.name for x in s.inputs)
+        self.variadic = any(x.variadic for x in s.inputs)
+        self.outputs = tuple(self._output(s, i) for i in range(len(s.outputs)))
+
+    @staticmethod
+    def _output(s: OpSchema, i: int) -> Any:
+        slot = s.outputs[i]
+        types = s.types.get(slot.element, (slot.element,))
+        if len(types) == 1 and types[0] in BY_NAME:
+            return slot.container or "", BY_NAME[types[0]]
+        if slot.variadic and s.inputs and any(a.type == "graph" for a in s.attrs.values()):
+            return None  # each output of a block has its own type
+        attr = next((n for n in DTYPE_ATTRS if i == 0 and n in s.attrs and s.attrs[n].type == "dtype"), None)
+        binders = [x.name for x in s.inputs if x.element == slot.element and not any("(" in t for t in types)]
+        if attr is None and not binders:
+            return None
+        return attr, binders, slot.container or ""
+
+    def output(self, i: int, args: Mapping[str, Any], attrs: Mapping[str, Any]) -> tuple[str, DType] | None:
+        """(container or "", element type) of output ``i`` as far as slots and attributes tell; None: left to inference."""
+        outs = self.outputs
+        how = outs[i] if i < len(outs) else outs[-1] if outs else None
+        if how is None or len(how) == 2:
+            return how
+        attr, binders, container = how
+        if attr is not None and isinstance(attrs.get(attr), DType):
+            return container, attrs[attr]
+        for name in binders:
+            a = args.get(name)
+            while isinstance(a, list):
+                a = a[0] if a else None
+            while isinstance(a, Arg) and a.items:
+                a = a.items[0]
+            if a is not None:
+                return container, a.dtype
+        return None
+
+
+@cache
+def plan(op: str, opset: int) -> Plan | None:
+    """The plan of the version in force at a default-domain opset."""
+    s = effective(op, opset)
+    return None if s is None else Plan(s)
