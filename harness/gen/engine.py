@@ -7,6 +7,8 @@ case can be replayed and shrunk.  ``Replay`` plays a recorded list back.  The Hy
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -21,26 +23,30 @@ def mix(x: int) -> int:
 
 def case_seed(seed: int, key: str, index: int) -> int:
     """The seed of case ``index`` of an op version in a run: the same on every machine."""
-    h = 0xCBF29CE484222325
+    return mix(_key_hash(key) ^ mix(seed & _MASK) ^ (index * _GOLDEN & _MASK))
+
+
+@lru_cache(maxsize=None)
+def _key_hash(key: str) -> int:
+    h = 0xCBF29CE484222325  # FNV-1a
     for ch in key.encode():
         h = ((h ^ ch) * 0x100000001B3) & _MASK
-    return mix(mix(h ^ (seed & _MASK)) ^ mix(index))
+    return mix(h)
 
 
 class Prng:
-    """Draws by a counter-based generator; ``choices`` is what it drew, each relative to its lower end."""
+    """Draws by a multiplicative generator modulo 2**31 - 1 (small numbers are what Python multiplies quickly), seeded
+    through splitmix64; ``choices`` is what it drew, each relative to its lower end."""
 
-    __slots__ = ("state", "choices")
+    __slots__ = ("choices", "state")
 
     def __init__(self, seed: int) -> None:
-        self.state = seed & _MASK
+        self.state = mix(seed) % 2147483646 + 1
         self.choices: list[int] = []
 
     def int(self, lo: int, hi: int) -> int:
-        self.state = s = (self.state + _GOLDEN) & _MASK
-        s = ((s ^ (s >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        s ^= s >> 29
-        v = (s * (hi - lo + 1)) >> 64
+        self.state = s = self.state * 48271 % 2147483647
+        v = s * (hi - lo + 1) // 2147483647
         self.choices.append(v)
         return lo + v
 

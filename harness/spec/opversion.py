@@ -91,6 +91,7 @@ class OpVersion:
     def _plan(self) -> None:
         """Resolve names once: decoders, encoders, the candidate types of every type name."""
         self.tensor_codecs: dict[str, Codec] = {}
+        self._recipes: dict[tuple[str, DType], tuple[str, ...]] = {}
         self.param_codecs: dict[str, Codec] = {}
         self.slots_of: set[str] = set()  # semantic tensors that this version has a slot for
         m = self.meaning
@@ -241,18 +242,24 @@ class OpVersion:
         return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)
 
     def _recipe(self, d: Draw, slot: str, dt: DType) -> str:
+        options = self._recipes.get((slot, dt))
+        if options is None:
+            options = self._recipes[slot, dt] = self._recipes_of(slot, dt)
+        return options[d.engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
+
+    def _recipes_of(self, slot: str, dt: DType) -> tuple[str, ...]:
         data = self.entry.data or (self.meaning.data if self.meaning is not None else None)
         if isinstance(data, Mapping):
             data = data.get(self._semantic_name(slot)) or data.get(slot)
         if isinstance(data, str):
-            return data
+            return (data,)
         if data:
-            return d.pick(data)
+            return tuple(data)
         if dt.kind in "fc":
-            return d.pick(FLOAT_REGIMES)
+            return FLOAT_REGIMES
         if dt.kind in "iu":
-            return d.pick(INT_REGIMES)
-        return "bool" if dt.kind == "b" else "strings"
+            return INT_REGIMES
+        return ("bool",) if dt.kind == "b" else ("strings",)
 
     def _semantic_name(self, slot: str) -> str:
         for name, codec in self.tensor_codecs.items():

@@ -66,8 +66,12 @@ class OpSchema:
     types: dict[str, tuple[str, ...]]
     extra: dict[str, Any]
 
+    @cached_property
+    def _by_name(self) -> dict[str, Slot]:
+        return {s.name: s for s in self.inputs}
+
     def input(self, name: str) -> Slot | None:
-        return next((s for s in self.inputs if s.name == name), None)
+        return self._by_name.get(name)
 
     def dtypes(self, type_name: str) -> tuple[DType, ...]:
         """Element types that a type name admits (containers and types of other worlds left out)."""

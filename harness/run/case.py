@@ -1,0 +1,148 @@
+"""A case: an instance with its data and what the reference expects of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.core.dtypes import DType
+from harness.core.errors import RuleError
+from harness.core.instance import Arg, Instance
+from harness.core.outcome import Model
+from harness.gen.data import materialize
+from harness.gen.engine import Prng, case_seed
+from harness.spec import Dialect, Expected, OpVersion
+from harness.spec.breaking import breakers_of, draw_invalid
+
+INVALID_EVERY = 8  # one case in so many breaks a rule
+
+
+@dataclass(slots=True)
+class Case:
+    """index: of the case in its op version.  draws: one {slot: array} per data draw; constants are the same in all.
+    expected: one list of outputs per draw; None for an invalid instance or when the reference failed.
+    problem: the reference's or the generator's own failure, in words.  ambiguous: why the spec gives no single answer.
+    """
+
+    version: OpVersion
+    inst: Instance
+    index: int
+    draws: list[dict[str, Any]] = field(default_factory=list)
+    expected: list[list[Expected]] | None = None
+    problem: str = ""
+    ambiguous: str | None = None
+
+    @property
+    def dtype(self) -> DType | None:
+        return dtype_of(self.inst)
+
+
+def dtype_of(inst: Instance) -> DType | None:
+    """The type a case is counted under: that of its first argument."""
+    for a in inst.args.values():
+        one: Any = a
+        while isinstance(one, list):
+            one = one[0] if one else None
+        if isinstance(one, Arg):
+            while one.items:
+                one = one.items[0]
+            return one.dtype
+    return None
+
+
+def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, invalid: bool = True) -> Case:
+    """Case ``index`` of an op version in the run with ``seed``."""
+    engine = Prng(case_seed(seed, v.key, index))
+    inst = None
+    if invalid and index % INVALID_EVERY == INVALID_EVERY - 1:
+        rules = list(breakers_of(v))
+        if rules:
+            rule = rules[index // INVALID_EVERY % len(rules)]
+            try:
+                inst = draw_invalid(v, rule, engine, opset)
+            except Exception as e:  # a breaker that cannot break this draw yields a valid case instead
+                return Case(v, _empty(v, opset), index, problem=f"breaker {rule}: {type(e).__name__}: {e}")
+            if inst is None:
+                engine = Prng(case_seed(seed, v.key, index))
+    if inst is None:
+        try:
+            inst = v.draw(engine, opset)
+        except Exception as e:
+            return Case(v, _empty(v, opset), index, problem=f"generator: {type(e).__name__}: {e}")
+    inst.choices = engine.choices
+    return fill(v, inst, index, draws)
+
+
+def _empty(v: OpVersion, opset: Any) -> Instance:
+    return Instance(v.dialect.name, v.op, v.version, opset)
+
+
+def fill(v: OpVersion, inst: Instance, index: int = 0, draws: int = 1) -> Case:
+    """The case of an instance: its arrays, and the reference's answer for each data draw."""
+    case = Case(v, inst, index)
+    try:
+        case.draws.append({k: _arrays(a, 0) for k, a in inst.args.items()})
+    except Exception as e:
+        case.problem = f"data: {type(e).__name__}: {e}"
+        return case
+    if inst.rule is not None:
+        return case
+    first = case.draws[0]
+    for r in range(1, draws if varies(inst) else 1):
+        case.draws.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
+    expected = []
+    try:
+        for arrays in case.draws:
+            call = v.dialect.call_of(inst, arrays)
+            expected.append(v.evaluate(call))
+            if case.ambiguous is None:
+                case.ambiguous = ambiguity(v, call)
+    except RuleError as e:
+        case.problem = f"reference refuses a valid instance: {e}"
+    except Exception as e:
+        case.problem = f"reference: {type(e).__name__}: {e}"
+    else:
+        case.expected = expected
+    return case
+
+
+def ambiguity(v: OpVersion, call: Any) -> str | None:
+    """Why the spec gives no single answer here, or None."""
+    if v.entry.ambiguous is not None:
+        return v.entry.ambiguous(call)
+    m = v.meaning
+    if m is not None and m.ambiguous is not None and v.entry.evaluate is None:
+        tensors, params = v.decode(call)
+        return m.ambiguous(tensors, params)
+    return None
+
+
+def _arrays(a: Arg | list[Arg], draw: int) -> Any:
+    return [materialize(x, draw) for x in a] if isinstance(a, list) else materialize(a, draw)
+
+
+def fixed(a: Arg | list[Arg]) -> bool:
+    """Is the argument the same in every data draw?"""
+    if isinstance(a, list):
+        return all(fixed(x) for x in a)
+    return a.const or a.values is not None or a.recipe.startswith(("index", "signed_index", "perm", "ints"))
+
+
+def varies(inst: Instance) -> bool:
+    return any(not fixed(a) for a in inst.args.values())
+
+
+def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
+    """One model of the cases, side by side."""
+    return dialect.build([c.inst for c in cases], [c.draws[0] for c in cases])
+
+
+def feeds(model: Model, cases: Sequence[Case], draw: int) -> dict[str, Any]:
+    """Run-time inputs of a model for one data draw (a case with fewer draws repeats its first)."""
+    out: dict[str, Any] = {}
+    for case, names in zip(cases, model.inputs):
+        arrays = case.draws[draw if draw < len(case.draws) else 0]
+        for name, slot, k in names:
+            out[name] = arrays[slot] if k is None else arrays[slot][k]
+    return out

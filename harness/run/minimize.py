@@ -1,0 +1,209 @@
+"""Shrinking: first the recorded choices (structure), then the elements (data), while the same failure stays.
+
+``fails(instance)`` says whether a candidate still fails in the same way; it is the only thing asked of the outside.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.core.instance import Arg, Instance
+from harness.gen.data import materialize
+from harness.gen.engine import Replay
+from harness.spec import OpVersion
+from harness.spec.breaking import draw_invalid
+
+Fails = Callable[[Instance], bool]
+
+
+@dataclass
+class Budget:
+    """Limits of one reduction: evaluations and seconds."""
+
+    evaluations: int = 400
+    seconds: float = 6.0
+
+    def __post_init__(self) -> None:
+        self.until = time.monotonic() + self.seconds
+        self.used = 0
+
+    def spent(self) -> bool:
+        return self.used >= self.evaluations or time.monotonic() > self.until
+
+
+def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | None = None) -> Instance:
+    """The smallest instance found that still fails; ``inst`` itself if nothing smaller does."""
+    budget = budget or Budget()
+    tried: set[str] = set()
+
+    def check(candidate: Instance | None) -> bool:
+        if candidate is None or budget.spent():
+            return False
+        text = candidate.dumps()
+        if text in tried:
+            return False
+        tried.add(text)
+        budget.used += 1
+        try:
+            return fails(candidate)
+        except Exception:  # a candidate that cannot be drawn, built or judged is no smaller failure
+            return False
+
+    best = inst
+    if inst.choices is not None:
+        best = _shrink_choices(version, inst, check, budget)
+    if best.rule is None:
+        best = _shrink_data(best, check, budget)
+    return best
+
+
+def replay(version: OpVersion, choices: list[int], opset: Any, rule: str | None) -> tuple[Instance | None, list[int]]:
+    """The instance that a choice list draws, and the choices it used."""
+    engine = Replay(choices)
+    try:
+        inst = version.draw(engine, opset) if rule is None else draw_invalid(version, rule, engine, opset)
+    except Exception:
+        return None, []
+    if inst is not None:
+        inst.choices = engine.used
+    return inst, engine.used
+
+
+def _size(choices: list[int]) -> tuple[int, int]:
+    return len(choices), sum(choices)
+
+
+def _shrink_choices(version: OpVersion, inst: Instance, check: Fails, budget: Budget) -> Instance:
+    best, now = inst, list(inst.choices or ())
+
+    def attempt(choices: list[int]) -> bool:
+        nonlocal best, now
+        got, used = replay(version, choices, inst.opset, inst.rule)
+        if got is None or not (_size(used) < _size(now)) or not check(got):
+            return False
+        best, now = got, used
+        return True
+
+    improved = True
+    while improved and not budget.spent():
+        improved = False
+        for candidate in _structural(lambda: now):
+            if attempt(candidate):
+                improved = True
+            if budget.spent():
+                break
+        i = 0
+        while i < len(now) and not budget.spent():  # lower single choices, by bisection
+            lo, hi = 0, now[i]
+            while lo < hi and not budget.spent():
+                mid = (lo + hi) // 2
+                if attempt([*now[:i], mid, *now[i + 1 :]]):
+                    improved = True
+                    hi = mid
+                    if i >= len(now) or now[i] > mid:
+                        break
+                else:
+                    lo = mid + 1
+            i += 1
+    return best
+
+
+def _structural(current: Callable[[], list[int]]) -> Iterator[list[int]]:
+    """Candidates with fewer choices: chunks deleted, counts lowered together with what they governed, tails zeroed."""
+    for width in (8, 4, 2, 1):
+        i = 0
+        while i < len(current()):
+            now = current()
+            yield now[:i] + now[i + width :]
+            if current() is now:
+                i += width
+    i = 0
+    while i < len(current()):
+        now = current()
+        if now[i]:
+            for drop in (1, 2, 3, 4):
+                if i + drop < len(now):
+                    yield [*now[:i], now[i] - 1, *now[i + 1 : i + 1], *now[i + 1 + drop :]]
+                    if current() is not now:
+                        break
+        i += 1
+    now = current()
+    half = len(now) // 2
+    yield now[:half] + [0] * (len(now) - half)
+
+
+def _shrink_data(inst: Instance, check: Fails, budget: Budget) -> Instance:
+    """Replace recipes by literal values, then zero and round them."""
+    best = inst
+    for slot, arg in list(inst.args.items()):
+        for k, one in enumerate(arg if isinstance(arg, list) else [arg]):
+            if one.items is not None or one.dtype.kind == "s" or budget.spent():
+                continue
+            size = int(np.prod(one.shape))
+            if size > 512 or (one.values is not None and size <= 1):
+                continue
+            array = np.asarray(materialize(one))
+            if one.dtype.kind == "f":
+                flat = [float(x) for x in array.ravel()]
+            elif one.dtype.kind == "c":
+                flat = [complex(x) for x in array.ravel()]
+            else:
+                flat = [int(x) for x in array.ravel()]
+            best, flat = _shrink_values(best, slot, k, flat, check, budget)
+    return best
+
+
+def _with_values(inst: Instance, slot: str, k: int, values: list[Any]) -> Instance:
+    def changed(a: Arg) -> Arg:
+        return Arg(a.dtype, a.shape, a.const, a.recipe, a.seed, list(values), a.kind, a.items, a.quant, a.dynamic)
+
+    args = dict(inst.args)
+    old = args[slot]
+    args[slot] = [changed(a) if i == k else a for i, a in enumerate(old)] if isinstance(old, list) else changed(old)
+    return Instance(inst.dialect, inst.op, inst.version, inst.opset, inst.attrs, args, inst.outs, inst.rule, None)
+
+
+def _shrink_values(best: Instance, slot: str, k: int, flat: list[Any], check: Fails,
+                   budget: Budget) -> tuple[Instance, list[Any]]:  # fmt: skip
+    def attempt(values: list[Any]) -> bool:
+        nonlocal best, flat
+        candidate = _with_values(best, slot, k, values)
+        if values == flat or not check(candidate):
+            return False
+        best, flat = candidate, values
+        return True
+
+    if attempt([0] * len(flat)) or attempt([1] * len(flat)):
+        return best, flat
+    width = len(flat)
+    while width >= 1 and not budget.spent():  # zero runs of elements, halving the run
+        for i in range(0, len(flat), width):
+            part = flat[i : i + width]
+            if any(part):
+                attempt(flat[:i] + [0] * len(part) + flat[i + width :])
+        width //= 2
+    for i, x in enumerate(flat):
+        if budget.spent():
+            break
+        for simple in _simpler(x):
+            if attempt([*flat[:i], simple, *flat[i + 1 :]]):
+                break
+    return best, flat
+
+
+def _simpler(x: Any) -> list[Any]:
+    if isinstance(x, float):
+        if x != x or x in (0.0, 1.0, -1.0):
+            return []
+        if abs(x) == float("inf"):
+            return [1.0, -1.0]
+        near = float(round(x)) if abs(x) < 1e6 else x
+        return [v for v in (1.0, -1.0, near, float(f"{x:.1g}"), float(f"{x:.2g}")) if v != x]
+    if isinstance(x, int) and abs(x) > 1:
+        return [1, -1 if x < 0 else 2, x // 2]
+    return []

@@ -1,0 +1,108 @@
+"""Records: append-only JSON lines, one writer, tolerant readers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import FormatError, UsageError
+
+FORMAT = 1
+
+
+class Writer:
+    """Appends records to a file; a line is written whole or not at all.  Raises UsageError when the disk is full."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        repair(path)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._buffer: list[bytes] = []
+        self._size = 0
+
+    def write(self, record: dict[str, Any]) -> None:
+        line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
+        self._buffer.append(line)
+        self._size += len(line)
+        if self._size > 1 << 16 or record["t"] not in ("batch", "coverage"):
+            self.flush()
+
+    def flush(self) -> None:
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._size = 0
+        view = memoryview(data)
+        try:
+            while view:
+                n = os.write(self._fd, view)
+                view = view[n:]
+        except OSError as e:
+            raise UsageError(f"records: cannot write {self.path}: {e.strerror}; what was judged before is kept") from e
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            try:
+                self.flush()
+            finally:
+                os.close(self._fd)
+                self._fd = -1
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def repair(path: Path) -> None:
+    """Cut a half-written last line off, as a crash or a full disk leaves it."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with open(path, "rb+") as f:
+        f.seek(0, os.SEEK_END)
+        end = f.tell()
+        at = end
+        while at > 0:
+            step = min(1 << 16, at)
+            f.seek(at - step)
+            block = f.read(step)
+            cut = block.rfind(b"\n")
+            if cut >= 0:
+                if at - step + cut + 1 < end:
+                    f.truncate(at - step + cut + 1)
+                return
+            at -= step
+        f.truncate(0)
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """Records of a file.  A truncated last line is left out; anything else that does not parse raises FormatError, as
+    does another format."""
+    try:
+        f = open(path, "rb")
+    except OSError as e:
+        raise UsageError(f"records: cannot read {path}: {e.strerror}") from None
+    with f:
+        for i, line in enumerate(f, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                o = json.loads(line)
+            except ValueError as e:
+                raise FormatError(f"{path}:{i}: not a record: {e}") from None
+            if not isinstance(o, dict) or "t" not in o:
+                raise FormatError(f"{path}:{i}: expected an object with a field t")
+            if o["t"] == "run" and o.get("format") != FORMAT:
+                raise FormatError(f"{path}:{i}: expected record format {FORMAT}, got {o.get('format')!r}")
+            yield o
+
+
+def done_units(path: Path) -> set[tuple[str, Any, int]]:
+    """Units that a record file already holds."""
+    if not path.exists():
+        return set()
+    return {(o["key"], o["opset"], o["first"]) for o in read(path) if o["t"] == "batch"}

@@ -1,0 +1,120 @@
+"""Which op versions a run covers: dialects, opsets, ops, families; shards; work units."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.core.errors import UsageError
+from harness.gen.engine import mix
+from harness.spec import registry
+from harness.spec import OpVersion
+
+
+@dataclass
+class Selection:
+    """What the user asked for.  opset: build at exactly this opset, with the versions in force there.
+
+    ops: patterns on the op's name (``Conv``, ``Reduce*``) or on ``dialect/op/version``.  shard: (i, n), 1-based."""
+
+    dialects: Sequence[str] = ()
+    opset: Any = None
+    ops: Sequence[str] = ()
+    families: Sequence[str] = ()
+    shard: tuple[int, int] = (1, 1)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"dialects": list(self.dialects), "opset": self.opset, "ops": list(self.ops),
+                "families": list(self.families), "shard": list(self.shard), **self.extra}  # fmt: skip
+
+
+def parse_opset(text: str) -> tuple[str, Any]:
+    """``ios17``, ``onnx17``, ``tflite`` or the marker ``opset_ios17`` -> (dialect, opset); raises UsageError."""
+    marker = text if text.startswith("opset_") or text == "passes" else f"opset_{text}"
+    known = registry.opset_markers()
+    if marker not in known:
+        raise UsageError(f"unknown opset {text!r}{registry.near(marker, list(known))}, expected e.g. ios17, onnx17")
+    return known[marker]
+
+
+def versions(sel: Selection) -> list[OpVersion]:
+    """The op versions selected; raises UsageError where a name matches nothing."""
+    out: list[OpVersion] = []
+    for name in sel.dialects or registry.names():
+        for v in registry.dialect(name).versions.values():
+            if sel.opset is not None and sel.opset not in v.opsets:
+                continue
+            out.append(v)
+    if sel.ops:
+        for pattern in sel.ops:
+            if not any(_matches(v, pattern) for v in out):
+                raise UsageError(f"no op matches {pattern!r}{registry.near(pattern, sorted({v.op for v in out}))}")
+        out = [v for v in out if any(_matches(v, p) for p in sel.ops)]
+    if sel.families:
+        known = {v.family for v in out}
+        for f in sel.families:
+            if f not in known:
+                raise UsageError(f"no op family {f!r}{registry.near(f, sorted(known))}; there are {' '.join(sorted(known))}")
+        out = [v for v in out if v.family in sel.families]
+    i, n = sel.shard
+    if not 1 <= i <= n:
+        raise UsageError(f"shard: expected i/n with 1 <= i <= n, got {i}/{n}")
+    return [v for v in out if n == 1 or mix(hash_key(v.key)) % n == i - 1]
+
+
+def _matches(v: OpVersion, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(v.op, pattern) or fnmatch.fnmatchcase(v.key, pattern)
+
+
+def hash_key(key: str) -> int:
+    """A number of a key that is the same on every machine."""
+    h = 0
+    for ch in key.encode():
+        h = (h * 1000003 ^ ch) & 0xFFFFFFFFFFFF
+    return h
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Cases first..first+count-1 of one op version, built at one opset: what is judged and recorded together."""
+
+    version: OpVersion
+    opset: Any
+    first: int
+    count: int
+
+    @property
+    def name(self) -> tuple[str, Any, int]:
+        return self.version.key, self.opset, self.first
+
+
+UNIT = 16
+
+
+def units(chosen: Sequence[OpVersion], cases: int, opset: Any = None, done: set[tuple[str, Any, int]] | None = None,
+          endless: bool = False) -> Iterator[Unit]:  # fmt: skip
+    """Work units in rounds, so that every op is reached early.
+
+    cases: per op version.  The units of a version are spread over the opsets at which it is in force, the first and the
+    last one favoured.  done: names of units to leave out (resume)."""
+    first = 0
+    while endless or first < cases:
+        count = UNIT if endless else min(UNIT, cases - first)
+        for v in sorted(chosen, key=lambda v: str(opset_at(v, first // UNIT, opset))):
+            o = opset_at(v, first // UNIT, opset)
+            if done is None or (v.key, o, first) not in done:
+                yield Unit(v, o, first, count)
+        first += UNIT
+
+
+def opset_at(v: OpVersion, turn: int, fixed: Any) -> Any:
+    """Opset of the turn-th unit of a version: last, first, then any."""
+    if fixed is not None:
+        return fixed
+    r = v.opsets
+    if turn % 3 < 2:
+        return r[-1 if turn % 3 == 0 else 0]
+    return r[mix(hash_key(v.key) + turn) % len(r)]
