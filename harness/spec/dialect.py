@@ -147,6 +147,10 @@ class Dialect:
         """Last touch on a drawn instance (quantisation, dynamic axes)."""
         return inst
 
+    def rank_limit(self, version: OpVersion) -> int:
+        """Highest rank that this op version takes."""
+        return self.max_rank
+
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Is this input given as a constant?"""
         return self.const_chance > 0 and d.engine.int(0, self.const_chance - 1) == self.const_chance - 1

@@ -181,7 +181,7 @@ class OpVersion:
             if options:
                 types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
         dl = self.dialect
-        d = Draw(engine, self, opset, self.entry.fixed, types, dl.max_rank, dl.allow_empty)
+        d = Draw(engine, self, opset, self.entry.fixed, types, dl.rank_limit(self), dl.allow_empty)
         return d
 
     def _encode(self, d: Draw, values: dict[str, Any]) -> Build:
