@@ -1,0 +1,343 @@
+"""A backend in the host: jobs in, outcomes out, whatever the backend does to its process.
+
+What holds: every (set, instance) of a submitted job gets exactly one ``Outcome``.  A model that is refused, crashes or
+hangs is bisected through the job's ``rebuild`` until the culprit stands alone; a lone suspect is asked once more in a
+fresh process before it is called crashed or timed out, since heap corruption may strike several cases late.  What a dead
+process had not answered is asked again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import select
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.backends import wire, worker
+from harness.backends.process import BackendError, Spec, Zygote
+from harness.backends.wire import Job, Result, Root, Task
+from harness.core.outcome import Outcome, Status
+
+FRAME_TASKS = 32  # tasks that travel together at most
+FRAME_BYTES = 1 << 20
+DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
+
+
+class BackendHandle:
+    """One backend with one serving process, started when first needed.
+
+    deadline: seconds for one model, load and all sets.  recycle: a fresh process after so many tasks.
+    rss_limit: or above so much resident memory.  events: remarks on crashes that no single instance repeats.
+    stats: counts of tasks, frames, deaths, restarts, bisections.
+    """
+
+    def __init__(
+        self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, rss_limit: int = 2 << 30
+    ) -> None:
+        self.spec, self.deadline, self.recycle, self.rss_limit = spec, deadline, recycle, rss_limit
+        self.name = spec.name
+        self.events: list[str] = []
+        self.stats: Counter[str] = Counter()
+        self._zygote: Zygote | None = None
+        self._channel: wire.Channel | None = None
+        self._pid = 0
+        self._queue: deque[Task] = deque()
+        self._flying: dict[int, deque[Task]] = {}  # frame number -> tasks not answered yet, in order
+        self._done: deque[Result] = deque()
+        self._ids = itertools.count(1)
+        self._served = 0
+        self._rss = 0
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> dict[str, Any]:
+        """Import the runtime in its process; what it says of itself.  Raises BackendError."""
+        if self._zygote is None:
+            self._zygote = Zygote(self.spec)
+        return self._zygote.hello
+
+    @property
+    def hello(self) -> dict[str, Any]:
+        """name, version, formats, pack, acc, flushes, python, numpy, info."""
+        return self.start()
+
+    def missing(self) -> str | None:
+        """Why this backend cannot be had here, None when it can."""
+        try:
+            self.start()
+        except BackendError as e:
+            return str(e)
+        return None
+
+    def close(self) -> None:
+        self._drop(kill=True)
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+
+    def __enter__(self) -> BackendHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    def submit(self, job: Job) -> None:
+        """Queue a job and keep the process fed; returns at once unless its buffers are full."""
+        k, r = len(job.model.outputs), len(job.feeds)
+        root = Root(job, [[None] * k for _ in range(r)], k * r)
+        if not root.left:
+            self._done.append(Result(job, [[] for _ in range(r)]))
+            return
+        self._queue.append(Task(root, list(range(k)), list(range(r)), job.model))
+        self.pump(0.0)
+
+    @property
+    def pending(self) -> int:
+        """Tasks queued or under way."""
+        return len(self._queue) + sum(len(q) for q in self._flying.values())
+
+    def collect(self, wait: bool = False) -> list[Result]:
+        """Finished jobs, in the order in which they finished; with ``wait`` all that were submitted."""
+        self.pump(0.0)
+        while wait and self.pending:
+            self.pump(0.25)
+        out = list(self._done)
+        self._done.clear()
+        return out
+
+    def run(self, jobs: Iterable[Job]) -> list[Result]:
+        """Submit and collect; results in the order of the jobs."""
+        jobs = list(jobs)
+        for job in jobs:
+            self.submit(job)
+        order = {id(job): i for i, job in enumerate(jobs)}
+        return sorted(self.collect(wait=True), key=lambda r: order.get(id(r.job), -1))
+
+    # -- the machine --------------------------------------------------------------------------------------------
+
+    def pump(self, timeout: float) -> None:
+        """Send what can be sent, take what has come, look after the dead; waits at most ``timeout`` seconds."""
+        self._feed()
+        channel = self._channel
+        if channel is None:
+            return
+        if timeout and self._flying:
+            select.select([channel], [], [], timeout)
+        channel.take()
+        for header, payload in channel.frames():
+            self._answers(header, payload)
+        if channel.closed:
+            self._died(self._reap())
+        elif self._flying and self._overdue():
+            self.stats["timeouts"] += 1
+            self._died(self._reap(kill=True), timed_out=True)
+        self._feed()
+
+    def _overdue(self) -> bool:
+        assert self._zygote is not None
+        batch, job, _, phase, seconds = self._zygote.progress()
+        if batch not in self._flying or phase in ("idle", "answer"):
+            return False
+        task = next((t for t in self._flying[batch] if t.id == job), None)
+        return task is not None and seconds > self.deadline * (2 if task.alone else 1)
+
+    def _feed(self) -> None:
+        while self._queue and len(self._flying) < DEPTH:
+            alone = self._queue[0].alone
+            if self._flying and (alone or any(t.alone for q in self._flying.values() for t in q)):
+                return
+            if not self._flying and (alone or self._stale()):
+                self._drop(kill=True)
+            if self._channel is None:
+                self._spawn()
+            tasks, size = [], 0
+            while self._queue and len(tasks) < FRAME_TASKS and size < FRAME_BYTES:
+                if self._queue[0].alone and tasks:
+                    break
+                task = self._queue.popleft()
+                tasks.append(task)
+                size += len(task.model.data)
+                if task.alone:
+                    break
+            self._send(tasks)
+
+    def _stale(self) -> bool:
+        return self._channel is not None and (self._served >= self.recycle or self._rss > self.rss_limit)
+
+    def _spawn(self) -> None:
+        self.start()
+        assert self._zygote is not None
+        used = not self._zygote.forks and self.stats["spawns"]
+        if used or self._zygote.process.poll() is not None:
+            self._zygote.close()
+            self._zygote = Zygote(self.spec)
+        self._zygote.clear_log()
+        self._channel, self._pid = self._zygote.spawn()
+        self._served = self._rss = 0
+        self.stats["spawns"] += 1
+
+    def _send(self, tasks: list[Task]) -> None:
+        number = next(self._ids)
+        for t in tasks:
+            t.id = next(self._ids)
+        header, w = wire.encode(tasks, number)
+        self._flying[number] = deque(tasks)
+        self.stats["frames"] += 1
+        self.stats["tasks"] += len(tasks)
+        assert self._channel is not None
+        try:
+            self._channel.send(header, w)
+        except (BrokenPipeError, ConnectionError):
+            self._channel.closed = True  # pump finds it and asks again
+
+    def _answers(self, header: dict[str, Any], payload: memoryview) -> None:
+        flying = self._flying.get(header["batch"])
+        if flying is None:
+            return
+        reader = worker.Reader(payload)
+        self._rss = header.get("rss", 0)
+        for answer in header["answers"]:
+            task = flying.popleft()
+            assert task.id == answer["id"], "answers out of order"
+            self._served += 1
+            self._settle(task, wire.outcomes(task, answer, reader))
+        if not flying:
+            del self._flying[header["batch"]]
+        assert self._zygote is not None
+        self._zygote.trim_log()
+
+    # -- outcomes -----------------------------------------------------------------------------------------------
+
+    def _settle(self, task: Task, rows: Sequence[list[Outcome] | dict[str, Any]]) -> None:
+        """Take the answered sets of a task; a set in which the model failed is taken apart."""
+        failed: list[int] = []
+        why: dict[str, Any] = {}
+        for r, row in zip(task.sets, rows, strict=True):
+            if isinstance(row, list):
+                for k, outcome in zip(task.instances, row, strict=True):
+                    self._finish(task.root, r, k, outcome)
+            elif len(task.instances) == 1 or task.root.job.rebuild is None:
+                for k in task.instances:
+                    self._finish(task.root, r, k, _failure(row, len(task.instances)))
+            else:
+                failed.append(r)
+                why = row
+        if failed:
+            self._split(Task(task.root, task.instances, failed, task.model), why.get("message", ""))
+
+    def _finish(self, root: Root, r: int, k: int, outcome: Outcome) -> None:
+        assert root.outcomes[r][k] is None, "an instance was answered twice"
+        root.outcomes[r][k] = outcome
+        root.left -= 1
+        if not root.left:
+            self._done.append(Result(root.job, root.outcomes))  # type: ignore[arg-type]
+
+    def _split(self, task: Task, message: str) -> None:
+        """Two smaller models instead of one; the message may name the culprit, else halves."""
+        self.stats["splits"] += 1
+        suspects = _named(task, message)
+        if suspects and len(suspects) < len(task.instances):
+            parts = [suspects, [k for k in task.instances if k not in set(suspects)]]
+        else:
+            half = len(task.instances) // 2
+            parts = [task.instances[:half], task.instances[half:]]
+        made = []
+        for part in parts:
+            assert task.root.job.rebuild is not None
+            try:
+                made.append(Task(task.root, part, list(task.sets), task.root.job.rebuild(part)))
+            except Exception as e:
+                text = f"rebuilding the model of {len(part)} instances failed: {type(e).__name__}: {e}"
+                for r in task.sets:
+                    for k in part:
+                        self._finish(task.root, r, k, Outcome(Status.HARNESS_ERROR, None, "build", text))
+        self._queue.extendleft(reversed(made))
+
+    # -- death --------------------------------------------------------------------------------------------------
+
+    def _reap(self, kill: bool = False) -> str:
+        assert self._zygote is not None
+        return self._zygote.reap(self._pid, kill)
+
+    def _drop(self, kill: bool = False) -> None:
+        """Let the serving process go (it is idle)."""
+        if self._channel is not None and self._zygote is not None:
+            self._channel.close()
+            self._zygote.reap(self._pid, kill)
+        self._channel = None
+
+    def _died(self, how: str, timed_out: bool = False) -> None:
+        """The process is gone: find whom it was working for, ask everything else again."""
+        assert self._channel is not None and self._zygote is not None
+        self._channel.close()
+        self._channel = None
+        self.stats["deaths"] += 1
+        batch, job, index, phase, seconds = self._zygote.progress()
+        orphans = [t for q in self._flying.values() for t in q]
+        self._flying.clear()
+        culprit = next((t for t in orphans if t.id == job and phase in ("load", "run")), None)
+        if culprit is None and orphans:
+            if orphans[0].alone:
+                culprit = orphans[0]
+            else:
+                self.events.append(f"{self.name}: {how} between cases; {len(orphans)} were asked again")
+                orphans[0].alone = len(orphans[0].instances) == 1
+        status = Status.TIMED_OUT if timed_out else Status.CRASHED
+        message = f"no answer within {seconds:.1f} s in {phase}" if timed_out else f"{how} (in {phase})"
+        again = [t for t in orphans if t is not culprit]
+        if culprit is not None:
+            again = self._blame(culprit, status, message, phase, index) + again
+        self._queue.extendleft(reversed(again))
+
+    def _blame(self, task: Task, status: Status, message: str, phase: str, index: int) -> list[Task]:
+        """Narrow a death down: to one instance, then to one set, then once more alone; returns what to ask again."""
+        if len(task.instances) > 1:
+            if task.root.job.rebuild is not None:
+                self._split(task, message)
+                return []
+        elif phase == "run" and len(task.sets) > 1:
+            bad = task.sets[index]
+            parts = [task.sets[:index], [bad], task.sets[index + 1 :]]
+            return [Task(task.root, task.instances, p, task.model) for p in parts if p]
+        if not task.alone:
+            self.events.append(f"{self.name}: {message}; asked once more alone")
+            task.alone = True
+            return [task]
+        for r in task.sets:
+            for k in task.instances:
+                self._finish(task.root, r, k, Outcome(status, None, phase, message))
+        return []
+
+
+def _failure(form: dict[str, Any], count: int) -> Outcome:
+    shared = f" (one of {count} in a model that cannot be taken apart)" if count > 1 else ""
+    return Outcome(Status(form["kind"]), None, form["phase"], form["message"] + shared)
+
+
+def _named(task: Task, message: str) -> list[int]:
+    """Instances of which a name occurs in the message: input, output or (``meta["nodes"]``) node names."""
+    words = set(re.findall(r"[\w.:/-]+", message))
+    nodes = task.model.meta.get("nodes") or [[]] * len(task.instances)
+    out = []
+    for i, k in enumerate(task.instances):
+        names = {x[0] for x in task.model.inputs[i]} | set(task.model.outputs[i]) | set(nodes[i])
+        if words & names:
+            out.append(k)
+    return out
+
+
+def wait_all(handles: Sequence[BackendHandle], timeout: float = 0.25) -> None:
+    """Wait until one of several backends has something, or the time is up."""
+    waiting = [h for h in handles if h.pending]
+    channels = [h._channel for h in waiting if h._channel is not None]
+    if channels:
+        select.select(channels, [], [], timeout)
+    elif waiting:
+        time.sleep(0.001)
+    for h in waiting:
+        h.pump(0.0)

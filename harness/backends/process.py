@@ -1,0 +1,186 @@
+"""Worker processes of one backend: the warm zygote, its serving children, their shared page and log."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.backends import worker
+from harness.backends.wire import Channel
+from harness.core.errors import OpconformError
+
+HERE = Path(__file__).parent
+START_LIMIT = 180.0  # seconds for importing the runtime, on a loaded machine
+
+
+class BackendError(OpconformError):
+    """A backend cannot be started.  missing: the package that is not installed, if that is why."""
+
+    def __init__(self, text: str, missing: str | None = None) -> None:
+        super().__init__(text)
+        self.missing = missing
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Where a backend class is and how to create it.
+
+    file or module: the source; file is relative to this folder.  cls: its name.  kwargs: of the constructor.
+    python: another interpreter.  env: more environment variables.  memory: address space of a worker, bytes.
+    """
+
+    name: str
+    cls: str
+    file: str | None = None
+    module: str | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    python: str | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    memory: int = 8 << 30
+    cap: int = 1 << 28
+
+    def config(self, log: int, page: int) -> str:
+        same = self.python is None
+        path = [p or os.getcwd() for p in sys.path] if same and self.module else [os.getcwd()]
+        return json.dumps(
+            {
+                "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
+                "kwargs": self.kwargs, "path": path if self.module or self.name.startswith("coremltools") else [],
+                "log": log, "page": page, "memory": self.memory, "cap": self.cap, "fork": sys.platform == "linux",
+            }
+        )  # fmt: skip
+
+
+_QUIET = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
+    "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+}  # fmt: skip
+
+
+class Zygote:
+    """The process that has imported the backend.  Raises BackendError when it cannot."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.log = tempfile.TemporaryFile("w+b", buffering=0)
+        log_fd = self.log.fileno()
+        fcntl.fcntl(log_fd, fcntl.F_SETFL, os.O_APPEND)  # appended to, so that it can be cut at any time
+        self.page_fd = worker.memory_file()
+        os.ftruncate(self.page_fd, 4096)
+        self.page = mmap.mmap(self.page_fd, 4096)
+        ours, theirs = socket.socketpair()
+        python = spec.python or sys.executable
+        args = [python, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
+        try:
+            self.process = subprocess.Popen(
+                args, pass_fds=(theirs.fileno(), log_fd, self.page_fd), stdin=subprocess.DEVNULL,
+                stdout=log_fd, stderr=log_fd, env={**os.environ, **_QUIET, **spec.env}, start_new_session=True,
+            )  # fmt: skip
+        except OSError as e:
+            ours.close()
+            raise BackendError(f"{spec.name}: cannot start {python}: {e.strerror}") from None
+        finally:
+            theirs.close()
+        self.sock = ours
+        ours.settimeout(START_LIMIT)
+        try:
+            frame = worker.recv_frame(ours)
+        except OSError:
+            frame = None
+        if frame is None or "error" in frame[0]:
+            why = frame[0]["error"] if frame else f"{python} gave no sign of life: {self.tail() or 'no message'}"
+            missing = frame[0].get("missing") if frame else None
+            self.close()
+            raise BackendError(f"{spec.name}: {why}", missing)
+        self.hello: dict[str, Any] = frame[0]["hello"]
+        self.forks = bool(frame[0]["fork"])
+
+    def spawn(self) -> tuple[Channel, int]:
+        """A serving process: its channel and process id.  Without forks it is the zygote itself."""
+        self.page[: worker.PAGE.size] = b"\0" * worker.PAGE.size
+        if not self.forks:
+            return Channel(self.sock), self.process.pid
+        ours, theirs = socket.socketpair()
+        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))]
+        text = b'{"op":"fork"}   '
+        self.sock.sendmsg([worker.HEAD.pack(len(text), 0, 0)], anc)
+        self.sock.sendall(text)
+        theirs.close()
+        answer = worker.recv_frame(self.sock)
+        if answer is None:
+            ours.close()
+            raise BackendError(f"{self.spec.name}: the zygote died: {self.tail()}")
+        return Channel(ours), answer[0]["pid"]
+
+    def reap(self, pid: int, kill: bool = False) -> str:
+        """Wait for a serving process and say how it ended, with what it left in the log."""
+        if kill:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not self.forks:
+            code = self.process.wait()
+            return self._ending(-code if code < 0 else code << 8)
+        worker.send_frame(self.sock, {"op": "reap", "pid": pid})
+        answer = worker.recv_frame(self.sock)
+        return self._ending(answer[0]["status"]) if answer else "died with its zygote"
+
+    def _ending(self, status: int) -> str:
+        if os.WIFSIGNALED(status):
+            how = f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        else:
+            how = f"exited with code {os.WEXITSTATUS(status)}"
+        tail = self.tail()
+        return f"{how}: {tail}" if tail else how
+
+    def tail(self) -> str:
+        """Last lines of the runtime's own words, without Python's stack frames."""
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - 4000))
+        lines = self.log.read().decode("utf-8", "replace").splitlines()
+        drop = ("  File ", "Extension modules", "Current thread", "Thread 0x", "Binary file", "  <no Python")
+        keep = [x.strip() for x in lines if x.strip() and not x.startswith(drop)]
+        return " | ".join(keep[-4:])[:800]
+
+    def trim_log(self) -> None:
+        """Forget chatter; keeps the file small over a long campaign."""
+        if os.fstat(self.log.fileno()).st_size > 1 << 20:
+            os.ftruncate(self.log.fileno(), 0)
+
+    def clear_log(self) -> None:
+        os.ftruncate(self.log.fileno(), 0)
+
+    def progress(self) -> tuple[int, int, int, str, float]:
+        """batch, job, set, phase of the serving process, and for how many seconds it has been at that job."""
+        batch, job, index, phase, start = worker.PAGE.unpack_from(self.page)
+        return batch, job, index, worker.PHASES[phase], time.monotonic() - start if start else 0.0
+
+    def close(self) -> None:
+        """End the process and everything it forked."""
+        self.sock.close()
+        if self.forks_safely():
+            try:
+                self.process.wait(2)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        else:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        self.page.close()
+        os.close(self.page_fd)
+
+    def forks_safely(self) -> bool:
+        """A zygote ends by itself, and takes its children along, when its socket closes."""
+        return getattr(self, "forks", False)

@@ -1,0 +1,199 @@
+"""Host side of the protocol: jobs into frames, answers into outcomes, frames over a socket that must never block."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import select
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.backends import worker
+from harness.core.outcome import Model, Outcome, Status, TypeOnly
+
+Rebuild = Callable[[Sequence[int]], Model]
+
+
+@dataclass(slots=True)
+class Job:
+    """A model of K instances and R sets of values to run through it.
+
+    feeds[r][k]: values of instance k in set r, in the order of ``model.inputs[k]``: arrays, lists (sequences), None.
+    rebuild: makes the model of some of the instances, so that a failing one can be found; without it all share
+    the fate of the model.  tag: the caller's own.
+    """
+
+    model: Model
+    feeds: list[list[list[Any]]]
+    rebuild: Rebuild | None = None
+    tag: Any = None
+
+
+@dataclass(slots=True)
+class Result:
+    """outcomes[r][k]: what the backend did with instance k on set r."""
+
+    job: Job
+    outcomes: list[list[Outcome]]
+
+
+@dataclass(slots=True)
+class Task:
+    """What is asked of a worker at once: some instances and sets of a job."""
+
+    root: Root
+    instances: list[int]
+    sets: list[int]
+    model: Model
+    id: int = 0
+    alone: bool = False  # the suspect once more, by itself in a fresh process
+
+    @property
+    def names(self) -> list[str]:
+        return [n for group in self.model.outputs for n in group]
+
+
+@dataclass(slots=True)
+class Root:
+    """A job while parts of it are under way."""
+
+    job: Job
+    outcomes: list[list[Outcome | None]]
+    left: int
+    events: list[str] = field(default_factory=list)
+
+
+def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Writer]:
+    """One frame that asks for all tasks."""
+    w = worker.Writer()
+    jobs = []
+    for t in tasks:
+        model = t.model
+        size = w.bytes(model.data)
+        specs: list[Any] = []
+        for r in t.sets:
+            row = t.root.job.feeds[r]
+            spec = [w.put(v) for k in t.instances for v in row[k]]
+            specs.append(None if specs and spec == specs[0] else spec)
+        ins = [x[0] for group in model.inputs for x in group]
+        jobs.append(
+            {"id": t.id, "format": model.format, "model": size, "ins": ins, "outs": t.names, "specs": specs}
+        )
+    return {"op": "run", "batch": batch, "jobs": jobs}, w
+
+
+def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[list[Outcome] | dict[str, Any]]:
+    """Per set the outcomes of the task's instances, or the error form when the model as a whole failed."""
+    if "load" in answer:
+        return [answer["load"]] * len(task.sets)
+    out: list[list[Outcome] | dict[str, Any]] = []
+    spec: list[Any] = []
+    millis = answer.get("ms", 0.0) / max(1, len(task.sets) * len(task.instances))
+    for form in answer["sets"]:
+        if "error" in form:
+            out.append(form["error"])
+            continue
+        spec = form.get("spec", spec)
+        values = [_host(reader.get(s)) for s in spec]
+        row, at = [], 0
+        for group in task.model.outputs:
+            part = values[at : at + len(group)]
+            row.append(Outcome(Status.VALUE, part, "", form.get("odd", ""), millis))
+            at += len(group)
+        out.append(row)
+    return out
+
+
+def _host(v: Any) -> Any:
+    if type(v) is worker.TypeOnly:
+        return TypeOnly(v.dtype, v.shape)
+    return v
+
+
+class Channel:
+    """A socket to a worker.  ``send`` never deadlocks: while the peer's buffer is full, what the peer has to say is
+    taken in.  ``frames`` yields what has arrived whole."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        sock.setblocking(False)
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            sock.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
+        self._in = bytearray()
+        self._fds: list[int] = []
+        self.closed = False
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def send(self, header: dict[str, Any], w: worker.Writer) -> None:
+        """Raises BrokenPipeError when the peer is gone."""
+        head, rest, fd = worker.pack_frame(header, w.parts, w.size)
+        try:
+            if fd is not None:
+                anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
+                self._push(memoryview(head), anc)
+            else:
+                self._push(memoryview(b"".join([head, *rest])), [])
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def _push(self, view: memoryview, anc: list[Any]) -> None:
+        while len(view):
+            try:
+                view = view[self.sock.sendmsg([view], anc) :]
+                anc = []
+            except BlockingIOError:
+                readable, _, _ = select.select([self.sock], [self.sock], [])
+                if readable:
+                    self.take()
+                    if self.closed:
+                        raise BrokenPipeError("worker is gone") from None
+
+    def take(self) -> None:
+        """Read what is there; sets ``closed`` at the end."""
+        while True:
+            try:
+                data, anc, _, _ = self.sock.recvmsg(1 << 18, socket.CMSG_SPACE(16 * 4))
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                self.closed = True
+                return
+            for _, kind, value in anc:
+                if kind == socket.SCM_RIGHTS:
+                    fds = array.array("i")
+                    fds.frombytes(value[: len(value) - len(value) % fds.itemsize])
+                    self._fds.extend(fds)
+            if not data:
+                self.closed = True
+                return
+            self._in += data
+
+    def frames(self) -> Iterator[tuple[dict[str, Any], memoryview]]:
+        """Whole frames so far; a frame that a dying worker left half written stays behind."""
+        while len(self._in) >= worker.HEAD.size:
+            n_text, flags, size = worker.HEAD.unpack_from(self._in)
+            start = worker.HEAD.size
+            if flags & 1:
+                if not self._fds:
+                    return
+                del self._in[:start]
+                yield worker.map_body(self._fds.pop(0), n_text, size)
+                continue
+            end = start + n_text + size
+            if len(self._in) < end:
+                return
+            body = bytes(self._in[start:end])
+            del self._in[:end]
+            yield json.loads(body[:n_text]), memoryview(body)[n_text:]
+
+    def close(self) -> None:
+        self.sock.close()
+        for fd in self._fds:
+            os.close(fd)
+        self._fds.clear()

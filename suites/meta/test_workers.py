@@ -1,0 +1,303 @@
+"""The worker and its pool: right outcomes, nothing lost, nothing twice, whatever a backend does."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from harness.backends import worker
+from harness.backends.pool import BackendHandle
+from harness.backends.process import BackendError, Spec
+from harness.backends.wire import Job
+from harness.core.outcome import Model, Status
+
+MODULE = "suites.meta.bad_backends"
+
+
+def handle(cls="Toy", **kw):
+    spec = Spec(kw.pop("name", cls.lower()), cls, module=MODULE, memory=kw.pop("memory", 4 << 30))
+    return BackendHandle(spec, **kw)
+
+
+def model_of(deeds, names=None, say=False):
+    nodes, ins, outs = [], [], []
+    for i, deed in enumerate(deeds):
+        nodes.append({"do": deed, "in": [f"x{i}", f"y{i}"], "out": f"z{i}", "node": f"n{i}", "say": say})
+        ins.append([(f"x{i}", "x", None), (f"y{i}", "y", None)])
+        outs.append([f"z{i}"])
+    data = json.dumps(nodes).encode()
+    return Model("toy", data, ins, outs, {"nodes": [[f"n{i}"] for i in range(len(deeds))]})
+
+
+def job_of(deeds, sets=1, tag=None, say=False, sign=lambda r, k: 1):
+    feeds = [
+        [[np.full((2, 3), sign(r, k) * (k + 1), np.float32), np.float32(10 * r) * np.ones((3,), np.float32)]
+         for k in range(len(deeds))]
+        for r in range(sets)
+    ]  # fmt: skip
+    return Job(model_of(deeds, say=say), feeds, lambda idx: model_of([deeds[i] for i in idx], say=say), tag)
+
+
+def check_values(result, deeds, sets=1, sign=lambda r, k: 1, skip=()):
+    for r in range(sets):
+        for k in range(len(deeds)):
+            if k in skip or (r, k) in skip:
+                continue
+            o = result.outcomes[r][k]
+            assert o.status is Status.VALUE, (r, k, o)
+            np.testing.assert_array_equal(o.outputs[0], np.full((2, 3), sign(r, k) * (k + 1) + 10 * r, np.float32))
+
+
+def test_plain_jobs_come_back_whole():
+    with handle() as h:
+        results = h.run(job_of(["add"] * 5, sets=3, tag=i) for i in range(40))
+        assert [r.job.tag for r in results] == list(range(40))
+        for r in results:
+            check_values(r, ["add"] * 5, sets=3)
+        assert h.stats["deaths"] == 0
+        assert h.hello["version"] == "1.0" and h.hello["info"] == {"opset": 3} and h.hello["pack"] == 8
+
+
+CRASHES = {
+    "segv": "SIGSEGV", "abort": "SIGABRT", "fpe": "SIGFPE", "exit": "exited with code 3", "memory": "out of memory",
+    "crash-at-load": "SIGSEGV",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("deed", CRASHES)
+def test_a_crash_loses_nobody_else(deed):
+    deeds = ["add"] * 13
+    deeds[6] = deed
+    with handle() as h:
+        jobs = [job_of(["add"] * 4), job_of(deeds, sets=2), job_of(["add"] * 4)]
+        a, b, c = h.run(jobs)
+        check_values(a, jobs[0].model.outputs)
+        check_values(c, jobs[2].model.outputs)
+        check_values(b, deeds, sets=2, skip=(6,))
+        for r in range(2):
+            o = b.outcomes[r][6]
+            assert o.status is Status.CRASHED and CRASHES[deed] in o.message, o
+            assert o.phase == ("load" if deed == "crash-at-load" else "run")
+    if deed == "abort":
+        assert "std::bad_thing" in b.outcomes[0][6].message  # the runtime's last words
+
+
+@pytest.mark.parametrize("deed", ["hang", "spin"])
+def test_a_hang_is_found_by_its_deadline(deed):
+    deeds = ["add", deed, "add"]
+    with handle(deadline=0.4) as h:
+        (result,) = h.run([job_of(deeds)])
+        check_values(result, deeds, skip=(1,))
+        assert result.outcomes[0][1].status is Status.TIMED_OUT
+        assert "no answer within" in result.outcomes[0][1].message
+
+
+def test_many_culprits_at_once():
+    deeds = ["add", "segv", "add", "abort", "raise", "add", "unsupported", "add", "refuse-at-load", "add"]
+    want = {1: Status.CRASHED, 3: Status.CRASHED, 4: Status.REJECTED, 6: Status.UNSUPPORTED, 8: Status.REJECTED}
+    with handle() as h:
+        (result,) = h.run([job_of(deeds, sets=2)])
+        check_values(result, deeds, sets=2, skip=tuple(want))
+        for r in range(2):
+            assert {k: result.outcomes[r][k].status for k in want} == want
+        assert result.outcomes[0][4].message == "index 7 is out of bounds"
+        assert result.outcomes[0][6].message == "no kernel for this dtype"
+
+
+def test_a_message_that_names_the_node_saves_the_bisection():
+    deeds = ["add"] * 64
+    deeds[37] = "refuse-at-load"
+    with handle() as h:
+        (named,) = h.run([job_of(deeds, say=True)])
+        assert h.stats["splits"] == 1
+        check_values(named, deeds, skip=(37,))
+        (halved,) = h.run([job_of(deeds, say=False)])
+        assert h.stats["splits"] > 4
+        assert halved.outcomes[0][37].status is named.outcomes[0][37].status is Status.REJECTED
+
+
+@pytest.mark.parametrize("deed,status", [("negative-raises", Status.REJECTED), ("negative-crashes", Status.CRASHED)])
+def test_only_the_set_that_failed_is_blamed(deed, status):
+    deeds = ["add", deed, deed]
+
+    def sign(r, k):
+        return -1 if (r, k) in ((1, 1), (3, 2)) else 1
+
+    with handle() as h:
+        (result,) = h.run([job_of(deeds, sets=4, sign=sign)])
+        check_values(result, deeds, sets=4, sign=sign, skip=((1, 1), (3, 2)))
+        assert result.outcomes[1][1].status is result.outcomes[3][2].status is status
+
+
+def test_without_rebuild_the_model_fails_as_one():
+    job = job_of(["add", "raise"])
+    job.rebuild = None
+    with handle() as h:
+        (result,) = h.run([job])
+        assert [o.status for o in result.outcomes[0]] == [Status.REJECTED] * 2
+        assert "cannot be taken apart" in result.outcomes[0][0].message
+
+
+def test_a_rebuild_that_fails_is_our_error():
+    job = job_of(["add", "raise"])
+    job.rebuild = lambda idx: 1 / 0
+    with handle() as h:
+        (result,) = h.run([job])
+        assert [o.status for o in result.outcomes[0]] == [Status.HARNESS_ERROR] * 2
+
+
+def test_a_death_that_no_case_repeats_is_nobodys():
+    with handle("Corrupts") as h:
+        results = h.run(job_of(["add"], tag=i) for i in range(10))
+        for r in results:
+            assert r.outcomes[0][0].status is Status.VALUE
+        assert h.stats["deaths"] >= 2 and any("asked once more alone" in e for e in h.events)
+
+
+@pytest.mark.parametrize(
+    "cls,deed,status,text",
+    [
+        ("Toy", "sys-exit", Status.REJECTED, "SystemExit"),
+        ("Toy", "type", Status.HARNESS_ERROR, "expected a NumPy array, got object"),
+        ("Toy", "big", Status.HARNESS_ERROR, "larger than the cap of 256 MiB"),
+        ("ReturnsList", "add", Status.HARNESS_ERROR, "run returned list, expected a dict"),
+    ],
+)
+def test_misbehaviour_has_a_message(cls, deed, status, text):
+    with handle(cls) as h:
+        (result,) = h.run([job_of([deed])])
+        o = result.outcomes[0][0]
+        assert o.status is status and text in o.message, o
+
+
+def test_missing_outputs_are_none_and_said():
+    with handle("Forgetful") as h:
+        (result,) = h.run([job_of(["add"])])
+        o = result.outcomes[0][0]
+        assert o.status is Status.VALUE and o.outputs == [None] and "surprise" in o.message
+
+
+def test_scalars_and_nan_are_values():
+    with handle() as h:
+        (result,) = h.run([job_of(["float", "nan"])])
+        a, b = result.outcomes[0]
+        assert a.outputs[0].dtype == np.float64 and np.isnan(b.outputs[0]).all()
+
+
+@pytest.mark.parametrize("cls,text,missing", [
+    ("NotABackend", "has no 'version'", None),
+    ("NeedsMissing", "package_that_does_not_exist", "package_that_does_not_exist"),
+    ("NoSuchClass", "NoSuchClass", None),
+    ("DiesAtStart", "no sign of life", None),
+])  # fmt: skip
+def test_a_backend_that_cannot_start_says_why(cls, text, missing):
+    h = handle(cls)
+    with pytest.raises(BackendError, match=text) as e:
+        h.start()
+    assert e.value.missing == missing
+    assert text in (h.missing() or "")
+
+
+def test_missing_interpreter():
+    h = BackendHandle(Spec("toy", "Toy", module=MODULE, python="/no/such/python"))
+    assert "cannot start /no/such/python" in (h.missing() or "")
+
+
+def test_without_fork():
+    with handle("NoFork") as h:
+        deeds = ["add", "segv", "add"]
+        (result,) = h.run([job_of(deeds)])
+        check_values(result, deeds, skip=(1,))
+        assert result.outcomes[0][1].status is Status.CRASHED
+
+
+def test_recycling_and_idle_death():
+    with handle(recycle=5) as h:
+        for _ in range(4):
+            for r in h.run(job_of(["add"]) for _ in range(5)):
+                check_values(r, ["add"])
+        assert h.stats["spawns"] == 4
+        os.kill(h._pid, 9)
+        time.sleep(0.05)
+        (r,) = h.run([job_of(["add"])])
+        check_values(r, ["add"])
+
+
+def values():
+    rng = np.random.default_rng(0)
+    out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None, [np.arange(3.0), np.zeros((0, 2))]]
+    for name, d in worker._BY_NAME.items():
+        raw = rng.integers(0, 2 if name == "bool" else 4, (3, 5 * d.itemsize), np.uint8)
+        out += [raw.view(d), np.zeros((2, 0, 3), d), np.ones((), np.float32).astype(d)]
+    out.append(np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)[:, ::2])  # far beyond the socket's buffer
+    out.append(np.arange(5, dtype=">i4"))
+    return out
+
+
+def test_every_dtype_survives_the_trip():
+    vals = values()
+    nodes = [{"do": "echo", "in": [f"v{i}"], "out": f"w{i}"} for i in range(len(vals))]
+    ins, outs = [[(f"v{i}", "v", None)] for i in range(len(vals))], [[f"w{i}"] for i in range(len(vals))]
+    m = Model("toy", json.dumps(nodes).encode(), ins, outs)
+    with handle() as h:
+        (result,) = h.run([Job(m, [[[v] for v in vals]])])
+    for v, o in zip(vals, result.outcomes[0], strict=True):
+        got = o.outputs[0]
+        if v is None:
+            assert got is None
+        elif isinstance(v, list):
+            assert [g.shape for g in got] == [x.shape for x in v]
+        else:
+            assert got.shape == v.shape and got.dtype == v.dtype.newbyteorder("=")
+            assert v.dtype == object and got.tolist() == v.tolist() or v.dtype != object and (
+                got.tobytes() == v.astype(v.dtype.newbyteorder("=")).tobytes()
+            )
+
+
+def test_tagged_arrays_where_ml_dtypes_is_missing():
+    code = f"""
+import sys; sys.modules["ml_dtypes"] = None
+sys.path.insert(0, {os.path.dirname(worker.__file__)!r})
+import worker, numpy as np
+w = worker.Writer()
+a = worker.from_raw(np.array([16256, 16384], np.uint16), "bf16")
+spec = w.put(a)
+b = worker.Reader(memoryview(b"".join(w.parts))).get(spec)
+assert spec == ["bf16", [2]] and worker.dtype_name(b[1:]) == "bf16" and worker.raw(b).tolist() == [16256, 16384]
+print("ok")
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.stdout.strip() == "ok", out.stderr
+    assert np.array([16256], np.uint16).view(ml_dtypes.bfloat16)[0] == 1
+
+
+def test_host_and_worker_overlap():
+    """Submitting returns before the work is done."""
+    with handle() as h:
+        h.start()
+        jobs = [job_of(["add"] * 20, sets=20) for _ in range(20)]
+        t = time.perf_counter()
+        for j in jobs[:2]:
+            h.submit(j)
+        submitted = time.perf_counter() - t
+        results = h.collect(wait=True)
+        assert len(results) == 2 and submitted < 1.0
+
+
+def test_no_process_outlives_its_handle():
+    h = handle(deadline=60)
+    h.submit(job_of(["hang"]))
+    for _ in range(200):
+        if h._zygote and h._zygote.progress()[3] == "run":
+            break
+        time.sleep(0.01)
+    pid = h._pid
+    h.close()
+    time.sleep(0.2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
