@@ -1,0 +1,253 @@
+"""Instances -> one TFLite file.
+
+Each instance is a node of the main subgraph beside the others, its tensors named ``i<k>.<slot>``; constants go into
+buffers, blocks of control flow into further subgraphs.  Source: the schema's comments; buffer 0 is the empty one.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, DType, of
+from harness.core.errors import Unsupported
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from suites.tflite import flatbuffers as fb
+from suites.tflite.dialect import number_of, output_types
+
+if TYPE_CHECKING:
+    from suites.tflite.dialect import TfLite
+
+TYPES = {
+    "f32": 0, "f16": 1, "i32": 2, "u8": 3, "i64": 4, "str": 5, "bool": 6, "i16": 7, "c64": 8, "i8": 9, "f64": 10,
+    "c128": 11, "u64": 12, "u32": 15, "u16": 16, "i4": 17, "bf16": 18, "i2": 19, "u4": 20, "f8e4m3fn": 21, "f8e5m2": 22,
+}  # fmt: skip
+RESOURCE = 13
+CODES = fb.ENUMS["BuiltinOperator"]
+
+
+def pack(array: np.ndarray, d: DType) -> bytes:
+    """Buffer bytes of an array: little-endian, sub-byte elements low bits first, strings as count, offsets, characters."""
+    if d.kind == "s":
+        items = [s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel()]
+        at, offsets = 4 * (len(items) + 2), []
+        for s in items:
+            offsets.append(at)
+            at += len(s)
+        return struct.pack(f"<{len(items) + 2}i", len(items), *offsets, at) + b"".join(items)
+    if d.bits < 8 and d.kind in "iu":
+        per = 8 // d.bits
+        flat = array.ravel().astype(np.int8).view(np.uint8) & ((1 << d.bits) - 1)
+        flat = np.pad(flat, (0, -flat.size % per)).reshape(-1, per)
+        out = np.zeros(len(flat), np.uint8)
+        for k in range(per):
+            out |= flat[:, k] << (k * d.bits)
+        return out.tobytes()
+    return np.ascontiguousarray(array).tobytes()
+
+
+class Writer:
+    """Collects tensors, buffers, operator codes and subgraphs of one file."""
+
+    def __init__(self) -> None:
+        self.buffers: list[dict[str, Any]] = [{}]
+        self.codes: dict[tuple[int, int], int] = {}
+        self.subgraphs: list[dict[str, Any]] = []
+
+    def subgraph(self, name: str) -> dict[str, Any]:
+        g: dict[str, Any] = {"tensors": [], "inputs": [], "outputs": [], "operators": [], "name": name}
+        self.subgraphs.append(g)
+        return g
+
+    def tensor(self, g: dict[str, Any], name: str, type_code: int, shape: Sequence[int] | None,
+               quant: dict[str, Any] | None = None, data: bytes | None = None, variable: bool = False) -> int:  # fmt: skip
+        """Index of a new tensor.  shape None: known only when the model runs."""
+        t: dict[str, Any] = {"shape": shape if shape is not None else (), "type": type_code, "name": name}
+        if data:
+            t["buffer"] = len(self.buffers)
+            self.buffers.append({"data": data})
+        if quant:
+            t["quantization"] = quantization(quant)
+        if variable:
+            t["is_variable"] = True
+        tensors = g["tensors"]
+        tensors.append(t)
+        return len(tensors) - 1
+
+    def operator(self, g: dict[str, Any], code: int, version: int, inputs: list[int], outputs: list[int],
+                 table: str | None = None, options: dict[str, Any] | None = None, union: int = 1) -> None:  # fmt: skip
+        key = (code, version)
+        index = self.codes.setdefault(key, len(self.codes))
+        node: dict[str, Any] = {"opcode_index": index, "inputs": inputs, "outputs": outputs}
+        if table is not None:
+            field = "builtin_options" if union == 1 else "builtin_options2"
+            node[field + "_type"] = fb.union_number("builtinOptions" if union == 1 else "builtinOptions2", table)
+            node[field] = options or {}
+        g["operators"].append(node)
+
+    def encode(self) -> bytes:
+        codes = [
+            {"deprecated_builtin_code": min(code, 127), "version": version, "builtin_code": code}
+            for code, version in self.codes
+        ]
+        return fb.encode("Model", {"version": 3, "operator_codes": codes, "subgraphs": self.subgraphs,
+                                   "description": "opconform", "buffers": self.buffers})  # fmt: skip
+
+
+def quantization(q: dict[str, Any]) -> dict[str, Any]:
+    """Quantisation parameters as the schema's table."""
+    out: dict[str, Any] = {"scale": q["scale"], "zero_point": q["zero_point"]}
+    if q.get("axis"):
+        out["quantized_dimension"] = q["axis"]
+    return out
+
+
+def build(dialect: TfLite, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+    """One file holding the instances side by side; raises Unsupported for what the format cannot say."""
+    w = Writer()
+    main = w.subgraph("main")
+    names_in: list[list[tuple[str, str, int | None]]] = []
+    names_out: list[list[str]] = []
+    for k, (inst, given) in enumerate(zip(instances, arrays)):
+        ins, outs = _add(dialect, w, main, f"i{k}.", inst, given)
+        names_in.append(ins)
+        names_out.append(outs)
+    return Model("tflite", w.encode(), names_in, names_out)
+
+
+def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
+         given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
+    version = dialect.version_of(inst)
+    schema = version.schema
+    inputs: list[int] = []
+    run_time: list[tuple[str, str, int | None]] = []
+    for slot in schema.inputs:
+        arg = inst.args.get(slot.name)
+        if arg is None:
+            inputs.append(-1)
+            continue
+        many = isinstance(arg, list)
+        for j, (a, x) in enumerate(zip(arg, given[slot.name]) if many else [(arg, given[slot.name])]):
+            name = f"{prefix}{slot.name}{j if many else ''}"
+            at, fed = _operand(w, g, name, a, x, slot.name in _states(version))
+            inputs.append(at)
+            if fed:
+                g["inputs"].append(at)
+                run_time.append((name, slot.name, j if many else None))
+    while inputs and inputs[-1] == -1:  # absent at the end: not written at all
+        inputs.pop()
+    outs, names = [], []
+    shapes = inst.attrs.get("@outputs") or []
+    for i, (d, quant) in enumerate(output_types(version, inst)):
+        name = f"{prefix}out{i}"
+        shape = shapes[i].get("shape") if i < len(shapes) and shapes[i] else None
+        outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
+        names.append(name)
+    g["outputs"].extend(outs)
+    w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
+               options(dialect, w, schema, inst.attrs), schema.extra["union"])  # fmt: skip
+    return run_time, names
+
+
+def _states(version: Any) -> set[str]:
+    """Slots whose tensors the runtime keeps between runs."""
+    cached = version.__dict__.get("_tflite_states")
+    if cached is None:
+        names = version.schema.extra.get("states", ())
+        cached = version.__dict__["_tflite_states"] = set(names)
+    return cached
+
+
+def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: bool) -> tuple[int, bool]:
+    """Tensor of an argument, and whether it is fed when the model runs."""
+    if a.dtype.name not in TYPES:
+        raise Unsupported(f"TFLite has no tensor type {a.dtype}")
+    code = TYPES[a.dtype.name]
+    if state:
+        return w.tensor(g, name, code, a.shape, a.quant, variable=True), False
+    # a constant without elements cannot be told from a tensor that nobody writes, so it is fed instead
+    if a.const and x.size:
+        return w.tensor(g, name, code, a.shape, a.quant, pack(x, a.dtype)), False
+    return w.tensor(g, name, code, a.shape, a.quant), True
+
+
+def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> dict[str, Any]:
+    """Attributes as fields of the option table; private ones (``@...``) left out."""
+    out: dict[str, Any] = {}
+    table = schema.extra["options"]
+    for name, value in attrs.items():
+        if name[0] == "@":
+            continue
+        a = schema.attrs.get(name)
+        if a is None or table is None:
+            raise Unsupported(f"{schema.op} has no option {name}")
+        if isinstance(value, Graph):
+            value = block(dialect, w, value)
+        elif a.type == "dtype":
+            value = TYPES[value if isinstance(value, str) else value.name]
+        elif a.enum is not None:
+            value = enum_number(name, a.enum, value)
+        out[name] = value
+    return out
+
+
+def enum_number(name: str, members: tuple[str, ...], value: Any) -> int:
+    """Number of an enum member; one past the end for a name that does not exist (a backend must refuse it)."""
+    for numbers in fb.ENUMS.values():
+        if tuple(numbers) == members:
+            return numbers.get(value, max(numbers.values()) + 1)
+    raise Unsupported(f"{name}: unknown enum {members}")
+
+
+def block(dialect: TfLite, w: Writer, graph: Graph) -> int:
+    """Write a graph as a further subgraph; its index."""
+    index = len(w.subgraphs)
+    g = w.subgraph(f"block{index}")
+    known: dict[str, int] = {}
+    types: dict[str, DType] = {}
+    for name, a in graph.inputs:
+        known[name] = w.tensor(g, name, TYPES[a.dtype.name], a.shape, a.quant)
+        types[name] = a.dtype
+        g["inputs"].append(known[name])
+    for name, array in graph.consts.items():
+        d = of(array)
+        known[name] = w.tensor(g, name, TYPES[d.name], array.shape, None, pack(array, d))
+        types[name] = d
+    declared = graph.meta.get("tensors", {})
+    for node in graph.nodes:
+        version = dialect.effective(node.op, 1, node.attrs.get("@domain", ""))
+        ins = []
+        for slot in version.schema.inputs:
+            v = node.inputs.get(slot.name)
+            ins.extend([known[n] for n in v] if isinstance(v, list) else [-1 if v is None else known[v]])
+        while ins and ins[-1] == -1:
+            ins.pop()
+        outs = []
+        for i, name in enumerate(node.outputs):
+            d, shape, quant = _declared(declared.get(name), version, node, types, i)
+            types[name] = d
+            known[name] = w.tensor(g, name, TYPES[d.name], shape, quant)
+            outs.append(known[name])
+        w.operator(g, version.schema.extra["code"], number_of(node.version or version.version), ins, outs,
+                   version.schema.extra["options"], options(dialect, w, version.schema, node.attrs),
+                   version.schema.extra["union"])  # fmt: skip
+    g["outputs"] = [known[n] for n in graph.outputs]
+    return index
+
+
+def _declared(t: Any, version: Any, node: Any, types: dict[str, DType], i: int) -> tuple[DType, Any, Any]:
+    """Type, shape and quantisation of a node's output: as declared, else by the input that shares its type name."""
+    if t is not None:
+        d = t["dtype"]
+        return (BY_NAME[d] if isinstance(d, str) else d), t.get("shape"), t.get("quant")
+    slots = version.schema.outputs
+    slot = slots[min(i, len(slots) - 1)]
+    for s in version.schema.inputs:
+        v = node.inputs.get(s.name)
+        v = v[0] if isinstance(v, list) else v
+        if s.type == slot.type and v is not None:
+            return types[v], None, None
+    return version.schema.dtypes(slot.type)[0], None, None

@@ -1,0 +1,107 @@
+"""The TFLite dialect object: what the harness asks of it, delegated to builder, parser and notation."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from harness.core.dtypes import DType
+from harness.core.instance import Graph, Instance
+from harness.core.outcome import Model
+from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
+
+# Slots that the converter nearly always writes as constants; delegates only take such nodes.
+_WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
+
+
+class TfLite(Dialect):
+    """One opset (the format is not versioned beyond op versions).
+
+    A version has up to three forms, each an op version of its own: ``2`` plain, ``2q`` quantised, ``2h`` hybrid; the
+    domain of its entries is "", "quantised" or "hybrid".
+    """
+
+    name = "tflite"
+    title = "TFLite builtin operators"
+    format = "tflite"
+    opsets = (1,)
+    extension = ".tflite"
+    max_rank = 6
+    const_chance = 4
+    package_size = 32  # beyond that the runtime's memory planner turns quadratic
+    _rows: dict[str, list[OpSchema]] | None = None
+    unsayable_rules = ("unknown-attribute",)  # an option table has no place for it
+
+    def order(self, version: Any) -> Any:
+        """Versions compare by number; the form is told by the domain."""
+        return version if isinstance(version, int) else int(version.rstrip("qh"))
+
+    def schemas_of(self, op: str) -> list[OpSchema]:
+        """All rows of one operator, oldest first."""
+        if self._rows is None:
+            self._rows = {}
+            for s in self.schemas:
+                self._rows.setdefault(s.op, []).append(s)
+        return self._rows.get(op, [])
+
+    def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
+        """Weights and literal operands (axes, shapes) are mostly constants in real models; data hardly ever is."""
+        if slot.name in _WEIGHTS or t.values is not None:
+            return d.int(0, 3) > 0
+        return d.chance(6)
+
+    def rank_limit(self, version: OpVersion) -> int:
+        later = version.schema.extra["later"]
+        return 4 if any(f.startswith("rank5") for f in later) else self.max_rank
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        from suites.tflite.builder import build
+
+        return build(self, instances, arrays)
+
+    def notation(self, inst: Instance) -> str:
+        from suites.tflite.notation import notation
+
+        return notation(self, inst)
+
+    def parse(self, data: Any) -> Graph:
+        from suites.tflite.parse import parse
+
+        return parse(self, data)
+
+    def backends(self) -> tuple[str, ...]:
+        return ("litert-ref", "litert-opt", "litert-xnnpack")
+
+
+def number_of(version: Any) -> int:
+    """The operator version as the file says it: 2 of "2q"."""
+    return version if isinstance(version, int) else int(version.rstrip("qh"))
+
+
+def output_types(version: OpVersion, inst: Instance) -> list[tuple[DType, Any]]:
+    """(dtype, quantisation or None) of every output that the instance asks for.
+
+    From ``@outputs`` where the draw fixed them, else from the input whose type name the output shares.
+    """
+    declared = inst.attrs.get("@outputs")
+    outs: list[tuple[DType, Any]] = []
+    slots = version.schema.outputs
+    for i in range(inst.outs):
+        if declared is not None and i < len(declared) and declared[i] is not None:
+            o = declared[i]
+            from harness.core.dtypes import dtype
+
+            outs.append((dtype(o["dtype"]) if isinstance(o["dtype"], str) else o["dtype"], o.get("quant")))
+            continue
+        slot = slots[min(i, len(slots) - 1)]
+        outs.append((_bound(version, slot, inst), None))
+    return outs
+
+
+def _bound(version: OpVersion, slot: Slot, inst: Instance) -> DType:
+    for s in version.schema.inputs:
+        if s.type == slot.type:
+            a = inst.args.get(s.name)
+            a = a[0] if isinstance(a, list) and a else a
+            if a is not None and not isinstance(a, list):
+                return a.dtype
+    return version.schema.dtypes(slot.type)[0]

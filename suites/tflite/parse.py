@@ -1,0 +1,185 @@
+"""TFLite bytes or path -> Graph, for the whole-model interpreter and for looking at a model."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, DType
+from harness.core.errors import FormatError
+from harness.core.instance import Arg, Graph, Node
+from suites.tflite import flatbuffers as fb
+from suites.tflite.builder import CODES, RESOURCE, TYPES
+
+if TYPE_CHECKING:
+    from suites.tflite.dialect import TfLite
+
+_TYPES = {code: BY_NAME[name] for name, code in TYPES.items()}
+_OPS = {code: name for name, code in CODES.items()}
+_SUB_BYTE = {"i4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "i2": ml_dtypes.int2}
+
+
+def unpack(data: np.ndarray, d: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """Inverse of ``builder.pack``."""
+    raw = data.tobytes()
+    if d.kind == "s":
+        n = struct.unpack_from("<i", raw)[0]
+        at = struct.unpack_from(f"<{n + 1}i", raw, 4)
+        out = np.empty(n, object)
+        out[:] = [raw[a:b] for a, b in zip(at, at[1:])]
+        return out.reshape(shape)
+    n = int(np.prod(shape, dtype=np.int64))
+    if d.bits < 8 and d.kind in "iu":
+        per = 8 // d.bits
+        flat = np.frombuffer(raw, np.uint8)
+        flat = np.stack([(flat >> (k * d.bits)) & ((1 << d.bits) - 1) for k in range(per)], -1).ravel()[:n].astype(np.int8)
+        if d.kind == "i":
+            flat = flat - ((flat >> (d.bits - 1)) << d.bits)
+        return flat.astype(_SUB_BYTE[d.name]).reshape(shape)
+    return np.frombuffer(raw, d.np, n).reshape(shape)
+
+
+def parse(dialect: TfLite, data: Any) -> Graph:
+    """The main subgraph, blocks of control flow inside its nodes' attributes.  data: bytes or a path.
+
+    Raises FormatError for bytes that are no TFLite file or use what the schema does not know.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        data = Path(data).read_bytes()
+    try:
+        model = fb.decode("Model", data)
+        return _Reader(dialect, model, data).graph(0, {})
+    except FormatError:
+        raise
+    except (ValueError, KeyError, IndexError, struct.error) as e:
+        raise FormatError(f"TFLite file: {type(e).__name__}: {e}") from None
+
+
+class _Reader:
+    def __init__(self, dialect: TfLite, model: dict[str, Any], data: Any) -> None:
+        self.dialect = dialect
+        self.model = model
+        self.data = memoryview(data)
+        self.codes = [
+            (_OPS[max(c.get("deprecated_builtin_code", 0), c.get("builtin_code", 0))], c.get("version", 1))
+            for c in model.get("operator_codes", [])
+        ]
+
+    def buffer(self, index: int) -> np.ndarray | None:
+        b = self.model["buffers"][index]
+        if "data" in b and len(b["data"]):
+            return b["data"]
+        if b.get("offset", 0) > 1:  # data kept behind the flatbuffer
+            return np.frombuffer(self.data, np.uint8, b["size"], b["offset"])
+        return None
+
+    def graph(self, index: int, seen: dict[int, Graph]) -> Graph:
+        if index in seen:
+            return seen[index]
+        g = self.model["subgraphs"][index]
+        out = seen[index] = Graph()
+        names: list[str] = []
+        used: set[str] = set()
+        tensors: dict[str, Any] = {}
+        for i, t in enumerate(g.get("tensors", [])):
+            name = t.get("name") or f"t{i}"
+            if name in used:
+                name = f"{name}#{i}"
+            used.add(name)
+            names.append(name)
+            code = t.get("type", 0)
+            if code == RESOURCE:
+                continue
+            d = _TYPES[code]
+            shape = tuple(int(n) for n in t.get("shape", ()))
+            tensors[name] = {"dtype": d, "shape": shape, "quant": quant_of(t)}
+            data = self.buffer(t.get("buffer", 0))
+            if data is not None:
+                out.consts[name] = unpack(data, d, shape)
+            elif t.get("is_variable"):
+                out.consts[name] = np.zeros(shape, d.np)
+        out.meta = {"opset": 1, "tensors": tensors, "index": index}
+        for i in g.get("inputs", []):
+            t = tensors[names[i]]
+            out.inputs.append((names[i], Arg(t["dtype"], t["shape"], quant=t["quant"])))
+        for node in g.get("operators", []):
+            out.nodes.append(self.node(node, names, tensors, seen))
+        out.outputs = [names[i] for i in g.get("outputs", [])]
+        return out
+
+    def node(self, raw: dict[str, Any], names: list[str], tensors: dict[str, Any], seen: dict[int, Graph]) -> Node:
+        op, version = self.codes[raw.get("opcode_index", 0)]
+        given = [None if i < 0 else names[i] for i in raw.get("inputs", ())]
+        rows = self.dialect.schemas_of(op)
+        if not rows:
+            raise FormatError(f"operator {op} is not in the schema")
+        slots = rows[-1].inputs
+        inputs: dict[str, Any] = {}
+        at = 0
+        for k, s in enumerate(slots):
+            if s.variadic:
+                end = len(given) - (len(slots) - k - 1)
+                inputs[s.name] = given[at:end]
+                at = end
+            else:
+                inputs[s.name] = given[at] if at < len(given) else None
+                at += 1
+        attrs = self.attributes(rows[-1], raw, seen)
+        domain = domain_of(inputs, tensors, rows)
+        if domain:
+            attrs["@domain"] = domain
+        return Node(op, inputs, [names[i] for i in raw.get("outputs", ())], attrs, version)
+
+    def attributes(self, schema: Any, raw: dict[str, Any], seen: dict[int, Graph]) -> dict[str, Any]:
+        fields = raw.get("builtin_options2" if schema.extra["union"] == 2 else "builtin_options", {})
+        out: dict[str, Any] = {}
+        for name, value in fields.items():
+            a = schema.attrs.get(name)
+            if a is None:
+                continue
+            if a.type == "graph":
+                out[name] = self.graph(value, seen) if value >= 0 else None
+            elif a.type == "dtype":
+                out[name] = _TYPES[value].name
+            elif a.enum is not None:
+                numbers = next(m for m in fb.ENUMS.values() if tuple(m) == a.enum)
+                out[name] = next(k for k, v in numbers.items() if v == value)
+            else:
+                out[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        for name, a in schema.attrs.items():  # a default block index is an index, too
+            if a.type == "graph" and name not in out and fields:
+                out[name] = self.graph(a.default, seen)
+        return out
+
+
+def quant_of(t: dict[str, Any]) -> dict[str, Any] | None:
+    """Quantisation of a tensor table, None where it has no scale."""
+    q = t.get("quantization", {})
+    if not len(q.get("scale", ())):
+        return None
+    zero = q.get("zero_point")
+    return {"scale": [float(s) for s in q["scale"]],
+            "zero_point": [int(z) for z in zero] if zero is not None and len(zero) else [0] * len(q["scale"]),
+            "axis": int(q.get("quantized_dimension", 0))}  # fmt: skip
+
+
+def domain_of(inputs: dict[str, Any], tensors: dict[str, Any], rows: list[Any]) -> str:
+    """"quantised" where the main operand carries parameters and the op has such a form, "hybrid" where the weights do."""
+    forms = {r.domain for r in rows}
+
+    def quant(slot: str) -> Any:
+        v = inputs.get(slot)
+        v = v[0] if isinstance(v, list) and v else v
+        return tensors.get(v, {}).get("quant") if isinstance(v, str) else None
+
+    main = next((s.name for r in rows for s in r.inputs if s.type == "T"), None)
+    if main is not None and "quantised" in forms and quant(main):
+        return "quantised"
+    if "hybrid" in forms and any(quant(s.name) for s in rows[0].inputs if s.type == "W"):
+        return "hybrid"
+    return "" if "" in forms else "quantised"
