@@ -55,18 +55,21 @@ _RANKS = (1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6)
 
 class Draw:
     """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that the
-    entry pins.  max_rank, allow_empty: limits of the dialect.  budget: elements a tensor may have."""
+    entry pins.  min_rank, max_rank, allow_empty: limits of the entry and the dialect.  budget: elements a tensor may have."""
 
-    __slots__ = ("engine", "version", "opset", "fixed", "types", "max_rank", "allow_empty", "budget", "empty")
+    __slots__ = ("engine", "version", "opset", "fixed", "types", "max_rank", "allow_empty", "budget", "empty",
+                 "min_rank")  # fmt: skip
 
     def __init__(self, engine: Engine, version: OpVersion, opset: int | str, fixed: dict[str, Any],
-                 types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024) -> None:  # fmt: skip
+                 types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
+                 min_rank: int = 0) -> None:  # fmt: skip
         self.engine = engine
         self.version = version
         self.opset = opset
         self.fixed = fixed
         self.types = types
         self.max_rank = max_rank
+        self.min_rank = min_rank
         self.allow_empty = allow_empty
         self.budget = budget
         self.empty = allow_empty and engine.int(0, 19) == 19  # one instance in twenty may have empty axes
@@ -112,7 +115,11 @@ class Draw:
         return r if lo <= r <= top else self.engine.int(lo, top)
 
     def shape(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
-        """Extents whose product stays within the budget."""
+        """Shape of a tensor, its product within the budget, its rank within the limits of dialect and entry."""
+        return self.part(max(min_rank, self.min_rank), max_rank, lo)
+
+    def part(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
+        """Some axes of a shape: as ``shape``, without the least rank of the dialect."""
         out, room = [], self.budget
         for _ in range(self.rank(min_rank, max_rank)):
             n = self.dim(lo)

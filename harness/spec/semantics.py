@@ -160,9 +160,10 @@ class Semantics:
                         shape.extend(d.broadcast_from(full[t.name]))
                     elif t.many:
                         if t.name not in env:
-                            lo = max(1 if t.name in needs else 0, self.min_rank - len(ann.tokens) + 1)
-                            hi = None if self.max_rank is None else self.max_rank - len(ann.tokens) + 1
-                            env[t.name] = d.shape(lo, hi)
+                            others = len(ann.tokens) - 1
+                            lo = max(1 if t.name in needs else 0, max(self.min_rank, d.min_rank) - others)
+                            hi = d.max_rank if self.max_rank is None else min(self.max_rank, d.max_rank)
+                            env[t.name] = d.part(lo, hi - others)
                         shape.extend(env[t.name])
                     else:
                         if t.name not in env:
