@@ -26,7 +26,8 @@ from harness.spec.semantics import Semantics
 
 class Dialect:
     """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.  package: import path of
-    the suite, whose ``ops`` sub-package holds the entries.  max_rank, allow_empty: limits of its tensors.
+    the suite, whose ``ops`` sub-package holds the entries.  min_rank, max_rank, allow_empty: limits of
+    its tensors.
     const_chance: one input in so many is given as a constant (0: never)."""
 
     name: str = ""
@@ -34,6 +35,7 @@ class Dialect:
     format: str = ""
     opsets: tuple[Any, ...] = ()
     extension: str = ".bin"
+    min_rank: int = 0
     max_rank: int = 6
     allow_empty: bool = True
     const_chance: int = 5
@@ -51,11 +53,13 @@ class Dialect:
            out: Any = None, out_dtype: Any = None, error: Any = None, types: dict[str, Any] | None = None,
            evaluate: Callable[[Call], Any] | None = None, breaks: dict[str, Any] | None = None, outs: Any = None,
            data: Any = None, domain: str = "", why: str = "", source: str = "", tags: Sequence[str] = (),
-           ambiguous: Callable[[Call], str | None] | None = None, **names: Any) -> Entry:  # fmt: skip
+           ambiguous: Callable[[Call], str | None] | None = None, ranks: tuple[int, int] | None = None,
+           **names: Any) -> Entry:  # fmt: skip
         """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
         types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
         e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
-                  breaks or {}, outs, data, domain, self._family, why, source, tuple(tags), ambiguous)  # fmt: skip
+                  breaks or {}, outs, data, domain, self._family, why, source, tuple(tags), ambiguous,
+                  ranks)  # fmt: skip
         self.entries.append(e)
         return e
 

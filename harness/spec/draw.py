@@ -135,10 +135,10 @@ class Draw:
         if kind < 3:
             return full
         if kind == 3:
-            return full[self.engine.int(0, len(full)) :]
+            return full[self.engine.int(0, max(0, len(full) - self.min_rank)) :]
         out = [1 if self.engine.int(0, 2) == 2 else n for n in full]
         if kind == 5:
-            out = out[self.engine.int(0, len(out)) :]
+            out = out[self.engine.int(0, max(0, len(out) - self.min_rank)) :]
         return tuple(out)
 
     def axis(self, rank: int) -> int:

@@ -34,6 +34,7 @@ class Entry:
     out_dtype: ``fn(call, i) -> DType`` where the schema's types do not tell.  error: overrides the meaning's class.
     types: restricts a type name to some dtypes, with the reason in ``why``.  const: how inputs may be given.
     evaluate: ``fn(call) -> results`` replaces decode + meaning (control flow).  breaks: extra invalid draws.
+    ranks: lowest and highest rank of its tensors where the op asks for other than the dialect's.
     """
 
     op: str
@@ -57,6 +58,7 @@ class Entry:
     source: str = ""
     tags: tuple[str, ...] = ()
     ambiguous: Callable[[Call], str | None] | None = None
+    ranks: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -181,8 +183,9 @@ class OpVersion:
             if options:
                 types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
         dl = self.dialect
-        d = Draw(engine, self, opset, self.entry.fixed, types, dl.rank_limit(self), dl.allow_empty)
-        return d
+        lo, hi = self.entry.ranks or (0, 99)
+        return Draw(engine, self, opset, self.entry.fixed, types, min(hi, dl.rank_limit(self)), dl.allow_empty,
+                    min_rank=max(lo, dl.min_rank))  # fmt: skip
 
     def _encode(self, d: Draw, values: dict[str, Any]) -> Build:
         b = Build(self, d, values)
