@@ -13,7 +13,7 @@ static const Family reg{[](nb::module_& m) {
         run(x.t.size(), [&] { k.convert(x, y.t, rounding, saturate); });
         return release(std::move(y));
       },
-      nb::arg("x"), nb::arg("dtype"), nb::arg("rounding") = 0, nb::arg("saturate") = false);
+      nb::arg("x"), nb::arg("dtype"), nb::arg("rounding") = -1, nb::arg("saturate") = false);
 }};
 
 }  // namespace opconform::bind

@@ -58,9 +58,38 @@ inline double round_even(double magnitude) {
   return (magnitude + magic) - magic;
 }
 
-// Nearest even.  saturate: finite overflow and inf give the largest finite value (what ONNX Cast saturate=1 says for
-// f8); otherwise inf where the format has it, else NaN.  f4e2m1 has neither, so it always saturates, and NaN becomes its
-// largest value... see ONNX's table: there is no representation, ml_dtypes gives -0; we follow the latter.
+// Any rounding, scalar: the definition that round_even is the fast case of.
+template <class F>
+inline double round_any(double magnitude, bool negative, Rounding mode) {
+  if (!(magnitude < std::numeric_limits<double>::infinity())) return magnitude;
+  int e = magnitude > 0 ? std::ilogb(magnitude) : F::min_exp;
+  if (e < F::min_exp) e = F::min_exp;
+  const double quantum = std::ldexp(1.0, e - F::frac);
+  const double units = std::floor(magnitude / quantum);  // exact: a power of two
+  const double rest = magnitude / quantum - units;
+  const bool odd = std::fmod(units, 2.0) != 0;
+  bool up = false;
+  switch (mode) {
+    case Rounding::even: up = rest > 0.5 || (rest == 0.5 && odd); break;
+    case Rounding::zero: up = false; break;
+    case Rounding::up: up = !negative && rest > 0; break;
+    case Rounding::down: up = negative && rest > 0; break;
+    case Rounding::away: up = rest >= 0.5; break;
+    case Rounding::odd: up = rest > 0 && !odd; break;
+  }
+  return (units + (up ? 1.0 : 0.0)) * quantum;
+}
+
+// Largest finite value.
+template <class F>
+constexpr double max_finite() {
+  return std::bit_cast<double>(
+      ((static_cast<std::uint64_t>(F::max_bits >> F::frac) + static_cast<std::uint64_t>(1023 - F::bias)) << 52) |
+      (static_cast<std::uint64_t>(F::max_bits & ((1u << F::frac) - 1)) << (52 - F::frac)));
+}
+
+// saturate: overflow and inf give the largest finite value (ONNX Cast, saturate = 1); otherwise inf where the format has
+// it, else NaN.  f4e2m1 has neither: it always saturates and NaN becomes -0, as in ml_dtypes (no clause says otherwise).
 template <class F>
 inline std::uint32_t encode_rounded(double magnitude, std::uint32_t sign, bool is_nan, bool saturate) {
   // magnitude: already a multiple of the spacing
@@ -72,10 +101,7 @@ inline std::uint32_t encode_rounded(double magnitude, std::uint32_t sign, bool i
   const std::uint64_t sub =
       ((std::bit_cast<std::uint64_t>(magnitude + smallest) - rebias) >> (52 - F::frac)) - (1ull << F::frac);
   std::uint64_t out = magnitude < smallest ? sub : normal;
-  constexpr std::uint64_t max_finite_bits =
-      ((static_cast<std::uint64_t>(F::max_bits >> F::frac) + static_cast<std::uint64_t>(1023 - F::bias)) << 52) |
-      (static_cast<std::uint64_t>(F::max_bits & ((1u << F::frac) - 1)) << (52 - F::frac));
-  const bool over = b > max_finite_bits;
+  const bool over = b > std::bit_cast<std::uint64_t>(max_finite<F>());
   const std::uint64_t big = saturate || F::special == Special::none ? F::max_bits
                             : F::special == Special::ieee             ? F::inf_bits
                                                                       : F::nan_bits;
@@ -83,7 +109,8 @@ inline std::uint32_t encode_rounded(double magnitude, std::uint32_t sign, bool i
   std::uint64_t s = sign;
   if constexpr (F::special == Special::fnuz) s = (out == 0 || out == F::nan_bits) ? 0 : s;
   out |= s;
-  return static_cast<std::uint32_t>(is_nan ? F::nan_bits | (F::special == Special::ieee ? s : 0) : out);
+  constexpr bool signed_nan = F::special == Special::ieee || F::special == Special::fn;
+  return static_cast<std::uint32_t>(is_nan ? F::nan_bits | (signed_nan ? sign : 0) : out);
 }
 
 template <class F>
@@ -114,18 +141,21 @@ inline double decode(std::uint32_t raw) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) | sign);
 }
 
-// f8e8m0: 2^(b - 127), 255 is NaN; no sign, no zero.  Nearest even on the exponent would need a fraction that is not
-// there; see convert() for the stated rounding modes.  Here: nearest, ties up to the larger power; 0 and negatives: NaN
-// for negatives, the smallest value for 0.
-inline std::uint32_t encode_e8m0(double v) {
+// f8e8m0: 2^(b - 127), 255 is NaN; no sign, no zero.  up / zero / away: the next, the lower, the nearest power (ties up);
+// even counts as away.  saturate: out of range gives the ends, 0 included; else NaN.  Negative: NaN.
+// Source: ONNX Cast-24, table for FLOAT8E8M0.
+inline std::uint32_t encode_e8m0(double v, Rounding mode = Rounding::even, bool saturate = true) {
+  constexpr double least = 0x1p-127;
   if (!(v >= 0)) return 255;
-  if (v <= std::ldexp(1.0, -127)) return 0;
+  if (v < least) return saturate ? 0u : 255u;
+  if (std::isinf(v)) return saturate ? 254u : 255u;
   int e = 0;
   const double f = std::frexp(v, &e);  // v = f * 2^e, f in [0.5, 1)
-  if (std::isinf(v)) return 255;
-  const int up = f >= 0.75 ? 1 : 0;
-  const int code = e - 1 + up + 127;
-  return code > 254 ? 255u : static_cast<std::uint32_t>(code);
+  const bool up = mode == Rounding::up                                  ? f > 0.5
+                  : mode == Rounding::zero || mode == Rounding::down ? false
+                                                                        : f >= 0.75;
+  const int code = e - 1 + (up ? 1 : 0) + 127;
+  return code > 254 ? (saturate ? 254u : 255u) : static_cast<std::uint32_t>(code);
 }
 
 inline double decode_e8m0(std::uint32_t b) {

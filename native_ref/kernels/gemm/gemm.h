@@ -67,12 +67,14 @@ void pack_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, int rows, A
 }
 
 template <class Acc, class RowsB>
-void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out) {
+void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out, double* squares = nullptr) {
   using T = typename RowsB::Element;
   thread_local Scratch<T> scratch;
   T* buffer = scratch.get(n);
   for (Index k = 0; k < kc; ++k) {
     const T* p = b.row(k0 + k, j0, n, buffer);
+    if (squares)
+      for (Index x = 0; x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
     Acc* o = out + k * width;
     Index j = 0;
     for (; j + width <= n; j += width, o += kc * width)
@@ -94,8 +96,10 @@ void with_rows(Index r, F&& f) {
 }
 
 // c[i * ldc + j] = sum over k of a(i, k) * b(k, j), accumulated in Acc within a block and in Out across blocks.
+// squares (zeros, n of them): receives the sum of squares of each column of b.
 template <class Acc, class Out, class MatrixA, class RowsB>
-void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc) {
+void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc,
+              double* squares = nullptr) {
   constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NVMax = Shape<Acc>::vecs;
   if (k == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
@@ -110,7 +114,7 @@ void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* 
     for (Index pc = 0; pc < k; pc += kDepth) {
       const Index kc = std::min(kDepth, k - pc);
       Acc* pb = scratch_b.get(kc * ((nc + width - 1) / width) * width);
-      pack_b(b, pc, kc, jc, nc, width, pb);
+      pack_b(b, pc, kc, jc, nc, width, pb, squares);
       for (Index ic = 0; ic < m; ic += kRowsBlock) {
         const Index mc = std::min(kRowsBlock, m - ic);
         Acc* pa = scratch_a.get(kc * ((mc + R - 1) / R) * R);
@@ -205,15 +209,11 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
 // Cauchy and Schwarz' bound (row norm times column norm) finds without another product.
 template <class MatrixA, class RowsB>
 void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
-  multiply<double, double>(m, n, k, a, b, c, ldc);
-  if (k < 2) return;
   using T = typename RowsB::Element;
+  if (k < 2) return multiply<double, double>(m, n, k, a, b, c, ldc);
   std::vector<double> na(static_cast<std::size_t>(m)), nb(static_cast<std::size_t>(n)), x, y;
   std::vector<T> scratch(static_cast<std::size_t>(n));
-  for (Index q = 0; q < k; ++q) {
-    const T* p = b.row(q, 0, n, scratch.data());
-    for (Index j = 0; j < n; ++j) nb[static_cast<std::size_t>(j)] += static_cast<double>(p[j]) * static_cast<double>(p[j]);
-  }
+  multiply<double, double>(m, n, k, a, b, c, ldc, nb.data());
   for (Index i = 0; i < m; ++i) {
     double s = 0;
     for (Index q = 0; q < k; ++q) {

@@ -3,40 +3,12 @@
 #include "native_ref/core/table.h"
 #include "native_ref/kernels/gemm/gemm.h"
 #include "native_ref/kernels/gemm/operand.h"
+#include "native_ref/kernels/gemm/result.h"
 
 namespace opconform {
 namespace {
 
 using namespace gemm;
-
-// Result cells in the accumulation type: y itself when it has that type, else a buffer that is stored with one rounding.
-template <class C>
-class Result {
- public:
-  Result(const Tensor& y, Index n) : y_(y), direct_(y.dtype == (std::is_same_v<C, double> ? DType::f64 : DType::i64)) {
-    if (!direct_) buffer_.resize(static_cast<std::size_t>(n));
-  }
-  C* cells(Index offset) { return direct_ ? reinterpret_cast<C*>(y_.data) + offset : buffer_.data(); }
-  void store(Index offset, Index n) {
-    if (direct_) return;
-    char* to = y_.data + offset * y_.bytes();
-    if constexpr (std::is_same_v<C, double>)
-      is_int(y_.dtype) ? store_i64(y_.dtype)(integers(n), to, y_.bytes(), n) : store_f64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
-    else
-      store_i64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
-  }
-
- private:
-  const std::int64_t* integers(Index n) {
-    whole_.resize(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i] = static_cast<std::int64_t>(buffer_[i]);
-    return whole_.data();
-  }
-  Tensor y_;
-  bool direct_;
-  std::vector<C> buffer_;
-  std::vector<std::int64_t> whole_;
-};
 
 template <class T, class C, class Product>
 void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& product) {
@@ -85,18 +57,6 @@ void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
     case Way::bytes:
       return batches<float, std::int64_t>(a, b, y, [](auto... v) { multiply<float>(v...); });
     case Way::halves:
-      if (y.dtype == DType::i64) {
-        Tensor f = y;  // the sums are whole numbers below 2^53: computed in y's own memory, then converted in place
-        f.dtype = DType::f64;
-        batches<double, double>(a, b, f, [](auto... v) { multiply<double>(v...); });
-        for (Index i = 0; i < y.size(); ++i) {
-          double v;
-          std::memcpy(&v, y.data + 8 * i, 8);
-          const auto w = static_cast<std::int64_t>(v);
-          std::memcpy(y.data + 8 * i, &w, 8);
-        }
-        return;
-      }
       return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
     case Way::integers:
       return batches<std::int64_t, std::int64_t>(a, b, y, [](Index m, Index n, Index k, const Matrix<std::int64_t>& x,

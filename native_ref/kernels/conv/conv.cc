@@ -1,0 +1,251 @@
+#include "native_ref/kernels/conv/conv.h"
+
+#include "native_ref/core/table.h"
+#include "native_ref/kernels/gemm/gemm.h"
+#include "native_ref/kernels/gemm/operand.h"
+#include "native_ref/kernels/gemm/result.h"
+
+namespace opconform {
+namespace {
+
+using namespace gemm;
+
+// Sizes with the spatial axes filled up to three, and element strides of x.
+struct Geometry {
+  std::array<Index, 3> in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1}, step{0, 0, 0};
+  Index batch = 0, channels = 0, filters = 0;  // channels and filters of one group
+  Index taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  Index inputs() const { return in[0] * in[1] * in[2]; }
+  Index outputs() const { return out[0] * out[1] * out[2]; }
+};
+
+template <class T>
+Geometry geometry(const Operand<T>& x, const Tensor& w, const Tensor& y, Index groups) {
+  Geometry g;
+  const int spatial = x.rank() - 2, lead = 3 - spatial;
+  for (int i = 0; i < spatial; ++i) {
+    const auto a = static_cast<std::size_t>(lead + i);
+    g.in[a] = x.dim(2 + i);
+    g.step[a] = x.step(2 + i);
+    g.kernel[a] = w.dim(2 + i);
+    g.out[a] = y.dim(2 + i);
+  }
+  g.batch = x.dim(0);
+  g.channels = x.dim(1) / groups;
+  g.filters = y.dim(1) / groups;
+  return g;
+}
+
+// The image as a matrix [channels * taps (+ 1), outputs], made row by row and never stored: row (c, kz, ky, kx) holds what
+// that tap of the window sees at every output position.  The last row, all ones, carries the bias.
+template <class T>
+struct WindowRows {
+  using Element = T;
+  const T* x;  // of this image and group
+  Index channel_step;
+  const Geometry& g;
+  const Window& v;
+  bool plain;  // windows of one element, no stride, no padding, contiguous: rows lie ready in memory
+
+  const T* row(Index k, Index j, Index n, T* scratch) const {
+    const Index taps = g.taps();
+    if (k == g.channels * taps) {
+      std::fill_n(scratch, n, T{1});
+      return scratch;
+    }
+    const T* image = x + k / taps * channel_step;
+    if (plain) return image + j;
+    const Index tap = k % taps;
+    const Index kx = tap % g.kernel[2], ky = tap / g.kernel[2] % g.kernel[1], kz = tap / (g.kernel[2] * g.kernel[1]);
+    Index ox = j % g.out[2], oy = j / g.out[2] % g.out[1], oz = j / (g.out[2] * g.out[1]);
+    T* to = scratch;
+    while (n > 0) {
+      const Index m = std::min(n, g.out[2] - ox);
+      const Index iz = oz * v.stride[0] - v.begin[0] + kz * v.dilation[0];
+      const Index iy = oy * v.stride[1] - v.begin[1] + ky * v.dilation[1];
+      if (iz < 0 || iz >= g.in[0] || iy < 0 || iy >= g.in[1]) {
+        std::fill_n(to, m, T{});
+      } else {
+        const Index s = v.stride[2], at = kx * v.dilation[2] - v.begin[2];  // ix = ox * s + at
+        // first and past-the-last ox of this run with 0 <= ix < in
+        const Index low = std::clamp(at >= 0 ? Index{0} : (-at + s - 1) / s, ox, ox + m);
+        const Index high = std::clamp(g.in[2] > at ? (g.in[2] - at + s - 1) / s : Index{0}, low, ox + m);
+        std::fill(to, to + (low - ox), T{});
+        const T* from = image + iz * g.step[0] + iy * g.step[1] + (low * s + at) * g.step[2];
+        const Index step = s * g.step[2];
+        T* o = to + (low - ox);
+        if (step == 1)
+          std::copy(from, from + (high - low), o);
+        else
+          for (Index i = 0; i < high - low; ++i) o[i] = from[i * step];
+        std::fill(to + (high - ox), to + m, T{});
+      }
+      to += m;
+      n -= m;
+      ox = 0;
+      if (++oy == g.out[1]) {
+        oy = 0;
+        ++oz;
+      }
+    }
+    return scratch;
+  }
+};
+
+// w as [rows, depth] with the bias as one more column.
+template <class T>
+std::vector<T> weights_with_bias(const Tensor& w, const Tensor* bias) {
+  const Index rows = w.dim(0), depth = rows ? w.size() / rows : 0, width = depth + (bias ? 1 : 0);
+  std::vector<T> out(static_cast<std::size_t>(rows * width));
+  Reader weights(w), biases(bias ? *bias : w);
+  std::conditional_t<std::is_same_v<T, std::int64_t>, std::int64_t, double> block[kBlock];
+  for (Index r = 0; r < rows; ++r) {
+    T* o = out.data() + r * width;
+    for (Index i = 0; i < depth; i += kBlock) {
+      const Index n = std::min(kBlock, depth - i);
+      weights.next(block, n);
+      for (Index j = 0; j < n; ++j) o[i + j] = static_cast<T>(block[j]);
+    }
+    if (bias) {
+      biases.next(block, 1);
+      o[depth] = static_cast<T>(block[0]);
+    }
+  }
+  return out;
+}
+
+template <class T, class C, bool Merged, class Product>
+void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y, Product&& product) {
+  const Operand<T> x(tx);
+  const Geometry g = geometry(x, w, y, v.groups);
+  // floats take the bias as a term of the sum, so that it shares its care; integers add it exactly afterwards
+  const std::vector<T> a = weights_with_bias<T>(w, Merged ? bias : nullptr);
+  const Index depth = g.channels * g.taps() + (Merged && bias ? 1 : 0), n = g.outputs();
+  std::vector<C> added(!Merged && bias ? static_cast<std::size_t>(w.dim(0)) : 0);
+  if (!Merged && bias) Reader(*bias).next(added.data(), w.dim(0));
+  Result<C> result(y, g.filters * n);
+  bool plain = g.taps() == 1 && g.in == g.out;
+  for (std::size_t i = 3, step = 1; i-- > 0; step *= static_cast<std::size_t>(g.in[i]))
+    plain = plain && v.begin[i] == 0 && (g.in[i] == 1 || (v.stride[i] == 1 && g.step[i] == static_cast<Index>(step)));
+  for (Index b = 0; b < g.batch; ++b)
+    for (Index group = 0; group < v.groups; ++group) {
+      const T* image = x.data() + b * x.step(0) + group * g.channels * x.step(1);
+      const WindowRows<T> rows{image, x.step(1), g, v, plain};
+      const Index offset = (b * v.groups + group) * g.filters * n;
+      product(g.filters, n, depth, Matrix<T>{a.data() + group * g.filters * depth, depth, 1}, rows, result.cells(offset), n);
+      if (!added.empty())
+        for (Index i = 0; i < g.filters * n; ++i)
+          result.cells(offset)[i] += added[static_cast<std::size_t>(group * g.filters + i / n)];
+      result.store(offset, g.filters * n);
+    }
+}
+
+// Every column block of w' x is added where its taps fall.  Carry: whether rounding errors of these additions are kept.
+template <class T, class C, bool Carry, class Product>
+void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias, const Window& v, const Tensor& y,
+                         Product&& product) {
+  const Operand<T> x(tx);
+  const Geometry g = geometry(x, tw, y, v.groups);
+  const std::vector<T> w = weights_with_bias<T>(tw, nullptr);  // [c, filters * taps]
+  const Index taps = g.taps(), n = g.inputs(), m = g.outputs(), width = g.filters * taps;
+  Result<C> result(y, g.filters * m);
+  std::vector<C> start(static_cast<std::size_t>(g.filters * v.groups));
+  if (bias) Reader(*bias).next(start.data(), g.filters * v.groups);
+  std::vector<T> dense(static_cast<std::size_t>(g.channels * n));  // x of one image and group as [channels, inputs]
+  std::vector<C> part(static_cast<std::size_t>(width * n)), lost(Carry ? static_cast<std::size_t>(g.filters * m) : 0);
+  for (Index b = 0; b < g.batch; ++b)
+    for (Index group = 0; group < v.groups; ++group) {
+      T* to = dense.data();
+      for (Index c = 0; c < g.channels; ++c)
+        for (Index z = 0; z < g.in[0]; ++z)
+          for (Index r = 0; r < g.in[1]; ++r) {
+            const T* from = x.data() + b * x.step(0) + (group * g.channels + c) * x.step(1) + z * g.step[0] + r * g.step[1];
+            for (Index i = 0; i < g.in[2]; ++i) *to++ = from[i * g.step[2]];
+          }
+      product(width, n, g.channels, Matrix<T>{w.data() + group * g.channels * width, 1, width},
+              Matrix<T>{dense.data(), n, 1}, part.data(), n);
+      const Index offset = (b * v.groups + group) * g.filters * m;
+      C* cells = result.cells(offset);
+      std::fill(lost.begin(), lost.end(), C{});
+      for (Index f = 0; f < g.filters; ++f) {
+        C* image = cells + f * m;
+        std::fill_n(image, m, start[static_cast<std::size_t>(group * g.filters + f)]);
+        const C* from = part.data() + f * taps * n;
+        for (Index kz = 0; kz < g.kernel[0]; ++kz)
+          for (Index ky = 0; ky < g.kernel[1]; ++ky)
+            for (Index kx = 0; kx < g.kernel[2]; ++kx)
+              for (Index z = 0; z < g.in[0]; ++z)
+                for (Index r = 0; r < g.in[1]; ++r, from += g.in[2]) {
+                  const Index oz = z * v.stride[0] - v.begin[0] + kz * v.dilation[0];
+                  const Index oy = r * v.stride[1] - v.begin[1] + ky * v.dilation[1];
+                  if (oz < 0 || oz >= g.out[0] || oy < 0 || oy >= g.out[1]) continue;
+                  const Index line = (oz * g.out[1] + oy) * g.out[2];
+                  for (Index i = 0; i < g.in[2]; ++i) {
+                    const Index ox = i * v.stride[2] - v.begin[2] + kx * v.dilation[2];
+                    if (ox < 0 || ox >= g.out[2]) continue;
+                    C& cell = image[line + ox];
+                    const C t = cell + from[i];
+                    if constexpr (Carry) {
+                      const C s = t - cell;
+                      lost[static_cast<std::size_t>(f * m + line + ox)] += (cell - (t - s)) + (from[i] - s);
+                    }
+                    cell = t;
+                  }
+                }
+      }
+      if constexpr (Carry)
+        for (Index i = 0; i < g.filters * m; ++i)
+          if (std::isfinite(cells[i])) cells[i] += lost[static_cast<std::size_t>(i)];
+      result.store(offset, g.filters * m);
+    }
+}
+
+// The integer ways wrap: sums of unsigned cells, read as signed.
+const auto wrapped = [](Index m, Index n, Index k, const auto& a, const auto& b, std::int64_t* c, Index ldc) {
+  multiply<std::uint64_t>(m, n, k, a, b, reinterpret_cast<std::uint64_t*>(c), ldc);
+};
+const auto screened = [](Index m, Index n, Index k, const auto& a, const auto& b, auto* c, Index ldc) {
+  multiply_screened(m, n, k, a, b, c, ldc);
+};
+const auto twice = [](Index m, Index n, Index k, const auto& a, const auto& b, auto* c, Index ldc) {
+  multiply_dot2(m, n, k, a, b, c, ldc);
+};
+const auto bytes = [](Index m, Index n, Index k, const auto& a, const auto& b, auto* c, Index ldc) {
+  multiply<float>(m, n, k, a, b, c, ldc);
+};
+const auto halves = [](Index m, Index n, Index k, const auto& a, const auto& b, auto* c, Index ldc) {
+  multiply<double>(m, n, k, a, b, c, ldc);
+};
+
+Way way_of(const Tensor& x, const Tensor& w, const Tensor* bias, Index depth) {
+  const Way plain = way(x.dtype, w.dtype, depth);
+  return bias && plain == Way::screened && bias->dtype == DType::f64 ? Way::dot2 : plain;
+}
+
+void conv(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
+  if (y.size() == 0) return;
+  switch (way_of(x, w, bias, w.dim(0) ? w.size() / w.dim(0) : 0)) {
+    case Way::screened: return convolve<float, double, true>(x, w, bias, v, y, screened);
+    case Way::dot2: return convolve<double, double, true>(x, w, bias, v, y, twice);
+    case Way::bytes: return convolve<float, std::int64_t, false>(x, w, bias, v, y, bytes);
+    case Way::halves: return convolve<double, double, false>(x, w, bias, v, y, halves);
+    case Way::integers: return convolve<std::int64_t, std::int64_t, false>(x, w, bias, v, y, wrapped);
+  }
+}
+
+void conv_transpose(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
+  if (y.size() == 0) return;
+  switch (way_of(x, w, bias, w.dim(0))) {
+    case Way::screened: return convolve_transposed<float, double, true>(x, w, bias, v, y, screened);
+    case Way::dot2: return convolve_transposed<double, double, true>(x, w, bias, v, y, twice);
+    case Way::bytes: return convolve_transposed<float, std::int64_t, false>(x, w, bias, v, y, bytes);
+    case Way::halves: return convolve_transposed<double, double, false>(x, w, bias, v, y, halves);
+    case Way::integers: return convolve_transposed<std::int64_t, std::int64_t, false>(x, w, bias, v, y, wrapped);
+  }
+}
+
+}  // namespace
+
+OPCONFORM_TABLE const ConvTable opconform_conv{sizeof(ConvTable), conv, conv_transpose};
+
+}  // namespace opconform
