@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.core.dtypes import DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
-from harness.core.outcome import Model
 from harness.gen.data import materialize
 from harness.gen.engine import Prng, case_seed
-from harness.spec import Dialect, Expected, OpVersion
+from harness.spec import Expected, OpVersion
 from harness.spec.breaking import breakers_of, draw_invalid
 
 INVALID_EVERY = 8  # one case in so many breaks a rule
@@ -131,18 +129,3 @@ def fixed(a: Arg | list[Arg]) -> bool:
 
 def varies(inst: Instance) -> bool:
     return any(not fixed(a) for a in inst.args.values())
-
-
-def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
-    """One model of the cases, side by side."""
-    return dialect.build([c.inst for c in cases], [c.draws[0] for c in cases])
-
-
-def feeds(model: Model, cases: Sequence[Case], draw: int) -> dict[str, Any]:
-    """Run-time inputs of a model for one data draw (a case with fewer draws repeats its first)."""
-    out: dict[str, Any] = {}
-    for case, names in zip(cases, model.inputs):
-        arrays = case.draws[draw if draw < len(case.draws) else 0]
-        for name, slot, k in names:
-            out[name] = arrays[slot] if k is None else arrays[slot][k]
-    return out

@@ -1,0 +1,245 @@
+"""The engine: units -> cases -> models -> outcomes -> verdicts -> records, with the backends working meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from harness.backends.pool import BackendHandle, wait_all
+from harness.core.features import features
+from harness.core.outcome import Status, Verdict
+from harness.run.case import Case, draw_case
+from harness.run.known import Ledger
+from harness.run.pack import Pack
+from harness.run.results import Judged, Profile, judge_case
+from harness.run.select import Unit
+
+Sink = Callable[[dict[str, Any]], None]
+PACK = 64
+IN_FLIGHT = 3
+COVER_FIRST, COVER_EVERY = 64, 16  # cases whose features are counted: the first ones, then one in so many
+
+
+@dataclass
+class Summary:
+    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases."""
+
+    tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    cases: int = 0
+    problems: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    failures: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def bad(self) -> bool:
+        return self.failures > 0 or bool(self.problems)
+
+
+@dataclass
+class _Cover:
+    dtypes: Counter[str] = field(default_factory=Counter)
+    choices: Counter[str] = field(default_factory=Counter)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    rules: Counter[str] = field(default_factory=Counter)
+    mistrusted: int = 0
+    seen: int = 0
+
+
+class Engine:
+    """Runs units through backends.
+
+    handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
+    verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
+    progress: called now and then with the summary.
+    """
+
+    def __init__(self, handles: Sequence[BackendHandle], *, seed: int = 0, draws: int = 1, invalid: bool = True,
+                 ledger: Ledger | None = None, sink: Sink | None = None,
+                 on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
+                 progress: Callable[[Summary], None] | None = None) -> None:  # fmt: skip
+        self.handles = list(handles)
+        self.seed, self.draws, self.invalid = seed, draws, invalid
+        self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
+        self.summary = Summary()
+        self.profiles = {h.name: profile_of(h) for h in self.handles}
+        self._cover: dict[str, _Cover] = defaultdict(_Cover)
+        self._last = 0.0
+
+    # -- one pass
+
+    def run(self, units: Iterable[Unit]) -> Summary:
+        """Judge all units; what was judged before an interruption is in the records."""
+        start = time.monotonic()
+        waiting: list[Pack] = []
+        try:
+            for pack in self._packs(units):
+                self._submit(pack)
+                waiting.append(pack)
+                waiting = self._harvest(waiting, IN_FLIGHT - 1)
+                self._tick(start)
+            self._harvest(waiting, 0)
+        except KeyboardInterrupt:
+            self.summary.interrupted = True
+        self.summary.seconds += time.monotonic() - start
+        self._write_coverage()
+        return self.summary
+
+    def judge(self, cases: Sequence[Case]) -> Iterator[Judged]:
+        """Judge some cases of one dialect and opset right away."""
+        if not cases:
+            return
+        pack = Pack(cases[0].version.dialect, cases[0].inst.opset, list(cases), [])
+        self._submit(pack)
+        self._harvest([pack], 0, record=False)
+        for case in cases:
+            for h in self._for(pack.dialect.format):
+                outcomes = pack.outcomes[h.name].get(id(case))
+                if outcomes:
+                    yield judge_case(case, self.profiles[h.name], outcomes, self.ledger)
+
+    def _for(self, fmt: str) -> list[BackendHandle]:
+        return [h for h in self.handles if fmt in h.hello["formats"]]
+
+    def _packs(self, units: Iterable[Unit]) -> Iterator[Pack]:
+        """Consecutive units of the same dialect and opset, up to a model's worth of cases."""
+        open_: dict[tuple[str, Any], Pack] = {}
+        for u in units:
+            key = (u.version.dialect.name, u.opset)
+            pack = open_.get(key)
+            if pack is None:
+                pack = open_[key] = Pack(u.version.dialect, u.opset, [], [])
+            for i in range(u.first, u.first + u.count):
+                pack.cases.append(draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid))
+            pack.units.append(u)
+            if len(pack.cases) >= PACK:
+                yield open_.pop(key)
+        yield from open_.values()
+
+    def _submit(self, pack: Pack) -> None:
+        for h in self._for(pack.dialect.format):
+            size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
+            for job in pack.jobs(h.name, size, self.draws):
+                h.submit(job)
+
+    def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
+        """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
+        while True:
+            for h in self.handles:
+                for result in h.collect():
+                    pack, backend, chunk = result.job.tag
+                    pack.take(backend, chunk, result.outcomes)
+            while waiting and waiting[0].waiting == 0:
+                pack = waiting.pop(0)
+                if record:
+                    self._judge(pack)
+            if len(waiting) <= leave:
+                return waiting
+            wait_all(self.handles)
+
+    # -- verdicts
+
+    def _judge(self, pack: Pack) -> None:
+        backends = [h.name for h in self._for(pack.dialect.format)]
+        at = 0
+        for unit in pack.units:
+            rows: Counter[tuple[str, str, str]] = Counter()
+            for case in pack.cases[at : at + unit.count]:
+                self._cover_case(case)
+                if case.problem:
+                    self._problem(case)
+                    rows["native_ref", str(case.dtype), Verdict.UNKNOWN.value] += 1
+                    continue
+                votes: dict[str, Judged] = {}
+                for name in backends:
+                    outcomes = pack.outcomes[name].get(id(case))
+                    if not outcomes:
+                        continue
+                    votes[name] = judge_case(case, self.profiles[name], outcomes, self.ledger)
+                for name, judged in votes.items():
+                    rows[name, str(case.dtype), judged.verdict.value] += 1
+                    self._count(judged, {n: j.verdict.value for n, j in votes.items()})
+            at += unit.count
+            self.summary.cases += unit.count
+            if self.sink is not None:
+                self.sink({"t": "batch", "key": unit.version.key, "opset": unit.opset, "first": unit.first,
+                           "count": unit.count, "tally": [[*k, n] for k, n in rows.items()]})  # fmt: skip
+
+    def _count(self, judged: Judged, votes: dict[str, str]) -> None:
+        verdict = judged.verdict
+        self.summary.tally[judged.case.inst.dialect, judged.backend][verdict.value] += 1
+        if verdict is Verdict.MISTRUSTED:
+            self._cover[judged.case.version.key].mistrusted += 1
+        if judged.outcome.status is Status.HARNESS_ERROR:
+            self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
+        if verdict.bad:
+            self.summary.failures += 1
+        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
+            record = self.on_failure(judged, votes) if self.on_failure is not None else None
+            if record is not None and self.sink is not None:
+                self.sink(record)
+
+    def _problem(self, case: Case) -> None:
+        self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
+        if self.sink is not None:
+            self.sink({"t": "case", "id": case.inst.id, "key": case.version.key, "opset": case.inst.opset,
+                       "backend": "native_ref", "dtype": str(case.dtype), "verdict": Verdict.UNKNOWN.value,
+                       "status": Status.HARNESS_ERROR.value, "phase": "reference", "message": case.problem,
+                       "rule": case.inst.rule, "instance": case.inst.to_json(), "minimal": None,
+                       "notation": case.version.dialect.notation(case.inst) if case.inst.args else "", "output": 0,
+                       "class": "", "formula": "", "diff": {}, "votes": {}, "known": None, "ambiguity": None,
+                       "replay": "", "folder": None, "cluster": None})  # fmt: skip
+
+    def _note(self, kind: str, text: str) -> None:
+        self.summary.problems[kind] += 1
+        self.summary.examples.setdefault(text.split(":")[0] + text.split(":")[-1][:40], text)
+
+    # -- coverage
+
+    def _cover_case(self, case: Case) -> None:
+        c = self._cover[case.version.key]
+        c.dtypes[str(case.dtype)] += 1
+        if case.inst.rule is not None:
+            c.rules[case.inst.rule] += 1
+            return
+        c.seen += 1
+        if c.seen > COVER_FIRST and c.seen % COVER_EVERY:
+            return
+        s = case.version.schema
+        found = sorted(features(case.inst.to_json(), s.attrs, [x.name for x in s.inputs]))
+        c.choices.update(found)
+        if len(c.pairs) < 20_000:
+            c.pairs.update(combinations(found, 2))
+
+    def _write_coverage(self) -> None:
+        if self.sink is None:
+            return
+        for key, c in self._cover.items():
+            names = defaultdict(int)
+            for f in c.choices:
+                names[f.split("=")[0].split(" ")[0]] += 1
+            n = sum(names.values())
+            total = (n * n - sum(x * x for x in names.values())) // 2
+            self.sink({"t": "coverage", "key": key, "dtype": dict(c.dtypes), "choices": dict(c.choices),
+                       "pairs": [min(len(c.pairs), total), total], "rules": dict(c.rules),
+                       "mistrusted": c.mistrusted})  # fmt: skip
+
+    def _tick(self, start: float) -> None:
+        now = time.monotonic()
+        if self.progress is not None and now - self._last > 0.5:
+            self._last = now
+            self.summary.seconds = now - start
+            self.progress(self.summary)
+            self.summary.seconds = 0.0
+
+
+def profile_of(handle: BackendHandle) -> Profile:
+    """What a started backend says of its arithmetic."""
+    h = handle.hello
+    return Profile(handle.name, str(h.get("version", "")), h.get("acc") or {}, tuple(h.get("flushes") or ()),
+                   h.get("info") or {})  # fmt: skip

@@ -1,0 +1,104 @@
+"""Cases into models and jobs: how many travel together depends on the backend, what fails is taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.backends.wire import Job
+from harness.core.errors import Unsupported
+from harness.core.outcome import Model, Outcome, Status
+from harness.run.case import Case
+from harness.spec import Dialect
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Cases that share a model, for the backends of one format and pack size."""
+
+    cases: list[Case]
+    model: Model
+
+
+@dataclass
+class Pack:
+    """Cases of one dialect and opset on their way through all backends.
+
+    outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet."""
+
+    dialect: Dialect
+    opset: Any
+    cases: list[Case]
+    units: list[Any]
+    outcomes: dict[str, dict[int, list[Outcome]]] = field(default_factory=dict)
+    waiting: int = 0
+    _built: dict[tuple[int, bool], tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
+
+    def jobs(self, backend: str, size: int, draws: int, accepts: Any = None) -> list[Job]:
+        """The jobs of this pack for a backend that likes ``size`` instances a model.  What cannot be built has its
+        outcome at once."""
+        chunks, failed = self._chunks(size)
+        answers = self.outcomes.setdefault(backend, {})
+        for key, outcome in failed.items():
+            answers[key] = [outcome]
+        out = []
+        for chunk in chunks:
+            cases, dialect = chunk.cases, self.dialect
+            runs = max(1, min(draws, max(len(c.draws) for c in cases)))
+
+            def rebuild(which: Sequence[int], cases: list[Case] = cases, dialect: Dialect = dialect) -> Model:
+                return build(dialect, [cases[i] for i in which])
+
+            feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
+            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk)))
+        self.waiting += len(out)
+        return out
+
+    def _chunks(self, size: int) -> tuple[list[Chunk], dict[int, Outcome]]:
+        got = self._built.get((size, True))
+        if got is None:
+            chunks: list[Chunk] = []
+            failed: dict[int, Outcome] = {}
+            valid = [c for c in self.cases if c.inst.rule is None and c.expected is not None]
+            for i in range(0, len(valid), size):
+                self._build(valid[i : i + size], chunks, failed)
+            for c in self.cases:
+                if c.inst.rule is not None and not c.problem:
+                    self._build([c], chunks, failed)
+            got = self._built[size, True] = (chunks, failed)
+        return got
+
+    def _build(self, cases: list[Case], chunks: list[Chunk], failed: dict[int, Outcome]) -> None:
+        """Build a chunk; on failure halve it until the culprit stands alone."""
+        if not cases:
+            return
+        try:
+            chunks.append(Chunk(cases, build(self.dialect, cases)))
+        except Exception as e:
+            if len(cases) > 1:
+                half = len(cases) // 2
+                self._build(cases[:half], chunks, failed)
+                self._build(cases[half:], chunks, failed)
+                return
+            status = Status.UNSUPPORTED if isinstance(e, Unsupported) else Status.HARNESS_ERROR
+            failed[id(cases[0])] = Outcome(status, None, "build", f"{type(e).__name__}: {e}")
+
+    def take(self, backend: str, chunk: Chunk, rows: list[list[Outcome]]) -> None:
+        """Note a finished job."""
+        answers = self.outcomes[backend]
+        for k, case in enumerate(chunk.cases):
+            n = max(1, len(case.draws))
+            answers[id(case)] = [row[k] for row in rows[:n]]
+        self.waiting -= 1
+
+
+def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
+    """One model of the cases, side by side."""
+    return dialect.build([c.inst for c in cases], [c.draws[0] for c in cases])
+
+
+def feed(case: Case, inputs: Sequence[tuple[str, str, int | None]], draw: int) -> list[Any]:
+    """Values of a case's run-time inputs for one data draw (a case with fewer draws repeats its first)."""
+    arrays = case.draws[draw if draw < len(case.draws) else 0]
+    return [arrays[slot] if k is None else arrays[slot][k] for _, slot, k in inputs]

@@ -1,0 +1,94 @@
+"""From outcomes to verdicts: one case, all backends; who is alone; what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.compare import Judgement, judge
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import Case
+from harness.run.known import Ledger
+
+
+@dataclass(slots=True)
+class Judged:
+    """The verdict on one case and one backend.
+
+    judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
+    entry that explains it.  draw: number of the deciding data draw."""
+
+    case: Case
+    backend: str
+    verdict: Verdict
+    outcome: Outcome
+    judgement: Judgement | None = None
+    draw: int = 0
+    known: str | None = None
+    ambiguity: str | None = None
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What must stay the same while a failure is made smaller."""
+        kind = self.judgement.kind if self.judgement is not None else first_words(self.outcome.message)
+        return self.verdict, self.outcome.status, kind
+
+
+_BY_STATUS = {
+    Status.REJECTED: Verdict.WRONGLY_REJECTED,
+    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
+    Status.CRASHED: Verdict.CRASHED,
+    Status.TIMED_OUT: Verdict.TIMED_OUT,
+    Status.HARNESS_ERROR: Verdict.UNKNOWN,
+}
+
+
+@dataclass
+class Profile:
+    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known differences."""
+
+    name: str
+    version: str = ""
+    acc: Mapping[str, str] = field(default_factory=dict)
+    flushes: tuple[str, ...] = ()
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None) -> Judged:
+    """The verdict of one backend on one case: the worst of its data draws, then what explains it."""
+    worst: Judged | None = None
+    for r, outcome in enumerate(outcomes):
+        one = _one(case, profile, outcome, r)
+        if worst is None or (one.verdict.bad and not worst.verdict.bad):
+            worst = one
+        if one.verdict.bad:
+            break
+    assert worst is not None
+    if worst.verdict.bad:
+        if case.ambiguous is not None and worst.verdict is Verdict.MISMATCH:
+            worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
+        elif ledger is not None:
+            ledger.explain(worst, profile)
+    return worst
+
+
+def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
+    if case.inst.rule is not None:
+        if outcome.status is Status.VALUE:
+            return Judged(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
+        if outcome.status is Status.REJECTED:
+            return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
+        return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
+    if outcome.status is not Status.VALUE:
+        return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
+    assert case.expected is not None
+    expected = case.expected[r if r < len(case.expected) else 0]
+    judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+    return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
+
+
+def first_words(message: str) -> str:
+    """The part of a backend's message that names the kind of failure: no numbers, names or paths."""
+    words = [w for w in message.split()[:12] if w.isalpha()]
+    return " ".join(words[:6])
