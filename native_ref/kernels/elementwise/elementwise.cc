@@ -1,0 +1,70 @@
+#include "native_ref/kernels/elementwise/elementwise.h"
+
+#include <algorithm>
+
+#include "native_ref/core/block.h"
+#include "native_ref/kernels/elementwise/binary.h"
+#include "native_ref/kernels/elementwise/unary.h"
+
+namespace opconform {
+namespace {
+
+constexpr auto kUnary = unary_table(unary::All{});
+constexpr auto kBinary = binary_table(binary::All{});
+
+void run_unary(const UnaryEntry& op, const Tensor& x, const Tensor& y, const double* p, bool ints) {
+  Reader in(x);
+  Writer out(y);
+  if (ints) {
+    const auto fn = is_sint(x.dtype) ? op.s : op.u;
+    std::int64_t block[kBlock];
+    for (Index left = in.total(); left > 0; left -= kBlock) {
+      const Index n = std::min(left, kBlock);
+      in.next(block, n);
+      fn(block, n);
+      out.next(block, n);
+    }
+    return;
+  }
+  double block[kBlock];
+  for (Index left = in.total(); left > 0; left -= kBlock) {
+    const Index n = std::min(left, kBlock);
+    in.next(block, n);
+    op.f(block, n, p);
+    out.next(block, n);
+  }
+}
+
+void run_binary(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& z, bool ints, bool is_signed) {
+  Reader a(x), b(y);
+  Writer out(z);
+  if (ints) {
+    const auto fn = is_signed ? op.s : op.u;
+    const int bits = info(x.dtype).bits;
+    std::int64_t u[kBlock], v[kBlock];
+    for (Index left = a.total(); left > 0; left -= kBlock) {
+      const Index n = std::min(left, kBlock);
+      a.next(u, n);
+      b.next(v, n);
+      fn(u, v, n, bits);
+      out.next(u, n);
+    }
+    return;
+  }
+  double u[kBlock], v[kBlock];
+  for (Index left = a.total(); left > 0; left -= kBlock) {
+    const Index n = std::min(left, kBlock);
+    a.next(u, n);
+    b.next(v, n);
+    op.f(u, v, n);
+    out.next(u, n);
+  }
+}
+
+}  // namespace
+
+OPCONFORM_TABLE const ElementwiseTable opconform_elementwise{sizeof(ElementwiseTable), kUnary.data(),  kUnary.size(),
+                                                             kBinary.data(),           kBinary.size(), run_unary,
+                                                             run_binary};
+
+}  // namespace opconform

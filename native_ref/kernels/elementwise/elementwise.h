@@ -1,0 +1,39 @@
+// Elementwise functions: one functor each, run over blocks of f64 or of 64-bit integers.
+#pragma once
+
+#include "native_ref/core/table.h"
+#include "native_ref/core/tensor.h"
+
+namespace opconform {
+
+// What a functor has a version for.
+struct UnaryEntry {
+  const char* name;
+  int params;  // how many of p[] it reads
+  bool to_bool;
+  void (*f)(double* x, Index n, const double* p);
+  void (*s)(std::int64_t* x, Index n);    // signed; null: integers go through f64
+  void (*u)(std::int64_t* x, Index n);    // unsigned
+};
+
+struct BinaryEntry {
+  const char* name;
+  bool to_bool;
+  void (*f)(double* x, const double* y, Index n);  // x is overwritten with the result; null: integers only
+  void (*s)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
+  void (*u)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
+};
+
+struct ElementwiseTable {
+  std::size_t size;
+  const UnaryEntry* unary;
+  std::size_t unary_count;
+  const BinaryEntry* binary;
+  std::size_t binary_count;
+  // y has x's shape.  ints: run the integer version (x and y are integer or bool types).
+  void (*run_unary)(const UnaryEntry& op, const Tensor& x, const Tensor& y, const double* p, bool ints);
+  // x and y are expanded to z's shape.
+  void (*run_binary)(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& z, bool ints, bool is_signed);
+};
+
+}  // namespace opconform

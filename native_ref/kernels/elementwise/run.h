@@ -1,0 +1,102 @@
+// Functors to block loops to table rows.
+#pragma once
+
+#include "native_ref/kernels/elementwise/elementwise.h"
+
+namespace opconform {
+
+// A functor is a struct with a name and some of:
+//   static double f(double x)  or  f(double x, const double* p)   with  static constexpr int params
+//   static std::int64_t s(std::int64_t)          signed integers
+//   static std::uint64_t u(std::uint64_t)        unsigned integers
+//   static constexpr bool to_bool = true         results are 0 or 1 and stored as bool
+template <class Op>
+void unary_f(double* x, Index n, const double* p) {
+  (void)p;
+  if constexpr (requires { Op::f(0.0, p); }) {
+    const double q[4] = {p[0], p[1], p[2], p[3]};
+    for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i], q);
+  } else {
+    for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i]);
+  }
+}
+template <class Op>
+void unary_s(std::int64_t* x, Index n) {
+  for (Index i = 0; i < n; ++i) x[i] = Op::s(x[i]);
+}
+template <class Op>
+void unary_u(std::int64_t* x, Index n) {
+  for (Index i = 0; i < n; ++i) x[i] = static_cast<std::int64_t>(Op::u(static_cast<std::uint64_t>(x[i])));
+}
+
+template <class Op>
+constexpr bool gives_bool() {
+  if constexpr (requires { Op::to_bool; })
+    return Op::to_bool;
+  else
+    return false;
+}
+
+template <class Op>
+constexpr UnaryEntry unary_entry() {
+  UnaryEntry e{Op::name, 0, gives_bool<Op>(), nullptr, nullptr, nullptr};
+  if constexpr (requires { Op::params; }) e.params = Op::params;
+  if constexpr (requires(const double* p) { Op::f(0.0, p); } || requires { Op::f(0.0); }) e.f = unary_f<Op>;
+  if constexpr (requires { Op::s(std::int64_t{}); }) e.s = unary_s<Op>;
+  if constexpr (requires { Op::u(std::uint64_t{}); }) e.u = unary_u<Op>;
+  return e;
+}
+
+// Binary functors: f(double, double), s(int64, int64[, bits]), u(uint64, uint64[, bits]).
+template <class Op>
+void binary_f(double* x, const double* y, Index n) {
+  for (Index i = 0; i < n; ++i) x[i] = static_cast<double>(Op::f(x[i], y[i]));
+}
+template <class Op>
+void binary_s(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
+  (void)bits;
+  for (Index i = 0; i < n; ++i) {
+    if constexpr (requires { Op::s(x[i], y[i], bits); })
+      x[i] = static_cast<std::int64_t>(Op::s(x[i], y[i], bits));
+    else
+      x[i] = static_cast<std::int64_t>(Op::s(x[i], y[i]));
+  }
+}
+template <class Op>
+void binary_u(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
+  (void)bits;
+  for (Index i = 0; i < n; ++i) {
+    const auto a = static_cast<std::uint64_t>(x[i]), b = static_cast<std::uint64_t>(y[i]);
+    if constexpr (requires { Op::u(a, b, bits); })
+      x[i] = static_cast<std::int64_t>(Op::u(a, b, bits));
+    else
+      x[i] = static_cast<std::int64_t>(Op::u(a, b));
+  }
+}
+
+template <class Op>
+constexpr BinaryEntry binary_entry() {
+  BinaryEntry e{Op::name, gives_bool<Op>(), nullptr, nullptr, nullptr};
+  if constexpr (requires { Op::f(0.0, 0.0); }) e.f = binary_f<Op>;
+  if constexpr (requires { Op::s(std::int64_t{}, std::int64_t{}); } ||
+                requires { Op::s(std::int64_t{}, std::int64_t{}, 8); })
+    e.s = binary_s<Op>;
+  if constexpr (requires { Op::u(std::uint64_t{}, std::uint64_t{}); } ||
+                requires { Op::u(std::uint64_t{}, std::uint64_t{}, 8); })
+    e.u = binary_u<Op>;
+  return e;
+}
+
+template <class... Ops>
+struct List {};
+
+template <class... Ops>
+constexpr auto unary_table(List<Ops...>) {
+  return std::array<UnaryEntry, sizeof...(Ops)>{unary_entry<Ops>()...};
+}
+template <class... Ops>
+constexpr auto binary_table(List<Ops...>) {
+  return std::array<BinaryEntry, sizeof...(Ops)>{binary_entry<Ops>()...};
+}
+
+}  // namespace opconform
