@@ -57,6 +57,7 @@ from coremltools.converters.mil.mil import (  # noqa: E402
     mil_list,
     types,
 )
+from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402
 
 try:
     from coremltools.converters.mil.mil.program import StateTensorPlaceholder
@@ -95,7 +96,8 @@ def unpack(data):
         count = int(np.prod(shape, dtype=np.int64))
         plain = np.dtype(np_dtype)
         a = np.frombuffer(data, plain.str, count, base + c[2]).reshape(shape)
-        consts.append(a.astype(np_dtype) if name in _SUB else a)
+        # copies: coremltools writes into the constants that it is given
+        consts.append(a.astype(np_dtype) if name in _SUB else a.copy())
     return h, consts
 
 
@@ -173,7 +175,7 @@ def _placeholders(h, symbols=None):
             continue
         dims = []
         for n in shape:
-            if symbols is None:
+            if symbols is None or n == 1:  # 1 stays: a symbol is taken to be none, which changes the meaning
                 dims.append(n)
             else:
                 s = get_new_symbol()
@@ -345,7 +347,7 @@ class Fold(_Base):
 
 
 def _scalar(a, dtype):
-    a = np.asarray(a)
+    a = np.array(a)  # a copy: coremltools writes into what it is given
     return a if a.ndim else a[()]
 
 
@@ -384,6 +386,8 @@ class Types(_Base):
         out = {}
         for n in h["outputs"]:
             v = env[n]
+            if types.is_tensor(v.sym_type) and any_variadic(v.sym_type.get_shape()):
+                continue  # not even the rank is known
             if types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type):
                 out[n] = (_shape_of(v, symbols), _ours(v.dtype))
         return out

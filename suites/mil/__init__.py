@@ -1,0 +1,107 @@
+"""Core ML's Model Intermediate Language, opsets iOS 15 to iOS 18."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, I32, int_range
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.spec import Dialect, Draw, OpVersion
+
+
+class Mil(Dialect):
+    """Versions are the opset that (re)defines the class.  Scalar parameters that have a type letter of their own (iOS 17's
+    mixed precision) note the drawn type as a private attribute: ``"@U": "f16"``."""
+
+    name = "mil"
+    title = "Core ML MIL"
+    format = "mil"
+    opsets = ("ios15", "ios16", "ios17", "ios18")
+    extension = ".milp"
+    max_rank = 5  # Core ML's limit
+    const_chance = 6
+    package_size = 16
+    # Not stated: whether an axis may be named twice.
+    unsayable_rules = ("axes-distinct",)
+
+    def order(self, version: Any) -> Any:
+        return int(str(version)[3:])
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Scalar parameters are rounded to the type that they have in the program."""
+        letters = version.schema.extra.get("attr_types", {})
+        free = []
+        for name, value in inst.attrs.items():
+            letter = letters.get(name)
+            if letter not in version.schema.types:
+                continue
+            if letter not in d.types and f"@{letter}" not in inst.attrs:
+                names = version.schema.types[letter]
+                d.types[letter] = BY_NAME[names[d.int(0, len(names) - 1)]]
+                free.append(letter)
+            dtype = d.types.get(letter) or BY_NAME[inst.attrs[f"@{letter}"]]
+            if dtype.kind == "f" and isinstance(value, (float, int)) and not isinstance(value, bool):
+                inst.attrs[name] = float(np.array(value, dtype.np))
+        for letter in dict.fromkeys(free):
+            inst.attrs[f"@{letter}"] = d.types[letter].name
+        _widen(version, inst)
+        return inst
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        from suites.mil.builder import build
+
+        return build(self, instances, arrays)
+
+    def notation(self, inst: Instance) -> str:
+        from suites.mil.notation import notation
+
+        return notation(inst)
+
+    def parse(self, data: Any) -> Graph:
+        from suites.mil.running import settle
+        from suites.mil.parse import parse
+
+        g = parse(data)
+        return settle(self, g, g.meta.get("opset"))
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+        from harness.spec.interpret import run_graph
+        from suites.mil.running import feed
+
+        g = self.parse(model)
+        if not isinstance(inputs, dict):
+            inputs = dict(zip([n for n, _ in g.inputs], inputs))
+        return run_graph(self, g, feed(g, inputs), g.meta["opset"])
+
+    def backends(self) -> Iterable[str]:
+        return ("coremltools-fold", "coremltools-types", "coremltools-roundtrip", "coremltools-nn")
+
+
+def _widen(version: OpVersion, inst: Instance) -> None:
+    """Literal integers that do not fit their drawn type move, with all inputs of that type letter, to i32."""
+    by_letter: dict[str, list[Arg]] = {}
+    for s in version.schema.inputs:
+        a = inst.args.get(s.name)
+        for one in a if isinstance(a, list) else [a] if a is not None else ():
+            by_letter.setdefault(s.element, []).append(one)
+    for args in by_letter.values():
+        for a in args:
+            if a.values and a.dtype.kind in "iu" and a.dtype is not I32:
+                lo, hi = int_range(a.dtype)
+                if min(a.values) < lo or max(a.values) > hi:
+                    for one in args:
+                        one.dtype = I32
+                    break
+
+
+dialect = Mil("suites.mil")
+op = dialect.op
+
+
+def run_program(model: bytes, inputs: dict[str, Any]) -> list[Any]:
+    """Entry point ``opconform.interpreters``: run a plain program."""
+    return dialect.run_model(model, inputs)

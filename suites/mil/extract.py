@@ -218,9 +218,12 @@ def _row(
                 "variadic": t.endswith("...")} for i, t in enumerate(outs)]  # fmt: skip
     family = doc.get("family") or cls.__module__.rsplit(".", 1)[-1]
     typed = {a["name"]: a.pop("dtype") for a in attrs if "dtype" in a}
+    computed = {a["name"]: a["default"] for a in attrs if isinstance(a["default"], dict)}
+    for a in attrs:
+        a["default"] = None if a["name"] in computed else a["default"]
     return {"op": op, "domain": domain, "version": version, "first_opset": first, "last_opset": last, "deprecated": False,
             "family": family, "inputs": inputs, "outputs": outputs, "attrs": attrs, "types": types,
-            "attr_types": typed}  # fmt: skip
+            "attr_types": typed, "computed_defaults": computed}  # fmt: skip
 
 
 def _attr(op: str, name: str, form: str, letter: str, domain: list[str], fixed: bool, need: bool, default: Any,

@@ -1,0 +1,241 @@
+"""Elements moved, never changed: shapes, permutations, slices, blocks."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from harness.spec import Call, Draw, Fn, T
+from suites.mil import op
+from suites.mil.codecs import Usual, flags, ints, maybe, need, signed, vector
+from suites.semantics import movement as s
+from suites.semantics.movement.shape import _factors
+
+WIDE = "f16 f32 i8 u8 i16 u16 i32 bool"
+
+
+def _filled(name: str) -> Usual:
+    return Usual(name, lambda v, b: v is not None and all(k == 1 for k in v))
+
+
+# -- reshape: how a 0 is read changed with iOS 17
+
+
+def _shape15(call: Call) -> tuple[int, ...]:
+    shape, x = ints(call, "shape") or (), call.inputs["x"]
+    need(0 not in shape or len(shape) == x.ndim, "zero-needs-equal-rank", f"{shape} for rank {x.ndim}")
+    return tuple(x.shape[i] if n == 0 else n for i, n in enumerate(shape))
+
+
+def _shape17(call: Call) -> tuple[int, ...]:
+    """A 0 pairs with the axis of x that is as far from the end; without one it becomes 1."""
+    shape, x = ints(call, "shape") or (), call.inputs["x"]
+    out = []
+    for i, n in enumerate(shape):
+        j = x.ndim - (len(shape) - i)
+        out.append((x.shape[j] if j >= 0 else 1) if n == 0 else n)
+    return tuple(out)
+
+
+def _draw_reshape(from_right: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, lo=1)
+        target = list(shape) if d.chance(3) else list(_factors(d, prod(shape), d.rank(1)))
+        for i, t in enumerate(target):
+            j = len(shape) - (len(target) - i) if from_right else i
+            if from_right:
+                fits = t == (shape[j] if j >= 0 else 1)
+            else:
+                fits = len(target) == len(shape) and t == shape[j]
+            if fits and d.chance(4):
+                target[i] = 0
+        positive = [i for i, t in enumerate(target) if t > 0]
+        if positive and d.chance(3):
+            target[d.pick(positive)] = -1
+        return {"x": T(shape), "shape": vector(target)}
+
+    return draw
+
+
+def _break_count(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    return {"x": T(shape), "shape": vector([prod(shape) + 1], const=True)}
+
+
+def _break_inferred(d: Draw) -> dict[str, Any]:
+    shape = d.shape(2, 4, lo=2)
+    return {"x": T(shape), "shape": vector([-1] * 2 + list(shape[2:]), const=True)}
+
+
+_BREAKS = {"count-kept": _break_count, "one-inferred": _break_inferred}
+_zero = {"zero": "literal"}
+op("reshape", s.reshape, until="ios15", fixed=_zero, shape=Fn(_shape15), draw=_draw_reshape(False), breaks=_BREAKS)
+op("reshape", s.reshape, since="ios17", fixed=_zero, shape=Fn(_shape17), draw=_draw_reshape(True), breaks=_BREAKS)
+
+
+def _reshape_like(call: Call) -> Any:
+    out: list[int] = []
+    refs, begins, ends = call.inputs["ref_tensors"], call.get("begins"), call.get("ends")
+    masks = call.get("end_masks")
+    need(len(refs) == len(begins) == len(ends) == len(masks), "one-entry-per-reference")
+    for r, b, e, m in zip(refs, begins, ends, masks):
+        out += r.shape[int(b) : None if m else int(e)]
+    return s.reshape(call.inputs["x"], shape=tuple(out), zero="literal")
+
+
+def _draw_reshape_like(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    parts = [shape[: (k := d.int(0, len(shape)))], shape[k:]]
+    refs, begins, ends, masks = [], [], [], []
+    for p in parts:
+        if not p and len(refs) + 1 < 2:
+            continue
+        lead, tail = d.shape(0, max(0, 5 - len(p) - 1), lo=1)[:2], d.shape(0, 1, lo=1)
+        tail = tail if len(lead) + len(p) + len(tail) <= 5 else ()
+        mask = not tail and d.bool()
+        refs.append(T((*lead, *p, *tail) or (1,)))
+        begins.append(len(lead))
+        ends.append(d.int(0, 5) if mask else len(lead) + len(p))
+        masks.append(mask)
+    return {"x": T(d.shuffle(shape)), "ref_tensors": refs, "begins": begins, "ends": ends, "end_masks": masks}
+
+
+def _break_like(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 3, lo=1)
+    wide = (*shape[:-1], shape[-1] + 1)
+    n = len(shape)
+    return {"x": T(shape), "ref_tensors": [T(wide)], "begins": [0], "ends": [n], "end_masks": [False]}
+
+
+op("reshape_like", evaluate=_reshape_like, draw=_draw_reshape_like, error=s.reshape.error,
+   breaks={"count-kept": _break_like})  # fmt: skip
+
+
+# -- axes
+
+
+def _axes_of(call: Call) -> Any:
+    """Named axes longer than 1 are kept, as PyTorch does."""
+    axes, x = ints(call, "axes"), call.inputs["x"]
+    if axes is None:
+        return None
+    for a in axes:
+        need(-x.ndim <= a < x.ndim, "axes-in-range", f"{axes} for rank {x.ndim}")
+    return tuple(a for a in axes if x.shape[a] == 1)
+
+
+def _draw_squeeze(d: Draw) -> dict[str, Any]:
+    shape = list(d.shape(0, d.max_rank - 2))
+    for _ in range(d.int(1, 2)):
+        shape.insert(d.int(0, len(shape)), 1)
+    some = d.subset(range(len(shape)) if d.chance(3) else [i for i, n in enumerate(shape) if n == 1], 1)
+    return {"x": T(shape), "axes": None if d.chance(4) else signed(d, some, len(shape))}
+
+
+def _break_axes(d: Draw) -> dict[str, Any]:
+    shape = (1, *d.shape(0, 3))
+    return {"x": T(shape), "axes": [d.pick((len(shape), -len(shape) - 1))]}
+
+
+op("squeeze", s.squeeze, axes=Fn(_axes_of), draw=_draw_squeeze, breaks={"axes-in-range": _break_axes})
+op("expand_dims", s.expand_dims)
+
+
+def _draw_transpose(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    return {"x": T(shape), "perm": signed(d, d.shuffle(range(len(shape))), len(shape))}
+
+
+def _break_perm(d: Draw) -> dict[str, Any]:
+    shape = d.shape(2, lo=1)
+    return {"x": T(shape), "perm": list(range(len(shape) - 1))}
+
+
+op("transpose", s.transpose, draw=_draw_transpose, breaks={"perm-per-axis": _break_perm})
+op("reverse", s.reverse)
+op("reverse_sequence", s.reverse_sequence)
+
+# -- slices
+
+
+def _open_question(call: Call) -> str | None:
+    stride, skip = ints(call, "stride"), ints(call, "squeeze_mask") or ()
+    for name in ("begin_mask", "end_mask"):
+        for i, m in enumerate(ints(call, name) or ()):
+            if m and stride and stride[i] < 0 and not (i < len(skip) and skip[i]):
+                return f"{name} with a negative stride: numpy's open end, or 0 and the extent as the text says"
+    kept = [i for i in range(call.inputs["x"].ndim) if not (i < len(skip) and skip[i])]
+    begin, end = ints(call, "begin") or (), ints(call, "end") or ()
+    bm, em = ints(call, "begin_mask") or (), ints(call, "end_mask") or ()
+    for i in kept:
+        lo = None if i < len(bm) and bm[i] else begin[i]
+        hi = None if i < len(em) and em[i] else end[i]
+        if not range(*slice(lo, hi, stride[i] if stride else 1).indices(call.inputs["x"].shape[i])):
+            return "an empty slice: whether a tensor may be empty is not stated"
+    return None
+
+
+_SLICE = {"stride": _filled("stride"), "begin_mask": flags("begin_mask"), "end_mask": flags("end_mask"),
+          "squeeze_mask": flags("squeeze_mask"), "ambiguous": _open_question}  # fmt: skip
+op("slice_by_index", s.strided_slice, **_SLICE)
+op("slice_by_size", s.slice_by_size)
+op("slice_update", s.slice_update, **_SLICE)
+
+
+def _draw_windows(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, d.max_rank - 1, lo=1)
+    axis = d.axis(len(shape))
+    out = {"x": T(shape), "axis": axis, "size": d.int(1, shape[axis])}
+    maybe(d, out, "stride", d.int(1, 4), 1)
+    return out
+
+
+op("sliding_windows", s.sliding_windows, draw=_draw_windows)
+
+# -- blocks
+
+op("depth_to_space", s.depth_to_space, fixed={"mode": "dcr"}, block="block_size")
+op("space_to_depth", s.space_to_depth, fixed={"mode": "dcr"}, block="block_size")
+op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
+op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
+
+
+def _draw_space_to_batch(d: Draw) -> dict[str, Any]:
+    block = [d.pick((1, 2, 2, 3)) for _ in "hw"]
+    space, pads = [], []
+    for b in block:
+        before, n = d.int(0, 2), d.dim(1, 6)
+        space.append(n)
+        pads.append([before, -(n + before) % b + d.pick((0, 0, b))])
+    return {"x": T((d.dim(1, 4), d.dim(1, 4), *space)), "block_shape": block, "paddings": pads}
+
+
+def _draw_batch_to_space(d: Draw) -> dict[str, Any]:
+    block = [d.pick((1, 2, 2, 3)) for _ in "hw"]
+    space, crops = [d.dim(1, 5) for _ in "hw"], []
+    for b, n in zip(block, space):
+        before = d.int(0, min(2, n * b - 1))
+        crops.append([before, d.int(0, min(2, n * b - 1 - before))])
+    n = d.dim(1, 3) * block[0] * block[1]
+    return {"x": T((n, d.dim(1, 4), *space)), "block_shape": block, "crops": crops}
+
+
+def _spatial(call: Call) -> Any:
+    """Channels go last, behind the axes that are cut into blocks."""
+    return call.inputs["x"].transpose(0, 2, 3, 1)
+
+
+def _back(call: Call, results: list[Any]) -> list[Any]:
+    return [r.transpose(0, 3, 1, 2) for r in results]
+
+
+def _break_batch(d: Draw) -> dict[str, Any]:
+    return {"x": T((3, 2, 2, 2)), "block_shape": [2, 2], "crops": [[0, 0], [0, 0]]}
+
+
+op("space_to_batch", evaluate=lambda c: _back(c, [s.space_to_batch(
+    _spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]),
+   error=s.space_to_batch.error, draw=_draw_space_to_batch)  # fmt: skip
+op("batch_to_space", evaluate=lambda c: _back(c, [s.batch_to_space(
+    _spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
+   error=s.batch_to_space.error, draw=_draw_batch_to_space, breaks={"block-divides-batch": _break_batch})  # fmt: skip

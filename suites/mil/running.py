@@ -1,0 +1,84 @@
+"""Run a whole MIL program with the reference: plain bytes, an mlprogram spec, an ``.mlpackage``, or a pymil Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, of
+from harness.core.instance import Graph, Node
+
+_DTYPES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "bool", "string": "str"}
+
+
+class State:
+    """A state of a running program: ``value`` is what ``read_state`` sees."""
+
+    def __init__(self, value: np.ndarray) -> None:
+        self.value = np.array(value)
+
+    def __repr__(self) -> str:
+        return f"State({self.value.shape})"
+
+
+def our_dtype(name: str) -> Any:
+    """DType for a string of MIL: fp16, int32, uint8."""
+    return BY_NAME[_DTYPES.get(name) or name.replace("uint", "u").replace("int", "i")]
+
+
+def settle(dialect: Any, g: Graph, opset: Any) -> Graph:
+    """Move constant arguments that are parameters of their op from the inputs to the attributes, in place."""
+    for node in g.nodes:
+        _settle_node(dialect, g, node, opset)
+        for v in node.attrs.values():
+            if isinstance(v, Graph):
+                v.consts = {**g.consts, **v.consts}
+                settle(dialect, v, opset)
+    return g
+
+
+def _settle_node(dialect: Any, g: Graph, node: Node, opset: Any) -> None:
+    if node.op.startswith("complex"):
+        node.attrs["@domain"] = "complex"
+    elif node.op == "coreml_update_state":
+        node.attrs["@domain"] = "coreml"
+    schema = dialect.effective(node.op, opset, node.attrs.get("@domain", "")).schema
+    for slot in list(node.inputs):
+        a, name = schema.attrs.get(slot), node.inputs[slot]
+        if a is None:
+            continue
+        names = name if isinstance(name, list) else [name]
+        if any(n not in g.consts for n in names):
+            continue  # computed in the program: stays an input, which decoders also accept
+        arrays = [g.consts[n] for n in names]
+        node.inputs.pop(slot)
+        value = [x.item() for x in arrays] if isinstance(name, list) else attribute(arrays[0], a.type)
+        node.attrs[slot] = value
+
+
+def attribute(x: np.ndarray, kind: str) -> Any:
+    """The value of a constant array as an attribute of the given kind."""
+    if kind == "dtype":
+        return our_dtype(str(x.item() if x.ndim == 0 else x.ravel()[0]))
+    if kind == "tensor":
+        return x
+    if kind.endswith("s"):
+        return [v.item() if isinstance(v, np.generic) else v for v in np.atleast_1d(x)]
+    v = x.ravel()[0]
+    v = v.item() if isinstance(v, np.generic) else v
+    return {"str": str, "bool": bool, "int": int, "float": float}.get(kind, lambda y: y)(v)
+
+
+def feed(g: Graph, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Inputs by name, states wrapped, element types as declared."""
+    out = {}
+    for name, a in g.inputs:
+        if name in inputs:
+            x = inputs[name]
+            if a.kind == "state":
+                out[name] = x if isinstance(x, State) else State(np.asarray(x, a.dtype.np))
+            else:
+                x = np.asarray(x)
+                out[name] = x if of(x) is a.dtype else x.astype(a.dtype.np)
+    return out
