@@ -1,0 +1,143 @@
+"""Ordering: sort, argsort, top-k, unique.  NaN has no place in an order that the specs state, so it is not drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics
+from harness.spec.draw import Draw
+from suites.semantics.indexing.common import fixed
+from suites.semantics.movement.common import norm_axis
+
+ORDERED = ("ties", "small", "unit", "wide", "ties")
+
+
+def keys(x: np.ndarray) -> np.ndarray:
+    """Elements under a NumPy type that orders them: f64, int64, uint64, bool or objects."""
+    d = of(x)
+    if d.kind == "f":
+        return x.astype(np.float64)
+    if d.kind == "s":
+        return x
+    return x.astype(np.int64) if d.bits < 8 else x
+
+
+def ranking(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    """Indices along ``axis`` in order, the lower index first among equals."""
+    k = keys(x)
+    if not descending:
+        return np.argsort(k, axis=axis, kind="stable")
+    back = np.flip(k, axis)  # equals come out in falling index order, the second flip turns both
+    return np.flip(k.shape[axis] - 1 - np.argsort(back, axis=axis, kind="stable"), axis)
+
+
+def _same_set(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """the k winners in order; with sorted off, the same winners in any order"""
+    axis = ctx.params["axis"]
+    want = ctx.wide
+    if ctx.params["sorted"] or want.size == 0:
+        return np.asarray(actual) == want
+    return np.sort(np.asarray(actual, np.float64), axis=axis) == np.sort(want, axis=axis)
+
+
+@semantics(error=accepted(_same_set), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED)
+def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
+    """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index wins.
+
+    sorted: in falling (rising) order; otherwise in any order.  Raises RuleError "axis-in-range", "k-in-range".
+    """
+    a = norm_axis(axis, x.ndim)
+    if not 0 <= k <= x.shape[a]:
+        raise RuleError("k-in-range", f"k = {k} of {x.shape[a]}")
+    order = np.take(ranking(x, a, largest), np.arange(k), axis=a)
+    return np.take_along_axis(x, order, a), order.astype(np.int64)
+
+
+@topk.draw
+def _draw_topk(d: Draw) -> dict:
+    shape = d.shape(1)
+    axis = fixed(d, "axis", lambda: d.axis(len(shape)))
+    n = shape[axis]
+    k = d.pick((1, n, d.int(min(1, n), n))) if n else 0
+    return {"x": T(shape), "k": k, "axis": axis, "largest": fixed(d, "largest", d.bool),
+            "sorted": fixed(d, "sorted", d.bool)}  # fmt: skip
+
+
+@topk.breaks("k-in-range")
+def _topk_too_many(d: Draw) -> dict:
+    v = _draw_topk(d)
+    return {**v, "k": v["x"].shape[v["axis"]] + d.int(1, 3)}
+
+
+@topk.breaks("axis-in-range")
+def _topk_axis(d: Draw) -> dict:
+    v = _draw_topk(d)
+    r = len(v["x"].shape)
+    return {**v, "axis": d.pick((r, -r - 1)), "k": 1}
+
+
+def _equals_free(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """indices that put x in order; equal elements in any order"""
+    x, axis = ctx.inputs["x"], ctx.params["axis"]
+    a = np.asarray(actual).astype(np.int64)
+    n = x.shape[axis] if x.ndim else 1
+    once = np.all(np.sort(a, axis=axis) == np.sort(ctx.wide, axis=axis), axis=axis, keepdims=True)
+    got = np.take_along_axis(x, np.clip(a, 0, max(n - 1, 0)), axis)
+    return (got == np.take_along_axis(x, ctx.wide.astype(np.int64), axis)) & once
+
+
+@semantics(error=accepted(_equals_free), source="MIL argsort iOS15; NN argSort", data=ORDERED)
+def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
+    """Indices (int32) that put ``x`` in order along ``axis``; equal elements may come in any order."""
+    return ranking(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
+
+
+@semantics(error=exact(), source="np.sort", data=ORDERED)
+def sort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
+    """``x`` in order along ``axis``."""
+    a = norm_axis(axis, x.ndim)
+    return np.take_along_axis(x, ranking(x, a, descending), a)
+
+
+@semantics(error=exact(), source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)", data=ORDERED)
+def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
+    """Distinct elements (axis None: of the flattened tensor) or slices along ``axis``.
+
+    Returns (values, index of each first occurrence, index into values of every element, counts), indices int64.
+    sorted: rising, slices lexicographically; otherwise in order of first occurrence.  Raises RuleError "axis-in-range".
+    """
+    if axis is None:
+        flat = x.reshape(-1)
+        rows = keys(flat).tolist()
+    else:
+        a = norm_axis(axis, x.ndim)
+        moved = np.moveaxis(x, a, 0)
+        rows = [tuple(r) for r in keys(moved.reshape(moved.shape[0], -1)).tolist()] if x.size else [()] * x.shape[a]
+    first: dict = {}
+    for i, r in enumerate(rows):
+        first.setdefault(r, i)
+    names = list(first)
+    if sorted:
+        names.sort()
+    place = {r: i for i, r in enumerate(names)}
+    inverse = np.array([place[r] for r in rows], np.int64)
+    index = np.array([first[r] for r in names], np.int64)
+    values = flat[index] if axis is None else np.take(x, index, axis=a)
+    return values, index, inverse, np.bincount(inverse, minlength=len(names)).astype(np.int64)
+
+
+@unique.draw
+def _draw_unique(d: Draw) -> dict:
+    shape = d.shape(0)
+    axis = d.axis(len(shape)) if shape and "axis" in d.version.param_codecs and d.bool() else None
+    if axis is not None and 0 in shape:
+        shape = tuple(max(1, n) for n in shape)
+    return {"x": T(shape), "axis": axis, "sorted": fixed(d, "sorted", d.bool)}
+
+
+@unique.breaks("axis-in-range")
+def _unique_axis(d: Draw) -> dict:
+    shape = d.shape(1, lo=1)
+    return {"x": T(shape), "axis": d.pick((len(shape), -len(shape) - 1)), "sorted": True}

@@ -1,0 +1,254 @@
+"""Writing by index.  Without a reduction the order of writes is open, so indices are drawn distinct."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+from suites.semantics.indexing.common import distinct, fixed, index_recipe, prod, resolve, spoiled
+from suites.semantics.indexing.gather import _tuples
+from suites.semantics.movement.common import norm_axis, options
+
+MODES = ("none", "add", "mul", "max", "min", "sub", "div")
+Where = tuple[np.ndarray, ...]
+
+
+def _nan_max(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.maximum(a, b)
+
+
+_COMBINE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "sub": np.subtract, "div": np.divide,
+}  # fmt: skip
+
+
+def write(x: np.ndarray, at: Where, updates: np.ndarray, mode: str) -> np.ndarray:
+    """A copy of ``x`` with ``updates`` combined into the places ``at`` (index arrays of the leading axes).
+
+    Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.
+    Raises RuleError "indices-distinct" where order would decide."""
+    d = of(x)
+    if mode == "none":
+        _distinct(x, at)
+        out = x.copy()
+        out[at] = updates
+        return out
+    if mode in ("max", "min") and d.kind in "iub":
+        out = x.copy()
+        (np.maximum if mode == "max" else np.minimum).at(out, at, updates)
+        return out
+    if d.kind == "b":  # or, and: the only sums and products of truth values
+        out = x.copy()
+        (np.logical_or if mode == "add" else np.logical_and).at(out, at, updates)
+        return out
+    if d.kind in "iu":
+        wide = x.astype(np.int64) if d.bits < 8 else x.copy()
+        if mode == "div":
+            raise RuleError("integer-division", "not defined for scatter")
+        with np.errstate(all="ignore"):
+            _COMBINE[mode].at(wide, at, updates.astype(wide.dtype))  # type: ignore[attr-defined]
+        return wide.astype(x.dtype)
+    wide = x.astype(np.complex128 if d.kind == "c" else np.float64)
+    with np.errstate(all="ignore"):
+        _COMBINE[mode].at(wide, at, updates.astype(wide.dtype))  # type: ignore[attr-defined]
+    return wide
+
+
+def _distinct(x: np.ndarray, at: Where) -> None:
+    spot = np.ravel_multi_index(tuple(np.broadcast_arrays(*at)), x.shape[: len(at)]) if at and at[0].size else np.zeros(0)
+    if np.unique(spot).size != spot.size:
+        raise RuleError("indices-distinct", "two updates of one place, and no order is stated")
+
+
+def _bound(ctx: Context) -> np.ndarray | float:
+    """combining n updates in any order: gamma(n, u) * S; exact where nothing is added or multiplied"""
+    if ctx.params.get("reduction", ctx.params.get("mode", "none")) in ("none", "max", "min"):
+        return 0.0
+    n = max(np.size(ctx.inputs["updates"]), 1)
+    return gamma(n, ctx.u) * ctx.scale() + ctx.ulp
+
+
+SUMMED = bounded(_bound)
+
+
+def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
+    if name in d.version.param_codecs or name in d.fixed:
+        return tuple(m for m in options(d, name) if m not in ("div",))
+    return ("none",)
+
+
+@semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15")
+def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, axis: Integer = 0,
+                     reduction: Choice(*MODES) = "none", signed: Flag = True) -> Any["*d"]:  # fmt: skip
+    """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
+
+    Raises RuleError "axis-in-range", "indices-within-data", "index-in-range", "indices-distinct" (reduction none).
+    """
+    a = norm_axis(axis, x.ndim)
+    if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != a):
+        raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {a}")
+    i = resolve(indices, x.shape[a], signed)
+    at = [np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)]) for k, n in enumerate(indices.shape)]
+    at[a] = i
+    return write(x, tuple(np.broadcast_arrays(*at)), updates, reduction)
+
+
+@scatter_elements.draw
+def _draw_scatter_elements(d: Draw) -> dict:
+    shape = d.shape(1)
+    axis = fixed(d, "axis", lambda: d.axis(len(shape)))
+    a = axis % len(shape)
+    signed = fixed(d, "signed", lambda: True)
+    mode = d.pick(_modes(d))
+    keep = d.int(0, 2)
+    e = [n if keep and k != a else d.int(min(1, n), n) for k, n in enumerate(shape)]
+    if mode != "none" and shape[a]:
+        e[a] = d.dim(1)  # duplicates, and more updates than places
+    if mode == "none" and prod(e):
+        n = shape[a]
+        line = distinct(d, n, e[a], signed)
+        grid = np.array(line).reshape([-1 if k == a else 1 for k in range(len(e))])
+        shift = sum((np.arange(m).reshape([-1 if j == k else 1 for j in range(len(e))]) for k, m in enumerate(e) if k != a),
+                    np.zeros([1] * len(e), np.int64))  # fmt: skip
+        whole = np.broadcast_to((grid % n + shift) % n - np.where(grid < 0, n, 0), e)
+        t = T(e, values=whole.ravel().tolist())
+    else:
+        t = T(e, index_recipe(shape[a], signed) if prod(e) else "small")
+    out = {"x": T(shape), "indices": t, "updates": T(e), "axis": axis, "signed": signed}
+    if "reduction" in d.version.param_codecs:
+        out["reduction"] = mode
+    return out
+
+
+@scatter_elements.breaks("index-in-range")
+def _elements_outside(d: Draw) -> dict:
+    v = _draw_scatter_elements(d)
+    v["updates"] = T(tuple(max(1, n) for n in v["updates"].shape))
+    return spoiled(d, v, "indices", v["x"].shape[v["axis"]], v["signed"])
+
+
+def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, signed: bool) -> np.ndarray:
+    k = indices.shape[-1]
+    if k > x.ndim:
+        raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim}")
+    if updates.shape != (*indices.shape[:-1], *x.shape[k:]):
+        raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
+    i = resolve(indices, np.array(x.shape[:k], np.int64), signed)
+    return write(x, tuple(i[..., t] for t in range(k)), updates, mode)
+
+
+@semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER")
+def scatter_nd(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, reduction: Choice(*MODES) = "none",
+               signed: Flag = True) -> Any["*d"]:  # fmt: skip
+    """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
+
+    Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range", "indices-distinct" (reduction none).
+    """
+    return _nd(x, indices, updates, reduction, signed)
+
+
+@scatter_nd.draw
+def _draw_scatter_nd(d: Draw) -> dict:
+    shape = d.shape(1, lo=1)
+    return {"x": T(shape), **_nd_updates(d, shape)}
+
+
+def _nd_updates(d: Draw, shape: tuple[int, ...]) -> dict:
+    signed = fixed(d, "signed", lambda: True)
+    mode = d.pick(_modes(d))
+    k = d.int(1, len(shape))
+    rows: tuple[int, ...] = d.shape(0, 2)
+    if mode == "none":
+        while prod(rows) > prod(shape[:k]):
+            rows = rows[1:] if len(rows) > 1 else (prod(shape[:k]),)
+        values: list[int] = []
+        flip = d.int(2, 5)
+        for r, spot in enumerate(distinct(d, prod(shape[:k]), prod(rows), False)):
+            one = np.unravel_index(spot, shape[:k])
+            values += [int(i) - n if signed and (r + j) % flip == 1 else int(i) for j, (i, n) in enumerate(zip(one, shape))]
+    else:
+        values = _tuples(d, prod(rows), shape[:k], signed)
+    out = {"indices": T((*rows, k), values=values), "updates": T((*rows, *shape[k:])), "signed": signed}
+    if "reduction" in d.version.param_codecs:
+        out["reduction"] = mode
+    return out
+
+
+@scatter_nd.breaks("index-in-range")
+def _nd_outside(d: Draw) -> dict:
+    v = _draw_scatter_nd(d)
+    k = v["indices"].shape[-1]
+    v["indices"] = T((1, k), values=[d.pick((max(v["x"].shape), max(v["x"].shape) + 3))] * k)
+    v["updates"] = T((1, *v["x"].shape[k:]))
+    return v
+
+
+@scatter_nd.breaks("updates-fit")
+def _nd_misfit(d: Draw) -> dict:
+    v = _draw_scatter_nd(d)
+    v["updates"] = T((v["indices"].shape[0] + 1, *v["updates"].shape[1:], 2))
+    return v
+
+
+@semantics(error=bounded(lambda ctx: gamma(max(np.size(ctx.inputs["updates"]), 1), ctx.u) * ctx.scale() + ctx.ulp,
+                         "summing n duplicate updates in any order: gamma(n, u) * S"),
+           source="TFLite SCATTER_ND: indices, updates, shape; duplicates are summed")  # fmt: skip
+def scatter_nd_new(indices: Int["*e"], updates: Any["*u"], *, shape: Ints):
+    """Zeros of ``shape`` with ``updates`` added at the index tuples; indices are not negative.
+
+    Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range".
+    """
+    return _nd(np.zeros([int(n) for n in shape], updates.dtype), indices, updates, "add", False)
+
+
+@scatter_nd_new.draw
+def _draw_new(d: Draw) -> dict:
+    shape = d.shape(1, lo=1)
+    k = d.int(1, len(shape))
+    rows = d.shape(1, 2)
+    values = _tuples(d, prod(rows), shape[:k], False)
+    return {"indices": T((*rows, k), values=values), "updates": T((*rows, *shape[k:])), "shape": shape}
+
+
+@semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter")
+def scatter(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, axis: Integer = 0, mode: Choice(*MODES) = "add",
+            signed: Flag = True) -> Any["*d"]:  # fmt: skip
+    """Slices ``updates`` combined into the slices of ``x`` along ``axis`` that ``indices`` names.
+
+    updates: x.shape[:axis] + indices.shape + x.shape[axis+1:].  Raises RuleError "axis-in-range", "updates-fit",
+    "index-in-range", "indices-distinct" (mode none).
+    """
+    a = norm_axis(axis, x.ndim)
+    if updates.shape != (*x.shape[:a], *indices.shape, *x.shape[a + 1 :]):
+        raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
+    i = resolve(indices, x.shape[a], signed)
+    moved = np.moveaxis(updates, range(a, a + indices.ndim), range(indices.ndim))
+    out = write(np.moveaxis(x, a, 0), (i,), moved, mode)
+    return np.moveaxis(out, 0, a)
+
+
+@scatter.draw
+def _draw_scatter(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    axis = fixed(d, "axis", lambda: d.axis(len(shape)))
+    a = axis % len(shape)
+    signed = fixed(d, "signed", lambda: True)
+    mode = d.pick(_modes(d, "mode"))
+    if mode == "none":
+        count = d.int(1, shape[a])
+        t = T((count,), values=distinct(d, shape[a], count, signed))
+    else:
+        t = T(d.shape(1, 2, lo=1), index_recipe(shape[a], signed))
+    out = {"x": T(shape), "indices": t, "updates": T((*shape[:a], *t.shape, *shape[a + 1 :])), "axis": axis, "signed": signed}
+    if "mode" in d.version.param_codecs:
+        out["mode"] = mode
+    return out
+
+
+__all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new"]
