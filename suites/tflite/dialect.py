@@ -12,6 +12,13 @@ from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
 _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
 
+# Highest rank of an operand that broadcasts, or at all: traits of tfl_ops.td.
+_RANKS = {
+    **dict.fromkeys(("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FLOOR_DIV", "FLOOR_MOD",
+                     "POW", "PRELU", "SQUARED_DIFFERENCE"), 4),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM", "SELECT_V2", "SELECT", "PAD", "PADV2", "BATCH_MATMUL", "ADD", "SUB", "MUL"), 5),
+}  # fmt: skip
+
 
 class TfLite(Dialect):
     """One opset (the format is not versioned beyond op versions).
@@ -50,8 +57,20 @@ class TfLite(Dialect):
         return d.chance(6)
 
     def rank_limit(self, version: OpVersion) -> int:
+        """What the tfl dialect's traits state per operator, and what the version has learned so far."""
         later = version.schema.extra["later"]
-        return 4 if any(f.startswith("rank5") for f in later) else self.max_rank
+        if any(f.startswith("rank5") for f in later):
+            return 4
+        return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
+
+        An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
+        """
+        if version.schema.domain == "quantised":
+            share(version, d, inst)
+        return inst
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         from suites.tflite.builder import build
@@ -70,6 +89,33 @@ class TfLite(Dialect):
 
     def backends(self) -> tuple[str, ...]:
         return ("litert-ref", "litert-opt", "litert-xnnpack")
+
+
+def share(version: OpVersion, d: Draw, inst: Instance) -> None:
+    """Give every operand of the main type without parameters, and the outputs of that type, one common set."""
+    from suites.tflite.codecs import draw_quant
+
+    schema = version.schema
+    main = next(iter(schema.types))
+    quant: dict[str, Any] | None = None
+    for slot in schema.inputs:
+        if slot.type != main:
+            continue
+        a = inst.args.get(slot.name)
+        for one in a if isinstance(a, list) else [a]:
+            if one is not None and one.quant is None and one.dtype.kind in "iu":
+                if quant is None:
+                    quant = draw_quant(d, one.dtype)
+                one.quant = quant
+    if quant is None:
+        return
+    outs = inst.attrs.setdefault("@outputs", [])
+    outs.extend([None] * (inst.outs - len(outs)))
+    for i in range(inst.outs):
+        slot = schema.outputs[min(i, len(schema.outputs) - 1)]
+        if outs[i] is None:
+            t = _bound(version, slot, inst)
+            outs[i] = {"dtype": t.name, "quant": quant} if slot.type == main else {"dtype": t.name}
 
 
 def number_of(version: Any) -> int:

@@ -207,7 +207,7 @@ def strided_slice_bits(x: Any["*d"], *, begin: Ints, end: Ints, strides: Ints,
 def _draw_bits(d: Draw) -> dict:
     shape = d.shape(1, min(5, d.max_rank))
     given = d.int(1, len(shape))
-    dots = d.int(0, given) if d.chance(3) else None
+    dots = d.int(0, given) if "ellipsis_mask" not in d.fixed and d.chance(3) else None
     rows, masks, axis = [], dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), 0
     for i in range(given):
         k = len(rows)
@@ -216,7 +216,7 @@ def _draw_bits(d: Draw) -> dict:
             rows.append((0, 0, 1))
             axis += len(shape) - given
             k += 1
-        if d.chance(8) and len(shape) < 4 and masks["new_axis"] == 0:
+        if "new_axis_mask" not in d.fixed and d.chance(8) and len(shape) < 4 and masks["new_axis"] == 0:
             masks["new_axis"] |= 1 << k
             rows.append((0, 1, 1))
             k += 1

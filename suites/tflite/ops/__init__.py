@@ -1,0 +1,1 @@
+"""Entries of the TFLite dialect, one file per family."""

@@ -1,0 +1,182 @@
+"""How TFLite spells what the shared meanings take: layouts, axis tensors, pads, padding schemes, activations."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range
+from harness.spec import Build, Call, Codec, Draw, Fn, Map, Param, Semantics, Slotted, T, permuted
+from suites.tflite import dialect, op
+
+__all__ = [
+    "AxesInput", "both", "declared", "later", "nhwc", "ohwi", "out_type", "pairs", "quant_like", "same_scale", "shape_input",
+]  # fmt: skip
+
+
+def later(d: Draw, feature: str) -> bool:
+    """Is the feature one that only a later version of this operator has?"""
+    return feature in d.version.schema.extra["later"]
+
+
+def both(name: str, meaning: Semantics | None, **kw: Any) -> None:
+    """An entry for the plain form and, where the schema has one, the same for the quantised form.
+
+    The quantised one moves elements: all operands of the main type and the outputs share one scale and zero point
+    (``SameOperandsAndResultsScale`` of the tfl dialect), which the dialect's ``finish`` attaches.
+    """
+    domains = {s.domain for s in dialect.schemas_of(name)}
+    for domain in ("", "quantised"):
+        if domain in domains:
+            op(name, meaning, domain=domain, **kw)
+
+
+def nhwc(slot: str, const: bool | None = None) -> Slotted:
+    """Ours [n, c, *space], theirs [n, *space, c], any number of space axes."""
+    return Slotted(slot, lambda x: np.moveaxis(x, -1, 1), lambda s: (s[0], *s[2:], s[1]), const)
+
+
+def nhwc_out(call: Call, results: list[Any]) -> list[Any]:
+    """First output back to channels last."""
+    return [np.moveaxis(results[0], 1, -1), *results[1:]]
+
+
+def ohwi(slot: str) -> Slotted:
+    """Filters: ours [m, c, *k], theirs [m, *k, c]."""
+    return Slotted(slot, lambda x: np.moveaxis(x, -1, 1), lambda s: (s[0], *s[2:], s[1]))
+
+
+class AxesInput(Codec):
+    """Axes as a vector operand; None (all axes) is written out.  rank_of: the semantic tensor they belong to."""
+
+    def __init__(self, slot: str, rank_of: str = "x") -> None:
+        self.slot, self.rank_of = slot, rank_of
+
+    def decode(self, call: Call) -> Any:
+        v = call.inputs.get(self.slot)
+        return None if v is None else tuple(int(a) for a in np.asarray(v).ravel())
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is None:
+            value = tuple(range(len(b.values[self.rank_of].shape)))
+        b.value(self.slot, np.asarray(value, np.int64).reshape(-1))
+
+
+def pairs(slot: str) -> Fn:
+    """Pads: ours begins then ends, theirs [[begin, end], ...]."""
+
+    def decode(call: Call) -> Any:
+        p = np.asarray(call.inputs[slot]).reshape(-1, 2)
+        return (*p[:, 0].tolist(), *p[:, 1].tolist())
+
+    def encode(value: Any, b: Build) -> None:
+        n = len(value) // 2
+        b.value(slot, np.array([value[:n], value[n:]], np.int64).reshape(2, n).T)
+
+    return Fn(decode, encode)
+
+
+def interleaved(slot: str) -> Fn:
+    """(before, after) of each axis in turn, theirs the same as a [k, 2] operand."""
+    return Fn(lambda call: tuple(int(p) for p in np.asarray(call.inputs[slot]).ravel()),
+              lambda v, b: b.value(slot, np.array(v, np.int64).reshape(-1, 2)))  # fmt: skip
+
+
+def shape_input(slot: str) -> Fn:
+    """A shape (or any vector of integers) as an operand."""
+    return Fn(lambda call: tuple(int(n) for n in np.asarray(call.inputs[slot]).ravel()),
+              lambda v, b: b.value(slot, np.asarray(v, np.int64).reshape(-1)))  # fmt: skip
+
+
+def declared(b: Build, dtype: DType, quant: Any = None, i: int = 0) -> None:
+    """State the type (and quantisation) of output ``i``, which the file must declare."""
+    outs = b.attrs.setdefault("@outputs", [])
+    while len(outs) <= i:
+        outs.append(None)
+    outs[i] = {"dtype": dtype.name, **({"quant": quant} if quant else {})}
+
+
+class OutType(Codec):
+    """An integer result whose width an option and the output tensor declare; decode gives the DType."""
+
+    def __init__(self, attr: str | None, options: tuple[DType, ...] = (I32, I64), output: int = 0) -> None:
+        self.attr, self.options, self.output = attr, options, output
+
+    def decode(self, call: Call) -> Any:
+        if call.outs is not None and call.outs[self.output]:
+            return call.outs[self.output]["dtype"]
+        v = call.attr(self.attr) if self.attr else None
+        return BY_NAME[v] if isinstance(v, str) else v or self.options[0]
+
+    def encode(self, value: Any, b: Build) -> None:
+        declared(b, value, None, self.output)
+        if self.attr:
+            b.attrs[self.attr] = value.name
+
+
+def cast_to_declared(call: Call, results: list[Any]) -> list[Any]:
+    """Integer results in the declared width (exact: extents and indices are small)."""
+    out = []
+    for i, r in enumerate(results):
+        o = call.outs[i] if call.outs is not None and i < len(call.outs) else None
+        out.append(r.astype(o["dtype"].np) if o and o["dtype"].kind in "iu" and r.dtype.kind in "iu" else r)
+    return out
+
+
+def draws_type(attr: str | None, output: int = 0, names: tuple[str, ...] = ("i32", "i64")) -> Callable[[Draw, dict[str, Any]], dict[str, Any]]:
+    """For ``draw=`` functions: adds the declaration of an output whose type is free."""
+
+    def add(d: Draw, values: dict[str, Any]) -> dict[str, Any]:
+        name = d.pick(names)
+        outs = values.setdefault("@outputs", [])
+        while len(outs) <= output:
+            outs.append(None)
+        outs[output] = {"dtype": name}
+        if attr:
+            values[attr] = name
+        return values
+
+    return add
+
+
+def literal(values: Any, dtype: DType | None = None, const: bool | None = None) -> T:
+    """A small operand with these elements."""
+    a = np.asarray(values)
+    return T(a.shape, values=a.ravel().tolist(), dtype=dtype, const=const)
+
+
+# -- quantisation parameters
+
+_SCALES = (0.0078125, 0.1, 0.5, 1.0, 0.00392156862745098, 0.037, 0.25, 2.0, 0.0123)
+
+
+def draw_quant(d: Draw, dt: DType, *, zero: int | None = None) -> dict[str, Any]:
+    """Per-tensor scale and zero point for an integer type; 16-bit tensors are symmetric (zero point 0).
+
+    Source: TFLite 8-bit quantization specification; scales are stored as f32.
+    """
+    lo, hi = int_range(dt)
+    if zero is None:
+        zero = 0 if dt.bits > 8 else d.pick((0, lo, hi, (lo + hi + 1) // 2, d.int(lo, hi)))
+    scale = d.pick(_SCALES)
+    if dt.bits == 16:
+        scale /= 64
+    return {"scale": [float(np.float32(scale))], "zero_point": [zero], "axis": 0}
+
+
+def same_scale(call: Call) -> Any:
+    return call.quant.get("input")
+
+
+def quant_like(slot: str) -> Fn:
+    """Quantisation of an operand, as the meaning's parameter."""
+    return Fn(lambda call: call.quant[slot])
+
+
+def out_type(call: Call, i: int) -> DType:
+    """Declared type of output ``i``."""
+    return call.outs[i]["dtype"]
+
+
+_ = (Map, Param, permuted)

@@ -1,0 +1,207 @@
+"""Data movement.  Quantised tensors move with their parameters; padding inserts the zero point, which is real 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import I32
+from harness.spec import Build, Call, Draw, Fn, Map, Named, Slotted, T
+from suites.semantics import movement as s
+from suites.tflite import op
+from suites.tflite.codecs import (
+    AxesInput, OutType, both, cast_to_declared, declared, interleaved, later, nhwc, nhwc_out, pairs, shape_input,
+)  # fmt: skip
+
+# -- shape
+
+
+def _draw_reshape(d: Draw) -> dict[str, Any]:
+    v = s.reshape.drawer(d)
+    shape = list(v["shape"])
+    out: dict[str, Any] = {"input": v["x"]}
+    given = d.pick(("operand", "operand", "both", "option"))
+    if not shape:  # the option cannot say rank 0 and the operand would be empty
+        given = "operand"
+    if given != "option":
+        out["shape"] = T((len(shape),), values=shape, const=True if given == "both" else None)
+    if given != "operand":
+        out["new_shape"] = shape
+    return out
+
+
+def _shape_of_reshape(call: Call) -> Any:
+    v = call.inputs.get("shape")
+    return tuple(int(n) for n in (call.attr("new_shape") if v is None else v.ravel()))
+
+
+both("RESHAPE", s.reshape, x="input", shape=Fn(_shape_of_reshape), fixed={"zero": "literal"}, draw=_draw_reshape,
+     source="TFLite RESHAPE: the shape operand, else the new_shape option")  # fmt: skip
+
+
+def _squeeze_dims() -> Fn:
+    return Fn(lambda call: tuple(call.attr("squeeze_dims") or ()) or None, lambda v, b: b.attr("squeeze_dims", v))
+
+
+both("SQUEEZE", s.squeeze, x="input", axes=_squeeze_dims())
+
+
+def _draw_expand_dims(d: Draw) -> dict[str, Any]:
+    shape = d.shape(0, d.max_rank - 1)
+    return {"input": T(shape), "dim": d.axis(len(shape) + 1)}
+
+
+both("EXPAND_DIMS", s.expand_dims, x="input", draw=_draw_expand_dims,
+     axes=Fn(lambda call: (int(np.asarray(call.inputs["dim"]).ravel()[0]),), lambda v, b: b.value("dim", v[0])))  # fmt: skip
+
+
+class _Ints(OutType):
+    """The output type of SHAPE: drawn, since no semantic parameter carries it."""
+
+
+def _draw_shape(d: Draw) -> dict[str, Any]:
+    name = d.pick(("i32", "i64"))
+    return {"input": T(d.shape(0)), "out_type": name, "@outputs": [{"dtype": name}]}
+
+
+both("SHAPE", s.shape_of, x="input", fixed={"start": 0, "end": None}, draw=_draw_shape, out=cast_to_declared)
+both("RANK", s.rank_of, x="input", out_dtype=lambda call, i: I32)
+
+# -- order
+
+both("TRANSPOSE", s.transpose, x="input",
+     perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"]),
+             lambda v, b: b.value("perm", list(range(len(b.values["x"].shape)))[::-1] if v is None else v)))  # fmt: skip
+
+
+def _draw_reverse(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    return {"input": T(shape), "axis": [d.axis(len(shape))]}
+
+
+both("REVERSE_V2", s.reverse, x="input", axes=AxesInput("axis"), draw=_draw_reverse,
+     source="TFLite REVERSE_V2: the axis operand has one element")  # fmt: skip
+both("REVERSE_SEQUENCE", s.reverse_sequence, x="input", lengths="seq_lengths", seq_axis="seq_dim", batch_axis="batch_dim")
+
+# -- joining and splitting
+
+both("CONCATENATION", s.concat, xs="values")
+both("PACK", s.stack, xs="values",
+     axis=Fn(lambda call: call.attr("axis"),
+             lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]))  # fmt: skip
+both("UNPACK", s.unstack, x="input", outs=lambda d, v: v["x"].shape[v["axis"]],
+     axis=Fn(lambda call: call.attr("axis"),
+             lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]))  # fmt: skip
+both("SPLIT", s.split_even, x="value", axis="split_dim", count="num_splits", outs=lambda d, v: v["count"])
+both("SPLIT_V", s.split, x="value", axis="split_dim", outs=lambda d, v: len(v["sizes"]),
+     sizes=Fn(lambda call: _sizes(call),
+              lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]))  # fmt: skip
+
+
+def _sizes(call: Call) -> tuple[int, ...]:
+    """size_splits with its one -1 filled in."""
+    sizes = [int(n) for n in call.inputs["size_splits"]]
+    if -1 in sizes:
+        axis = int(np.asarray(call.inputs["split_dim"]).ravel()[0])
+        sizes[sizes.index(-1)] = call.inputs["value"].shape[axis] - sum(n for n in sizes if n != -1)
+    return tuple(sizes)
+
+
+both("TILE", s.tile, x="input", repeats=shape_input("multiples"))
+both("BROADCAST_TO", s.broadcast_to, x="input", shape=shape_input("shape"))
+
+# -- windows
+
+both("SLICE", s.slice_by_size, x="input", begin=shape_input("begin"), size=shape_input("size"))
+
+
+def _bits(until: int | None, since: int | None, **fixed: int) -> None:
+    names: dict[str, Any] = {k: shape_input(k) for k in ("begin", "end", "strides")}
+    both("STRIDED_SLICE", s.strided_slice_bits, x="input", since=since, until=until, fixed=fixed, **names)
+
+
+_bits(5, None, ellipsis_mask=0, new_axis_mask=0, offset=0)
+_bits(7, 6, offset=0)
+_bits(None, 8)
+
+
+def _zero_point(slot: str) -> Fn:
+    """The border of a quantised tensor: its zero point; absent for plain ones."""
+
+    def decode(call: Call) -> Any:
+        q = call.quant.get(slot)
+        return np.asarray(q["zero_point"][0]).astype(call.inputs[slot].dtype) if q else None
+
+    return Fn(decode)
+
+
+_CONSTANT = {"mode": "constant", "axes": None}
+both("PAD", s.pad, x="input", value=_zero_point("input"), pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",))
+both("PADV2", s.pad, x="input", value="constant_values", pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",),
+     draw=lambda d: _draw_padv2(d))  # fmt: skip
+
+
+def _draw_padv2(d: Draw) -> dict[str, Any]:
+    v = s.pad.drawer(d)
+    n = len(v["x"].shape)
+    p = np.array(v["pads"], np.int64).reshape(2, n).T
+    return {"input": v["x"], "padding": p, "constant_values": T((), recipe="small")}
+
+
+both("MIRROR_PAD", s.pad, x="input", value=Fn(lambda call: None), pads=pairs("pad"), fixed={"axes": None},
+     mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}), tags=("nonnegative",))  # fmt: skip
+
+# -- blocks
+
+_DEPTH = {"block": "block_size", "fixed": {"mode": "dcr"}, "out": nhwc_out, "x": nhwc("input")}
+both("DEPTH_TO_SPACE", s.depth_to_space, **_DEPTH)
+both("SPACE_TO_DEPTH", s.space_to_depth, **_DEPTH)
+
+
+def _shift(slot: str) -> Slotted:
+    """A quantised operand as differences from its zero point, so that zero padding means real 0."""
+
+    class Shifted(Slotted):
+        def decode(self, call: Call) -> Any:
+            x, q = call.inputs[slot], call.quant.get(slot)
+            return x if not q else x.astype(np.int32) - q["zero_point"][0]
+
+    return Shifted(slot)
+
+
+def _unshift(call: Call, results: list[Any]) -> list[Any]:
+    q = call.quant.get("input")
+    return results if not q else [(results[0] + q["zero_point"][0]).astype(call.inputs["input"].dtype)]
+
+
+def _rank34(drawer: Any) -> Any:
+    """Rank 3 has one space axis, rank 4 two; one axis of depth follows.  Rank 3 only where the version has it."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        if later(d, "rank3"):
+            d.fixed = {**d.fixed, "space_rank": 2}
+        v = drawer(d)
+        k = len(v["block"])
+        x = T((*v["x"].shape[: 1 + k], d.dim(hi=3)))
+        edge = v.get("pads", v.get("crops"))
+        name = "paddings" if "pads" in v else "indices"
+        return {"input": x, "block_shape": list(v["block"]), name: np.array(edge, np.int64).reshape(k, 2)}
+
+    return draw
+
+
+both("SPACE_TO_BATCH_ND", s.space_to_batch, x=_shift("input"), block=shape_input("block_shape"), out=_unshift,
+     pads=interleaved("paddings"), draw=_rank34(s.space_to_batch.drawer))  # fmt: skip
+both("BATCH_TO_SPACE_ND", s.batch_to_space, x="input", block=shape_input("block_shape"), crops=interleaved("indices"),
+     draw=_rank34(s.batch_to_space.drawer))  # fmt: skip
+
+# -- making
+
+both("FILL", s.fill, value="input", shape=shape_input("dims"))
+op("ZEROS_LIKE", s.zeros_like, x="input")
+op("RANGE", s.range_of)
+both("MATRIX_DIAG", s.diag, x="diagonal")
+both("MATRIX_SET_DIAG", s.set_diag, x="input")
+
+_ = (Build, Named, declared)
