@@ -1,0 +1,157 @@
+"""Which fact about an instance separates the failing from the passing ones?
+
+For each (op version, backend, verdict) with failures: every fact of ``harness.core.features`` is scored by
+Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact names a
+cluster, its failures are set aside, and the rest is searched again, so that two defects of one op come out as two.
+
+Where the numbers come from: failures from case records; instances per dtype and opset from the batch tallies (exact, per
+backend); instances per other fact from coverage records, which count the instances drawn, whichever backend ran them. A
+fact that was never counted cannot separate anything; then the cluster only tells what its failures have in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from harness.core.features import features
+
+ENOUGH = 0.5  # J from which a fact is called separating
+ROUNDS = 4  # clusters per op version, backend and verdict before the rest is one heap
+
+
+def find_clusters(
+    cases: list[dict[str, Any]],
+    cube: Counter[tuple[str, Any, str, str, str]],
+    coverage: dict[str, dict[str, Any]],
+    bad: tuple[str, ...],
+) -> list[dict[str, Any]]:
+    """Clusters of all failing cases, largest first; ``members`` lists the case records (the same objects)."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for c in cases:
+        if c["verdict"] in bad:
+            groups[c["key"], c["backend"], c["verdict"]].append(c)
+    counts = _Counts(cube, coverage)
+    out: list[dict[str, Any]] = []
+    for (key, backend, verdict), members in groups.items():
+        failed = max(counts.verdict[key, backend, verdict], len(members))
+        for cluster in _of_group(members, failed, counts, key, backend):
+            out.append({"key": key, "backend": backend, "verdict": verdict, **cluster})
+    out.sort(key=lambda c: (-c["failed"], c["key"], c["backend"], c["predicate"]))
+    return out
+
+
+class _Counts:
+    """How many instances have a fact: exact from the tallies for dtype and opset, else from coverage."""
+
+    def __init__(self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]) -> None:
+        self.coverage = coverage
+        self.ran: Counter[tuple[str, str]] = Counter()
+        self.verdict: Counter[tuple[str, str, str]] = Counter()
+        self.exact: Counter[tuple[str, str, str]] = Counter()
+        for (key, opset, backend, dtype, verdict), n in cube.items():
+            if verdict in ("unsupported", "mistrusted", "unknown"):
+                continue
+            self.ran[key, backend] += n
+            self.verdict[key, backend, verdict] += n
+            self.exact[key, backend, f"dtype={dtype}"] += n
+            self.exact[key, backend, f"opset={opset}"] += n
+
+    def total(self, key: str, backend: str, fact: str) -> float | None:
+        """Instances of ``key`` that ``backend`` ran and that have ``fact``; None where nobody counted."""
+        if fact.startswith(("dtype=", "opset=")):
+            return float(self.exact[key, backend, fact])
+        c = self.coverage.get(key)
+        if not c or fact not in c["choices"] or not c["counted"]:
+            return None
+        return float(c["choices"][fact] * self.ran[key, backend] / c["counted"])
+
+    def kinds(self, key: str) -> tuple[set[str], set[str]]:
+        """Attribute and slot names of an op version, as far as coverage has seen them."""
+        attrs, slots = set(), set()
+        for fact in (self.coverage.get(key) or {}).get("choices", {}):
+            if fact.endswith(" omitted"):
+                attrs.add(fact[:-8])
+            elif fact.endswith(": absent"):
+                slots.add(fact[:-8])
+        return attrs, slots
+
+
+class _Group:
+    """The failures of one op version on one backend with one verdict, and what is needed to score a fact on them."""
+
+    def __init__(self, members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str) -> None:
+        attrs, slots = counts.kinds(key)
+        # Shrinking changes the facts, so they are those of the instance as it was drawn.
+        self.facts = {id(c): features(c.get("instance") or {}, attrs, slots) for c in members}
+        self.members, self.counts, self.key, self.backend = members, counts, key, backend
+        self.scale = failed / len(members)  # case records may be a sample of what the tallies count
+        self.passed = max(counts.ran[key, backend] - failed, 0.0)
+        self.have = Counter(f for facts in self.facts.values() for f in facts)
+
+    def passing_with(self, fact: str) -> float | None:
+        """Passing instances that have ``fact``; None where nobody counted."""
+        total = self.counts.total(self.key, self.backend, fact)
+        if total is None or self.passed <= 0:
+            return None
+        return min(max(total - self.scale * self.have[fact], 0.0), self.passed)
+
+    def rarest_first(self, facts: list[str]) -> list[str]:
+        """Those that few passing instances have tell most, so they come first; the uncounted come last."""
+
+        def share(fact: str) -> float:
+            passing = self.passing_with(fact)
+            return 2.0 if passing is None else passing / self.passed
+
+        return sorted(facts, key=lambda f: (share(f), f))
+
+    def best(self, left: list[dict[str, Any]]) -> str | None:
+        """The fact that separates ``left`` best from the passing instances; ties go to the rarer, then shorter one."""
+        have = Counter(f for c in left for f in self.facts[id(c)])
+        ranked: list[tuple[float, float, int, str]] = []
+        for fact, n in have.items():
+            passing = self.passing_with(fact)
+            if passing is None:
+                continue
+            score = n / len(left) - passing / self.passed
+            if score >= ENOUGH:
+                ranked.append((-round(score, 6), passing, len(fact), fact))
+        return min(ranked)[3] if ranked else None
+
+    def cluster(self, hit: list[dict[str, Any]], fact: str | None, of: int) -> dict[str, Any]:
+        """``hit``: the failures it explains, out of ``of`` that were still unexplained."""
+        have = Counter(f for c in hit for f in self.facts[id(c)])
+        failed = round(self.scale * len(hit))
+        out: dict[str, Any] = {
+            "failed": failed, "recorded": len(hit), "members": hit, "score": None, "separates": fact is not None,
+            "common": self.rarest_first([f for f, n in have.items() if n == len(hit) and f != fact]),
+            "exact": fact is None or fact.startswith(("dtype=", "opset=")),
+            "all_failed": round(self.scale * len(self.members)), "all_passed": round(self.passed),
+        }  # fmt: skip
+        passing = self.passing_with(fact) if fact else None
+        if fact is not None and passing is not None:
+            out |= {"predicate": fact, "passed": round(passing)}
+            out["score"] = round(len(hit) / of - passing / self.passed, 4)
+        elif self.passed <= 0:
+            out |= {"predicate": "every instance", "passed": 0, "separates": True}
+        else:
+            out |= {"predicate": "no single fact", "passed": round(self.passed)}
+        out["total"] = out["passed"] + failed
+        return out
+
+
+def _of_group(
+    members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str
+) -> list[dict[str, Any]]:
+    group = _Group(members, failed, counts, key, backend)
+    left, out = list(members), []
+    for _ in range(ROUNDS):
+        fact = group.best(left) if left else None
+        if fact is None:
+            break
+        hit = [c for c in left if fact in group.facts[id(c)]]
+        out.append(group.cluster(hit, fact, len(left)))
+        left = [c for c in left if fact not in group.facts[id(c)]]
+    if left:
+        out.append(group.cluster(left, None, len(left)))
+    return out

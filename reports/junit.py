@@ -1,0 +1,72 @@
+"""JUnit XML for CI systems: one test case per op version and backend, as pytest names them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SHOWN = 5  # cases told per failed test; the page has them all
+
+
+def junit(data: dict[str, Any]) -> str:
+    """data: ``Summary.to_json()``.  A suite per backend; failed tests carry their first cases and replay lines."""
+    cube, bad = data["cube"], set(data["bad_verdicts"])
+    tests: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for k, _, b, _, v, n in cube["rows"]:
+        tests[cube["backends"][b]][cube["keys"][k]][cube["verdicts"][v]] += n
+    cases: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for c in data["cases"]:
+        if c["verdict"] in bad:
+            cases[c["backend"], c["key"]].append(c)
+    suites, sums = [], Counter[str]()
+    for backend, keys in sorted(tests.items()):
+        body, failures, skipped = [], 0, 0
+        for key, verdicts in keys.items():
+            failed = sum(n for v, n in verdicts.items() if v in bad)
+            judged = sum(n for v, n in verdicts.items() if v != "unsupported")
+            inner = ""
+            if failed:
+                failures += 1
+                inner = _failure(backend, verdicts, failed, judged, cases[backend, key], bad)
+            elif not judged:
+                skipped += 1
+                inner = f'<skipped message="declared unsupported by {_a(backend)}"/>'
+            dialect, _, rest = key.partition("/")
+            body.append(
+                f'<testcase classname={_q(f"{dialect}.{backend}")} name={_q(f"{key}/{backend}")} '
+                f'assertions="{judged}">{inner}</testcase>'
+            )
+        sums.update(tests=len(keys), failures=failures, skipped=skipped)
+        suites.append(
+            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="0" skipped="{skipped}">'
+            + "\n".join(["", *body, ""])
+            + "</testsuite>"
+        )
+    head = f'<testsuites name="opconform" tests="{sums["tests"]}" failures="{sums["failures"]}" errors="0"'
+    head += f' skipped="{sums["skipped"]}" time="{data["elapsed"]:.1f}">'
+    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *suites, "</testsuites>", ""])
+
+
+def _failure(
+    backend: str, verdicts: Counter[str], failed: int, judged: int, cases: list[dict[str, Any]], bad: set[str]
+) -> str:
+    kinds = ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items()) if v in bad)
+    text = []
+    for c in cases[:SHOWN]:
+        text += [c.get("notation") or c["key"], c.get("message") or "", f"replay: {c.get('replay') or c['id']}", ""]
+    if failed > SHOWN:
+        text.append(f"... and {failed - min(SHOWN, len(cases))} more, see report.html")
+    message = f"{failed} of {judged} instances: {kinds}"
+    first = next(v for v in verdicts if v in bad)
+    return f"<failure message={_q(message)} type={_q(first)}>{_a(chr(10).join(t for t in text if t))}</failure>"
+
+
+def _a(text: str) -> str:
+    return escape(_ILLEGAL.sub("?", text))
+
+
+def _q(text: str) -> str:
+    return quoteattr(_ILLEGAL.sub("?", text))

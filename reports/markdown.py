@@ -1,0 +1,96 @@
+"""A Markdown summary for CI pages: the figures, the largest clusters, what changed, and how to replay."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+SHOWN = 20
+
+
+def markdown(data: dict[str, Any]) -> str:
+    """data: ``Summary.to_json()`` with ``diff`` (a comparison or None)."""
+    bad = data["bad_verdicts"]
+    head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes"
+    lines = ["# opconform", "", head + (" · interrupted" if data["interrupted"] else ""), ""]
+    lines += [f"> {n}" for n in data["notes"]] + ([""] if data["notes"] else [])
+    lines += _backends(data, bad) + _changes(data.get("diff")) + _clusters(data) + _sensitivity(data) + _known(data)
+    return "\n".join(lines)
+
+
+def _table(head: list[str], rows: list[list[Any]], numbers: int = 1) -> list[str]:
+    """numbers: first column that is right-aligned."""
+    rule = ["---"] * numbers + ["---:"] * (len(head) - numbers)
+    body = [[_cell(c) for c in row] for row in rows]
+    return ["| " + " | ".join(row) + " |" for row in [head, rule, *body]] + [""]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}" if value else "·"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _backends(data: dict[str, Any], bad: list[str]) -> list[str]:
+    cube = data["cube"]
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, _, b, _, v, n in cube["rows"]:
+        sums[cube["backends"][b]][cube["verdicts"][v]] += n
+    shown = [v for v in cube["verdicts"] if v in data["totals"]]
+    rows = []
+    for backend, counts in sorted(sums.items()):
+        version = data["backends"].get(backend, {}).get("version", "")
+        name = backend if str(version) in backend else f"{backend} {version}".strip()
+        rows.append([name, *(counts[v] for v in shown)])
+    return _table(["backend", *(f"**{v}**" if v in bad else v for v in shown)], rows) if rows else []
+
+
+def _changes(diff: dict[str, Any] | None) -> list[str]:
+    if diff is None:
+        return []
+    lines = ["## Against the baseline", ""]
+    lines.append(
+        f"{len(diff['new'])} new, {len(diff['gone'])} gone, {len(diff['still'])} still there, "
+        f"{len(diff['not_run'])} not run this time."
+    )
+    lines.append("")
+    for kind in ("new", "gone"):
+        rows = [[kind, e["key"], e["backend"], e["verdict"], e["n"], e["was"]] for e in diff[kind][:SHOWN]]
+        if rows:
+            lines += _table(["", "op version", "backend", "verdict", "now", "before"], rows, 4)
+    return lines
+
+
+def _clusters(data: dict[str, Any]) -> list[str]:
+    if not data["clusters"]:
+        return []
+    first: dict[int, dict[str, Any]] = {}
+    for c in data["cases"]:
+        if c["cluster_index"] is not None:
+            first.setdefault(c["cluster_index"], c)
+    rows = []
+    for i, cl in enumerate(data["clusters"][:SHOWN]):
+        replay = first.get(i, {}).get("replay") or ""
+        rows.append([
+            cl["key"], cl["backend"], cl["verdict"], cl["predicate"], f"`{replay}`" if replay else "", cl["failed"],
+            cl["passed"],
+        ])  # fmt: skip
+    more = len(data["clusters"]) - SHOWN
+    head = ["op version", "backend", "verdict", "when", "replay", "fail", "pass"]
+    return ["## Clusters", "", *_table(head, rows, 5), *([f"... and {more} more.", ""] if more > 0 else [])]
+
+
+def _sensitivity(data: dict[str, Any]) -> list[str]:
+    planted = sum(r["planted"] for r in data["sensitivity"])
+    if not planted:
+        return []
+    caught = sum(r["caught"] for r in data["sensitivity"])
+    return [f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %).", ""]
+
+
+def _known(data: dict[str, Any]) -> list[str]:
+    idle = [k for k, e in data["known"].items() if not e["hits"]]
+    lines = [f"{len(data['known'])} known differences, {len(data['ambiguity'])} ambiguities."]
+    if idle:
+        lines.append("Listed but not seen: " + ", ".join(f"`{k}`" for k in sorted(idle)) + ".")
+    return [*lines, ""]

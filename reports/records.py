@@ -1,0 +1,112 @@
+"""Reading record files: one JSON object a line, appended by the engine while it runs.
+
+A run that was killed may leave half a line at the end; that is expected, so it is skipped and said.  Anything else that
+does not parse means the file is not what the caller thinks it is, and is an error that names the line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import FormatError
+
+FORMAT = 1  # of the record lines; the engine writes it into each ``run`` record
+KINDS = ("run", "batch", "case", "coverage", "sensitivity", "known", "ambiguity", "end")
+_NEEDED = {
+    "batch": ("key", "opset", "first", "count", "tally"),
+    "case": ("id", "key", "opset", "backend", "verdict"),
+    "coverage": ("key",),
+    "sensitivity": ("key", "dtype", "planted", "caught"),
+    "known": ("id", "hits"),
+    "ambiguity": ("id",),
+}
+
+PathLike = str | os.PathLike[str]
+
+
+def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path]:
+    """Record files behind ``paths``: files as they are, folders by their ``*.jsonl`` and ``*.jsonl.gz``, sorted.
+
+    Raises FormatError when something is not there or a folder holds no records.
+    """
+    out: list[Path] = []
+    for p in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
+        path = Path(p)
+        if path.is_dir():
+            found = sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")])
+            if not found:
+                raise FormatError(f"{path}: no record files (*.jsonl) in this folder")
+            out += found
+        elif path.exists():
+            out.append(path)
+        else:
+            raise FormatError(f"{path}: no such record file")
+    if not out:
+        raise FormatError("no record file given")
+    return list(dict.fromkeys(p.resolve() for p in out))
+
+
+def _open(path: Path) -> io.BufferedIOBase:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+
+
+def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
+    """The records of one file in order.  Memory use does not grow with the file.
+
+    notes: gets a sentence when the last line is cut short.  Raises FormatError (naming file and line) for a line that is
+    no record, a file that does not begin with a ``run`` record, and a format that this reader does not know.
+    """
+    number = 0
+    try:
+        with _open(path) as f:
+            for number, line in enumerate(f, 1):
+                whole = line.endswith(b"\n")
+                if not line.strip():
+                    continue
+                try:
+                    record = json.loads(line, parse_constant=str)  # NaN and Infinity as words
+                except ValueError as e:
+                    if whole or number == 1:
+                        raise FormatError(f"{path}:{number}: not a record: {_short(e)}") from None
+                    notes.append(
+                        f"{path.name}: the last line ({number}) is cut short, {len(line)} bytes ignored; "
+                        "the run that wrote it was stopped or its disk was full"
+                    )
+                    return
+                yield _checked(record, path, number)
+    except (EOFError, gzip.BadGzipFile) as e:
+        if number == 0:
+            raise FormatError(f"{path}: not a readable gzip file: {e}") from None
+        notes.append(f"{path.name}: the compressed file ends early after line {number}; what follows is lost")
+    if number == 0:
+        raise FormatError(f"{path}: empty, expected a record file beginning with a 'run' record")
+
+
+def _short(e: ValueError) -> str:
+    return str(e).split("\n")[0][:120]
+
+
+def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
+    where = f"{path}:{number}"
+    if not isinstance(record, dict) or "t" not in record:
+        raise FormatError(f"{where}: not a record: expected an object with a field 't'")
+    kind = record["t"]
+    if number == 1 and kind != "run":
+        raise FormatError(f"{where}: expected the file to begin with a 'run' record, got {kind!r}")
+    if kind == "run":
+        got = record.get("format")
+        if got != FORMAT:
+            age = "newer" if isinstance(got, int) and got > FORMAT else "older"
+            way = "read it with that version" if age == "newer" else "run again to get current records"
+            raise FormatError(f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}")
+        return record
+    missing = [f for f in _NEEDED.get(kind, ()) if f not in record]
+    if missing:
+        raise FormatError(f"{where}: a {kind!r} record without {', '.join(missing)}")
+    return record

@@ -1,0 +1,105 @@
+// What was tried at all: a clean page says little without this one.
+
+function coverage() {
+  const list = new VirtualList(38, row, { "aria-label": "Coverage by op version", role: "grid", id: "coverage-list" });
+  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "mistrusted"].map((t) => h("span", {}, t)));
+  const summary = h("div", {});
+  const unsupported = h("div", {});
+  const side = h("div", { class: "side" });
+  const el = h("section", { class: "page fill" }, summary, h("div", { class: "split" }, h("div", { class: "card coverage" }, head, list.el), side), unsupported);
+
+  function update() {
+    const words = (state.q || "").toLowerCase();
+    const ran = new Set(CUBE.map((c) => c.key));
+    const rows = [...new Set([...ran, ...Object.keys(D.coverage)])]
+      .map((key) => ({ ...(KEYS.get(key) || splitKey(key)), c: D.coverage[key] }))
+      .filter((r) => (!state.dialect || r.dialect === state.dialect) && r.key.toLowerCase().includes(words) && (!state.dtype || (r.c && r.c.dtype[state.dtype])));
+    list.set(rows);
+    summary.replaceChildren(dialectCards(rows));
+    unsupported.replaceChildren(unsupportedTable());
+    side.replaceChildren(...(state.key ? [opPanel(state.key)] : []));
+    el.classList.toggle("open", Boolean(state.key));
+    if (!rows.length) list.space.replaceChildren(empty("No op version passes these filters."));
+  }
+
+  function row(r) {
+    const c = r.c;
+    const name = h("button", { type: "button", class: "mname", title: r.key, onclick: () => go({ key: state.key === r.key ? null : r.key }) }, h("span", { class: `dialect d-${r.dialect}` }, r.dialect), h("span", { class: "op" }, r.op), h("span", { class: "ver" }, r.version));
+    if (!c) return h("div", { class: "crow", role: "row" }, name, h("span", { class: "dim" }, "no coverage record"));
+    const dtypes = Object.entries(c.dtype).sort((a, b) => b[1] - a[1]);
+    const rules = Object.entries(c.rules);
+    return h("div", { class: `crow${state.key === r.key ? " sel" : ""}`, role: "row" }, name,
+      h("span", { class: "num" }, whole(instances(c))),
+      h("span", { class: "dtypes", title: dtypes.map(([d, n]) => `${d} ${n}`).join(", ") }, dtypes.map(([d]) => h("i", { class: "dt" }, d))),
+      h("span", { class: "pairs" }, meter(c.pairs[0], c.pairs[1], `${c.pairs[0]} of ${c.pairs[1]} pairs`), h("span", { class: "dim num" }, c.pairs[1] ? `${whole(c.pairs[0])}/${whole(c.pairs[1])}` : "–")),
+      h("span", { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") }, rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–"),
+      h("span", { class: "num dim" }, c.mistrusted ? whole(c.mistrusted) : ""));
+  }
+
+  return { el, update, list };
+}
+
+const instances = (c) => Object.values(c.dtype).reduce((s, n) => s + n, 0);
+
+function dialectCards(rows) {
+  const cards = [...groupBy(rows, (r) => r.dialect)].map(([d, own]) => {
+    const have = own.filter((r) => r.c);
+    const pairs = have.reduce((s, r) => [s[0] + r.c.pairs[0], s[1] + r.c.pairs[1]], [0, 0]);
+    const rules = have.flatMap((r) => Object.values(r.c.rules));
+    const declared = D.runs.map((r) => (r.op_versions || {})[d]).find((n) => n);
+    return h("div", { class: "card dcard" }, h("h2", {}, h("span", { class: `dialect d-${d}` }, d)),
+      h("dl", {}, h("dt", {}, "op versions"), h("dd", {}, whole(own.length), declared ? h("span", { class: "dim" }, ` of ${whole(declared)}`) : null), h("dt", {}, "ops"), h("dd", {}, whole(new Set(own.map((r) => r.op)).size)), h("dt", {}, "instances"), h("dd", {}, compact(have.reduce((s, r) => s + instances(r.c), 0))),
+        h("dt", {}, "pairs"), h("dd", {}, percent(pairs[0], pairs[1])), h("dt", {}, "rules broken"), h("dd", {}, rules.length ? `${rules.filter(Boolean).length} of ${rules.length}` : "–")));
+  });
+  return h("div", { class: "dcards" }, cards);
+}
+
+function unsupportedTable() {
+  const cells = cellsFor({ ...state, verdict: "" });
+  const dtypes = [...new Set(cells.map((c) => c.dtype))].sort();
+  const backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
+  if (!cells.some((c) => c.verdict === "unsupported")) return h("p", { class: "dim" }, "No backend declared anything unsupported.");
+  return h("details", { class: "card", open: true }, h("summary", {}, "Declared unsupported, per backend and dtype"), h("div", { class: "scroll" }, h("table", { class: "cross wide" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "backend"), dtypes.map((d) => h("th", { scope: "col" }, d)))),
+    h("tbody", {}, backends.map((b) => h("tr", {}, h("th", { scope: "row" }, b), dtypes.map((d) => {
+      const t = tally(cells.filter((c) => c.backend === b && c.dtype === d));
+      const all = sumOf(t, () => true);
+      if (!all) return h("td", { class: "none" }, "");
+      const share = (t.unsupported || 0) / all;
+      return h("td", { title: `${whole(t.unsupported || 0)} of ${whole(all)}` }, h("span", { class: "heat plain", style: { "--share": String(share) } }, share ? percent(t.unsupported, all) : "0"));
+    })))))));
+}
+
+function coverageOf(key) {
+  const c = D.coverage[key];
+  if (!c) return null;
+  const most = (o, n) => Object.entries(o).sort((a, b) => b[1] - a[1]).slice(0, n);
+  const part = (title, o) => (Object.keys(o).length ? [h("h3", {}, title), h("div", { class: "attrs" }, most(o, 60).map(([k, n]) => h("span", { class: n ? "attr" : "attr zero" }, h("span", {}, k), h("b", {}, compact(n)))))] : null);
+  return [part("Dtypes drawn", c.dtype), part("Rules broken on purpose", c.rules), part("Choices drawn", c.choices), c.pairs[1] ? h("p", { class: "dim" }, `${whole(c.pairs[0])} of ${whole(c.pairs[1])} pairs of choices were drawn together.`) : null];
+}
+
+// Planted faults: which op lets which fault through.
+function sensitivity() {
+  const el = h("section", { class: "page" });
+  function update() {
+    const words = (state.q || "").toLowerCase();
+    const rows = D.sensitivity.filter((r) => r.key.toLowerCase().includes(words) && (!state.dialect || r.key.startsWith(`${state.dialect}/`)) && (!state.dtype || r.dtype === state.dtype) && (!state.key || r.key === state.key));
+    if (!rows.length) return el.replaceChildren(empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run; run `opconform run --sensitivity` to measure."));
+    const faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
+    const sum = (list) => list.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
+    const heat = (list, label) => {
+      const [caught, planted] = sum(list);
+      if (!planted) return h("td", { class: "none" }, "");
+      const each = list.map((r) => `${r.dtype} ${r.caught}/${r.planted}`).join(", ");
+      return h("td", { title: `${label}: ${each}` }, h("span", { class: `heat v-${caught === planted ? "agree" : caught / planted >= 0.95 ? "known" : "mismatch"}` }, caught === planted ? "✓" : `${caught}/${planted}`));
+    };
+    const [caught, planted] = sum(rows);
+    const missed = rows.filter((r) => r.caught < r.planted);
+    el.replaceChildren(
+      h("p", { class: "lead" }, `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`),
+      h("div", { class: "card scroll tall" }, h("table", { class: "cross wide" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "op version"), h("th", { scope: "col" }, "all"), faults.map((f) => h("th", { scope: "col" }, f)))),
+        h("tbody", {}, [["every op", rows], ...groupBy(rows, (r) => r.key)].map(([key, own]) => h("tr", {}, h("th", { scope: "row" }, key), heat(own, key), faults.map((f) => heat(own.filter((r) => (r.fault || "any") === f), `${key}, ${f}`))))))),
+      missed.length ? h("section", { class: "card" }, h("h2", {}, "Missed"), h("table", { class: "data" }, h("tbody", {}, missed.map((r) => h("tr", {}, h("th", { scope: "row" }, r.key), h("td", {}, r.dtype), h("td", {}, r.fault), h("td", { class: "num" }, `${r.caught}/${r.planted}`), h("td", { class: "dim" }, (r.missed || []).join(", "))))))) : null);
+  }
+  return { el, update };
+}

@@ -1,0 +1,153 @@
+// One case, top to bottom in the order a reader asks: what happened, on what, which numbers, by which rule, who else,
+// and how to see it again.
+
+function caseDetail(c) {
+  const d = c.diff;
+  return h("article", { class: "card case-detail", "aria-label": `${c.key} on ${c.backend}` },
+    h("div", { class: "detail-head" },
+      verdictTag(c.verdict),
+      h("h2", {}, h("span", { class: `dialect d-${c.dialect}` }, c.dialect), c.op, h("span", { class: "ver" }, c.version)),
+      c.baseline === "new" ? h("span", { class: "newtag" }, "new") : null,
+      h("span", { class: "grow" }), h("code", { class: "id", title: "instance id" }, c.id)),
+    h("p", { class: "lead" }, story(c)),
+    c.cluster_index !== null && c.cluster_index !== undefined ? clusterLine(c) : null,
+    c.replay ? codeLine(c.replay, "replay command") : null,
+    h("h3", {}, "Instance"),
+    c.notation ? h("pre", { class: "notation", tabindex: "0" }, c.notation) : null,
+    instanceTable(c.instance),
+    d && d.elements && d.elements.length ? elementsTable(c, d) : null,
+    d ? pictures(d) : null,
+    ruleBox(c, d),
+    votes(c),
+    c.message && c.status !== "value" ? [h("h3", {}, "In the backend's words"), h("pre", { class: "message", tabindex: "0" }, c.message)] : null,
+    listedBox(c),
+    c.minimal ? minimalBox(c) : null,
+    c.folder ? h("p", { class: "dim" }, "Reproduction folder: ", h("code", {}, c.folder)) : null,
+    h("details", {}, h("summary", {}, "Record as JSON"), rawJson(c)));
+}
+
+const rawJson = (c) => {
+  const { n, at, search, dialect, op, version, ...record } = c;
+  return h("pre", { class: "raw", tabindex: "0" }, JSON.stringify(record, null, 1));
+};
+
+function story(c) {
+  const info = D.backends[c.backend] || {};
+  const who = `${c.backend}${info.version && !c.backend.includes(info.version) ? ` ${info.version}` : ""}`;
+  const d = c.diff;
+  const where = ` at opset ${c.opset} for ${c.dtype}`;
+  const texts = {
+    crashed: `${who} died while it was to ${c.phase || "run"} this instance${where}.`,
+    timed_out: `${who} gave no answer in time${where}.`,
+    wrongly_rejected: `${who} refused a valid instance${c.phase ? ` at ${c.phase}` : ""}${where}.`,
+    wrongly_accepted: `${who} took an instance that breaks the stated rule “${c.rule}”${where}.`,
+  };
+  if (texts[c.verdict]) return texts[c.verdict];
+  if (d && d.got_shape && String(d.got_shape) !== String(d.shape)) return `${who} returned shape [${d.got_shape.join(", ")}] where [${d.shape.join(", ")}] is right${where}.`;
+  if (d && d.got_dtype && d.got_dtype !== c.dtype && d.expected_dtype && d.got_dtype !== d.expected_dtype) return `${who} returned ${d.got_dtype} where ${d.expected_dtype} is right${where}.`;
+  if (d && d.count) return `${who} is outside the bound in ${whole(d.count)} of ${plural(d.size, "element")}${c.output ? ` of output ${c.output}` : ""}${where}${d.pattern ? `; pattern: ${d.pattern}` : ""}.`;
+  return `${who}${where}: ${(VERDICTS[c.verdict] || {}).note || c.verdict}.`;
+}
+
+function clusterLine(c) {
+  const cl = D.clusters[c.cluster_index];
+  return h("p", { class: "cluster-line" }, "Fails ", h("a", { href: linkTo({ view: "cases", cluster: String(c.cluster_index) }) }, cl.separates ? `when ${cl.predicate}` : "without one fact that explains it"), ` (${plural(cl.failed, "failure")}, ${whole(cl.passed)} pass ${cl.separates ? "with it" : "beside them"}).`);
+}
+
+function shapeText(a) {
+  return `[${(a.shape || []).map((n, i) => ((a.dynamic || []).includes(i) ? `${n}?` : n)).join(" × ")}]`;
+}
+
+function instanceTable(instance) {
+  if (!instance) return null;
+  const rows = [];
+  for (const [slot, arg] of Object.entries(instance.args || {})) {
+    (Array.isArray(arg) ? arg : [arg]).forEach((a, i) => rows.push([Array.isArray(arg) ? `${slot}[${i}]` : slot, a]));
+  }
+  const attrs = Object.entries(instance.attrs || {});
+  return [
+    rows.length ? h("div", { class: "scroll" }, h("table", { class: "data" },
+      h("thead", {}, h("tr", {}, ["input", "dtype", "shape", "given as", "data"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, rows.map(([slot, a]) => h("tr", {}, h("th", { scope: "row" }, slot), h("td", {}, a.dtype), h("td", { class: "mono" }, shapeText(a), a.kind && a.kind !== "tensor" ? ` ${a.kind}` : ""), h("td", {}, a.const ? "constant" : "run-time input", a.quant ? `, quantised ${quantText(a.quant)}` : ""), h("td", { class: "mono" }, dataText(a))))))) : null,
+    attrs.length ? h("div", { class: "attrs" }, attrs.map(([k, v]) => h("span", { class: "attr" }, h("span", {}, k), h("b", {}, plain(v))))) : h("p", { class: "dim small" }, "No attribute is set."),
+  ];
+}
+
+const quantText = (q) => `scale ${[].concat(q.scale).slice(0, 3).map(figure).join(", ")}${[].concat(q.scale).length > 3 ? " …" : ""} zero ${[].concat(q.zero_point ?? 0).slice(0, 3).join(", ")}`;
+
+function dataText(a) {
+  if (a.values) {
+    const text = a.values.slice(0, 16).map(plain).join(", ");
+    return a.values.length > 16 ? `${text}, … (${whole(a.values.length)})` : text || "empty";
+  }
+  return `${a.recipe || "–"}, seed ${a.seed ?? 0}`;
+}
+
+// The JSON form of an attribute value, as a reader would write it.
+function plain(v) {
+  if (Array.isArray(v)) return `[${v.slice(0, 24).map(plain).join(", ")}${v.length > 24 ? ", …" : ""}]`;
+  if (v && typeof v === "object") {
+    if ("f" in v) return v.f;
+    if ("dtype" in v) return v.dtype;
+    if ("array" in v) return `${v.array}[${v.shape.join(", ")}]`;
+    if ("graph" in v) return "block";
+    return JSON.stringify(v);
+  }
+  return typeof v === "number" ? figure(v) : String(v);
+}
+
+function elementsTable(c, d) {
+  return [
+    h("h3", {}, "Elements"),
+    h("div", { class: "scroll" }, h("table", { class: "data elements" },
+      h("thead", {}, h("tr", {}, ["", "index", "expected", "actual", "bits expected", "bits actual", "ulp", "bound"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, d.elements.map((e) => h("tr", {},
+        h("td", { class: "dim" }, e.why || ""), h("td", { class: "mono" }, `[${[].concat(e.index).join(", ")}]`), h("td", { class: "mono num" }, figure(e.expected)), h("td", { class: "mono num hot" }, figure(e.actual)),
+        h("td", { class: "mono hex" }, e.expected_hex || ""), h("td", { class: "mono hex" }, hexDiff(e.expected_hex, e.actual_hex)), h("td", { class: "mono num" }, figure(e.ulp)), h("td", { class: "mono num" }, e.bound === undefined || e.bound === null ? "–" : `±${figure(e.bound)}`)))))),
+  ];
+}
+
+// The digits that differ stand out.
+function hexDiff(a, b) {
+  if (!a || !b || a.length !== b.length) return b || "";
+  return [...b].map((ch, i) => (ch === a[i] ? ch : h("mark", {}, ch)));
+}
+
+function pictures(d) {
+  const parts = [];
+  if (d.ulp_histogram && Object.keys(d.ulp_histogram).length) parts.push(h("figure", {}, ulpHistogram(d.ulp_histogram), h("figcaption", {}, "elements by distance in ULP (bar height: root of the count)")));
+  if (d.map && d.map.cells) parts.push(indexMap(d.map));
+  return parts.length ? [h("h3", {}, "Where and how far"), h("div", { class: "pictures" }, parts)] : null;
+}
+
+function ruleBox(c, d) {
+  const facts = [["class", c.class], ["bound", c.formula], ["broken rule", c.rule]];
+  if (d) {
+    const passing = d.factor === null || d.factor === undefined ? null : Number.isFinite(Number(d.factor)) ? `${figure(d.factor)} × the bound` : "none: a special value is wrong";
+    facts.push(["smallest passing tolerance", passing], ["largest difference", d.max_abs === undefined ? null : figure(d.max_abs)],
+      ["ULP, max and 99 %", d.max_ulp === undefined || d.max_ulp === null ? null : `${figure(d.max_ulp)} and ${figure(d.p99_ulp)}`],
+      ["shape", d.shape ? `[${d.shape.join(" × ")}]` : null]);
+  }
+  const shown = facts.filter(([, v]) => v !== null && v !== undefined && v !== "");
+  return shown.length ? [h("h3", {}, "Rule"), h("dl", { class: "rule" }, shown.map(([k, v]) => [h("dt", {}, k), h("dd", { class: k === "smallest passing tolerance" ? "key" : "" }, String(v))]))] : null;
+}
+
+function votes(c) {
+  const all = Object.entries(c.votes || {});
+  if (!all.length) return null;
+  const agree = all.filter(([, v]) => v === "agree").map(([b]) => b);
+  const same = all.filter(([b, v]) => BAD.has(v) && b !== c.backend && b !== (D.backends[c.backend] || {}).name).map(([b]) => b);
+  const text = !BAD.has(c.verdict) ? "" : same.length ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.` : agree.length ? `Alone against ${agree.join(", ")} and the reference.` : "Nobody else could run this instance; it stands against the reference only.";
+  return [h("h3", {}, "Votes"), text ? h("p", { class: "votes-text" }, text) : null, h("div", { class: "votes" }, all.map(([b, v]) => h("span", { class: `vote v-${v}` }, h("span", { class: "glyph", "aria-hidden": "true" }, (VERDICTS[v] || { glyph: "·" }).glyph), h("b", {}, b), (VERDICTS[v] || { label: v }).label)))];
+}
+
+function listedBox(c) {
+  const entry = (c.known && D.known[c.known]) || (c.ambiguity && D.ambiguity[c.ambiguity]);
+  if (!entry) return null;
+  return [h("h3", {}, c.known ? "Known difference" : "Ambiguity"), h("div", { class: "listed" }, h("b", {}, entry.id), entry.reason ? h("p", {}, entry.reason) : null, entry.clause ? h("p", { class: "dim" }, entry.clause) : null)];
+}
+
+function minimalBox(c) {
+  const text = JSON.stringify(c.minimal);
+  return [h("h3", {}, "Minimal instance"), c.minimal_notation ? h("pre", { class: "notation", tabindex: "0" }, c.minimal_notation) : null, instanceTable(c.minimal), codeLine(text, "minimal instance")];
+}

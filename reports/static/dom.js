@@ -1,0 +1,129 @@
+// Building and measuring elements.  Text only ever enters the page as text nodes, never as markup.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+
+function build(el, props, kids) {
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [p, v] of Object.entries(value)) el.style.setProperty(p, v);
+    else if (name === "data") Object.assign(el.dataset, value);
+    else el.setAttribute(name, value === true ? "" : value);
+  }
+  for (const kid of kids.flat(3)) if (kid !== null && kid !== undefined && kid !== false) el.append(kid);
+  return el;
+}
+
+const h = (tag, props, ...kids) => build(document.createElement(tag), props, kids);
+const svg = (tag, props, ...kids) => build(document.createElementNS("http://www.w3.org/2000/svg", tag), props, kids);
+
+const whole = (n) => Math.round(n).toLocaleString("en-US");
+const compact = (n) => (n < 10000 ? whole(n) : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k` : `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M`);
+const plural = (n, word, many = `${word}s`) => `${whole(n)} ${n === 1 ? word : many}`;
+
+// Three to five significant digits; records spell NaN and the infinities as words.
+function figure(x) {
+  if (x === null || x === undefined) return "–";
+  const n = Number(x);
+  if (typeof x === "string" && Number.isNaN(n)) return x;
+  if (Number.isNaN(n)) return "NaN";
+  if (!Number.isFinite(n)) return n > 0 ? "∞" : "−∞";
+  if (Number.isInteger(n) && Math.abs(n) < 1e7) return whole(n);
+  const a = Math.abs(n);
+  return a >= 1e5 || a < 1e-3 ? n.toExponential(3) : String(Number(n.toPrecision(5)));
+}
+
+function percent(part, all) {
+  if (!all) return "–";
+  const p = (100 * part) / all;
+  if (part && part < all) return p < 0.1 ? "<0.1 %" : p > 99.9 ? ">99.9 %" : `${p.toFixed(1)} %`;
+  return `${p.toFixed(0)} %`;
+}
+
+function duration(seconds) {
+  if (!seconds) return "–";
+  if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const m = Math.round(seconds / 60);
+  return m < 90 ? `${m} min` : `${Math.floor(m / 60)} h ${m % 60} min`;
+}
+
+function say(text) {
+  $("#live").textContent = text;
+}
+
+// A line of code with a button that copies it.
+function codeLine(text, label) {
+  const button = h("button", { class: "copy", type: "button", "aria-label": `Copy ${label}` }, "Copy");
+  button.addEventListener("click", async () => {
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = h("textarea", { class: "sr" });
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      done = document.execCommand("copy");
+      area.remove();
+    }
+    button.textContent = done ? "Copied" : "Select it";
+    say(done ? `${label} copied` : `${label}: copying is not allowed here`);
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return h("div", { class: "codeline" }, h("code", { tabindex: "0" }, text), button);
+}
+
+// A list of any length of which only the visible rows exist.  ``row(item, index)`` builds one; all have one height.
+class VirtualList {
+  constructor(height, row, props) {
+    this.height = height;
+    this.row = row;
+    this.items = [];
+    this.rows = new Map();
+    this.space = h("div", { class: "vspace" });
+    this.el = h("div", { class: "vlist", tabindex: "0", ...props }, this.space);
+    this.el.addEventListener("scroll", () => this.draw(), { passive: true });
+    new ResizeObserver(() => this.draw()).observe(this.el);
+  }
+
+  set(items) {
+    this.items = items;
+    this.space.style.height = `${items.length * this.height}px`;
+    this.redraw();
+  }
+
+  redraw() {
+    for (const el of this.rows.values()) el.remove();
+    this.rows.clear();
+    this.draw();
+  }
+
+  draw() {
+    const top = this.el.scrollTop;
+    const first = Math.max(0, Math.floor(top / this.height) - 6);
+    const last = Math.min(this.items.length, Math.ceil((top + (this.el.clientHeight || 600)) / this.height) + 6);
+    for (const [i, el] of this.rows) {
+      if (i < first || i >= last) {
+        el.remove();
+        this.rows.delete(i);
+      }
+    }
+    for (let i = first; i < last; i++) {
+      if (this.rows.has(i)) continue;
+      const el = this.row(this.items[i], i);
+      el.classList.add("vrow");
+      el.style.top = `${i * this.height}px`;
+      el.style.height = `${this.height}px`;
+      this.rows.set(i, el);
+      this.space.append(el);
+    }
+  }
+
+  show(i) {
+    const top = i * this.height;
+    const view = this.el.clientHeight;
+    if (top < this.el.scrollTop) this.el.scrollTop = top;
+    else if (top + this.height > this.el.scrollTop + view) this.el.scrollTop = top + this.height - view;
+    this.draw();
+  }
+}

@@ -1,0 +1,101 @@
+// Op x backend x opset: a row per op version, a column per backend, and in each cell the opsets side by side.
+
+function matrix() {
+  const list = new VirtualList(34, row, { "aria-label": "Op versions", role: "grid", id: "matrix-list" });
+  const head = h("div", { class: "mrow mhead" });
+  const only = h("input", { type: "checkbox", id: "only-bad", onchange: () => go({ bad: only.checked ? "1" : null }, true) });
+  const sort = h("select", { id: "matrix-sort", "aria-label": "Sort rows", onchange: () => go({ msort: sort.value }, true) },
+    h("option", { value: "" }, "by name"), h("option", { value: "bad" }, "by failures"), h("option", { value: "rate" }, "by failure rate"));
+  const caption = h("span", { class: "dim" });
+  const table = h("div", { class: "matrix card" }, head, list.el);
+  const side = h("div", { class: "side" });
+  const el = h("section", { class: "page fill" },
+    h("div", { class: "bar" }, caption, h("span", { class: "grow" }), legend(), h("label", { class: "check" }, only, "only rows with failures"), sort),
+    h("div", { class: "split" }, table, side));
+  let backends = [];
+  let last = "";
+
+  function update() {
+    const cells = cellsFor(state, "key");
+    backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
+    table.style.setProperty("--cols", String(Math.max(backends.length, 1)));
+    let rows = [...groupBy(cells, (c) => c.key)].map(([key, own]) => {
+      const by = groupBy(own, (c) => c.backend);
+      const t = tally(own);
+      return { ...KEYS.get(key), by, bad: badOf(t), ran: ranOf(t) };
+    });
+    const all = rows.length;
+    if (state.bad) rows = rows.filter((r) => r.bad);
+    if (state.msort === "bad") rows.sort((a, b) => b.bad - a.bad);
+    else if (state.msort === "rate") rows.sort((a, b) => b.bad / (b.ran || 1) - a.bad / (a.ran || 1));
+    rows.forEach((r, i) => (r.repeat = i > 0 && rows[i - 1].op === r.op && rows[i - 1].dialect === r.dialect));
+    only.checked = Boolean(state.bad);
+    sort.value = state.msort || "";
+    caption.textContent = `${plural(rows.length, "op version")}${rows.length < all ? ` of ${whole(all)}` : ""}`;
+    head.replaceChildren(h("span", { class: "mname" }, "op version"), ...backends.map((b) => h("span", { class: "mcol", title: b }, b)));
+    list.set(rows);
+    const look = JSON.stringify([state.q, state.dialect, state.msort, state.bad]);
+    if (look !== last) list.el.scrollTop = 0;
+    last = look;
+    side.replaceChildren(...(state.key ? [opPanel(state.key)] : []));
+    el.classList.toggle("open", Boolean(state.key));
+    if (!rows.length) list.space.replaceChildren(empty("No op version passes these filters."));
+  }
+
+  function row(r) {
+    const open = () => go({ key: state.key === r.key ? null : r.key });
+    return h("div", { class: `mrow${state.key === r.key ? " sel" : ""}`, role: "row" },
+      h("button", { type: "button", class: "mname", onclick: open, "aria-expanded": String(state.key === r.key), title: r.key },
+        h("span", { class: `dialect d-${r.dialect}` }, r.dialect), h("span", { class: r.repeat ? "op dim" : "op" }, r.op), h("span", { class: "ver" }, r.version)),
+      ...backends.map((b) => cell(r, b)));
+  }
+
+  function cell(r, b) {
+    const own = r.by.get(b);
+    if (!own) return h("span", { class: "mcell none", title: `${b}: not run` }, "");
+    const t = tally(own);
+    const bad = badOf(t);
+    const ran = ranOf(t);
+    const told = `${r.key} on ${b}: ${tallyText(t)}`;
+    return h("a", {
+      class: "mcell", role: "gridcell", title: `${told}\nopsets ${(OPSETS[r.dialect] || []).join(" ")}`, "aria-label": told,
+      href: linkTo({ ...picked(), ...(bad || t.known || t.ambiguous ? { view: "cases" } : { view: "matrix" }), key: r.key, backend: b, verdict: state.verdict }),
+    }, strip(own, OPSETS[r.dialect]), h("span", { class: bad ? "mnum bad" : "mnum" }, bad ? compact(bad) : ran ? compact(ran) : "–"));
+  }
+
+  return { el, update, list };
+}
+
+function legend() {
+  return h("span", { class: "legend small" }, SEVERITY.filter((v) => D.totals[v]).map((v) => h("span", { class: `leg v-${v}` }, h("i", { class: "dot" }), VERDICTS[v].label)));
+}
+
+// Everything about one op version: opset x backend, dtype x backend, its clusters, what was covered.
+function opPanel(key) {
+  const k = KEYS.get(key) || splitKey(key);
+  const cells = CUBE.filter((c) => c.key === key);
+  const clusters = D.clusters.map((c, i) => ({ ...c, i })).filter((c) => c.key === key);
+  const bad = badOf(tally(cells));
+  return h("aside", { class: "card panel", "aria-label": `About ${key}` },
+    h("div", { class: "panel-head" }, h("h2", {}, h("span", { class: `dialect d-${k.dialect}` }, k.dialect), k.op, h("span", { class: "ver" }, k.version)),
+      h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => go({ key: null }) }, "×")),
+    bad ? h("p", {}, h("a", { class: "button", href: linkTo({ view: "cases", key }) }, `Show ${plural(casesFor({ key }).length, "case")}`)) : h("p", { class: "dim" }, cells.length ? "No unexplained outcome." : "Not run."),
+    cells.length ? [h("h3", {}, "Opset × backend"), cross(cells, "opset", (OPSETS[k.dialect] || []).filter((o) => cells.some((c) => c.opset === o)), key),
+      h("h3", {}, "Dtype × backend"), cross(cells, "dtype", [...new Set(cells.map((c) => c.dtype))].sort(), key)] : null,
+    clusters.length ? [h("h3", {}, "Clusters"), clusters.map((c) => h("a", { class: "theme-line", href: linkTo({ view: "cases", cluster: String(c.i) }) }, verdictTag(c.verdict), h("span", { class: "what" }, h("b", {}, c.predicate)), h("span", { class: "dim" }, c.backend), h("span", { class: "num" }, whole(c.failed))))] : null,
+    coverageOf(key));
+}
+
+function cross(cells, by, names, key) {
+  const backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
+  return h("div", { class: "scroll" }, h("table", { class: "cross" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, by), backends.map((b) => h("th", { scope: "col" }, b)))),
+    h("tbody", {}, names.map((n) => h("tr", {}, h("th", { scope: "row" }, n), backends.map((b) => {
+      const t = tally(cells.filter((c) => c[by] === n && c.backend === b));
+      const worst = worstOf(t);
+      if (!worst) return h("td", { class: "none" }, "");
+      const bad = badOf(t);
+      const text = bad ? `${compact(bad)} / ${compact(ranOf(t))}` : ranOf(t) ? compact(ranOf(t)) : "–";
+      return h("td", { title: tallyText(t) }, h("a", { class: `heat v-${worst}${bad ? " bad" : ""}`, "aria-label": `${by} ${n} on ${b}: ${tallyText(t)}`, href: linkTo({ view: "cases", key, [by]: n, backend: b }) }, text));
+    }))))));
+}

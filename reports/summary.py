@@ -1,0 +1,281 @@
+"""Records of one or many runs -> one summary that every page is made from.
+
+Files are streamed; what is kept is one counter per (op version, opset, backend, dtype, verdict), the case records of
+everything that did not agree (up to a limit that is told), and the sums of the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.core.outcome import Verdict
+from reports.clusters import find_clusters
+from reports.records import PathLike, expand, read
+
+VERDICTS = tuple(v.value for v in Verdict)
+BAD = tuple(v.value for v in Verdict if v.bad)
+PER_GROUP = 400  # cases kept per op version, backend and verdict: more of one kind tell nothing new
+LIMIT = 20_000  # cases kept in all
+
+Cell = tuple[str, Any, str, str, str]  # key, opset, backend, dtype, verdict
+Named = tuple[str, str]  # backend and its version
+
+
+@dataclass
+class Summary:
+    """What the pages are made from; ``to_json`` is also the JSON report.
+
+    cube: (key, opset, backend, dtype, verdict) -> number of judged outcomes.  cases: kept case records, each with a
+    ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond the limits.  notes: sentences
+    about the records themselves (cut short, repeated, interrupted).
+    """
+
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    backends: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cube: Counter[Cell] = field(default_factory=Counter)
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    omitted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    clusters: list[dict[str, Any]] = field(default_factory=list)
+    coverage: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sensitivity: list[dict[str, Any]] = field(default_factory=list)
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    elapsed: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Judged outcomes per verdict, in the order of ``Verdict``; verdicts that never occur are left out."""
+        sums: Counter[str] = Counter()
+        for (_, _, _, _, verdict), n in self.cube.items():
+            sums[verdict] += n
+        return {v: sums[v] for v in VERDICTS if sums[v]}
+
+    @property
+    def bad(self) -> int:
+        """Unexplained outcomes: those that fail a run."""
+        return sum(n for v, n in self.totals.items() if v in BAD)
+
+    @property
+    def judged(self) -> int:
+        """All judged outcomes, one per instance and backend."""
+        return sum(self.cube.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; the cube as rows of indices into name lists, which is how the page embeds it."""
+        names: list[list[Any]] = [sorted({c[i] for c in self.cube}, key=_order(i)) for i in range(4)]
+        names.append(list(VERDICTS))
+        index = [{n: i for i, n in enumerate(column)} for column in names]
+        rows = [[*(index[i][c[i]] for i in range(5)), n] for c, n in self.cube.items()]
+        rows.sort()
+        labels = ("keys", "opsets", "backends", "dtypes", "verdicts")
+        return {
+            "format": 1,
+            "runs": self.runs,
+            "backends": self.backends,
+            "totals": self.totals,
+            "judged": self.judged,
+            "bad": self.bad,
+            "bad_verdicts": list(BAD),
+            "elapsed": self.elapsed,
+            "interrupted": self.interrupted,
+            "cube": {**dict(zip(labels, names, strict=True)), "rows": rows},
+            "cases": self.cases,
+            "omitted": [[*group, n] for group, n in sorted(self.omitted.items())],
+            "clusters": self.clusters,
+            "coverage": self.coverage,
+            "sensitivity": self.sensitivity,
+            "known": self.known,
+            "ambiguity": self.ambiguity,
+            "notes": self.notes,
+        }
+
+
+def _order(column: int) -> Any:
+    if column == 0:
+        return key_order
+    return natural if column == 1 else str
+
+
+def natural(value: Any) -> tuple[Any, ...]:
+    """Sort key under which 9 comes before 10 and ios15 before ios18, numbers and names mixed."""
+    text = str(value)
+    digits = "".join(ch for ch in text if ch.isdigit())
+    return (text.rstrip("0123456789"), int(digits) if digits else -1, text)
+
+
+def key_order(key: str) -> tuple[Any, ...]:
+    """Sort key for ``dialect/op/version``."""
+    dialect, _, rest = key.partition("/")
+    op, _, version = rest.rpartition("/")
+    return (dialect, op.lower(), op, natural(version))
+
+
+def summarise(paths: PathLike | list[PathLike], limit: int = LIMIT) -> Summary:
+    """Read and merge record files (or folders of them): shards, resumed runs, runs of other machines.
+
+    limit: case records kept; the counts stay complete.  Raises FormatError (see ``reports.records``).
+    """
+    reader = _Reader(limit)
+    for path in expand(paths):
+        reader.file(path)
+    return reader.finish()
+
+
+class _Reader:
+    """Sums up records.  A backend is (name, version) until the end, when names met with several versions are told apart."""
+
+    def __init__(self, limit: int) -> None:
+        self.s = Summary()
+        self.limit = limit
+        self.cube: Counter[tuple[str, Any, Named, str, str]] = Counter()
+        self.cases: dict[tuple[str, Named, str], list[dict[str, Any]]] = defaultdict(list)
+        self.seen_runs: set[str] = set()
+        self.seen_rows: set[tuple[Any, ...]] = set()
+        self.seen_cases: set[tuple[Any, ...]] = set()
+        self.info: dict[Named, dict[str, Any]] = {}
+        self.kept = self.repeated = 0
+        self.ends: set[str] = set()
+
+    def file(self, path: Any) -> None:
+        run: dict[str, Any] = {}
+        skip = ended = False
+        for r in read(path, self.s.notes):
+            kind = r["t"]
+            if kind == "run":
+                run, ended = r, False
+                skip = self.start(r, path.name)
+            elif skip:
+                continue
+            elif kind == "end":
+                ended = True
+                self.s.elapsed += r.get("elapsed") or 0.0
+                self.s.interrupted |= bool(r.get("interrupted"))
+            elif kind in _HANDLERS:
+                _HANDLERS[kind](self, r, run)
+        if not ended and not skip:
+            self.s.interrupted = True
+            self.s.notes.append(f"{path.name}: no end record; that run was stopped or is still going on")
+
+    def start(self, r: dict[str, Any], name: str) -> bool:
+        ident = repr([r.get(f) for f in ("started", "seed", "command", "selection", "shard")])
+        if ident in self.seen_runs:
+            self.s.notes.append(f"{name}: holds a run that was already read; counted once")
+            return True
+        self.seen_runs.add(ident)
+        self.s.runs.append({k: v for k, v in r.items() if k != "t"})
+        for backend, info in r.get("backends", {}).items():
+            self.info.setdefault((backend, str(info.get("version", ""))), info)
+        return False
+
+    def named(self, backend: str, run: dict[str, Any]) -> Named:
+        version = str(run.get("backends", {}).get(backend, {}).get("version", ""))
+        self.info.setdefault((backend, version), {"version": version})
+        return backend, version
+
+    def batch(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        by_backend: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        for backend, dtype, verdict, n in r["tally"]:
+            by_backend[backend].append((dtype, verdict, n))
+        for backend, rows in by_backend.items():
+            named = self.named(backend, run)
+            ident = (run.get("seed"), r["key"], str(r["opset"]), r["first"], r["count"], named)
+            if ident in self.seen_rows:
+                self.repeated += 1
+                continue
+            self.seen_rows.add(ident)
+            for dtype, verdict, n in rows:
+                self.cube[r["key"], r["opset"], named, dtype or "-", verdict] += n
+
+    def case(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        named = self.named(r["backend"], run)
+        ident = (r["id"], str(r["opset"]), named, r["verdict"], r.get("output", 0))
+        if ident in self.seen_cases:
+            return
+        self.seen_cases.add(ident)
+        group = (r["key"], named, r["verdict"])
+        if len(self.cases[group]) >= PER_GROUP or self.kept >= self.limit:
+            self.s.omitted[group[0], "\0".join(named), group[2]] += 1
+            return
+        self.kept += 1
+        self.cases[group].append({k: v for k, v in r.items() if k != "t"})
+
+    def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        c = self.s.coverage.setdefault(
+            r["key"], {"dtype": {}, "choices": {}, "pairs": [0, 0], "rules": {}, "mistrusted": 0, "counted": 0}
+        )
+        for part in ("dtype", "choices", "rules"):
+            for name, n in (r.get(part) or {}).items():
+                c[part][name] = c[part].get(name, 0) + n
+        covered, total = r.get("pairs") or (0, 0)
+        c["pairs"] = [max(c["pairs"][0], covered), max(c["pairs"][1], total)]
+        c["mistrusted"] += r.get("mistrusted") or 0
+        c["counted"] += r.get("counted") or sum((r.get("dtype") or {}).values())
+
+    def sensitivity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        self.s.sensitivity.append({k: v for k, v in r.items() if k != "t"})
+
+    def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        _listed(self.s.known, r)
+
+    def ambiguity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        _listed(self.s.ambiguity, r)
+
+    def finish(self) -> Summary:
+        s = self.s
+        versions = Counter(name for name, _ in self.info)
+        label = {n: n[0] if versions[n[0]] == 1 or not n[1] else f"{n[0]} {n[1]}" for n in self.info}
+        s.backends = {label[n]: {"name": n[0], **info} for n, info in sorted(self.info.items())}
+        for (key, opset, named, dtype, verdict), n in self.cube.items():
+            s.cube[key, opset, label[named], dtype, verdict] += n
+        s.omitted = Counter({(k, label[_named(b)], v): n for (k, b, v), n in s.omitted.items()})
+        for (_, named, _), cases in self.cases.items():
+            for case in cases:
+                case["backend"] = label[named]
+                s.cases.append(case)
+        if self.repeated:
+            s.notes.append(f"{self.repeated} batches were recorded more than once (resumed or overlapping runs); counted once")
+        if s.omitted:
+            s.notes.append(
+                f"{sum(s.omitted.values()):,} case records beyond {PER_GROUP} of one kind or {self.limit:,} in all are "
+                "counted but not shown one by one"
+            )
+        s.clusters = find_clusters(s.cases, s.cube, s.coverage, BAD)
+        s.cases.sort(key=lambda c: (BAD.index(c["verdict"]) if c["verdict"] in BAD else 9, key_order(c["key"])))
+        _number_clusters(s)
+        for c in s.cases:
+            for ledger, name in ((s.known, c.get("known")), (s.ambiguity, c.get("ambiguity"))):
+                if name:
+                    ledger.setdefault(name, {"id": name, "hits": 0, "reason": "", "clause": "", "unlisted": True})
+                    ledger[name]["cases"] = ledger[name].get("cases", 0) + 1
+        for entry in s.ambiguity.values():
+            entry["hits"] = entry["hits"] or entry.get("cases", 0)
+        return s
+
+
+def _named(joined: str) -> Named:
+    name, _, version = joined.partition("\0")
+    return name, version
+
+
+def _listed(ledger: dict[str, dict[str, Any]], r: dict[str, Any]) -> None:
+    entry = ledger.setdefault(r["id"], {"id": r["id"], "hits": 0, "reason": "", "clause": ""})
+    entry["hits"] += r.get("hits") or 0
+    for name, value in r.items():
+        if name not in ("t", "id", "hits") and value:
+            entry[name] = value
+
+
+def _number_clusters(s: Summary) -> None:
+    """Turn the clusters' case lists into an index on each case, so that the JSON holds every case once."""
+    for case in s.cases:
+        case["cluster_index"] = None
+    for i, cluster in enumerate(s.clusters):
+        for case in cluster.pop("members"):
+            case["cluster_index"] = i
+
+
+_HANDLERS = {k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")}
