@@ -1,0 +1,37 @@
+"""The pytest plugin: ``pytest -m opset_ios17``.
+
+One feature a file: ``options`` (command line, bench of backends), ``collection`` (op versions x backends as items),
+``markers`` (opsets, families, backends; unknown ones are refused), ``summary`` (what was judged).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.plugin import collection, markers, options, summary
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    markers.register(config)
+    config.stash[options.BENCH] = options.Bench(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    bench = config.stash.get(options.BENCH, None)
+    if bench is not None:
+        bench.close()
+
+
+def pytest_collect_file(file_path: Any, parent: pytest.Collector) -> pytest.Collector | None:
+    return collection.collect_file(file_path, parent)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    summary.write(terminalreporter)

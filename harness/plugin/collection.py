@@ -1,0 +1,134 @@
+"""Items: one op version on one backend, collected from a dialect's ``schema.json``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.outcome import Verdict
+from harness.plugin import markers
+from harness.plugin.options import BENCH
+from harness.run.case import Case, draw_case
+from harness.run.failure import paragraph
+from harness.spec import Dialect, OpVersion, registry
+
+
+def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A dialect's schema.json stands for its generated tests."""
+    if path.name != "schema.json":
+        return None
+    for name in registry.names():
+        d = registry.dialect(name)
+        if path.parent.name == name and d.package == f"{path.parent.parent.name}.{name}":
+            file: DialectFile = DialectFile.from_parent(parent, path=path)
+            file.dialect = d
+            return file
+    return None
+
+
+class DialectFile(pytest.File):
+    """All op versions of a dialect, each with every backend that takes its format."""
+
+    dialect: Dialect
+
+    def collect(self) -> Iterator[pytest.Item]:
+        bench = self.config.stash[BENCH]
+        names = bench.names_for(self.dialect.format)
+        for v in self.dialect.versions.values():
+            for backend in names:
+                item: ConformanceItem = ConformanceItem.from_parent(self, name=f"{v.op}/{v.version}/{backend}")
+                item.version, item.backend = v, backend
+                for m in markers.of(v, backend):
+                    item.add_marker(m)
+                yield item
+
+
+class ConformanceFailure(Exception):
+    """Carries the case records of a failing item."""
+
+    def __init__(self, records: list[dict[str, Any]], total: int, problems: list[str]) -> None:
+        super().__init__(f"{total} failures")
+        self.records, self.total, self.problems = records, total, problems
+
+
+_last: tuple[Any, list[Case]] | None = None
+
+
+def _cases(v: OpVersion, opset: Any, n: int, seed: int, draws: int) -> list[Case]:
+    """Drawn cases with expected results; neighbours share them, since items of one op version follow each other."""
+    global _last
+    key = (v.key, opset, n, seed, draws)
+    if _last is None or _last[0] != key:
+        _last = key, [draw_case(v, _opset(v, opset, i), seed, i, draws) for i in range(n)]
+    return _last[1]
+
+
+def _opset(v: OpVersion, fixed: Any, i: int) -> Any:
+    """Groups of eight cases share an opset: the last one, the first one, then others in turn."""
+    if fixed is not None:
+        return fixed
+    r = v.opsets
+    turn = i // 8
+    return r[-1] if turn % 3 == 0 else r[0] if turn % 3 == 1 else r[turn * 7 % len(r)]
+
+
+class ConformanceItem(pytest.Item):
+    """Draws cases of an op version, runs them on a backend, fails on the first unexplained difference of each kind."""
+
+    version: OpVersion
+    backend: str
+
+    def runtest(self) -> None:
+        bench = self.config.stash[BENCH]
+        engine = bench.engine(self.backend)
+        option = self.config.getoption
+        fixed = markers.chosen_opset(self.config, self.version.dialect.name)
+        cases = _cases(self.version, fixed, option("--cases"), option("--case-seed"), option("--draws"))
+        by_opset: dict[Any, list[Case]] = {}
+        for c in cases:
+            by_opset.setdefault(c.inst.opset, []).append(c)
+        problems = [f"case {c.index}: {c.problem}" for c in cases if c.problem]
+        tally: Counter[str] = Counter()
+        records: list[dict[str, Any]] = []
+        seen: set[Any] = set()
+        bad = 0
+        for group in by_opset.values():
+            for judged in engine.judge(group):
+                tally[judged.verdict.value] += 1
+                if judged.verdict is Verdict.UNKNOWN:
+                    problems.append(f"case {judged.case.index}: {judged.outcome.message}")
+                if not judged.verdict.bad:
+                    continue
+                bad += 1
+                if judged.signature not in seen and len(records) < 5:
+                    seen.add(judged.signature)
+                    rec = bench.evidence(judged, {self.backend: judged.verdict.value})
+                    if rec is not None:
+                        records.append(rec)
+                        bench.sink(rec)
+        bench.summary.tally[self.version.dialect.name, self.backend].update(tally)
+        self.user_properties.append(("opconform", [self.version.dialect.name, self.backend, dict(tally)]))
+        bench.sink({"t": "batch", "key": self.version.key, "opset": fixed, "first": 0, "count": len(cases),
+                    "tally": [[self.backend, str(cases[0].dtype), k, n] for k, n in tally.items()]})  # fmt: skip
+        if bad or problems:
+            raise ConformanceFailure(records, bad, problems)
+        if tally and set(tally) == {"unsupported"}:
+            pytest.skip(f"{self.backend} does not support {self.version.key} (all {tally['unsupported']} cases)")
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        e = excinfo.value
+        if not isinstance(e, ConformanceFailure):
+            return super().repr_failure(excinfo, style)
+        version = self.config.stash[BENCH].handle(self.backend).hello.get("version", "")
+        parts = [paragraph(r, str(version)) for r in e.records]
+        if e.total > len(parts):
+            parts.append(f"({e.total} failing cases in all)")
+        parts += [f"{self.version.key}: {p}" for p in e.problems[:3]]
+        return "\n\n".join(parts)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"{self.version.dialect.name}/{self.name}"

@@ -1,0 +1,106 @@
+"""Options, and the bench: the backends of this pytest process, started when first needed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.backends.pool import BackendHandle
+from harness.core.errors import OpconformError
+from harness.run.engine import Engine, Summary
+from harness.run.failure import Evidence
+from harness.run.known import Ledger, load_ledger
+from harness.run.records import Writer
+
+
+def add(parser: pytest.Parser) -> None:
+    group = parser.getgroup("opconform", "conformance of operator sets")
+    group.addoption("--cases", type=int, default=24, metavar="N", help="cases per op version and backend (24)")
+    group.addoption("--draws", type=int, default=1, metavar="N", help="data draws per model (1)")
+    group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
+    group.addoption("--backend", action="append", default=[], metavar="NAME",
+                    help="only this backend; repeatable; module:Class takes a foreign one")  # fmt: skip
+    group.addoption("--backend-python", metavar="PATH", help="run the backends in this Python")
+    group.addoption("--evidence", default=".opconform/failures", metavar="DIR", help="folders of failures go here")
+    group.addoption("--records", metavar="FILE", help="also write records (one file per pytest-xdist worker)")
+
+
+class Bench:
+    """Backends by name, one engine each, shared by all items of the process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.summary = Summary()
+        self.ledger: Ledger | None = None
+        self.writer: Writer | None = None
+        self._handles: dict[str, BackendHandle] = {}
+        self._spare: dict[str, BackendHandle] = {}
+        self._engines: dict[str, Engine] = {}
+        self._evidence: Evidence | None = None
+
+    def names_for(self, fmt: str) -> list[str]:
+        """Backends to test a format on; raises UsageError for an unknown one."""
+        asked = self.config.getoption("--backend")
+        try:
+            return [n for n in asked if fmt in backends.formats_of(n)] if asked else backends.names(fmt)
+        except OpconformError as e:
+            raise pytest.UsageError(str(e)) from None
+
+    def handle(self, name: str) -> BackendHandle:
+        """A started backend; raises pytest's skip when it cannot be had here."""
+        h = self._handles.get(name)
+        if h is None:
+            h = self._handles[name] = self._make(name)
+        why = h.missing()
+        if why is not None:
+            pytest.skip(f"{name}: {why}")
+        return h
+
+    def _make(self, name: str) -> BackendHandle:
+        return backends.create(name, python=self.config.getoption("--backend-python"))
+
+    def spare(self, name: str) -> BackendHandle:
+        """A second handle, for shrinking."""
+        if name not in self._spare:
+            self._spare[name] = self._make(name)
+        return self._spare[name]
+
+    def engine(self, name: str) -> Engine:
+        if name not in self._engines:
+            if self.ledger is None:
+                self.ledger = load_ledger()
+            option = self.config.getoption
+            self._engines[name] = Engine([self.handle(name)], seed=option("--case-seed"), draws=option("--draws"),
+                                         ledger=self.ledger)  # fmt: skip
+        return self._engines[name]
+
+    @property
+    def evidence(self) -> Evidence:
+        if self._evidence is None:
+            folder = Path(self.config.getoption("--evidence"))
+            self._evidence = Evidence(self.spare, folder, seed=self.config.getoption("--case-seed"))
+        return self._evidence
+
+    def sink(self, record: dict[str, Any]) -> None:
+        """Keep a record, if records are asked for."""
+        path = self.config.getoption("--records")
+        if path is None:
+            return
+        if self.writer is None:
+            worker = os.environ.get("PYTEST_XDIST_WORKER")
+            p = Path(path)
+            self.writer = Writer(p.with_name(f"{p.stem}-{worker}{p.suffix}") if worker else p)
+        self.writer.write(record)
+
+    def close(self) -> None:
+        for h in [*self._handles.values(), *self._spare.values()]:
+            h.close()
+        if self.writer is not None:
+            self.writer.close()
+
+
+BENCH = pytest.StashKey[Bench]()

@@ -1,0 +1,32 @@
+"""The closing table: verdicts by dialect and backend."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+_ORDER = ("agree", "mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out", "known", "ambiguous",
+          "mistrusted", "unsupported", "unknown")  # fmt: skip
+
+
+def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:
+    """Lines of the table; columns that are empty everywhere are left out."""
+    used = [v for v in _ORDER if any(c[v] for c in tally.values())]
+    rows = [["dialect", "backend", *used]]
+    rows += [[d, b, *(str(c[v] or "") for v in used)] for (d, b), c in sorted(tally.items())]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return ["  ".join(x.ljust(w) if i < 2 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths))) for r in rows]
+
+
+def write(reporter: Any) -> None:
+    """Gathered from the items' reports, so that it works under pytest-xdist too."""
+    tally: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for reports in reporter.stats.values():
+        for r in reports:
+            for name, value in getattr(r, "user_properties", ()):
+                if name == "opconform" and getattr(r, "when", "") == "call":
+                    tally[value[0], value[1]].update(value[2])
+    if tally:
+        reporter.section("conformance")
+        for line in table(tally):
+            reporter.line(line)

@@ -1,0 +1,263 @@
+"""The folder of a failure: instance, model, data, and a script that needs only the backend and NumPy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.outcome import TypeOnly
+from harness.run.pack import build
+from harness.run.results import Judged
+
+
+def write_folder(root: Path, judged: Judged, version: str) -> Path:
+    """Write ``<root>/<op>-<id>-<backend>/`` and return it."""
+    case = judged.case
+    inst, v = case.inst, case.version
+    folder = root / f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}".replace("/", "_")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
+    (folder / "notation.txt").write_text(v.dialect.notation(inst) + "\n")
+    try:
+        model = build(v.dialect, [case])
+    except Exception as e:
+        (folder / "model.txt").write_text(f"the model could not be built: {type(e).__name__}: {e}\n")
+        return folder
+    name = "model" + v.dialect.extension
+    (folder / name).write_bytes(model.data)
+    arrays = case.draws[judged.draw] if judged.draw < len(case.draws) else case.draws[0]
+    given = {n: arrays[slot] if k is None else arrays[slot][k] for n, slot, k in model.inputs[0]}
+    save(folder / "inputs.npz", given)
+    expected, bounds, actual = {}, {}, {}
+    outs = model.outputs[0]
+    if case.expected is not None:
+        for n, e in zip(outs, case.expected[judged.draw if judged.draw < len(case.expected) else 0]):
+            expected[n] = e.value
+            if isinstance(e.value, np.ndarray) and e.value.dtype.kind == "f":
+                try:
+                    bound = np.asarray(e.error.bound(e.context()), np.float64)
+                    bounds[n] = np.broadcast_to(bound, e.value.shape)
+                except Exception:  # an error class without numbers (sets, distributions)
+                    continue
+    for n, a in zip(outs, judged.outcome.outputs or ()):
+        if isinstance(a, np.ndarray):
+            actual[n] = a
+    save(folder / "expected.npz", expected)
+    save(folder / "bounds.npz", bounds)
+    save(folder / "actual.npz", actual)
+    (folder / "repro.py").write_text(script(judged, version, name, outs))
+    return folder
+
+
+def save(path: Path, arrays: dict[str, Any]) -> None:
+    """An .npz; element types NumPy lacks are stored as unsigned integers under ``name|dtype``, strings as ``name|str``."""
+    out: dict[str, Any] = {}
+    for name, a in arrays.items():
+        if isinstance(a, (list, tuple)):
+            for i, x in enumerate(a):
+                out.update(_storable(f"{name}[{i}]", x))
+        elif a is not None and not isinstance(a, TypeOnly):
+            out.update(_storable(name, a))
+    np.savez(path, **out)
+
+
+def _storable(name: str, a: Any) -> dict[str, Any]:
+    a = np.asarray(a)
+    d = of(a)
+    if d.kind == "s":
+        return {f"{name}|str": np.array([str(x) for x in a.ravel()], dtype=str).reshape(a.shape)}
+    if a.dtype.kind in "fiubc":
+        return {name: a}
+    return {f"{name}|{d.name}": np.ascontiguousarray(a).view(f"u{a.dtype.itemsize}")}
+
+
+def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
+    """The text of repro.py."""
+    inst = judged.case.inst
+    runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
+    if runner is None:
+        runner = _PLUGIN.replace("@BACKEND@", judged.backend)
+    level = "ORT_ENABLE_ALL" if judged.backend.endswith("-all") else (
+        "ORT_ENABLE_BASIC" if judged.backend.endswith("-basic") else "ORT_DISABLE_ALL")  # fmt: skip
+    resolver = {"litert-ref": "BUILTIN_REF", "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(
+        judged.backend, "BUILTIN")  # fmt: skip
+    what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
+    rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
+    return (
+        _HEAD.replace("@WHAT@", what).replace("@RULE@", rule).replace("@MODEL@", model)
+        .replace("@OUTPUTS@", repr(outputs))
+        .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
+        + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
+        + _TAIL.replace("@INVALID@", repr(inst.rule is not None))
+    )  # fmt: skip
+
+
+_HEAD = '''"""@WHAT@.@RULE@
+
+Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands.
+Rule: @FORMULA@
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+MODEL = HERE / "@MODEL@"
+OUTPUTS = @OUTPUTS@
+EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
+         "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn", "i4": "int4",
+         "u4": "uint4", "i2": "int2", "u2": "uint2"}
+
+
+def load(name):
+    """Arrays of an .npz; types that NumPy lacks come back through ml_dtypes, lists from name[i]."""
+    out = {}
+    with np.load(HERE / name) as data:
+        for key in data.files:
+            a, (plain, _, tag) = data[key], key.partition("|")
+            if tag == "str":
+                a = a.astype(object)
+            elif tag:
+                import ml_dtypes
+
+                a = a.view(getattr(ml_dtypes, EXTRA[tag]))
+            if plain.endswith("]") and "[" in plain:
+                out.setdefault(plain[: plain.rindex("[")], []).append(a)
+            else:
+                out[plain] = a
+    return out
+
+
+'''
+
+_RUNNERS = {
+    "onnxruntime": '''def run(feeds):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.@LEVEL@
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(str(MODEL), options, providers=["CPUExecutionProvider"])
+    numbers = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
+               "uint4": 21, "int4": 22}
+    values = {}
+    for name, a in feeds.items():
+        if isinstance(a, np.ndarray) and a.dtype.name in numbers:
+            raw = a.view(f"u{a.dtype.itemsize}")
+            values[name] = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, numbers[a.dtype.name])
+        elif isinstance(a, np.ndarray):
+            values[name] = ort.OrtValue.ortvalue_from_numpy(a)
+        else:
+            return session.run(OUTPUTS, feeds)
+    found = session.run_with_ort_values(OUTPUTS, values)
+    return [as_array(v) for v in found]
+
+
+def as_array(value):
+    """Also of types that onnxruntime does not turn into NumPy arrays."""
+    try:
+        return value.numpy()
+    except Exception:
+        import ctypes
+
+        import ml_dtypes
+
+        kind = value.data_type()
+        name = {"tensor(bfloat16)": "bfloat16", "tensor(float8e4m3fn)": "float8_e4m3fn",
+                "tensor(float8e5m2)": "float8_e5m2"}[kind]
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        size = int(np.prod(value.shape())) * dtype.itemsize
+        return np.frombuffer(ctypes.string_at(value.data_ptr(), size), dtype).reshape(value.shape())
+
+
+''',
+    "onnx-reference": '''def run(feeds):
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(onnx.load(str(MODEL))).run(OUTPUTS, feeds)
+
+
+''',
+    "litert": '''def run(feeds):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    it = Interpreter(str(MODEL), experimental_op_resolver_type=OpResolverType.@RESOLVER@, num_threads=1)
+    it.allocate_tensors()
+    for d in it.get_input_details():
+        if d["name"] in feeds:
+            it.set_tensor(d["index"], feeds[d["name"]])
+    it.invoke()
+    by_name = {d["name"]: d["index"] for d in it.get_output_details()}
+    return [it.get_tensor(by_name[n]) for n in OUTPUTS]
+
+
+''',
+}
+
+_PLUGIN = '''def run(feeds):
+    """Runs the backend through opconform's own adapter, since it has no script form of its own."""
+    from harness.backends import direct
+
+    return direct("@BACKEND@", MODEL, feeds, OUTPUTS)
+
+
+'''
+
+_TAIL = '''def different(e, a, bound):
+    """Elements outside the bound, by index."""
+    if isinstance(e, list):
+        return [] if isinstance(a, list) and len(a) == len(e) and not any(
+            different(x, y, None) for x, y in zip(e, a)) else ["sequence"]
+    a = np.asarray(a)
+    if a.shape != e.shape:
+        return [f"shape {a.shape}, expected {e.shape}"]
+    if a.dtype != e.dtype:
+        return [f"dtype {a.dtype}, expected {e.dtype}"]
+    if e.dtype.kind in "OUS":
+        bad = e.astype(str) != a.astype(str)
+    elif e.dtype.kind in "fV" or bound is not None:
+        x, y = e.astype(np.float64), a.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            near = np.abs(x - y) <= (0.0 if bound is None else bound)
+        bad = ~((x == y) | near | (np.isnan(x) & np.isnan(y)))
+    else:
+        bad = e != a
+    return [tuple(int(k) for k in i) for i in np.argwhere(bad)]
+
+
+def main():
+    invalid = @INVALID@
+    try:
+        found = run(load("inputs.npz"))
+    except Exception as error:
+        print(f"refused: {type(error).__name__}: {error}")
+        return 0 if invalid else 1
+    if invalid:
+        print("accepted although the model is invalid")
+        return 1
+    expected, bounds = load("expected.npz"), load("bounds.npz")
+    status = 0
+    for name, a in zip(OUTPUTS, found):
+        if name not in expected:
+            continue
+        e = expected[name]
+        where = different(e, a, bounds.get(name))
+        print(f"{name}: {len(where)} different")
+        for i in where[:10]:
+            if isinstance(i, tuple):
+                print(f"  {list(i)}: expected {e[i]}, got {np.asarray(a)[i]}")
+            else:
+                print(f"  {i}")
+        status = 1 if where else status
+    return status
+
+
+sys.exit(main())
+'''
