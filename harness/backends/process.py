@@ -52,12 +52,11 @@ class Spec:
     cap: int = 1 << 28
 
     def config(self, log: int, page: int) -> str:
-        same = self.python is None
-        path = [p or os.getcwd() for p in sys.path] if same and self.module else [os.getcwd()]
+        path = [os.getcwd()] if self.python else [p or os.getcwd() for p in sys.path]
         return json.dumps(
             {
                 "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
-                "kwargs": self.kwargs, "path": path if self.module or self.name.startswith("coremltools") else [],
+                "kwargs": self.kwargs, "path": path,
                 "log": log, "page": page, "memory": self.memory, "cap": self.cap, "fork": sys.platform == "linux",
             }
         )  # fmt: skip

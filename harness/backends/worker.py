@@ -479,6 +479,25 @@ def limit(config):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
+def forked_hello(backend):
+    """The greeting, asked for in a child: probing runs the runtime, and a zygote must stay untouched."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            out = {"hello": Server(backend).hello()}
+        except BaseException as e:
+            out = {"error": f"{type(e).__name__}: {first_lines(e)}"}
+        with os.fdopen(w, "wb") as f:
+            f.write(json.dumps(out).encode())
+        os._exit(0)
+    os.close(w)
+    with os.fdopen(r, "rb") as f:
+        text = f.read()
+    _, status = os.waitpid(pid, 0)
+    return json.loads(text) if text else {"error": f"the process died when asked for its version ({status})"}
+
+
 def serve_forked(control, backend, config, page):
     """The zygote: a child per socket handed over, an exit status per child asked about."""
     children = set()
@@ -518,13 +537,16 @@ def main():
     page = mmap.mmap(page_fd, 4096)
     try:
         backend = make_backend(config)
-        hello = Server(backend).hello()
+        fork = bool(config.get("fork")) and getattr(backend, "forks", True)
+        hello = forked_hello(backend) if fork else {"hello": Server(backend).hello()}
     except BaseException as e:
         missing = e.name if isinstance(e, ModuleNotFoundError) else None
         send_frame(sock, {"error": f"{type(e).__name__}: {first_lines(e)}", "missing": missing})
         return
-    fork = bool(config.get("fork")) and getattr(backend, "forks", True)
-    send_frame(sock, {"hello": hello, "fork": fork})
+    hello["fork"] = fork
+    send_frame(sock, hello)
+    if "error" in hello:
+        return
     if fork:
         serve_forked(sock, backend, config, page)
     else:

@@ -1,0 +1,221 @@
+"""LiteRT (``ai-edge-litert``, or ``tflite-runtime`` in an environment of its own): reference kernels, optimised
+kernels, XNNPACK.
+
+One interpreter per model, many sets of values through it.  XNNPACK counts only where the delegate has really taken what
+computes the outputs; everything else is said to be unsupported, since the optimised kernels would answer instead.
+Uninitialised memory shows because the worker runs with MALLOC_PERTURB_ set (see ``registry``).
+"""
+
+import re
+import struct
+
+import numpy as np
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
+
+try:
+    from ai_edge_litert import interpreter as _i
+
+    PACKAGE = "ai-edge-litert"
+except ImportError:
+    from tflite_runtime import interpreter as _i
+
+    PACKAGE = "tflite-runtime"
+
+# TensorType numbers of the schema whose NumPy form in the Python wrapper does not tell the type.
+STRING, RESOURCE, VARIANT = 5, 13, 14
+_SMALL = {17: "i4", 19: "i2", 20: "u4", 21: "f8e4m3fn", 22: "f8e5m2"}
+_STATEFUL = {
+    "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_IMPORT",
+    "HASHTABLE_FIND", "HASHTABLE_SIZE",
+}  # fmt: skip
+_GAPS = re.compile(
+    r"Didn't find op for builtin opcode|out of range|not (currently |yet )?(supported|implemented)"
+    r"|unsupported|unimplemented|only (supports?|float|int|uint)|does not support|Unresolved custom op"
+    r"|\((NOTYPE|BOOL|STRING|U?INT\d+|B?FLOAT\d+\w*|COMPLEX\d+) != [A-Z0-9_]+\)",
+    re.IGNORECASE,
+)
+_CLAIM = re.compile(r"Type (\w+) \(\d+\)|type \w+ is not")
+
+
+class LiteRt(Backend):
+    """kernels: "ref", "opt" or "xnnpack".  formats: TFLite."""
+
+    formats = ("tflite",)
+    pack = 1  # one bad op takes a packed model along, and interpreters are cheap
+
+    def __init__(self, kernels="opt", name="litert-opt"):
+        self.name = name
+        self.kernels = kernels
+        r = _i.OpResolverType
+        self.resolver = {
+            "ref": r.BUILTIN_REF, "opt": r.BUILTIN_WITHOUT_DEFAULT_DELEGATES, "xnnpack": r.BUILTIN,
+        }[kernels]  # fmt: skip
+
+    def version(self):
+        from importlib import metadata
+
+        return metadata.version(PACKAGE)
+
+    def info(self):
+        return {"package": PACKAGE}
+
+    def load(self, model, format):
+        ins, outs = io_tensors(model)
+        if any(t.type in (RESOURCE, VARIANT) for t in [*ins.values(), *outs.values()]):
+            raise Unsupported("resource and variant tensors cannot be read")
+        return _Loaded(model, ins, outs, self._make(model))
+
+    def _make(self, model):
+        try:
+            return _i.Interpreter(model_content=model, experimental_op_resolver_type=self.resolver, num_threads=1)
+        except (ValueError, RuntimeError) as e:
+            raise _sorted(e) from None
+
+    def run(self, handle, inputs):
+        h = handle
+        try:
+            if h.shapes is None or h.stateful:
+                if h.shapes is not None:
+                    h.interpreter = self._make(h.model)
+                self._allocate(h, inputs)
+                nodes = node_names(h.interpreter)
+                h.stateful = bool(_STATEFUL.intersection(nodes))
+                if self.kernels == "xnnpack":
+                    require_delegate(h, nodes)
+            else:
+                h.interpreter.reset_all_variables()
+                if any(h.shapes.get(n) != v.shape for n, v in inputs.items()):
+                    self._allocate(h, inputs)
+            for n, v in inputs.items():
+                t = h.ins.get(n)
+                if t is not None:
+                    h.interpreter.set_tensor(t.index, to_lite(v, t.type))
+            h.interpreter.invoke()
+        except (ValueError, RuntimeError) as e:
+            raise _sorted(e) from None
+        return {n: self._output(h.interpreter, t) for n, t in h.outs.items()}
+
+    def _allocate(self, h, inputs):
+        for n, t in h.ins.items():
+            v = inputs.get(n)
+            if v is not None and (h.shapes[n] if h.shapes else t.shape) != v.shape:
+                h.interpreter.resize_tensor_input(t.index, list(v.shape))
+        h.interpreter.allocate_tensors()
+        h.shapes = {n: v.shape for n, v in inputs.items()}
+
+    def _output(self, it, t):
+        try:
+            v = it.get_tensor(t.index)
+        except ValueError as e:
+            if "Invalid tensor size" not in str(e):
+                raise
+            # Empty dynamic outputs cannot be read; their details know the shape.
+            now = next(d for d in it.get_output_details() if d["index"] == t.index)
+            v = np.zeros(tuple(now["shape"]), now["dtype"])
+        if t.type in _SMALL:
+            name = _SMALL[t.type]
+            mask = {"i4": 15, "u4": 15, "i2": 3}.get(name, 255)
+            return from_raw(v.view(np.uint8) & np.uint8(mask), name)
+        return v
+
+
+class _Loaded:
+    """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now."""
+
+    def __init__(self, model, ins, outs, interpreter):
+        self.model, self.ins, self.outs, self.interpreter = model, ins, outs, interpreter
+        self.shapes = None
+        self.stateful = False
+
+
+class _Tensor:
+    __slots__ = ("index", "shape", "type")
+
+    def __init__(self, index, type_, shape):
+        self.index, self.type, self.shape = index, type_, shape
+
+
+def node_names(it):
+    """Names of the ops as they are to be executed, delegates included."""
+    try:
+        inner = it._interpreter
+        return [inner.NodeName(i) for i in range(inner.NumNodes())]
+    except AttributeError:
+        return [o["op_name"] for o in it._get_ops_details()]
+
+
+def require_delegate(h, nodes):
+    """Raise Unsupported unless XNNPACK took what computes every output."""
+    taken = set()
+    for i, name in enumerate(nodes):
+        if name == "DELEGATE":
+            taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
+    missed = [n for n, t in h.outs.items() if t.index not in taken]
+    if missed:
+        raise Unsupported(f"not delegated: XNNPACK did not take what computes {missed[0]}")
+
+
+def to_lite(v, type_):
+    """Array -> what ``set_tensor`` takes."""
+    if type_ == STRING:
+        out = np.empty(v.size, object)
+        out[:] = [x.encode("utf-8", "surrogateescape") if isinstance(x, str) else x for x in v.ravel()]
+        # a rank-0 object array would store its pointer
+        return out.reshape(v.shape) if v.ndim else np.array(out[0])
+    name = dtype_name(v)
+    if name == "i2":
+        raise Unsupported("INT2 inputs cannot be set")
+    if name == "i4":
+        bits = raw(v).view(np.uint8) & 15
+        return (bits.astype(np.int8) ^ 8) - np.int8(8)
+    if name in ("u4",):
+        return raw(v).view(np.uint8) & 15
+    if name.startswith("f8"):
+        return raw(v).view(np.int8)
+    return v
+
+
+def _sorted(e):
+    """The exception as one of ours where the runtime declares a gap."""
+    return Unsupported(str(e)) if _GAPS.search(str(e)) or _CLAIM.search(str(e)) else e
+
+
+def io_tensors(model):
+    """Inputs and outputs of the first subgraph, {name: _Tensor}, read from the bytes: a hundredth of what the
+    wrapper's details cost, and they tell types that its NumPy dtypes do not."""
+
+    def field(table, i):
+        v = table - struct.unpack_from("<i", model, table)[0]
+        if 4 + 2 * i >= struct.unpack_from("<H", model, v)[0]:
+            return 0
+        o = struct.unpack_from("<H", model, v + 4 + 2 * i)[0]
+        return table + o if o else 0
+
+    def follow(at):
+        return at + struct.unpack_from("<I", model, at)[0]
+
+    def vector(table, i):
+        at = field(table, i)
+        if not at:
+            return 0, 0
+        at = follow(at)
+        return at + 4, struct.unpack_from("<I", model, at)[0]
+
+    try:
+        graphs, n = vector(struct.unpack_from("<I", model, 0)[0], 2)
+        graph = follow(graphs) if n else 0
+        tensors, _ = vector(graph, 0)
+        both = []
+        for f in (1, 2):
+            at, n = vector(graph, f)
+            out = {}
+            for i in struct.unpack_from(f"<{n}i", model, at):
+                t = follow(tensors + 4 * i)
+                kind, (start, size), (dims, rank) = field(t, 1), vector(t, 3), vector(t, 0)
+                name = bytes(model[start : start + size]).decode("utf-8", "replace")
+                type_ = struct.unpack_from("<b", model, kind)[0] if kind else 0
+                out[name] = _Tensor(i, type_, struct.unpack_from(f"<{rank}i", model, dims))
+            both.append(out)
+        return both
+    except struct.error:
+        return {}, {}  # not a model: the interpreter says so

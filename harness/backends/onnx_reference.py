@@ -1,0 +1,37 @@
+"""``onnx.reference``: the evaluator of the onnx package itself, written in NumPy."""
+
+import onnx
+from onnx.reference import ReferenceEvaluator
+from opconform_worker import Backend, Unsupported
+
+# Its kernels compute in the tensors' own type: sums of f16 are accumulated in f16.
+_OWN = {"f16": "f16", "bf16": "bf16"}
+
+
+class OnnxReference(Backend):
+    name = "onnx-reference"
+    formats = ("onnx",)
+    pack = 16
+    acc = _OWN
+
+    def version(self):
+        return onnx.__version__
+
+    def info(self):
+        return {"opset": onnx.defs.onnx_opset_version(), "ir": int(onnx.IR_VERSION)}
+
+    def load(self, model, format):
+        proto = onnx.load_model_from_string(model)
+        for o in proto.opset_import:
+            if o.domain in ("", "ai.onnx") and o.version > onnx.defs.onnx_opset_version():
+                raise Unsupported(f"opset {o.version}, this release knows {onnx.defs.onnx_opset_version()}")
+        try:
+            return ReferenceEvaluator(proto)
+        except NotImplementedError as e:  # an operator without an implementation, seen when nodes are bound
+            raise Unsupported(str(e)) from None
+
+    def run(self, handle, inputs):
+        try:
+            return dict(zip(handle.output_names, handle.run(None, dict(inputs))))
+        except NotImplementedError as e:
+            raise Unsupported(str(e)) from None

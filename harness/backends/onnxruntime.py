@@ -1,0 +1,182 @@
+"""ONNX Runtime on the CPU, at three optimisation levels.
+
+Runs inside a worker.  Sessions are made by the extension's own constructor where it still has the form known here (half
+the price of the public class), else by the public one.  Types that the Python binding refuses (bf16, float8, int4) go
+through OrtValues over raw bytes; int4 is packed two per byte there.
+"""
+
+import ctypes
+
+import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi import onnxruntime_pybind11_state as _c
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
+
+# Element types that ``run`` can neither take nor give as NumPy arrays: our name, number in ONNX's TensorProto.
+SPECIAL = {
+    "tensor(bfloat16)": ("bf16", 16), "tensor(float8e4m3fn)": ("f8e4m3fn", 17),
+    "tensor(float8e4m3fnuz)": ("f8e4m3fnuz", 18), "tensor(float8e5m2)": ("f8e5m2", 19),
+    "tensor(float8e5m2fnuz)": ("f8e5m2fnuz", 20), "tensor(uint4)": ("u4", 21), "tensor(int4)": ("i4", 22),
+    "tensor(float4e2m1)": ("f4e2m1", 23), "tensor(float8e8m0)": ("f8e8m0", 24), "tensor(uint2)": ("u2", 25),
+    "tensor(int2)": ("i2", 26),
+}  # fmt: skip
+_NUMBER = dict(SPECIAL.values())
+_PACKED = {"u4": 4, "i4": 4, "f4e2m1": 4, "u2": 2, "i2": 2}
+_GAPS = (
+    "NOT_IMPLEMENTED", "is not currently registered or supported", "Unsupported model IR version",
+    "only *guarantees* support for models stamped", "is under development and support for this is limited",
+    "is not a registered function/op", "No Op registered for", "Could not find an implementation for",
+)  # fmt: skip
+
+
+class OnnxRuntime(Backend):
+    """level: "disable", "basic" or "all".  formats: ONNX."""
+
+    formats = ("onnx",)
+    pack = 64
+
+    def __init__(self, level="disable", name="onnxruntime"):
+        self.name = name
+        ort.set_default_logger_severity(4)
+        options = ort.SessionOptions()
+        options.graph_optimization_level = getattr(
+            ort.GraphOptimizationLevel,
+            {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "all": "ORT_ENABLE_ALL"}[level],
+        )
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self.options = options
+        self.fast = True
+
+    def version(self):
+        return ort.__version__
+
+    def info(self):
+        """Highest opset and IR version, found by asking."""
+        out = {}
+        for key, made in (("opset", lambda v: tiny_model(opset=v)), ("ir", lambda v: tiny_model(ir=v))):
+            for v in range(40, 0, -1):
+                try:
+                    self._session(made(v))
+                except Exception:
+                    continue
+                out[key] = v
+                break
+        return out
+
+    def _session(self, model):
+        """The one place that touches the private constructor."""
+        if self.fast:
+            try:
+                s = _c.InferenceSession(self.options, model, False, False)
+                s.initialize_session([], [], set())
+                return s
+            except (TypeError, AttributeError):  # another signature: this release wants the public way
+                self.fast = False
+        return ort.InferenceSession(model, self.options, providers=["CPUExecutionProvider"])
+
+    def load(self, model, format):
+        try:
+            s = self._session(model)
+        except Exception as e:
+            raise _sorted(e) from None
+        inputs = s.inputs_meta if self.fast else s.get_inputs()
+        outputs = s.outputs_meta if self.fast else s.get_outputs()
+        names = [o.name for o in outputs]
+        special = {m.name: m.type for m in [*inputs, *outputs] if m.type in SPECIAL}
+        odd = any("(tensor(" in m.type and _inner(m.type) in SPECIAL for m in [*inputs, *outputs])
+        if odd:
+            raise Unsupported("sequences and optionals of types that the Python binding does not know")
+        return s, names, special, {m.name for m in inputs}
+
+    def run(self, handle, inputs):
+        session, names, special, known = handle
+        if len(known) != len(inputs):  # a name that optimisation or an unused input has removed
+            inputs = {k: v for k, v in inputs.items() if k in known}
+        try:
+            if not special:
+                return dict(zip(names, session.run(names, inputs, None)))
+            return self._run_raw(session, names, special, inputs)
+        except Exception as e:
+            raise _sorted(e) from None
+
+    def _run_raw(self, session, names, special, inputs):
+        session = session if self.fast else session._sess
+        feeds = {}
+        for n, v in inputs.items():
+            if not isinstance(v, np.ndarray):
+                raise Unsupported("sequences beside types that the Python binding does not know")
+            feeds[n] = to_ort(v)
+        out = session.run_with_ort_values(feeds, names, None)
+        return {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+
+
+def _inner(type_):
+    return type_[type_.index("tensor(") :].split(")")[0] + ")"
+
+
+def to_ort(v):
+    """Array -> OrtValue of the extension, whatever its type."""
+    cpu = _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
+    name = dtype_name(v)
+    if name not in _NUMBER:
+        return _c.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(v), cpu)
+    bytes_ = np.ascontiguousarray(raw(v))
+    if name in _PACKED:
+        # The binding takes the shape from the array but reads the elements packed: packed bytes first, the rest unused.
+        packed = pack(bytes_.ravel().view(np.uint8), _PACKED[name])
+        bytes_ = np.zeros(v.shape, np.uint8)
+        bytes_.reshape(-1)[: packed.size] = packed
+    return _c.OrtValue.ortvalue_from_numpy_with_onnx_type(bytes_, _NUMBER[name])
+
+
+def from_ort(v, type_):
+    """OrtValue -> array; type_ is the graph's type string when it is one of SPECIAL."""
+    if type_ is None:
+        return v.numpy() if v.is_tensor() else v.to_list()
+    name = SPECIAL[type_][0]
+    shape = tuple(v.shape())
+    count = int(np.prod(shape, dtype=np.int64))
+    width = 2 if name == "bf16" else 1
+    bits = _PACKED.get(name, 8 * width)
+    size = (count * bits + 7) // 8
+    data = np.frombuffer(ctypes.string_at(v.data_ptr(), size) if size else b"", np.uint8)
+    if name in _PACKED:
+        return from_raw(unpack(data, bits, count).reshape(shape), name)
+    return from_raw(data.view(np.uint16 if width == 2 else np.uint8).reshape(shape), name)
+
+
+def pack(values, bits):
+    """Small integers, one a byte -> several a byte, the first in the low bits."""
+    per = 8 // bits
+    padded = np.zeros(-(-values.size // per) * per, np.uint8)
+    padded[: values.size] = values & ((1 << bits) - 1)
+    return sum((padded[i::per] << (bits * i) for i in range(per)), np.zeros(padded.size // per, np.uint8))
+
+
+def unpack(data, bits, count):
+    per = 8 // bits
+    out = np.empty(data.size * per, np.uint8)
+    for i in range(per):
+        out[i::per] = (data >> (bits * i)) & ((1 << bits) - 1)
+    return out[:count]
+
+
+def _sorted(e):
+    """The exception as one of ours where the runtime declares a gap."""
+    text = str(e)
+    return Unsupported(text) if any(g in text for g in _GAPS) else e
+
+
+def tiny_model(opset=13, ir=4):
+    """Bytes of a one-node Relu model, without the onnx package."""
+
+    def field(n, v):
+        return bytes([n << 3]) + bytes([v]) if isinstance(v, int) else bytes([n << 3 | 2, len(v)]) + v
+
+    def value(name):
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, b"")))
+
+    node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
+    graph = field(1, node) + field(2, b"g") + field(11, value(b"x")) + field(12, value(b"y"))
+    return field(1, ir) + field(7, graph) + field(8, field(2, opset))

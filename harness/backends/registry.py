@@ -1,0 +1,63 @@
+"""Names of backends -> where their class is.
+
+Built-in ones are listed here; others come from the entry point group ``opconform.backends`` or as ``module:Class``.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib import metadata
+
+from harness.backends.process import Spec
+from harness.core.errors import UsageError
+
+GROUP = "opconform.backends"
+_PERTURB = {"MALLOC_PERTURB_": "165"}  # memory that a kernel never writes holds 0x5a, never a plausible zero
+
+
+def _spec(name: str, file: str, cls: str, env: dict[str, str] | None = None, /, **kwargs: object) -> Spec:
+    return Spec(name, cls, file=file, kwargs=kwargs, env=env or {})
+
+
+BUILTIN: dict[str, Spec] = {
+    s.name: s
+    for s in (
+        _spec("onnxruntime", "onnxruntime.py", "OnnxRuntime", level="disable", name="onnxruntime"),
+        _spec("onnxruntime-basic", "onnxruntime.py", "OnnxRuntime", level="basic", name="onnxruntime-basic"),
+        _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all", name="onnxruntime-all"),
+        _spec("onnx-reference", "onnx_reference.py", "OnnxReference"),
+        _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
+        _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
+        _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
+        _spec("coremltools-fold", "coremltools_mil.py", "Fold"),
+        _spec("coremltools-types", "coremltools_mil.py", "Types"),
+        _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
+        _spec("coremltools-nn", "coremltools_mil.py", "NeuralNetwork"),
+        _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
+        _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
+    )
+}
+
+
+def names() -> list[str]:
+    """Built-in names and those of installed plug-ins."""
+    return [*BUILTIN, *sorted(e.name for e in metadata.entry_points(group=GROUP) if e.name not in BUILTIN)]
+
+
+def find(name: str, python: str | None = None) -> Spec:
+    """The backend called ``name``, or the class ``module:Class``; python: another interpreter to run it in.
+
+    Raises UsageError naming the known ones."""
+    spec = BUILTIN.get(name)
+    if spec is None and ":" in name:
+        module, cls = name.split(":", 1)
+        spec = Spec(name, cls, module=module)
+    if spec is None:
+        for e in metadata.entry_points(group=GROUP):
+            if e.name == name:
+                module, _, cls = e.value.partition(":")
+                spec = Spec(name, cls, module=module)
+    if spec is None:
+        raise UsageError(f"unknown backend {name!r}, expected module:Class or one of {' '.join(names())}")
+    return replace(spec, python=python) if python and python != sys.executable else spec
