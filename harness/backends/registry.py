@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from importlib import metadata
+from typing import Any
 
+from harness.backends.pool import BackendHandle
 from harness.backends.process import Spec
 from harness.core.errors import UsageError
 
@@ -40,9 +43,35 @@ BUILTIN: dict[str, Spec] = {
 }
 
 
-def names() -> list[str]:
-    """Built-in names and those of installed plug-ins."""
-    return [*BUILTIN, *sorted(e.name for e in metadata.entry_points(group=GROUP) if e.name not in BUILTIN)]
+# what a built-in takes, so that a test can be listed without starting a runtime; whether it runs unless asked for by name
+_FORMATS = {"onnxruntime": "onnx", "onnx": "onnx", "litert": "tflite", "coremltools": "mil", "coreml": "mil"}
+_ON_REQUEST = {"onnxruntime-basic"}
+
+
+def names(fmt: str | None = None) -> list[str]:
+    """Built-in names and those of installed plug-ins; with ``fmt`` those that run models of that format by default."""
+    if fmt is None:
+        return [*BUILTIN, *sorted(e.name for e in metadata.entry_points(group=GROUP) if e.name not in BUILTIN)]
+    return [n for n in names() if n not in _ON_REQUEST and fmt in formats_of(n) and (n in BUILTIN or _installed(n))
+            and (not n.startswith("coreml-") or sys.platform == "darwin")]  # fmt: skip
+
+
+def _installed(name: str) -> bool:
+    return create(name).missing() is None
+
+
+@lru_cache(maxsize=None)
+def formats_of(name: str) -> tuple[str, ...]:
+    """Formats that a backend takes; a foreign one is started to be asked.  Raises UsageError, BackendError."""
+    if name in BUILTIN:
+        return (_FORMATS[name.split("-")[0]],)
+    with create(name) as handle:
+        return tuple(handle.hello["formats"])
+
+
+def create(name: str, python: str | None = None, **kw: Any) -> BackendHandle:
+    """A handle of the backend, not started yet; raises UsageError for an unknown name."""
+    return BackendHandle(find(name, python), **kw)
 
 
 def find(name: str, python: str | None = None) -> Spec:
