@@ -5,4 +5,8 @@ Arrays are NumPy arrays of any type ``harness.core.dtypes`` lists.  The compiled
 
 import _opconform_native as _native
 
+from native_ref._linear import conv, conv_transpose, matmul, transposed_sizes, window_sizes
+from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, reduce
+from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax
+
 isa: str = _native.isa

@@ -1,0 +1,65 @@
+"""Matrix products and convolutions: sums of products, accumulated in twice the width of what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import _opconform_native as _native
+import numpy as np
+
+Array = np.ndarray
+
+
+def matmul(a: Array, b: Array, out: Any = None) -> Array:
+    """Product of ``a`` [..., m, k] and ``b`` [..., k, n], leading axes broadcast; vectors as in ``numpy.matmul``.
+
+    Floats: f64, or one rounding to ``out``.  Integers: exact modulo 2**64 as i64 (u64 when only unsigned 64-bit comes in);
+    an integer ``out`` keeps the low bits.  Raises ValueError where shapes do not fit.
+    """
+    return _native.matmul(a, b, out)
+
+
+def window_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+                 pads: Sequence[int]) -> tuple[int, ...]:  # fmt: skip
+    """Positions of a window of ``k`` over ``s`` per axis; pads = begins then ends."""
+    n = len(s)
+    return tuple(max(0, (s[i] + pads[i] + pads[n + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1) for i in range(n))
+
+
+def transposed_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+                     pads: Sequence[int], output_padding: Sequence[int] | None = None) -> tuple[int, ...]:  # fmt: skip
+    """Extents of a transposed convolution: stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads."""
+    n = len(s)
+    more = output_padding or (0,) * n
+    return tuple(
+        max(0, strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 - pads[i] - pads[n + i]) for i in range(n)
+    )
+
+
+def conv(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
+         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, groups: int = 1, out: Any = None,
+         ) -> Array:  # fmt: skip
+    """Cross-correlation of x [n, c, *s] with w [m, c // groups, *k] plus b [m], one to three spatial axes.
+
+    pads: begins then ends, zero padding, negative ones crop.  Result [n, m, *o]; types as in ``matmul``.
+    """
+    n = x.ndim - 2
+    strides, dilations, pads = strides or (1,) * n, dilations or (1,) * n, pads or (0,) * (2 * n)
+    sizes = window_sizes(x.shape[2:], w.shape[2:], strides, dilations, pads)
+    return _native.conv(x, w, b, strides, dilations, pads[:n], groups, sizes, False, out)
+
+
+def conv_transpose(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
+                   dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, groups: int = 1,
+                   output_padding: Sequence[int] | None = None, sizes: Sequence[int] | None = None, out: Any = None,
+                   ) -> Array:  # fmt: skip
+    """Transposed convolution of x [n, c, *s] with w [c, m // groups, *k] plus b [m].
+
+    sizes: spatial extents of the result where ``pads`` and ``output_padding`` do not give them already.
+    """
+    n = x.ndim - 2
+    strides, dilations, pads = strides or (1,) * n, dilations or (1,) * n, pads or (0,) * (2 * n)
+    if sizes is None:
+        sizes = transposed_sizes(x.shape[2:], w.shape[2:], strides, dilations, pads, output_padding)
+    return _native.conv(x, w, b, strides, dilations, pads[:n], groups, sizes, True, out)
