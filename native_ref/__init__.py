@@ -5,6 +5,19 @@ Arrays are NumPy arrays of any type ``harness.core.dtypes`` lists.  The compiled
 
 import _opconform_native as _native
 
+from native_ref._basic import (
+    BINARY,
+    ROUNDINGS,
+    UNARY,
+    Comparison,
+    binary,
+    compare,
+    convert,
+    fill,
+    ulp_diff,
+    unary,
+    where,
+)
 from native_ref._linear import conv, conv_transpose, matmul, transposed_sizes, window_sizes
 from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, reduce
 from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax
