@@ -1,0 +1,207 @@
+"""A whole run: backends started, records kept, known differences settled at the end.  What the CLI verbs call."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.backends import registry as backends
+from harness.backends.pool import BackendHandle
+from harness.core.errors import UsageError
+from harness.core.instance import Instance
+from harness.run import records
+from harness.run.case import draw_case, fill
+from harness.run.engine import Engine, Summary
+from harness.run.failure import Evidence, load_instance, record
+from harness.run.known import load_ledger
+from harness.run.minimize import Budget
+from harness.run.results import Judged
+from harness.run.select import Selection, units, versions
+from harness.spec import registry
+
+VERSION = "0.1.0"
+
+
+@dataclass
+class Plan:
+    """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
+    runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed."""
+
+    selection: Selection = field(default_factory=Selection)
+    names: Sequence[str] = ()
+    python: str | None = None
+    cases: int = 32
+    draws: int = 1
+    seed: int = 0
+    invalid: bool = True
+    out: Path = Path(".opconform/run")
+    seconds: float | None = None
+    minimize: float = 120.0
+    command: str = ""
+
+
+@dataclass
+class Outcome:
+    """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that did
+    not occur although everything they speak of ran."""
+
+    summary: Summary
+    path: Path
+    missing: dict[str, str]
+    unused: list[str]
+
+    @property
+    def code(self) -> int:
+        """0 all explained, 1 not."""
+        return 1 if self.summary.bad or self.unused else 0
+
+
+class Backends:
+    """Handles by name, closed together."""
+
+    def __init__(self, python: str | None = None) -> None:
+        self.python = python
+        self.handles: dict[str, BackendHandle] = {}
+        self.spares: dict[str, BackendHandle] = {}
+        self.missing: dict[str, str] = {}
+
+    def open(self, names: Sequence[str], strict: bool) -> list[BackendHandle]:
+        """Start the backends; one that cannot be had is noted, or with ``strict`` raises UsageError."""
+        out = []
+        for name in names:
+            h = self.handles.get(name) or backends.create(name, python=self.python)
+            why = h.missing()
+            if why is None:
+                self.handles[name] = h
+                out.append(h)
+            elif strict:
+                raise UsageError(f"backend {name}: {why}")
+            else:
+                self.missing[name] = why
+        return out
+
+    def spare(self, name: str) -> BackendHandle:
+        """Another process of the same backend, for shrinking beside a run."""
+        if name not in self.spares:
+            self.spares[name] = backends.create(name, python=self.python)
+        return self.spares[name]
+
+    def __enter__(self) -> Backends:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for h in [*self.handles.values(), *self.spares.values()]:
+            h.close()
+
+
+def names_for(selection: Selection) -> list[str]:
+    """Backends that run by default for the selected dialects."""
+    out: dict[str, None] = {}
+    for d in selection.dialects or registry.names():
+        out.update(dict.fromkeys(backends.names(registry.dialect(d).format)))
+    return list(out)
+
+
+def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcome:
+    """Carry a plan out.  Raises UsageError for what does not exist; a full disk or Ctrl-C keeps what was judged."""
+    chosen = versions(plan.selection)
+    path = plan.out / "records.jsonl"
+    done = records.done_units(path)
+    with Backends(plan.python) as bench, records.Writer(path) as writer:
+        handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
+        writer.write(_header(plan, handles))
+        ledger = load_ledger()
+        evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed)
+        engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
+                        sink=writer.write, on_failure=evidence, progress=progress)  # fmt: skip
+        work = units(chosen, plan.cases, plan.selection.opset, done, endless=plan.cases == 0)
+        summary = engine.run(_until(work, plan.seconds))
+        full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
+                    or plan.selection.opset is not None or plan.selection.shard != (1, 1))  # fmt: skip
+        for rec in ledger.records():
+            writer.write(rec)
+        unused = ledger.unused([v.key for v in chosen], [h.name for h in handles]) if full else []
+        writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
+                      "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
+        return Outcome(summary, path, bench.missing, unused)
+
+
+def _until(work: Any, seconds: float | None) -> Any:
+    import time
+
+    end = None if seconds is None else time.monotonic() + seconds
+    for u in work:
+        if end is not None and time.monotonic() > end:
+            return
+        yield u
+
+
+def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
+    import native_ref
+
+    return {
+        "t": "run", "format": records.FORMAT, "seed": plan.seed, "command": plan.command or " ".join(sys.argv[1:]),
+        "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
+        "python": platform.python_version(),
+        "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
+        "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
+        "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws},
+    }  # fmt: skip
+
+
+def parse_address(text: str) -> tuple[str, str, int, int]:
+    """``onnx/Conv/11@17#seed.index`` -> key, opset, seed, index; raises UsageError."""
+    try:
+        key, rest = text.rsplit("@", 1)
+        opset, rest = rest.split("#", 1)
+        seed, index = rest.split(".", 1)
+        return key, opset, int(seed), int(index)
+    except ValueError:
+        raise UsageError(f"case {text!r}: expected a file or dialect/op/version@opset#seed.index") from None
+
+
+def find_case(text: str) -> Instance:
+    """The instance named by a file or an address."""
+    path = Path(text)
+    if path.exists() or text.endswith(".json"):
+        return load_instance(path / "instance.json" if path.is_dir() else path)
+    key, opset, seed, index = parse_address(text)
+    d = registry.dialect(key.split("/")[0])
+    if key not in d.versions:
+        raise UsageError(f"no op version {key!r}{registry.near(key, list(d.versions))}")
+    at = next((o for o in d.opsets if str(o) == opset), None)
+    if at is None:
+        raise UsageError(f"{d.name}: no opset {opset!r}, expected one of {' '.join(map(str, d.opsets))}")
+    return draw_case(d.versions[key], at, seed, index).inst
+
+
+def replay(inst: Instance, names: Sequence[str], python: str | None = None, explain: bool = True) -> list[Judged]:
+    """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
+    itself cannot evaluate it."""
+    v = registry.version_of(inst)
+    case = fill(v, inst)
+    if case.problem:
+        raise UsageError(f"{inst.key}: {case.problem}")
+    with Backends(python) as bench:
+        handles = bench.open(names or backends.names(v.dialect.format), strict=bool(names))
+        return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
+
+
+def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,
+             python: str | None = None) -> tuple[Judged | None, dict[str, Any] | None]:  # fmt: skip
+    """Make a failing instance smaller and write its folder; (None, None) if it does not fail."""
+    with Backends(python) as bench:
+        evidence = Evidence(bench.spare, folder)
+        v = registry.version_of(inst)
+        judged = next(iter(Engine(bench.open([backend], strict=True)).judge([fill(v, inst)])), None)
+        if judged is None or not judged.verdict.bad:
+            return None, None
+        small = evidence.shrink(judged, Budget(evaluations=3000, seconds=seconds)) or judged
+        path = evidence.write(small)
+        return small, record(judged, {backend: judged.verdict.value}, small, path)
