@@ -1,0 +1,146 @@
+"""Instances -> a NeuralNetwork specification: layers side by side in one network.
+
+Blobs of instance i are called ``i<i>_...``.  A constant given to an ordinary input comes from a ``loadConstantND`` layer.
+All instances under the rank-5 mapping make a network with that mapping; beside others they get an ``expandDims`` each,
+since the mapping belongs to the whole network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.spec.schema import OpSchema
+from suites.nn import layers, wire
+from suites.nn.wire import Message
+
+if TYPE_CHECKING:
+    from suites.nn.dialect import Nn
+
+FLOAT32 = "FLOAT32"
+
+
+class _Build:
+    def __init__(self, dialect: Nn) -> None:
+        self.dialect = dialect
+        self.layers: list[Message] = []
+        self.inputs: list[Message] = []
+        self.outputs: list[Message] = []
+        self.spec = 1
+
+    def schema(self, op: str) -> OpSchema:
+        return self.dialect.schema_of(op)
+
+    def add(self, name: str, op: str, inputs: list[str], outputs: list[str], attrs: dict[str, Any],
+            constants: dict[str, Any] | None = None, to: list[Message] | None = None) -> None:  # fmt: skip
+        """Append a layer; ``to``: a nested network's list."""
+        s = self.schema(op)
+        body = layers.encode(s, attrs, constants or {}, self.network)
+        self.spec = max(self.spec, s.extra["min_spec"], needs_spec(s, attrs, len(inputs)))
+        layer = {"name": name, "input": inputs, "output": outputs, s.extra["layer"]: body}
+        (self.layers if to is None else to).append(layer)
+
+    def network(self, g: Graph) -> Message:
+        """A nested network from a graph; it shares the names of the network around it."""
+        out: list[Message] = []
+        for k, node in enumerate(g.nodes):
+            s = self.schema(node.op)
+            held = {n: (g.consts[v], None) for n, v in node.inputs.items() if isinstance(v, str) and v in g.consts}
+            names = [n for slot in s.inputs if not slot.const for n in _names(node.inputs.get(slot.name))]
+            self.add(f"{node.outputs[0] if node.outputs else node.op}_{k}", node.op, names, node.outputs, node.attrs, held, out)
+        return {"layers": out}
+
+
+def _names(v: str | list[str] | None) -> list[str]:
+    return [] if v is None else [v] if isinstance(v, str) else list(v)
+
+
+def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int) -> int:
+    """Specification version that a use of a layer asks for beyond that of the layer itself."""
+    if s.op == "convolution" and inputs > 1:
+        return 4
+    if s.op == "reorganizeData" and attrs.get("mode") == "PIXEL_SHUFFLE":
+        return 5
+    return 5 if s.op == "upsample" and attrs.get("fractionalScalingFactor") else 1
+
+
+def feature(name: str, shape: Sequence[int] | None) -> Message:
+    """FeatureDescription of a float array; shape None is left open."""
+    array: Message = {"dataType": FLOAT32}
+    if shape is not None:
+        array["shape"] = list(shape)
+    return {"name": name, "type": {"multiArrayType": array}}
+
+
+def build(dialect: Nn, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+    """One model; arrays[i]: slot -> array of instance i."""
+    b = _Build(dialect)
+    rank5 = [inst.attrs.get("@mapping") == "rank5" for inst in instances]
+    whole = all(rank5) and all(_is_old(b.schema(i.op), i) for i in instances)
+    ins, outs = [], []
+    for k, inst in enumerate(instances):
+        got, made = _place(b, k, inst, arrays[k], rank5[k] and not whole)
+        ins.append(got)
+        outs.append(made)
+    network: Message = {"layers": b.layers}
+    if not whole:
+        network["arrayInputShapeMapping"] = "EXACT_ARRAY_MAPPING"
+        b.spec = max(b.spec, 4)
+    data = wire.encode("Model", {"specificationVersion": b.spec, "description": {"input": b.inputs, "output": b.outputs},
+                                 "neuralNetwork": network})  # fmt: skip
+    return Model("nn", data, ins, outs, {"specification": b.spec})
+
+
+def _is_old(s: OpSchema, inst: Instance) -> bool:
+    return s.extra["min_spec"] < 4 and not any(a.const for slot, a in _plain(s, inst))
+
+
+def _plain(s: OpSchema, inst: Instance) -> list[tuple[str, Arg]]:
+    """Arguments of the layer's ordinary inputs, in order."""
+    out = []
+    for slot in s.inputs:
+        a = None if slot.const else inst.args.get(slot.name)
+        if a is not None:
+            out += [(slot.name, x) for x in (a if isinstance(a, list) else [a])]
+    return out
+
+
+def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool) -> tuple[list, list[str]]:
+    s = b.schema(inst.op)
+    fed: list[tuple[str, str, int | None]] = []
+    names: dict[str, list[str]] = {}
+    for slot in s.inputs:
+        arg = None if slot.const else inst.args.get(slot.name)
+        if arg is None:
+            continue
+        many = isinstance(arg, list)
+        for j, a in enumerate(arg if many else [arg]):
+            name = f"i{k}_{slot.name}" + (f"_{j}" if many else "")
+            value = arrays[slot.name][j] if many else arrays[slot.name]
+            if a.const:
+                b.add(name, "loadConstantND", [], [name], {"shape": list(a.shape)},
+                      {"data": (np.asarray(value, np.float32), None)})  # fmt: skip
+            else:
+                fed.append((name, slot.name, j if many else None))
+                b.inputs.append(feature(name, a.shape))
+                if lift:
+                    axes = [0, 1] if len(a.shape) == 3 else [0, 1, 3, 4]
+                    b.add(f"{name}_lift", "expandDims", [name], [f"{name}_lift"], {"axes": axes})
+                    name = f"{name}_lift"
+            names.setdefault(slot.name, []).append(name)
+    constants = {n: (np.asarray(arrays[n]), a.quant) for n, a in inst.args.items()
+                 if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const}  # fmt: skip
+    if s.op in ("branch", "loop"):
+        from suites.nn import control
+
+        outs = control.place(b, f"i{k}", inst, names)
+    else:
+        outs = [f"i{k}_out{j}" for j in range(inst.outs)]
+        order = [n for slot in s.inputs for n in names.get(slot.name, ())]
+        b.add(f"i{k}", inst.op, order, outs, inst.attrs, constants)
+    b.outputs += [feature(n, None) for n in outs]
+    return fed, outs

@@ -1,0 +1,149 @@
+"""The NeuralNetwork dialect: every layer of Core ML's NeuralNetwork specification.
+
+Everything is float32 of rank 1 to 5 without empty axes.  Layers work on blobs; weights are part of the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, U8
+from harness.core.errors import UsageError
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.spec import Call, Dialect, Draw, OpVersion, T
+from harness.spec.schema import OpSchema, Slot
+from suites.nn import builder, image, notation, parse, weights
+from suites.nn.interpret import Run, Watch, map_input
+from suites.nn.wire import Message
+
+# weights whose first stored axis is the output channel, so that a quantisation scale per channel has one reading
+_QUANTISED = {"convolution.weights", "innerProduct.weights", "embedding.weights", "embeddingND.weights",
+              "batchedMatmul.weights"}  # fmt: skip
+
+
+class Nn(Dialect):
+    name = "nn"
+    title = "Core ML NeuralNetwork"
+    format = "nn"
+    extension = ".mlmodel"
+    opsets = (1,)
+    min_rank = 1
+    max_rank = 5
+    allow_empty = False
+    const_chance = 6
+    unsayable_rules = ("unknown-attribute", "enum:", "type:", "tied-type:")
+    rank5_chance, quantised_chance = 5, 3
+
+    # -- schema
+
+    @cached_property
+    def _by_op(self) -> dict[str, OpSchema]:
+        return {s.op: s for s in self.schemas}
+
+    def schema_of(self, op: str) -> OpSchema:
+        """Raises UsageError for an op that the schema does not have."""
+        try:
+            return self._by_op[op]
+        except KeyError:
+            raise UsageError(f"nn: no layer {op}") from None
+
+    def schema_of_layer(self, layer: str, body: Message) -> OpSchema:
+        """The op that a layer with these parameters is: of a layer that chooses a function, that function's."""
+        s = self._by_op.get(layer)
+        if s is not None:
+            return s
+        options = [x for x in self.schemas if x.extra["layer"] == layer]
+        field = options[0].extra["select"][0]
+        for x in options:
+            if body.get(field) == x.extra["select"][1] or x.extra["select"][1] in body:
+                return x
+        return options[0]  # proto3: the first member of an enum is not written
+
+    # -- drawing and evaluating
+
+    def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
+        """loadConstantND makes ranks 1 to 4."""
+        return 1 <= len(t.shape) <= 4 and super().draws_const(version, slot, t, d)
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Now and then the rank-5 input mapping, or quantised weights."""
+        s = version.schema
+        plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
+        if (s.extra["min_spec"] < 4 and "rank5" not in version.entry.tags and plain
+                and all(len(a.shape) == 3 and not a.const for a in plain)
+                and d.chance(self.rank5_chance)):  # fmt: skip
+            inst.attrs["@mapping"] = "rank5"
+        for n, a in inst.args.items():
+            if f"{s.op}.{n}" in _QUANTISED and isinstance(a, Arg) and a.const and a.values is None:
+                if not inst.attrs.get("isDeconvolution") and d.chance(self.quantised_chance):
+                    _quantise(a, d)
+        return inst
+
+    def call_of(self, inst: Instance, arrays: dict[str, Any]) -> Call:
+        s = self.schema_of(inst.op)
+        seen: dict[str, Any] = {}
+        lift = inst.attrs.get("@mapping") == "rank5"
+        for n, v in arrays.items():
+            slot, arg = s.input(n), inst.args.get(n)
+            if slot is not None and slot.const and isinstance(arg, Arg):
+                v = np.asarray(v, np.float32) if arg.quant is None else weights.dequantise(v, arg.quant)
+            elif lift:
+                many = isinstance(v, list)
+                v = [map_input(x, x.shape, "RANK5_ARRAY_MAPPING", n) for x in (v if many else [v])]
+                v = v if many else v[0]
+            seen[n] = v
+        return super().call_of(inst, seen)
+
+    # -- models
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        return builder.build(self, instances, arrays)
+
+    def notation(self, inst: Instance) -> str:
+        return notation.text(self.schema_of(inst.op), inst)
+
+    def parse(self, data: Any) -> Graph:
+        return parse.parse(self, data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """Outputs of a whole model in its order.
+
+        model: specification bytes, path to a .mlmodel, official message or MLModel.  inputs: by name or in order; an
+        image is an array [C, H, W] in the order of its colour space.  watch: called after every layer.
+        """
+        g = model if isinstance(model, Graph) else self.parse(model)
+        run = Run(self, g.consts, watch)
+        names = [n for n, _ in g.inputs]
+        given = inputs if isinstance(inputs, dict) else dict(zip(names, inputs))
+        for name, arg in g.inputs:
+            if name not in given:
+                raise UsageError(f"nn: input {name!r} is missing; given: {sorted(given)}")
+            if name in g.meta.get("images", {}):
+                run.blobs[name] = image.blob(given[name], name, g.meta)
+            else:
+                x = map_input(given[name], arg.shape, g.meta["mapping"], name)
+                run.blobs[name] = image.preprocess(x, name, g.meta)
+        run.layers(g.nodes)
+        return [image.output(run, name, g.meta) for name in g.outputs]
+
+    def backends(self) -> Iterable[str]:
+        return ("nn-definition",)
+
+
+def _quantise(a: Arg, d: Draw) -> None:
+    """Turn a float weight into codes: linear (per tensor or per channel) or a lookup table."""
+    bits = d.pick((8, 4, 2, 1, 6))
+    a.dtype, a.recipe = U8, f"ints:0:{2**bits - 1}"
+    if d.chance(3):
+        a.quant = {"bits": bits, "lut": [d.int(-64, 64) / 16 for _ in range(2**bits)]}
+        return
+    n = a.shape[0] if d.bool() else 1
+    a.quant = {"bits": bits, "scale": [d.int(1, 16) / 64 for _ in range(n)], "bias": [d.int(-16, 16) / 8 for _ in range(n)]}
+
+
+__all__ = ["F32", "Nn"]

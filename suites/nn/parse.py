@@ -1,0 +1,116 @@
+"""A NeuralNetwork specification (bytes, path, or the official message) -> ``Graph``.
+
+Nodes are layers; weights become constants named ``<layer>/<slot>``; nested networks become graph attributes whose nodes
+use the names of the network around them.  meta: "mapping", "image_mapping", "specification", "preprocessing",
+"classifier" (the label fields, if any), "outputs" (declared output types).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.core.dtypes import F32
+from harness.core.errors import FormatError
+from harness.core.instance import Arg, Graph, Node
+from suites.nn import layers, weights, wire
+from suites.nn.wire import Message
+
+if TYPE_CHECKING:
+    from suites.nn.dialect import Nn
+
+_NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
+
+
+def load(model: Any) -> Message:
+    """Model message of bytes, a path to a .mlmodel, an official message, or an object with ``get_spec``."""
+    if hasattr(model, "get_spec"):
+        model = model.get_spec()
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if isinstance(model, (str, Path)):
+        model = Path(model).read_bytes()
+    if not isinstance(model, (bytes, bytearray, memoryview)):
+        raise FormatError(f"nn model: expected bytes, a path or a specification, got {type(model).__name__}")
+    return wire.decode("Model", model)
+
+
+def parse(dialect: Nn, model: Any) -> Graph:
+    """Raises FormatError for bytes that are no neural network."""
+    spec = load(model)
+    kind = next((n for n in _NETWORKS if n in spec), None)
+    if kind is None:
+        raise FormatError("nn model: holds no neural network")
+    net = spec[kind]
+    g = Graph(meta={"specification": spec.get("specificationVersion", 0), "opset": 1})
+    _fill(dialect, g, net, g)
+    about = spec.get("description", {})
+    for f in about.get("input", ()):
+        shape, where = _shape(f)
+        g.inputs.append((f["name"], Arg(F32, shape)))
+        if where is not None:
+            g.meta.setdefault("images", {})[f["name"]] = where
+    g.outputs = [f["name"] for f in about.get("output", ())]
+    g.meta["outputs"] = {f["name"]: f.get("type", {}) for f in about.get("output", ())}
+    g.meta["mapping"] = net.get("arrayInputShapeMapping", "RANK5_ARRAY_MAPPING")
+    g.meta["image_mapping"] = net.get("imageInputShapeMapping", "RANK5_IMAGE_MAPPING")
+    g.meta["preprocessing"] = net.get("preprocessing", [])
+    if kind == "neuralNetworkClassifier":
+        g.meta["classifier"] = {
+            "labels": (net.get("stringClassLabels") or net.get("int64ClassLabels") or {}).get("vector", []),
+            "blob": net.get("labelProbabilityLayerName", ""),
+            "label": about.get("predictedFeatureName", ""),
+            "probabilities": about.get("predictedProbabilitiesName", ""),
+        }
+    return g
+
+
+def _shape(f: Message) -> tuple[tuple[int, ...], str | None]:
+    t = f.get("type", {})
+    if "imageType" in t:
+        i = t["imageType"]
+        color = i.get("colorSpace", "RGB")
+        return (1 if color.startswith("GRAY") else 3, i.get("height", 0), i.get("width", 0)), color
+    return tuple(t.get("multiArrayType", {}).get("shape", ())), None
+
+
+def _fill(dialect: Nn, g: Graph, net: Message, top: Graph) -> None:
+    for k, layer in enumerate(net.get("layers", ())):
+        g.nodes.append(_node(dialect, layer, k, top))
+
+
+def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
+    kind = next((n for n in layer if wire.fields("NeuralNetworkLayer")[n][3] == "layer"), None)
+    label = layer.get("name", f"layer {k}")
+    if kind is None:
+        raise FormatError(f"nn layer {label}: of no known type")
+    body = layer[kind]
+    s = dialect.schema_of_layer(kind, body)
+
+    def network(net: Message) -> Graph:
+        inner = Graph()
+        _fill(dialect, inner, net, top)
+        return inner
+
+    attrs, held = layers.decode(s, body, network)
+
+    def attr(name: str) -> Any:
+        return attrs.get(name, s.attrs[name].default)
+
+    inputs: dict[str, Any] = {}
+    given = list(layer.get("input", ()))
+    for slot in s.inputs:
+        if slot.const or not given:
+            continue
+        inputs[slot.name] = given if slot.variadic else given.pop(0)
+        if slot.variadic:
+            given = []
+    if given:
+        raise FormatError(f"nn layer {label}: {kind} does not take {len(layer['input'])} inputs")
+    for slot_name, w in held.items():
+        name = f"{label}/{slot_name}"
+        while name in top.consts:
+            name += "'"
+        top.consts[name] = weights.array(w, weights.stored_shape(kind, slot_name, attr), name)
+        inputs[slot_name] = name
+    return Node(s.op, inputs, list(layer.get("output", ())), attrs, 1)

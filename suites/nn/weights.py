@@ -1,0 +1,137 @@
+"""Layer parameters that hold numbers: the shapes they are stored in, and their float, half and quantised forms.
+
+A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one value
+or one per output channel, which is the first stored axis) or {"bits": n, "lut": [...]} (table of 2**n floats).
+Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, LookUpTableQuantizationParams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import FormatError
+from suites.nn.wire import Message
+
+Attrs = Callable[[str], Any]  # attribute by name, defaults filled in
+
+
+def _conv(a: Attrs) -> tuple[int, ...]:
+    kernel = tuple(a("kernelSize") or (3, 3))
+    groups = a("nGroups") or 1
+    if a("isDeconvolution"):
+        return (a("kernelChannels"), a("outputChannels") // groups, *kernel)
+    return (a("outputChannels"), a("kernelChannels"), *kernel)
+
+
+def _conv3d(a: Attrs) -> tuple[int, ...]:
+    kernel = tuple(a(f"kernel{k}") for k in ("Depth", "Height", "Width"))
+    return (a("outputChannels"), a("inputChannels") // (a("nGroups") or 1), *kernel)
+
+
+def _matrix(rows: str, columns: str) -> Callable[[Attrs], tuple[int, ...]]:
+    return lambda a: (a(rows), a(columns))
+
+
+def _shape(name: str) -> Callable[[Attrs], tuple[int, ...]]:
+    return lambda a: tuple(a(name))
+
+
+_IN, _REC = _matrix("outputVectorSize", "inputVectorSize"), _matrix("outputVectorSize", "outputVectorSize")
+SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
+    ("convolution", "weights"): _conv,
+    ("convolution3d", "weights"): _conv3d,
+    ("innerProduct", "weights"): _matrix("outputChannels", "inputChannels"),
+    ("embedding", "weights"): _matrix("outputChannels", "inputDim"),
+    ("embeddingND", "weights"): _matrix("embeddingSize", "vocabSize"),
+    ("batchedMatmul", "weights"): _matrix("weightMatrixSecondDimension", "weightMatrixFirstDimension"),
+    ("scale", "scale"): _shape("shapeScale"),
+    ("scale", "bias"): _shape("shapeBias"),
+    ("bias", "bias"): _shape("shape"),
+    ("loadConstant", "data"): _shape("shape"),
+    ("loadConstantND", "data"): _shape("shape"),
+    ("layerNormalization", "gamma"): _shape("normalizedShape"),
+    ("layerNormalization", "beta"): _shape("normalizedShape"),
+}
+
+
+def stored_shape(layer: str, slot: str, attr: Attrs) -> tuple[int, ...] | None:
+    """Shape of a weight by the layer's other parameters; None where it is a plain vector."""
+    fn = SHAPES.get((layer, slot))
+    if fn is None and slot.endswith("WeightMatrix"):
+        fn = _IN
+    if fn is None and slot.endswith("RecursionMatrix"):
+        fn = _REC
+    if fn is None and slot in ("weightMatrix", "recursionMatrix"):
+        fn = _IN if slot == "weightMatrix" else _REC
+    return None if fn is None else fn(attr)
+
+
+def message(array: np.ndarray, quant: dict[str, Any] | None) -> Message:
+    """WeightParams of an array: f32, f16, or u8 with ``quant``."""
+    if quant is not None:
+        bits = quant["bits"]
+        body: Message = {"numberOfBits": bits}
+        if "lut" in quant:
+            body["lookupTableQuantization"] = {"floatValue": np.asarray(quant["lut"], np.float32)}
+        else:
+            body["linearQuantization"] = {"scale": np.asarray(quant["scale"], np.float32),
+                                          "bias": np.asarray(quant["bias"], np.float32)}  # fmt: skip
+        return {"rawValue": pack_bits(array, bits), "quantization": body}
+    if array.dtype == np.float16:
+        return {"float16Value": array.tobytes()}
+    return {"floatValue": np.asarray(array, np.float32).ravel()}
+
+
+def pack_bits(values: np.ndarray, bits: int) -> bytes:
+    """``bits`` of every element, most significant bit first, no gaps, the last byte filled with zeros."""
+    shifts = np.arange(bits - 1, -1, -1, dtype=np.uint8)
+    return np.packbits((values.ravel()[:, None].astype(np.uint8) >> shifts) & 1).tobytes()
+
+
+def unpack_bits(raw: bytes, bits: int, count: int) -> np.ndarray:
+    """Inverse of ``pack_bits``.  Raises FormatError when there are too few bytes."""
+    flat = np.unpackbits(np.frombuffer(raw, np.uint8))
+    if flat.size < count * bits:
+        raise FormatError(f"weights: {len(raw)} bytes hold fewer than {count} elements of {bits} bits")
+    weights = 1 << np.arange(bits - 1, -1, -1)
+    return (flat[: count * bits].reshape(count, bits) @ weights).astype(np.uint8)
+
+
+def dequantise(codes: np.ndarray, quant: dict[str, Any]) -> np.ndarray:
+    """Float32 values of a quantised weight: table[q], or scale * q + bias along the first axis, rounded once."""
+    if "lut" in quant:
+        return np.asarray(quant["lut"], np.float32)[codes]
+    tail = (1,) * (codes.ndim - 1)
+    scale, bias = (np.asarray(np.float32(quant[k]), np.float64) for k in ("scale", "bias"))
+    if scale.size > 1:
+        scale = scale.reshape(-1, *tail)
+    if bias.size > 1:
+        bias = bias.reshape(-1, *tail)
+    return (codes.astype(np.float64) * scale + bias).astype(np.float32)
+
+
+def array(w: Message, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
+    """Float32 array of a WeightParams message.  shape: None is a vector of as many values as there are.
+
+    Raises FormatError when the number of values does not fit the shape.
+    """
+    count = None if shape is None else int(np.prod(shape, dtype=np.int64))
+    if "quantization" in w:
+        q = w["quantization"]
+        bits = q["numberOfBits"]
+        n = len(w["rawValue"]) * 8 // bits if count is None else count
+        codes = unpack_bits(w["rawValue"], bits, n).reshape(n if shape is None else shape)
+        linear = q.get("linearQuantization")
+        if linear is None:
+            return dequantise(codes, {"lut": q["lookupTableQuantization"]["floatValue"]})
+        return dequantise(codes, {"scale": linear["scale"], "bias": linear.get("bias", [0.0])})
+    if "float16Value" in w:
+        flat = np.frombuffer(w["float16Value"], "<f2").astype(np.float32)
+    else:
+        flat = np.asarray(w.get("floatValue", ()), np.float32)
+    if count is not None and flat.size != count:
+        raise FormatError(f"{where}: {flat.size} values for shape {list(shape or ())}")
+    return flat if shape is None else flat.reshape(shape)
