@@ -33,16 +33,18 @@ ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
 DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "qk_matmul_precision"}
 # String attributes with a closed set of values; the schema objects keep those in prose only.
 PADS = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
-ENUMS: dict[str, dict[str, list[str]]] = {
+# A list of lists: each row is (first version, values).
+ENUMS: dict[str, dict[str, list]] = {
     "*": {"auto_pad": PADS},
     "DepthToSpace": {"mode": ["DCR", "CRD"]},
     "BitShift": {"direction": ["LEFT", "RIGHT"]},
     "Gelu": {"approximate": ["none", "tanh"]},
-    "Pad": {"mode": ["constant", "reflect", "edge", "wrap"]},
-    "ScatterElements": {"reduction": ["none", "add", "mul", "max", "min"]},
-    "ScatterND": {"reduction": ["none", "add", "mul", "max", "min"]},
-    "Upsample": {"mode": ["nearest", "linear"]},
-    "Resize": {"mode": ["nearest", "linear", "cubic"]},
+    "Pad": {"mode": [(1, ["constant", "reflect", "edge"]), (19, ["constant", "reflect", "edge", "wrap"])]},
+    "ScatterElements": {"reduction": [(16, ["none", "add", "mul"]), (18, ["none", "add", "mul", "max", "min"])]},
+    "ScatterND": {"reduction": [(16, ["none", "add", "mul"]), (18, ["none", "add", "mul", "max", "min"])]},
+    "Upsample": {"mode": [(1, ["nearest", "bilinear"]), (7, ["nearest", "linear"])]},
+    "Resize": {"mode": [(10, ["nearest", "linear"]), (11, ["nearest", "linear", "cubic"])]},
+    "SpaceToDepth": {"mode": ["DCR", "CRD"]},
     "LSTM": {"direction": ["forward", "reverse", "bidirectional"]},
     "GRU": {"direction": ["forward", "reverse", "bidirectional"]},
     "RNN": {"direction": ["forward", "reverse", "bidirectional"]},
@@ -71,9 +73,10 @@ def leaf(name: str) -> str:
     return name.rstrip(")").rsplit("(", 1)[-1].rsplit(",", 1)[-1]
 
 
-def _slot(p: Any, minimum: int, position: int) -> dict[str, Any]:
+def _slot(p: Any, minimum: int, position: int, boxed: dict[str, str]) -> dict[str, Any]:
+    kind = type_name(p.type_str)
     out = {
-        "name": p.name, "type": type_name(p.type_str), "optional": p.option.name == "Optional",
+        "name": p.name, "type": f"{boxed[kind]}({kind})" if kind in boxed else kind, "optional": p.option.name == "Optional",
         "variadic": p.option.name == "Variadic", "const": False,
     }  # fmt: skip
     if out["variadic"]:
@@ -81,7 +84,7 @@ def _slot(p: Any, minimum: int, position: int) -> dict[str, Any]:
     return out
 
 
-def _attr(op: str, name: str, a: Any) -> dict[str, Any]:
+def _attr(op: str, version: int, name: str, a: Any) -> dict[str, Any]:
     import onnx
 
     kind = a.type.name.lower()
@@ -102,6 +105,8 @@ def _attr(op: str, name: str, a: Any) -> dict[str, Any]:
     if kind == "dtype" and default is not None:
         default = DTYPE_CODES.get(default)
     enum = ENUMS.get(op, {}).get(name) or ENUMS["*"].get(name)
+    if enum and isinstance(enum[0], tuple):
+        enum = [values for since, values in enum if since <= version][-1]
     return {"name": name, "type": kind, "required": a.required, "default": default, "enum": enum}
 
 
@@ -153,13 +158,19 @@ def extract() -> dict[str, Any]:
                 types[c.type_param_str] = [n for n in names if leaf(n) in BY_NAME]
                 if len(types[c.type_param_str]) < len(names):
                     beyond[c.type_param_str] = [n for n in names if leaf(n) not in BY_NAME]
+            kinds = {k: {n.partition("(")[0] if "(" in n else "" for n in [*v, *beyond.get(k, ())]} for k, v in types.items()}
+            boxed = {k: kind.pop() for k, kind in kinds.items() if kind in ({"seq"}, {"optional"})}
+            for k, head in boxed.items():  # a name that stands for sequences only: the slot says so, the name for its elements
+                types[k] = [n[len(head) + 1 : -1] for n in types[k]]
+                if k in beyond:
+                    beyond[k] = [n[len(head) + 1 : -1] for n in beyond[k]]
             row = {
                 "op": name, "domain": domain, "version": s.since_version,
                 "first_opset": min(effective, default=last), "last_opset": max(effective, default=last),
                 "deprecated": s.deprecated,
-                "inputs": [_slot(p, s.min_input, j) for j, p in enumerate(s.inputs)],
-                "outputs": [_slot(p, s.min_output, j) for j, p in enumerate(s.outputs)],
-                "attrs": [_attr(name, k, s.attributes[k]) for k in sorted(s.attributes)],
+                "inputs": [_slot(p, s.min_input, j, boxed) for j, p in enumerate(s.inputs)],
+                "outputs": [_slot(p, s.min_output, j, boxed) for j, p in enumerate(s.outputs)],
+                "attrs": [_attr(name, s.since_version, k, s.attributes[k]) for k in sorted(s.attributes)],
                 "types": types,
                 "function": s.has_function or s.has_context_dependent_function,
             }  # fmt: skip

@@ -1,0 +1,213 @@
+"""Spelling of ONNX that differs from the meanings' own: old axis rules, defaults told in prose only, automatic padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.spec import Build, Call, Codec, OpVersion, Param, T
+
+
+class Default(Codec):
+    """A parameter whose default the schema leaves to the prose; it is left out now and then.
+
+    kind: "put" writes attribute or input, whichever this version has."""
+
+    def __init__(self, name: str, default: Any) -> None:
+        self.name, self.default = name, default
+        self.param: Param | None = None
+
+    def bind(self, version: OpVersion, param: Param) -> Codec:
+        out = Default(self.name, self.default)
+        out.param = param
+        return out
+
+    def decode(self, call: Call) -> Any:
+        v = call.get(self.name)
+        if v is None:
+            return self.default
+        return v if self.param is None else self.param.read(v)
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is None or (_same(value, self.default) and b.draw.bool()):
+            return
+        b.put(self.name, value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    listy = isinstance(a, (list, tuple))
+    return list(a) == list(b) if listy and isinstance(b, (list, tuple)) else not listy and bool(a == b)
+
+
+class Front(Codec):
+    """An axis, or axes, that this version wants counted from the front.
+
+    of: the semantic tensor whose rank counts.  grown: the axes are those of the result, which has one more for each."""
+
+    def __init__(self, name: str, of: str = "x", default: Any = None, grown: bool = False) -> None:
+        self.name, self.of, self.default, self.grown = name, of, default, grown
+        self.param: Param | None = None
+
+    def bind(self, version: OpVersion, param: Param) -> Codec:
+        out = Front(self.name, self.of, self.default, self.grown)
+        out.param = param
+        return out
+
+    def decode(self, call: Call) -> Any:
+        v = call.get(self.name)
+        if v is None:
+            return self.default
+        return v if self.param is None else self.param.read(v)
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is None:
+            return
+        t = b.values[self.of]
+        rank = len((t[0] if isinstance(t, list) else t).shape)
+        if isinstance(value, (tuple, list)):
+            rank += len(value) if self.grown else 0
+            value = [a + rank if -rank <= a < 0 else a for a in value]
+        elif -rank <= value < 0:
+            value += rank
+        if self.default is not None and value == self.default and b.draw.bool():
+            return
+        b.put(self.name, value)
+
+
+class ValueAttr(Codec):
+    """A scalar tensor that this version takes as a float attribute."""
+
+    for_tensor = True
+
+    def __init__(self, name: str, slot: str, default: float = 0.0) -> None:
+        self.name, self.slot, self.default = name, slot, default
+
+    def decode(self, call: Call) -> Any:
+        like = call.inputs[self.slot]
+        return np.array(call.attr(self.name, self.default), np.float64).astype(like.dtype)
+
+    def encode(self, value: Any, b: Build) -> None:
+        b.attr(self.name, b.draw.int(-16, 16) / 4)
+
+
+class Scalar(Codec):
+    """A one-element input read as a plain number; written with shape () or (1,).
+
+    ranks: which of the two shapes this version allows."""
+
+    def __init__(self, slot: str, ranks: tuple[int, ...] = (0, 1), default: Any = None) -> None:
+        self.slot, self.ranks, self.default = slot, ranks, default
+
+    def decode(self, call: Call) -> Any:
+        v = call.inputs.get(self.slot)
+        return self.default if v is None else v.reshape(-1)[0].item()
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is None:
+            return
+        rank = b.draw.pick(self.ranks) if len(self.ranks) > 1 else self.ranks[0]
+        b.tensor(self.slot, T((1,) * rank, values=[value]))
+
+
+class ToType(Codec):
+    """An element type as an attribute; None leaves it out."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def decode(self, call: Call) -> DType | None:
+        v = call.attrs.get(self.name)
+        if v is None:
+            v = call.attr(self.name)
+        if isinstance(v, str):
+            from harness.core.dtypes import dtype
+
+            return dtype(_OLD.get(v, v.lower()))
+        return v if isinstance(v, DType) else None
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is not None:
+            b.attrs[self.name] = value
+
+
+# Cast-1 names its target in words, those of TensorProto.DataType
+_OLD = {
+    "FLOAT": "f32", "FLOAT16": "f16", "DOUBLE": "f64", "INT8": "i8", "INT16": "i16", "INT32": "i32", "INT64": "i64",
+    "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "BOOL": "bool", "STRING": "str",
+}  # fmt: skip
+OLD_WORDS = {v: k for k, v in _OLD.items()}
+
+
+def same_pads(mode: str, extent: list[int], kernel: list[int], strides: list[int], dilations: list[int]) -> tuple[int, ...]:
+    """Begins then ends such that the output has ceil(extent / stride) elements; the odd one goes to the end (SAME_UPPER)
+    or to the beginning (SAME_LOWER).  Source: ONNX Conv-11, auto_pad."""
+    begins, ends = [], []
+    for n, k, s, d in zip(extent, kernel, strides, dilations):
+        need = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        small, big = need // 2, need - need // 2
+        begins.append(small if mode == "SAME_UPPER" else big)
+        ends.append(big if mode == "SAME_UPPER" else small)
+    return (*begins, *ends)
+
+
+class AutoPads(Codec):
+    """``pads`` or one of the automatic modes.
+
+    extents: fn(call) -> (spatial extents, kernel, strides, dilations) that the automatic modes are computed from.
+    modes: those that may be drawn."""
+
+    def __init__(self, extents: Callable[[Call], tuple[list[int], list[int], list[int], list[int]]],
+                 modes: tuple[str, ...] = ("SAME_UPPER", "SAME_LOWER", "VALID")) -> None:  # fmt: skip
+        self.extents, self.modes = extents, modes
+
+    def decode(self, call: Call) -> tuple[int, ...]:
+        mode = call.attr("auto_pad", "NOTSET")
+        n, k, s, d = self.extents(call)
+        if mode in ("SAME_UPPER", "SAME_LOWER"):
+            return same_pads(mode, n, k, s, d)
+        pads = call.attr("pads")
+        if mode == "VALID" or pads is None:
+            return (0,) * (2 * len(n))
+        return tuple(int(p) for p in pads)
+
+    def encode(self, value: Any, b: Build) -> None:
+        how = b.draw.int(0, 5)
+        if how >= 4 and self.modes:
+            b.attrs["auto_pad"] = b.draw.pick(self.modes)
+            return
+        if how == 3:
+            b.attrs["auto_pad"] = "NOTSET"
+        if any(value) or b.draw.bool():
+            b.attrs["pads"] = [int(v) for v in value]
+
+
+def spatial(slot: str, weight: str | None = None) -> Callable[[Call], tuple[list[int], list[int], list[int], list[int]]]:
+    """Geometry of a window op for ``AutoPads``; the kernel is ``kernel_shape`` or the weight's spatial shape."""
+
+    def read(call: Call) -> tuple[list[int], list[int], list[int], list[int]]:
+        n = list(call.inputs[slot].shape[2:])
+        kernel = call.attr("kernel_shape") or list(call.inputs[weight].shape[2:])
+        return n, list(kernel), list(call.attr("strides") or [1] * len(n)), list(call.attr("dilations") or [1] * len(n))
+
+    return read
+
+
+def ones(name: str, of: str = "X") -> Codec:
+    """A per-axis attribute that defaults to 1 on every spatial axis of input ``of``."""
+    return _Ones(name, of)
+
+
+class _Ones(Codec):
+    def __init__(self, name: str, of: str) -> None:
+        self.name, self.of = name, of
+
+    def decode(self, call: Call) -> tuple[int, ...]:
+        v = call.attr(self.name)
+        return (1,) * (call.inputs[self.of].ndim - 2) if v is None else tuple(int(x) for x in v)
+
+    def encode(self, value: Any, b: Build) -> None:
+        if self.name in b.version.schema.attrs and (any(v != 1 for v in value) or b.draw.bool()):
+            b.attrs[self.name] = [int(v) for v in value]

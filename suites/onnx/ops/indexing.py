@@ -1,0 +1,72 @@
+"""Reading and writing by index, and ops whose answer is an index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.spec import Call, Draw, Fn, T
+from suites.onnx import op
+from suites.onnx.codecs import Front, Scalar
+from suites.semantics import indexing as s
+from suites.semantics.indexing.select import hot_indices
+
+op("Gather", s.gather, x="data", until=10, fixed={"signed": False})
+op("Gather", s.gather, x="data", since=11)
+op("GatherElements", s.gather_elements, x="data")
+op("GatherND", s.gather_nd, x="data")
+op("Scatter", s.scatter_elements, x="data", until=10, fixed={"signed": False})
+op("Scatter", s.scatter_elements, x="data", since=11)
+op("ScatterElements", s.scatter_elements, x="data")
+op("ScatterND", s.scatter_nd, x="data")
+op("Compress", s.compress, x="input")
+op("NonZero", s.nonzero, x="X")
+
+K = Fn(lambda c: int(np.asarray(c.get("K") if "K" in c.inputs else c.attr("k")).ravel()[0]),
+       lambda v, b: b.value("K", [v]) if "K" in b.version.slots_of_schema else b.attr("k", v))  # fmt: skip
+op("TopK", s.topk, x="X", until=10, k=K, axis=Front("axis", default=-1), fixed={"largest": True, "sorted": True})
+op("TopK", s.topk, x="X", since=11, k=K)
+
+
+def _unique_outs(d: Draw, values: dict) -> int:
+    return d.int(1, 4)
+
+
+op("Unique", s.unique, x="X", outs=_unique_outs)
+
+
+class Off(Fn):
+    """One of the two elements of ``values``."""
+
+
+def _pick(i: int) -> Fn:
+    return Fn(lambda c: c.inputs["values"][i : i + 1])
+
+
+def _draw_hot(negative: str):  # noqa: ANN202
+    def draw(d: Draw) -> dict:
+        shape = d.shape(0, 4)
+        depth = d.int(1, 9)
+        out = {
+            "indices": hot_indices(d, depth, negative, d.dtype("indices").kind, shape),
+            "depth": T((1,) if d.bool() else (), values=[depth]), "values": T((2,)),
+        }  # fmt: skip
+        if d.bool():
+            low = -len(shape) - 1 if negative == "wrap" else -1
+            out["axis"] = d.int(low, len(shape))
+        return out
+
+    return draw
+
+
+def _depth(c: Call) -> int:
+    return int(c.inputs["depth"].reshape(-1)[0])
+
+
+# version 9: "the values must be non-negative integers", one outside means off
+op("OneHot", s.one_hot, until=10, fixed={"negative": "off"}, on=_pick(1), off=_pick(0), depth=Fn(_depth), draw=_draw_hot("none"))
+op("OneHot", s.one_hot, since=11, fixed={"negative": "wrap"}, on=_pick(1), off=_pick(0), depth=Fn(_depth), draw=_draw_hot("wrap"))
+
+op("NonMaxSuppression", s.non_max_suppression, limit=Scalar("max_output_boxes_per_class", (0, 1), 0),
+   iou_threshold=Scalar("iou_threshold", (0, 1), 0.0), score_threshold=Scalar("score_threshold", (0, 1)),
+   form=Fn(lambda c: "center" if c.attr("center_point_box", 0) else "corners",
+           lambda v, b: b.attr("center_point_box", int(v == "center"))))  # fmt: skip

@@ -1,0 +1,191 @@
+"""Moving elements: reshape, transpose, concat, split, slice, pad, tile and their kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.dtypes import F32, of
+from harness.core.instance import Arg
+from harness.spec import Build, Call, Codec, Draw, Fn, Map, T, exact
+from suites.onnx import op
+from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
+from suites.semantics import movement as s
+from suites.semantics.movement.padding import pad_axes
+
+op("Identity", s.identity, x="input")
+op("Reshape", s.reshape, x="data", until=13, fixed={"zero": "copy"})
+op("Reshape", s.reshape, x="data", since=14, zero=Map("allowzero", {"copy": 0, "literal": 1}))
+op("Flatten", s.flatten, x="input", until=10, axis=Front("axis", default=1))
+op("Flatten", s.flatten, x="input", since=11)
+op("Squeeze", s.squeeze, x="data", until=10, axes=Front("axes"))
+op("Squeeze", s.squeeze, x="data", since=11)
+op("Unsqueeze", s.expand_dims, x="data", until=10, axes=Front("axes", grown=True))
+op("Unsqueeze", s.expand_dims, x="data", since=11)
+op("Transpose", s.transpose, x="data")
+op("Shape", s.shape_of, x="data")
+op("Size", s.size_of, x="data")
+op("Concat", s.concat, xs="inputs", until=3, axis=Front("axis", "xs", default=1))
+op("Concat", s.concat, xs="inputs", since=4, until=10, axis=Front("axis", "xs"))
+op("Concat", s.concat, xs="inputs", since=11)
+op("Expand", s.expand, x="input")
+op("Tile", s.repeat_axis, x="input", until=1, axis=Front("axis"), times="tiles", fixed={"mode": "tile"})
+op("Tile", s.tile, x="input", since=6)
+op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", until=10, fixed={"mode": "dcr"})
+op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", since=11, mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}))
+op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", until=27, fixed={"mode": "dcr"})
+op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", since=28, mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}))
+op("EyeLike", s.eye_like, x="input", dtype=ToType("dtype"), out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"]))
+op("Trilu", s.triangle, x="input", k=Scalar("k", (0,), 0))
+op("Range", s.range_of)
+op("ReverseSequence", s.reverse_sequence, x="input", lengths="sequence_lens", seq_axis="time_axis", draw=lambda d: _sequence(d))
+
+
+def _sequence(d: Draw) -> dict:
+    """Time and batch are the first two axes, in either order."""
+    shape = d.shape(2)
+    time = d.int(0, 1)
+    out = {"input": T(shape), "sequence_lens": T((shape[1 - time],), f"ints:0:{shape[time]}")}
+    if time == 1 or d.bool():
+        out |= {"time_axis": time, "batch_axis": 1 - time}
+    return out
+
+
+class Sizes(Codec):
+    """The extents of the parts: attribute or input ``split``, else equal parts, as many as outputs (or ``num_outputs``,
+    the last one smaller)."""
+
+    def decode(self, call: Call) -> tuple[int, ...]:
+        v = call.get("split")
+        if v is not None:
+            return tuple(int(x) for x in np.asarray(v).ravel())
+        n = call.inputs["input"].shape[int(call.attr("axis", 0))]
+        return tuple(s.chunk_sizes(n, int(call.attr("num_outputs", call.n_outs))))
+
+    def encode(self, value: tuple[int, ...], b: Build) -> None:
+        newest = "num_outputs" in b.version.schema.attrs
+        even = len(set(value)) == 1
+        chunked = even or (newest and list(value) == _chunks(sum(value), len(value)))
+        if chunked and b.draw.bool():
+            if newest:
+                b.attrs["num_outputs"] = len(value)
+            return
+        if "split" in b.version.schema.attrs:
+            b.attrs["split"] = list(value)
+        else:
+            b.value("split", value)
+
+
+def _chunks(n: int, parts: int) -> list[int]:
+    size = -(-n // parts)
+    return [size] * (parts - 1) + [n - size * (parts - 1)]
+
+
+def _parts(d: Draw, values: dict) -> int:
+    return len(values["sizes"])
+
+
+op("Split", s.split, x="input", until=10, axis=Front("axis", default=0), sizes=Sizes(), outs=_parts)
+op("Split", s.split, x="input", since=11, axis=Default("axis", 0), sizes=Sizes(), outs=_parts)
+
+op("Slice", s.slice_axes, x="data", until=10, axes=Front("axes"))
+op("Slice", s.slice_axes, x="data", since=11)
+
+op("Pad", s.pad, x="data", until=1, pads="paddings", value=ValueAttr("value", "data"), tags=("nonnegative",))
+op("Pad", s.pad, x="data", since=2, until=10, value=ValueAttr("value", "data"))
+op("Pad", s.pad, x="data", since=11, value="constant_value")
+
+
+def _center(call: Call) -> np.ndarray:
+    """CenterCropPad-18: the cropping window starts at floor(excess / 2); padding puts the odd element at the end."""
+    x, target = call.inputs["input_data"], call.inputs["shape"]
+    axes = call.attr("axes")
+    axes = range(x.ndim) if axes is None else [a % x.ndim for a in axes]
+    for a, n in zip(axes, target.tolist()):
+        have = x.shape[a]
+        if n < have:
+            x = np.take(x, np.arange((have - n) // 2, (have - n) // 2 + n), axis=a)
+        elif n > have:
+            before = (n - have) // 2
+            b, e = [0] * x.ndim, [0] * x.ndim
+            b[a], e[a] = before, n - have - before
+            x = pad_axes(x, b, e, "constant", "" if x.dtype.kind == "O" else x.dtype.type(0))
+    return x
+
+
+def _draw_center(d: Draw) -> dict:
+    shape = d.shape(1, 4)
+    axes = d.subset(range(len(shape)), 1) if d.bool() else None
+    at = range(len(shape)) if axes is None else axes
+    target = [d.int(0 if d.empty else 1, shape[a] + 3) for a in at]
+    return {"input_data": T(shape), "shape": target,
+            "axes": None if axes is None else [a - len(shape) if d.bool() else a for a in axes]}  # fmt: skip
+
+
+op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="ONNX CenterCropPad-18")
+
+
+# -- constants
+
+def _fill(call: Call) -> np.ndarray:
+    value = call.attrs.get("value")
+    value = np.zeros(1, np.float32) if value is None else value
+    return np.full(call.inputs["input"].tolist(), value.reshape(-1)[0], value.dtype)
+
+
+def _fill_type(call: Call, i: int) -> object:
+    v = call.attrs.get("value")
+    return F32 if v is None else of(v)
+
+
+def _draw_fill(d: Draw) -> dict:
+    shape = d.shape(0, 4)
+    types = d.version.schema.dtypes(d.version.schema.outputs[0].element)
+    out: dict = {"input": T((len(shape),), values=list(shape))}
+    if d.int(0, 4):
+        out["value"] = literal(d, d.pick(types), (1,))
+    return out
+
+
+def literal(d: Draw, dtype: object, shape: tuple[int, ...]) -> np.ndarray:
+    """A small array of any type, for tensor attributes."""
+    n = int(np.prod(shape))
+    if dtype.kind == "s":  # type: ignore[attr-defined]
+        return np.array([d.pick(("", "a", "b c", "é")) for _ in range(n)], object).reshape(shape)
+    lo = 0 if dtype.kind in "ub" or dtype.name == "f8e8m0" else -2  # type: ignore[attr-defined]
+    hi = 1 if dtype.kind == "b" or dtype.bits < 4 else 3  # type: ignore[attr-defined]
+    return np.array([d.int(lo, hi) for _ in range(n)], np.float64).astype(dtype.np).reshape(shape)  # type: ignore[attr-defined]
+
+
+op("ConstantOfShape", evaluate=_fill, error=exact(), draw=_draw_fill, out_dtype=_fill_type, source="ONNX ConstantOfShape-9")
+
+_VALUES = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
+           "value_string": object, "value_strings": object}  # fmt: skip
+
+
+def _constant(call: Call) -> np.ndarray:
+    for name in ("value", "sparse_value"):
+        if call.attrs.get(name) is not None:
+            return call.attrs[name]
+    name = next(n for n in _VALUES if n in call.attrs)
+    return np.array(call.attrs[name], _VALUES[name])
+
+
+def _draw_constant(d: Draw) -> dict:
+    schema = d.version.schema
+    how = d.pick([a for a in schema.attrs])
+    if how == "value":
+        return {"value": literal(d, d.pick(schema.dtypes(schema.outputs[0].element)), d.shape(0, 3))}
+    if how == "sparse_value":
+        types = [t for t in schema.dtypes(schema.outputs[0].element) if t.bits >= 8 and t.kind in "fi" and t.frac != 0 or t.kind == "i"]
+        a = literal(d, d.pick([t for t in types if t.bits >= 32]), (d.int(1, 3), d.int(1, 5)))
+        return {how: a}
+    one = {"value_float": lambda: d.int(-16, 16) / 4, "value_int": lambda: d.int(-9, 9), "value_string": lambda: d.pick(("", "x", "é"))}
+    if how in one:
+        return {how: one[how]()}
+    return {how: [one[how[:-1]]() for _ in range(d.int(1, 4))]}
+
+
+op("Constant", evaluate=_constant, error=exact(), draw=_draw_constant, out_dtype=lambda c, i: of(_constant(c)),
+   source="ONNX Constant-1, -11, -12, -13")  # fmt: skip
+
+__all__ = ["Arg", "Fn"]
