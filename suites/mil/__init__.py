@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, I32, int_range
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect, Draw, OpVersion
+from harness.spec import Dialect, Draw, OpVersion, Slot, T
 
 
 class Mil(Dialect):
@@ -49,7 +49,13 @@ class Mil(Dialect):
         for letter in dict.fromkeys(free):
             inst.attrs[f"@{letter}"] = d.types[letter].name
         _widen(version, inst)
+        if "validate_indices" in version.schema.attrs and "validate_indices" not in inst.attrs and d.bool():
+            inst.attrs["validate_indices"] = d.bool()
         return inst
+
+    def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
+        """Scalars are mostly constants: an ML program has no inputs of rank 0."""
+        return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         from suites.mil.builder import build
@@ -90,6 +96,8 @@ def _widen(version: OpVersion, inst: Instance) -> None:
             by_letter.setdefault(s.element, []).append(one)
     for args in by_letter.values():
         for a in args:
+            if a.dtype.kind == "u" and a.recipe.startswith("signed_index"):
+                a.recipe = a.recipe.removeprefix("signed_")
             if a.values and a.dtype.kind in "iu" and a.dtype is not I32:
                 lo, hi = int_range(a.dtype)
                 if min(a.values) < lo or max(a.values) > hi:

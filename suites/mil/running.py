@@ -53,6 +53,9 @@ def _settle_node(dialect: Any, g: Graph, node: Node, opset: Any) -> None:
             continue  # computed in the program: stays an input, which decoders also accept
         arrays = [g.consts[n] for n in names]
         node.inputs.pop(slot)
+        letter = schema.extra["attr_types"].get(slot)
+        if letter in schema.types:
+            node.attrs[f"@{letter}"] = of(arrays[0]).name
         value = [x.item() for x in arrays] if isinstance(name, list) else attribute(arrays[0], a.type)
         node.attrs[slot] = value
 

@@ -1,0 +1,191 @@
+"""Reading and writing by index.
+
+Up to iOS 16 a negative index counts from the end; from iOS 17 on it is out of bounds.  Out of bounds is an error only with
+``validate_indices`` (iOS 17); without it the result is undefined and no instance is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.spec import Draw, Map, T
+from suites.mil import op
+from suites.mil.codecs import maybe
+from suites.semantics import indexing as s
+from suites.semantics.indexing.common import distinct, index_recipe, prod
+
+_MODES = {"none": "update", "add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "max", "min": "min"}
+MODE = Map("mode", _MODES)
+OLD, NEW = {"fixed": {"signed": True}}, {"fixed": {"signed": False}}
+SPANS = (({"until": "ios16"}, OLD), ({"since": "ios17"}, NEW))
+
+
+def _beyond(d: Draw, n: int) -> int:
+    return d.pick((n, n + 3, -n - 1))
+
+
+def _checked(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
+    """An out-of-range index is forbidden from iOS 17 on only when asked to be checked."""
+    if "validate_indices" in d.version.schema.attrs:
+        out["validate_indices"] = True
+    return out
+
+
+# -- gather
+
+
+def _break_gather(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    axis = d.axis(len(shape))
+    at = T((2,), values=[_beyond(d, shape[axis])] * 2, const=True)
+    return _checked(d, {"x": T(shape), "indices": at, "axis": axis})
+
+
+def _break_axis(slot: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 4, lo=1)
+        at = T(shape, index_recipe(1, False))
+        out = {slot: T(shape), "indices": at, "axis": d.pick((len(shape), -len(shape) - 1))}
+        if slot == "data":
+            out["updates"] = T(shape)
+        return out
+
+    return draw
+
+
+def _draw_along(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    a = axis % len(shape)
+    e = [d.dim(1) if k == a else n for k, n in enumerate(shape)]
+    out: dict[str, Any] = {"x": T(shape), "indices": T(e, index_recipe(shape[a], d.fixed["signed"]))}
+    maybe(d, out, "axis", axis, 0)
+    return out
+
+
+def _break_along(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    at = T(shape, values=[_beyond(d, shape[0])] * prod(shape), const=True)
+    return _checked(d, {"x": T(shape), "indices": at, "axis": 0})
+
+
+def _break_nd(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    return _checked(d, {"x": T(shape), "indices": T((1, 1), values=[_beyond(d, shape[0])], const=True)})
+
+
+for span, sign in SPANS:
+    op("gather", s.gather, **span, **sign, breaks={"index-in-range": _break_gather})
+    op("gather_along_axis", s.gather_elements, **span, **sign, draw=_draw_along,
+       breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")})  # fmt: skip
+    op("gather_nd", s.gather_nd, **span, **sign, breaks={"index-in-range": _break_nd})
+
+
+# -- scatter: what an update is combined with, in any order
+
+
+def _mode(d: Draw) -> str:
+    return d.pick([m for m in _MODES if m != "div" or d.dtype("x").kind == "f"])
+
+
+def _updates(d: Draw, shape: tuple[int, ...], mode: str) -> T:
+    """Integers stay small: what happens on overflow is not stated."""
+    if d.dtype("x").kind in "iu":
+        return T(shape, recipe="ints:-3:3" if mode == "mul" else "small")
+    return T(shape, recipe="positive" if mode == "div" else None)
+
+
+def _data(d: Draw, shape: tuple[int, ...]) -> T:
+    return T(shape, recipe="small" if d.dtype("x").kind in "iu" else None)
+
+
+def _write_mode(d: Draw, out: dict[str, Any], mode: str, omit: bool = True) -> dict[str, Any]:
+    """The documented default of ``scatter`` is update, the package's is add: there the mode is always written."""
+    if mode != "add" or not omit or d.bool():
+        out["mode"] = _MODES[mode]
+    return out
+
+
+def _draw_scatter(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]
+    if mode == "none":
+        at = T((n := d.int(1, shape[a]),), values=distinct(d, shape[a], n, signed))
+    else:
+        at = T((d.dim(1),), index_recipe(shape[a], signed))
+    updates = _updates(d, (*shape[:a], *at.shape, *shape[a + 1 :]), mode)
+    out: dict[str, Any] = {"data": _data(d, shape), "indices": at, "updates": updates}
+    maybe(d, out, "axis", axis, 0)
+    return _write_mode(d, out, mode, omit=False)
+
+
+def _draw_scatter_along(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]
+    if mode == "none":
+        n = d.int(1, shape[a])
+        line = distinct(d, shape[a], n, signed)
+        e = [n if k == a else m for k, m in enumerate(shape)]
+        inner = prod(e[a + 1 :])
+        at = T(e, values=[line[i // inner % n] for i in range(prod(e))])
+    else:
+        e = [d.dim(1) if k == a else m for k, m in enumerate(shape)]
+        at = T(e, index_recipe(shape[a], signed))
+    out: dict[str, Any] = {"data": _data(d, shape), "indices": at, "updates": _updates(d, tuple(e), mode)}
+    maybe(d, out, "axis", axis, 0)
+    return _write_mode(d, out, mode)
+
+
+def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    k, mode, signed = d.int(1, len(shape)), _mode(d), d.fixed["signed"]
+    places = prod(shape[:k])
+    rows = d.int(1, min(places, 9)) if mode == "none" else d.dim(1)
+    spots = distinct(d, places, rows, False) if mode == "none" else [d.int(0, places - 1) for _ in range(rows)]
+    values: list[int] = []
+    for spot in spots:
+        one: list[int] = []
+        for n in reversed(shape[:k]):
+            one.append(spot % n - (n if signed and d.chance(4) else 0))
+            spot //= n
+        values += reversed(one)
+    lead = (rows,) if d.chance(2) else (1, rows)
+    out: dict[str, Any] = {"data": _data(d, shape), "indices": T((*lead, k), values=values),
+                           "updates": _updates(d, (*lead, *shape[k:]), mode)}  # fmt: skip
+    return _write_mode(d, out, mode)
+
+
+def _break_scatter(kind: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 3, lo=1)
+        bad = _beyond(d, shape[0])
+        rest = shape[1:]
+        at = {"slice": (1,), "along": (1, *rest), "nd": (1, 1)}[kind]
+        out = {"data": T(shape), "indices": T(at, values=[bad] * prod(at), const=True), "updates": T((1, *rest)),
+               "mode": "add"}  # fmt: skip
+        return _checked(d, out if kind == "nd" else {**out, "axis": 0})
+
+    return draw
+
+
+def _break_fit(kind: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 3, lo=1)
+        rest = shape[1:]
+        at = {"slice": (1,), "along": (1, *rest), "nd": (1, 1)}[kind]
+        return {"data": T(shape), "indices": T(at, values=[0] * prod(at)), "updates": T((3, *rest)), "mode": "add"}
+
+    return draw
+
+
+for span, sign in SPANS:
+    op("scatter", s.scatter, **span, **sign, x="data", mode=MODE, draw=_draw_scatter,
+       breaks={"index-in-range": _break_scatter("slice"), "updates-fit": _break_fit("slice"),
+               "axis-in-range": _break_axis("data")})  # fmt: skip
+    op("scatter_along_axis", s.scatter_elements, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_along,
+       breaks={"index-in-range": _break_scatter("along"), "updates-fit": _break_fit("along"),
+               "axis-in-range": _break_axis("data")})  # fmt: skip
+    op("scatter_nd", s.scatter_nd, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_nd,
+       breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")})  # fmt: skip

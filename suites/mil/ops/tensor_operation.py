@@ -1,0 +1,298 @@
+"""Joining, splitting, filling, ordering, padding: the iOS 15 module of that name and its later versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, of
+from harness.spec import Build, Call, Draw, Fn, T, exact
+from suites.mil import op
+from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
+from suites.semantics import indexing, movement
+
+# -- joining and splitting
+
+
+def _concat(call: Call) -> Any:
+    join = movement.concat_interleaved if call.attr("interleave") else movement.concat
+    return join(call.inputs["values"], axis=scalar(call, "axis"))
+
+
+def _draw_concat(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    axis = d.axis(len(shape))
+    a, interleave = axis % len(shape), d.chance(3)
+    shapes = [shape]
+    for _ in range(d.int(0, 3)):
+        shapes.append(shape if interleave else (*shape[:a], d.dim(1), *shape[a + 1 :]))
+    out: dict[str, Any] = {"values": [T(s) for s in shapes], "axis": axis}
+    maybe(d, out, "interleave", interleave, False)
+    return out
+
+
+def _break_extents(d: Draw) -> dict[str, Any]:
+    shape = d.shape(2, lo=1)
+    return {"values": [T(shape), T((*shape[:-1], shape[-1] + 1))], "axis": 0}
+
+
+def _break_axis(slot: str, extra: int = 0) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 3, lo=1)
+        r = len(shape) + extra
+        many = d.version.schema.input(slot).variadic
+        return {slot: [T(shape), T(shape)] if many else T(shape), "axis": d.pick((r, -r - 1))}
+
+    return draw
+
+
+op("concat", evaluate=_concat, error=exact(), draw=_draw_concat,
+   breaks={"same-other-extents": _break_extents, "axis-in-range": _break_axis("values")})  # fmt: skip
+
+
+def _draw_stack(d: Draw) -> dict[str, Any]:
+    shape = d.shape(0, d.max_rank - 1)
+    return {"values": [T(shape) for _ in range(d.int(1, 4))], "axis": d.axis(len(shape) + 1)}
+
+
+op("stack", movement.stack, xs="values", draw=_draw_stack,
+   breaks={"same-shape": _break_extents, "axis-in-range": _break_axis("values", 1)})  # fmt: skip
+
+
+def _split(call: Call) -> list[Any]:
+    x, axis = call.inputs["x"], scalar(call, "axis")
+    sizes, count = ints(call, "split_sizes"), scalar(call, "num_splits")
+    need(sizes is not None or count is not None, "sizes-or-count")
+    if sizes is None:
+        return movement.split_even(x, axis=axis, count=count)
+    need(count is None or count == len(sizes), "count-of-sizes", f"{count} for {sizes}")
+    return movement.split(x, axis=axis, sizes=sizes)
+
+
+def _draw_split(d: Draw) -> dict[str, Any]:
+    even, n = d.bool(), d.int(1, 4)
+    sizes = [d.dim(1, 5)] * n if even else [d.dim(1, 5) for _ in range(n)]
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    a = axis % len(shape)
+    out: dict[str, Any] = {"x": T((*shape[:a], sum(sizes), *shape[a + 1 :])), "axis": axis, "@outs": n}
+    how = d.int(0, 2) if even else d.int(1, 2)
+    if how != 1:
+        out["num_splits"] = n
+    if how != 0:
+        out["split_sizes"] = sizes
+    return out
+
+
+def _break_split(d: Draw) -> dict[str, Any]:
+    n = d.dim(1, 5)
+    return {"x": T((2 * n + 1, 2)), "axis": 0, "split_sizes": [n, n], "@outs": 2}
+
+
+def _break_even(d: Draw) -> dict[str, Any]:
+    return {"x": T((2 * d.dim(1, 5) + 1, 2)), "axis": 0, "num_splits": 2, "@outs": 2}
+
+
+op("split", evaluate=_split, error=exact(), draw=_draw_split,
+   breaks={"sizes-sum": _break_split, "count-divides": _break_even})  # fmt: skip
+op("tile", movement.tile, repeats="reps")
+
+
+# -- filling
+
+
+def _value(call: Call, name: str, letter: str, default: float) -> np.ndarray:
+    """A typed scalar: its dtype is the drawn one, f32 when the parameter is left out."""
+    v = call.get(name)
+    if isinstance(v, np.ndarray):
+        return v.reshape(())
+    d = BY_NAME[call.attrs.get(f"@{letter}", "f32")] if v is not None else BY_NAME["f32"]
+    return np.array(default if v is None else v, d.np)
+
+
+def _draw_value(d: Draw, out: dict[str, Any], name: str, letter: str) -> None:
+    if not d.chance(4):
+        dt = typed(d, letter)
+        out[name] = d.bool() if dt.kind == "b" else d.int(-8, 8) if dt.kind == "i" else d.int(-64, 64) / 8
+        out[f"@{letter}"] = dt.name
+
+
+def _draw_fill(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    out: dict[str, Any] = {"shape": vector(shape)}
+    _draw_value(d, out, "value", "T")
+    return out
+
+
+def _break_negative(d: Draw) -> dict[str, Any]:
+    return {"shape": vector([*d.shape(1, 3, lo=1), -2], const=True), "value": 1.0, "@T": "f32"}
+
+
+op("fill", evaluate=lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")), error=exact(),
+   draw=_draw_fill, out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"],
+   breaks={"extents-positive": _break_negative})  # fmt: skip
+
+
+def _draw_fill_like(d: Draw) -> dict[str, Any]:
+    out: dict[str, Any] = {"ref_tensor": T(d.shape(1))}
+    _draw_value(d, out, "value", "U")
+    return out
+
+
+op("fill_like", evaluate=lambda c: movement.fill_like(c.inputs["ref_tensor"], _value(c, "value", "U", 0.0)),
+   error=exact(), draw=_draw_fill_like,
+   out_dtype=lambda c, i: BY_NAME[c.attrs.get("@U", "f32") if c.has("value") else "f32"])  # fmt: skip
+
+
+def _one_hot(call: Call) -> Any:
+    on, off = _value(call, "on_value", "T", 1), _value(call, "off_value", "T", 0)
+    kind = on.dtype if call.has("on_value") else off.dtype if call.has("off_value") else np.dtype(np.int32)
+    return indexing.one_hot(call.inputs["indices"], on.astype(kind), off.astype(kind), axis=scalar(call, "axis"),
+                            depth=scalar(call, "one_hot_vector_size"))  # fmt: skip
+
+
+def _draw_one_hot(d: Draw) -> dict[str, Any]:
+    depth, shape = d.int(1, 9), d.shape(1, d.max_rank - 1, lo=1)
+    out: dict[str, Any] = {"indices": T(shape, f"index:{depth}"), "one_hot_vector_size": T((), values=[depth])}
+    maybe(d, out, "axis", d.int(-1, len(shape)), -1)
+    dt = typed(d, "T")
+    on, off = (True, False) if dt.kind == "b" else (d.int(-8, 8), d.int(-8, 8))
+    out |= {"on_value": on, "off_value": off, "@T": dt.name}
+    if d.chance(4):  # both left out: ones and zeros of int32
+        for k in ("on_value", "off_value", "@T"):
+            out.pop(k)
+    return out
+
+
+op("one_hot", evaluate=_one_hot, error=exact(), draw=_draw_one_hot,
+   out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "i32")])  # fmt: skip
+
+
+op("range_1d", movement.range_of, limit="end", delta="step")
+
+
+# -- ordering
+
+
+def _order(name: str = "ascending") -> Fn:
+    def encode(value: bool, b: Build) -> None:
+        b.attr(name, not value)
+
+    return Fn(lambda c: not c.attr(name, False), encode)
+
+
+op("argsort", indexing.argsort, descending=_order())
+
+
+def _draw_topk(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    n = shape[axis]
+    k = d.pick((1, n, d.int(1, n)))
+    schema, out = d.version.schema, {"x": T(shape)}
+    if "output_indices_dtype" in schema.attrs and k == n and d.bool():
+        k = -1
+    maybe(d, out, "k", k, 1)
+    maybe(d, out, "axis", axis, -1)
+    maybe(d, out, "ascending", d.bool(), False)
+    out["@outs"] = 2
+    if "sort" in schema.attrs:
+        maybe(d, out, "sort", not d.chance(4), True)
+        if d.chance(5):
+            out["return_indices"], out["@outs"] = False, 1
+        elif "output_indices_dtype" in schema.attrs and d.bool():
+            out["output_indices_dtype"] = BY_NAME[d.pick(("i32", "u16"))]
+    return out
+
+
+def _break_k(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 3, lo=1)
+    return {"x": T(shape), "k": shape[-1] + d.int(1, 3), "@outs": 2}
+
+
+def _k(call: Call) -> int:
+    k, axis = scalar(call, "k", 1), scalar(call, "axis", -1)
+    return call.inputs["x"].shape[axis] if k == -1 and "output_indices_dtype" in call.version.schema.attrs else k
+
+
+def _index_type(call: Call, results: list[Any]) -> list[Any]:
+    d = call.attr("output_indices_dtype")
+    d = BY_NAME[d] if isinstance(d, str) else d
+    return [results[0], results[1].astype(d.np if d is not None else np.int32)]
+
+
+def _topk_types(call: Call, i: int) -> Any:
+    """Values keep the type of x; indices have the chosen one."""
+    if i == 0:
+        return of(call.inputs["x"])
+    d = call.attr("output_indices_dtype", "i32")
+    return BY_NAME[d] if isinstance(d, str) else d
+
+
+op("topk", indexing.topk, k=Fn(_k), largest=_order(), sorted=Fn(lambda c: c.attr("sort", True)), draw=_draw_topk,
+   out=_index_type, breaks={"k-in-range": _break_k},
+   out_dtype=_topk_types)  # fmt: skip
+
+
+def _to_i32(call: Call, results: list[Any]) -> list[Any]:
+    return [r.astype(np.int32) for r in results]
+
+
+op("non_zero", indexing.nonzero_rows, out=_to_i32)
+op("shape", movement.shape_of, out=_to_i32)
+op("identity", movement.identity)
+op("flatten2d", movement.flatten)
+op("band_part", movement.band_part)
+
+
+# -- padding: one pair for each of the last axes, (before, after) together
+
+
+def _pad(call: Call) -> Any:
+    x, amounts, mode = call.inputs["x"], ints(call, "pad") or (), call.attr("mode", "constant")
+    n = len(amounts) // 2
+    need(len(amounts) == 2 * n and n <= x.ndim, "pairs-within-rank", f"{amounts} for rank {x.ndim}")
+    axes = range(x.ndim - n, x.ndim)
+    for i, a in enumerate(axes):
+        top = {"reflect": x.shape[a] - 1, "replicate": x.shape[a]}.get(mode)
+        need(top is None or max(amounts[2 * i : 2 * i + 2]) <= top, f"{mode}-within-axis", f"{amounts} of {x.shape}")
+    before = [0] * (x.ndim - n) + list(amounts[0::2])
+    after = [0] * (x.ndim - n) + list(amounts[1::2])
+    mode = {"replicate": "edge"}.get(mode, mode)
+    return movement.pad_axes(x, before, after, mode, x.dtype.type(scalar(call, "constant_val", 0.0)))
+
+
+def _draw_pad(d: Draw) -> dict[str, Any]:
+    mode = d.pick(("constant", "constant", "reflect", "replicate"))
+    shape = d.shape(1, lo=1)
+    run_time = d.chance(4)
+    n = len(shape) if run_time else d.int(1, len(shape))
+    amounts: list[int] = []
+    room = 4096 // max(1, int(np.prod(shape)))
+    for m in shape[len(shape) - n :]:
+        top = {"reflect": m - 1, "replicate": m, "constant": 4}[mode]
+        b, a = d.int(0, min(top, 4)), d.int(0, min(top, 4))
+        if (m + a + b) > m * room:
+            a = b = 0
+        room = max(1, room * m // (m + a + b))
+        amounts += [b, a]
+    out: dict[str, Any] = {"x": T(shape), "pad": vector(amounts, const=not run_time)}
+    maybe(d, out, "mode", mode, "constant")
+    if d.bool():
+        out["constant_val"] = d.int(-32, 32) / 8
+    return out
+
+
+def _break_reflect(d: Draw) -> dict[str, Any]:
+    n = d.dim(1, 6)
+    return {"x": T((2, n)), "pad": vector([n, 0], const=True), "mode": "reflect"}
+
+
+def _break_pairs(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 3, lo=1)
+    return {"x": T(shape), "pad": vector([1] * (2 * len(shape) + 2), const=True)}
+
+
+op("pad", evaluate=_pad, error=exact(), draw=_draw_pad,
+   breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs})  # fmt: skip
