@@ -1,0 +1,262 @@
+"""Reductions over axes, arg-max, running sums and products."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import I32, I64, float_max, int_range, of
+from harness.core.errors import RuleError
+from harness.spec import Axes, Axis, Bool, ElementType, Flag, Num, Real_, T, accumulates, composed, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context
+from suites.semantics.bounds import axes_of, has_nan, quiet, slope, tiny, top
+from suites.semantics.movement.common import fixed, norm_axes, norm_axis
+
+Array = np.ndarray
+
+
+def fold(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
+    """A native reduction: floats f64, integers and bools in the type of ``x`` with its wrap-around.
+
+    Raises RuleError "axes-in-range", "axes-distinct".
+    """
+    where = norm_axes(axes, x.ndim)
+    if of(x).kind == "f":
+        return native.reduce(name, x, where, keepdims)
+    return native.reduce(name, x, where, keepdims, out=x.dtype)
+
+
+def whole(values: Array, like: Array) -> Array:
+    """Real results of an integer op in its own type: cut toward zero, the low bits of what does not fit."""
+    with np.errstate(all="ignore"):
+        return np.trunc(values).astype(np.int64).astype(like.dtype)
+
+
+def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x = inputs["x"]
+    return "integers in, a real result: the op set names no rounding" if of(x).kind in "iu" else None
+
+
+_K = "extent(d,axes)"
+
+
+@semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum")
+def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+    """Sum over ``axes`` (None: all, empty: none); 0 over no element; integers wrap."""
+    return fold("sum", x, axes, keepdims)
+
+
+@semantics(error=accumulates(_K), source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
+           ambiguous=_fraction)  # fmt: skip
+def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+    """Sum over ``axes`` divided by the count, NaN over no element; integers divide toward zero."""
+    if of(x).kind == "f":
+        return fold("mean", x, axes, keepdims)
+    total = fold("sum", x, axes, keepdims)
+    n = max(1, x.size // max(1, total.size))
+    return (np.sign(total) * (np.abs(total) // n)).astype(x.dtype)
+
+
+@semantics(error=accumulates(_K), source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15")
+def reduce_sum_square(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
+                      ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+    """Sum of squares over ``axes``; without axes each square by itself."""
+    return fold("sum_square", x, axes, keepdims)
+
+
+@semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15")
+def reduce_l1(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+    """Sum of magnitudes over ``axes``."""
+    return fold("l1", x, axes, keepdims)
+
+
+@quiet
+def l2_bound(ctx: Context) -> Array:
+    """sqrt of a sum of squares: |h| * (gamma(K+2)/2 + 2u) + ulp; free where a square may overflow"""
+    x = ctx.inputs["x"]
+    k = x.size / max(1, ctx.wide.size)
+    h = np.abs(ctx.wide)
+    lost = np.minimum(np.sqrt(k * tiny(ctx)), k * tiny(ctx) / (2 * h))
+    return np.where(h * h * (1 + k * ctx.acc_u) >= top(ctx), np.inf, h * (slope(k + 2, ctx) / 2 + 2 * ctx.acc_u)
+                    + ctx.ulp + np.where(h == 0, np.sqrt(k * tiny(ctx)), lost))  # fmt: skip
+
+
+@semantics(error=composed(l2_bound), source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15", ambiguous=_fraction)
+def reduce_l2(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+    """Square root of the sum of squares over ``axes``."""
+    if of(x).kind == "f":
+        return fold("l2", x, axes, keepdims)
+    return whole(native.reduce("l2", x, norm_axes(axes, x.ndim), keepdims), x)
+
+
+def _growth(x: Array, ctx: Context, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Product of the factors above one in magnitude: what an order of factors may reach on its way."""
+    big = np.where(np.abs(x) > 1, np.abs(x), 1.0)
+    return native.reduce("prod", np.where(np.isnan(big), 1.0, big), axes, keepdims)
+
+
+@quiet
+def prod_bound(ctx: Context) -> Array:
+    """|h| * gamma(n) + ulp + n * tiny * prod(max(|x|,1)); free where a partial product may overflow"""
+    x = ctx.inputs["x"]
+    n = max(1, x.size // max(1, ctx.wide.size))
+    grown = _growth(x, ctx, axes_of(ctx, x.ndim), bool(ctx.params["keepdims"])).reshape(ctx.wide.shape)
+    shrunk = np.where(n > 1, n * tiny(ctx) * grown, 0.0)
+    b = np.abs(ctx.wide) * slope(n, ctx) + ctx.ulp + shrunk
+    return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
+
+
+@semantics(error=composed(prod_bound), source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD")
+def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+    """Product over ``axes``; 1 over no element; integers wrap."""
+    return fold("prod", x, axes, keepdims)
+
+
+def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
+    d, where = of(x), norm_axes(axes, x.ndim)
+    if d.kind == "b":
+        return native.reduce("any" if name == "max" else "all", x, where, keepdims)
+    if d.kind in "iu":
+        y = native.reduce(name, x, where, keepdims, out=x.dtype)
+        if x.size == 0 and y.size:
+            y[...] = int_range(d)[name == "min"]
+        return y
+    y = native.reduce(name, x, where, keepdims)
+    if x.size == 0 and y.size and d.name in ("f8e4m3fn", "f4e2m1"):  # no infinity to start from
+        y[...] = -float_max(d) if name == "max" else float_max(d)
+    return y.astype(x.dtype)
+
+
+@semantics(error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX", ambiguous=has_nan("x"))
+def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
+    """Largest element over ``axes``; over no element -inf, the lowest integer, or False."""
+    return _extreme("max", x, axes, keepdims)
+
+
+@semantics(error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN", ambiguous=has_nan("x"))
+def reduce_min(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
+    """Smallest element over ``axes``; over no element +inf, the highest integer, or True."""
+    return _extreme("min", x, axes, keepdims)
+
+
+@quiet
+def log_sum_bound(ctx: Context) -> Array:
+    """log of a sum s: r/(1-r) + 4 ulp with r = gamma(K+2) * sum|x| / |s|; free where r >= 1/2"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    axes, keep = axes_of(ctx, x.ndim), bool(ctx.params["keepdims"])
+    k = x.size / max(1, ctx.wide.size)
+    s = native.reduce("sum", x, axes, keep)
+    r = (slope(k + 2, ctx) * native.reduce("l1", x, axes, keep) + k * tiny(ctx)) / np.abs(s)
+    r = np.where(s == 0, np.where(native.reduce("l1", x, axes, keep) == 0, 0, np.inf), r)
+    return np.where(r < 0.5, r / (1 - r), np.inf) + 4 * ctx.ulp
+
+
+@semantics(error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15", ambiguous=_fraction)
+def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
+                   ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+    """Logarithm of the sum over ``axes``; -inf over no element."""
+    y = native.reduce("log_sum", x, norm_axes(axes, x.ndim), keepdims)
+    return y if of(x).kind == "f" else whole(y, x)
+
+
+@quiet
+def log_sum_exp_bound(ctx: Context) -> Array:
+    """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; free where exp(x) overflows or all vanish"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    axes, keep = axes_of(ctx, x.ndim), bool(ctx.params["keepdims"])
+    k = x.size / max(1, ctx.wide.size)
+    m = native.reduce("max", x, axes, True)
+    p = np.exp(x - m)
+    weight = native.reduce("sum", np.where(p > 0, p * (np.abs(x) + np.abs(m)), 0), axes, True)
+    weight = weight / native.reduce("sum", p, axes, True)
+    b = (k + 6 + weight + np.abs(m)) * ctx.acc_u
+    limit = np.log(top(ctx))
+    free = (m + np.log(max(k, 1)) >= limit) | (m <= -limit + 10)
+    b, free = b.reshape(ctx.wide.shape), free.reshape(ctx.wide.shape)
+    return np.where(free & np.isfinite(m).reshape(ctx.wide.shape), np.inf, b + 4 * ctx.ulp)
+
+
+@semantics(error=composed(log_sum_exp_bound), source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
+           ambiguous=_fraction)  # fmt: skip
+def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
+                       ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+    """Logarithm of the sum of exponentials over ``axes``; -inf over no element."""
+    y = native.reduce("log_sum_exp", x, norm_axes(axes, x.ndim), keepdims, out=np.dtype(np.float64))
+    return y if of(x).kind == "f" else whole(y, x)
+
+
+@semantics(error=exact(), source="TFLite REDUCE_ANY")
+def reduce_any(x: Bool["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Bool["*reduce(d,axes,keepdims)"]:
+    """Whether any element over ``axes`` is true; False over none."""
+    return native.reduce("any", x, norm_axes(axes, x.ndim), keepdims)
+
+
+@semantics(error=exact(), source="TFLite REDUCE_ALL")
+def reduce_all(x: Bool["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Bool["*reduce(d,axes,keepdims)"]:
+    """Whether all elements over ``axes`` are true; True over none."""
+    return native.reduce("all", x, norm_axes(axes, x.ndim), keepdims)
+
+
+def _arg(name: str, x: Array, axis: int, keepdims: bool, select_last: bool, dtype: Object) -> Array:
+    a = norm_axis(axis, x.ndim)
+    if x.shape[a] == 0:
+        raise RuleError("axis-not-empty", f"arg{name} over axis {axis} of {list(x.shape)}")
+    return native.arg_reduce(name, x, a, keepdims, select_last).astype(dtype.np)
+
+
+def _draw_arg(d: Draw) -> dict[str, Object]:
+    shape = list(d.shape(1))
+    axis = fixed(d, "axis", lambda: d.axis(len(shape)))
+    shape[axis] = max(1, shape[axis])
+    return {"x": T(shape), "axis": axis, "keepdims": fixed(d, "keepdims", d.bool),
+            "select_last": fixed(d, "select_last", d.bool), "dtype": fixed(d, "dtype", lambda: d.pick((I64, I32)))}  # fmt: skip
+
+
+@semantics(error=exact(), source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax", draw=_draw_arg,
+           ambiguous=has_nan("x"), data=("small", "ties", "unit", "special", "full"))  # fmt: skip
+def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
+           dtype: ElementType(I64, I32) = I64):  # fmt: skip
+    """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError "axis-not-empty"."""
+    return _arg("max", x, axis, keepdims, select_last, dtype)
+
+
+@semantics(error=exact(), source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin", draw=_draw_arg,
+           ambiguous=has_nan("x"), data=("small", "ties", "unit", "special", "full"))  # fmt: skip
+def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
+           dtype: ElementType(I64, I32) = I64):  # fmt: skip
+    """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError "axis-not-empty"."""
+    return _arg("min", x, axis, keepdims, select_last, dtype)
+
+
+@semantics(error=accumulates("d[axis]"), source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum")
+def cumsum(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
+    """Running sum along ``axis``: element i adds 0..i; exclusive 0..i-1; reverse runs from the end.  Integers wrap."""
+    return _running("sum", x, axis, exclusive, reverse)
+
+
+@quiet
+def cumprod_bound(ctx: Context) -> Array:
+    """as for the product, of the elements folded so far"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    p = ctx.params
+    n = x.shape[p["axis"]]
+    big = np.where(np.abs(x) > 1, np.abs(x), 1.0)
+    grown = native.cumulative("prod", big, p["axis"] % x.ndim, False, bool(p["reverse"]))
+    b = np.abs(ctx.wide) * slope(n, ctx) + ctx.ulp + n * tiny(ctx) * grown
+    return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
+
+
+@semantics(error=composed(cumprod_bound), source="ONNX CumProd-26")
+def cumprod(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
+    """Running product along ``axis``; exclusive starts from 1.  Integers wrap."""
+    return _running("prod", x, axis, exclusive, reverse)
+
+
+def _running(name: str, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    a = norm_axis(axis, x.ndim)
+    if of(x).kind == "f":
+        return native.cumulative(name, x, a, exclusive, reverse)
+    return native.cumulative(name, x, a, exclusive, reverse).astype(x.dtype)
