@@ -1,0 +1,124 @@
+"""Laws over everything that is declared: one test a law and dialect, all violations listed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.core.instance import Instance
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, Replay, case_seed
+from harness.spec import OpVersion, ShapeMismatch, registry
+from harness.spec.breaking import breakers_of, draw_invalid
+
+CASES = 6
+DIALECTS = registry.names()
+
+
+def report(bad: list[str]) -> None:
+    assert not bad, f"{len(bad)} violations:\n" + "\n".join(bad[:25])
+
+
+def versions(name: str) -> list[OpVersion]:
+    return list(registry.dialect(name).versions.values())
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_case_is_replayed_by_its_choices_and_survives_json(name: str) -> None:
+    bad = []
+    for v in versions(name):
+        for i in range(CASES):
+            try:
+                engine = Prng(case_seed(3, v.key, i))
+                inst = v.draw(engine, v.opsets[i % len(v.opsets)])
+                again = v.draw(Replay(engine.choices), inst.opset)
+                if again.dumps() != inst.dumps():
+                    bad.append(f"{v.key}: replay differs")
+                if Instance.from_json(json.loads(inst.dumps())).dumps() != inst.dumps():
+                    bad.append(f"{v.key}: JSON round trip differs")
+            except Exception as e:
+                bad.append(f"{v.key} case {i}: {type(e).__name__}: {e}")
+                break
+    report(bad)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_reference_takes_every_valid_instance_and_keeps_its_promises(name: str) -> None:
+    """No RuleError, no exception; the annotated shapes are what comes out; the types are ones the schema admits."""
+    bad = []
+    for v in versions(name):
+        for i in range(CASES):
+            inst = v.draw(Prng(case_seed(4, v.key, i)))
+            try:
+                call = v.dialect.call_of(inst, arrays_of(inst))
+                results = v.evaluate(call)
+                bad += [f"{v.key} case {i}: {text}" for text in _promises(v, call, results)]
+            except (RuleError, ShapeMismatch) as e:
+                bad.append(f"{v.key} case {i}: refuses its own valid instance: {e}: {inst.dumps()[:200]}")
+            except Exception as e:
+                bad.append(f"{v.key} case {i}: {type(e).__name__}: {e}")
+                break
+    report(bad)
+
+
+def _promises(v: OpVersion, call, results) -> list[str]:
+    out = []
+    m = v.meaning
+    if m is not None and v.entry.evaluate is None:
+        tensors, params = v.decode(call)
+        env = m.bind(tensors, params)
+        m.check_rules(env)
+        shapes = m.result_shapes(env)
+        if shapes is not None and v.entry.out is None:
+            for i, (want, r) in enumerate(zip(shapes, results)):
+                if isinstance(r.value, np.ndarray) and r.value.shape != want:
+                    out.append(f"output {i} has shape {r.value.shape}, annotated {want}")
+    slots = v.schema.outputs
+    for i, r in enumerate(results):
+        if not isinstance(r.value, np.ndarray) or not slots:
+            continue
+        allowed = v.schema.dtypes(slots[min(i, len(slots) - 1)].element)
+        if allowed and of(r.value).np not in {d.np for d in allowed}:
+            out.append(f"output {i} is {of(r.value)}, the schema admits {' '.join(map(str, allowed))}")
+    return out
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_an_invalid_instance_breaks_its_rule_and_nothing_else(name: str) -> None:
+    """It names its rule, differs from the valid instance of the same draw, and is drawn the same way again."""
+    bad = []
+    for v in versions(name):
+        for rule in breakers_of(v):
+            drawn = 0
+            for i in range(8):
+                try:
+                    inst = draw_invalid(v, rule, Prng(case_seed(5, v.key, i)))
+                except Exception as e:
+                    bad.append(f"{v.key} {rule}: {type(e).__name__}: {e}")
+                    break
+                if inst is None:
+                    continue
+                drawn += 1
+                if inst.rule != rule:
+                    bad.append(f"{v.key} {rule}: names {inst.rule}")
+                break
+            else:
+                if not drawn:
+                    bad.append(f"{v.key} {rule}: no draw in 8 could break it")
+    report(bad)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_entry_cites_its_source(name: str) -> None:
+    report([f"{v.key}: no source" for v in versions(name)
+            if not (v.entry.source or (v.meaning is not None and v.meaning.source))])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_version_has_its_opsets_and_a_family(name: str) -> None:
+    report([f"{v.key}: no opset" for v in versions(name) if not v.opsets]
+           + [f"{v.key}: no family" for v in versions(name) if not v.family])  # fmt: skip
