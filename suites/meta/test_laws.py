@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.core.dtypes import of
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.core.instance import Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, Replay, case_seed
@@ -122,3 +122,40 @@ def test_every_entry_cites_its_source(name: str) -> None:
 def test_every_version_has_its_opsets_and_a_family(name: str) -> None:
     report([f"{v.key}: no opset" for v in versions(name) if not v.opsets]
            + [f"{v.key}: no family" for v in versions(name) if not v.family])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_model_means_what_its_instance_means(name: str) -> None:
+    """Built, parsed again and run by the interpreter, a model gives the bits that the instance's evaluation gives."""
+    bad = []
+    d = registry.dialect(name)
+    for v in versions(name):
+        for i in range(3):
+            inst = v.draw(Prng(case_seed(6, v.key, i)))
+            try:
+                arrays = arrays_of(inst)
+                model = d.build([inst], [arrays])
+                feeds = {n: arrays[s] if k is None else arrays[s][k] for n, s, k in model.inputs[0]}
+                got = d.run_model(model.data, feeds)
+                want = [e.value for e in d.evaluate(inst, arrays)]
+                if any(e.error.kind == "statistical" for e in d.evaluate(inst, arrays)):
+                    continue
+                bad += [f"{v.key} case {i}: output {k} differs" for k, (a, b) in enumerate(zip(got, want))
+                        if not _same(a, b)]  # fmt: skip
+            except Unsupported:
+                continue
+            except Exception as e:
+                bad.append(f"{v.key} case {i}: {type(e).__name__}: {str(e)[:200]}")
+                break
+    report(bad)
+
+
+def _same(a, b) -> bool:
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        return isinstance(a, (list, tuple)) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b))
+    if a is None or b is None:
+        return a is b
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "OUS":
+        return a.shape == b.shape and bool((a == b).all())
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
