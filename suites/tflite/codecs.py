@@ -180,3 +180,33 @@ def out_type(call: Call, i: int) -> DType:
 
 
 _ = (Map, Param, permuted)
+
+
+class Q(Codec):
+    """Quantisation parameters of an operand, a parameter of the meaning."""
+
+    def __init__(self, slot: str) -> None:
+        self.slot = slot
+
+    def decode(self, call: Call) -> Any:
+        q = call.quant.get(self.slot)
+        return q[0] if isinstance(q, list) else q
+
+    def encode(self, value: Any, b: Build) -> None:
+        a = b.args.get(self.slot)
+        for one in a if isinstance(a, list) else [a]:
+            if one is not None:
+                one.quant = value
+
+
+class OutQ(Codec):
+    """Quantisation parameters of an output; like: the slot whose type the output has."""
+
+    def __init__(self, like: str, i: int = 0) -> None:
+        self.like, self.i = like, i
+
+    def decode(self, call: Call) -> Any:
+        return call.outs[self.i]["quant"] if call.outs is not None else None
+
+    def encode(self, value: Any, b: Build) -> None:
+        declared(b, b.args[self.like].dtype, value, self.i)

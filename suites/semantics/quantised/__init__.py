@@ -1,0 +1,1 @@
+"""Integer arithmetic under affine quantisation, as TFLite specifies it."""

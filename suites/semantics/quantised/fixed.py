@@ -1,0 +1,182 @@
+"""Affine quantisation: real = scale * (q - zero_point), and the fixed-point multiplication that returns to integers.
+
+Sources: TFLite 8-bit quantization specification (scales, zero points, which operators restrict them); "Quantization and
+Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference" (Jacob et al.), section 2.2, and gemmlowp's
+fixedpoint.h for the integer multiplication.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, DType, int_range, of
+from harness.spec import Context, Draw, ErrorClass, Param, quantised
+
+Array = np.ndarray
+Quant = dict[str, Any]
+
+_SCALES = (0.0078125, 0.1, 0.5, 1.0, 0.00392156862745098, 0.037, 0.25, 2.0, 0.0123)
+
+
+def f32(x: float) -> float:
+    """A scale as the file stores it."""
+    return float(np.float32(x))
+
+
+def spread(values: Any, q: Quant, ndim: int) -> Array:
+    """Per-channel parameters shaped to broadcast along ``q["axis"]``; one value stays a scalar."""
+    v = np.asarray(values, np.float64)
+    if v.size == 1:
+        return v.reshape(())
+    shape = [1] * ndim
+    shape[q.get("axis", 0)] = v.size
+    return v.reshape(shape)
+
+
+def centred(x: Array, q: Quant) -> Array:
+    """q - zero_point as int64, exact."""
+    return x.astype(np.int64) - spread(q["zero_point"], q, x.ndim).astype(np.int64)
+
+
+def real(x: Array, q: Quant) -> Array:
+    """The real numbers that a quantised tensor stands for, in f64 (exact up to 2**53)."""
+    return centred(x, q) * spread(q["scale"], q, x.ndim)
+
+
+def away(x: Array) -> Array:
+    """Nearest integer, ties away from zero."""
+    return np.trunc(x + np.copysign(0.5, x))
+
+
+def saturate(steps: Array, dtype: DType) -> Array:
+    """Integers clamped to the range of ``dtype``; NaN (no real number) becomes the zero point's neighbour 0."""
+    lo, hi = int_range(dtype)
+    return np.clip(np.nan_to_num(steps, nan=0.0, posinf=hi, neginf=lo), lo, hi).astype(dtype.np)
+
+
+def steps(r: Array, q: Quant) -> Array:
+    """Real numbers in output steps, zero point included, not yet rounded."""
+    return r / spread(q["scale"], q, np.ndim(r)) + spread(q["zero_point"], q, np.ndim(r))
+
+
+# -- gemmlowp
+
+
+def multiplier(scale: Array | float) -> tuple[Array, Array]:
+    """A positive real as (integer in [2**30, 2**31), power of two): scale = m * 2**(shift - 31)."""
+    m, e = np.frexp(np.asarray(scale, np.float64))
+    fixed = np.floor(m * (1 << 31) + 0.5).astype(np.int64)
+    top = fixed == 1 << 31
+    fixed, e = np.where(top, fixed >> 1, fixed), np.where(top, e + 1, e)
+    small = e < -31
+    return np.where(small, 0, fixed), np.where(small, 0, e)
+
+
+def _python_ints(x: Array) -> Array:
+    return x.astype(object)
+
+
+def high_mul(a: Array, b: Array) -> Array:
+    """Rounded high half of 2ab for int32 operands (saturating rounding doubling high multiplication)."""
+    p = a * b
+    nudge = np.where(p >= 0, 1 << 30, 1 - (1 << 30))
+    s = p + nudge
+    return np.where(s >= 0, s >> 31, -((-s) >> 31))  # division truncates toward zero
+
+
+def shift_right(x: Array, n: Array) -> Array:
+    """Division by 2**n to nearest, ties away from zero."""
+    mask = (np.int64(1) << n) - 1
+    rest = x & mask
+    return (x >> n) + (rest > (mask >> 1) + (x < 0))
+
+
+def multiply(acc: Array, scale: Array | float) -> Array:
+    """acc * scale as the 32-bit integer kernels do it: high multiplication, then a rounding shift."""
+    m, e = multiplier(scale)
+    left, right = np.maximum(e, 0), np.maximum(-e, 0)
+    wide = acc.astype(np.int64) << left
+    wide = np.clip(wide, -(1 << 31), (1 << 31) - 1)
+    return shift_right(high_mul(wide, m), right)
+
+
+def window(scale: Array | float) -> Array:
+    """How near to a tie (in steps) the fixed-point result may fall on either side: the high multiplication rounds once
+    to 2**-n of a step before the shift by n rounds again."""
+    _, e = multiplier(scale)
+    return np.where(e < 0, np.ldexp(1.0, np.minimum(e, 0) - 1), 0.0) + 2.0**-16
+
+
+# -- parameters
+
+
+class Parameters(Param):
+    """Scale and zero point of a tensor.  of: the semantic tensor whose dtype counts.  zero: pins the zero point; scale:
+    ``fn(d, env)`` gives the scale (default: one of a few); channels: ``fn(env)`` gives the channel count of a
+    per-channel tensor along ``axis``.  dtype: where the tensor is no operand."""
+
+    def __init__(self, of: str, *, zero: int | str | None = None, scale: Callable[[Draw, dict[str, Any]], Any] | None = None,
+                 pot: bool = True) -> None:  # fmt: skip
+        self.of, self.zero, self.scale, self.pot = of, zero, scale, pot
+
+    def draw(self, d: Draw, env: dict[str, Any]) -> Quant:
+        return draw_parameters(d, self.type_of(d, env), zero=self.zero, pot=self.pot,
+                               scale=None if self.scale is None else self.scale(d, env))  # fmt: skip
+
+    def type_of(self, d: Draw, env: dict[str, Any]) -> DType:
+        return d.dtype(self.of)
+
+
+def draw_parameters(d: Draw, dt: DType, *, zero: int | str | None = None, scale: Any = None, pot: bool = True) -> Quant:
+    """Per-tensor parameters; 16-bit tensors are symmetric (zero point 0), as the specification demands.
+
+    zero: a number, "low" (the lowest value of the type), "mid", or None for any.  pot: powers of two are allowed.
+    """
+    lo, hi = int_range(dt)
+    if zero == "low":
+        zero = lo
+    elif zero == "mid":
+        zero = (lo + hi + 1) // 2
+    elif zero is None:
+        zero = 0 if dt.bits > 8 else d.pick((0, lo, hi, (lo + hi + 1) // 2, d.int(lo, hi)))
+    if scale is None:
+        scale = d.pick(_SCALES)
+        if dt.bits == 16:
+            scale /= 64
+        if not pot:
+            scale *= 1.1
+    many = [f32(s) for s in np.ravel(scale)]
+    return {"scale": many, "zero_point": [int(zero)] * len(many), "axis": 0}
+
+
+def about(*names: str, low: float = 0.4, high: float = 2.0) -> Callable[[Draw, dict[str, Any]], float]:
+    """An output scale of the size of the sum of some operands' scales, so that results neither vanish nor saturate."""
+
+    def scale(d: Draw, env: dict[str, Any]) -> float:
+        total = sum(env[n]["scale"][0] for n in names)
+        return total * (low + (high - low) * d.int(0, 32) / 32)
+
+    return scale
+
+
+def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16, steps_free: float = 0) -> ErrorClass:
+    """QUANT with ``fn(**inputs, **params)`` as the unrounded result in steps; tie: width of the freedom around x.5."""
+
+    def unrounded(ctx: Context) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(fn(**ctx.inputs, **ctx.params), np.float64)
+
+    def near(ctx: Context) -> Any:
+        return tie(**ctx.inputs, **ctx.params) if callable(tie) else tie
+
+    return quantised(steps_free, real=unrounded, tie=near)
+
+
+def same_type(x: Array) -> DType:
+    return of(x)
+
+
+def named(name: str) -> DType:
+    return BY_NAME[name]

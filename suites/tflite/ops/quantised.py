@@ -1,0 +1,106 @@
+"""Quantised forms of elementwise operators; those that only move elements are in their own families."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import BY_NAME, I8, U8, int_range
+from harness.spec import Call, Draw, Fn, T
+from suites.semantics.quantised import elementwise as q
+from suites.semantics.quantised.fixed import draw_parameters
+from suites.tflite import op
+from suites.tflite.codecs import OutQ, Q, later
+
+_ACTIVATION = {"activation": "fused_activation_function"}
+
+
+def binary(name: str, meaning: Any, x: str = "lhs", y: str = "rhs", activation: bool = True, **kw: Any) -> None:
+    """lhs, rhs and output each with parameters of their own."""
+    names = dict(_ACTIVATION) if activation else {}
+    op(name, meaning, domain="quantised", x=x, y=y, xq=Q(x), yq=Q(y), oq=OutQ(x), **names, **kw)
+
+
+binary("ADD", q.add)
+binary("SUB", q.sub)
+binary("MUL", q.mul)
+binary("DIV", q.div, types={"T": "u8"}, why="only uint8 has a quantised form")
+binary("SQUARED_DIFFERENCE", q.squared_difference, activation=False)
+binary("PRELU", q.prelu, "input", "alpha", activation=False)
+
+for _name, _meaning, _slot in (
+    ("LOGISTIC", q.logistic, "x"), ("TANH", q.tanh, "input"), ("EXP", q.exp, "x"), ("LOG", q.log, "x"),
+    ("SQRT", q.sqrt, "x"), ("RSQRT", q.rsqrt, "x"), ("ELU", q.elu, "x"), ("HARD_SWISH", q.hard_swish, "input"),
+    ("ABS", q.absolute, "x"), ("RELU", q.relu, "x"), ("RELU6", q.relu6, "x"), ("RELU_N1_TO_1", q.relu_n1_to_1, "x"),
+    ("RELU_0_TO_1", q.relu_0_to_1, "x"),
+):  # fmt: skip
+    op(_name, _meaning, domain="quantised", x=_slot, xq=Q(_slot), oq=OutQ(_slot))
+
+op("LEAKY_RELU", q.leaky_relu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
+op("GELU", q.gelu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
+   approximate=Fn(lambda call: bool(call.attr("approximate"))), draw=lambda d: _draw_gelu(d))  # fmt: skip
+
+
+def _draw_gelu(d: Draw) -> dict[str, Any]:
+    dt = d.types["T"]
+    xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.03, 0.05, 0.1)))
+    oq = draw_parameters(d, dt, scale=xq["scale"][0] * (0.5 + d.int(0, 16) / 16))
+    return {"input": T(d.shape(), d.pick(("full", "small")), quant=xq), "approximate": d.bool(),
+            "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+
+
+# -- QUANTIZE, DEQUANTIZE
+
+
+def _declared_type(call: Call) -> Any:
+    return call.outs[0]["dtype"]
+
+
+def _channels(d: Draw, q: dict[str, Any], shape: tuple[int, ...], dt: Any) -> dict[str, Any]:
+    """Per-channel parameters (symmetric) where the version knows them, one time in three."""
+    if later(d, "per_channel") or not shape or 0 in shape or not d.chance(3):
+        return q
+    axis = d.int(0, len(shape) - 1)
+    if shape[axis] < 2:
+        return q
+    return {"scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[axis])],
+            "zero_point": [0] * shape[axis], "axis": axis}  # fmt: skip
+
+
+def _draw_quantize(d: Draw) -> dict[str, Any]:
+    shape = d.shape()
+    dt = BY_NAME[d.pick([t.name for t in d.version.schema.dtypes("O")])]
+    oq = _channels(d, draw_parameters(d, dt), shape, dt)
+    lo, hi = int_range(dt)
+    reach = max(abs(lo), hi) * max(oq["scale"]) * 1.3
+    recipe = d.pick(("small", f"uniform:{-reach:.6g}:{reach:.6g}", f"uniform:{-reach:.6g}:{reach:.6g}", "wide", "ties"))
+    return {"input": T(shape, recipe), "@outputs": [{"dtype": dt.name, "quant": oq}]}
+
+
+_OUT = {"oq": Fn(lambda call: call.outs[0]["quant"]), "dtype": Fn(_declared_type)}
+op("QUANTIZE", q.quantize, x="input", draw=_draw_quantize, out_dtype=lambda call, i: _declared_type(call), **_OUT)
+
+
+def _draw_requantize(d: Draw) -> dict[str, Any]:
+    dt = BY_NAME[d.pick([t.name for t in d.version.schema.dtypes("O")])]
+    have = d.types["T"]
+    if dt.bits == 4 or have.bits == 4:
+        dt = have = I8 if d.bool() else U8
+    xq = draw_parameters(d, have)
+    ratio = 2.0 ** (have.bits - dt.bits) * (0.3 + d.int(0, 32) / 16)
+    oq = draw_parameters(d, dt, scale=xq["scale"][0] * ratio)
+    return {"input": T(d.shape(), d.pick(("full", "small")), dtype=have, quant=xq),
+            "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+
+
+op("QUANTIZE", q.requantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_requantize,
+   out_dtype=lambda call, i: _declared_type(call), **_OUT)  # fmt: skip
+
+
+def _draw_dequantize(d: Draw) -> dict[str, Any]:
+    dt = d.types["T"]
+    shape = d.shape()
+    return {"input": T(shape, "full", quant=_channels(d, draw_parameters(d, dt), shape, dt), const=True if dt.bits == 2 else None)}
+
+
+op("DEQUANTIZE", q.dequantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_dequantize)
+op("DEQUANTIZE", q.widen, x="input")
