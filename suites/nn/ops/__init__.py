@@ -1,0 +1,1 @@
+"""Entries of the NeuralNetwork dialect, one file per family."""

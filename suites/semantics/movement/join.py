@@ -14,7 +14,7 @@ from suites.semantics.movement.common import beyond, fixed, norm_axis
     error=exact(),
     source="ONNX Concat-1, -4, -11, -13; MIL concat iOS15; TFLite CONCATENATION; NN concatND, sequenceConcat",
 )
-def concat(xs: Variadic[Any["*d"]], *, axis: Integer):
+def concat(xs: Variadic[Any["*_d"]], *, axis: Integer):
     """The parts one after another along ``axis``; a part may have extent 0 there.
 
     Raises RuleError "axis-in-range", "same-rank", "same-other-extents".
@@ -71,7 +71,7 @@ def _same_shape(xs: list[np.ndarray]) -> None:
 
 
 @semantics(error=exact(), source="MIL concat iOS15, interleave=True")
-def concat_interleaved(xs: Variadic[Any["*d"]], *, axis: Integer):
+def concat_interleaved(xs: Variadic[Any["*_d"]], *, axis: Integer):
     """Slices of equally shaped parts in turn: index i of part k lands at i * len(xs) + k.  Raises RuleError
     "same-shape"."""
     a = norm_axis(axis, xs[0].ndim)

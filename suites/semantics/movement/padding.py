@@ -106,8 +106,9 @@ def _draw_pad(d: Draw) -> dict:
             b = e = 0
         room = max(1, room * max(n, 1) // max(1, n + b + e))
         if crops and d.bool():
-            b = -d.int(0, n)
-            e = d.pick((e, -d.int(0, n + b)))
+            least = 0 if d.allow_empty else 1
+            b = -d.int(0, n - least)
+            e = d.pick((e, -d.int(0, n + b - least)))
         begins.append(b)
         ends.append(e)
     value = T((), recipe="small") if "value" in d.version.slots_of and d.bool() else None

@@ -70,7 +70,15 @@ def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
 
 
 def _bounds(d: Draw, n: int, step: int) -> tuple[int, int]:
-    """begin and end on an axis of extent ``n``: ordinary, negative, out of range either way, or extreme."""
+    """begin and end on an axis of extent ``n``; they keep an element where the dialect has no empty tensors."""
+    b, e = _any_bounds(d, n, step)
+    if not d.allow_empty and len(range(*slice(b, e, step).indices(n))) == 0:
+        return (0, n) if step > 0 else (n - 1, -n - 1)
+    return b, e
+
+
+def _any_bounds(d: Draw, n: int, step: int) -> tuple[int, int]:
+    """begin and end: ordinary, negative, out of range either way, or extreme."""
     if d.chance(3):
         corners = (0, n, -n, -1, n - 1, n + 3, -n - 3, INT32_MAX, INT32_MIN, 1)
         return d.pick(corners), d.pick(corners)
@@ -100,6 +108,9 @@ def _draw_strided(d: Draw) -> dict:
         if squeeze:
             s, b = 1, d.int(-n, n - 1)
         row = (b, e, s, not squeeze and d.chance(5), not squeeze and d.chance(5), squeeze)
+        taken = slice(None if row[3] else b, None if row[4] else e, s)
+        if not d.allow_empty and not squeeze and len(range(*taken.indices(n))) == 0:
+            row = (b, e, s, True, True, False)
         for column, v in zip(out.values(), row, strict=True):
             column.append(v)
     if "squeeze_mask" in d.fixed or not d.chance(3) or all(out["squeeze_mask"]):
