@@ -1,7 +1,8 @@
 """The small grammar of shapes: ``"n c *s"``.
 
 A token is one axis (``n``), any number of axes (``*d``), axes that broadcast (``*#d``), or an expression over names that
-came earlier (``c//groups`` one axis, ``*window(s,k,...)`` several).  Names follow jaxtyping.
+came earlier (``c//groups`` one axis, ``*window(s,k,...)`` several).  Names follow jaxtyping.  A name that begins with an
+underscore binds nothing: it may differ each time (``Variadic[Any["*_d"]]``: operands of any shapes).
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def shape_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def evaluate(code: CodeType, env: dict[str, Any]) -> Any:
-    return eval(code, FUNCTIONS, env)  # noqa: S307: patterns are our own source text
+    return eval(code, {**FUNCTIONS, **env})  # noqa: S307: patterns are our own source text
 
 
 def shape_of(tokens: tuple[Token, ...], env: dict[str, Any]) -> tuple[int, ...]:
@@ -172,11 +173,15 @@ def bind(tokens: tuple[Token, ...], shape: tuple[int, ...], env: dict[str, Any],
                 assert t.name is not None
                 env[t.name] = broadcast(env[t.name], got) if t.name in env else tuple(got)
                 continue
+            if t.name is not None and t.name[0] == "_":
+                continue
         else:
             if at >= len(shape):
                 raise ShapeMismatch(f"{what}: rank {len(shape)} is too low for its pattern")
             got = shape[at]
             at += 1
+            if t.name is not None and t.name[0] == "_":
+                continue
         if t.name is not None and t.name not in env:
             env[t.name] = got
             continue
