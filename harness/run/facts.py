@@ -1,0 +1,166 @@
+"""What the condition of a known difference may ask of a judged case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.dtypes import of, smallest_normal
+from harness.core.instance import Arg
+
+if TYPE_CHECKING:
+    from harness.run.results import Judged
+
+_VALUES = {"opset", "version", "dtype", "outs", "rule", "ulp", "factor", "share"}
+_ASKS = {
+    "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
+    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod",
+}  # fmt: skip
+PREDICATES = _VALUES | _ASKS
+
+
+class Facts(Mapping[str, Any]):
+    """Names of a condition, computed when asked for."""
+
+    def __init__(self, judged: Judged, plain: Mapping[str, Any]) -> None:
+        self.judged, self.inst, self.plain = judged, judged.case.inst, plain
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.plain:
+            return self.plain[name]
+        if name in _ASKS:
+            return getattr(self, "_" + name)
+        if name in ("ulp", "factor", "share"):
+            return self._diff(name)
+        if name == "dtype":
+            return str(self.judged.case.dtype)
+        if name in _VALUES:
+            return getattr(self.inst, name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PREDICATES)
+
+    def __len__(self) -> int:
+        return len(PREDICATES)
+
+    def _diff(self, name: str) -> float:
+        j = self.judged.judgement
+        diff = j.diff() if j is not None else {}
+        if name == "share":
+            return diff["count"] / max(1, diff["size"]) if diff.get("size") else 0.0
+        value = diff.get({"ulp": "max_ulp", "factor": "factor"}[name])
+        return float("inf") if value is None else float(value)
+
+    # -- the instance
+
+    def _attr(self, name: str, default: Any = None) -> Any:
+        return self.inst.attrs.get(name, default)
+
+    def _arg(self, slot: str, index: int = 0) -> Arg | None:
+        a: Any = self.inst.args.get(slot)
+        if isinstance(a, list):
+            a = a[index] if index < len(a) else None
+        return a
+
+    def _has(self, slot: str) -> bool:
+        return slot in self.inst.args
+
+    def _shape(self, slot: str, index: int = 0) -> tuple[int, ...]:
+        a = self._arg(slot, index)
+        return tuple(a.shape) if a is not None else ()
+
+    def _rank(self, slot: str, index: int = 0) -> int:
+        return len(self._shape(slot, index))
+
+    def _size(self, slot: str, index: int = 0) -> int:
+        return self._prod(self._shape(slot, index))
+
+    @staticmethod
+    def _prod(values: Any) -> int:
+        return int(np.prod(list(values), dtype=np.int64))
+
+    def _dtype_of(self, slot: str, index: int = 0) -> str | None:
+        a = self._arg(slot, index)
+        return str(a.dtype) if a is not None else None
+
+    def _const(self, slot: str, index: int = 0) -> bool:
+        a = self._arg(slot, index)
+        return a is not None and a.const
+
+    def _recipe(self, slot: str, index: int = 0) -> str | None:
+        a = self._arg(slot, index)
+        return a.recipe if a is not None and a.values is None else None
+
+    # -- the values
+
+    def _arrays(self, slot: str | None) -> list[np.ndarray]:
+        case = self.judged.case
+        draw: dict[str, Any] = case.draws[min(self.judged.draw, len(case.draws) - 1)] if case.draws else {}
+        out: list[np.ndarray] = []
+
+        def take(v: Any) -> None:
+            if isinstance(v, (list, tuple)):
+                for x in v:
+                    take(x)
+            elif isinstance(v, np.ndarray):
+                out.append(v)
+
+        for name, v in draw.items():
+            if slot is None or name == slot:
+                take(v)
+        return out
+
+    def _some(self, slot: str | None, test: Callable[[np.ndarray], Any], floats: bool = False) -> bool:
+        for a in self._arrays(slot):
+            kind = of(a).kind
+            if kind == "s" or (floats and kind != "f"):
+                continue
+            with np.errstate(invalid="ignore"):
+                if bool(np.any(test(a.astype(np.float64) if kind == "f" else a))):
+                    return True
+        return False
+
+    def _any_nan(self, slot: str | None = None) -> bool:
+        return self._some(slot, np.isnan, True)
+
+    def _any_inf(self, slot: str | None = None) -> bool:
+        return self._some(slot, np.isinf, True)
+
+    def _any_negative(self, slot: str | None = None) -> bool:
+        return self._some(slot, lambda a: a < 0)
+
+    def _any_zero(self, slot: str | None = None) -> bool:
+        return self._some(slot, lambda a: a == 0)
+
+    def _any_negative_zero(self, slot: str | None = None) -> bool:
+        return self._some(slot, lambda a: (a == 0) & np.signbit(a), True)
+
+    def _any_subnormal(self, slot: str | None = None) -> bool:
+        for a in self._arrays(slot):
+            d = of(a)
+            if d.kind == "f":
+                m = np.abs(a.astype(np.float64))
+                if bool(np.any((m > 0) & (m < smallest_normal(d)))):
+                    return True
+        return False
+
+    def _finite(self, slot: str | None) -> list[Any]:
+        out = []
+        for a in self._arrays(slot):
+            kind = of(a).kind
+            if kind in "iub" and a.size:
+                out += [int(a.min()), int(a.max())]
+            elif kind == "f" and a.size:
+                w = a.astype(np.float64)
+                w = w[np.isfinite(w)]
+                out += [float(w.min()), float(w.max())] if w.size else []
+        return out
+
+    def _lowest(self, slot: str | None = None) -> float:
+        return min(self._finite(slot), default=float("inf"))
+
+    def _highest(self, slot: str | None = None) -> float:
+        return max(self._finite(slot), default=float("-inf"))

@@ -1,0 +1,334 @@
+"""Known differences and the ambiguity ledger: reasons that are written down, matched against outcomes.
+
+Every ``known/*.toml`` beside the dialects holds tables::
+
+    [[known]]
+    id = "ort-sigmoid-f16-tail"            # unique, words and dashes
+    backend = "onnxruntime*"               # name or pattern, or a list of them
+    versions = ">=1.20,<1.32"              # releases of the backend; omitted: all
+    op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
+    op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
+    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
+    verdict = "mismatch"                   # or a list; omitted: mismatch
+    kind = "value"                         # of the judgement: shape, dtype, nan, inf, zero, value, ...; omitted: any
+    message = "not implemented"            # regular expression searched in the backend's words; omitted: any
+    reason = "..."                         # why it is a difference, in a sentence
+    clause = "..."                         # the sentence of the specification it departs from
+    link = "..."                           # upstream issue, if there is one
+    instance = '{"format": 1, ...}'        # the minimal instance as JSON
+
+    [[ambiguous]]
+    id, op, when, ... as above             # backend omitted: any
+    question = "..."                       # what the specification leaves open
+    clause = "..."
+    readings = ["...", "..."]              # the readings seen; the first is ours
+
+The condition is a Python expression over these names and nothing else:
+
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``, ``ulp`` (largest error), ``factor``
+  (smallest multiple of the bound that passes), ``share`` (of wrong elements)
+* ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
+  ``const(slot)``, ``recipe(slot)``; a slot of several tensors takes an index: ``shape('inputs', 1)``
+* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
+  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
+* ``len``, ``min``, ``max``, ``sum``, ``abs``, ``any``, ``all``, ``prod``, ``sorted``, ``set``, ``range``, ``int``, ``str``
+
+Entries match outcomes, not tests; what never matches in a full run is reported, so that the list shrinks.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from harness.core.errors import FormatError
+from harness.core.outcome import Verdict
+from harness.run.facts import PREDICATES, Facts
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+if TYPE_CHECKING:
+    from harness.run.results import Judged, Profile
+
+_COMMON = {"id", "backend", "versions", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind", "message",
+           "clause", "link", "instance"}  # fmt: skip
+_KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
+_NEED = {
+    "known": {"id", "backend", "op", "reason", "clause"},
+    "ambiguous": {"id", "op", "question", "clause", "readings"},
+}
+_BAD = {v.value for v in Verdict if v.bad}
+_NODES = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
+    ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In,
+    ast.NotIn, ast.Is, ast.IsNot, ast.Call, ast.Name, ast.Load, ast.Store, ast.Constant, ast.Subscript, ast.Slice,
+    ast.Tuple, ast.List, ast.Set, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.keyword,
+)  # fmt: skip
+_PLAIN = {"len": len, "min": min, "max": max, "sum": sum, "abs": abs, "any": any, "all": all, "sorted": sorted,
+          "set": set, "range": range, "int": int, "str": str, "zip": zip}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A compiled condition and the names it asks for."""
+
+    text: str
+    code: CodeType
+    names: frozenset[str]
+
+    def __call__(self, facts: Mapping[str, Any]) -> bool:
+        # All names are globals: the scope of a generator expression sees no locals.
+        scope = {n: facts[n] for n in self.names}
+        return bool(eval(self.code, {"__builtins__": {}, **scope}))
+
+
+def condition(text: str) -> Condition:
+    """Compile a condition.  Raises ValueError naming what it may not contain."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError as e:
+        raise ValueError(f"no expression: {e.msg} in {text!r}") from None
+    own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES):
+            raise ValueError(f"{type(node).__name__} is not allowed in {text!r}")
+        if isinstance(node, ast.Name) and node.id not in own and node.id not in PREDICATES and node.id not in _PLAIN:
+            raise ValueError(f"unknown name {node.id!r} in {text!r}, expected one of {' '.join(sorted(PREDICATES))}")
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - own
+    return Condition(text, compile(tree, "<condition>", "eval"), frozenset(names))
+
+
+@dataclass
+class Entry:
+    """One table of a file; see the module's text for the fields."""
+
+    id: str
+    source: str
+    kind_of: str
+    backends: tuple[str, ...]
+    ops: tuple[str, ...]
+    clause: str
+    reason: str = ""
+    versions: SpecifierSet | None = None
+    op_versions: tuple[Any, ...] = ()
+    opsets: tuple[Any, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    when: Condition | None = None
+    verdicts: tuple[str, ...] = (Verdict.MISMATCH.value,)
+    kind: str | None = None
+    message: re.Pattern[str] | None = None
+    link: str = ""
+    instance: Any = None
+    readings: tuple[str, ...] = ()
+    hits: int = 0
+
+    def matches(self, judged: Judged, profile: Profile) -> bool:
+        inst = judged.case.inst
+        if judged.verdict.value not in self.verdicts:
+            return False
+        if not any(fnmatchcase(profile.name, b) for b in self.backends):
+            return False
+        if not any(fnmatchcase(f"{inst.dialect}/{inst.op}", o) for o in self.ops):
+            return False
+        if self.op_versions and inst.version not in self.op_versions:
+            return False
+        if self.opsets and inst.opset not in self.opsets:
+            return False
+        if self.dtypes and str(judged.case.dtype) not in self.dtypes:
+            return False
+        if self.kind is not None and (judged.judgement is None or judged.judgement.kind != self.kind):
+            return False
+        if self.message is not None and not self.message.search(judged.outcome.message):
+            return False
+        if self.versions is not None and not _within(profile.version, self.versions):
+            return False
+        return self.when is None or self.when(Facts(judged, _PLAIN))
+
+    def concerns(self, keys: Iterable[str], backends: Sequence[str]) -> bool:
+        """Could it have matched in a run over these op versions and backends?"""
+        if not any(fnmatchcase(b, p) for b in backends for p in self.backends):
+            return False
+        for key in keys:
+            op, version = key.rsplit("/", 1)
+            if any(fnmatchcase(op, o) for o in self.ops) and (
+                not self.op_versions or version in {str(v) for v in self.op_versions}
+            ):
+                return True
+        return False
+
+
+def _within(version: str, allowed: SpecifierSet) -> bool:
+    """Does the first thing in a version text that is a release lie in the range?  ("coremltools 9.0, macOS 15.1")"""
+    found = re.search(r"\d+(\.\d+)*\w*", version)
+    try:
+        return found is not None and allowed.contains(Version(found[0]), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+@dataclass
+class Ledger:
+    """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def explain(self, judged: Judged, profile: Profile) -> Entry | None:
+        """The first entry that matches, known differences before ambiguities; counts the hit."""
+        for e in self._candidates(judged.case.inst.dialect, judged.case.inst.op):
+            if e.matches(judged, profile):
+                e.hits += 1
+                if e.kind_of == "known":
+                    judged.verdict, judged.known = Verdict.KNOWN, e.id
+                else:
+                    judged.verdict, judged.ambiguity = Verdict.AMBIGUOUS, e.id
+                return e
+        return None
+
+    def _candidates(self, dialect: str, op: str) -> list[Entry]:
+        key = f"{dialect}/{op}"
+        if key not in self._by_op:
+            self._by_op[key] = [e for e in self._ordered if any(fnmatchcase(key, o) for o in e.ops)]
+        return self._by_op[key]
+
+    @cached_property
+    def _by_op(self) -> dict[str, list[Entry]]:
+        return {}
+
+    @cached_property
+    def _ordered(self) -> list[Entry]:
+        return sorted(self.entries, key=lambda e: e.kind_of != "known")
+
+    def records(self) -> list[dict[str, Any]]:
+        """The "known" records of the entries that matched."""
+        return [
+            {"t": "known", "id": e.id, "hits": e.hits, "reason": e.reason, "clause": e.clause, "link": e.link,
+             "kind": e.kind_of, "readings": list(e.readings)}
+            for e in self.entries if e.hits
+        ]  # fmt: skip
+
+    def unused(self, keys: Iterable[str], backends: Sequence[str]) -> list[str]:
+        """Ids of known differences that a full run over these op versions and backends did not meet."""
+        keys = list(keys)
+        return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and e.concerns(keys, backends)]
+
+    def counts(self) -> Counter[str]:
+        return Counter({e.id: e.hits for e in self.entries if e.hits})
+
+
+def folders() -> list[Path]:
+    """The ``known`` folders beside the dialects (entry points ``opconform.dialects``)."""
+    roots = {e.value.split(":")[0].split(".")[0] for e in metadata.entry_points(group="opconform.dialects")}
+    out = []
+    for root in sorted(roots):
+        spec = find_spec(root)
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            if (Path(place) / "known").is_dir():
+                out.append(Path(place) / "known")
+    return list(dict.fromkeys(out))
+
+
+def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
+    """Read all files.  Raises FormatError naming file, entry and field."""
+    entries: list[Entry] = []
+    for folder in places if places is not None else folders():
+        for path in sorted(folder.glob("*.toml")):
+            entries += read(path)
+    seen: dict[str, str] = {}
+    for e in entries:
+        if e.id in seen:
+            raise FormatError(f"{e.source}: id {e.id!r} is already taken in {seen[e.id]}")
+        seen[e.id] = e.source
+    return Ledger(entries)
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of one file."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise FormatError(f"{path.name}: {e}") from None
+    out = []
+    for kind, tables in data.items():
+        if kind not in _KEYS or not isinstance(tables, list):
+            raise FormatError(f"{path.name}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
+        out += [_entry(path.name, kind, t, i) for i, t in enumerate(tables)]
+    return out
+
+
+def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
+    name = f"{source}: {kind} {t.get('id') or f'number {i + 1}'}"
+    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
+    if unknown:
+        raise FormatError(f"{name}: unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
+    if missing:
+        raise FormatError(f"{name}: field {missing[0]!r} is missing")
+
+    def texts(key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        v = t.get(key)
+        v = [v] if isinstance(v, str) else v
+        if v is None:
+            return default
+        if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
+            raise FormatError(f"{name}: {key} must be a text or a list of texts, got {t[key]!r}")
+        return tuple(v)
+
+    for key in ("id", "clause", "reason", "question", "link", "when", "kind", "message", "versions", "instance"):
+        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
+            raise FormatError(f"{name}: {key} must be a text, got {t[key]!r}")
+    if not re.fullmatch(r"[\w.-]+", t["id"]):
+        raise FormatError(f"{name}: an id is made of letters, digits, dots and dashes")
+    for key in ("op_versions", "opsets"):
+        if key in t and not isinstance(t[key], list):
+            raise FormatError(f"{name}: {key} must be a list, got {t[key]!r}")
+    ops = texts("op")
+    for o in ops:
+        if "/" not in o:
+            raise FormatError(f"{name}: op reads dialect/op, got {o!r}")
+    verdicts = texts("verdict", (Verdict.MISMATCH.value,))
+    for v in verdicts:
+        if v not in _BAD:
+            raise FormatError(f"{name}: verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
+    try:
+        instance = _instance(t.get("instance"))
+        return Entry(
+            t["id"], source, kind, texts("backend", ("*",)), ops, t["clause"], t.get("reason") or t.get("question", ""),
+            SpecifierSet(t["versions"]) if "versions" in t else None, tuple(t.get("op_versions", ())),
+            tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
+            t.get("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
+            texts("readings"),
+        )  # fmt: skip
+    except InvalidSpecifier as e:
+        raise FormatError(f"{name}: versions: {e}") from None
+    except re.error as e:
+        raise FormatError(f"{name}: message: {e}") from None
+    except ValueError as e:
+        raise FormatError(f"{name}: when: {e}") from None
+
+
+def _instance(text: str | None) -> Any:
+    if text is None:
+        return None
+    import json
+
+    from harness.core.instance import Instance
+
+    try:
+        return Instance.from_json(json.loads(text))
+    except json.JSONDecodeError as e:
+        raise FormatError(f"instance: {e}") from None
