@@ -368,19 +368,25 @@ class OpVersion:
             return self.entry.out_dtype(call, i)
         if call.outs is not None and i < len(call.outs):
             return call.outs[i]["dtype"]
-        outs = self.schema.outputs
-        slot = outs[min(i, len(outs) - 1)]
-        allowed = self.schema.dtypes(slot.element)
-        for s in self.schema.inputs:
-            if s.element == slot.element:
-                v = call.inputs.get(s.name)
-                while isinstance(v, (list, tuple)):
-                    v = v[0] if v else None
-                if v is not None:
-                    return of(v)
-        if len(allowed) == 1:
-            return allowed[0]
-        return have
+        plan = self._out_types
+        slots, only = plan[i] if i < len(plan) else plan[-1]
+        for name in slots:
+            v = call.inputs.get(name)
+            while isinstance(v, (list, tuple)):
+                v = v[0] if v else None
+            if v is not None:
+                return of(v)
+        return only or have
+
+    @cached_property
+    def _out_types(self) -> list[tuple[tuple[str, ...], DType | None]]:
+        """Per output: the inputs that bind its type name, else the only type that it can have."""
+        out: list[tuple[tuple[str, ...], DType | None]] = []
+        for slot in self.schema.outputs:
+            allowed = self.schema.dtypes(slot.element)
+            binds = tuple(s.name for s in self.schema.inputs if s.element == slot.element)
+            out.append((binds, allowed[0] if len(allowed) == 1 else None))
+        return out or [((), None)]
 
 
 def _wide(v: Any) -> Any:
