@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 import numpy as np
-from opconform_worker import TypeOnly, Unsupported
+from opconform_worker import TypeOnly, Unsupported, from_raw
 
 
 def _load_coremltools():
@@ -343,7 +343,8 @@ class Fold(_Base):
                 val = val[op.outputs.index(v)]
         if isinstance(v, ListVar) or not types.is_tensor(v.sym_type) and types.is_list(v.sym_type):
             raise Unsupported("a list as result")
-        return np.asarray(val)
+        name, val = _ours(v.dtype), np.asarray(val)
+        return from_raw(val, name) if name in ("i4", "u4", "u2") else val
 
 
 def _scalar(a, dtype):

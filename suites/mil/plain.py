@@ -24,6 +24,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Node
 
 MAGIC = b"MILP"
+_BYTES = {"i4": np.int8, "i2": np.int8, "u4": np.uint8, "u2": np.uint8}  # a plain byte an element, sign extended
 
 
 class Program:
@@ -46,7 +47,8 @@ class Program:
             )
         else:
             self._consts.append([d.name, list(a.shape), len(self._blob)])
-            self._blob += np.ascontiguousarray(a).tobytes()
+            raw = a.astype(_BYTES[d.name]) if d.name in _BYTES else a
+            self._blob += np.ascontiguousarray(raw).tobytes()
             self._blob += b"\0" * (-len(self._blob) % 8)
         return {"c": len(self._consts) - 1}
 
@@ -79,7 +81,8 @@ def loads(data: bytes) -> tuple[dict[str, Any], list[np.ndarray]]:
                 continue
             d = BY_NAME[name].np
             count = int(np.prod(shape, dtype=np.int64))
-            consts.append(np.frombuffer(data, d, count, 8 + n + where).reshape(shape))
+            a = np.frombuffer(data, _BYTES.get(name, d), count, 8 + n + where).reshape(shape)
+            consts.append(a.astype(d) if name in _BYTES else a)
     except (struct.error, KeyError, ValueError, TypeError) as e:
         raise FormatError(f"plain MIL program: {type(e).__name__}: {e}") from e
     return h, consts

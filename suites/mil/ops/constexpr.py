@@ -1,0 +1,189 @@
+"""Compressed constants: constexpr_* of iOS 16 (packed bytes) and iOS 18 (sub-byte types, blocks, vectors)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, of
+from harness.spec import Draw, T
+from suites.mil import op
+from suites.mil.codecs import vector
+from suites.semantics import constexpr as s
+from suites.semantics.movement.common import divisors, prod
+
+_SCALE = "uniform:0.0625:2"
+
+
+def _zero(d: Draw, slot: str, shape: tuple[int, ...]) -> T:
+    return T(shape, recipe="small" if d.dtype(slot).kind in "iu" else "ints:-8:8")
+
+
+# -- iOS 16: affine, packed palettes, packed masks
+
+
+def _draw_affine(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    size = [() if d.bool() else (shape[axis],) for _ in range(2)]
+    return {"quantized_data": T(shape, recipe="full"), "zero_point": _zero(d, "zero_point", size[0]),
+            "scale": T(size[1], recipe=_SCALE), "axis": axis}  # fmt: skip
+
+
+def _break_affine(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=2)
+    return {"quantized_data": T(shape), "zero_point": _zero(d, "zero_point", ()),
+            "scale": T((shape[0] + 1,), recipe=_SCALE), "axis": 0}  # fmt: skip
+
+
+op("constexpr_affine_dequantize", s.affine_dequantize, x="quantized_data", draw=_draw_affine,
+   breaks={"vector-fits-axis": _break_affine}, out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+
+
+def _draw_packed_lut(d: Draw) -> dict[str, Any]:
+    shape, bits = d.shape(1, lo=1), d.pick((1, 2, 4, 6, 8))
+    return {"indices": T((-(-bits * prod(shape) // 8),), recipe="full"), "lut": T((1 << bits,)),
+            "shape": list(shape)}  # fmt: skip
+
+
+def _break_packed_lut(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    return {"indices": T((-(-4 * prod(shape) // 8) + 1,)), "lut": T((16,)), "shape": list(shape)}
+
+
+def _break_palette(d: Draw) -> dict[str, Any]:
+    return {"indices": T((3,)), "lut": T((8,)), "shape": [8]}
+
+
+op("constexpr_lut_to_dense", s.lut_packed, until="ios16", draw=_draw_packed_lut,
+   breaks={"packed-size": _break_packed_lut, "palette-size": _break_palette})  # fmt: skip
+
+
+def _draw_packed_sparse(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    bits = [d.int(0, 1) for _ in range(prod(shape))]
+    return {"nonzero_data": T((sum(bits),)), "mask": vector(np.packbits(bits, bitorder="little").tolist()),
+            "shape": list(shape)}  # fmt: skip
+
+
+def _break_packed_sparse(d: Draw) -> dict[str, Any]:
+    return {"nonzero_data": T((d.int(4, 6),)), "mask": vector([7]), "shape": [5]}
+
+
+op("constexpr_sparse_to_dense", s.sparse_packed, until="ios16", draw=_draw_packed_sparse,
+   breaks={"mask-counts-data": _break_packed_sparse})  # fmt: skip
+op("constexpr_cast", s.widen, x="source_val", out_dtype=lambda c, i: BY_NAME["f32"],
+   draw=lambda d: {"source_val": T(d.shape(0)), "output_dtype": BY_NAME["f32"]})  # fmt: skip
+
+
+# -- iOS 18: blocks, groups, vectors, masks of one bit
+
+
+def _blocks(d: Draw, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(d.pick((1, n, d.pick(divisors(n)))) for n in shape)
+
+
+def _offset(d: Draw, slot: str, shape: tuple[int, ...]) -> T | None:
+    """An integer offset has the type of the data."""
+    if d.bool():
+        return None
+    data, dt = d.dtype(slot), d.types["OffsetT"]
+    if dt.kind in "iu" and dt is not data:
+        dt = data if data.kind in "iu" else BY_NAME["f32"]
+    return T(shape, recipe="small" if dt.kind in "iu" else "ints:-8:8", dtype=dt)
+
+
+def _with_offset(out: dict[str, Any], offset: T | None) -> dict[str, Any]:
+    return out if offset is None else {**out, "offset": offset}
+
+
+def _data(d: Draw, slot: str, shape: tuple[int, ...]) -> T:
+    return T(shape, recipe="full" if d.dtype(slot).kind in "iu" else "small")
+
+
+def _draw_blockwise(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    blocks = _blocks(d, shape)
+    out = {"data": _data(d, "data", shape), "scale": T(blocks, recipe=_SCALE)}
+    return _with_offset(out, _offset(d, "data", blocks))
+
+
+def _break_blocks(d: Draw) -> dict[str, Any]:
+    n = d.dim(1, 6)
+    return {"data": T((2 * n + 1, 2)), "scale": T((2, 1), recipe=_SCALE)}
+
+
+op("constexpr_blockwise_shift_scale", s.blockwise_shift_scale, x="data", draw=_draw_blockwise,
+   breaks={"blocks-divide": _break_blocks}, out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+
+
+def _palette(d: Draw, slot: str, shape: tuple[int, ...]) -> tuple[T, dict[str, Any]]:
+    bits = d.dtype(slot).bits
+    size = d.pick((1, 1, 2, 3))
+    groups = _blocks(d, shape) if bits < 6 else (1,) * len(shape)
+    extra: dict[str, Any] = {}
+    if size > 1 or d.bool():
+        extra["vector_axis"] = d.axis(len(shape))
+    return T((*groups, 1 << bits, size)), extra
+
+
+def _draw_lut(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    lut, extra = _palette(d, "indices", shape)
+    return {"indices": T(shape, recipe=f"index:{1 << d.dtype('indices').bits}"), "lut": lut, **extra}
+
+
+def _break_palette18(d: Draw) -> dict[str, Any]:
+    return {"indices": T((4,), recipe="index:2"), "lut": T((1, 2 << d.dtype("indices").bits, 1))}
+
+
+def _break_vector(d: Draw) -> dict[str, Any]:
+    return {"indices": T((4,), recipe="index:2"), "lut": T((1, 1 << d.dtype("indices").bits, 2))}
+
+
+op("constexpr_lut_to_dense", s.lut_to_dense, since="ios18", draw=_draw_lut,
+   breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector})  # fmt: skip
+
+
+def _mask(d: Draw, shape: tuple[int, ...]) -> tuple[T, int]:
+    bits = [d.int(0, 1) for _ in range(prod(shape))]
+    return T(shape, values=bits), sum(bits)
+
+
+def _draw_sparse(d: Draw) -> dict[str, Any]:
+    mask, n = _mask(d, d.shape(1, lo=1))
+    return {"nonzero_data": T((n,)), "mask": mask}
+
+
+def _break_sparse(d: Draw) -> dict[str, Any]:
+    return {"nonzero_data": T((d.int(4, 6),)), "mask": T((5,), values=[1, 0, 1, 1, 0])}
+
+
+op("constexpr_sparse_to_dense", s.sparse_to_dense, since="ios18", draw=_draw_sparse,
+   breaks={"mask-counts-data": _break_sparse})  # fmt: skip
+
+
+def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=1)
+    mask, n = _mask(d, shape)
+    lut, extra = _palette(d, "indices_nonzero_data", shape)
+    bits = d.dtype("indices_nonzero_data").bits
+    return {"indices_mask": mask, "indices_nonzero_data": T((n,), recipe=f"index:{1 << bits}"), "lut": lut, **extra}
+
+
+op("constexpr_lut_to_sparse", s.lut_to_sparse, mask="indices_mask", indices="indices_nonzero_data", draw=_draw_lut_sparse,
+   out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["lut"]))  # fmt: skip
+
+
+def _draw_sparse_blockwise(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    mask, n = _mask(d, shape)
+    blocks = _blocks(d, shape)
+    out = {"data_mask": mask, "nonzero_data": _data(d, "nonzero_data", (n,)), "scale": T(blocks, recipe=_SCALE)}
+    return _with_offset(out, _offset(d, "nonzero_data", blocks))
+
+
+op("constexpr_sparse_blockwise_shift_scale", s.sparse_blockwise, mask="data_mask", x="nonzero_data",
+   draw=_draw_sparse_blockwise,
+   out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"]))  # fmt: skip

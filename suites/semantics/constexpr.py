@@ -1,0 +1,157 @@
+"""Compressed constants: affine, palettised and sparse weights as MIL stores them.
+
+Everything is known when the model is built; the result is what a runtime decompresses it to.  Bit fields of iOS 16 are packed
+least significant bit first and may straddle bytes; iOS 18 has sub-byte element types instead (one array element each here).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Any, Axis, Int, Integer, Ints, Num, composed, exact, semantics
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float64)
+
+
+def _product(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """scale * (data - offset): the difference and the product each rounded once"""
+    scale = np.abs(ctx.wide)
+    return 4.0 * ctx.u * scale + ctx.ulp
+
+
+def per_axis(v: np.ndarray, rank: int, axis: int) -> np.ndarray:
+    """A scalar, or a vector laid along ``axis`` with extent 1 elsewhere."""
+    if v.ndim == 0:
+        return v
+    return v.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
+
+
+@semantics(error=composed(_product), source="MIL constexpr_affine_dequantize iOS16, dequantize iOS17")
+def affine_dequantize(x: Num["*d"], zero_point: Num["*z"] | None, scale: Num["*s"], *, axis: Axis["d"] = 0) -> Num["*d"]:
+    """scale * (x - zero_point); both are scalars or vectors along ``axis``, a missing zero point is 0.
+
+    Raises RuleError "vector-fits-axis"."""
+    for v in (zero_point, scale):
+        if v is not None and v.ndim and v.size != x.shape[axis]:
+            raise RuleError("vector-fits-axis", f"{v.size} entries for extent {x.shape[axis]}")
+    wide = _wide(x)
+    if zero_point is not None:
+        wide = wide - per_axis(_wide(zero_point), x.ndim, axis)
+    return per_axis(_wide(scale), x.ndim, axis) * wide
+
+
+def unpack_bits(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """``count`` unsigned fields of ``bits`` bits, least significant first, from bytes: uint8 [count]."""
+    need = -(-bits * count // 8)
+    if packed.size != need:
+        raise RuleError("packed-size", f"{packed.size} bytes for {count} fields of {bits} bits, expected {need}")
+    lit = np.unpackbits(packed.view(np.uint8), bitorder="little")[: bits * count].reshape(count, bits)
+    return (lit << np.arange(bits, dtype=np.uint8)).sum(1).astype(np.uint8)
+
+
+@semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS16")
+def lut_packed(indices: Int["m"], lut: Any["p"], *, shape: Ints):
+    """lut[i] for every packed index, under ``shape``; an index has log2(len(lut)) bits.
+
+    Raises RuleError "palette-size", "packed-size"."""
+    if lut.size not in (2, 4, 16, 64, 256):
+        raise RuleError("palette-size", f"{lut.size} entries")
+    count = int(np.prod(shape, dtype=np.int64))
+    return lut[unpack_bits(indices, lut.size.bit_length() - 1, count)].reshape(shape)
+
+
+@semantics(error=exact(), source="MIL constexpr_sparse_to_dense iOS16")
+def sparse_packed(nonzero_data: Any["n"], mask: Int["m"], *, shape: Ints):
+    """The data at the set bits of a packed mask in row-major order, zero elsewhere.
+
+    Raises RuleError "packed-size", "mask-counts-data"."""
+    count = int(np.prod(shape, dtype=np.int64))
+    return sparse_to_dense(nonzero_data, unpack_bits(mask, 1, count).reshape(shape))
+
+
+@semantics(error=exact(), source="MIL constexpr_sparse_to_dense iOS18")
+def sparse_to_dense(nonzero_data: Any["n"], mask: Int["*d"]) -> Any["*d"]:
+    """The data at the ones of ``mask`` in row-major order, zero elsewhere.  Raises RuleError "mask-counts-data"."""
+    hit = mask.astype(np.bool_)
+    if nonzero_data.size != int(hit.sum()):
+        raise RuleError("mask-counts-data", f"{nonzero_data.size} values for {int(hit.sum())} set bits")
+    out = np.zeros(mask.shape, nonzero_data.dtype)
+    out[hit] = nonzero_data
+    return out
+
+
+def spread(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """``x`` repeated blockwise to ``shape``.  Raises RuleError "blocks-divide"."""
+    if x.ndim != len(shape) or any(n % max(m, 1) for n, m in zip(shape, x.shape)):
+        raise RuleError("blocks-divide", f"{list(x.shape)} blocks of {list(shape)}")
+    for axis, n in enumerate(shape):
+        x = np.repeat(x, n // max(x.shape[axis], 1), axis)
+    return x
+
+
+@semantics(error=composed(_product), source="MIL constexpr_blockwise_shift_scale iOS18")
+def blockwise_shift_scale(x: Num["*d"], scale: Num["*s"], offset: Num["*s"] | None = None) -> Num["*d"]:
+    """scale * (x - offset), scale and offset repeated over blocks of x.shape / scale.shape.
+
+    Raises RuleError "blocks-divide", "offset-like-scale"."""
+    if offset is not None and offset.shape != scale.shape:
+        raise RuleError("offset-like-scale", f"{list(offset.shape)} against {list(scale.shape)}")
+    wide = _wide(x)
+    if offset is not None:
+        wide = wide - spread(_wide(offset), x.shape)
+    return spread(_wide(scale), x.shape) * wide
+
+
+@semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS18")
+def lut_to_dense(indices: Int["*d"], lut: Any["*e"], *, vector_axis: Integer = None):
+    """Palette entries for indices.  lut: [*groups, palettes, vector]; groups divide the extents of ``indices``; a vector fills
+    consecutive places along ``vector_axis``.
+
+    Raises RuleError "palette-rank", "blocks-divide", "vector-needs-axis"."""
+    r = indices.ndim
+    if lut.ndim != r + 2:
+        raise RuleError("palette-rank", f"lut of rank {lut.ndim} for indices of rank {r}")
+    size = lut.shape[-1]
+    if size > 1 and vector_axis is None:
+        raise RuleError("vector-needs-axis", f"vectors of {size}")
+    groups = np.arange(int(np.prod(lut.shape[:r], dtype=np.int64))).reshape(lut.shape[:r])
+    which = spread(groups, indices.shape)
+    out = lut.reshape(-1, *lut.shape[-2:])[which, indices.astype(np.int64)]
+    if size == 1:
+        return out[..., 0]
+    a = int(vector_axis) % r
+    shape = list(indices.shape)
+    shape[a] *= size
+    return np.moveaxis(out, -1, a + 1).reshape(shape)
+
+
+@semantics(error=exact(), source="MIL constexpr_lut_to_sparse iOS18")
+def lut_to_sparse(mask: Int["*d"], indices: Int["n"], lut: Any["*e"], *, vector_axis: Integer = None):
+    """(mask, data): sparse indices looked up where they stand in the dense layout; vectors expand both.
+
+    Raises RuleError "mask-counts-data" and those of ``lut_to_dense``."""
+    dense = lut_to_dense(sparse_to_dense(indices, mask), lut, vector_axis=vector_axis)
+    grown = mask if lut.shape[-1] == 1 else np.repeat(mask, lut.shape[-1], int(vector_axis))
+    return grown, dense[grown.astype(np.bool_)]
+
+
+@semantics(error=(exact(), composed(_product)), source="MIL constexpr_sparse_blockwise_shift_scale iOS18")
+def sparse_blockwise(mask: Int["*d"], x: Num["n"], scale: Num["*s"], offset: Num["*s"] | None = None):
+    """(mask, scale * (x - offset)): each value takes the block that it stands in in the dense layout.
+
+    Raises RuleError "mask-counts-data" and those of ``blockwise_shift_scale``."""
+    hit = mask.astype(np.bool_)
+    if x.size != int(hit.sum()):
+        raise RuleError("mask-counts-data", f"{x.size} values for {int(hit.sum())} set bits")
+    dense = np.zeros(mask.shape)
+    dense[hit] = _wide(x)
+    return mask, blockwise_shift_scale(dense, scale, offset)[hit]
+
+
+@semantics(error=exact(), source="MIL constexpr_cast iOS16")
+def widen(x: Num["*d"]) -> Num["*d"]:
+    """The same values as f32: every f16 is one."""
+    return x.astype(np.float32)
