@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range, of
-from harness.spec import Choice, Float, Int, Opaque, Real, Semantics, exact, rounded, semantics
+from harness.spec import Choice, Float, Int, Opaque, Real, Semantics, T, bounded, exact, semantics
+from harness.spec.errors import ulp
 from suites.semantics.quantised.fixed import (
-    Array, Parameters, Quant, about, away, centred, multiply, real, rounding, saturate, steps, window,
+    Array, Parameters, Quant, about, away, centred, draw_parameters, multiply, real, rounding, saturate, spread, steps, window, within,
 )  # fmt: skip
 
 _SPEC = "TFLite 8-bit quantization specification"
@@ -156,9 +157,20 @@ def _ratio(x: Array, *, xq: Quant, oq: Quant) -> Any:
     return window(xq["scale"][0] / oq["scale"][0])
 
 
-def unary(name: str, *, oq: Parameters, xq: Parameters | None = None, tie: Any = 2.0**-10, free: float = 0,
-          source: str = _SPEC, data: Any = ("full", "full", "small")) -> Semantics:  # fmt: skip
-    """The quantised form of a real function.  tie, free: see ``fixed.rounding``."""
+def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
+    """Error of linear interpolation in a table of 513 points over the 16-bit range (spacing 128 steps), in output steps:
+    the second difference over twice the spacing bounds h**2 / 8 * max|f''|, one step more for the table's rounding."""
+    r, h = real(x, xq), 128 * xq["scale"][0]
+    with np.errstate(all="ignore"):
+        mid = np.abs(fn(r - h) - 2 * fn(r) + fn(r + h)) / oq["scale"][0]
+    return np.nan_to_num(mid, nan=np.inf) + 1.0
+
+
+def unary(name: str, *, oq: Parameters, xq: Parameters | None = None, tie: Any = 2.0**-10, free: float = 0, table: bool = False,
+          free16: float = 0, draw: Any = None, source: str = _SPEC,
+          data: Any = ("full", "full", "small")) -> Semantics:  # fmt: skip
+    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free.  table: 16-bit
+    tensors go through an interpolated table; free16: what they have on top."""
     fn = _UNARY[name]
 
     def unrounded(x: Array, *, xq: Quant, oq: Quant) -> Array:
@@ -168,10 +180,38 @@ def unary(name: str, *, oq: Parameters, xq: Parameters | None = None, tie: Any =
     def body(x, *, xq, oq):  # type: ignore[no-untyped-def]
         return finish(unrounded(x, xq=xq, oq=oq), oq, of(x))
 
+    def freedom(x: Array, *, xq: Quant, oq: Quant) -> Any:
+        if x.dtype.itemsize == 2 and table:
+            return curvature(fn, x, xq, oq) + free16
+        return (tie(x, xq=xq, oq=oq) if callable(tie) else tie) + free
+
     body.__name__ = f"quantised_{name}"
     body.__doc__ = f"{name} of the real values, requantised."
     body.__annotations__ = {"x": Int["*d"], "xq": xq or Parameters("x"), "oq": oq, "return": Int["*d"]}
-    return semantics(error=rounding(unrounded, tie, free), source=source, data=data)(body)
+    text = f"|steps - real result in steps| <= 0.5 + {'the multiplier window' if callable(tie) else f'{tie + free:g}'}"
+    if table:
+        text += ", 16 bits: + interpolation in 513 points"
+    return semantics(error=within(unrounded, freedom, text), source=source, draw=draw, data=data)(body)
+
+
+def _positive(d: Any, least: int) -> dict[str, Any]:
+    """Operands whose real value is not below ``least`` steps."""
+    dt = d.dtype("x")
+    xq = draw_parameters(d, dt, zero="low")
+    z, (_, hi) = xq["zero_point"][0], int_range(dt)
+    return {"x": T(d.shape(), f"ints:{z + least}:{hi}"), "xq": xq}
+
+
+def _draw_sqrt(d: Any) -> dict[str, Any]:
+    v = _positive(d, 0)
+    top = float(np.sqrt(v["xq"]["scale"][0] * 2 ** d.dtype("x").bits)) / 2 ** d.dtype("x").bits
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (1 + d.int(0, 16) / 8))}
+
+
+def _draw_rsqrt(d: Any) -> dict[str, Any]:
+    v = _positive(d, 1)
+    top = 1 / float(np.sqrt(v["xq"]["scale"][0])) / 2 ** d.dtype("x").bits
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (0.3 + d.int(0, 16) / 8))}
 
 
 def _fixed_output(bits8: tuple[float, str], bits16: float) -> Parameters:
@@ -192,13 +232,12 @@ _UNIT = _fixed_output((1 / 256, "low"), 1 / 32768)  # [0, 1)
 _SIGNED_UNIT = _fixed_output((1 / 128, "mid"), 1 / 32768)  # [-1, 1)
 _SMALL = Parameters("x", scale=lambda d, env: d.pick((0.01, 0.03, 0.05, 0.1)) / (1 if d.dtype("x").bits == 8 else 256))
 
-logistic = unary("logistic", oq=_UNIT, xq=_SMALL, free=1, source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest")
-tanh = unary("tanh", oq=_SIGNED_UNIT, xq=_SMALL, free=1, source=f"{_SPEC}, TANH: output scale 1/128, zero point middle")
-exp = unary("exp", oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
-log = unary("log", oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low"))
-sqrt = unary("sqrt", oq=Parameters("x", scale=about("xq", low=1, high=8)), xq=Parameters("x", zero="low"), source="TFLite SQRT")
-rsqrt = unary("rsqrt", oq=Parameters("x", scale=lambda d, env: d.pick((0.05, 0.1, 0.5))), xq=Parameters("x", zero="low"),
-              source="TFLite RSQRT")  # fmt: skip
+logistic = unary("logistic", oq=_UNIT, xq=_SMALL, table=True, free16=3, source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest")
+tanh = unary("tanh", oq=_SIGNED_UNIT, xq=_SMALL, table=True, free16=3, source=f"{_SPEC}, TANH: output scale 1/128, zero point middle")
+exp = unary("exp", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
+log = unary("log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low"))
+sqrt = unary("sqrt", table=True, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
+rsqrt = unary("rsqrt", table=True, oq=Parameters("x"), draw=_draw_rsqrt, source="TFLite RSQRT")
 elu = unary("elu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, source="TFLite ELU")
 hard_swish = unary("hard_swish", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, free=1, source="TFLite HARD_SWISH")
 absolute = unary("abs", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite ABS")
@@ -256,7 +295,15 @@ def _prelu_window(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Any
     return max(float(window(ratio)), float(window(ratio * yq["scale"][0])))
 
 
-@semantics(error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
+def _draw_prelu(d: Any) -> dict[str, Any]:
+    shape = d.shape(1)
+    xq = draw_parameters(d, d.dtype("x"))
+    yq = draw_parameters(d, d.dtype("y"), scale=d.pick((0.01, 0.03, 0.1)))
+    oq = draw_parameters(d, d.dtype("x"), scale=xq["scale"][0] * (0.5 + d.int(0, 32) / 32))
+    return {"x": T(shape), "y": T(d.broadcast_from(shape)), "xq": xq, "yq": yq, "oq": oq}
+
+
+@semantics(draw=_draw_prelu, error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
 def prelu(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: _SMALL,
           oq: Parameters("x", scale=about("xq", low=0.5, high=1.5))) -> Int["*#d"]:  # fmt: skip
     """x where it is not negative, else x times the slope y, on the real values."""
@@ -266,11 +313,11 @@ def prelu(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: _SMALL,
 # -- to and from integers
 
 
-def _quantize(x: Array, *, oq: Quant) -> Array:
+def _quantize(x: Array, *, oq: Quant, dtype: Any = None) -> Array:
     return steps(np.asarray(x, np.float64), oq)
 
 
-def _division(x: Array, *, oq: Quant) -> Any:
+def _division(x: Array, *, oq: Quant, dtype: Any = None) -> Any:
     """The division by the scale is one f32 rounding."""
     return np.abs(np.asarray(x, np.float64)) / min(oq["scale"]) * 2.0**-22 + 2.0**-20
 
@@ -283,14 +330,10 @@ def quantize(x: Float["*d"], *, oq: Opaque, dtype: Opaque) -> Int["*d"]:
 
 
 def _wide(q: Quant, x: Array) -> Array:
-    from suites.semantics.quantised.fixed import spread
-
     return spread(q["scale"], q, x.ndim)
 
 
 def _zero(q: Quant, x: Array) -> Array:
-    from suites.semantics.quantised.fixed import spread
-
     return spread(q["zero_point"], q, x.ndim)
 
 
@@ -311,7 +354,14 @@ def requantize(x: Int["*d"], *, xq: Opaque, oq: Opaque, dtype: Opaque) -> Int["*
 
 
 
-@semantics(error=rounded(1), source=f"{_SPEC}, DEQUANTIZE", data=("full", "small"))
+def _subtraction(ctx: Any) -> Array:
+    """1 ulp of scale * max(|x|, |zero_point|): scale * x - scale * zero_point is the same real number"""
+    x, q = ctx.inputs["x"], ctx.params["xq"]
+    s, z = spread(q["scale"], q, x.ndim), spread(q["zero_point"], q, x.ndim)
+    return ulp(s * np.maximum(np.abs(x.astype(np.float64)), np.abs(z)), ctx.out)
+
+
+@semantics(error=bounded(_subtraction), source=f"{_SPEC}, DEQUANTIZE", data=("full", "small"))
 def dequantize(x: Int["*d"], *, xq: Opaque) -> Float["*d"]:
     """scale * (x - zero_point)."""
     return real(x, xq)

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType, int_range, of
-from harness.spec import Context, Draw, ErrorClass, Param, quantised
+from harness.spec import Context, Draw, ErrorClass, Param, accepted, quantised
 
 Array = np.ndarray
 Quant = dict[str, Any]
@@ -135,12 +135,14 @@ def draw_parameters(d: Draw, dt: DType, *, zero: int | str | None = None, scale:
     zero: a number, "low" (the lowest value of the type), "mid", or None for any.  pot: powers of two are allowed.
     """
     lo, hi = int_range(dt)
-    if zero == "low":
+    if dt.bits > 8:
+        zero = 0
+    elif zero == "low":
         zero = lo
     elif zero == "mid":
         zero = (lo + hi + 1) // 2
     elif zero is None:
-        zero = 0 if dt.bits > 8 else d.pick((0, lo, hi, (lo + hi + 1) // 2, d.int(lo, hi)))
+        zero = d.pick((0, lo, hi, (lo + hi + 1) // 2, d.int(lo, hi)))
     if scale is None:
         scale = d.pick(_SCALES)
         if dt.bits == 16:
@@ -172,6 +174,18 @@ def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-1
         return tie(**ctx.inputs, **ctx.params) if callable(tie) else tie
 
     return quantised(steps_free, real=unrounded, tie=near)
+
+
+def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> ErrorClass:
+    """Steps no further than ``freedom(**inputs, **params)`` from the unrounded result, which is clamped like them."""
+
+    def ok(ctx: Context, actual: Array) -> Array:
+        lo, hi = int_range(ctx.out)
+        with np.errstate(all="ignore"):
+            r = np.clip(np.nan_to_num(np.asarray(fn(**ctx.inputs, **ctx.params), np.float64)), lo, hi)
+            return np.abs(actual.astype(np.float64) - r) <= 0.5 + freedom(**ctx.inputs, **ctx.params)
+
+    return accepted(ok, f"QUANT: {what}")
 
 
 def same_type(x: Array) -> DType:

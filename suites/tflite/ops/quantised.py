@@ -57,7 +57,7 @@ def _declared_type(call: Call) -> Any:
 
 def _channels(d: Draw, q: dict[str, Any], shape: tuple[int, ...], dt: Any) -> dict[str, Any]:
     """Per-channel parameters (symmetric) where the version knows them, one time in three."""
-    if later(d, "per_channel") or not shape or 0 in shape or not d.chance(3):
+    if later(d, "per_channel") or dt is not I8 or not shape or 0 in shape or not d.chance(3):
         return q
     axis = d.int(0, len(shape) - 1)
     if shape[axis] < 2:
