@@ -1,0 +1,108 @@
+"""The harness catches planted faults: the verdict and the minimal instance, on a toy dialect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.core.outcome import Verdict
+from harness.run.engine import Engine
+from harness.run.failure import Evidence
+from harness.run.records import done_units, read
+from harness.run.select import units
+from suites.meta.toy import toy
+
+CASES = 96
+
+
+def run(name: str, tmp: Path, ops: tuple[str, ...] = (), cases: int = CASES):
+    """Records of a run of the toy dialect on one of its backends."""
+    spec = f"suites.meta.toy_backends:{name}"
+    with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
+        out: list[dict] = []
+        evidence = Evidence(lambda _: spare, tmp)
+        chosen = [v for v in toy.versions.values() if not ops or v.op in ops]
+        engine = Engine([main], sink=out.append, on_failure=evidence)
+        summary = engine.run(units(chosen, cases))
+        return summary, out
+
+
+def bad(records: list[dict]) -> list[dict]:
+    return [r for r in records if r["t"] == "case" and Verdict(r["verdict"]).bad]
+
+
+def test_a_right_backend_has_no_mismatch_and_every_case_is_counted_once(tmp_path: Path) -> None:
+    summary, records = run("Right", tmp_path)
+    assert bad(records) == []
+    assert not summary.problems, summary.examples
+    tallied = Counter()
+    for r in records:
+        if r["t"] == "batch":
+            assert sum(n for *_, n in r["tally"]) == r["count"]
+            tallied[r["key"]] += r["count"]
+    assert set(tallied.values()) == {CASES}
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "shape"),
+    [("SwappedAxis", "Flip", None), ("DroppedNan", "Max", None), ("OffByOne", "MatMul", ([1, 3], [3, 1]))],
+)
+def test_a_planted_fault_is_found_and_made_small(name: str, op: str, shape, tmp_path: Path) -> None:
+    _, records = run(name, tmp_path)
+    found = bad(records)
+    assert {r["key"] for r in found} == {f"toy/{op}/1"}
+    assert {r["verdict"] for r in found} == {"mismatch"}
+    small = next(r["minimal"] for r in found if r["minimal"])
+    args = small["args"]
+    if op == "Flip":  # two axes, the flipped one of two elements, no more
+        assert sorted(args["x"]["shape"]) in ([1, 2], [2, 2])
+    if op == "Max":
+        assert all(a["shape"] in ([], [1]) for a in args.values())
+    if shape:
+        assert (args["x"]["shape"], args["y"]["shape"]) == shape
+        assert sum(x != 0 for x in args["x"]["values"]) == 1
+    folder = Path(next(r["folder"] for r in found if r["folder"]))
+    assert {"instance.json", "repro.py", "inputs.npz", "model.json"} <= {p.name for p in folder.iterdir()}
+
+
+def test_an_invalid_instance_that_is_accepted_names_its_rule(tmp_path: Path) -> None:
+    _, records = run("Lenient", tmp_path)
+    found = bad(records)
+    assert {r["verdict"] for r in found} == {"wrongly_accepted"}
+    assert {r["rule"] for r in found} >= {"type:T", "tied-type:T", "tied-dim:k", "axis-in-range:axis"}
+
+
+def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> None:
+    summary, records = run("Dies", tmp_path, ("Flip", "Sum"))
+    verdicts = summary.tally["toy", "suites.meta.toy_backends:Dies"]
+    assert sum(verdicts.values()) == 2 * CASES
+    assert set(verdicts) <= {"agree", "crashed", "timed_out", "mistrusted"}
+    for r in bad(records):
+        args = r["instance"]["args"]["x"]
+        if r["verdict"] == "crashed":
+            assert r["key"] == "toy/Flip/1" and args["dtype"] == "bool" and len(args["shape"]) == 1
+        else:
+            assert r["key"] == "toy/Sum/1" and 0 in args["shape"]
+    assert verdicts["crashed"] > 0
+
+
+def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
+    from harness.run.records import Writer
+
+    path = tmp_path / "records.jsonl"
+    chosen = list(toy.versions.values())
+    every = list(units(chosen, 64))
+    with backends.create("suites.meta.toy_backends:Right") as handle:
+        with Writer(path) as w:
+            Engine([handle], sink=w.write).run(every[:7])
+        with open(path, "ab") as f:
+            f.write(b'{"t":"batch","key":"toy/Add')  # the process was killed while writing
+        with Writer(path) as w:
+            rest = list(units(chosen, 64, done=done_units(path)))
+            assert len(rest) == len(every) - 7
+            Engine([handle], sink=w.write).run(rest)
+    seen = [(r["key"], r["first"]) for r in read(path) if r["t"] == "batch"]
+    assert len(seen) == len(set(seen)) == len(every)

@@ -1,0 +1,93 @@
+"""A dialect of five ops whose models are JSON, for tests of the harness itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import native_ref as native
+from harness.core.instance import Instance
+from harness.core.outcome import Model
+from harness.spec import (
+    Axes, Axis, Dialect, Flag, Float, Num, OpSchema, accumulates, exact, rounded, semantics,
+)  # fmt: skip
+from harness.spec import Any as Any_
+from harness.spec.schema import _one
+
+
+@semantics(error=rounded(1), source="toy Add")
+def add(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+    return native.binary("add", x, y)
+
+
+@semantics(error=accumulates("extent(d,axes)"), source="toy Sum")
+def reduce_sum(x: Num["*d"], *, axes: Axes["d"], keepdims: Flag) -> Num["*reduce(d,axes,keepdims)"]:
+    return native.reduce("sum", x, axes, keepdims)
+
+
+@semantics(error=exact, source="toy Flip")
+def flip(x: Any_["*d"], *, axis: Axis["d"]) -> Any_["*d"]:
+    return np.flip(x, axis)
+
+
+@semantics(error=exact, source="toy Max")
+def maximum(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+    return native.binary("maximum", x, y)
+
+
+@semantics(error=accumulates("k"), source="toy MatMul")
+def matmul(x: Float["n k"], y: Float["k m"]) -> Float["n m"]:
+    return native.matmul(x, y)
+
+
+def _schema(op: str, inputs: list[str], types: list[str], attrs: list[dict[str, Any]] = []) -> OpSchema:  # noqa: B006
+    return _one({"op": op, "version": 1, "first_opset": 1, "last_opset": 1,
+                 "inputs": [{"name": n, "type": "T"} for n in inputs], "outputs": [{"name": "out", "type": "T"}],
+                 "attrs": attrs, "types": {"T": types}})  # fmt: skip
+
+
+class Toy(Dialect):
+    name = "toy"
+    title = "Toy 1"
+    format = "toy"
+    opsets = (1,)
+    extension = ".json"
+    unsayable_rules = ("unknown-attribute", "required-attribute")
+
+    schemas = [
+        _schema("Add", ["x", "y"], ["f32", "i32"]),
+        _schema("Sum", ["x"], ["f32", "i32"], [{"name": "axes", "type": "ints"}, {"name": "keepdims", "type": "bool"}]),
+        _schema("Flip", ["x"], ["f32", "i32", "bool"], [{"name": "axis", "type": "int", "required": True}]),
+        _schema("Max", ["x", "y"], ["f32", "i32"]),
+        _schema("MatMul", ["x", "y"], ["f32"]),
+    ]
+
+    def load(self) -> None:
+        if not self.entries:
+            for name, meaning in (("Add", add), ("Sum", reduce_sum), ("Flip", flip), ("Max", maximum),
+                                  ("MatMul", matmul)):  # fmt: skip
+                self.op(name, meaning).family = "toy"
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        nodes, ins, outs = [], [], []
+        for i, (inst, given) in enumerate(zip(instances, arrays)):
+            consts = {k: {"dtype": a.dtype.name, "shape": list(a.shape), "hex": np.ascontiguousarray(given[k]).tobytes().hex()}
+                      for k, a in inst.args.items() if a.const}  # fmt: skip
+            free = [k for k, a in inst.args.items() if not a.const]
+            types = {k: a.dtype.name for k, a in inst.args.items()}
+            shapes = {k: list(a.shape) for k, a in inst.args.items()}
+            nodes.append({"op": inst.op, "attrs": inst.attrs, "consts": consts, "ins": {k: f"{k}{i}" for k in free},
+                          "out": f"out{i}", "types": types, "shapes": shapes})  # fmt: skip
+            ins.append([(f"{k}{i}", k, None) for k in free])
+            outs.append([f"out{i}"])
+        return Model("toy", json.dumps(nodes).encode(), ins, outs)
+
+    def notation(self, inst: Instance) -> str:
+        args = ", ".join(f"{k}: {a.dtype}{list(a.shape)}" for k, a in inst.args.items())
+        return f"{inst.op}({args}) {inst.attrs}"
+
+
+toy = Toy("suites.meta")

@@ -1,0 +1,132 @@
+"""Backends of the toy dialect: one that is right, and ones with one bug each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+
+_TYPES = {"f32": np.float32, "i32": np.int32, "bool": np.bool_}
+_NEEDS = {"Add": ("x", "y"), "Max": ("x", "y"), "MatMul": ("x", "y"), "Sum": ("x",), "Flip": ("x",)}
+_TAKES = {"Add": "f32 i32", "Max": "f32 i32", "MatMul": "f32", "Sum": "f32 i32", "Flip": "f32 i32 bool"}
+
+
+class Right:
+    """Checks what the toy operator set states, then computes with NumPy."""
+
+    name = "right"
+    formats = ("toy",)
+    pack = 16
+
+    def version(self) -> str:
+        return "1.0"
+
+    def load(self, model: bytes, format: str) -> Any:
+        nodes = json.loads(model)
+        for n in nodes:
+            types, shapes = n["types"], n["shapes"]
+            for slot in _NEEDS[n["op"]]:
+                if slot not in types:
+                    raise ValueError(f"{n['out']}: input {slot} is missing")
+                if types[slot] not in _TAKES[n["op"]].split():
+                    raise ValueError(f"{n['out']}: no {types[slot]}")
+            if len(set(types.values())) > 1:
+                raise ValueError(f"{n['out']}: types differ")
+            if n["op"] in ("Add", "Max"):
+                np.broadcast_shapes(*map(tuple, shapes.values()))
+            if n["op"] == "MatMul" and shapes["x"][1] != shapes["y"][0]:
+                raise ValueError(f"{n['out']}: inner extents differ")
+            rank = len(shapes["x"])
+            for axis in [n["attrs"].get("axis"), *(n["attrs"].get("axes") or [])]:
+                if axis is not None and not -rank <= axis < rank:
+                    raise ValueError(f"{n['out']}: axis {axis} is out of range")
+        return nodes
+
+    def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        out = {}
+        for n in handle:
+            a = {k: inputs[v] for k, v in n["ins"].items()}
+            for k, c in n["consts"].items():
+                a[k] = np.frombuffer(bytes.fromhex(c["hex"]), _TYPES[c["dtype"]]).reshape(c["shape"])
+            with np.errstate(all="ignore"):
+                out[n["out"]] = self.compute(n["op"], n["attrs"], a)
+        return out
+
+    def compute(self, op: str, attrs: dict[str, Any], a: dict[str, Any]) -> Any:
+        x, y = a["x"], a.get("y")
+        if op == "Add":
+            return x + y
+        if op == "Max":
+            return np.maximum(x, y)
+        if op == "MatMul":
+            return (x.astype(np.float64) @ y.astype(np.float64)).astype(np.float32)
+        if op == "Flip":
+            return np.flip(x, attrs["axis"]).copy()
+        axes = attrs.get("axes")
+        wide = x.astype(np.float64) if x.dtype == np.float32 else x
+        return np.asarray(wide.sum(None if axes is None else tuple(axes), keepdims=attrs.get("keepdims") or False)
+                          ).astype(x.dtype)  # fmt: skip
+
+
+class SwappedAxis(Right):
+    """Flips the first axis whatever is asked, from rank 2 on."""
+
+    name = "swapped-axis"
+
+    def compute(self, op, attrs, a):
+        if op == "Flip" and a["x"].ndim > 1:
+            return np.flip(a["x"], 0).copy()
+        return super().compute(op, attrs, a)
+
+
+class DroppedNan(Right):
+    """Max prefers the number to the NaN."""
+
+    name = "dropped-nan"
+
+    def compute(self, op, attrs, a):
+        return np.fmax(a["x"], a["y"]) if op == "Max" else super().compute(op, attrs, a)
+
+
+class OffByOne(Right):
+    """MatMul forgets the last product once there are three."""
+
+    name = "off-by-one"
+
+    def compute(self, op, attrs, a):
+        if op == "MatMul" and a["x"].shape[1] >= 3:
+            a = {"x": a["x"][:, :-1], "y": a["y"][:-1]}
+        return super().compute(op, attrs, a)
+
+
+class Lenient(Right):
+    """Refuses nothing by its types."""
+
+    name = "lenient"
+
+    def load(self, model, format):
+        return json.loads(model)
+
+    def run(self, handle, inputs):
+        try:
+            return super().run(handle, inputs)
+        except Exception:
+            return {n["out"]: np.zeros((), np.float32) for n in handle}
+
+
+class Dies(Right):
+    """Kills its process on a Flip of a 1-d bool tensor; hangs on a Sum of an empty one."""
+
+    name = "dies"
+
+    def run(self, handle, inputs):
+        for n in handle:
+            if n["op"] == "Flip" and n["types"]["x"] == "bool" and len(n["shapes"]["x"]) == 1:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if n["op"] == "Sum" and 0 in n["shapes"]["x"]:
+                time.sleep(3600)
+        return super().run(handle, inputs)
