@@ -16,7 +16,12 @@ def materialize(a: Arg, draw: int = 0) -> Any:
     """The array of an Arg (a list of arrays for a sequence or list).  draw: number of the data draw; literal values and
     structured recipes are the same in all draws."""
     if a.items is not None:
-        return [materialize(x, draw) for x in a.items]
+        values = [materialize(x, draw) for x in a.items]
+        if a.kind == "optional":  # the element itself, or None for an empty one
+            return values[0] if values else None
+        if a.kind == "map":
+            return dict(zip(values[0].tolist(), values[1].tolist()))
+        return values
     if a.values is not None:
         return literal(a.values, a.dtype, a.shape)
     return native_ref.fill(a.recipe, a.seed + draw * 0x51ED270B, a.shape, a.dtype)

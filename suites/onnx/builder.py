@@ -76,14 +76,14 @@ def _type_body(arg: Arg, name: str) -> bytes:
     return proto.type_proto(arg_type(arg, name))
 
 
-def encode_attrs(schema: OpSchema, attrs: dict[str, Any], opset: int) -> list[bytes]:
-    """AttributeProto bodies in the order written."""
+def encode_attrs(schema: OpSchema, attrs: dict[str, Any], opset: int, outer: dict[str, str] | None = None) -> list[bytes]:
+    """AttributeProto bodies in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
         a = schema.attrs.get(name)
         kind = a.type if a is not None else _guess(value)  # a deliberately wrong attribute is written all the same
         if kind == "graph":
-            value = encode_graph(value, opset, name)
+            value = encode_graph(value, opset, name, outer)
         elif kind == "sparse_tensor":
             value = to_sparse(value)
         elif kind == "type_proto":
@@ -125,19 +125,22 @@ def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | 
     return out[:keep]
 
 
-def encode_graph(g: Graph, opset: int, name: str = "body") -> bytes:
+def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str] | None = None) -> bytes:
     """GraphProto of a block: types of inputs declared, those of outputs left to inference."""
     nodes = []
+    names = dict(outer or {})
+    for mine in (*(n for n, _ in g.inputs), *g.consts, *(o for n in g.nodes for o in n.outputs)):
+        names.pop(mine, None)  # a name of the block's own hides the outer one
     for n in g.nodes:
         schema = schemas.effective(n.op, opset)
         if schema is None:
             raise Unsupported(f"no op {n.op} at opset {opset}")
-        ins = [x or "" for _, _, x in positions(schema, n.inputs)]
-        nodes.append(proto.node(n.op, ins, n.outputs, encode_attrs(schema, n.attrs, opset), schema.domain))
+        ins = [names.get(x, x) if x else "" for _, _, x in positions(schema, n.inputs)]
+        nodes.append(proto.node(n.op, ins, n.outputs, encode_attrs(schema, n.attrs, opset, names), schema.domain))
     inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
     declared = g.meta.get("out_types", {})
     outputs = []
-    for o in g.outputs:
+    for o in (names.get(x, x) for x in g.outputs):
         t = declared.get(o)
         body = None if t is None else proto.type_proto(t if isinstance(t, Type) else proto.parse_type(t))
         outputs.append(proto.value_info(o, body))
@@ -152,12 +155,12 @@ def _block_type(arg: Arg) -> bytes:
 
 
 def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-          ranks: Sequence[Sequence[int | None]] | None = None) -> Model:  # fmt: skip
+          declared: Sequence[Sequence[Type | None]] | None = None) -> Model:  # fmt: skip
     """Pack instances into one model, at the opset of the first.
 
-    arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.  ranks: of
-    each instance's outputs, declared where given (the format's checker asks for a shape; runtimes infer it).  Raises
-    Unsupported for what the format lacks."""
+    arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.
+    declared: types of each instance's outputs where known in full (the format's checker asks for a shape; runtimes infer
+    it).  Raises Unsupported for what the format lacks."""
     opset = int(instances[0].opset)
     p = Parts(opset)
     all_inputs: list[list[tuple[str, str, int | None]]] = []
@@ -181,14 +184,20 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         while names and not names[-1]:
             names.pop()
         outs = [f"{i}o{j}" for j in range(inst.outs)]
-        attrs = encode_attrs(plan.schema, inst.attrs, opset) if inst.attrs else ()
+        attrs: Sequence[bytes] = ()
+        if inst.attrs:
+            outer = dict(zip(plan.inputs, names)) if plan.blocks else None
+            attrs = encode_attrs(plan.schema, inst.attrs, opset, outer)
         p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain))
         if plan.domain:
             p.domains.add(plan.domain)
         for j, o in enumerate(outs):
+            known = declared[i][j] if declared is not None else None
+            if known is not None:
+                p.outputs.append(proto.value_info(o, proto.type_proto(known)))
+                continue
             hit = plan.output(j, args, inst.attrs)
-            rank = ranks[i][j] if ranks is not None else None
-            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
+            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit)))
         all_inputs.append(mine)
         all_outputs.append(outs)
     release = schemas.releases()[opset]
@@ -207,8 +216,17 @@ def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[s
     return name
 
 
-def _output_type(hit: tuple[str, DType], rank: int | None) -> bytes:
+def type_of(value: Any, dtype: DType) -> Type | None:
+    """The type of a computed value, extents open; None for what a value alone does not tell."""
+    if isinstance(value, np.ndarray):
+        return Type("tensor", dtype, (None,) * value.ndim)
+    if isinstance(value, list):
+        return Type("seq", None, None, Type("tensor", dtype, None))
+    return None
+
+
+def _output_type(hit: tuple[str, DType]) -> bytes:
     container, dtype = hit
     if not container:
-        return proto.tensor_type(CODES[dtype.name], None if rank is None else (None,) * rank)
+        return proto.tensor_type(CODES[dtype.name], None)
     return proto.type_proto(Type(container, None, None, Type("tensor", dtype, None)))

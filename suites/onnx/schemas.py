@@ -65,17 +65,25 @@ def effective(op: str, opset: int) -> OpSchema | None:
     return at(op, own_opset(op, opset))
 
 
+# Outputs whose type follows from an input by the op's prose, not by a shared type name: slot it follows, its container.
+FOLLOWS = {
+    "SequenceAt": ("input_sequence", ""), "ConcatFromSequence": ("input_sequence", ""), "SequenceConstruct": ("inputs", "seq"),
+    "SplitToSequence": ("input", "seq"),
+}  # fmt: skip
+
+
 class Plan:
     """What building a node of one op version needs, worked out once.
 
     inputs: slot names in order.  variadic: the last slot repeats.  outputs[i]: how the type of output i is found: a
     (container, dtype) pair, the slots that bind its type name, or None when only inference can tell."""
 
-    __slots__ = ("inputs", "variadic", "outputs", "domain", "op", "schema")
+    __slots__ = ("inputs", "variadic", "outputs", "domain", "op", "schema", "blocks")
 
     def __init__(self, s: OpSchema) -> None:
         self.schema, self.op, self.domain = s, s.op, s.domain
         self.inputs = tuple(x.name for x in s.inputs)
+        self.blocks = any(a.type == "graph" for a in s.attrs.values())
         self.variadic = any(x.variadic for x in s.inputs)
         self.outputs = tuple(self._output(s, i) for i in range(len(s.outputs)))
 
@@ -85,6 +93,8 @@ class Plan:
         types = s.types.get(slot.element, (slot.element,))
         if len(types) == 1 and types[0] in BY_NAME:
             return slot.container or "", BY_NAME[types[0]]
+        if s.op in FOLLOWS:
+            return None, [FOLLOWS[s.op][0]], FOLLOWS[s.op][1]
         if slot.variadic and s.inputs and any(a.type == "graph" for a in s.attrs.values()):
             return None  # each output of a block has its own type
         attr = next((n for n in DTYPE_ATTRS if i == 0 and n in s.attrs and s.attrs[n].type == "dtype"), None)

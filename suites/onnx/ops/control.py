@@ -1,0 +1,213 @@
+"""Control flow: If, Loop, Scan.  Blocks are drawn from a few ops that exist at every opset for the drawn type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BOOL, I64, DType
+from harness.core.instance import Arg, Graph, Node
+from harness.spec import Call, Draw, T, exact
+from suites.onnx import op, schemas
+from suites.onnx.ops.movement import literal
+from suites.semantics import control
+
+# blocks are made of Add, Identity, Not and Less; integers below 2**3 keep every sum exact
+PLAIN = {"V": "f32 f64 i32 i64 f16 bool"}
+OLD = {"V": "f32 f64 bool"}
+WHY = "the values in blocks are of types that the ops drawn for blocks have at every opset"
+
+
+def _adds(dtype: DType, opset: int) -> bool:
+    schema = schemas.effective("Add", opset)
+    return schema is not None and dtype in schema.dtypes("T")
+
+
+def step(d: Draw, dtype: DType, shape: tuple[int, ...], source: str, out: str, consts: dict[str, Any]) -> Node:
+    """One node from ``source`` to ``out`` that keeps type and shape."""
+    if dtype is BOOL:
+        return Node("Not", {"X": source}, [out]) if d.bool() else Node("Identity", {"input": source}, [out])
+    if not _adds(dtype, int(d.opset)) or d.chance(4):
+        return Node("Identity", {"input": source}, [out])
+    name = f"k_{out}"
+    consts[name] = literal(d, dtype, shape)
+    return Node("Add", {"A": source, "B": name}, [out])
+
+
+def _if(c: Call) -> list[Any]:
+    assert c.run is not None
+    taken = c.attrs["then_branch" if bool(c.inputs["cond"].reshape(-1)[0]) else "else_branch"]
+    return list(c.run(taken, []))
+
+
+def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Graph:
+    consts: dict[str, Any] = {}
+    nodes = []
+    for i, (t, s) in enumerate(zip(dtypes, shapes)):
+        if t is BOOL and s == () and d.bool():  # a value of the graph around
+            nodes.append(Node("Not", {"X": "cond"}, [f"y{i}"]))
+            continue
+        consts[f"a{i}"] = literal(d, t, s)
+        nodes.append(step(d, t, s, f"a{i}", f"y{i}", consts))
+    outs = [f"y{i}" for i in range(len(dtypes))]
+    return Graph([], nodes, outs, consts, {"out_types": {o: t.name for o, t in zip(outs, dtypes)}})
+
+
+def _draw_if(d: Draw) -> dict:
+    names = (OLD if d.opset < 7 else PLAIN)["V"].split()
+    types = [t for t in d.version.schema.dtypes("V") if t.name in names]
+    dtypes = [d.pick(types) for _ in range(d.int(1, 3))]
+    shapes = [() if t is BOOL and d.bool() else d.shape(0, 3) for t in dtypes]
+    others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
+    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes), "else_branch": _branch(d, dtypes, others),
+            "@outs": len(dtypes)}  # fmt: skip
+
+
+op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None, why=WHY, source="ONNX If-1, -11, -13")
+
+
+def _flag(v: Any) -> bool | None:
+    return None if v is None else bool(v.reshape(-1)[0])
+
+
+def _loop(c: Call) -> list[Any]:
+    limit = c.inputs.get("M")
+    body = c.attrs["body"]
+    assert c.run is not None
+    return control.loop(None if limit is None else int(limit.reshape(-1)[0]), _flag(c.inputs.get("cond")),
+                        c.inputs.get("v_initial") or [], lambda row: c.run(body, row))  # type: ignore[misc]  # fmt: skip
+
+
+def _draw_loop(d: Draw) -> dict:
+    """Trip count, condition or both; the body counts with a comparison where the opset has one for int64."""
+    dtype, shape = d.types["V"], d.shape(0, 3)
+    if d.opset < 7 and dtype.name not in OLD["V"].split():
+        dtype = next(t for t in d.version.schema.dtypes("V") if t.name == "f32")
+    n = d.int(1, 2)
+    consts: dict[str, Any] = {}
+    inputs = [("i", Arg(I64, ())), ("c", Arg(BOOL, ())), *((f"v{k}", Arg(dtype, shape)) for k in range(n))]
+    nodes: list[Node] = []
+    limit, start = d.pick((None, 0, 1, 3, 4)), d.pick((None, True, True, False))
+    compares = d.opset >= 9
+    if limit is None and (start is None or not compares):
+        limit = 2
+    if compares and (limit is None or d.bool()):
+        consts["top"] = np.array(d.int(0, 3), np.int64)
+        nodes.append(Node("Less", {"A": "i", "B": "top"}, ["c_out"]))
+    else:
+        nodes.append(Node("Identity", {"input": "c"}, ["c_out"]))
+    nodes += [step(d, dtype, shape, f"v{k}", f"v{k}_out", consts) for k in range(n)]
+    outs = ["c_out", *(f"v{k}_out" for k in range(n))]
+    if limit != 0 and start is not False:  # what a scanned output is after no iteration, the spec does not say
+        for k in range(d.int(0, 2)):
+            nodes.append(step(d, dtype, shape, f"v{d.int(0, n - 1)}", f"s{k}", consts))
+            outs.append(f"s{k}")
+    types = {o: "bool" if o == "c_out" else dtype.name for o in outs}
+    out = {"body": Graph(inputs, nodes, outs, consts, {"out_types": types}), "@outs": len(outs) - 1,
+           "v_initial": [T(shape, dtype=dtype, recipe="bool" if dtype is BOOL else "small") for _ in range(n)]}  # fmt: skip
+    if limit is not None:
+        out["M"] = T((), values=[limit])
+    if start is not None:
+        out["cond"] = T((), values=[start])
+    return out
+
+
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, types=PLAIN, why=WHY, source="ONNX Loop-1, -11, -13")
+
+
+# -- Scan
+
+def _per(values: Any, n: int, default: int = 0) -> list[int]:
+    return [default] * n if values is None else [int(v) for v in values]
+
+
+def _scan9(c: Call) -> list[Any]:
+    body, m = c.attrs["body"], int(c.attrs["num_scan_inputs"])
+    xs = c.inputs["initial_state_and_scan_inputs"]
+    n = len(xs) - m
+    scans = xs[n:]
+    axes = [a % x.ndim for a, x in zip(_per(c.attr("scan_input_axes"), m), scans)]
+    outs = len(body.outputs) - n
+    assert c.run is not None
+    return control.scan(
+        xs[:n], scans, lambda row: c.run(body, row), in_axes=axes,  # type: ignore[misc]
+        in_back=[bool(v) for v in _per(c.attr("scan_input_directions"), m)],
+        out_axes=_per(c.attr("scan_output_axes"), outs), out_back=[bool(v) for v in _per(c.attr("scan_output_directions"), outs)],
+    )  # fmt: skip
+
+
+def _scan8(c: Call) -> list[Any]:
+    body, m = c.attrs["body"], int(c.attrs["num_scan_inputs"])
+    xs = c.inputs["initial_state_and_scan_inputs"]
+    n = len(xs) - m
+    lens = c.inputs.get("sequence_lens")
+    back = [bool(v) for v in _per(c.attr("directions"), m)]
+    assert c.run is not None
+    rows = []
+    for b in range(xs[n].shape[0]):
+        rows.append(control.scan(
+            [x[b] for x in xs[:n]], [x[b] for x in xs[n:]], lambda row: c.run(body, row), in_axes=[0] * m,  # type: ignore[misc]
+            in_back=back, out_axes=[], out_back=[], length=None if lens is None else int(lens[b])))  # fmt: skip
+    return [np.stack([r[k] for r in rows]) for k in range(len(rows[0]))]
+
+
+def _scan_body(d: Draw, dtype: DType, shape: tuple[int, ...], n: int, m: int, outs: int) -> Graph:
+    consts: dict[str, Any] = {}
+    inputs = [*((f"s{k}", Arg(dtype, shape)) for k in range(n)), *((f"x{k}", Arg(dtype, shape)) for k in range(m))]
+    nodes = []
+    for k in range(n):
+        if dtype is not BOOL and _adds(dtype, int(d.opset)) and d.int(0, 3):
+            nodes.append(Node("Add", {"A": f"s{k}", "B": f"x{d.int(0, m - 1)}"}, [f"s{k}_out"]))
+        else:
+            nodes.append(step(d, dtype, shape, f"s{k}", f"s{k}_out", consts))
+    names = [f"s{k}_out" for k in range(n)]
+    for k in range(outs):
+        source = d.pick([f"x{j}" for j in range(m)] + [f"s{j}" for j in range(n)])
+        nodes.append(step(d, dtype, shape, source, f"o{k}", consts))
+        names.append(f"o{k}")
+    return Graph(inputs, nodes, names, consts, {"out_types": {o: dtype.name for o in names}})
+
+
+def _draw_scan9(d: Draw) -> dict:
+    dtype, shape = d.types["V"], d.shape(0, 2)
+    n, m, outs, length = d.int(0, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4)
+    if n + outs == 0:
+        outs = 1
+    recipe = "bool" if dtype is BOOL else "small"
+    axes = [d.int(0, len(shape)) for _ in range(m)]
+    out_axes = [d.int(0, len(shape)) for _ in range(outs)]
+    args = [T(shape, recipe, dtype) for _ in range(n)]
+    args += [T((*shape[:a], length, *shape[a:]), recipe, dtype) for a in axes]
+    out: dict[str, Any] = {"initial_state_and_scan_inputs": args, "num_scan_inputs": m, "@outs": n + outs,
+                           "body": _scan_body(d, dtype, shape, n, m, outs)}  # fmt: skip
+    signed = d.version.version >= 11  # since then axes may count from the end
+    if any(axes) or d.bool():
+        out["scan_input_axes"] = [a - len(shape) - 1 if signed and d.chance(3) else a for a in axes]
+    if any(out_axes) or d.bool():
+        out["scan_output_axes"] = [a - len(shape) - 1 if signed and d.chance(3) else a for a in out_axes]
+    if d.bool():
+        out["scan_input_directions"] = [d.int(0, 1) for _ in range(m)]
+    if d.bool():
+        out["scan_output_directions"] = [d.int(0, 1) for _ in range(outs)]
+    return out
+
+
+def _draw_scan8(d: Draw) -> dict:
+    dtype, shape = d.types["V"], d.shape(0, 2)
+    n, m, outs, length, batch = d.int(1, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4), d.int(1, 3)
+    recipe = "bool" if dtype is BOOL else "small"
+    out: dict[str, Any] = {}
+    if d.chance(3):  # beyond its length an output is undefined, so then there is none
+        outs = 0
+        out["sequence_lens"] = T((batch,), f"ints:1:{length}")
+    args = [T((batch, *shape), recipe, dtype) for _ in range(n)] + [T((batch, length, *shape), recipe, dtype) for _ in range(m)]
+    out |= {"initial_state_and_scan_inputs": args, "num_scan_inputs": m, "@outs": n + outs,
+            "body": _scan_body(d, dtype, shape, n, m, outs)}  # fmt: skip
+    if d.bool():
+        out["directions"] = [d.int(0, 1) for _ in range(m)]
+    return out
+
+
+op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, types=PLAIN, why=WHY, source="ONNX Scan-8")
+op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, types=PLAIN, why=WHY, source="ONNX Scan-9, -11")

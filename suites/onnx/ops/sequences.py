@@ -1,0 +1,196 @@
+"""Sequences and optionals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, I64, DType
+from harness.core.instance import Arg, Graph, Node
+from harness.spec import Call, Draw, T, exact
+from suites.onnx import op
+from suites.onnx.ops.movement import literal
+from suites.semantics import sequences as s
+
+EXACT = exact()
+
+
+def seq_of(d: Draw, dtype: DType, least: int = 0, same: tuple[int, ...] | None = None) -> T:
+    """A sequence of up to five tensors, of one shape or of any."""
+    items = [T(same if same is not None else d.shape(0, 4), dtype=dtype) for _ in range(d.int(least, 5))]
+    return T((), kind="seq", items=items, dtype=dtype)
+
+
+def _at(call: Call) -> int | None:
+    v = call.inputs.get("position")
+    return None if v is None else int(v.reshape(-1)[0])
+
+
+def _draw_at(d: Draw) -> dict:
+    q = seq_of(d, d.types["S"], 1)
+    n = len(q.items or ())
+    return {"input_sequence": q, "position": T((), values=[d.int(-n, n - 1)])}
+
+
+def _draw_erase(d: Draw) -> dict:
+    out = _draw_at(d)
+    if d.chance(3):
+        del out["position"]
+    return out
+
+
+def _draw_insert(d: Draw) -> dict:
+    q = seq_of(d, d.types["S"])
+    n = len(q.items or ())
+    out = {"input_sequence": q, "tensor": T(d.shape(0, 4), dtype=d.types["S"])}
+    if d.bool():
+        out["position"] = T((), values=[d.int(-n, n)])
+    return out
+
+
+def _beyond(draw: Any) -> Any:
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        n = len(out["input_sequence"].items or ())
+        return {**out, "position": T((), values=[d.pick((n + 1, -n - 1))])}
+
+    return fn
+
+
+def _list(call: Call) -> Any:
+    return call.inputs["input_sequence"]
+
+
+op("SequenceAt", evaluate=lambda c: s.take(_list(c), _at(c) or 0), error=EXACT, draw=_draw_at,
+   breaks={"position-in-range": _beyond(_draw_at)}, source="ONNX SequenceAt-11")  # fmt: skip
+op("SequenceErase", evaluate=lambda c: [s.erase(_list(c), _at(c))], error=EXACT, draw=_draw_erase,
+   breaks={"position-in-range": _beyond(_draw_at)}, source="ONNX SequenceErase-11")  # fmt: skip
+op("SequenceInsert", evaluate=lambda c: [s.insert(_list(c), c.inputs["tensor"], _at(c))], error=EXACT,
+   draw=_draw_insert, breaks={"position-in-range": _beyond(_draw_insert)}, source="ONNX SequenceInsert-11")  # fmt: skip
+op("SequenceLength", evaluate=lambda c: np.array(len(_list(c)), np.int64), error=EXACT,
+   draw=lambda d: {"input_sequence": seq_of(d, d.types["S"])}, source="ONNX SequenceLength-11")  # fmt: skip
+op("SequenceConstruct", evaluate=lambda c: [list(c.inputs["inputs"])], error=EXACT,
+   draw=lambda d: {"inputs": [T(d.shape(0, 4)) for _ in range(d.int(1, 4))]}, source="ONNX SequenceConstruct-11")  # fmt: skip
+op("SequenceEmpty", evaluate=lambda c: [[]], error=EXACT, out_dtype=lambda c, i: c.attrs.get("dtype", F32),
+   draw=lambda d: {"dtype": d.pick(d.version.schema.dtypes("S"))} if d.bool() else {}, source="ONNX SequenceEmpty-11")  # fmt: skip
+
+
+def _split(c: Call) -> list:
+    sizes = c.inputs.get("split")
+    how = None if sizes is None else int(sizes) if sizes.ndim == 0 else [int(v) for v in sizes]
+    return [s.split(c.inputs["input"], how, int(c.attr("axis", 0)), bool(c.attr("keepdims", 1)))]
+
+
+def _draw_split(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    axis = d.axis(len(shape))
+    n = shape[axis]
+    out: dict[str, Any] = {"input": T(shape), "axis": axis}
+    how = d.int(0, 2)
+    if how == 1:
+        out["split"] = T((), values=[d.int(1, n + 1)])
+    elif how == 2:
+        cuts = sorted(d.int(1, n) for _ in range(d.int(0, 3)))
+        edges = [0, *sorted({c for c in cuts if c < n}), n]
+        sizes = [b - a for a, b in zip(edges, edges[1:])]
+        out["split"] = T((len(sizes),), values=sizes)
+    if d.bool():
+        out["keepdims"] = d.int(0, 1)
+    return out
+
+
+op("SplitToSequence", evaluate=_split, error=EXACT, draw=_draw_split, source="ONNX SplitToSequence-11, -24")
+
+
+def _draw_join(d: Draw) -> dict:
+    new = d.bool()
+    shape = d.shape(0 if new else 1, 4)
+    axis = d.int(-len(shape) - 1, len(shape)) if new else d.axis(len(shape))
+    q = seq_of(d, d.types["S"], 1, shape)
+    if not new:
+        a = axis % len(shape)
+        for t in q.items or ():
+            t.shape = (*shape[:a], d.dim(1, 5), *shape[a + 1 :])
+    out = {"input_sequence": q, "axis": axis}
+    return {**out, "new_axis": int(new)} if new or d.bool() else out
+
+
+op("ConcatFromSequence", evaluate=lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
+   error=EXACT, draw=_draw_join, source="ONNX ConcatFromSequence-11")  # fmt: skip
+
+
+# -- optionals
+
+def _element(d: Draw, dtype: DType) -> T:
+    return seq_of(d, dtype, 1) if d.chance(3) else T(d.shape(0, 4), dtype=dtype)
+
+
+def _draw_optional(d: Draw) -> dict:
+    dtype = d.types["V"]
+    if d.chance(3):
+        name = dtype.name if d.bool() else f"seq({dtype.name})"
+        return {"type": name}
+    return {"input": _element(d, dtype)}
+
+
+op("Optional", evaluate=lambda c: [c.inputs.get("input")], error=EXACT, draw=_draw_optional, source="ONNX Optional-15")
+
+
+def _held(d: Draw, empty: bool) -> dict:
+    name = d.version.schema.input("input").element  # type: ignore[union-attr]
+    dtype = d.types.get(name, F32)
+    newer = d.version.version >= 18
+    if newer and d.bool():  # since 18 a tensor or a sequence is taken as it is
+        return {"input": _element(d, dtype)}
+    if empty and newer and d.chance(4):
+        return {}
+    items = [] if empty and d.chance(3) else [_element(d, dtype)]
+    return {"input": T((), kind="optional", items=items, dtype=dtype)}
+
+
+op("OptionalGetElement", evaluate=lambda c: [c.inputs["input"]], error=EXACT, draw=lambda d: _held(d, False),
+   source="ONNX OptionalGetElement-15, -18")  # fmt: skip
+op("OptionalHasElement", evaluate=lambda c: np.array(c.inputs.get("input") is not None), error=EXACT,
+   draw=lambda d: _held(d, True), source="ONNX OptionalHasElement-15, -18")  # fmt: skip
+
+
+# -- SequenceMap
+
+def _map(c: Call) -> list:
+    body = c.attrs["body"]
+    more = c.inputs.get("additional_inputs") or []
+    assert c.run is not None
+    return s.mapped(_list(c), more, lambda row: c.run(body, row), len(body.outputs))  # type: ignore[misc]
+
+
+def _draw_map(d: Draw) -> dict:
+    """A body of one or two nodes that every type can run, over one or two sequences and a plain tensor."""
+    dtype = d.types["S"]
+    q = seq_of(d, dtype, 1, d.shape(1, 3, lo=1))
+    count = len(q.items or ())
+    inputs = [("a", Arg(dtype, (-1,) * len((q.items or [T()])[0].shape)))]
+    nodes, outs = [], []
+    more: list[T] = []
+    if d.bool():
+        other = T((), kind="seq", items=[T((3,), dtype=dtype) for _ in range(count)], dtype=dtype)
+        more.append(other)
+        inputs.append(("b", Arg(dtype, (-1,))))
+        nodes.append(Node("Concat", {"inputs": ["b", "b"]}, ["bb"], {"axis": 0}))
+        outs.append("bb")
+    if d.bool():
+        more.append(T((2,), dtype=dtype))
+        inputs.append(("c", Arg(dtype, (2,))))
+        nodes.append(Node("Identity", {"input": "c"}, ["cc"], {}))
+        outs.append("cc")
+    nodes.append(d.pick((Node("Identity", {"input": "a"}, ["y"], {}), Node("Shape", {"data": "a"}, ["y"], {}),
+                         Node("Concat", {"inputs": ["a", "a"]}, ["y"], {"axis": -1}))))  # fmt: skip
+    result = "i64" if nodes[-1].op == "Shape" else dtype.name
+    body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **{o: dtype.name for o in outs}}})
+    out = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
+    return {**out, "additional_inputs": more} if more else out
+
+
+op("SequenceMap", evaluate=_map, error=EXACT, draw=_draw_map, source="ONNX SequenceMap-17")
+
+__all__ = ["I64", "literal"]

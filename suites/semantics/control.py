@@ -1,0 +1,67 @@
+"""Control flow over blocks: a block is a function from a list of values to a list of values.
+
+Source: ONNX Loop-1, -11, Scan-8, -9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+
+Block = Callable[[list[Any]], list[Any]]
+ENDLESS = 100_000  # iterations after which a loop counts as one that does not end
+
+
+def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block) -> list[Any]:
+    """``body([i, go, *carried]) -> [go, *carried, *scanned]`` while i < limit and go; a missing ``go`` is never asked.
+
+    Returns the carried values and each scanned output stacked on a new first axis (an empty 1-D array of f32 if the loop
+    did not run: no element tells its type).  Raises RuleError "loop-ends".
+    """
+    values, rows, i = list(carried), [], 0
+    on = True if go is None else go
+    while (limit is None or i < limit) and on:
+        if i >= ENDLESS:
+            raise RuleError("loop-ends", f"no end after {i} iterations")
+        out = body([np.array(i, np.int64), np.array(on), *values])
+        if go is not None:
+            on = bool(np.asarray(out[0]).reshape(-1)[0])
+        values = out[1 : 1 + len(values)]
+        rows.append(out[1 + len(values) :])
+        i += 1
+    scanned = len(rows[0]) if rows else 0
+    return [*values, *(_stacked([r[k] for r in rows], 0) for k in range(scanned))]
+
+
+def _stacked(items: list[Any], axis: int) -> np.ndarray:
+    return np.stack(items, axis)
+
+
+def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block, *, in_axes: Sequence[int],
+         in_back: Sequence[bool], out_axes: Sequence[int], out_back: Sequence[bool], length: int | None = None,
+         ) -> list[np.ndarray]:  # fmt: skip
+    """``body([*states, *elements]) -> [*states, *produced]`` over the slices of ``scans``.
+
+    in_axes, out_axes: scanned axis of each input, axis that each output is stacked on.  in_back: read from the end.
+    out_back: prepend instead of append.  length: None is the extent.  Raises RuleError "scan-lengths-agree".
+    """
+    extents = {x.shape[a] for x, a in zip(scans, in_axes)}
+    if len(extents) != 1:
+        raise RuleError("scan-lengths-agree", f"scanned extents {sorted(extents)}")
+    n = extents.pop() if length is None else length
+    values, rows = list(states), []
+    for t in range(n):
+        elements = [np.take(x, n - 1 - t if back else t, axis=a) for x, a, back in zip(scans, in_axes, in_back)]
+        out = body([*values, *elements])
+        values = out[: len(values)]
+        rows.append(out[len(values) :])
+    produced = []
+    for k in range(len(rows[0]) if rows else 0):
+        items = [r[k] for r in rows]
+        produced.append(_stacked(items[::-1] if k < len(out_back) and out_back[k] else items,
+                                 out_axes[k] if k < len(out_axes) else 0))  # fmt: skip
+    return [*values, *produced]
