@@ -1,0 +1,252 @@
+"""Convolution and transposed convolution over one to three spatial axes."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import I32, of
+from harness.core.errors import RuleError
+from harness.spec import Choice, Divisor, Each, Float, Int, Ints, Pads, T, accumulates, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context
+from suites.semantics.drawing import choose, given, param, product
+from suites.semantics.linear import centred
+from suites.semantics.window import MODES, Drawn, draw_window, geometry, resolve_pads, spatial_rank, too_large
+
+Array = np.ndarray
+
+
+def _terms(ctx: Context) -> float:
+    w = ctx.inputs["w"]
+    return float(product(w.shape[1:]) + 1)
+
+
+def _terms_transposed(ctx: Context) -> float:
+    w, groups = ctx.inputs["w"], ctx.params["groups"]
+    return float(w.shape[0] // max(1, groups) * product(w.shape[2:]) + 1)
+
+
+def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """0 * inf: whether padding takes part in the products."""
+    w = inputs["w"]
+    if of(w).kind == "f" and not np.isfinite(w.astype(np.float64)).all():
+        return "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
+    return None
+
+
+def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> None:
+    """Raises RuleError "groups-positive", "groups-divide-in", "groups-divide-out", "channels-agree", "bias-agrees"."""
+    if groups < 1:
+        raise RuleError("groups-positive", f"groups {groups}")
+    if c % groups:
+        raise RuleError("groups-divide-in", f"{c} channels in {groups} groups")
+    if m % groups:
+        raise RuleError("groups-divide-out", f"{m} filters in {groups} groups")
+    if in_w != c // groups:
+        raise RuleError("channels-agree", f"w has {in_w} input channels, expected {c // groups}")
+    if b is not None and b.shape != (m,):
+        raise RuleError("bias-agrees", f"b {list(b.shape)}, expected [{m}]")
+
+
+@semantics(error=accumulates(_terms), source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
+           "CONV_3D; NN ConvolutionLayerParams", ambiguous=_padding_times_infinity)  # fmt: skip
+def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
+         dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
+         padding: Choice(*MODES) = "explicit"):  # fmt: skip
+    """Cross-correlation of x with the filters w [m, c // groups, *k], plus b.
+
+    y[o] sums x[o * stride - begin + t * dilation] w[t]; ``pads`` (begins then ends, zeros) count when ``padding`` is
+    explicit.  Filter block j of ``groups`` sees channel block j.
+    Raises RuleError "window-fits" and those of ``check_channels`` and ``geometry``.
+    """
+    check_channels(x.shape[1], w.shape[0], w.shape[1], groups, b)
+    g = geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding)
+    return native.conv(x, w, b, g.strides, g.dilations, g.pads, groups)
+
+
+def draw_channels(d: Draw) -> tuple[int, int, int]:
+    """Channels in, filters and groups; groups of several channels, depthwise with a multiplier, none at all."""
+    groups = param(d, "groups", lambda: d.pick((1, 1, 2, 3, 4))) or 1
+    if groups > 1 and d.chance(3):
+        return groups, groups * d.pick((1, 1, 2)), groups
+    return groups * d.pick((1, 2, 3, 5)), groups * d.pick((1, 2, 3, 4)), groups
+
+
+def _draw_conv(d: Draw) -> dict[str, Object]:
+    w = draw_window(d)
+    c, m, groups = draw_channels(d)
+    out = _window_args(w) | {"x": T((d.dim(hi=3), c, *w.extents)), "w": T((m, c // groups, *w.kernel)), "groups": groups}
+    if given(d, "b"):
+        out["b"] = T((m,))
+    return out
+
+
+def _window_args(w: Drawn) -> dict[str, Object]:
+    return {"strides": w.strides, "dilations": w.dilations, "pads": w.pads, "padding": w.padding}
+
+
+conv.draw(_draw_conv)
+
+
+@conv.breaks("channels-agree")
+def _conv_channels(d: Draw) -> dict[str, Object]:
+    v = _draw_conv(d)
+    m, g, *k = v["w"].shape
+    v["w"] = T((m, g + 1, *k))
+    return v
+
+
+@conv.breaks("bias-agrees")
+def _conv_bias(d: Draw) -> dict[str, Object]:
+    v = _draw_conv(d)
+    v["b"] = T((v["w"].shape[0] + 1,))
+    return v
+
+
+@conv.breaks("window-fits")
+def _conv_window(d: Draw) -> dict[str, Object]:
+    v = _draw_conv(d)
+    w = too_large(d, Drawn((), v["w"].shape[2:], v["strides"], v["dilations"], v["pads"], v["padding"]))
+    v |= _window_args(w) | {"x": T((*v["x"].shape[:2], *w.extents)), "w": T((*v["w"].shape[:2], *w.kernel))}
+    return v
+
+
+@semantics(error=exact(), source="ONNX ConvInteger-10", data=("full", "small", "full"))
+def conv_integer(x: Int["n c *s"], w: Int["m g *k"], x_zero: Int["*e"] | None = None, w_zero: Int["*f"] | None = None, *,
+                 strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
+                 groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
+    """``conv`` of x - x_zero with w - w_zero as i32; padding stands for x_zero; w_zero for all or per filter.
+
+    Raises RuleError as ``conv`` does.
+    """
+    check_channels(x.shape[1], w.shape[0], w.shape[1], groups, None)
+    g = geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding)
+    if w_zero is not None and w_zero.ndim == 1 and w_zero.size == w.shape[0]:
+        w_zero = w_zero.reshape(-1, *(1,) * (w.ndim - 1))
+    return native.conv(centred(x, x_zero), centred(w, w_zero), None, g.strides, g.dilations, g.pads, groups, out=I32)
+
+
+@conv_integer.draw
+def _draw_integer(d: Draw) -> dict[str, Object]:
+    out = _draw_conv(d)
+    out.pop("b", None)
+    if given(d, "x_zero"):
+        out["x_zero"] = T((), "full")
+    if given(d, "w_zero"):
+        out["w_zero"] = T((out["w"].shape[0],) if d.chance(3) else (), "full")
+    return out
+
+
+def split_total(total: int, mode: str, upper_end: bool) -> tuple[int, int]:
+    """Padding before and after; the odd cell comes last for same_upper when ``upper_end``, for all others otherwise."""
+    small = total // 2
+    last = (mode == "same_upper") == upper_end
+    return (small, total - small) if last else (total - small, small)
+
+
+def transposed_geometry(s: tuple[int, ...], k: tuple[int, ...], strides: Object, dilations: Object, pads: Object, mode: str,
+                        output_padding: Object, output_shape: Object, upper_end: bool,
+                        ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """Strides, dilations, pads (begins then ends) and extents of a transposed convolution.
+
+    Extent = stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads.  output_shape, or s * stride in the same
+    modes, gives the extent instead and the padding follows from it.
+    Raises RuleError "one-per-axis", "output-not-negative", "output-padding-small".
+    """
+    n = len(s)
+    strides, dilations = tuple(strides or (1,) * n), tuple(dilations or (1,) * n)
+    more = tuple(output_padding or (0,) * n)
+    if any(len(v) != n for v in (k, strides, dilations, more)) or (pads is not None and len(pads) != 2 * n):
+        raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
+    if any(m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
+        raise RuleError("output-padding-small", f"{list(more)} for strides {list(strides)}, dilations {list(dilations)}")
+    full = [strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 for i in range(n)]
+    if output_shape is None and mode.startswith("same"):
+        output_shape = [a * b for a, b in zip(s, strides)]
+    if output_shape is not None:
+        halves = [split_total(f - o, mode, upper_end) for f, o in zip(full, output_shape)]
+        if mode == "valid":
+            halves = [(0, f - o) for f, o in zip(full, output_shape)]
+        return strides, dilations, (*(a for a, _ in halves), *(b for _, b in halves)), tuple(output_shape)
+    p = resolve_pads(mode, s, k, strides, dilations, pads)
+    sizes = tuple(full[i] - p[i] - p[n + i] for i in range(n))
+    if any(v < 0 for v in sizes):
+        raise RuleError("output-not-negative", f"extents {list(sizes)}")
+    return strides, dilations, p, sizes
+
+
+@semantics(error=accumulates(_terms_transposed), source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
+           "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution")  # fmt: skip
+def conv_transpose(x: Float["n c *s"], w: Float["c g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
+                   dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
+                   output_padding: Ints = None, output_shape: Ints = None, padding: Choice(*MODES) = "explicit",
+                   odd: Choice("upper_end", "upper_begin") = "upper_end"):  # fmt: skip
+    """Transposed convolution with w [c, m // groups, *k], plus b: y[i * stride - begin + t * dilation] += x[i] w[t].
+
+    output_shape: the spatial extents, padding follows from it.  odd: where the odd cell of a computed padding goes for
+    same_upper (the end since ConvTranspose-11, the beginning in -1); elsewhere the other side.
+    Raises RuleError as ``check_channels`` and ``transposed_geometry`` do.
+    """
+    check_channels(x.shape[1], w.shape[1] * groups, w.shape[0] // max(1, groups), groups, b)
+    st, di, p, sizes = transposed_geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding, output_padding,
+                                           output_shape, odd == "upper_end")  # fmt: skip
+    return native.conv_transpose(x, w, b, st, di, p, groups, sizes=sizes)
+
+
+def _draw_transposed(d: Draw) -> dict[str, Object]:
+    n = spatial_rank(d)
+    k = tuple(min(d.pick((1, 2, 3, 3, 4, 5)), 3 if n == 3 else 5) for _ in range(n))
+    strides = param(d, "strides", lambda: tuple(d.pick((1, 2, 2, 3)) for _ in range(n)))
+    dilations = param(d, "dilations", lambda: tuple(d.pick((1, 1, 2, 3)) if d.bool() else 1 for _ in range(n)))
+    st, di = strides or (1,) * n, dilations or (1,) * n
+    s = tuple(d.dim(1, 4 if n == 3 else 6) for _ in range(n))
+    padding = choose(d, "padding")
+    c, m, groups = draw_channels(d)
+    out = {"x": T((d.dim(hi=3), c, *s)), "w": T((c, m // groups, *k)), "groups": groups, "strides": strides,
+           "dilations": dilations, "padding": padding, "pads": None, "output_padding": None,
+           "output_shape": None, "odd": param(d, "odd", lambda: "upper_end")}  # fmt: skip
+    if given(d, "b"):
+        out["b"] = T((m,))
+    more = (0,) * n
+    if padding == "explicit" and d.bool():
+        more = tuple(d.int(0, max(a, b) - 1) for a, b in zip(st, di))
+        out["output_padding"] = param(d, "output_padding", lambda: more)
+        more = tuple(out["output_padding"] or (0,) * n)
+    full = [st[i] * (s[i] - 1) + more[i] + di[i] * (k[i] - 1) + 1 for i in range(n)]
+    if padding == "explicit":
+        if d.chance(4):
+            wish = tuple(max(1, f - d.int(0, 3)) for f in full)
+            out["output_shape"] = param(d, "output_shape", lambda: wish)
+        if out["output_shape"] is None:
+            out["pads"] = param(d, "pads", lambda: _crops(d, full, k))
+    return out
+
+
+def _crops(d: Draw, full: list[int], k: tuple[int, ...]) -> tuple[int, ...]:
+    begins, ends = [], []
+    for f, e in zip(full, k):
+        b = d.int(0, min(e - 1, f - 1))
+        begins.append(b)
+        ends.append(d.int(0, min(e - 1, f - 1 - b)))
+    return (*begins, *ends)
+
+
+conv_transpose.draw(_draw_transposed)
+
+
+@conv_transpose.breaks("channels-agree")
+def _transposed_channels(d: Draw) -> dict[str, Object]:
+    v = _draw_transposed(d)
+    c, g, *k = v["w"].shape
+    v["w"] = T((c + v["groups"], g, *k))
+    return v
+
+
+@conv_transpose.breaks("bias-agrees")
+def _transposed_bias(d: Draw) -> dict[str, Object]:
+    v = _draw_transposed(d)
+    v["b"] = T((v["w"].shape[1] * v["groups"] + 1,))
+    return v
