@@ -1,0 +1,141 @@
+"""The declaration notation: dims, draws, codecs, entries, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.core.errors import FormatError, UsageError
+from harness.core.instance import Arg, Instance
+from harness.gen.data import arrays_of, literal
+from harness.gen.engine import Prng, Replay, case_seed
+from harness.spec import dims, registry
+from harness.spec.semantics import semantics
+from suites.meta.toy import toy
+
+
+def bind(pattern: str, shape: tuple[int, ...], **env):
+    dims.bind(dims.parse(pattern), shape, env)
+    return env
+
+
+def test_patterns_bind_names() -> None:
+    assert bind("n c *s", (2, 3, 4, 5)) == {"n": 2, "c": 3, "s": (4, 5)}
+    assert bind("*d", ()) == {"d": ()}
+    assert bind("m c//g *k", (8, 3, 3, 3), c=6, g=2)["k"] == (3, 3)
+    assert bind("*#d", (1, 3), d=(2, 1))["d"] == (2, 3)
+    assert bind("*_x n", (7, 8, 2), n=2) == {"n": 2}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shape", "env", "message"),
+    [
+        ("n c", (2,), {}, "rank"),
+        ("n n", (2, 3), {}, "expected 2"),
+        ("m c//g", (8, 4), {"c": 6, "g": 2}, "expected 3"),
+        ("*#d", (2,), {"d": (3,)}, "broadcast"),
+        ("a b *s", (1,), {}, "too low"),
+    ],
+)
+def test_a_shape_that_does_not_fit_says_what_was_expected(pattern, shape, env, message) -> None:
+    with pytest.raises(dims.ShapeMismatch, match=message):
+        bind(pattern, shape, **env)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3))
+def test_broadcast_is_numpys(shapes) -> None:
+    shapes = [tuple(s) for s in shapes]
+    try:
+        want = np.broadcast_shapes(*shapes)
+    except ValueError:
+        with pytest.raises(dims.ShapeMismatch):
+            dims.broadcast(*shapes)
+    else:
+        assert dims.broadcast(*shapes) == want
+
+
+@given(st.lists(st.integers(1, 5), max_size=4), st.data())
+def test_reduced_is_numpys(d, data) -> None:
+    axes = data.draw(st.one_of(st.none(), st.sets(st.integers(0, max(len(d) - 1, 0))) if d else st.none()))
+    keep = data.draw(st.booleans())
+    want = np.zeros(d).sum(None if axes is None else tuple(axes), keepdims=keep).shape
+    assert dims.reduced(tuple(d), None if axes is None else tuple(axes), keep) == want
+
+
+def test_a_parameter_without_annotation_is_an_error() -> None:
+    with pytest.raises(TypeError, match="annotation"):
+
+        @semantics(source="none")
+        def f(x, *, axis):
+            return x
+
+
+def test_an_entry_that_fits_no_schema_is_an_error() -> None:
+    other = type(toy)("suites.meta")
+    other.op("Nothing", next(iter(toy.versions.values())).meaning)
+    with pytest.raises(UsageError, match="Nothing"):
+        _ = other.versions
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**64), st.sampled_from(sorted(toy.versions)))
+def test_a_draw_is_a_function_of_its_choices(seed: int, key: str) -> None:
+    engine = Prng(seed)
+    inst = toy.versions[key].draw(engine)
+    assert toy.versions[key].draw(Replay(engine.choices)).dumps() == inst.dumps()
+
+
+def test_seeds_of_cases_differ_and_do_not_depend_on_the_process() -> None:
+    seeds = {case_seed(s, k, i) for s in range(4) for k in ("a/b/1", "a/b/2") for i in range(50)}
+    assert len(seeds) == 400
+    assert case_seed(0, "onnx/Add/7", 0) == case_seed(0, "onnx/Add/7", 0)
+
+
+def test_literal_values_that_do_not_fit_say_so() -> None:
+    from harness.core.dtypes import F32
+
+    with pytest.raises(FormatError, match="3 elements"):
+        literal([1, 2, 3], F32, (2,))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"format": 99}', '{"format": 1}', '{"format":1,"dialect":"onnx","op":"A",'
+                                  '"version":1,"opset":1,"attrs":{},"args":{"x":{"dtype":"f33","shape":[]}}}'])  # fmt: skip
+def test_a_bad_case_file_says_what_was_expected(text: str) -> None:
+    import json
+
+    with pytest.raises(FormatError):
+        Instance.from_json(json.loads(text))
+
+
+def test_unknown_dialects_and_ops_are_named() -> None:
+    with pytest.raises(UsageError, match="onxx"):
+        registry.dialect("onxx")
+    with pytest.raises(UsageError, match="toy/No/1"):
+        toy.version_of(Instance("toy", "No", 1, 1))
+
+
+def test_data_draws_change_run_time_inputs_and_repeat_exactly() -> None:
+    from harness.core.dtypes import F32
+
+    inst = Instance("toy", "Add", 1, 1, {}, {"x": Arg(F32, (8,), recipe="unit", seed=5)})
+    assert arrays_of(inst)["x"].tobytes() == arrays_of(inst)["x"].tobytes()
+    from harness.gen.data import materialize
+
+    assert materialize(inst.args["x"], 1).tobytes() != materialize(inst.args["x"], 0).tobytes()
+
+
+def test_the_hypothesis_front_end_draws_the_same_instances() -> None:
+    from harness.gen.strategies import instances
+
+    seen = []
+
+    @settings(max_examples=20, database=None)
+    @given(instances("onnx", "Transpose", opset=17))
+    def check(inst: Instance) -> None:
+        seen.append(inst)
+        assert inst.opset == 17
+
+    check()
+    assert seen
