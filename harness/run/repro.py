@@ -24,8 +24,8 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     (folder / "notation.txt").write_text(v.dialect.notation(inst) + "\n")
     try:
         model = build(v.dialect, [case])
-    except Exception as e:
-        (folder / "model.txt").write_text(f"the model could not be built: {type(e).__name__}: {e}\n")
+    except Exception as error:
+        (folder / "model.txt").write_text(f"the model could not be built: {type(error).__name__}: {error}\n")
         return folder
     name = "model" + v.dialect.extension
     (folder / name).write_bytes(model.data)
