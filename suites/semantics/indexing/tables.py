@@ -1,0 +1,234 @@
+"""Tables: embedding rows, segments, buckets, sparse values, updates at a computed place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.dtypes import float_max, int_range, of
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, Int, Integer, Ints, Num, Reals, T, bounded, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+from suites.semantics.indexing.common import resolve
+
+
+@semantics(error=exact(), source="TFLite EMBEDDING_LOOKUP")
+def embedding_lookup(table: Any["r *d"], indices: Int["n"]) -> Any["n *d"]:
+    """Rows of ``table``.  Raises RuleError "index-in-range"."""
+    return table[resolve(indices, table.shape[0], False)]
+
+
+@embedding_lookup.draw
+def _draw_embedding(d: Draw) -> dict:
+    shape = d.shape(2, 4, lo=1)
+    return {"table": T(shape), "indices": T((d.dim(1),), f"index:{shape[0]}")}
+
+
+@semantics(error=exact(), source="TFLite DYNAMIC_UPDATE_SLICE; XLA DynamicUpdateSlice")
+def dynamic_update_slice(x: Any["*d"], update: Any["*e"], *, start: Ints) -> Any["*d"]:
+    """``x`` with ``update`` written at ``start``; each start is clamped so that the update lies inside.
+
+    Raises RuleError "update-fits", "start-per-axis".
+    """
+    if len(start) != x.ndim:
+        raise RuleError("start-per-axis", f"{len(start)} starts for rank {x.ndim}")
+    if update.ndim != x.ndim or any(u > n for u, n in zip(update.shape, x.shape)):
+        raise RuleError("update-fits", f"update {list(update.shape)} in {list(x.shape)}")
+    at = [min(max(int(s), 0), n - u) for s, n, u in zip(start, x.shape, update.shape)]
+    out = np.array(x)
+    out[tuple(slice(a, a + u) for a, u in zip(at, update.shape))] = update
+    return out
+
+
+@dynamic_update_slice.draw
+def _draw_update(d: Draw) -> dict:
+    shape = d.shape(1, 5)
+    update = tuple(d.int(min(1, n), n) for n in shape)
+    start = tuple(d.pick((d.int(0, n - u), 0, n - u, -2, n + 1)) for n, u in zip(shape, update))
+    return {"x": T(shape), "update": T(update), "start": start}
+
+
+@dynamic_update_slice.breaks("update-fits")
+def _update_too_large(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    return {"x": T(shape), "update": T((shape[0] + 1, *shape[1:])), "start": (0,) * len(shape)}
+
+
+def _sums(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """gamma(rows, u) times the same segments of |x|, + ulp"""
+    return gamma(max(1, ctx.inputs["x"].shape[0]), ctx.acc_u) * ctx.scale() + ctx.ulp
+
+
+_START = {"sum": 0, "prod": 1}
+
+
+@semantics(error=bounded(_sums), source="TFLite UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN; tf.math.unsorted_segment_sum")
+def unsorted_segment(x: Num["n *d"], ids: Int["n"], *, count: Integer, mode: Choice("sum", "prod", "max", "min")):
+    """Slices of ``x`` with the same id folded together; ``count`` segments.
+
+    An empty segment holds 0, 1, the lowest or the highest value of the type.  A negative id drops its slice.
+    Raises RuleError "id-in-range".
+    """
+    if (ids >= count).any():
+        raise RuleError("id-in-range", f"ids {ids.tolist()} for {count} segments")
+    d = of(x)
+    wide = x.astype(np.float64) if d.kind == "f" else x.astype(np.int64)
+    if mode in _START:
+        start: float = _START[mode]
+    else:
+        lo, hi = int_range(d) if d.kind in "iu" else (-float_max(d), float_max(d))
+        start = lo if mode == "max" else hi
+    out = np.full((count, *x.shape[1:]), start, wide.dtype)
+    fold = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[mode]
+    with np.errstate(all="ignore"):
+        for i, k in enumerate(ids.tolist()):
+            if k >= 0:
+                out[k] = fold(out[k], wide[i])
+    return out if d.kind == "f" else out.astype(x.dtype)
+
+
+@unsorted_segment.draw
+def _draw_unsorted(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    count = d.int(1, 6)
+    return {"x": T(shape, d.pick(("small", "unit", "small"))), "ids": T(shape[:1], f"ints:0:{count - 1}"), "count": count}
+
+
+@unsorted_segment.breaks("id-in-range")
+def _unsorted_outside(d: Draw) -> dict:
+    shape = d.shape(1, 3, lo=1)
+    return {"x": T(shape), "ids": T(shape[:1], values=[3] * shape[0]), "count": 3}
+
+
+@semantics(error=bounded(_sums), source="TFLite SEGMENT_SUM; tf.math.segment_sum")
+def segment_sum(x: Num["n *d"], ids: Int["n"]):
+    """Sums of the slices with the same id; ids do not fall, the last one tells the segment count, gaps hold 0.
+
+    Raises RuleError "ids-sorted".
+    """
+    if (np.diff(ids) < 0).any() or (ids < 0).any():
+        raise RuleError("ids-sorted", f"ids {ids.tolist()}")
+    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
+    out = np.zeros((int(ids[-1]) + 1 if ids.size else 0, *x.shape[1:]), wide.dtype)
+    with np.errstate(all="ignore"):
+        np.add.at(out, ids.astype(np.int64), wide)
+    return out if of(x).kind == "f" else out.astype(x.dtype)
+
+
+@segment_sum.draw
+def _draw_segments(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    ids, at = [], 0
+    for _ in range(shape[0]):
+        at += d.pick((0, 0, 1, 1, 2)) if ids else d.pick((0, 0, 1))
+        ids.append(at)
+    return {"x": T(shape, d.pick(("small", "unit"))), "ids": T(shape[:1], values=ids)}
+
+
+@segment_sum.breaks("ids-sorted")
+def _segments_falling(d: Draw) -> dict:
+    shape = (d.int(2, 5), *d.shape(0, 2, lo=1))
+    return {"x": T(shape), "ids": T(shape[:1], values=list(range(shape[0]))[::-1])}
+
+
+@semantics(error=exact(), source="TFLite BUCKETIZE; tf.raw_ops.Bucketize")
+def bucketize(x: Num["*d"], *, boundaries: Reals) -> Num["*d"]:
+    """For each element the number of boundaries that are not above it, int32; boundaries rise.
+
+    Raises RuleError "boundaries-rise"."""
+    b = np.asarray(boundaries, np.float32).astype(np.float64)
+    if (np.diff(b) < 0).any():
+        raise RuleError("boundaries-rise", f"{boundaries}")
+    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.float64)
+    return np.searchsorted(b, wide, side="right").astype(np.int32)
+
+
+@bucketize.draw
+def _draw_buckets(d: Draw) -> dict:
+    at, out = d.int(-8, 0) * 1.0, []
+    for _ in range(d.int(1, 6)):
+        out.append(at)
+        at += d.pick((0.5, 1.0, 2.0, 3.0))
+    return {"x": T(d.shape(), d.pick(("small", "ties", "uniform:-10:10") if d.dtype("x").kind == "f" else ("small",))),
+            "boundaries": out}  # fmt: skip
+
+
+@bucketize.breaks("boundaries-rise")
+def _buckets_falling(d: Draw) -> dict:
+    return {"x": T(d.shape(1), "small"), "boundaries": [2.0, 1.0]}
+
+
+@semantics(error=exact(), source="TFLite BROADCAST_ARGS")
+def broadcast_args(x: Int["m"], y: Int["n"]):
+    """The shape that tensors of shapes ``x`` and ``y`` broadcast to.  Raises RuleError "shapes-broadcast"."""
+    try:
+        shape = np.broadcast_shapes(tuple(int(v) for v in x), tuple(int(v) for v in y))
+    except ValueError as e:
+        raise RuleError("shapes-broadcast", str(e)) from None
+    return np.array(shape, x.dtype)
+
+
+@broadcast_args.draw
+def _draw_args(d: Draw) -> dict:
+    full = d.shape(1, 5)
+    a, b = d.broadcast_from(full), full
+    if d.bool():
+        a, b = b, a
+    return {"x": T((len(a),), values=list(a)), "y": T((len(b),), values=list(b))}
+
+
+@broadcast_args.breaks("shapes-broadcast")
+def _args_clash(d: Draw) -> dict:
+    return {"x": T((2,), values=[2, 3]), "y": T((2,), values=[2, 4])}
+
+
+@semantics(error=exact(), source="TFLite SPARSE_TO_DENSE")
+def sparse_to_dense(indices: Int["*i"], values: Any["*v"], default: Any[""], *, shape: Ints):
+    """``default`` everywhere but at the index tuples, which hold ``values`` (one for all, if it is a scalar).
+
+    indices: a scalar, a vector, or one tuple a row; they rise and do not repeat.
+    """
+    out = np.full(tuple(shape), default.reshape(()), values.dtype)
+    at = indices.reshape(1, 1) if indices.ndim == 0 else indices.reshape(-1, 1) if indices.ndim == 1 else indices
+    out[tuple(at.astype(np.int64).T)] = values if values.ndim == 0 else values.reshape(-1)
+    return out
+
+
+@sparse_to_dense.draw
+def _draw_sparse(d: Draw) -> dict:
+    form = d.int(0, 2)
+    shape = d.part(1, 4, 1) if form == 2 else (d.dim(1),)
+    total = int(np.prod(shape))
+    flat = sorted(d.shuffle(range(total))[: 1 if form == 0 else d.int(1, min(total, 6))]) if total <= 64 else [0, total - 1]
+    if form == 0:
+        flat = flat[:1]
+    tuples = np.stack(np.unravel_index(flat, shape), -1)
+    at = {0: (), 1: (len(flat),), 2: tuples.shape}[form]
+    scalar = form == 0 or d.chance(3)
+    return {"indices": T(at, values=tuples.ravel().tolist()), "values": T(() if scalar else (len(flat),)), "default": T(()),
+            "shape": shape}  # fmt: skip
+
+
+@semantics(error=exact(), source="TFLite HASHTABLE_LOOKUP (schema: outputs the rows and which keys were found)")
+def hashtable_lookup(table: Any["r *d"], keys: Int["r"], queries: Int["n"]):
+    """Row of ``table`` whose key equals each query, zeros where there is none; and a uint8 that tells whether it was found.
+
+    keys rise."""
+    at = np.searchsorted(keys, queries)
+    hit = (at < keys.size) & (keys[np.minimum(at, keys.size - 1)] == queries)
+    out = np.zeros((queries.size, *table.shape[1:]), table.dtype)
+    if table.dtype.kind == "O":
+        out.fill(b"")
+    out[hit] = table[at[hit]]
+    return out, hit.astype(np.uint8)
+
+
+@hashtable_lookup.draw
+def _draw_lookup(d: Draw) -> dict:
+    shape = d.shape(1, 3, lo=1)
+    keys, at = [], d.int(-5, 5)
+    for _ in range(shape[0]):
+        keys.append(at)
+        at += d.int(1, 3)
+    queries = [d.pick((d.pick(keys), d.int(keys[0] - 1, keys[-1] + 1))) for _ in range(d.dim(1, 6))]
+    return {"table": T(shape), "keys": T((len(keys),), values=keys), "queries": T((len(queries),), values=queries)}

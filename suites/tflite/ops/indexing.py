@@ -1,0 +1,93 @@
+"""Reading and writing by index, selection, sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import I16, I32, I64
+from harness.spec import Call, Draw, Fn, T
+from suites.semantics import indexing as s
+from suites.semantics.indexing import tables
+from suites.tflite import op
+from suites.tflite.codecs import OutType, both, cast_to_declared, declared, later, shape_input
+
+# -- gather, scatter
+
+
+def _draw_gather(d: Draw) -> dict[str, Any]:
+    """batch_dims before version 5 does not exist."""
+    v = s.gather.drawer(d)
+    out: dict[str, Any] = {"params": v["x"], "indices": v["indices"], "axis": v["axis"]}
+    if "batch_dims" in v and not later(d, "batch_dims"):
+        out["batch_dims"] = v["batch_dims"]
+    elif "batch_dims" in v:
+        n = v["x"].shape[v["axis"]]
+        out["indices"] = T(v["indices"].shape[v["batch_dims"] :], v["indices"].recipe if n else "small")
+    return out
+
+
+both("GATHER", s.gather, x="params", fixed={"signed": False}, draw=_draw_gather)
+both("GATHER_ND", s.gather_nd, x="params", fixed={"signed": False, "batch_dims": 0})
+op("SCATTER_ND", s.scatter_nd_new, shape=shape_input("shape"))
+op("EMBEDDING_LOOKUP", tables.embedding_lookup, table="value", indices="lookup", types={"T": "f32"},
+   why="integer rows need parameters or come out as they are")  # fmt: skip
+both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
+
+# -- selection
+
+
+def _draw_one_hot(d: Draw) -> dict[str, Any]:
+    v = s.one_hot.drawer(d)
+    return {"indices": v["indices"], "depth": v["depth"], "on_value": v["on"], "off_value": v["off"], "axis": v["axis"]}
+
+
+op("ONE_HOT", s.one_hot, on="on_value", off="off_value", fixed={"negative": "off"}, draw=_draw_one_hot)
+op("WHERE", s.nonzero_rows, x="condition")
+
+
+def _draw_unique(d: Draw) -> dict[str, Any]:
+    name = d.pick(("i32", "i64"))
+    x = T(d.shape(1, 1), d.pick(("ties", "small", "ints:0:3")) if d.types["T"].kind in "fiu" else None)
+    return {"input": x, "idx_out_type": name, "@outputs": [{"dtype": d.types["T"].name}, {"dtype": name}]}
+
+
+def _values_and_index(call: Call, results: list[Any]) -> list[Any]:
+    return cast_to_declared(call, [results[0], results[2]])
+
+
+both("UNIQUE", s.unique, x="input", fixed={"axis": None, "sorted": False}, draw=_draw_unique, out=_values_and_index)
+
+
+def _index_type(b: Any) -> None:
+    """The index output may be 16 bits from version 3 on, where k is."""
+    declared(b, b.args["input"].dtype, None, 0)
+    declared(b, b.draw.pick(b.version.schema.dtypes("O")), None, 1)
+
+
+def _encode_k(value: int, b: Any) -> None:
+    b.value("k", value)
+    _index_type(b)
+
+
+both("TOPK_V2", s.topk, x="input", fixed={"axis": -1, "largest": True, "sorted": True}, out=cast_to_declared,
+     k=Fn(lambda call: int(np.asarray(call.inputs["k"]).ravel()[0]), _encode_k))  # fmt: skip
+
+# -- segments
+
+for _name, _mode in (("SUM", "sum"), ("PROD", "prod"), ("MAX", "max"), ("MIN", "min")):
+    op(f"UNSORTED_SEGMENT_{_name}", tables.unsorted_segment, x="input", ids="segment_ids", count="num_segments",
+       fixed={"mode": _mode})  # fmt: skip
+op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
+
+# -- lookup
+
+
+op("BUCKETIZE", tables.bucketize, x="input")
+op("BROADCAST_ARGS", tables.broadcast_args, x="s0", y="s1")
+op("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="sparse_values", default="default_value",
+   shape=shape_input("output_shape"))  # fmt: skip
+both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
+
+_ = (I16, I32, I64, OutType)

@@ -1,0 +1,29 @@
+"""Reductions; the axes are an operand, an empty one reduces nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import BOOL, I32, I64
+from harness.spec import Draw, Fn, T
+from suites.semantics import reduction as s
+from suites.tflite import op
+from suites.tflite.codecs import AxesInput, OutType, both, cast_to_declared
+
+_AXES = {"axes": AxesInput("axes"), "keepdims": "keep_dims"}
+
+op("SUM", s.reduce_sum, x="input", **_AXES)
+op("REDUCE_PROD", s.reduce_prod, x="input", **_AXES)
+both("REDUCE_MAX", s.reduce_max, x="input", **_AXES)
+both("REDUCE_MIN", s.reduce_min, x="input", **_AXES)
+op("MEAN", s.reduce_mean, x="input", axes=AxesInput("axis"), keepdims="keep_dims")
+op("REDUCE_ANY", s.reduce_any, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
+op("REDUCE_ALL", s.reduce_all, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
+
+_ARG: dict[str, Any] = {"x": "input", "axis": "dim", "dtype": OutType("output_type"),
+                        "fixed": {"keepdims": False, "select_last": False}}  # fmt: skip
+both("ARG_MAX", s.argmax, **_ARG)
+both("ARG_MIN", s.argmin, **_ARG)
+op("CUMSUM", s.cumsum, x="input")
+
+_ = (BOOL, I32, I64, Draw, Fn, T, cast_to_declared)
