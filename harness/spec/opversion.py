@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,8 @@ class Entry:
 
     since, until: op versions (inclusive) that this line serves; None is open.  names: semantic name -> dialect name or
     Codec.  fixed: semantic parameters this spelling pins.  draw: ``fn(d)`` at the dialect's level (slot -> T,
-    attribute -> value) instead of the derived one.  out: ``fn(call, results) -> results`` (layout, fused activation).
+    attribute -> value) instead of the derived one.  out: ``fn(call, results) -> results`` (layout, fused activation); its
+    attribute ``linear``, if it has one, is the same without what clamps, for the error scale.
     out_dtype: ``fn(call, i) -> DType`` where the schema's types do not tell.  error: overrides the meaning's class.
     types: restricts a type name to some dtypes, with the reason in ``why``.  const: how inputs may be given.
     evaluate: ``fn(call) -> results`` replaces decode + meaning (control flow).  breaks: extra invalid draws.
@@ -349,7 +351,7 @@ class OpVersion:
             raw = m.fn(**changed, **params)
             results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
             if self.entry.out is not None:
-                results = self.entry.out(call, results)
+                results = getattr(self.entry.out, "linear", self.entry.out)(call, results)
             return results[i]
 
         try:
