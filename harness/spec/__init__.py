@@ -5,17 +5,52 @@ from harness.spec.dialect import Dialect
 from harness.spec.dims import ShapeMismatch, shape_function
 from harness.spec.draw import Draw, T
 from harness.spec.errors import (
-    Context, ErrorClass, accepted, accumulates, any_order, bounded, composed, exact, quantised, rounded, statistical,
+    Context,
+    ErrorClass,
+    accepted,
+    accumulates,
+    any_order,
+    bounded,
+    composed,
+    exact,
+    quantised,
+    rounded,
+    statistical,
 )  # fmt: skip
 from harness.spec.opversion import Entry, Expected, OpVersion
 from harness.spec.params import (
-    Axes, Axis, Choice, Divisor, Each, ElementType, Flag, Integer, Ints, Opaque, Pads, Param, Real, Reals, Strings,
+    Axes,
+    Axis,
+    Choice,
+    Divisor,
+    Each,
+    ElementType,
+    Flag,
+    Integer,
+    Ints,
+    Opaque,
+    Pads,
+    Param,
+    Real,
+    Reals,
+    Strings,
 )  # fmt: skip
 from harness.spec.schema import Attr, OpSchema, Slot
-from harness.spec.semantics import (
-    Bool, Complex, Float, Int, Num, Numeric, Real_, Semantics, Str, Tensor, Variadic, semantics,
-)  # fmt: skip
 from harness.spec.semantics import Any_ as Any
+from harness.spec.semantics import (
+    Bool,
+    Complex,
+    Float,
+    Int,
+    Num,
+    Numeric,
+    Real_,
+    Semantics,
+    Str,
+    Tensor,
+    Variadic,
+    semantics,
+)  # fmt: skip
 
 __all__ = [
     "Any", "Attr", "Axes", "Axis", "Bool", "Build", "Call", "Choice", "Codec", "Complex", "Context", "Dialect",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance

@@ -6,12 +6,12 @@ A codec works both ways.  ``decode(call)`` reads the semantic value from a model
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.core.dtypes import DType
-from harness.core.instance import Arg
 from harness.spec.draw import Draw, T
 from harness.spec.params import Opaque, Param
 
@@ -27,7 +27,7 @@ class Call:
     outputs are asked for.  run: evaluates a ``Graph`` attribute (control flow).
     """
 
-    __slots__ = ("version", "attrs", "inputs", "opset", "quant", "outs", "n_outs", "run")
+    __slots__ = ("attrs", "inputs", "n_outs", "opset", "outs", "quant", "run", "version")
 
     def __init__(self, version: OpVersion, attrs: dict[str, Any], inputs: dict[str, Any], opset: int | str,
                  quant: dict[str, Any] | None = None, outs: list[dict[str, Any]] | None = None, n_outs: int = 1,
@@ -62,7 +62,7 @@ class Call:
 class Build:
     """The instance under construction, seen by encoders."""
 
-    __slots__ = ("version", "draw", "attrs", "args", "values")
+    __slots__ = ("args", "attrs", "draw", "values", "version")
 
     def __init__(self, version: OpVersion, draw: Draw, values: dict[str, Any]) -> None:
         self.version = version

@@ -8,10 +8,11 @@ underscore binds nothing: it may differ each time (``Variadic[Any["*_d"]]``: ope
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import CodeType
-from typing import Any, Callable
+from typing import Any
 
 _NAME = re.compile(r"^[A-Za-z_]\w*$")
 
@@ -31,7 +32,7 @@ class Token:
     code: CodeType | None = None
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse(pattern: str) -> tuple[Token, ...]:
     """Tokens of a pattern; raises ValueError on bad syntax."""
     tokens = []

@@ -5,7 +5,8 @@ An *engine* gives ``int(lo, hi)``; two stand behind it (``harness.gen``): a reco
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Sequence, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from harness.core.dtypes import DType
 
@@ -30,7 +31,7 @@ class T:
     const: None lets the dialect decide; values: literal elements (flat or nested); quant: scale / zero point / axis.
     """
 
-    __slots__ = ("shape", "recipe", "dtype", "const", "values", "quant", "kind", "items")
+    __slots__ = ("const", "dtype", "items", "kind", "quant", "recipe", "shape", "values")
 
     def __init__(self, shape: Sequence[int] = (), recipe: str | None = None, dtype: DType | None = None,
                  const: bool | None = None, values: Any = None, quant: dict[str, Any] | None = None,
@@ -57,8 +58,18 @@ class Draw:
     """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that the
     entry pins.  min_rank, max_rank, allow_empty: limits of the entry and the dialect.  budget: elements a tensor may have."""
 
-    __slots__ = ("engine", "version", "opset", "fixed", "types", "max_rank", "allow_empty", "budget", "empty",
-                 "min_rank")  # fmt: skip
+    __slots__ = (
+        "allow_empty",
+        "budget",
+        "empty",
+        "engine",
+        "fixed",
+        "max_rank",
+        "min_rank",
+        "opset",
+        "types",
+        "version",
+    )  # fmt: skip
 
     def __init__(self, engine: Engine, version: OpVersion, opset: int | str, fixed: dict[str, Any],
                  types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
@@ -105,7 +116,7 @@ class Draw:
         """An extent; 0 only in the instances that may be empty, and only if ``lo`` is 0."""
         if self.empty and lo == 0 and self.engine.int(0, 3) == 3:
             return 0
-        n = _EXTENTS[self.engine.int(0, len(_EXTENTS) - 1)]
+        n = _EXTENTS[self.engine.int(0, 19)]
         return n if lo <= n <= hi else lo + n % (hi - lo + 1) if lo > 0 else 1 + n % hi
 
     def rank(self, lo: int = 0, hi: int | None = None) -> int:

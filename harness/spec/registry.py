@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -23,7 +23,7 @@ def names() -> list[str]:
     return sorted(_points())
 
 
-@lru_cache(maxsize=None)
+@cache
 def dialect(name: str) -> Dialect:
     """The dialect called ``name``; raises UsageError naming the ones there are."""
     try:

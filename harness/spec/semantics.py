@@ -7,8 +7,10 @@ everything else (instances, invalid instances, shapes, bounds) is derived from t
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping
+from functools import cached_property
+from typing import Any
 
 from harness.core.errors import RuleError
 from harness.spec import dims
@@ -139,48 +141,58 @@ class Semantics:
             return self.drawer(d)
         env: dict[str, Any] = dict(d.fixed)
         out: dict[str, Any] = {}
-        needs = {p.needs_rank for p in self.params.values() if p.needs_rank}
         full: dict[str, tuple[int, ...]] = {}
-        for name, ann in self.tensors.items():
-            if ann.optional and (name not in d.version.slots_of or d.bool()):
+        given: dict[str, list[tuple[int, ...]]] = {}
+        for name, optional, variadic, tokens in self._plan:
+            if optional and (name not in d.version.slots_of or d.bool()):
                 continue
-            count = d.int(1, 4) if ann.variadic else 1
             many = []
-            for _ in range(count):
-                shape: list[int] = []
-                for t in ann.tokens:
-                    if t.name is None:
-                        self._params_for(t, d, env)
-                        v = dims.evaluate(t.code, env)  # type: ignore[arg-type]
-                        shape.extend(v) if t.many else shape.append(v)
-                    elif t.broadcast:
-                        if t.name not in full:
-                            full[t.name] = d.shape(max(1 if t.name in needs else 0, self.min_rank), self.max_rank)
-                            env[t.name] = full[t.name]
-                        shape.extend(d.broadcast_from(full[t.name]))
-                    elif t.many:
-                        if t.name not in env:
-                            others = len(ann.tokens) - 1
-                            lo = max(1 if t.name in needs else 0, max(self.min_rank, d.min_rank) - others)
-                            hi = d.max_rank if self.max_rank is None else min(self.max_rank, d.max_rank)
-                            env[t.name] = d.part(lo, hi - others)
-                        shape.extend(env[t.name])
-                    else:
-                        if t.name not in env:
-                            env[t.name] = d.dim()
-                        shape.append(env[t.name])
+            for _ in range(d.int(1, 4) if variadic else 1):
+                shape: tuple[int, ...] = ()
+                for t in tokens:
+                    shape += self._token(t, len(tokens), d, env, full, given)
                 many.append(T(shape))
-            out[name] = many if ann.variadic else many[0]
-        for b in full:  # the drawn operands decide what they broadcast to
-            shapes = [x.shape for n, a in self.tensors.items() if n in out
-                      for x in (out[n] if a.variadic else [out[n]])
-                      if any(t.broadcast and t.name == b for t in a.tokens)]  # fmt: skip
-            env[b] = dims.broadcast(*shapes)
-        for name, p in self.params.items():
-            if name not in env:
-                env[name] = p.draw(d, env)
-            out[name] = env[name]
+            out[name] = many if variadic else many[0]
+        if self.params:
+            for b, shapes in given.items():  # the drawn operands decide what they broadcast to
+                env[b] = dims.broadcast(*shapes)
+            for name, p in self.params.items():
+                if name not in env:
+                    env[name] = p.draw(d, env)
+                out[name] = env[name]
         return out
+
+    @cached_property
+    def _plan(self) -> list[tuple[str, bool, bool, tuple[dims.Token, ...]]]:
+        return [(n, a.optional, a.variadic, a.tokens) for n, a in self.tensors.items()]
+
+    @cached_property
+    def _needs(self) -> frozenset[str]:
+        return frozenset(p.needs_rank for p in self.params.values() if p.needs_rank)
+
+    def _token(self, t: dims.Token, count: int, d: Draw, env: dict[str, Any], full: dict[str, tuple[int, ...]],
+               given: dict[str, list[tuple[int, ...]]]) -> tuple[int, ...]:  # fmt: skip
+        """Extents that one token stands for, drawn when its name is new."""
+        name = t.name
+        if name is None:
+            self._params_for(t, d, env)
+            v = dims.evaluate(t.code, env)  # type: ignore[arg-type]
+            return tuple(v) if t.many else (v,)
+        if not t.many:
+            if name not in env:
+                env[name] = d.dim()
+            return (env[name],)
+        known = full.get(name) if t.broadcast else env.get(name)
+        if known is None:
+            least = 1 if name in self._needs else 0
+            lo = max(least, self.min_rank - count + 1)
+            known = d.shape(lo, None if self.max_rank is None else self.max_rank - count + 1)
+            env[name] = full[name] = known
+        if not t.broadcast:
+            return known
+        known = d.broadcast_from(known)
+        given.setdefault(name, []).append(known)
+        return known
 
     def _params_for(self, t: dims.Token, d: Draw, env: dict[str, Any]) -> None:
         for name in t.code.co_names:  # type: ignore[union-attr]
@@ -189,7 +201,7 @@ class Semantics:
 
 
 def _resolve(annotation: Any, fn: Callable[..., Any]) -> Any:
-    return eval(annotation, fn.__globals__) if isinstance(annotation, str) else annotation  # noqa: S307
+    return eval(annotation, fn.__globals__) if isinstance(annotation, str) else annotation
 
 
 def semantics(
