@@ -122,11 +122,12 @@ class Semantics:
                 dims.bind(ann.tokens, one.shape, env, name)
         return env
 
-    def result_shapes(self, env: dict[str, Any]) -> list[tuple[int, ...]] | None:
-        """Shapes that the return annotation promises, or None if it promises nothing."""
+    def result_shapes(self, env: dict[str, Any]) -> list[tuple[int, ...] | None] | None:
+        """Shapes that the return annotation promises; None for an output with a name of its own (the body tells)."""
         if self.result is None:
             return None
-        return [dims.shape_of(t.tokens, env) for t in self.result]
+        own = [any(t.name is not None and t.name not in env for t in r.tokens) for r in self.result]
+        return [None if free else dims.shape_of(r.tokens, env) for r, free in zip(self.result, own)]
 
     def check_rules(self, env: dict[str, Any]) -> None:
         """Raise RuleError for the first stated rule that does not hold."""
