@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, U8
-from harness.core.errors import UsageError
+from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Call, Dialect, Draw, OpVersion, T
@@ -97,6 +97,7 @@ class Nn(Dialect):
                 v = [map_input(x, x.shape, "RANK5_ARRAY_MAPPING", n) for x in (v if many else [v])]
                 v = v if many else v[0]
             seen[n] = v
+        check_inputs(s, seen)
         return super().call_of(inst, seen)
 
     # -- models
@@ -133,6 +134,13 @@ class Nn(Dialect):
 
     def backends(self) -> Iterable[str]:
         return ("nn-definition",)
+
+
+def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:
+    """Raises RuleError "required-input:<slot>"."""
+    for slot in s.inputs:
+        if not slot.optional and slot.name not in given:
+            raise RuleError(f"required-input:{slot.name}", s.op)
 
 
 def _quantise(a: Arg, d: Draw) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.core.dtypes import F32
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Arg, Graph, Node
 from suites.nn import layers, weights, wire
 from suites.nn.wire import Message
@@ -107,6 +107,9 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
             given = []
     if given:
         raise FormatError(f"nn layer {label}: {kind} does not take {len(layer['input'])} inputs")
+    for slot in s.inputs:
+        if not slot.optional and slot.name not in inputs:
+            raise RuleError(f"required-input:{slot.name}", f"{kind} {label}")
     for slot_name, w in held.items():
         name = f"{label}/{slot_name}"
         while name in top.consts:

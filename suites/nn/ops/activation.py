@@ -1,0 +1,83 @@
+"""Activations of the ``activation`` layer, and the layers that are activations.
+
+Source: NeuralNetwork.proto, Activation* and ClampedReLULayerParams, GeluLayerParams.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, T
+from suites.nn import op
+from suites.semantics.elementwise import activation as s
+from suites.semantics.elementwise import math
+
+op("activation.linear", s.linear_activation)
+op("activation.ReLU", s.relu)
+op("activation.leakyReLU", s.leaky_relu)
+op("activation.thresholdedReLU", s.thresholded_relu_inclusive)
+op("activation.tanh", math.tanh)
+op("activation.scaledTanh", s.scaled_tanh)
+op("activation.sigmoid", s.sigmoid)
+op("activation.sigmoidHard", s.hard_sigmoid)
+op("activation.ELU", s.elu)
+op("activation.softsign", s.softsign)
+op("activation.softplus", s.softplus)
+op("clampedReLU", s.clamped_relu)
+
+
+# -- weights per channel, axis -3: seen as [batch, C, space]
+
+
+def _channels(name: str) -> Fn:
+    def read(c: Call) -> np.ndarray:
+        x, v = c.inputs["x"], c.inputs[name]
+        if x.ndim < 3:
+            raise RuleError("rank-at-least-3", f"rank {x.ndim}")
+        n = x.shape[-3]
+        if v.size not in (1, n):
+            raise RuleError("one-or-per-channel", f"{v.size} values for {n} channels")
+        return np.broadcast_to(v.reshape(-1), (n,))
+
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _image(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    return x.reshape(-1, x.shape[-3], x.shape[-2] * x.shape[-1]) if x.ndim >= 3 else x
+
+
+def _back(c: Call, results: list[Any]) -> list[Any]:
+    return [results[0].reshape(c.inputs["x"].shape)]
+
+
+def _draw(*names: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(3)
+        return {"x": T(shape), **{n: T((d.pick((1, shape[-3])),), const=True) for n in names}}
+
+    return draw
+
+
+def _breaks(*names: str) -> dict[str, Any]:
+    def wrong(d: Draw) -> dict[str, Any]:
+        shape = d.shape(3)
+        return {"x": T(shape), **{n: T((shape[-3] + 2,), const=True) for n in names}}
+
+    def flat(d: Draw) -> dict[str, Any]:
+        return {"x": T(d.shape(1, 2)), **{n: T((1,), const=True) for n in names}}
+
+    return {"one-or-per-channel": wrong, "rank-at-least-3": flat}
+
+
+_X = Fn(_image)
+_X.for_tensor = True
+op("activation.PReLU", s.prelu_channels, x=_X, alpha=_channels("alpha"), out=_back, draw=_draw("alpha"), tags=("rank5",),
+   breaks=_breaks("alpha"))  # fmt: skip
+op("activation.parametricSoftplus", s.softplus_parametric, x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
+   draw=_draw("alpha", "beta"), tags=("rank5",), breaks=_breaks("alpha", "beta"))  # fmt: skip

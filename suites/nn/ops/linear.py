@@ -1,0 +1,150 @@
+"""Products with matrices.  Source: NeuralNetwork.proto, InnerProduct, Embedding, BatchedMatMul, DotProduct."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, Slotted, T
+from suites.nn import op
+from suites.nn.spell import Weight
+from suites.semantics import coreml as s
+from suites.semantics import linear
+
+# -- innerProduct: ranks 3 to 5 are folded to a matrix
+
+
+def fold(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """(axes that stay, ones that follow the channel, extent of the folded channel) of an input shape."""
+    if len(shape) <= 3:
+        return shape[:-1], (), shape[-1]
+    lead = shape[: len(shape) - 3]
+    return lead, (1, 1), int(np.prod(shape[-3:]))
+
+
+def _fold_x(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    lead, _, n = fold(x.shape)
+    if n != c.attr("inputChannels"):
+        raise RuleError("channels-agree", f"{n} channels, inputChannels {c.attr('inputChannels')}")
+    return x.reshape(*lead, n)
+
+
+def _unfold(c: Call, results: list[Any]) -> list[Any]:
+    lead, ones, _ = fold(c.inputs["x"].shape)
+    return [results[0].reshape(*lead, results[0].shape[-1], *ones)]
+
+
+def _x(read: Any) -> Fn:
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _bias(d: Draw, n: int) -> dict[str, Any]:
+    return {"hasBias": True, "bias": T((n,), const=True)} if d.bool() else {}
+
+
+def _draw_inner(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    n, o = fold(shape)[2], d.dim(1)
+    return {"x": T(shape), "weights": T((o, n), const=True), "inputChannels": n, "outputChannels": o, **_bias(d, o)}
+
+
+def _inner_apart(d: Draw) -> dict[str, Any]:
+    out = _draw_inner(d)
+    n = out["inputChannels"] + 1
+    return {**out, "inputChannels": n, "weights": T((out["outputChannels"], n), const=True)}
+
+
+op("innerProduct", linear.linear, x=_x(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
+   draw=_draw_inner, tags=("rank5",), breaks={"channels-agree": _inner_apart})  # fmt: skip
+
+
+# -- embeddings
+
+
+def _embedded(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    if x.ndim not in (4, 5) or x.shape[-3:] != (1, 1, 1):
+        raise RuleError("trailing-ones", f"shape {list(x.shape)}")
+    return x.reshape(x.shape[:-3]).astype(np.int64)
+
+
+def _draw_embedding(d: Draw) -> dict[str, Any]:
+    v, o = d.dim(1), d.dim(1)
+    x = T((*(d.dim(1, 6) for _ in range(d.int(1, 2))), 1, 1, 1), recipe=f"index:{v}")
+    return {"x": x, "weights": T((o, v), const=True), "inputDim": v, "outputChannels": o, **_bias(d, o)}
+
+
+def _spoilt(draw: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        n = int(np.prod(out["x"].shape))
+        bad = d.pick((-1, out.get("inputDim", out.get("vocabSize"))))
+        return {**out, "x": T(out["x"].shape, values=[float(bad)] * n)}
+
+    return fn
+
+
+def _wide(draw: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        shape = (*out["x"].shape[:-1], 2)
+        return {**out, "x": T(shape, recipe=out["x"].recipe)}
+
+    return fn
+
+
+op("embedding", s.embedding, indices=_x(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+   draw=_draw_embedding, tags=("rank5",), out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
+   breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)})  # fmt: skip
+
+
+def _embedded_nd(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    if x.ndim < 2 or x.shape[-1] != 1:
+        raise RuleError("trailing-one", f"shape {list(x.shape)}")
+    return x.reshape(x.shape[:-1]).astype(np.int64)
+
+
+def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
+    v, o = d.dim(1), d.dim(1)
+    x = T((*d.part(1, 4), 1), recipe=f"index:{v}")
+    return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}
+
+
+op("embeddingND", s.embedding, indices=_x(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+   draw=_draw_embedding_nd,
+   breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)})  # fmt: skip
+
+
+# -- batchedMatmul: two inputs, or one and a matrix stored column-major
+
+
+def _right(c: Call) -> np.ndarray:
+    return c.inputs["b"] if "b" in c.inputs else c.inputs["weights"].T
+
+
+def _draw_product(d: Draw) -> dict[str, Any]:
+    if d.bool():
+        n, m = d.dim(1), d.dim(1)
+        return {"a": T((*d.part(0, 4), n)), "weights": T((m, n), const=True), "weightMatrixFirstDimension": n,
+                "weightMatrixSecondDimension": m, **_bias(d, m)}  # fmt: skip
+    v = linear.matmul.derive(d)
+    return {"a": v["x"], "b": v["y"], "transposeA": d.bool() if len(v["x"].shape) == 1 else v["transpose_x"],
+            "transposeB": d.bool() if len(v["y"].shape) == 1 else v["transpose_y"]}  # fmt: skip
+
+
+def _product_apart(d: Draw) -> dict[str, Any]:
+    k = d.int(2, 5)
+    return {"a": T((3, k)), "b": T((k + 1, 2))}
+
+
+op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=_x(_right), bias=Weight("bias", flag="hasBias"),
+   transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
+   breaks={"contracted-agrees": _product_apart})  # fmt: skip
+
+op("dot", s.dot_channels, cosine="cosineSimilarity", ranks=(3, 5))

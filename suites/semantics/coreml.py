@@ -1,0 +1,205 @@
+"""Meanings that only Core ML's NeuralNetwork layers have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import native_ref as native
+from harness.core.errors import RuleError
+from harness.spec import (
+    Axes,
+    Choice,
+    Context,
+    Flag,
+    Float,
+    Int,
+    Num,
+    Real,
+    T,
+    Variadic,
+    accumulates,
+    composed,
+    semantics,
+)
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+from suites.semantics.bounds import quiet, slope
+from suites.semantics.movement.common import norm_axes
+
+Array = np.ndarray
+
+_FUNCTIONS = {
+    "sqrt": lambda t, a, e: np.sqrt(t),
+    "rsqrt": lambda t, a, e: 1.0 / np.sqrt(t + e),
+    "inverse": lambda t, a, e: 1.0 / (t + e),
+    "power": lambda t, a, e: np.power(t, a),
+    "exp": lambda t, a, e: np.exp(t),
+    "log": lambda t, a, e: np.log(t),
+    "abs": lambda t, a, e: np.abs(t),
+    "threshold": lambda t, a, e: np.maximum(t, a),
+}
+
+
+@quiet
+def _shifted_bound(ctx: Context) -> Array:
+    """largest change of f over scale x + shift +- 3u(|scale x| + |shift| + |epsilon|), + 4 ulp"""
+    p = ctx.params
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    f = _FUNCTIONS[p["function"]]
+    t = p["scale"] * x + p["shift"]
+    delta = 3 * ctx.u * (np.abs(p["scale"] * x) + abs(p["shift"]) + abs(p["epsilon"]))
+    ends = [f(t + s * delta, p["alpha"], p["epsilon"]) for s in (-1, 1)]
+    pole = p["function"] in ("inverse", "rsqrt", "power") and np.abs(t + p["epsilon"]) <= 2 * delta
+    spread = np.maximum(*(np.abs(e - ctx.wide) for e in ends))
+    special = ~np.isfinite(ctx.wide)
+    return np.where(special, 0.0, np.where(pole, np.inf, spread + 4 * ctx.ulp))
+
+
+@semantics(error=composed(_shifted_bound), source="NN UnaryFunctionLayerParams")
+def shifted(x: Float["*d"], *, function: Choice(*_FUNCTIONS), alpha: Real(-2.0, 2.0, also=(0.0, 0.5, 1.0, 2.0)) = 0.0,
+            epsilon: Real(0.015625, 1.0, also=(1e-6,)) = 1e-6, shift: Real(-2.0, 2.0, also=(0.0,)) = 0.0,
+            scale: Real(-2.0, 2.0, also=(1.0,)) = 1.0) -> Float["*d"]:  # fmt: skip
+    """f(scale * x + shift); rsqrt and inverse add epsilon, power raises to alpha, threshold is max(alpha, .)."""
+    with np.errstate(all="ignore"):
+        return _FUNCTIONS[function](scale * x.astype(np.float64) + shift, alpha, epsilon)
+
+
+@quiet
+def _sum_log_bound(ctx: Context) -> Array:
+    """sum of logs: gamma(K+4) sum|log(x+eps)| + K 4u + ulp"""
+    x = np.asarray(ctx.inputs["x"], np.float64) + ctx.params["epsilon"]
+    axes = tuple(norm_axes(ctx.params["axes"], x.ndim))
+    k = x.size / max(1, ctx.wide.size)
+    s = np.abs(np.log(x)).sum(axes, keepdims=True)
+    return np.where(np.isfinite(ctx.wide), slope(k + 4, ctx) * s + 4 * k * ctx.acc_u + ctx.ulp, 0.0)
+
+
+@semantics(error=composed(_sum_log_bound), source="NN ReduceLayerParams LOGSUM", data=("positive", "prob"))
+def reduce_sum_log(x: Float["*d"], *, axes: Axes["d"], epsilon: Real(0.0, 1.0, also=(1e-6,)) = 1e-6):
+    """Sum over ``axes`` of log(x + epsilon); the axes stay with extent 1."""
+    with np.errstate(all="ignore"):
+        y = np.log(x.astype(np.float64) + epsilon)
+    return native.reduce("sum", y, norm_axes(axes, x.ndim), True)
+
+
+def _turn(a: Array, flag: bool) -> Array:
+    return np.swapaxes(a, -1, -2) if flag and a.ndim > 1 else a
+
+
+def _depth(ctx: Context) -> float:
+    x = ctx.inputs["x"]
+    return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
+
+
+@semantics(error=accumulates(_depth), source="NN BatchedMatMulLayerParams")
+def batched_matmul(x: Float["*d"], y: Float["*e"], bias: Float["n"] | None = None, *, transpose_x: Flag = False,
+                   transpose_y: Flag = False, stack: Flag = False):  # fmt: skip
+    """Matrix product with broadcast batches, plus ``bias`` along the last axis.
+
+    stack: a vector ``x`` is a [1, n] matrix and a vector ``y`` an [n, 1] matrix, and the result keeps the axes of length 1;
+    otherwise a vector ``x`` gives a vector.  A vector is never transposed.  Raises RuleError "contracted-agrees".
+    """
+    if stack:
+        x = x.reshape(1, -1) if x.ndim == 1 else _turn(x, transpose_x)
+        y = y.reshape(-1, 1) if y.ndim == 1 else _turn(y, transpose_y)
+    try:
+        out = native.matmul(x, y)
+    except ValueError as e:
+        raise RuleError("contracted-agrees", str(e)) from None
+    return out if bias is None else out + bias.astype(np.float64)
+
+
+@quiet
+def _picked_bound(ctx: Context) -> Array:
+    """exact without a bias, one addition with it: 1 ulp"""
+    return 0.0 * ctx.wide if ctx.inputs.get("bias") is None else ctx.ulp
+
+
+@semantics(error=composed(_picked_bound), source="NN EmbeddingLayerParams, EmbeddingNDLayerParams")
+def embedding(indices: Int["*d"], w: Float["o v"], bias: Float["o"] | None = None):
+    """Column ``indices`` of ``w``, plus ``bias``: [*d, o].  Raises RuleError "index-in-range"."""
+    if np.any((indices < 0) | (indices >= w.shape[1])):
+        raise RuleError("index-in-range", f"index outside 0..{w.shape[1] - 1}")
+    y = w.T[indices]
+    return y if bias is None else y.astype(np.float64) + bias.astype(np.float64)
+
+
+@quiet
+def _dot_bound(ctx: Context) -> Array:
+    """gamma(K+2) sum|a b| + ulp; cosine: gamma(3K+12) sum|a b| / (|a| |b|) + ulp"""
+    a, b = (np.asarray(ctx.inputs[k], np.float64) for k in "ab")
+    s = np.abs(a * b).sum(-3, keepdims=True)
+    k = a.shape[-3]
+    if not ctx.params["cosine"]:
+        return slope(k + 2, ctx) * s + ctx.ulp
+    n = np.sqrt((a * a).sum(-3, keepdims=True) * (b * b).sum(-3, keepdims=True))
+    return np.where(n > 0, slope(3 * k + 12, ctx) * s / n, 0.0) + ctx.ulp
+
+
+def _cosine_zero(inputs: dict, params: dict) -> str | None:
+    if params["cosine"] and any(np.any(np.sum(np.square(inputs[k], dtype=np.float64), -3) < 1e-30) for k in "ab"):
+        return "the cosine of a vector of length zero"
+    return None
+
+
+@semantics(error=composed(_dot_bound), source="NN DotProductLayerParams", ambiguous=_cosine_zero, data=("small", "unit", "wide"))
+def dot_channels(a: Float["*d"], b: Float["*d"], *, cosine: Flag = False):
+    """Sum of products over axis -3, of the vectors divided by their lengths when ``cosine``; the last two axes are 1.
+
+    Raises RuleError "trailing-ones", "rank-at-least-3".
+    """
+    if a.ndim < 3:
+        raise RuleError("rank-at-least-3", f"rank {a.ndim}")
+    if a.shape[-2:] != (1, 1) or b.shape[-2:] != (1, 1):
+        raise RuleError("trailing-ones", f"{list(a.shape)} and {list(b.shape)}")
+    u, v = a.astype(np.float64), b.astype(np.float64)
+    if cosine:
+        with np.errstate(all="ignore"):
+            u, v = (w / np.sqrt((w * w).sum(-3, keepdims=True)) for w in (u, v))
+    return native.reduce("sum", u * v, (a.ndim - 3,), True)
+
+
+@dot_channels.draw
+def _draw_dot(d: Draw) -> dict:
+    shape = (*d.part(1, 3), 1, 1)
+    return {"a": T(shape), "b": T(shape), "cosine": d.bool()}
+
+
+@dot_channels.breaks("trailing-ones")
+def _dot_wide(d: Draw) -> dict:
+    shape = (*d.part(1, 3), 2, 1)
+    return {"a": T(shape), "b": T(shape), "cosine": False}
+
+
+@semantics(error=accumulates(lambda ctx: 2.0), source="NN ScaleLayerParams, BiasLayerParams")
+def scale_bias(x: Float["*d"], scale: Float["*s"] | None = None, bias: Float["*b"] | None = None) -> Float["*d"]:
+    """x * scale + bias over the last three axes; both of shape [1], [C], [1, H, W] or [C, H, W].
+
+    Raises RuleError "scale-shape".
+    """
+    y = x.astype(np.float64)
+    if scale is not None:
+        y = y * _per_image(scale, x)
+    return y if bias is None else y + _per_image(bias, x)
+
+
+def _per_image(v: Array, x: Array) -> Array:
+    c, h, w = x.shape[-3:]
+    if v.shape not in ((1,), (c,), (1, h, w), (c, h, w)):
+        raise RuleError("scale-shape", f"{list(v.shape)} for {list(x.shape)}")
+    return v.astype(np.float64).reshape(-1, 1, 1) if v.ndim == 1 else v.astype(np.float64)
+
+
+@quiet
+def _mean_bound(ctx: Context) -> Array:
+    """gamma(n+1) sum|x| / n + ulp"""
+    return gamma(len(ctx.inputs["xs"]) + 1, ctx.acc_u) * ctx.scale() + ctx.ulp
+
+
+@semantics(error=composed(_mean_bound), source="NN AverageLayerParams")
+def average(xs: Variadic[Float["*#d"]]) -> Float["*#d"]:
+    """Elementwise mean of broadcast tensors."""
+    total = xs[0].astype(np.float64)
+    for x in xs[1:]:
+        total = total + x.astype(np.float64)
+    return total / len(xs)
