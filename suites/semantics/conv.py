@@ -204,6 +204,8 @@ def _draw_transposed(d: Draw) -> dict[str, Object]:
     st, di = strides or (1,) * n, dilations or (1,) * n
     s = tuple(d.dim(1, 4 if n == 3 else 6) for _ in range(n))
     padding = choose(d, "padding")
+    if padding.startswith("same"):  # a kernel below the stride would need negative padding, which has no agreed halves
+        k = tuple(max(a, b) for a, b in zip(k, st))
     c, m, groups = draw_channels(d)
     out = {"x": T((d.dim(hi=3), c, *s)), "w": T((c, m // groups, *k)), "groups": groups, "strides": strides,
            "dilations": dilations, "padding": padding, "pads": None, "output_padding": None,

@@ -1,0 +1,262 @@
+"""Pooling: sliding windows and whole images."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.errors import RuleError
+from harness.spec import (
+    Choice, Each, Flag, Float, Ints, Pads, Real, Real_, T, accepted, accumulates, composed, exact, semantics,
+)  # fmt: skip
+from harness.spec.draw import Draw
+from harness.spec.errors import Context
+from suites.semantics.bounds import has_nan, quiet, slope, tiny, top
+from suites.semantics.drawing import param, product
+from suites.semantics.window import MODES, Drawn, Geometry, draw_window, geometry, too_large
+
+Array = np.ndarray
+
+LAST = ("keep", "drop", "drop_if_padded")
+
+
+def pooled(s: tuple[int, ...], kernel: Object, strides: Object, dilations: Object, pads: Object, padding: str, ceil: bool,
+           last: str) -> Geometry:  # fmt: skip
+    """Geometry of a pooling window.  ceil: extents are rounded up.  last: whether a window that would then start behind
+    the data goes: never, always, or only when there is any padding on that axis.
+
+    Source: ONNX MaxPool-22 "windows that would start in the right padded region are ignored"; MIL avg_pool ceil_mode.
+    Raises RuleError as ``geometry`` does.
+    """
+    g = geometry(s, tuple(kernel), strides, dilations, pads, padding, ceil and not padding.startswith("same"))
+    if not ceil or last == "keep" or padding.startswith("same"):
+        return g
+    n, sizes = len(s), list(g.sizes)
+    for i in range(n):
+        begin, end = g.pads[i], g.pads[n + i]
+        if (sizes[i] - 1) * g.strides[i] >= s[i] + begin and sizes[i] > 1 and (last == "drop" or begin or end):
+            sizes[i] -= 1
+    return Geometry(g.strides, g.dilations, g.pads, tuple(sizes))
+
+
+def _run(kind: str, x: Array, kernel: Object, g: Geometry, **kw: Object) -> Object:
+    return native.pool(kind, x, tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes, **kw)
+
+
+def _misses(s: tuple[int, ...], kernel: tuple[int, ...], g: Geometry) -> bool:
+    """Whether some window sees no element at all."""
+    for i, n in enumerate(s):
+        for o in range(g.sizes[i]):
+            at = o * g.strides[i] - g.pads[i]
+            if not any(0 <= at + t * g.dilations[i] < n for t in range(kernel[i])):
+                return True
+    return False
+
+
+def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x = inputs["x"]
+    p = {k: params.get(k) for k in ("kernel", "strides", "dilations", "pads")}
+    try:
+        g = pooled(x.shape[2:], **p, padding=params["padding"], ceil=params["ceil"], last=params["last"])
+    except RuleError:
+        return None
+    return "a window without any element" if _misses(x.shape[2:], tuple(params["kernel"]), g) else None
+
+
+def _max_silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    return _sees_nothing(inputs, params) or has_nan("x")(inputs, params)
+
+
+def _draw_pool(d: Draw) -> dict[str, Object]:
+    w = draw_window(d, padded_below_kernel=True)
+    ceil, last = param(d, "ceil", d.bool), param(d, "last", lambda: d.pick(LAST))
+    n = len(w.kernel)
+    di = w.dilations or (1,) * n
+    reach = tuple(di[i] * (w.kernel[i] - 1) + 1 for i in range(n))
+    s = w.extents
+    if any(v > 1 for v in di):
+        s = tuple(max(a, b) for a, b in zip(s, reach))
+    if _misses(s, w.kernel, pooled(s, w.kernel, w.strides, w.dilations, w.pads, w.padding, bool(ceil), last or "keep")):
+        # grow every axis until its last window starts on data: whole strides
+        st = w.strides or (1,) * n
+        s = tuple(r + st[i] * d.int(0, 2) for i, r in enumerate(reach))
+        if w.padding == "explicit" and w.pads is not None:
+            w = Drawn(s, w.kernel, w.strides, w.dilations, (0,) * (2 * n), w.padding)
+    out = {"x": T((d.dim(hi=3), d.dim(hi=4), *s)), "kernel": w.kernel, "strides": w.strides, "dilations": w.dilations,
+           "pads": w.pads, "padding": w.padding, "ceil": ceil, "last": last}  # fmt: skip
+    for name, make in (("count_include_pad", d.bool), ("column_major", d.bool), ("p", lambda: d.pick((1, 2, 2, 3)))):
+        if d.version.meaning is not None and name in d.version.meaning.params:
+            out[name] = param(d, name, make)
+    return out
+
+
+def _draw_too_large(d: Draw) -> dict[str, Object]:
+    v = _draw_pool(d)
+    w = too_large(d, Drawn((), v["kernel"], v["strides"], v["dilations"], v["pads"], v["padding"]))
+    return v | {"x": T((*v["x"].shape[:2], *w.extents)), "kernel": w.kernel, "pads": w.pads, "padding": w.padding}
+
+
+def _same_maximum(ctx: Context, actual: Array) -> Array:
+    """the element at the index is the maximum of its window: any of equals"""
+    x = np.asarray(ctx.inputs["x"])
+    n, c, *s = x.shape
+    flat = np.asarray(actual, np.int64)
+    image = product(s)
+    ok = (flat >= 0) & (flat < x.size)
+    rest = np.where(ok, flat, 0) % max(image, 1)
+    at = np.unravel_index(rest, s[::-1])[::-1] if ctx.params["column_major"] else np.unravel_index(rest, s)
+    plane = np.where(ok, flat, 0) // max(image, 1)
+    want = np.asarray(ctx.wide, np.int64)
+    got = x[(plane // max(c, 1), plane % max(c, 1), *at)]
+    rest = want % max(image, 1)
+    at = np.unravel_index(rest, s[::-1])[::-1] if ctx.params["column_major"] else np.unravel_index(rest, s)
+    best = x[(want // max(image, 1) // max(c, 1), want // max(image, 1) % max(c, 1), *at)]
+    return (flat == want) | (ok & (got == best) & (flat // max(image, 1) == want // max(image, 1)))
+
+
+@semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool, ambiguous=_max_silent,
+           source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX")  # fmt: skip
+def max_pool(x: Real_["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
+             pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
+             column_major: Flag = False):  # fmt: skip
+    """Largest element of every window, and its flat index in x (padding does not count).
+
+    column_major: spatial indices are flattened first axis fastest.  Raises RuleError as ``pooled`` does.
+    """
+    g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
+    y, at = _run("max", x, kernel, g, positions=True)
+    n, c, *s = x.shape
+    if column_major and at.size:
+        at = np.ravel_multi_index(np.unravel_index(np.maximum(at, 0), s)[::-1], s[::-1])
+    image = product(s)
+    plane = np.arange(n * c, dtype=np.int64).reshape(n, c, *(1,) * len(s))
+    return y, at + plane * image
+
+
+def _cells(ctx: Context) -> float:
+    return float(product(ctx.params["kernel"]))
+
+
+@semantics(error=accumulates(_cells), draw=_draw_pool, ambiguous=_sees_nothing,
+           source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE")  # fmt: skip
+def avg_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
+             pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
+             count_include_pad: Flag = False):  # fmt: skip
+    """Mean of every window: over its elements, or (count_include_pad) over its cells inside the padded image.
+
+    Cells that only rounding up brings in never count.  Raises RuleError as ``pooled`` does.
+    """
+    g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
+    return _run("avg", x, kernel, g, count_include_pad=bool(count_include_pad))
+
+
+def power_bound(ctx: Context, h: Array, p: float, k: float) -> Array:
+    """Of (sum of k terms |x|**p)**(1/p): |h| * (gamma(K+c)/p + c u) + ulp, c = 2, or 16 where a power function is used."""
+    c = 2 if p in (1, 2) else 16
+    lost = np.minimum((k * tiny(ctx)) ** (1 / p), k * tiny(ctx) / (p * h ** (p - 1)))
+    b = h * (slope(k + c, ctx) / p + c * ctx.acc_u) + ctx.ulp + np.where(h == 0, (k * tiny(ctx)) ** (1 / p), lost)
+    return np.where(h**p * (1 + k * ctx.acc_u) >= top(ctx), np.inf, b)
+
+
+@quiet
+def _lp_bound(ctx: Context) -> Array:
+    """|h| * (gamma(K+c)/p + c u) + ulp; free where the sum of powers may overflow"""
+    return power_bound(ctx, np.abs(ctx.wide), float(ctx.params["p"]), _cells(ctx))
+
+
+@semantics(error=composed(_lp_bound), draw=_draw_pool, ambiguous=_sees_nothing,
+           source="ONNX LpPool-1..22; MIL l2_pool iOS15; TFLite L2_POOL_2D; NN PoolingLayerParams.L2")  # fmt: skip
+def lp_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
+            pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
+            p: Real = 2.0):  # fmt: skip
+    """(sum |x|**p)**(1/p) of every window; padding is zero.  Raises RuleError as ``pooled`` does."""
+    g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
+    return _run("lp", x, kernel, g, p=float(p))
+
+
+for _pool in (max_pool, avg_pool, lp_pool):
+    _pool.breaks("window-fits")(_draw_too_large)
+
+
+def _image(x: Array) -> tuple[int, ...]:
+    return tuple(range(2, x.ndim))
+
+
+def _draw_image(d: Draw) -> dict[str, Object]:
+    lo = max(3, d.min_rank)
+    out: dict[str, Object] = {"x": T(d.shape(lo, max(lo, min(d.max_rank, 5)), 0 if d.version.op != "GlobalMaxPool" else 1))}
+    if d.version.meaning is not None and "p" in d.version.meaning.params:
+        out["p"] = param(d, "p", lambda: d.pick((1, 2, 2, 3)))
+    return out
+
+
+@semantics(error=exact(), source="ONNX GlobalMaxPool-1, -22; NN PoolingLayerParams.globalPooling", draw=_draw_image,
+           ambiguous=has_nan("x"))  # fmt: skip
+def global_max_pool(x: Float["n c *s"]):
+    """Largest element over all spatial axes, which stay with extent 1."""
+    return native.reduce("max", x, _image(x), True).astype(x.dtype)
+
+
+@semantics(error=accumulates("size(s)"), source="ONNX GlobalAveragePool-1, -22", draw=_draw_image)
+def global_avg_pool(x: Float["n c *s"]):
+    """Mean over all spatial axes, which stay with extent 1."""
+    return native.reduce("mean", x, _image(x), True)
+
+
+@quiet
+def _global_lp_bound(ctx: Context) -> Array:
+    """|h| * (gamma(K+c)/p + c u) + ulp; free where the sum of powers may overflow"""
+    x = ctx.inputs["x"]
+    return power_bound(ctx, np.abs(ctx.wide), float(ctx.params["p"]), float(product(x.shape[2:])))
+
+
+@semantics(error=composed(_global_lp_bound), source="ONNX GlobalLpPool-1, -2, -22", draw=_draw_image)
+def global_lp_pool(x: Float["n c *s"], *, p: Real = 2.0):
+    """(sum |x|**p)**(1/p) over all spatial axes, which stay with extent 1."""
+    if p == 1:
+        return native.reduce("l1", x, _image(x), True)
+    if p == 2:
+        return native.reduce("l2", x, _image(x), True)
+    with np.errstate(all="ignore"):
+        return native.reduce("sum", np.abs(x.astype(np.float64)) ** p, _image(x), True) ** (1 / p)
+
+
+def _draw_rois(d: Draw) -> dict[str, Object]:
+    n, c, h, w = d.int(1, 3), d.int(1, 4), d.int(2, 9), d.int(2, 9)
+    scale = param(d, "scale", lambda: d.pick((1.0, 1.0, 0.5, 0.25)))
+    rows = []
+    for _ in range(d.int(1, 4)):
+        x1, y1 = d.int(0, w - 1), d.int(0, h - 1)
+        x2, y2 = d.int(x1, w - 1), d.int(y1, h - 1)
+        rows += [float(d.int(0, n - 1)), x1 / scale, y1 / scale, x2 / scale, y2 / scale]
+    return {"x": T((n, c, h, w)), "rois": T((len(rows) // 5, 5), values=rows), "scale": scale,
+            "sizes": (d.int(1, 4), d.int(1, 4))}  # fmt: skip
+
+
+@semantics(error=exact(), source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)", draw=_draw_rois, ambiguous=has_nan("x"))
+def max_roi_pool(x: Float["n c h w"], rois: Float["r 5"], *, sizes: Ints, scale: Real = 1.0):
+    """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
+
+    An empty cell is 0.  Raises RuleError "roi-batch-in-range".
+    """
+    ph, pw = sizes
+    n, c, h, w = x.shape
+    y = np.zeros((rois.shape[0], c, ph, pw), x.dtype)
+    corners = rois.astype(np.float64)
+    for r in range(rois.shape[0]):
+        b = int(corners[r, 0])
+        if not 0 <= b < n:
+            raise RuleError("roi-batch-in-range", f"batch {b} of {n}")
+        x1, y1, x2, y2 = (int(np.floor(v * scale + 0.5)) for v in corners[r, 1:])
+        rh, rw = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
+        for i in range(ph):
+            top_, bottom = (min(max(v + y1, 0), h) for v in (i * rh // ph, -(-(i + 1) * rh // ph)))
+            for j in range(pw):
+                left, right = (min(max(v + x1, 0), w) for v in (j * rw // pw, -(-(j + 1) * rw // pw)))
+                if bottom > top_ and right > left:
+                    y[r, :, i, j] = x[b, :, top_:bottom, left:right].max((1, 2))
+    return y
+
+
