@@ -45,8 +45,8 @@ def convert(x: Array, dtype: DTypeLike, *, rounding: str | None = None, saturate
 def fill(recipe: str, seed: int, shape: Sequence[int], dtype: DTypeLike) -> Array:
     """A new array of test data; element i depends on (seed, i) alone and has the same bits everywhere.
 
-    Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all
-    ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.
+    Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all nonzero
+    shift ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.
     """
     if getattr(dtype, "kind", None) == "s":
         return _strings(seed, shape)

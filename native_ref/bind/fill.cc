@@ -14,8 +14,9 @@ struct Spec {
   double a = 0, b = 0;
 };
 
-constexpr std::array<std::string_view, 15> kNames{"small", "unit",    "wide", "special",  "ties", "branch", "iota", "ints",
-                                                  "uniform", "bool", "positive", "prob", "full", "all",    "perm"};
+constexpr std::array<std::string_view, 17> kNames{"small", "unit",    "wide", "special",  "ties", "branch", "iota", "ints",
+                                                  "uniform", "bool", "positive", "prob", "full", "all",
+                                                  "nonzero", "shift", "perm"};
 
 double number(std::string_view& rest, std::string_view whole) {
   if (rest.empty() || rest.front() != ':')

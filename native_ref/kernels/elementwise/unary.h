@@ -245,6 +245,11 @@ struct ThresholdedRelu {
   static constexpr int params = 1;
   static double f(double x, const double* p) { return x > p[0] || x != x ? x : 0.0; }
 };
+struct ThresholdedReluInclusive {
+  static constexpr const char* name = "thresholded_relu_inclusive";
+  static constexpr int params = 1;
+  static double f(double x, const double* p) { return x >= p[0] || x != x ? x : 0.0; }
+};
 struct HardSigmoid {
   static constexpr const char* name = "hard_sigmoid";
   static constexpr int params = 2;
@@ -345,7 +350,7 @@ struct BitwiseNot {
 using All = List<Abs, Neg, Sign, Ceil, Floor, Trunc, RoundHalfEven, RoundHalfAway, Sqrt, Reciprocal, Square, Rsqrt, Exp, Exp2,
                  Expm1, Log, Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh,
                  Erf, Erfc, Relu, Clamp, Sigmoid, LogSigmoid, Softplus, Softsign, Elu, Celu, Selu, LeakyRelu,
-                 ThresholdedRelu, HardSigmoid, HardSwish, HardSwish6, GeluExact, GeluTanh, GeluSigmoid, Mish, Swish,
+                 ThresholdedRelu, ThresholdedReluInclusive, HardSigmoid, HardSwish, HardSwish6, GeluExact, GeluTanh, GeluSigmoid, Mish, Swish,
                  ScaledTanh, Linear, IsNan, IsInf, LogicalNot, BitwiseNot>;
 
 }  // namespace opconform::unary

@@ -231,6 +231,15 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
     case Recipe::all: return patterns(seed, y, [](std::uint64_t, Index i) { return static_cast<std::uint64_t>(i); });
     case Recipe::branch: return branch(seed, y);
     case Recipe::perm: return permutation(seed, y, static_cast<Index>(a));
+    case Recipe::shift: return between(0, info(y.dtype).bits - 1);
+    case Recipe::nonzero: {
+      const bool negative = r.lo < 0;
+      const auto top = std::min<std::uint64_t>(r.hi, 8);
+      return ints(seed, y, [=](std::uint64_t h, Index) {
+        const auto m = static_cast<std::int64_t>(below(h, top)) + 1;
+        return negative && (h & 1) ? -m : m;
+      });
+    }
     case Recipe::wide:
     case Recipe::special: {
       const SpecialBits s = specials(y.dtype);
@@ -251,6 +260,12 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
 void fill_float(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, double b) {
   const int e = wide_exponent(y.dtype);
   switch (recipe) {
+    case Recipe::nonzero:
+      return floats(seed, y, [](std::uint64_t h, Index) {
+        const double m = static_cast<double>(static_cast<int>(below(h, 8)) + 1);
+        return h & 1 ? -m : m;
+      });
+    case Recipe::shift:
     case Recipe::small:
       return floats(seed, y, [](std::uint64_t h, Index) { return static_cast<double>(static_cast<int>(below(h, 17)) - 8); });
     case Recipe::unit: return floats(seed, y, [](std::uint64_t h, Index) { return fraction(h) * 2.0 - 1.0; });

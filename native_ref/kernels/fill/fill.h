@@ -24,6 +24,8 @@ enum class Recipe : std::int32_t {
   prob,      // [0, 1], ends included now and then
   full,      // random bits
   all,       // bit patterns 0, 1, 2, ...: every value of an 8 or 16 bit type
+  nonzero,   // integers -8..8 without 0 (1..8 when unsigned)
+  shift,     // 0 .. width - 1: counts for bit shifts; floats as small
   perm,      // a permutation of 0..a-1 (repeated afresh after every a elements)
 };
 

@@ -1,0 +1,161 @@
+"""Conversion between element types.  The result comes in the target type, rounded once; it is exact as stated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import (
+    BF16,
+    BOOL,
+    F8E4M3FN,
+    F8E4M3FNUZ,
+    F8E5M2,
+    F8E5M2FNUZ,
+    F8E8M0,
+    F16,
+    F32,
+    F64,
+    DType,
+    int_range,
+    of,
+)
+from harness.spec import Any as Any_
+from harness.spec import Choice, ElementType, Flag, exact, semantics
+
+_FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
+_E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
+_DATA = ("small", "unit", "ties", "wide", "special", "full")
+
+
+def out_of_range(x: Any, to: DType) -> bool:
+    """Has a float ``x`` a value that the integer type ``to`` does not hold (after truncation), or a NaN?"""
+    if of(x).kind != "f" or to.kind not in "iu":
+        return False
+    lo, hi = int_range(to)
+    wide = native.unary("trunc", x)
+    return bool((~((wide >= float(lo)) & (wide < float(hi) + 1.0))).any())
+
+
+def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    x, to = inputs["x"], params["to"]
+    if of(x).kind == "s":
+        return None
+    if out_of_range(x, to):
+        return "ONNX Cast: float to fixed point is undefined out of range"
+    if to is F8E8M0:
+        wide = native.convert(x, np.float64)
+        if ((wide < 0) | (np.signbit(wide) & (wide == 0))).any():
+            return "ONNX Cast: negative numbers to float8e8m0 are unspecified"
+        saturate, mode = params.get("saturate", True), params.get("round_mode", "up")
+        if (wide < 2.0**-127).any() and not (saturate and mode == "up") and (saturate or mode != "nearest"):
+            return "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
+    if to.kind == "s" and of(x).kind == "f":
+        return "ONNX Cast: the number of digits of a float as a string is not stated"
+    return None
+
+
+@semantics(
+    error=exact(),
+    data=_DATA,
+    ambiguous=_onnx_silent,
+    source="ONNX Cast-25: tables for float8 and float8e8m0; integers keep the low bits, floats overflow to inf",
+)
+def cast(
+    x: Any_["*d"], *, to: ElementType(), saturate: Flag = True, round_mode: Choice("up", "down", "nearest") = "up"
+) -> Any_["*d"]:
+    """x in the type ``to``.
+
+    float to float: nearest even; out of range is inf, or, to a float8 type, the largest finite value (saturate) or
+    what its table says.  float to integer: toward zero (out of range is undefined).  integer to integer: low bits.
+    To bool: non-zero is true.  round_mode: to float8e8m0 alone.  Strings: decimal numbers, INF and NaN in any case.
+    """
+    have = of(x)
+    if to.kind == "s":
+        return _to_strings(x)
+    if have.kind == "s":
+        x = np.array([_number(v, to) for v in x.ravel()], np.float64 if to.kind != "i" else np.int64).reshape(x.shape)
+    if to is F8E8M0:
+        return native.convert(x, to, rounding=_E8M0_ROUNDING[round_mode], saturate=saturate)
+    return native.convert(x, to, saturate=saturate and to in _FLOAT8)
+
+
+def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    x, to = inputs["x"], params["to"]
+    if out_of_range(x, to):
+        return "float to integer out of range is not defined"
+    d = of(x)
+    if d.kind in "iu" and to.kind in "iu":
+        lo, hi = int_range(to)
+        if x.size and (int(x.min()) < lo or int(x.max()) > hi):
+            return "integer to integer out of range is not defined"
+    return None
+
+
+@semantics(
+    error=exact(), data=_DATA, ambiguous=_out_of_any_range, source="MIL cast iOS15, iOS17; TFLite CAST (truncates)"
+)
+def cast_in_range(x: Any_["*d"], *, to: ElementType()) -> Any_["*d"]:
+    """x in the type ``to``: toward zero to integers, nearest even to floats, non-zero is true.
+
+    Nothing is stated for values out of range: they keep the low bits (integers), saturate (floats)."""
+    return native.convert(x, to)
+
+
+def _number(v: Any, to: DType) -> Any:
+    text = str(v).strip()
+    word = text.upper()
+    if word in ("INF", "+INF", "-INF", "NAN"):
+        return float(word)
+    return int(text) if to.kind in "iu" and text.lstrip("+-").isdigit() else float(text)
+
+
+def _to_strings(x: Any) -> Any:
+    d = of(x)
+    out = np.empty(x.shape, object)
+    flat, src = out.reshape(-1), x.reshape(-1)
+    for i in range(flat.size):
+        v = src[i]
+        if d.kind == "s":
+            flat[i] = v
+        elif d is BOOL:
+            flat[i] = "1" if v else "0"
+        elif d.kind in "iu":
+            flat[i] = str(int(v))
+        else:
+            f = float(v)
+            flat[i] = "NaN" if f != f else "INF" if f == np.inf else "-INF" if f == -np.inf else _plain(v, d)
+    return out
+
+
+def _plain(v: Any, d: DType) -> str:
+    """Shortest digits that give the value back, without an exponent."""
+    kind = {F64: np.float64, F32: np.float32, F16: np.float16}.get(d, np.float32)
+    return np.format_float_positional(kind(v), trim="-") if d is not BF16 else np.format_float_positional(np.float32(v))
+
+
+@semantics(error=exact(), data=("full",), source="ONNX BitCast-26; TFLite BITCAST")
+def bitcast(x: Any_["*d"], *, to: ElementType()) -> Any:
+    """The same bytes read as another type.
+
+    A narrower type adds a last axis (or, in ONNX, is refused: equal widths); a wider one takes the last axis, whose extent
+    is the ratio of the widths."""
+    have = of(x).np.itemsize
+    want = to.np.itemsize
+    flat = np.ascontiguousarray(x).reshape(x.shape)
+    if want == have:
+        return flat.view(to.np)
+    if want < have:
+        return flat[..., None].view(to.np)
+    return flat.view(to.np)[..., 0]
+
+
+def _draw_cast(d: Any) -> dict[str, Any]:
+    from harness.spec import T
+
+    return {"x": T(d.shape())}
+
+
+bitcast.draw(_draw_cast)

@@ -1,0 +1,69 @@
+"""What the elementwise files share: error classes from the published tables, and ambiguity notes.
+
+Accuracy of elementary functions: no operator set states one.  We hold a backend to the full-profile table of the OpenCL C
+specification (section "Relative error as ULPs"), the tightest published one that names every function, counted in the
+output type; arithmetic to IEEE 754.  Composed activations are allowed the literal evaluation of the formula that the
+operator set prints, each step rounded in the output type: the bounds below are its first-order error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import of
+from harness.spec import Context, ErrorClass, bounded, composed
+
+__all__ = [
+    "NAN_SILENT",
+    "any_nan",
+    "composed_of",
+    "native",
+    "np",
+    "of",
+    "plus_absolute",
+    "x_of",
+]
+
+NAN_SILENT = "the definition names no result for a NaN operand (IEEE 754 has both maximum and maximumNumber)"
+
+
+def x_of(ctx: Context) -> Any:
+    """The f64 input called x."""
+    return np.asarray(ctx.inputs["x"], np.float64)
+
+
+def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) -> ErrorClass:
+    """k ulp of the result plus an absolute term that the printed formula's own roundings cause."""
+
+    def bound(ctx: Context) -> Any:
+        with np.errstate(all="ignore"):
+            extra = np.asarray(absolute(ctx), np.float64)
+        # where the term itself is not a number the result is special and the class rules judge it
+        return k * ctx.ulp + np.where(np.isfinite(extra), extra, 0.0)
+
+    return composed(bound, f"{k:g} ulp(h) + {formula}")
+
+
+def composed_of(k: float, absolute: Callable[[Context], Any], formula: str) -> ErrorClass:
+    """As ``plus_absolute``, named BOUNDED in reports (an error function of the inputs)."""
+    inner = plus_absolute(k, absolute, formula)
+    assert inner.fn is not None
+    return bounded(inner.fn, f"{k:g} ulp(h) + {formula}")
+
+
+def any_nan(*names: str) -> Callable[..., str | None]:
+    """Ambiguity: NaN among the named inputs."""
+
+    def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+        for name in names:
+            value = inputs.get(name)
+            for v in value if isinstance(value, (list, tuple)) else [value]:
+                if v is not None and of(np.asarray(v)).kind == "f" and native.unary("is_nan", v).any():
+                    return NAN_SILENT
+        return None
+
+    return check
