@@ -6,12 +6,13 @@ One number names the opset of a model, that of the default domain; the other dom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from harness.core.errors import UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect, Draw, OpVersion
+from harness.spec import Dialect, Draw, OpSchema, OpVersion
 from suites.onnx import builder, notation, parse, schemas
 from suites.onnx.interpret import Run, Watch
 
@@ -24,6 +25,10 @@ class Onnx(Dialect):
     opsets = tuple(sorted(schemas.releases()))
     max_rank = 6
     dynamic_chance = 10  # one instance in so many declares symbolic dimensions
+
+    @cached_property
+    def schemas(self) -> list[OpSchema]:
+        return list(schemas.schemas())
 
     def at(self, op: str, version: Any, opset: int) -> OpVersion:
         """The declared version: that given, else the one in force at ``opset``.  Raises UsageError."""
@@ -38,7 +43,13 @@ class Onnx(Dialect):
             raise UsageError(f"onnx: {op}-{version} is not declared") from None
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Now and then, symbolic dimensions."""
+        """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried idly."""
+        attrs = inst.attrs
+        for k, v in attrs.items():
+            if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):
+                attrs[k] = schemas.f32(v)
+        if "consumed_inputs" in version.schema.attrs and d.engine.int(0, 7) == 7:
+            attrs["consumed_inputs"] = [0] * len(version.schema.inputs)
         if d.engine.int(0, self.dynamic_chance - 1) == self.dynamic_chance - 1:
             for a in inst.args.values():
                 for x in a if isinstance(a, list) else (a,):

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import BY_NAME
 
 PATH = Path(__file__).with_name("schema.json")
@@ -97,7 +99,7 @@ def _attr(op: str, version: int, name: str, a: Any) -> dict[str, Any]:
         if isinstance(default, bytes):
             default = default.decode()
         elif isinstance(default, float):
-            default = float(f"{default:.7g}")  # the shortest decimal of the stored f32
+            default = float(str(np.float32(default)))  # the shortest decimal of the stored f32
         elif isinstance(default, onnx.TensorProto):
             default = {"tensor": onnx.numpy_helper.to_array(default).tolist()}
         elif not isinstance(default, (int, str)):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.instance import Arg
@@ -19,8 +22,18 @@ DTYPE_ATTRS = ("to", "dtype", "output_dtype", "output_datatype")
 
 @cache
 def schemas() -> tuple[OpSchema, ...]:
-    """Every op version, all domains."""
-    return tuple(load(PATH))
+    """Every op version, all domains.  Float defaults are the f32 numbers that a model means."""
+    out = tuple(load(PATH))
+    for s in out:
+        for name, a in s.attrs.items():
+            if a.type in ("float", "floats") and a.default is not None:
+                s.attrs[name] = replace(a, default=f32(a.default))
+    return out
+
+
+def f32(v: Any) -> Any:
+    """A float attribute as the format stores it."""
+    return [f32(x) for x in v] if isinstance(v, (list, tuple)) else float(np.float32(v))
 
 
 @cache
@@ -52,6 +65,13 @@ def at(op: str, version: int, domain: str | None = None) -> OpSchema | None:
         return None
     i = bisect_right(row[0], version)
     return row[1][i - 1] if i else None
+
+
+def first_slot(op: str, index: int = 0) -> str:
+    """Name of an input of the newest version."""
+    s = at(op, 10**6)
+    assert s is not None, op
+    return s.inputs[index].name
 
 
 def own_opset(op: str, opset: int) -> int:

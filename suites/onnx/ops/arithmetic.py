@@ -1,0 +1,101 @@
+"""Arithmetic, comparison and logic of two or more tensors.
+
+Until version 6 the second operand is a contiguous part of the first's shape, placed by ``axis`` when ``broadcast`` is set;
+from 7 on broadcasting is NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.spec import Call, Draw, Fn, Slotted, T, exact
+from suites.onnx import op
+from suites.onnx.decode import unpack
+from suites.onnx.proto import pack
+from suites.onnx.schemas import first_slot
+from suites.semantics import elementwise as s
+from suites.semantics import variants
+
+
+class OldOperand(Slotted):
+    """The second operand of versions 1 to 6, reshaped so that NumPy's rule does what ``axis`` says."""
+
+    def __init__(self, slot: str, first: str) -> None:
+        super().__init__(slot)
+        self.first = first
+
+    def decode(self, call: Call) -> Any:
+        y, x = call.inputs[self.slot], call.inputs[self.first]
+        axis = call.attr("axis")
+        if not call.attr("broadcast", 0) or axis is None:
+            return y.reshape(()) if call.attr("broadcast", 0) and y.size == 1 and y.ndim > x.ndim else y
+        axis = int(axis) % max(x.ndim, 1)
+        return y.reshape(y.shape + (1,) * (x.ndim - axis - y.ndim))
+
+
+def _old(first: str, second: str):  # noqa: ANN202
+    def draw(d: Draw) -> dict:
+        shape = d.shape(0)
+        how = d.int(0, 3)
+        if how == 0:
+            return {first: T(shape), second: T(shape)}
+        start = d.int(0, len(shape))
+        end = d.int(start, len(shape))
+        out: dict[str, Any] = {first: T(shape), second: T(shape[start:end]), "broadcast": 1}
+        if end < len(shape) and start < end or (start < end and d.bool()):
+            out["axis"] = start
+        elif start == end and d.bool():  # one element, of any rank up to the other's
+            out[second] = T((1,) * d.int(0, len(shape)))
+        return out
+
+    return draw
+
+
+_BINARY = {
+    "Add": (s.add, 6), "Sub": (s.sub, 6), "Mul": (s.mul, 6), "Div": (s.div, 6), "Pow": (s.pow, 1), "Equal": (s.equal, 1),
+    "Greater": (s.greater, 1), "Less": (s.less, 1), "And": (s.logical_and, 1), "Or": (s.logical_or, 1), "Xor": (s.logical_xor, 1),
+    "GreaterOrEqual": (s.greater_equal, 0), "LessOrEqual": (s.less_equal, 0), "BitwiseAnd": (s.bitwise_and, 0),
+    "BitwiseOr": (s.bitwise_or, 0), "BitwiseXor": (s.bitwise_xor, 0), "BitShift": (s.bit_shift, 0), "Mod": (variants.mod, 0),
+}  # fmt: skip
+for _name, (_fn, _last) in _BINARY.items():
+    _a, _b = first_slot(_name), first_slot(_name, 1)
+    if _last:
+        op(_name, _fn, until=_last, x=_a, y=OldOperand(_b, _a), draw=_old(_a, _b))
+    op(_name, _fn, since=_last + 1, x=_a, y=_b)
+
+
+def _alike(d: Draw) -> dict:
+    """Versions 1 and 6 want one shape."""
+    shape = d.shape(0)
+    return {first_slot(d.version.op): [T(shape) for _ in range(d.int(1, 4))]}
+
+
+for _name, _fn in {"Sum": s.sum_n, "Max": s.max_n, "Min": s.min_n, "Mean": s.mean_n}.items():
+    op(_name, _fn, until=6, xs="data_0", draw=_alike)
+    op(_name, _fn, since=8, xs="data_0")
+
+op("Where", s.where, c="condition", x="X", y="Y")
+op("IsInf", s.is_inf, x="X")
+
+
+def _bitcast(call: Call) -> np.ndarray:
+    x, to = call.inputs["input"], call.attrs["to"]
+    have = of(x)
+    if have.bits >= 8:
+        return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
+    small = unpack(pack(x, have.bits), have.bits, x.size, to.kind == "i")
+    return (small.view(to.np) if to.kind == "f" else small.astype(to.np)).reshape(x.shape)
+
+
+def _draw_bitcast(d: Draw) -> dict:
+    have = d.types["T1"]
+    alike = [t for t in d.version.schema.dtypes("T2") if t.bits == have.bits and (t.kind == "b") <= (have.kind == "b")]
+    return {"input": T(d.shape(0)), "to": d.pick(alike)}
+
+
+op("BitCast", evaluate=_bitcast, error=exact(), draw=_draw_bitcast, out_dtype=lambda c, i: c.attrs["to"], source="ONNX BitCast-26")
+
+__all__ = ["Fn"]

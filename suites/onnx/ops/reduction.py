@@ -1,0 +1,51 @@
+"""Reductions, arg-reductions, running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import I64
+from harness.spec import Build, Call, Codec
+from suites.onnx import op
+from suites.onnx.codecs import Front, Scalar
+from suites.semantics import reduction as s
+
+
+class ReduceAxes(Codec):
+    """Axes as an attribute (all when left out) or as an input, where an empty or missing list means all axes or, with
+    ``noop_with_empty_axes``, none."""
+
+    def decode(self, call: Call) -> tuple[int, ...] | None:
+        v = call.get("axes")
+        if v is None or len(v) == 0:
+            return () if call.attr("noop_with_empty_axes", 0) else None
+        return tuple(int(a) for a in np.asarray(v).ravel())
+
+    def encode(self, value: Any, b: Build) -> None:
+        noop = "noop_with_empty_axes" in b.version.schema.attrs
+        if noop and b.draw.chance(3):
+            b.attrs["noop_with_empty_axes"] = b.draw.int(0, 1)
+        if value is None and noop and b.draw.chance(3):
+            value = ()
+        if value is None or (not noop and len(value) == 0):
+            return
+        if b.version.version < 11:  # until then axes count from the front
+            rank = len(b.values["x"].shape)
+            value = [a % rank for a in value]
+        b.put("axes", list(value))
+
+
+for _name in ("Sum", "Mean", "Prod", "Max", "Min", "SumSquare", "L1", "L2", "LogSum", "LogSumExp"):
+    _snake = {"SumSquare": "sum_square", "LogSum": "log_sum", "LogSumExp": "log_sum_exp"}.get(_name, _name.lower())
+    op(f"Reduce{_name}", getattr(s, f"reduce_{_snake}"), x="data", axes=ReduceAxes())
+
+for _name in ("ArgMax", "ArgMin"):
+    _fn = getattr(s, _name.lower())
+    op(_name, _fn, x="data", until=10, axis=Front("axis", default=0), fixed={"dtype": I64, "select_last": False})
+    op(_name, _fn, x="data", since=11, until=11, fixed={"dtype": I64, "select_last": False})
+    op(_name, _fn, x="data", since=12, select_last="select_last_index", fixed={"dtype": I64})
+
+op("CumSum", s.cumsum, axis=Scalar("axis", (0,)))
+op("CumProd", s.cumprod, axis=Scalar("axis", (0,)))
