@@ -1,7 +1,7 @@
 """Records -> summary -> pages.
 
-Everything here reads record files (JSON lines, written by the engine) and nothing else, so a report can be made on any
-machine, long after the run, and from the merged records of many machines.
+Everything here reads record files (JSON lines, written by the engine) and nothing else, so a report can be
+made on any machine, long after the run, and from the merged records of many machines.
 """
 
 from reports.api import RenderResult, diff, merge, render, summarise

@@ -34,7 +34,8 @@ def render(
 ) -> RenderResult:
     """Write report.html, report.json, summary.md and junit.xml into ``out_dir`` (made when missing).
 
-    records, baseline: record files, or folders of them (shards are merged).  Raises FormatError for what is no record file.
+    records, baseline: record files, or folders of them (shards are merged).  Raises FormatError for what is
+    no record file.
     """
     summary = summarise(records)
     changes = compare(summary, summarise(baseline)) if baseline else None
@@ -60,11 +61,13 @@ def diff(a: PathLike | list[PathLike], b: PathLike | list[PathLike]) -> dict[str
 
 
 def merge(records: list[PathLike], out: PathLike) -> int:
-    """Write all records of several files into one file, cut-off last lines left out; returns the number of records.
+    """Write all records of several files into one file, cut-off last lines left out; returns the number of
+    records.
 
     Repeats are kept: reading a record file counts each batch once anyway.  Raises FormatError.
     """
-    target, n, notes = Path(out), 0, []
+    target, n = Path(out), 0
+    notes: list[str] = []
     sources = [p for p in expand(records) if p != target.resolve()]
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")

@@ -1,12 +1,15 @@
 """Which fact about an instance separates the failing from the passing ones?
 
 For each (op version, backend, verdict) with failures: every fact of ``harness.core.features`` is scored by
-Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact names a
-cluster, its failures are set aside, and the rest is searched again, so that two defects of one op come out as two.
+Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact
+names a cluster, its failures are set aside, and the rest is searched again, so that two defects of one op
+come out as two.
 
-Where the numbers come from: failures from case records; instances per dtype and opset from the batch tallies (exact, per
-backend); instances per other fact from coverage records, which count the instances drawn, whichever backend ran them. A
-fact that was never counted cannot separate anything; then the cluster only tells what its failures have in common.
+Where the numbers come from: failures from case records, scaled to the tallies where only some were recorded;
+instances per dtype and opset from the batch tallies; instances per other fact, and the share of instances that break
+a rule on purpose, from coverage records, which count the instances drawn, whichever backend ran them (for long runs a
+sample of them).  Valid instances are compared with valid ones, broken ones with broken ones.  A fact that was never
+counted cannot separate anything; then the cluster only tells what its failures have in common.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ def find_clusters(
     out: list[dict[str, Any]] = []
     for (key, backend, verdict), members in groups.items():
         failed = max(counts.verdict[key, backend, verdict], len(members))
-        for cluster in _of_group(members, failed, counts, key, backend):
+        for cluster in _of_group(members, failed, counts, key, backend, verdict == "wrongly_accepted"):
             out.append({"key": key, "backend": backend, "verdict": verdict, **cluster})
     out.sort(key=lambda c: (-c["failed"], c["key"], c["backend"], c["predicate"]))
     return out
@@ -44,7 +47,9 @@ def find_clusters(
 class _Counts:
     """How many instances have a fact: exact from the tallies for dtype and opset, else from coverage."""
 
-    def __init__(self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]) -> None:
+    def __init__(
+        self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]
+    ) -> None:
         self.coverage = coverage
         self.ran: Counter[tuple[str, str]] = Counter()
         self.verdict: Counter[tuple[str, str, str]] = Counter()
@@ -57,14 +62,27 @@ class _Counts:
             self.exact[key, backend, f"dtype={dtype}"] += n
             self.exact[key, backend, f"opset={opset}"] += n
 
-    def total(self, key: str, backend: str, fact: str) -> float | None:
-        """Instances of ``key`` that ``backend`` ran and that have ``fact``; None where nobody counted."""
+    def share(self, key: str, invalid: bool) -> float:
+        """Share of the instances of ``key`` that are valid (or broken on purpose); 1 where nobody counted."""
+        c = self.coverage.get(key) or {}
+        if not c.get("instances"):
+            return 1.0
+        valid = c["valid"] / c["instances"]
+        return float(1.0 - valid if invalid else valid)
+
+    def total(self, key: str, backend: str, fact: str, invalid: bool) -> float | None:
+        """Valid (or broken) instances of ``key`` that ``backend`` ran and that have ``fact``; None if uncounted."""
         if fact.startswith(("dtype=", "opset=")):
-            return float(self.exact[key, backend, fact])
-        c = self.coverage.get(key)
-        if not c or fact not in c["choices"] or not c["counted"]:
+            return self.exact[key, backend, fact] * self.share(key, invalid)
+        c = self.coverage.get(key) or {}
+        if invalid:
+            rule = fact.removeprefix("breaks ")
+            if fact == rule or not c.get("instances") or rule not in c["rules"]:
+                return None
+            return float(c["rules"][rule] * self.ran[key, backend] / c["instances"])
+        if fact not in c.get("choices", {}) or not c.get("counted"):
             return None
-        return float(c["choices"][fact] * self.ran[key, backend] / c["counted"])
+        return c["choices"][fact] * self.ran[key, backend] * self.share(key, False) / c["counted"]
 
     def kinds(self, key: str) -> tuple[set[str], set[str]]:
         """Attribute and slot names of an op version, as far as coverage has seen them."""
@@ -78,23 +96,35 @@ class _Counts:
 
 
 class _Group:
-    """The failures of one op version on one backend with one verdict, and what is needed to score a fact on them."""
+    """The failures of one op version on one backend with one verdict, and what is needed to score a fact on
+    them.
+    """
 
-    def __init__(self, members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str) -> None:
+    def __init__(
+        self,
+        members: list[dict[str, Any]],
+        failed: float,
+        counts: _Counts,
+        key: str,
+        backend: str,
+        invalid: bool,
+    ) -> None:
         attrs, slots = counts.kinds(key)
         # Shrinking changes the facts, so they are those of the instance as it was drawn.
         self.facts = {id(c): features(c.get("instance") or {}, attrs, slots) for c in members}
         self.members, self.counts, self.key, self.backend = members, counts, key, backend
         self.scale = failed / len(members)  # case records may be a sample of what the tallies count
-        self.passed = max(counts.ran[key, backend] - failed, 0.0)
+        self.invalid = invalid  # instances that break a rule are judged among themselves
+        self.passed = max(counts.ran[key, backend] * counts.share(key, invalid) - failed, 0.0)
         self.have = Counter(f for facts in self.facts.values() for f in facts)
 
     def passing_with(self, fact: str) -> float | None:
-        """Passing instances that have ``fact``; None where nobody counted."""
-        total = self.counts.total(self.key, self.backend, fact)
-        if total is None or self.passed <= 0:
+        """Passing instances that have ``fact``; None where nobody counted, or fewer were counted than failed."""
+        total = self.counts.total(self.key, self.backend, fact, self.invalid)
+        failing = self.scale * self.have[fact]
+        if total is None or self.passed <= 0 or total < 0.8 * failing:
             return None
-        return min(max(total - self.scale * self.have[fact], 0.0), self.passed)
+        return min(max(total - failing, 0.0), self.passed)
 
     def rarest_first(self, facts: list[str]) -> list[str]:
         """Those that few passing instances have tell most, so they come first; the uncounted come last."""
@@ -106,7 +136,9 @@ class _Group:
         return sorted(facts, key=lambda f: (share(f), f))
 
     def best(self, left: list[dict[str, Any]]) -> str | None:
-        """The fact that separates ``left`` best from the passing instances; ties go to the rarer, then shorter one."""
+        """The fact that separates ``left`` best from the passing instances; ties go to the rarer, then
+        shorter one.
+        """
         have = Counter(f for c in left for f in self.facts[id(c)])
         ranked: list[tuple[float, float, int, str]] = []
         for fact, n in have.items():
@@ -123,11 +155,17 @@ class _Group:
         have = Counter(f for c in hit for f in self.facts[id(c)])
         failed = round(self.scale * len(hit))
         out: dict[str, Any] = {
-            "failed": failed, "recorded": len(hit), "members": hit, "score": None, "separates": fact is not None,
+            "failed": failed,
+            "recorded": len(hit),
+            "members": hit,
+            "score": None,
+            "separates": fact is not None,
             "common": self.rarest_first([f for f, n in have.items() if n == len(hit) and f != fact]),
-            "exact": fact is None or fact.startswith(("dtype=", "opset=")),
-            "all_failed": round(self.scale * len(self.members)), "all_passed": round(self.passed),
-        }  # fmt: skip
+            "exact": self.counts.share(self.key, self.invalid) == 1
+            and (fact is None or fact.startswith(("dtype=", "opset="))),
+            "all_failed": round(self.scale * len(self.members)),
+            "all_passed": round(self.passed),
+        }
         passing = self.passing_with(fact) if fact else None
         if fact is not None and passing is not None:
             out |= {"predicate": fact, "passed": round(passing)}
@@ -141,9 +179,9 @@ class _Group:
 
 
 def _of_group(
-    members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str
+    members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str, invalid: bool
 ) -> list[dict[str, Any]]:
-    group = _Group(members, failed, counts, key, backend)
+    group = _Group(members, failed, counts, key, backend, invalid)
     left, out = list(members), []
     for _ in range(ROUNDS):
         fact = group.best(left) if left else None

@@ -1,8 +1,8 @@
 """What is new and what is gone between two runs.
 
-Random runs rarely draw the same instances, so two runs are compared by what failed (op version, backend, verdict), not by
-which instance showed it; instances that are in both are matched by their id as well.  A failure that is missing because
-the other run never got there is *not run*, never *gone*.
+Random runs rarely draw the same instances, so two runs are compared by what failed (op version, backend,
+verdict), not by which instance showed it; instances that are in both are matched by their id as well.  A
+failure that is missing because the other run never got there is *not run*, never *gone*.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     not_run: failures of the old run that the new one did not run; first_run: the other way round.
 
     Each entry: key, backend, verdict, n and of (failures and judged outcomes now), was and was_of (before).
-    Marks each case of ``new`` with ``baseline``: "new", "same" (that instance failed before) or "kind" (others did).
+    Marks each case of ``new`` with ``baseline``: "new", "same" (that instance failed before) or "kind"
+    (others did).
     """
     bad_new, ran_new = _tables(new)
     bad_old, ran_old = _tables(old)
@@ -28,9 +29,14 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     for group in sorted(set(bad_new) | set(bad_old), key=lambda g: (key_order(g[0]), g[1], g[2])):
         pair = group[:2]
         entry = {
-            "key": group[0], "backend": group[1], "verdict": group[2], "n": bad_new[group], "of": ran_new[pair],
-            "was": bad_old[group], "was_of": ran_old[pair],
-        }  # fmt: skip
+            "key": group[0],
+            "backend": group[1],
+            "verdict": group[2],
+            "n": bad_new[group],
+            "of": ran_new[pair],
+            "was": bad_old[group],
+            "was_of": ran_old[pair],
+        }
         if not ran_new[pair]:
             out["not_run"].append(entry)
         elif not ran_old[pair]:

@@ -1,8 +1,8 @@
 """The page: one HTML file that holds its data, style and script, and asks nothing of any network.
 
-The data is gzipped JSON in base64 (5,000 mismatches are some 20 MB of JSON, 1 MB packed).  The content security policy
-forbids every request and every script and style but the two in the file, which it names by their hashes; the script
-puts text into the page as text only, so no message of a backend can become markup.
+The data is gzipped JSON in base64 (5,000 mismatches are some 20 MB of JSON, 1 MB packed).  The content
+security policy forbids every request and every script and style but the two in the file, which it names by
+their hashes; the script puts text into the page as text only, so no message of a backend can become markup.
 """
 
 from __future__ import annotations
@@ -17,8 +17,19 @@ from importlib.resources import files
 from typing import Any
 
 # Order matters: they run as one script, later files use what earlier ones define.
-SCRIPTS = ("dom.js", "data.js", "state.js", "charts.js", "overview.js", "matrix.js", "cases.js", "detail.js",
-           "coverage.js", "ledger.js", "main.js")  # fmt: skip
+SCRIPTS = (
+    "dom.js",
+    "data.js",
+    "state.js",
+    "charts.js",
+    "overview.js",
+    "matrix.js",
+    "cases.js",
+    "detail.js",
+    "coverage.js",
+    "ledger.js",
+    "main.js",
+)
 
 
 def page(data: dict[str, Any]) -> str:
@@ -31,8 +42,12 @@ def page(data: dict[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     parts = {
-        "policy": policy, "style": style, "script": script, "data": packed, "title": _title(data),
-    }  # fmt: skip
+        "policy": policy,
+        "style": style,
+        "script": script,
+        "data": packed,
+        "title": _title(data),
+    }
     template = files("reports").joinpath("templates/report.html").read_text("utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], template)
 

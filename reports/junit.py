@@ -12,7 +12,9 @@ SHOWN = 5  # cases told per failed test; the page has them all
 
 
 def junit(data: dict[str, Any]) -> str:
-    """data: ``Summary.to_json()``.  A suite per backend; failed tests carry their first cases and replay lines."""
+    """data: ``Summary.to_json()``.  A suite per backend; failed tests carry their first cases and replay
+    lines.
+    """
     cube, bad = data["cube"], set(data["bad_verdicts"])
     tests: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for k, _, b, _, v, n in cube["rows"]:
@@ -34,16 +36,15 @@ def junit(data: dict[str, Any]) -> str:
             elif not judged:
                 skipped += 1
                 inner = f'<skipped message="declared unsupported by {_a(backend)}"/>'
-            dialect, _, rest = key.partition("/")
+            dialect = key.partition("/")[0]
             body.append(
-                f'<testcase classname={_q(f"{dialect}.{backend}")} name={_q(f"{key}/{backend}")} '
+                f"<testcase classname={_q(f'{dialect}.{backend}')} name={_q(f'{key}/{backend}')} "
                 f'assertions="{judged}">{inner}</testcase>'
             )
         sums.update(tests=len(keys), failures=failures, skipped=skipped)
         suites.append(
-            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="0" skipped="{skipped}">'
-            + "\n".join(["", *body, ""])
-            + "</testsuite>"
+            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="0" '
+            f'skipped="{skipped}">' + "\n".join(["", *body, ""]) + "</testsuite>"
         )
     head = f'<testsuites name="opconform" tests="{sums["tests"]}" failures="{sums["failures"]}" errors="0"'
     head += f' skipped="{sums["skipped"]}" time="{data["elapsed"]:.1f}">'
@@ -56,12 +57,19 @@ def _failure(
     kinds = ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items()) if v in bad)
     text = []
     for c in cases[:SHOWN]:
-        text += [c.get("notation") or c["key"], c.get("message") or "", f"replay: {c.get('replay') or c['id']}", ""]
+        text += [
+            c.get("notation") or c["key"],
+            c.get("message") or "",
+            f"replay: {c.get('replay') or c['id']}",
+            "",
+        ]
     if failed > SHOWN:
         text.append(f"... and {failed - min(SHOWN, len(cases))} more, see report.html")
     message = f"{failed} of {judged} instances: {kinds}"
     first = next(v for v in verdicts if v in bad)
-    return f"<failure message={_q(message)} type={_q(first)}>{_a(chr(10).join(t for t in text if t))}</failure>"
+    return (
+        f"<failure message={_q(message)} type={_q(first)}>{_a(chr(10).join(t for t in text if t))}</failure>"
+    )
 
 
 def _a(text: str) -> str:

@@ -14,7 +14,13 @@ def markdown(data: dict[str, Any]) -> str:
     head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes"
     lines = ["# opconform", "", head + (" · interrupted" if data["interrupted"] else ""), ""]
     lines += [f"> {n}" for n in data["notes"]] + ([""] if data["notes"] else [])
-    lines += _backends(data, bad) + _changes(data.get("diff")) + _clusters(data) + _sensitivity(data) + _known(data)
+    lines += (
+        _backends(data, bad)
+        + _changes(data.get("diff"))
+        + _clusters(data)
+        + _sensitivity(data)
+        + _known(data)
+    )
     return "\n".join(lines)
 
 
@@ -71,10 +77,17 @@ def _clusters(data: dict[str, Any]) -> list[str]:
     rows = []
     for i, cl in enumerate(data["clusters"][:SHOWN]):
         replay = first.get(i, {}).get("replay") or ""
-        rows.append([
-            cl["key"], cl["backend"], cl["verdict"], cl["predicate"], f"`{replay}`" if replay else "", cl["failed"],
-            cl["passed"],
-        ])  # fmt: skip
+        rows.append(
+            [
+                cl["key"],
+                cl["backend"],
+                cl["verdict"],
+                cl["predicate"],
+                f"`{replay}`" if replay else "",
+                cl["failed"],
+                cl["passed"],
+            ]
+        )
     more = len(data["clusters"]) - SHOWN
     head = ["op version", "backend", "verdict", "when", "replay", "fail", "pass"]
     return ["## Clusters", "", *_table(head, rows, 5), *([f"... and {more} more.", ""] if more > 0 else [])]
@@ -85,7 +98,10 @@ def _sensitivity(data: dict[str, Any]) -> list[str]:
     if not planted:
         return []
     caught = sum(r["caught"] for r in data["sensitivity"])
-    return [f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %).", ""]
+    return [
+        f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %).",
+        "",
+    ]
 
 
 def _known(data: dict[str, Any]) -> list[str]:

@@ -1,7 +1,8 @@
 """Reading record files: one JSON object a line, appended by the engine while it runs.
 
-A run that was killed may leave half a line at the end; that is expected, so it is skipped and said.  Anything else that
-does not parse means the file is not what the caller thinks it is, and is an error that names the line.
+A run that was killed may leave half a line at the end; that is expected, so it is skipped and said.  Anything
+else that does not parse means the file is not what the caller thinks it is, and is an error that names the
+line.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ PathLike = str | os.PathLike[str]
 
 
 def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path]:
-    """Record files behind ``paths``: files as they are, folders by their ``*.jsonl`` and ``*.jsonl.gz``, sorted.
+    """Record files behind ``paths``: files as they are, folders by their ``*.jsonl`` and ``*.jsonl.gz``,
+    sorted.
 
     Raises FormatError when something is not there or a folder holds no records.
     """
@@ -53,14 +55,15 @@ def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path
 
 
 def _open(path: Path) -> io.BufferedIOBase:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
 
 
 def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     """The records of one file in order.  Memory use does not grow with the file.
 
-    notes: gets a sentence when the last line is cut short.  Raises FormatError (naming file and line) for a line that is
-    no record, a file that does not begin with a ``run`` record, and a format that this reader does not know.
+    notes: gets a sentence when the last line is cut short.  Raises FormatError (naming file and line) for a
+    line that is no record, a file that does not begin with a ``run`` record, and a format that this reader
+    does not know.
     """
     number = 0
     try:
@@ -104,7 +107,9 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
         if got != FORMAT:
             age = "newer" if isinstance(got, int) and got > FORMAT else "older"
             way = "read it with that version" if age == "newer" else "run again to get current records"
-            raise FormatError(f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}")
+            raise FormatError(
+                f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}"
+            )
         return record
     missing = [f for f in _NEEDED.get(kind, ()) if f not in record]
     if missing:

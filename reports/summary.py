@@ -1,7 +1,7 @@
 """Records of one or many runs -> one summary that every page is made from.
 
-Files are streamed; what is kept is one counter per (op version, opset, backend, dtype, verdict), the case records of
-everything that did not agree (up to a limit that is told), and the sums of the rest.
+Files are streamed; what is kept is one counter per (op version, opset, backend, dtype, verdict), the case
+records of everything that did not agree (up to a limit that is told), and the sums of the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reports.records import PathLike, expand, read
 VERDICTS = tuple(v.value for v in Verdict)
 BAD = tuple(v.value for v in Verdict if v.bad)
 PER_GROUP = 400  # cases kept per op version, backend and verdict: more of one kind tell nothing new
+SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 
 Cell = tuple[str, Any, str, str, str]  # key, opset, backend, dtype, verdict
@@ -27,9 +28,9 @@ Named = tuple[str, str]  # backend and its version
 class Summary:
     """What the pages are made from; ``to_json`` is also the JSON report.
 
-    cube: (key, opset, backend, dtype, verdict) -> number of judged outcomes.  cases: kept case records, each with a
-    ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond the limits.  notes: sentences
-    about the records themselves (cut short, repeated, interrupted).
+    cube: (key, opset, backend, dtype, verdict) -> number of judged outcomes.  cases: kept case records, each
+    with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond the limits.
+    notes: sentences about the records themselves (cut short, repeated, interrupted).
     """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -126,7 +127,9 @@ def summarise(paths: PathLike | list[PathLike], limit: int = LIMIT) -> Summary:
 
 
 class _Reader:
-    """Sums up records.  A backend is (name, version) until the end, when names met with several versions are told apart."""
+    """Sums up records.  A backend is (name, version) until the end, when names met with several versions are
+    told apart.
+    """
 
     def __init__(self, limit: int) -> None:
         self.s = Summary()
@@ -154,6 +157,8 @@ class _Reader:
                 ended = True
                 self.s.elapsed += r.get("elapsed") or 0.0
                 self.s.interrupted |= bool(r.get("interrupted"))
+                for name in r.get("unused") or ():
+                    _listed(self.s.known, {"id": name})
             elif kind in _HANDLERS:
                 _HANDLERS[kind](self, r, run)
         if not ended and not skip:
@@ -205,7 +210,17 @@ class _Reader:
 
     def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         c = self.s.coverage.setdefault(
-            r["key"], {"dtype": {}, "choices": {}, "pairs": [0, 0], "rules": {}, "mistrusted": 0, "counted": 0}
+            r["key"],
+            {
+                "dtype": {},
+                "choices": {},
+                "pairs": [0, 0],
+                "rules": {},
+                "mistrusted": 0,
+                "instances": 0,
+                "valid": 0,
+                "counted": 0,
+            },
         )
         for part in ("dtype", "choices", "rules"):
             for name, n in (r.get(part) or {}).items():
@@ -213,13 +228,17 @@ class _Reader:
         covered, total = r.get("pairs") or (0, 0)
         c["pairs"] = [max(c["pairs"][0], covered), max(c["pairs"][1], total)]
         c["mistrusted"] += r.get("mistrusted") or 0
-        c["counted"] += r.get("counted") or sum((r.get("dtype") or {}).values())
+        drawn = sum((r.get("dtype") or {}).values())
+        valid = r.get("valid", drawn - sum((r.get("rules") or {}).values()))
+        c["instances"] += drawn
+        c["valid"] += valid
+        c["counted"] += r.get("counted", valid)
 
     def sensitivity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         self.s.sensitivity.append({k: v for k, v in r.items() if k != "t"})
 
     def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        _listed(self.s.known, r)
+        _listed(self.s.ambiguity if r.get("kind") == "ambiguous" else self.s.known, r)
 
     def ambiguity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         _listed(self.s.ambiguity, r)
@@ -237,19 +256,22 @@ class _Reader:
                 case["backend"] = label[named]
                 s.cases.append(case)
         if self.repeated:
-            s.notes.append(f"{self.repeated} batches were recorded more than once (resumed or overlapping runs); counted once")
+            s.notes.append(f"{self.repeated} batches were recorded more than once; counted once")
         if s.omitted:
             s.notes.append(
-                f"{sum(s.omitted.values()):,} case records beyond {PER_GROUP} of one kind or {self.limit:,} in all are "
-                "counted but not shown one by one"
+                f"{sum(s.omitted.values()):,} case records beyond {PER_GROUP} of one kind or {self.limit:,} "
+                "in all are counted but not shown one by one"
             )
         s.clusters = find_clusters(s.cases, s.cube, s.coverage, BAD)
-        s.cases.sort(key=lambda c: (BAD.index(c["verdict"]) if c["verdict"] in BAD else 9, key_order(c["key"])))
+        rank = {v: i for i, v in enumerate(SEVERITY)}
+        s.cases.sort(key=lambda c: (rank.get(c["verdict"], len(rank)), key_order(c["key"]), c["backend"]))
         _number_clusters(s)
         for c in s.cases:
             for ledger, name in ((s.known, c.get("known")), (s.ambiguity, c.get("ambiguity"))):
                 if name:
-                    ledger.setdefault(name, {"id": name, "hits": 0, "reason": "", "clause": "", "unlisted": True})
+                    ledger.setdefault(
+                        name, {"id": name, "hits": 0, "reason": "", "clause": "", "unlisted": True}
+                    )
                     ledger[name]["cases"] = ledger[name].get("cases", 0) + 1
         for entry in s.ambiguity.values():
             entry["hits"] = entry["hits"] or entry.get("cases", 0)
@@ -278,4 +300,6 @@ def _number_clusters(s: Summary) -> None:
             case["cluster_index"] = i
 
 
-_HANDLERS = {k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")}
+_HANDLERS = {
+    k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")
+}

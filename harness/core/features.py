@@ -1,7 +1,7 @@
 """Yes/no facts about an instance, in words: what coverage counts and what failure clusters are explained by.
 
-Both sides must use the same words, so they live here: the engine counts them over all instances (the ``choices`` of a
-coverage record), the reports look for the one that separates failing from passing instances.
+Both sides must use the same words, so they live here: the engine counts them over all instances (the
+``choices`` of a coverage record), the reports look for the one that separates failing from passing instances.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterable[str] = ()) -> set[str]:
     """Facts about an instance given in its JSON form (``Instance.to_json``).
 
-    attrs, slots: names the op version has, for "omitted" and "absent" facts; without them only what is there is told.
-    Scalars read ``alpha=0.5``; lists are told by length, sign and evenness, since their values hardly ever repeat.
+    attrs, slots: names the op version has, for "omitted" and "absent" facts; without them only what is there
+    is told.
+    Scalars read ``alpha=0.5``; lists are told by length, sign and evenness, since their values hardly ever
+    repeat.
     """
     out: set[str] = set()
     given = instance.get("attrs", {})

@@ -48,7 +48,8 @@ class _Cover:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     rules: Counter[str] = field(default_factory=Counter)
     mistrusted: int = 0
-    seen: int = 0
+    seen: int = 0  # valid cases
+    counted: int = 0  # of them, those whose features were counted
 
 
 class Engine:
@@ -210,6 +211,7 @@ class Engine:
         c.seen += 1
         if c.seen > COVER_FIRST and c.seen % COVER_EVERY:
             return
+        c.counted += 1
         s = case.version.schema
         found = sorted(features(case.inst.to_json(), s.attrs, [x.name for x in s.inputs]))
         c.choices.update(found)
@@ -227,7 +229,7 @@ class Engine:
             total = (n * n - sum(x * x for x in names.values())) // 2
             self.sink({"t": "coverage", "key": key, "dtype": dict(c.dtypes), "choices": dict(c.choices),
                        "pairs": [min(len(c.pairs), total), total], "rules": dict(c.rules),
-                       "mistrusted": c.mistrusted})  # fmt: skip
+                       "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()

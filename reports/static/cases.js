@@ -34,7 +34,7 @@ function cases() {
       const left = D.omitted.reduce((s, [, , , n]) => s + n, 0);
       caption.textContent = `${plural(shown.length, "case")}${shown.length < D.cases.length ? ` of ${whole(D.cases.length)}` : ""}${left ? ` · ${whole(left)} more only counted` : ""}`;
       say(caption.textContent);
-      if (!shown.length) list.space.replaceChildren(empty(D.cases.length ? "No case passes these filters." : "Nothing deviated."));
+      if (!shown.length) fill(list.space, empty(D.cases.length ? "No case passes these filters." : "Nothing deviated."));
     } else {
       list.redraw();
     }
@@ -45,7 +45,7 @@ function cases() {
     else list.el.removeAttribute("aria-activedescendant");
     if (drawn !== (c || null) || !detail.firstChild) {
       drawn = c || null;
-      detail.replaceChildren(c ? caseDetail(c) : empty(shown.length ? "Choose a case." : ""));
+      fill(detail, c ? caseDetail(c) : empty(shown.length ? "Choose a case." : ""));
       detail.scrollTop = 0;
     }
   }
@@ -88,6 +88,6 @@ function oneLine(c) {
   const d = c.diff;
   if (d && d.got_shape && String(d.got_shape) !== String(d.shape)) return `shape [${d.got_shape}], expected [${d.shape}]`;
   if (c.verdict === "wrongly_accepted") return `accepts what breaks ${c.rule}`;
-  if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${d.max_ulp !== null && d.max_ulp !== undefined ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
+  if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(Number(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
   return (c.message || "").split("\n")[0] || (VERDICTS[c.verdict] || {}).note || c.verdict;
 }

@@ -6,7 +6,7 @@ function coverage() {
   const summary = h("div", {});
   const unsupported = h("div", {});
   const side = h("div", { class: "side" });
-  const el = h("section", { class: "page fill" }, summary, h("div", { class: "split" }, h("div", { class: "card coverage" }, head, list.el), side), unsupported);
+  const el = h("section", { class: "page fill" }, summary, h("div", { class: "split" }, h("div", { class: "card coverage" }, h("div", { class: "headwrap" }, head), list.el), side), unsupported);
 
   function update() {
     const words = (state.q || "").toLowerCase();
@@ -15,11 +15,11 @@ function coverage() {
       .map((key) => ({ ...(KEYS.get(key) || splitKey(key)), c: D.coverage[key] }))
       .filter((r) => (!state.dialect || r.dialect === state.dialect) && r.key.toLowerCase().includes(words) && (!state.dtype || (r.c && r.c.dtype[state.dtype])));
     list.set(rows);
-    summary.replaceChildren(dialectCards(rows));
-    unsupported.replaceChildren(unsupportedTable());
-    side.replaceChildren(...(state.key ? [opPanel(state.key)] : []));
+    fill(summary, dialectCards(rows));
+    fill(unsupported, unsupportedTable());
+    fill(side, ...(state.key ? [opPanel(state.key)] : []));
     el.classList.toggle("open", Boolean(state.key));
-    if (!rows.length) list.space.replaceChildren(empty("No op version passes these filters."));
+    if (!rows.length) fill(list.space, empty("No op version passes these filters."));
   }
 
   function row(r) {
@@ -84,18 +84,18 @@ function sensitivity() {
   function update() {
     const words = (state.q || "").toLowerCase();
     const rows = D.sensitivity.filter((r) => r.key.toLowerCase().includes(words) && (!state.dialect || r.key.startsWith(`${state.dialect}/`)) && (!state.dtype || r.dtype === state.dtype) && (!state.key || r.key === state.key));
-    if (!rows.length) return el.replaceChildren(empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run; run `opconform run --sensitivity` to measure."));
+    if (!rows.length) return fill(el, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run; run `opconform run --sensitivity` to measure."));
     const faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
     const sum = (list) => list.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
     const heat = (list, label) => {
       const [caught, planted] = sum(list);
       if (!planted) return h("td", { class: "none" }, "");
       const each = list.map((r) => `${r.dtype} ${r.caught}/${r.planted}`).join(", ");
-      return h("td", { title: `${label}: ${each}` }, h("span", { class: `heat v-${caught === planted ? "agree" : caught / planted >= 0.95 ? "known" : "mismatch"}` }, caught === planted ? "✓" : `${caught}/${planted}`));
+      return h("td", { title: `${label}: ${each}` }, h("span", { class: `heat v-${caught / planted >= 0.95 ? "agree" : "mismatch"}${caught < planted ? " part" : ""}` }, caught === planted ? "✓" : `${caught}/${planted}`));
     };
     const [caught, planted] = sum(rows);
     const missed = rows.filter((r) => r.caught < r.planted);
-    el.replaceChildren(
+    fill(el, 
       h("p", { class: "lead" }, `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`),
       h("div", { class: "card scroll tall" }, h("table", { class: "cross wide" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "op version"), h("th", { scope: "col" }, "all"), faults.map((f) => h("th", { scope: "col" }, f)))),
         h("tbody", {}, [["every op", rows], ...groupBy(rows, (r) => r.key)].map(([key, own]) => h("tr", {}, h("th", { scope: "row" }, key), heat(own, key), faults.map((f) => heat(own.filter((r) => (r.fault || "any") === f), `${key}, ${f}`))))))),

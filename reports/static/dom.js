@@ -14,6 +14,12 @@ function build(el, props, kids) {
   return el;
 }
 
+// Like replaceChildren, but lists are opened and what is null or false is left out.
+const fill = (el, ...kids) => {
+  el.replaceChildren();
+  return build(el, null, kids);
+};
+
 const h = (tag, props, ...kids) => build(document.createElement(tag), props, kids);
 const svg = (tag, props, ...kids) => build(document.createElementNS("http://www.w3.org/2000/svg", tag), props, kids);
 
@@ -80,6 +86,7 @@ class VirtualList {
     this.row = row;
     this.items = [];
     this.rows = new Map();
+    this.onscroll = null; // called with the index of the first visible row
     this.space = h("div", { class: "vspace" });
     this.el = h("div", { class: "vlist", tabindex: "0", ...props }, this.space);
     this.el.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -100,6 +107,7 @@ class VirtualList {
 
   draw() {
     const top = this.el.scrollTop;
+    if (this.onscroll) this.onscroll(Math.min(Math.floor(top / this.height), this.items.length - 1));
     const first = Math.max(0, Math.floor(top / this.height) - 6);
     const last = Math.min(this.items.length, Math.ceil((top + (this.el.clientHeight || 600)) / this.height) + 6);
     for (const [i, el] of this.rows) {

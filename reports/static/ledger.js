@@ -17,7 +17,7 @@ function clusters() {
   let more = 60;
   function update() {
     const all = themes(state);
-    el.replaceChildren(
+    fill(el, 
       h("p", { class: "dim" }, "Failures of an op grouped by the fact about the instance that best separates them from the instances that pass. Passing instances are counted per dtype and opset exactly, per other choice from the coverage counts of the run."),
       all.length ? h("div", { class: "themes" }, all.slice(0, more).map(themeCard)) : empty("No failure to explain here."),
       all.length > more ? h("button", { type: "button", class: "button", onclick: () => { more += 200; update(); } }, `Show ${whole(all.length - more)} more`) : null);
@@ -44,7 +44,7 @@ function listed() {
   function update() {
     const words = (state.q || "").toLowerCase();
     const pick = (ledger) => Object.values(ledger).filter((e) => `${e.id} ${e.reason} ${e.clause} ${e.backend || ""}`.toLowerCase().includes(words) && (!state.backend || !e.backend || e.backend === state.backend)).sort((a, b) => b.hits - a.hits || a.id.localeCompare(b.id));
-    el.replaceChildren(h("div", { class: "two even" },
+    fill(el, h("div", { class: "two even" },
       ledgerBox("Known differences", "Deviations with a reason and a clause. One that is not seen in a full run fails the run, so the list shrinks.", pick(D.known), "known"),
       ledgerBox("Ambiguities", "Where the specification is silent and implementations differ. Counted apart, never called a mismatch.", pick(D.ambiguity), "ambiguous")));
   }
@@ -55,7 +55,8 @@ function ledgerBox(title, text, entries, verdict) {
   return h("section", {}, h("h2", {}, title, " ", h("span", { class: "dim" }, whole(entries.length))), h("p", { class: "dim" }, text),
     entries.length ? entries.map((e) => h("div", { class: `card entry${e.hits || e.cases ? "" : " idle"}` },
       h("div", { class: "theme-head" }, h("b", { class: "mono" }, e.id), h("span", { class: "grow" }), e.hits || e.cases ? verdictTag(verdict, ` ${compact(e.hits || e.cases)}`) : h("span", { class: "tag v-timed_out" }, "not seen")),
-      e.reason ? h("p", {}, e.reason) : h("p", { class: "hot" }, "No reason is recorded."),
+      e.reason ? h("p", {}, e.reason) : e.hits || e.cases ? h("p", { class: "hot" }, "No reason is recorded.") : h("p", { class: "dim" }, "Listed, but a full run did not meet it: to be taken off the list."),
+      e.readings && e.readings.length ? h("ol", { class: "small" }, e.readings.map((x, i) => h("li", {}, x, i ? "" : " (ours)"))) : null,
       e.clause ? h("p", { class: "clause" }, e.clause) : null,
       e.link ? h("p", { class: "dim mono small" }, e.link) : null,
       D.cases.some((c) => c.known === e.id || c.ambiguity === e.id) ? h("a", { class: "button", href: linkTo({ view: "cases", listed: e.id }) }, "Show cases") : null)) : empty("None."));
@@ -68,11 +69,11 @@ function changes() {
     ["still", "Still there", "Fails in both."], ["not_run", "Not run now", "Failed before; this run did not try it, so nothing can be said."], ["first_run", "First tried", "Fails now; the baseline did not try it."],
   ];
   function update() {
-    if (!D.diff) return el.replaceChildren(empty("This report has no baseline. Make one with: opconform report RECORDS --baseline OLDER_RECORDS"));
+    if (!D.diff) return fill(el, empty("This report has no baseline. Make one with: opconform report RECORDS --baseline OLDER_RECORDS"));
     const fits = (e) => e.key.toLowerCase().includes((state.q || "").toLowerCase()) && (!state.dialect || e.key.startsWith(`${state.dialect}/`)) && (!state.backend || e.backend === (D.backends[state.backend] || {}).name) && (!state.verdict || state.verdict.split(",").includes(e.verdict));
     const { now, before } = D.diff.versions;
     const moved = [...new Set([...Object.keys(now), ...Object.keys(before)])].sort().map((b) => [b, before[b], now[b]]);
-    el.replaceChildren(
+    fill(el, 
       h("p", { class: "lead" }, `Baseline of ${D.diff.started.before || "unknown date"} against this run of ${D.diff.started.now || "unknown date"}.`),
       h("div", { class: "attrs" }, moved.map(([b, was, is]) => h("span", { class: was === is ? "attr" : "attr moved" }, h("span", {}, b), h("b", {}, was === is ? is : `${was || "absent"} → ${is || "absent"}`)))),
       ...kinds.map(([kind, title, text]) => {

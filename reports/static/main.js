@@ -67,7 +67,7 @@ function start() {
     }
     filters.update();
     const view = views[state.view];
-    if (main.firstChild !== view.el) main.replaceChildren(view.el);
+    if (main.firstChild !== view.el) fill(main, view.el);
     document.body.dataset.view = state.view;
     view.update();
     $("#count").textContent = state.view === "cases" ? "" : filterText();
@@ -102,6 +102,6 @@ function filterText() {
 }
 
 unpack().then(start).catch((e) => {
-  $("#main").replaceChildren(h("p", { class: "loading" }, `This report cannot be shown: ${e.message}`));
+  fill($("#main"), h("p", { class: "loading" }, `This report cannot be shown: ${e.message}`));
   throw e;
 });

@@ -1,53 +1,71 @@
 // Op x backend x opset: a row per op version, a column per backend, and in each cell the opsets side by side.
 
 function matrix() {
-  const list = new VirtualList(34, row, { "aria-label": "Op versions", role: "grid", id: "matrix-list" });
-  const head = h("div", { class: "mrow mhead" });
+  const list = new VirtualList(34, row, { "aria-label": "Op versions", id: "matrix-list" });
+  const head = h("div", { class: "headwrap" });
   const only = h("input", { type: "checkbox", id: "only-bad", onchange: () => go({ bad: only.checked ? "1" : null }, true) });
   const sort = h("select", { id: "matrix-sort", "aria-label": "Sort rows", onchange: () => go({ msort: sort.value }, true) },
     h("option", { value: "" }, "by name"), h("option", { value: "bad" }, "by failures"), h("option", { value: "rate" }, "by failure rate"));
   const caption = h("span", { class: "dim" });
-  const table = h("div", { class: "matrix card" }, head, list.el);
   const side = h("div", { class: "side" });
   const el = h("section", { class: "page fill" },
-    h("div", { class: "bar" }, caption, h("span", { class: "grow" }), legend(), h("label", { class: "check" }, only, "only rows with failures"), sort),
-    h("div", { class: "split" }, table, side));
-  let backends = [];
+    h("div", { class: "bar" }, caption, h("span", { class: "grow" }), h("label", { class: "check" }, only, "only rows with failures"), sort),
+    h("div", { class: "split" }, h("div", { class: "matrix card" }, head, list.el), side));
+  let columns = {}; // dialect -> the backends that were given its models
   let last = "";
+  let headed = null;
+
+  // The header names the columns of the dialect that is at the top of the view.
+  list.onscroll = (i) => {
+    const dialect = list.items[i] && list.items[i].dialect;
+    if (dialect === headed) return;
+    headed = dialect;
+    fill(head, dialect ? headRow(dialect) : null);
+  };
 
   function update() {
     const cells = cellsFor(state, "key");
-    backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
-    table.style.setProperty("--cols", String(Math.max(backends.length, 1)));
+    columns = {};
+    for (const [dialect, own] of groupBy(cells, (c) => c.dialect)) columns[dialect] = D.cube.backends.filter((b) => own.some((c) => c.backend === b));
     let rows = [...groupBy(cells, (c) => c.key)].map(([key, own]) => {
-      const by = groupBy(own, (c) => c.backend);
       const t = tally(own);
-      return { ...KEYS.get(key), by, bad: badOf(t), ran: ranOf(t) };
+      return { ...KEYS.get(key), by: groupBy(own, (c) => c.backend), bad: badOf(t), ran: ranOf(t) };
     });
     const all = rows.length;
     if (state.bad) rows = rows.filter((r) => r.bad);
-    if (state.msort === "bad") rows.sort((a, b) => b.bad - a.bad);
-    else if (state.msort === "rate") rows.sort((a, b) => b.bad / (b.ran || 1) - a.bad / (a.ran || 1));
-    rows.forEach((r, i) => (r.repeat = i > 0 && rows[i - 1].op === r.op && rows[i - 1].dialect === r.dialect));
+    const worth = { bad: (r) => r.bad, rate: (r) => r.bad / (r.ran || 1) }[state.msort];
+    const sections = [...groupBy(rows, (r) => r.dialect)];
+    if (worth) for (const [, own] of sections) own.sort((a, b) => worth(b) - worth(a));
+    const items = sections.flatMap(([dialect, own], i) => {
+      own.forEach((r, j) => (r.repeat = j > 0 && own[j - 1].op === r.op));
+      return i ? [{ dialect, heading: true }, ...own] : own;
+    });
     only.checked = Boolean(state.bad);
     sort.value = state.msort || "";
-    caption.textContent = `${plural(rows.length, "op version")}${rows.length < all ? ` of ${whole(all)}` : ""}`;
-    head.replaceChildren(h("span", { class: "mname" }, "op version"), ...backends.map((b) => h("span", { class: "mcol", title: b }, b)));
-    list.set(rows);
+    caption.textContent = `${plural(rows.length, "op version")}${rows.length < all ? ` of ${whole(all)}` : ""} · a cell shows the opsets from first to last, the number counts failures, or what ran when there is none`;
+    headed = null;
     const look = JSON.stringify([state.q, state.dialect, state.msort, state.bad]);
     if (look !== last) list.el.scrollTop = 0;
     last = look;
-    side.replaceChildren(...(state.key ? [opPanel(state.key)] : []));
+    list.set(items);
+    fill(side, state.key ? opPanel(state.key) : null);
     el.classList.toggle("open", Boolean(state.key));
-    if (!rows.length) list.space.replaceChildren(empty("No op version passes these filters."));
+    if (!rows.length) fill(list.space, empty("No op version passes these filters."));
   }
 
   function row(r) {
+    if (r.heading) return headRow(r.dialect);
     const open = () => go({ key: state.key === r.key ? null : r.key });
-    return h("div", { class: `mrow${state.key === r.key ? " sel" : ""}`, role: "row" },
+    return h("div", { class: `mrow${state.key === r.key ? " sel" : ""}`, style: { "--cols": String(columns[r.dialect].length) } },
       h("button", { type: "button", class: "mname", onclick: open, "aria-expanded": String(state.key === r.key), title: r.key },
-        h("span", { class: `dialect d-${r.dialect}` }, r.dialect), h("span", { class: r.repeat ? "op dim" : "op" }, r.op), h("span", { class: "ver" }, r.version)),
-      ...backends.map((b) => cell(r, b)));
+        h("span", { class: r.repeat ? "op dim" : "op" }, r.op), h("span", { class: "ver" }, r.version)),
+      columns[r.dialect].map((b) => cell(r, b)));
+  }
+
+  function headRow(dialect) {
+    return h("div", { class: "mrow mhead", style: { "--cols": String(columns[dialect].length) } },
+      h("span", { class: "mname" }, h("span", { class: `dialect d-${dialect}` }, dialect), " ", opsetRange(dialect)),
+      columns[dialect].map((b) => h("span", { class: "mcol", title: b }, b)));
   }
 
   function cell(r, b) {
@@ -58,7 +76,7 @@ function matrix() {
     const ran = ranOf(t);
     const told = `${r.key} on ${b}: ${tallyText(t)}`;
     return h("a", {
-      class: "mcell", role: "gridcell", title: `${told}\nopsets ${(OPSETS[r.dialect] || []).join(" ")}`, "aria-label": told,
+      class: "mcell", title: `${told}\nopsets run: ${[...new Set(own.map((c) => c.opset))].join(" ")}`, "aria-label": told,
       href: linkTo({ ...picked(), ...(bad || t.known || t.ambiguous ? { view: "cases" } : { view: "matrix" }), key: r.key, backend: b, verdict: state.verdict }),
     }, strip(own, OPSETS[r.dialect]), h("span", { class: bad ? "mnum bad" : "mnum" }, bad ? compact(bad) : ran ? compact(ran) : "–"));
   }
@@ -66,8 +84,9 @@ function matrix() {
   return { el, update, list };
 }
 
-function legend() {
-  return h("span", { class: "legend small" }, SEVERITY.filter((v) => D.totals[v]).map((v) => h("span", { class: `leg v-${v}` }, h("i", { class: "dot" }), VERDICTS[v].label)));
+function opsetRange(dialect) {
+  const all = OPSETS[dialect] || [];
+  return all.length > 1 ? `opsets ${all[0]} to ${all[all.length - 1]}` : "";
 }
 
 // Everything about one op version: opset x backend, dtype x backend, its clusters, what was covered.

@@ -7,7 +7,7 @@ function overview() {
     const t = tally(cells);
     const bad = badOf(t);
     const versions = new Set(cells.map((c) => c.key));
-    el.replaceChildren(
+    fill(el, 
       notes(),
       h("div", { class: "kpis" },
         kpi(compact(bad), "unexplained", bad ? "bad" : "ok", { view: "cases", verdict: D.bad_verdicts.join(",") }, bad ? `${percent(bad, ranOf(t))} of what ran` : "every deviation has its reason"),

@@ -2,7 +2,7 @@
 
 const FILTERS = ["q", "dialect", "backend", "opset", "dtype", "verdict", "key", "cluster", "listed", "new"];
 const VIEWS = [
-  ["overview", "Overview"], ["matrix", "Matrix"], ["cases", "Mismatches"], ["clusters", "Clusters"],
+  ["overview", "Overview"], ["matrix", "Matrix"], ["cases", "Deviations"], ["clusters", "Clusters"],
   ["coverage", "Coverage"], ["sensitivity", "Sensitivity"], ["listed", "Known & ambiguous"], ["changes", "Changes"],
 ];
 
@@ -59,20 +59,25 @@ function filterBar() {
   const count = h("span", { class: "count", id: "count" });
   bar.append(q, ...selects.map(([, el]) => el), chips, extra, count);
 
+  const uses = { coverage: ["dialect", "dtype"], sensitivity: ["dialect", "dtype"], listed: ["backend"], changes: ["dialect", "backend", "verdict"], clusters: ["dialect", "backend", "verdict"] };
+
   function update() {
+    const used = uses[state.view] || ["dialect", "backend", "opset", "dtype", "verdict"];
+    chips.hidden = !used.includes("verdict");
+    for (const [name, el] of selects) el.hidden = !used.includes(name) && !state[name];
     if (document.activeElement !== q) q.value = state.q || "";
     for (const [name, el] of selects) {
       let names = [...new Set(cellsFor({ ...state, q: "", verdict: "", key: "" }, name).map((c) => c[name]))];
       if (name === "opset") names = D.cube.opsets.map(String).filter((o) => names.includes(o));
       else names.sort();
       if (state[name] && !names.includes(state[name])) names.push(state[name]);
-      el.replaceChildren(h("option", { value: "" }, name === "dialect" ? "all dialects" : `all ${name}s`), ...names.map((n) => h("option", { value: n }, n)));
+      fill(el, h("option", { value: "" }, name === "dialect" ? "all dialects" : `all ${name}s`), ...names.map((n) => h("option", { value: n }, n)));
       el.value = state[name] || "";
       el.classList.toggle("on", Boolean(state[name]));
     }
     const on = new Set((state.verdict || "").split(",").filter(Boolean));
-    chips.replaceChildren(
-      ...SEVERITY.filter((v) => D.totals[v]).map((v) =>
+    fill(chips, 
+      ...SEVERITY.filter((v) => D.totals[v] && (BAD.has(v) || state.view === "overview" || state.view === "matrix" || state.view === "cases")).map((v) =>
         h("button", {
           type: "button", class: `chip v-${v}`, "aria-pressed": String(on.has(v)), title: VERDICTS[v].note, data: { verdict: v },
           onclick: () => {
@@ -84,7 +89,7 @@ function filterBar() {
       ),
     );
     const removable = [["key", state.key], ["listed", state.listed], ["cluster", state.cluster !== undefined && state.cluster !== "" ? clusterName(state.cluster) : ""], ["new", state.new ? "new only" : ""]];
-    extra.replaceChildren(
+    fill(extra, 
       ...removable.filter(([, text]) => text).map(([name, text]) =>
         h("button", { type: "button", class: "chip strong", "aria-label": `Remove filter ${text}`, onclick: () => go({ [name]: null, case: null }) }, text, h("span", { class: "x", "aria-hidden": "true" }, "×"))),
       D.diff && !state.new ? h("button", { type: "button", class: "chip", "aria-pressed": "false", onclick: () => go({ new: "1", view: "cases", case: null }) }, "new only") : null,

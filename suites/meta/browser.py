@@ -1,4 +1,5 @@
-"""A real browser for tests: Chromium, headless, driven over its DevTools pipe.  Needs nothing but the browser itself.
+"""A real browser for tests: Chromium, headless, driven over its DevTools pipe.  Needs nothing but the browser
+itself.
 
 The pipe is a pair of file descriptors (3 in, 4 out) with JSON messages that end in a zero byte.
 """
@@ -34,11 +35,22 @@ class Browser:
         to_read, to_write = os.pipe()
         from_read, from_write = os.pipe()
         args = [
-            path, "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
-            "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking",
-            "--disable-component-update", "--disable-extensions", f"--user-data-dir={self._profile}",
-            f"--window-size={width},{height}", "about:blank",
-        ]  # fmt: skip
+            path,
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--no-first-run",
+            "--no-default-browser-check",
+            "--disable-gpu",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-extensions",
+            f"--user-data-dir={self._profile}",
+            f"--window-size={width},{height}",
+            "about:blank",
+        ]
 
         def pipes() -> None:
             os.dup2(to_read, 103)  # first out of the way, so that neither end is overwritten
@@ -47,9 +59,13 @@ class Browser:
             os.dup2(104, 4)
 
         self._process = subprocess.Popen(
-            args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
+            args,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            close_fds=False,
             preexec_fn=pipes,
-        )  # fmt: skip
+        )
         os.close(to_read)
         os.close(from_write)
         self._in, self._out = to_write, from_read
@@ -57,6 +73,7 @@ class Browser:
         self._number = 0
         self._session: str | None = None
         self.requests: list[str] = []
+        self.blocked: list[str] = []  # why requests that failed did
         self.errors: list[str] = []
         self.dialogs: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -98,6 +115,8 @@ class Browser:
         method, params = got.get("method"), got.get("params", {})
         if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
+        elif method == "Network.loadingFailed":
+            self.blocked.append(params.get("blockedReason", ""))
         elif method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
@@ -113,9 +132,13 @@ class Browser:
 
     def js(self, expression: str) -> Any:
         """Value of a JavaScript expression (awaited); raises RuntimeError when it throws."""
-        got = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True)
+        got = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
+        )
         if "exceptionDetails" in got:
-            raise RuntimeError(got["exceptionDetails"].get("exception", {}).get("description", "JavaScript error"))
+            raise RuntimeError(
+                got["exceptionDetails"].get("exception", {}).get("description", "JavaScript error")
+            )
         return got["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 20.0) -> None:
@@ -131,7 +154,16 @@ class Browser:
 
     def key(self, name: str) -> None:
         """Press and release a key as a user would ("j", "ArrowDown", "Escape", "Tab")."""
-        codes = {"ArrowDown": 40, "ArrowUp": 38, "Escape": 27, "Tab": 9, "Enter": 13, "End": 35, "Home": 36, "PageDown": 34}
+        codes = {
+            "ArrowDown": 40,
+            "ArrowUp": 38,
+            "Escape": 27,
+            "Tab": 9,
+            "Enter": 13,
+            "End": 35,
+            "Home": 36,
+            "PageDown": 34,
+        }
         text = name if len(name) == 1 else "\r" if name == "Enter" else ""
         code = codes.get(name) or ord(name.upper())
         for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
@@ -156,7 +188,13 @@ class Browser:
 
     def size(self, width: int, height: int, scale: float = 1.0) -> None:
         """Size of the window in CSS pixels."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=False,
+        )
 
     def dark(self, on: bool) -> None:
         """What the system says it prefers."""

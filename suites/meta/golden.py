@@ -1,7 +1,7 @@
 """Made-up but realistic records: every verdict, known defects of made-up backends, two shards, a baseline.
 
-The reports are tested on these, so that a change of the engine cannot quietly change what the page tests see.  Numbers
-are computed, not invented: each mismatch comes from a NumPy result and a defect applied to it.
+The reports are tested on these, so that a change of the engine cannot quietly change what the page tests see.
+Numbers are computed, not invented: each mismatch comes from a NumPy result and a defect applied to it.
 
     python -m suites.meta.golden OUT.jsonl [mismatches] [seed]
 """
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import dtype
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
-from harness.core.dtypes import dtype
 
 OPS: dict[str, tuple[str, list[Any], list[Any]]] = {
     # key -> family, opsets at which it is in force, dtypes
@@ -42,11 +42,23 @@ OPS: dict[str, tuple[str, list[Any], list[Any]]] = {
     "nn/softmax/1": ("norm", [1], ["f32"]),
 }
 BACKENDS = {
-    "onnxruntime": ("onnx", "1.31.1"), "onnx.reference": ("onnx", "1.23.2"), "litert-xnnpack": ("tflite", "2.3.0"),
-    "litert-ref": ("tflite", "2.3.0"), "coremltools": ("mil", "9.0"), "coremltools-nn": ("nn", "9.0"),
-}  # fmt: skip
-FAULTS = ["off_by_one_pad", "swapped_axis", "ignored_attribute", "wrong_default", "dropped_nan", "lost_minus_zero",
-          "f16_accumulation", "saturate_for_wrap"]  # fmt: skip
+    "onnxruntime": ("onnx", "1.31.1"),
+    "onnx.reference": ("onnx", "1.23.2"),
+    "litert-xnnpack": ("tflite", "2.3.0"),
+    "litert-ref": ("tflite", "2.3.0"),
+    "coremltools": ("mil", "9.0"),
+    "coremltools-nn": ("nn", "9.0"),
+}
+FAULTS = [
+    "off_by_one_pad",
+    "swapped_axis",
+    "ignored_attribute",
+    "wrong_default",
+    "dropped_nan",
+    "lost_minus_zero",
+    "f16_accumulation",
+    "saturate_for_wrap",
+]
 BATCH = 64
 
 
@@ -64,13 +76,23 @@ def draw(rng: random.Random, key: str, opset: Any, dt: str) -> Instance:
     shape = tuple(rng.choice([0, 1, 1, 2, 3, 5, 7, 8] if i == 0 else [1, 2, 3, 5, 7]) for i in range(rank))
     inst = Instance(dialect, op, int(version) if version.isdigit() else version, opset)
     if family == "binary":
-        inst.args = {"A": arg(shape), "B": arg(shape if rng.random() < 0.5 else shape[1:], const=rng.random() < 0.3)}
+        inst.args = {
+            "A": arg(shape),
+            "B": arg(shape if rng.random() < 0.5 else shape[1:], const=rng.random() < 0.3),
+        }
     elif family == "conv":
         c, g = rng.choice([2, 4, 6]), rng.choice([1, 2])
-        inst.args = {"X": arg((rng.choice([1, 2]), c, 9, 7)), "W": arg((4, c // g, 3, 2), const=rng.random() < 0.7)}
+        inst.args = {
+            "X": arg((rng.choice([1, 2]), c, 9, 7)),
+            "W": arg((4, c // g, 3, 2), const=rng.random() < 0.7),
+        }
         if rng.random() < 0.5:
             inst.args["B"] = arg((4,))
-        inst.attrs = {"group": g, "strides": [rng.choice([1, 2, 3])] * 2, "pads": [rng.randrange(3) for _ in range(4)]}
+        inst.attrs = {
+            "group": g,
+            "strides": [rng.choice([1, 2, 3])] * 2,
+            "pads": [rng.randrange(3) for _ in range(4)],
+        }
         if rng.random() < 0.4:
             inst.attrs["dilations"] = [2, 1]
     elif family == "matmul":
@@ -92,13 +114,23 @@ def defect(inst: Instance, backend: str) -> str | None:
     j = inst.to_json()
     first = next(iter(inst.args.values()))
     assert isinstance(first, Arg)
-    if backend == "onnxruntime" and inst.op == "Conv" and inst.attrs["group"] == 2 and "dilations" in inst.attrs:
+    if (
+        backend == "onnxruntime"
+        and inst.op == "Conv"
+        and inst.attrs["group"] == 2
+        and "dilations" in inst.attrs
+    ):
         return "mismatch"
     if backend == "onnxruntime" and inst.op == "MatMul" and 0 in first.shape:
         return "crashed"
     if backend == "onnxruntime" and inst.op == "Softmax" and first.dtype.name == "f16":
         return "mismatch"
-    if backend == "litert-xnnpack" and inst.op == "FLOOR_DIV" and first.dtype.name == "f32" and first.recipe == "special":
+    if (
+        backend == "litert-xnnpack"
+        and inst.op == "FLOOR_DIV"
+        and first.dtype.name == "f32"
+        and first.recipe == "special"
+    ):
         return "mismatch"
     if backend == "litert-ref" and inst.op == "CONV_2D" and inst.attrs["strides"][0] == 3:
         return "wrongly_rejected"
@@ -131,11 +163,17 @@ def diff_of(inst: Instance, rng: random.Random) -> tuple[dict[str, Any], str, st
     got[wrong] = np.nan if kind == "nan" else (want[wrong] * (1 + scale)).astype(np_type)
     wrong &= ~(want == got)
     wrong = wrong if wrong.any() else np.ones(shape, bool)
-    ulp = np.where(np.isnan(got), np.inf, np.abs(got.astype(float) - want) / np.spacing(np.abs(want)).astype(float))
+    ulp = np.where(
+        np.isnan(got), np.inf, np.abs(got.astype(float) - want) / np.spacing(np.abs(want)).astype(float)
+    )
     bound = 2.0 * np.spacing(np.abs(want)).astype(float)
     flat = np.flatnonzero(wrong.reshape(-1))
     finite = np.where(np.isfinite(ulp), ulp, -1).reshape(-1)
-    picks = [(flat[0], "first"), (flat[np.argmax(finite[flat])], "worst"), (rng.choice(flat.tolist()), "random")]
+    picks = [
+        (flat[0], "first"),
+        (flat[np.argmax(finite[flat])], "worst"),
+        (rng.choice(flat.tolist()), "random"),
+    ]
     hist: Counter[str] = Counter()
     for u in ulp.reshape(-1):
         hist["inf" if np.isinf(u) else "0" if u < 0.5 else str(2 ** int(np.log2(max(u, 1))))] += 1
@@ -145,59 +183,122 @@ def diff_of(inst: Instance, rng: random.Random) -> tuple[dict[str, Any], str, st
         return "0x" + np.asarray(v, np_type).tobytes()[::-1].hex()
 
     diff = {
-        "count": int(wrong.sum()), "size": int(wrong.size), "max_ulp": float(ulp.max()),
+        "count": int(wrong.sum()),
+        "size": int(wrong.size),
+        "max_ulp": float(ulp.max()),
         "p99_ulp": float(np.quantile(np.where(np.isinf(ulp), 1e9, ulp), 0.99)),
-        "max_abs": float(np.nanmax(np.abs(got.astype(float) - want))) if not np.isnan(got).all() else float("nan"),
+        "max_abs": float(np.nanmax(np.abs(got.astype(float) - want)))
+        if not np.isnan(got).all()
+        else float("nan"),
         "factor": float("inf") if kind == "nan" else float((np.abs(got.astype(float) - want) / bound).max()),
-        "shape": list(shape), "got_shape": list(shape), "got_dtype": str(arg.dtype),
+        "shape": list(shape),
+        "got_shape": list(shape),
+        "got_dtype": str(arg.dtype),
         "elements": [
-            {"index": [int(i) for i in np.unravel_index(f, shape)], "expected": float(want.reshape(-1)[f]),
-             "actual": float(got.reshape(-1)[f]), "expected_hex": hexed(want.reshape(-1)[f]),
-             "actual_hex": hexed(got.reshape(-1)[f]), "ulp": float(ulp.reshape(-1)[f]),
-             "bound": float(bound.reshape(-1)[f]), "why": why}
+            {
+                "index": [int(i) for i in np.unravel_index(f, shape)],
+                "expected": float(want.reshape(-1)[f]),
+                "actual": float(got.reshape(-1)[f]),
+                "expected_hex": hexed(want.reshape(-1)[f]),
+                "actual_hex": hexed(got.reshape(-1)[f]),
+                "ulp": float(ulp.reshape(-1)[f]),
+                "bound": float(bound.reshape(-1)[f]),
+                "why": why,
+            }
             for f, why in picks
         ],
         "ulp_histogram": dict(hist),
         "map": {"shape": [rows, shape[-1]], "cells": "".join("1" if w else "0" for w in wrong.reshape(-1))},
-        "pattern": {"channel": "last index of the last axis", "all": "every element", "nan": "NaN where a number is due"}
-        .get(kind),
-    }  # fmt: skip
+        "pattern": {
+            "channel": "last index of the last axis",
+            "all": "every element",
+            "nan": "NaN where a number is due",
+        }.get(kind),
+    }
     if inst.op in ("Conv", "CONV_2D", "MatMul"):
         return diff, "DOT(K=24, f32)", "gamma(24) * sum |x * w| + 0.5 ulp = 2.9e-6 * 3.41 + 0.5 ulp"
     return diff, "ROUNDED(2)", "2 ulp of the wide result, f32: 2 * 2^-23 * |y|"
 
 
-def records(cases: int = 4000, seed: int = 1, keep: float = 1.0, backends: dict[str, str] | None = None) -> list[dict]:
+def records(
+    cases: int = 4000,
+    seed: int = 1,
+    keep: float = 1.0,
+    backends: dict[str, str] | None = None,
+    fixed: frozenset[str] = frozenset(),
+) -> list[dict]:
     """Records of a run over ``OPS`` with ``cases`` instances in all.
 
-    keep: share of the op versions that are run at all (a baseline that did less).  backends: other versions by name.
+    keep: share of the op versions that are run at all (a baseline that did less).  backends: other versions
+    by name.
+    fixed: ops whose defects do not show in this run.
     """
     rng = random.Random(seed)
     versions = {b: (backends or {}).get(b, v) for b, (_, v) in BACKENDS.items()}
-    out: list[dict[str, Any]] = [{
-        "t": "run", "format": 1, "started": f"2026-03-{10 + seed % 18:02d}T08:15:00Z", "seed": seed, "isa": "avx2",
-        "command": f"opconform run --seed {seed}", "opconform": "0.1.0",
-        "backends": {b: {"version": v, "formats": [BACKENDS[b][0]], "python": "3.11.7"} for b, v in versions.items()},
-        "dialects": {"onnx": "onnx 1.23.2", "mil": "coremltools 9.0", "tflite": "ai-edge-litert 2.3.0", "nn": "9.0"},
-        "selection": {},
-    }]  # fmt: skip
+    out: list[dict[str, Any]] = [
+        {
+            "t": "run",
+            "format": 1,
+            "started": f"2026-03-{10 + seed % 18:02d}T08:15:00Z",
+            "seed": seed,
+            "isa": "avx2",
+            "command": f"opconform run --seed {seed}",
+            "opconform": "0.1.0",
+            "backends": {
+                b: {"version": v, "formats": [BACKENDS[b][0]], "python": "3.11.7"}
+                for b, v in versions.items()
+            },
+            "dialects": {
+                "onnx": "onnx 1.23.2",
+                "mil": "coremltools 9.0",
+                "tflite": "ai-edge-litert 2.3.0",
+                "nn": "9.0",
+            },
+            "selection": {},
+        }
+    ]
     keys = list(OPS)[: max(1, round(len(OPS) * keep))]
     each = max(BATCH, cases // len(keys))
     for key in keys:
-        out += _op_version(rng, key, each, seed)
-    out.append({"t": "known", "id": "coremltools/gather-negative-axis", "hits": sum(
-        r.get("known") is not None for r in out), "reason": "Value inference indexes the flattened tensor when axis is negative "
-        "and the rank is 2; the converted program is right.", "clause": "MIL gather (iOS17): axis in [-rank(x), rank(x))",
-        "backend": "coremltools", "link": "coremltools issue 2400"})  # fmt: skip
-    out.append({"t": "known", "id": "litert-xnnpack/relu6-nan", "hits": 0, "reason": "Fixed upstream, to be removed.",
-                "clause": "TFLite RELU6", "backend": "litert-xnnpack"})  # fmt: skip
-    out.append({"t": "ambiguity", "id": "resize-integer-rounding", "hits": 0, "clause": "ONNX Resize-19, no word on rounding",
-                "reason": "The specification does not say how an interpolated value becomes an integer."})  # fmt: skip
+        out += _op_version(rng, key, each, seed, fixed)
+    out.append(
+        {
+            "t": "known",
+            "id": "coremltools/gather-negative-axis",
+            "hits": sum(r.get("known") is not None for r in out),
+            "reason": "Value inference indexes the flattened tensor when axis is negative "
+            "and the rank is 2; the converted program is right.",
+            "clause": "MIL gather (iOS17): axis in [-rank(x), rank(x))",
+            "backend": "coremltools",
+            "link": "coremltools issue 2400",
+        }
+    )
+    out.append(
+        {
+            "t": "known",
+            "id": "litert-xnnpack/relu6-nan",
+            "hits": 0,
+            "reason": "Fixed upstream, to be removed.",
+            "clause": "TFLite RELU6",
+            "backend": "litert-xnnpack",
+        }
+    )
+    out.append(
+        {
+            "t": "ambiguity",
+            "id": "resize-integer-rounding",
+            "hits": 0,
+            "clause": "ONNX Resize-19, no word on rounding",
+            "reason": "The specification does not say how an interpolated value becomes an integer.",
+        }
+    )
     out.append({"t": "end", "elapsed": 214.6, "cases": each * len(keys), "interrupted": False})
     return out
 
 
-def _op_version(rng: random.Random, key: str, each: int, seed: int) -> list[dict[str, Any]]:
+def _op_version(
+    rng: random.Random, key: str, each: int, seed: int, fixed: frozenset[str]
+) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     _, opsets, dtypes = OPS[key]
     dialect, op, _ = key.split("/")
@@ -217,8 +318,9 @@ def _op_version(rng: random.Random, key: str, each: int, seed: int) -> list[dict
                 inst.rule = rng.choice(["rank-at-least-one", "dtypes-equal", "axis-in-range"])
                 rules[inst.rule] += 1
             drawn[dt] += 1
-            choices.update(features(inst.to_json(), _attrs(key), _slots(key)))
-            votes = {b: _verdict(inst, b, rng, broken) for b in runners}
+            if not broken:
+                choices.update(features(inst.to_json(), _attrs(key), _slots(key)))
+            votes = {b: _verdict(inst, b, rng, broken, fixed) for b in runners}
             if not broken and rng.random() < 0.01:
                 votes = dict.fromkeys(votes, "mistrusted")
                 mistrusted += 1
@@ -226,20 +328,48 @@ def _op_version(rng: random.Random, key: str, each: int, seed: int) -> list[dict
                 tally[b, dt, v] += 1
                 if v not in ("agree", "unsupported", "mistrusted"):
                     out.append(_case(inst, b, v, votes, dt, rng, index, seed))
-        out.append({"t": "batch", "key": key, "opset": opset, "first": first, "count": min(BATCH, each - first),
-                    "tally": [[*k, n] for k, n in tally.items()]})  # fmt: skip
+        out.append(
+            {
+                "t": "batch",
+                "key": key,
+                "opset": opset,
+                "first": first,
+                "count": min(BATCH, each - first),
+                "tally": [[*k, n] for k, n in tally.items()],
+            }
+        )
     total = len(choices) * 9
-    out.append({"t": "coverage", "key": key, "dtype": dict(drawn), "choices": dict(choices), "rules": dict(rules),
-                "pairs": [min(total, each // 2 + rng.randrange(20)), total], "mistrusted": mistrusted})  # fmt: skip
+    out.append(
+        {
+            "t": "coverage",
+            "key": key,
+            "dtype": dict(drawn),
+            "choices": dict(choices),
+            "rules": dict(rules),
+            "pairs": [min(total, each // 2 + rng.randrange(20)), total],
+            "valid": sum(drawn.values()) - sum(rules.values()),
+            "counted": sum(drawn.values()) - sum(rules.values()),
+            "mistrusted": mistrusted,
+        }
+    )
     for fault in FAULTS:
         for dt in dtypes:
             caught = 200 - (rng.randrange(30) if rng.random() < 0.1 else 0)
-            out.append({"t": "sensitivity", "key": key, "dtype": dt, "fault": fault, "planted": 200, "caught": caught,
-                        "missed": [] if caught == 200 else [f"{op} {dt}: outputs too small to tell"]})  # fmt: skip
+            out.append(
+                {
+                    "t": "sensitivity",
+                    "key": key,
+                    "dtype": dt,
+                    "fault": fault,
+                    "planted": 200,
+                    "caught": caught,
+                    "missed": [] if caught == 200 else [f"{op} {dt}: outputs too small to tell"],
+                }
+            )
     return out
 
 
-def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool) -> str:
+def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool, fixed: frozenset[str]) -> str:
     first = next(iter(inst.args.values()))
     assert isinstance(first, Arg)
     if backend == "onnx.reference" and first.dtype.name == "bf16":
@@ -248,27 +378,57 @@ def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool) -> 
         return "unsupported"
     if broken:
         return "wrongly_accepted" if backend == "litert-ref" and inst.rule == "axis-in-range" else "agree"
-    return defect(inst, backend) or ("unknown" if rng.random() < 0.001 else "agree")
+    return (None if inst.op in fixed else defect(inst, backend)) or (
+        "unknown" if rng.random() < 0.001 else "agree"
+    )
 
 
-def _case(inst: Instance, backend: str, verdict: str, votes: dict[str, str], dt: str, rng: random.Random, index: int,
-          seed: int) -> dict[str, Any]:  # fmt: skip
-    status = {"crashed": "crashed", "timed_out": "timed_out", "wrongly_rejected": "rejected"}.get(verdict, "value")
+def _case(
+    inst: Instance,
+    backend: str,
+    verdict: str,
+    votes: dict[str, str],
+    dt: str,
+    rng: random.Random,
+    index: int,
+    seed: int,
+) -> dict[str, Any]:
+    status = {"crashed": "crashed", "timed_out": "timed_out", "wrongly_rejected": "rejected"}.get(
+        verdict, "value"
+    )
     message = {
         "crashed": "worker ended with signal 11 (SIGSEGV) while running the model",
-        "timed_out": "no answer within 20 s", "unknown": "reference: index rule not met by the drawn data",
-        "wrongly_rejected": "tensorflow/lite/kernels/conv.cc:412 stride_width != 3 was not true.\nNode 0 failed to prepare.",
-    }.get(verdict, "")  # fmt: skip
+        "timed_out": "no answer within 20 s",
+        "unknown": "reference: index rule not met by the drawn data",
+        "wrongly_rejected": "tensorflow/lite/kernels/conv.cc:412 stride_width != 3 was not true.\n"
+        "Node 0 failed to prepare.",
+    }.get(verdict, "")
     out: dict[str, Any] = {
-        "t": "case", "id": inst.id, "key": inst.key, "opset": inst.opset, "backend": backend, "dtype": dt,
-        "verdict": verdict, "status": status, "phase": {"wrongly_rejected": "load"}.get(verdict, "run"), "message": message,
-        "rule": inst.rule, "instance": inst.to_json(), "minimal": None, "notation": notation(inst), "output": 0,
-        "class": None, "formula": None, "diff": None, "votes": {"native_ref": "agree", **votes},
+        "t": "case",
+        "id": inst.id,
+        "key": inst.key,
+        "opset": inst.opset,
+        "backend": backend,
+        "dtype": dt,
+        "verdict": verdict,
+        "status": status,
+        "phase": {"wrongly_rejected": "load"}.get(verdict, "run"),
+        "message": message,
+        "rule": inst.rule,
+        "instance": inst.to_json(),
+        "minimal": None,
+        "notation": notation(inst),
+        "output": 0,
+        "class": None,
+        "formula": None,
+        "diff": None,
+        "votes": {"native_ref": "agree", **votes},
         "known": "coremltools/gather-negative-axis" if verdict == "known" else None,
         "ambiguity": "resize-integer-rounding" if verdict == "ambiguous" else None,
         "replay": f"opconform replay {inst.key}:{index} --seed {seed} --backend {backend}",
-        "folder": f".opconform/failures/{inst.op}-{inst.id}", "cluster": None,
-    }  # fmt: skip
+        "folder": f".opconform/failures/{inst.op}-{inst.id}",
+        "cluster": None,
+    }
     if verdict in ("mismatch", "known", "ambiguous"):
         out["diff"], out["class"], out["formula"] = diff_of(inst, rng)
     if verdict == "mismatch":
@@ -289,8 +449,12 @@ def notation(inst: Instance) -> str:
 
 
 def _attrs(key: str) -> tuple[str, ...]:
-    return {"conv": ("group", "strides", "pads", "dilations"), "binary": (), "matmul": (),
-            "gather": ("axis", "validate_indices")}.get(OPS[key][0], ("axis", "keepdims"))  # fmt: skip
+    return {
+        "conv": ("group", "strides", "pads", "dilations"),
+        "binary": (),
+        "matmul": (),
+        "gather": ("axis", "validate_indices"),
+    }.get(OPS[key][0], ("axis", "keepdims"))
 
 
 def _slots(key: str) -> tuple[str, ...]:

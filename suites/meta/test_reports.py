@@ -1,0 +1,389 @@
+"""Records -> summary, clusters, comparison, JSON, Markdown, JUnit: on golden records with known defects."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reports
+from harness.core.errors import FormatError
+from reports.html import assets
+from suites.meta import golden
+
+RUN = golden.records(seed=2)
+BAD = {"mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out"}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return golden.write(tmp_path / "run.jsonl", RUN)
+
+
+def tallied(rows: list[dict[str, Any]]) -> Counter[str]:
+    """Outcomes per verdict, counted the plain way."""
+    return Counter(
+        verdict for r in rows if r["t"] == "batch" for _, _, verdict, n in r["tally"] for _ in range(n)
+    )
+
+
+def embedded(html: str) -> dict[str, Any]:
+    """The data inside a page."""
+    packed = re.search(r'id="data">([^<]*)<', html)
+    assert packed
+    return json.loads(gzip.decompress(base64.b64decode(packed[1])))
+
+
+def test_totals_are_those_of_the_tallies(run: Path) -> None:
+    s = reports.summarise(run)
+    want = tallied(RUN)
+    assert s.totals == dict(want)
+    assert s.bad == sum(n for v, n in want.items() if v in BAD)
+    assert s.judged == sum(want.values())
+    assert {c["verdict"] for c in s.cases} == {r["verdict"] for r in RUN if r["t"] == "case"}
+    assert len(s.cases) == sum(r["t"] == "case" for r in RUN)
+    assert not s.interrupted and not s.notes
+
+
+def test_golden_records_show_every_verdict() -> None:
+    from harness.core.outcome import Verdict
+
+    assert set(tallied(RUN)) == {v.value for v in Verdict}
+
+
+def test_clusters_find_the_planted_predicates(run: Path) -> None:
+    found = {(c["key"], c["backend"], c["verdict"]): c for c in reports.summarise(run).clusters}
+    want = {
+        ("onnx/Softmax/13", "onnxruntime", "mismatch"): "dtype=f16",
+        ("onnx/MatMul/13", "onnxruntime", "crashed"): "A: empty axis",
+        ("tflite/CONV_2D/1", "litert-ref", "wrongly_rejected"): "strides: all 3",
+        ("tflite/FLOOR_DIV/1", "litert-xnnpack", "mismatch"): "A: data special",
+        ("tflite/FLOOR_DIV/1", "litert-ref", "wrongly_accepted"): "breaks axis-in-range",
+        ("mil/reduce_sum/ios15", "coremltools", "timed_out"): "data: empty axis",
+    }
+    assert {k: found[k]["predicate"] for k in want} == want
+    two = found[
+        "onnx/Conv/11", "onnxruntime", "mismatch"
+    ]  # the defect needs two facts; one leads, the other is shared
+    assert {two["predicate"], *two["common"]} >= {"group=2", "dilations: uneven"}
+
+
+def test_cluster_counts_are_honest(run: Path) -> None:
+    """Failures and passes with the predicate are what a plain count over all drawn instances says."""
+    s = reports.summarise(run)
+    c = next(c for c in s.clusters if c["key"] == "onnx/Softmax/13")
+    rows = [r for r in RUN if r["t"] == "batch" and r["key"] == c["key"]]
+    f16 = [
+        (v, n)
+        for r in rows
+        for b, d, v, n in r["tally"]
+        if b == "onnxruntime" and d == "f16" and v != "mistrusted"
+    ]
+    assert c["failed"] == sum(n for v, n in f16 if v == "mismatch")
+    cases = [r for r in RUN if r["t"] == "coverage" and r["key"] == c["key"]]
+    broken = sum(cases[0]["rules"].values()) / sum(cases[0]["dtype"].values())
+    passed = sum(n for v, n in f16 if v != "mismatch") - broken * sum(n for _, n in f16)
+    assert not c["exact"] and c["passed"] == max(0, round(passed))
+
+
+def test_without_coverage_no_predicate_is_claimed(tmp_path: Path) -> None:
+    rows = [r for r in RUN if r["t"] != "coverage"]
+    clusters = reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).clusters
+    assert clusters
+    for c in clusters:
+        assert c["predicate"].startswith(("dtype=", "opset=")) or not c["separates"], c["predicate"]
+
+
+def test_failures_spread_evenly_name_no_predicate() -> None:
+    """Every second instance fails, whatever it looks like: nothing may be blamed."""
+    from reports.clusters import find_clusters
+
+    cases, cube, choices = [], Counter(), Counter()
+    for i in range(400):
+        inst = {"attrs": {"axis": i % 3}, "args": {"x": {"dtype": "f32", "shape": [i % 5, 2]}}, "opset": 13}
+        choices.update(golden.features(inst))
+        cube["onnx/A/1", 13, "b", "f32", "mismatch" if i // 7 % 2 else "agree"] += 1
+        if i // 7 % 2:
+            cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst})
+    drawn = {"instances": 400, "valid": 400, "counted": 400}
+    coverage = {"onnx/A/1": {"choices": dict(choices), **drawn}}
+    clusters = find_clusters(cases, cube, coverage, ("mismatch",))
+    assert [c["separates"] for c in clusters] == [False]
+    assert clusters[0]["predicate"] == "no single fact"
+
+
+def test_two_defects_of_one_op_become_two_clusters() -> None:
+    from reports.clusters import find_clusters
+
+    cases, cube, choices = [], Counter(), Counter()
+    for i in range(600):
+        args = {"x": {"dtype": "f32", "shape": [2]}}
+        inst = {"attrs": {"axis": i % 4, "mode": "ab"[i % 7 == 0]}, "args": args, "opset": 13}
+        fails = i % 4 == 3 or i % 7 == 0
+        choices.update(golden.features(inst))
+        cube["onnx/A/1", 13, "b", "f32", "mismatch" if fails else "agree"] += 1
+        if fails:
+            cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst})
+    drawn = {"instances": 600, "valid": 600, "counted": 600}
+    coverage = {"onnx/A/1": {"choices": dict(choices), **drawn}}
+    clusters = find_clusters(cases, cube, coverage, ("mismatch",))
+    assert {c["predicate"] for c in clusters} == {"axis=3", "mode=b"}
+    assert sum(c["failed"] for c in clusters) == len(cases)
+
+
+def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
+    whole = reports.summarise(run)
+    data = run.read_bytes()
+    cut = data[: data.rindex(b'{"t":"end"') + 9]
+    run.write_bytes(cut)
+    s = reports.summarise(run)
+    assert s.totals == whole.totals
+    assert any("cut short" in n for n in s.notes) and s.interrupted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("not json\n", ":1: not a record"),
+        ('{"t":"run","format":1}\n{"t":"ba\n{"t":"end"}\n', ":2: not a record"),
+        ('{"t":"batch"}\n', "begin with a 'run' record"),
+        ("[1,2]\n", "expected an object"),
+        ('{"t":"run","format":0}\n', "older"),
+        ('{"t":"run","format":2}\n', "newer"),
+        ('{"t":"run"}\n', "format None"),
+        ('{"t":"run","format":1}\n{"t":"case","id":"x"}\n', "'case' record without key, opset"),
+        ('{"t":"run","form', "not a record"),
+    ],
+)
+def test_what_is_no_record_file_is_a_format_error(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=re.escape(words)) as e:
+        reports.summarise(path)
+    assert "bad.jsonl" in str(e.value) and "\n" not in str(e.value)
+
+
+def test_missing_files_are_format_errors(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no such record file"):
+        reports.summarise(tmp_path / "none.jsonl")
+    with pytest.raises(FormatError, match="no record files"):
+        reports.summarise(tmp_path)
+
+
+def test_unknown_record_kinds_are_skipped(tmp_path: Path) -> None:
+    rows = [*RUN[:1], {"t": "something-new", "x": 1}, *RUN[1:]]
+    assert reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).totals == dict(tallied(RUN))
+
+
+def test_shards_add_up(tmp_path: Path) -> None:
+    """Two shards of one run, one compressed, give the summary of the whole."""
+    head, end = RUN[0], RUN[-1]
+    body = RUN[1:-1]
+    half = {k for i, k in enumerate(golden.OPS) if i % 2}
+    for i, pick in enumerate((True, False)):
+        part = [r for r in body if "key" in r and (r["key"] in half) == pick]
+        text = [head | {"selection": {"shard": [i + 1, 2]}}, *part, end]
+        golden.write(tmp_path / f"{i}.jsonl", text)
+    (tmp_path / "1.jsonl.gz").write_bytes(gzip.compress((tmp_path / "1.jsonl").read_bytes()))
+    (tmp_path / "1.jsonl").unlink()
+    s = reports.summarise(tmp_path)
+    assert s.totals == dict(tallied(RUN)) and len(s.runs) == 2
+
+
+def test_the_same_file_twice_counts_once(tmp_path: Path, run: Path) -> None:
+    golden.write(tmp_path / "copy.jsonl", RUN)
+    s = reports.summarise([run, tmp_path / "copy.jsonl"])
+    assert s.totals == dict(tallied(RUN))
+    assert any("already read" in n for n in s.notes)
+
+
+def test_a_resumed_run_counts_no_batch_twice(tmp_path: Path) -> None:
+    """The second session of a run repeats the batch that the first was stopped in."""
+    at = [i for i, r in enumerate(RUN) if r["t"] == "batch"][20]
+    again = next(i for i in range(at, 0, -1) if RUN[i - 1]["t"] == "batch")
+    rows = [*RUN[: at + 1], RUN[0] | {"started": "2026-03-13T00:00:00Z"}, *RUN[again:]]
+    s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
+    assert s.totals == dict(tallied(RUN))
+    assert len(s.cases) == sum(r["t"] == "case" for r in RUN)
+    assert any("more than once" in n for n in s.notes)
+
+
+def test_versions_of_one_backend_stay_apart(tmp_path: Path) -> None:
+    old = golden.records(seed=3, backends={"onnxruntime": "1.23.0"})
+    golden.write(tmp_path / "a.jsonl", RUN)
+    golden.write(tmp_path / "b.jsonl", old)
+    s = reports.summarise(tmp_path)
+    assert {"onnxruntime 1.31.1", "onnxruntime 1.23.0", "litert-ref"} <= set(s.backends)
+    assert sum(s.totals.values()) == sum((tallied(RUN) + tallied(old)).values())
+    assert {c["backend"] for c in s.cases} <= set(s.backends)
+
+
+def test_the_limit_cuts_cases_but_not_counts(run: Path) -> None:
+    s = reports.summarise(run, limit=50)
+    assert len(s.cases) == 50
+    assert s.totals == dict(tallied(RUN))
+    assert sum(s.omitted.values()) == sum(r["t"] == "case" for r in RUN) - 50
+    assert any("not shown one by one" in n for n in s.notes)
+
+
+def test_known_differences_and_ambiguities(run: Path) -> None:
+    s = reports.summarise(run)
+    assert s.known["coremltools/gather-negative-axis"]["hits"] == tallied(RUN)["known"]
+    assert s.known["litert-xnnpack/relu6-nan"]["hits"] == 0
+    assert s.ambiguity["resize-integer-rounding"]["hits"] == tallied(RUN)["ambiguous"]
+    assert all(e["reason"] for e in [*s.known.values(), *s.ambiguity.values()])
+
+
+def test_ledger_entries_as_the_engine_writes_them(tmp_path: Path) -> None:
+    rows = [
+        RUN[0],
+        {"t": "known", "id": "a", "hits": 3, "reason": "r", "clause": "c", "kind": "known"},
+        {
+            "t": "known",
+            "id": "b",
+            "hits": 4,
+            "reason": "q",
+            "clause": "c",
+            "kind": "ambiguous",
+            "readings": ["x"],
+        },
+        {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": ["gone"]},
+    ]
+    s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
+    assert {k: e["hits"] for k, e in s.known.items()} == {"a": 3, "gone": 0}
+    assert s.ambiguity["b"]["hits"] == 4 and s.ambiguity["b"]["readings"] == ["x"]
+
+
+def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
+    base = golden.write(tmp_path / "base.jsonl", golden.records(seed=2, fixed=frozenset({"MatMul", "Conv"})))
+    d = reports.diff(base, run)
+    assert {(e["key"], e["backend"]) for e in d["new"]} == {
+        ("onnx/MatMul/13", "onnxruntime"),
+        ("onnx/Conv/11", "onnxruntime"),
+    }
+    assert not d["gone"] and not d["not_run"] and d["still"]
+    back = reports.diff(run, base)
+    assert {e["key"] for e in back["gone"]} == {"onnx/MatMul/13", "onnx/Conv/11"} and not back["new"]
+    less = golden.write(tmp_path / "less.jsonl", golden.records(seed=2, keep=0.3))
+    part = reports.diff(run, less)
+    gone_keys = {e["key"] for e in part["gone"]}
+    assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]} and "tflite/CONV_2D/1" not in gone_keys
+
+
+def test_a_run_against_itself_has_no_change(run: Path) -> None:
+    d = reports.diff(run, run)
+    assert not (d["new"] or d["gone"] or d["not_run"] or d["first_run"])
+    assert all(e["n"] == e["was"] for e in d["still"])
+
+
+def test_merge_keeps_every_record(tmp_path: Path, run: Path) -> None:
+    other = golden.write(tmp_path / "in" / "other.jsonl", golden.records(seed=9, keep=0.2))
+    n = reports.merge([run, other], tmp_path / "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    assert n == len(lines) == len(run.read_text().splitlines()) + len(other.read_text().splitlines())
+    assert reports.summarise(tmp_path / "all.jsonl").totals == reports.summarise([run, other]).totals
+
+
+def test_page_holds_the_summary_and_forbids_requests(tmp_path: Path, run: Path) -> None:
+    r = reports.render(run, tmp_path / "out", baseline=run)
+    html = r.html.read_text("utf-8")
+    assert embedded(html) == json.loads(r.json.read_text())
+    assert r.summary.to_json()["totals"] == embedded(html)["totals"]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy and policy[1].startswith("default-src 'none'") and "unsafe" not in policy[1]
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html)
+    style, script = assets()
+    assert html.count("<script") == 2 and script in html and style in html
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    rows = [dict(r) for r in RUN[:40]]
+    rows.append(
+        next(r for r in RUN if r["t"] == "case")
+        | {"message": "</script><script>alert(1)</script>", "id": "evil"}
+    )
+    html = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path).html.read_text()
+    assert html.count("<script") == 2
+    assert any("alert(1)" in c["message"] for c in embedded(html)["cases"])
+
+
+def test_non_finite_numbers_survive(tmp_path: Path, run: Path) -> None:
+    """NaN and infinity are no JSON; the page must still be."""
+    assert "NaN" in run.read_text() and "Infinity" in run.read_text()
+    text = reports.render(run, tmp_path / "out").json.read_text()
+    json.loads(text, parse_constant=lambda c: pytest.fail(f"{c} in report.json"))
+
+
+def test_markdown_and_junit(tmp_path: Path, run: Path) -> None:
+    r = reports.render(run, tmp_path / "out", baseline=run)
+    md = r.markdown.read_text()
+    assert f"**{r.summary.bad:,} unexplained**" in md
+    for c in r.summary.clusters[:5]:
+        assert c["predicate"] in md and c["key"] in md
+    assert "`litert-xnnpack/relu6-nan`" in md and "0 new" in md
+    width = {
+        line.count("|") - line.count("\\|")
+        for line in md.split("## ")[0].splitlines()
+        if line.startswith("|")
+    }
+    assert len(width) == 1
+    root = ET.parse(r.junit).getroot()
+    failed = {t.get("name") for t in root.iter("testcase") if t.find("failure") is not None}
+    want = {f"{k}/{b}" for (k, _, b, _, v), n in r.summary.cube.items() if v in BAD and n}
+    assert failed == want and int(root.get("failures", "")) == len(want)
+    assert "opconform replay" in (root.find(".//failure").text or "")  # type: ignore[union-attr]
+
+
+def test_junit_survives_control_characters(tmp_path: Path) -> None:
+    rows = [dict(r) for r in RUN]
+    for r in rows:
+        if r["t"] == "case":
+            r["message"] = "bad \x00\x1b[31m & <tag> \ufffe"
+    out = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
+    assert ET.parse(out.junit).getroot().tag == "testsuites"
+
+
+def test_clean_run_renders(tmp_path: Path) -> None:
+    rows = [
+        r
+        for r in golden.records(seed=4, fixed=frozenset(k.split("/")[1] for k in golden.OPS))
+        if r["t"] != "case"
+    ]
+    rows = [
+        r | {"tally": [t for t in r["tally"] if t[2] == "agree"]} if r["t"] == "batch" else r for r in rows
+    ]
+    r = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
+    assert r.summary.bad == 0 and "0 unexplained" in r.html.read_text()
+    assert 'failures="0"' in r.junit.read_text()
+
+
+def test_memory_does_not_grow_with_batches(tmp_path: Path) -> None:
+    """100,000 batch lines are folded into the counters."""
+    line = {
+        "t": "batch",
+        "key": "onnx/Add/14",
+        "opset": 14,
+        "count": 64,
+        "tally": [["b", "f32", "agree", 64]],
+    }
+    path = tmp_path / "long.jsonl"
+    with open(path, "w") as f:
+        f.write(json.dumps({"t": "run", "format": 1, "seed": 1}) + "\n")
+        for i in range(100_000):
+            f.write(json.dumps(line | {"first": i * 64}) + "\n")
+    import tracemalloc
+
+    tracemalloc.start()
+    s = reports.summarise(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert s.judged == 6_400_000
+    assert peak < 80e6  # about 400 bytes a batch, to recognise repeats; the lines themselves are 150 bytes
