@@ -210,3 +210,51 @@ class OutQ(Codec):
 
     def encode(self, value: Any, b: Build) -> None:
         declared(b, b.args[self.like].dtype, value, self.i)
+
+
+# -- fused activations
+
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")  # the ones that every kernel with the option takes
+_LIMITS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6)}
+
+
+def activate(call: Call, results: list[Any]) -> list[Any]:
+    """Clamp the first output as ``fused_activation_function`` says; NaN stays."""
+    name = call.attr("fused_activation_function", "NONE")
+    if name == "NONE":
+        return results
+    lo, hi = _LIMITS[name]
+    y = results[0]
+    if y.dtype.kind in "iu":
+        info = np.iinfo(y.dtype)
+        y = np.clip(y, max(lo, info.min), int(min(hi, info.max)))
+    else:
+        y = np.where(y != y, y, np.clip(y, lo, hi))
+    return [y, *results[1:]]
+
+
+def fused(layout: Any = None) -> Callable[[Call, list[Any]], list[Any]]:
+    """Output codec: the activation, then the change of layout; its ``linear`` twin leaves the activation out."""
+
+    def out(call: Call, results: list[Any]) -> list[Any]:
+        results = activate(call, results)
+        return layout(call, results) if layout else results
+
+    out.linear = layout or (lambda call, results: results)  # type: ignore[attr-defined]
+    return out
+
+
+def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
+    """max(0, NaN): no document says which operand a clamp returns.  Otherwise what the meaning itself leaves open."""
+
+    def reason(call: Call) -> str | None:
+        if call.attr("fused_activation_function", "NONE") != "NONE":
+            for x in call.inputs.values():
+                for one in x if isinstance(x, list) else [x]:
+                    if one is not None and one.dtype.kind == "f" and not np.isfinite(one.astype(np.float64)).all():
+                        return "a fused activation after NaN or infinity"
+        if meaning.ambiguous is None:
+            return None
+        return meaning.ambiguous(*call.version.decode(call))
+
+    return reason

@@ -64,10 +64,12 @@ class TfLite(Dialect):
         return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
+        """Entries tagged "fused": an activation in half of the instances.  Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """
+        if "fused" in version.entry.tags and d.bool():
+            inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if version.schema.domain == "quantised":
             share(version, d, inst)
         return inst

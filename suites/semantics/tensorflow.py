@@ -1,0 +1,149 @@
+"""Meanings that only TensorFlow's operator sets have."""
+
+from __future__ import annotations
+
+from typing import Any as Anything
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import BY_NAME, of
+from harness.core.errors import RuleError
+from harness.spec import (
+    Any, Bool, Complex, Context, Flag, Float, Int, Integer, Opaque, T, accumulates, bounded, composed, exact, rounded, semantics,
+)  # fmt: skip
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma, ulp
+from suites.semantics import elementwise as e
+
+Array = np.ndarray
+
+
+def _gelu_bound(ctx: Context) -> Array:
+    """as for the exact form, or for the tanh form where it is asked for"""
+    kind = e.gelu_tanh if ctx.params["approximate"] else e.gelu_exact
+    return kind.error_of(0).bound(ctx)
+
+
+@semantics(error=composed(_gelu_bound), source="TFLite GELU: approximate takes the tanh form")
+def gelu(x: Float["*d"], *, approximate: Flag = False) -> Float["*d"]:
+    """x * Phi(x), or its approximation by tanh."""
+    return (e.gelu_tanh if approximate else e.gelu_exact)(x)
+
+
+@semantics(error=exact, data={"c": ("bool",)}, source="TFLite SELECT: condition of the operands' shape, or rank 1 over the first axis")
+def select_rows(c: Bool["*b"], x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
+    """x where c is true, else y."""
+    return np.where(c.reshape(c.shape + (1,) * (x.ndim - c.ndim)), x, y)
+
+
+@semantics(error=exact, source="TFLite BITCAST: the bytes under another type; a narrower one adds an axis, a wider one takes it")
+def bitcast(x: Any["*d"], *, dtype: Opaque):
+    """Raises RuleError "last-axis-is-ratio" where a wider type does not find its parts in the last axis."""
+    a, b = x.dtype.itemsize, dtype.np.itemsize
+    if a == b:
+        return np.ascontiguousarray(x).view(dtype.np).reshape(x.shape)
+    if a > b:
+        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(dtype.np)
+    if not x.shape or x.shape[-1] != b // a:
+        raise RuleError("last-axis-is-ratio", f"{list(x.shape)} to {b // a} times the width")
+    return np.ascontiguousarray(x).view(dtype.np).reshape(x.shape[:-1])
+
+
+def _hypot(ctx: Context) -> Array:
+    """4 ulp; free where a square overflows or vanishes"""
+    big = np.sqrt(float(np.finfo(ctx.out.np).max))
+    return np.where((ctx.wide > big / 2) | (ctx.wide < 4 / big), np.maximum(np.inf * (ctx.wide > big / 2), 2 / big), 4 * ctx.ulp)
+
+
+@semantics(error=bounded(_hypot), source="TFLite COMPLEX_ABS: sqrt(a**2 + b**2)", data=("unit", "small"))
+def complex_abs(x: Complex["*d"]):
+    """Magnitude, in f64 for the entry to round."""
+    return np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64))
+
+
+@semantics(error=exact, source="TFLite REAL")
+def real_part(x: Complex["*d"]):
+    """Real part."""
+    return np.ascontiguousarray(x.real)
+
+
+@semantics(error=exact, source="TFLite IMAG")
+def imaginary_part(x: Complex["*d"]):
+    """Imaginary part."""
+    return np.ascontiguousarray(x.imag)
+
+
+@semantics(error=rounded(1), source="TFLite MUL of complex64", data=("small", "unit"))
+def complex_mul(x: Complex["*#d"], y: Complex["*#d"]) -> Complex["*#d"]:
+    """x * y."""
+    return x.astype(np.complex128) * y.astype(np.complex128)
+
+
+def _norm_terms(ctx: Context) -> Array:
+    """|h| (gamma(n+4)/2 + 3u) + ulp"""
+    n = ctx.inputs["x"].shape[-1]
+    return np.abs(ctx.wide) * (gamma(n + 4, ctx.acc_u) / 2 + 3 * ctx.acc_u) + ctx.ulp + np.abs(ctx.wide) * 2.0**-20
+
+
+@semantics(error=composed(_norm_terms), source="TFLite L2_NORMALIZATION: over the last axis, norms below 1e-6 count as 1e-6",
+           data=("small", "unit", "uniform:-4:4"), min_rank=1)  # fmt: skip
+def l2_normalize(x: Float["*d n"]) -> Float["*d n"]:
+    """x / max(||x||, 1e-6) over the last axis."""
+    wide = x.astype(np.float64)
+    norm = np.sqrt(native.reduce("sum_square", wide, (-1,), True))
+    return wide / np.maximum(norm, 1e-6)
+
+
+def _response_bound(ctx: Context) -> Array:
+    """|h| (beta gamma(2r+6) sum/(bias + sum) + 8u) + ulp"""
+    p = ctx.params
+    return np.abs(ctx.wide) * ((abs(p["beta"]) + 1) * gamma(2 * p["radius"] + 8, ctx.acc_u) + 16 * ctx.acc_u) + ctx.ulp
+
+
+@semantics(error=composed(_response_bound), source="TFLite LOCAL_RESPONSE_NORMALIZATION", data=("small", "unit"))
+def local_response(x: Float["n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque) -> Float["n h w c"]:
+    """x / (bias + alpha * sum of squares within ``radius`` channels) ** beta, over the last axis."""
+    sq = np.pad(x.astype(np.float64) ** 2, [(0, 0)] * 3 + [(radius, radius)])
+    total = sum(sq[..., k : k + x.shape[-1]] for k in range(2 * radius + 1))
+    return x.astype(np.float64) / (np.float64(np.float32(bias)) + np.float64(np.float32(alpha)) * total) ** np.float64(np.float32(beta))
+
+
+@local_response.draw
+def _draw_response(d: Draw) -> dict[str, Anything]:
+    return {"x": T((d.dim(), d.dim(hi=5), d.dim(hi=5), d.dim())), "radius": d.int(0, 4), "bias": d.pick((1.0, 2.0, 0.5)),
+            "alpha": d.pick((1.0, 0.25, 0.1)), "beta": d.pick((0.5, 0.75, 1.0))}  # fmt: skip
+
+
+@semantics(error=accumulates(lambda ctx: 2.0 * np.size(ctx.inputs["x"])), source="TFLite RFFT2D: last two axes, cropped or padded")
+def rfft2d(x: Float["*d h w"], *, lengths: Opaque):
+    """Two-dimensional discrete Fourier transform of a real signal, the non-negative half of the last axis.
+
+    lengths: (rows, columns), powers of two here."""
+    h, w = (int(n) for n in lengths)
+    return np.fft.rfft2(x.astype(np.float64), s=(h, w))
+
+
+@rfft2d.draw
+def _draw_rfft(d: Draw) -> dict[str, Anything]:
+    h, w = d.pick((1, 2, 4, 8)), d.pick((2, 4, 8, 16))
+    shape = (*d.shape(0, 2), max(1, h - d.pick((0, 0, 1, -2))), max(1, w - d.pick((0, 0, 1, -3))))
+    return {"x": T(shape, d.pick(("small", "unit"))), "lengths": (h, w)}
+
+
+@semantics(error=exact, source="TFLite DILATE: padding_value between the elements; StableHLO pad with interior padding")
+def dilate(x: Any["*d"], value: Any[""], *, dilations: Opaque):
+    """Elements ``dilations`` steps apart on each axis, ``value`` between them."""
+    shape = [(n - 1) * k + 1 if n else 0 for n, k in zip(x.shape, dilations)]
+    out = np.full(shape, value.reshape(()), x.dtype)
+    out[tuple(slice(None, None, int(k)) for k in dilations)] = x
+    return out
+
+
+@dilate.draw
+def _draw_dilate(d: Draw) -> dict[str, Anything]:
+    shape = d.shape(1, 4)
+    return {"x": T(shape), "value": T(()), "dilations": tuple(d.int(1, 3) for _ in shape)}
+
+
+_ = (BY_NAME, of, Int, ulp)

@@ -1,0 +1,121 @@
+"""Elementwise operators on plain tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, F32, F64
+from harness.spec import Call, Draw, Fn, Semantics, T
+from suites.semantics import elementwise as s
+from suites.semantics import tensorflow as tf
+from suites.tflite import dialect, op
+from suites.tflite.codecs import both, fused, nan_activation
+
+# -- one operand
+
+for _name, _meaning, _slot in (
+    ("ABS", s.abs, "x"), ("CEIL", s.ceil, "x"), ("COS", s.cos, "x"), ("EXP", s.exp, "x"), ("FLOOR", s.floor, "x"),
+    ("HARD_SWISH", s.hard_swish, "input"), ("LOG", s.log, "x"), ("LOGICAL_NOT", s.logical_not, "lhs"),
+    ("LOGISTIC", s.sigmoid, "x"), ("NEG", s.neg, "x"), ("RELU", s.relu, "x"), ("RELU6", s.relu6, "x"),
+    ("RELU_0_TO_1", s.relu_0_to_1, "x"), ("RELU_N1_TO_1", s.relu_n1_to_1, "x"), ("ROUND", s.round_half_even, "x"),
+    ("RSQRT", s.rsqrt, "x"), ("SIGN", s.sign, "x"), ("SIN", s.sin, "x"), ("SQRT", s.sqrt, "x"), ("SQUARE", s.square, "x"),
+    ("TANH", s.tanh, "input"),
+):  # fmt: skip
+    op(_name, _meaning, x=_slot)
+
+op("ELU", s.elu, fixed={"alpha": 1.0})
+op("LEAKY_RELU", s.leaky_relu, x="input")
+op("GELU", tf.gelu, x="input")
+op("PRELU", s.prelu, x="input", slope="alpha")
+op("COMPLEX_ABS", tf.complex_abs, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
+op("REAL", tf.real_part, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
+op("IMAG", tf.imaginary_part, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
+
+
+# -- two operands
+
+
+def arithmetic(name: str, meaning: Semantics, **kw: Any) -> None:
+    """Operators with a fused activation."""
+    op(name, meaning, x="lhs", y="rhs", out=fused(), tags=("fused",), ambiguous=nan_activation(meaning), **kw)
+
+
+arithmetic("ADD", s.add)
+arithmetic("SUB", s.sub)
+arithmetic("MUL", s.mul, types={"T": "f32 i32 u32 i64 i16"}, why="complex64 is not one of the shared meaning's kinds")
+arithmetic("DIV", s.div)
+for _name, _meaning in (
+    ("FLOOR_DIV", s.floor_div), ("FLOOR_MOD", s.floor_mod), ("POW", s.pow), ("SQUARED_DIFFERENCE", s.squared_difference),
+    ("LOGICAL_AND", s.logical_and), ("LOGICAL_OR", s.logical_or), ("BITWISE_XOR", s.bitwise_xor),
+):  # fmt: skip
+    op(_name, _meaning, x="lhs", y="rhs")
+op("RIGHT_SHIFT", s.bit_shift, x="lhs", y="rhs", fixed={"direction": "RIGHT"})
+op("ATAN2", s.atan2, draw=lambda d: _same_shape(d, ("y", "x")))
+both("MAXIMUM", s.maximum, x="lhs", y="rhs")
+both("MINIMUM", s.minimum, x="lhs", y="rhs")
+for _name, _meaning, _x, _y in (
+    ("EQUAL", s.equal, "x", "y"), ("NOT_EQUAL", s.not_equal, "lhs", "rhs"), ("LESS", s.less, "lhs", "rhs"),
+    ("LESS_EQUAL", s.less_equal, "lhs", "rhs"), ("GREATER", s.greater, "lhs", "rhs"),
+    ("GREATER_EQUAL", s.greater_equal, "lhs", "rhs"),
+):  # fmt: skip
+    op(_name, _meaning, x=_x, y=_y)
+
+
+def _same_shape(d: Draw, slots: tuple[str, ...]) -> dict[str, Any]:
+    shape = d.shape()
+    return {name: T(shape) for name in slots}
+
+
+def _draw_add_n(d: Draw) -> dict[str, Any]:
+    shape = d.shape()
+    return {"inputs": [T(shape) for _ in range(d.int(2, 4))]}
+
+
+op("ADD_N", s.sum_n, xs="inputs", draw=_draw_add_n)
+
+# -- selection
+
+
+def _draw_select(d: Draw) -> dict[str, Any]:
+    shape = d.shape()
+    rows = shape and d.chance(3)
+    return {"condition": T(shape[:1] if rows else shape, "bool"), "x": T(shape), "y": T(shape)}
+
+
+both("SELECT", tf.select_rows, c="condition", draw=_draw_select)
+both("SELECT_V2", s.where, c="condition")
+
+# -- reinterpretation
+
+
+def _draw_bitcast(d: Draw) -> dict[str, Any]:
+    a = d.types["T"]
+    b = d.pick([t for t in d.version.schema.dtypes("O")])
+    shape = d.shape(0, d.max_rank - 1)
+    if b.bits > a.bits:
+        shape = (*shape, b.bits // a.bits)
+    return {"input": T(shape, "full" if a.kind in "iu" else "unit"), "@outputs": [{"dtype": b.name}]}
+
+
+def _target(call: Call) -> Any:
+    d = call.outs[0]["dtype"]
+    return BY_NAME[d] if isinstance(d, str) else d
+
+
+op("BITCAST", tf.bitcast, x="input", dtype=Fn(_target), draw=_draw_bitcast, out_dtype=lambda call, i: _target(call))
+
+# -- arithmetic of another kind
+
+
+def _lengths(slot: str) -> Fn:
+    return Fn(lambda call: tuple(int(n) for n in call.inputs[slot]), lambda v, b: b.value(slot, list(v)))
+
+
+op("DILATE", tf.dilate, x="input", value="padding_value", dilations=_lengths("dilations"))
+op("RFFT2D", tf.rfft2d, x="input", lengths=_lengths("fft_length"))
+op("L2_NORMALIZATION", tf.l2_normalize, x="input", out=fused(), source="TFLite L2_NORMALIZATION: the kernels take no activation")
+op("LOCAL_RESPONSE_NORMALIZATION", tf.local_response, x="input")
+
+_ = dialect
