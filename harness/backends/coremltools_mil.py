@@ -217,7 +217,7 @@ def read(prog, function="main"):
         if isinstance(val, (str, bytes)):
             consts.append(("str", np.array(val, dtype=object)))
         elif isinstance(v, ListVar):
-            return {"s": [x.item() if isinstance(x, np.generic) else x for x in val.ls]}
+            return {"s": [x.item() if isinstance(x, np.generic) else x for x in getattr(val, "ls", val)]}
         else:
             consts.append((_ours(v.dtype), np.asarray(val)))
         return {"c": len(consts) - 1}
@@ -370,6 +370,8 @@ class Types(_Base):
             symbolic = {}
         for n, (shape, dtype) in symbolic.items():
             want = static[n][0]
+            if shape is None or want is None:
+                continue
             differs = any(None not in (a, b) and a != b for a, b in zip(shape, want))
             if dtype != static[n][1] or len(shape) != len(want) or differs:
                 text = "symbolic inference gives %s %s, static %s %s"
@@ -386,11 +388,13 @@ class Types(_Base):
                 b.op(op, env)
         out = {}
         for n in h["outputs"]:
-            v = env[n]
-            if types.is_tensor(v.sym_type) and any_variadic(v.sym_type.get_shape()):
-                continue  # not even the rank is known
-            if types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type):
-                out[n] = (_shape_of(v, symbols), _ours(v.dtype))
+            t = env[n].sym_type
+            if types.is_tensor(t) and any_variadic(t.get_shape()):
+                out[n] = (None, _ours(env[n].dtype))  # not even the rank is known
+            elif types.is_tensor(t) or types.is_scalar(t):
+                out[n] = (_shape_of(env[n], symbols), _ours(env[n].dtype))
+            else:
+                out[n] = (None, None)  # a list or a dictionary
         return out
 
     def run(self, handle, inputs):

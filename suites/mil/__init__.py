@@ -48,6 +48,9 @@ class Mil(Dialect):
                 inst.attrs[name] = float(np.array(value, dtype.np))
         for letter in dict.fromkeys(free):
             inst.attrs[f"@{letter}"] = d.types[letter].name
+        captured = inst.attrs.pop("@captured", None)
+        if captured is not None:
+            inst.args["x"] = captured
         _widen(version, inst)
         if "validate_indices" in version.schema.attrs and "validate_indices" not in inst.attrs and d.bool():
             inst.attrs["validate_indices"] = d.bool()

@@ -77,8 +77,13 @@ class Writer:
         """One instance's op and whatever has to stand around it."""
         ins: list[tuple[str, str, int | None]] = []
         args: dict[str, Any] = {}
+        outer: dict[str, Any] = {}  # what the blocks of this instance see of the program around them
+        slots = {s.name for s in schema.inputs}
         for slot, a in inst.args.items():
             given = arrays.get(slot)
+            if slot not in slots and not isinstance(a, list):  # a tensor that only the blocks use
+                outer[slot] = self._arg(f"i{n}_{slot}", slot, None, a, given, ins)
+                continue
             if isinstance(a, list):
                 args[slot] = {"l": [self._arg(f"i{n}_{slot}_{j}", slot, j, x, given[j], ins) for j, x in enumerate(a)]}
             elif a.kind == "list":
@@ -88,29 +93,32 @@ class Writer:
         types = letter_types(schema, inst)
         for name, v in inst.attrs.items():
             if not name.startswith("@"):
-                args[name] = self.attribute(schema, name, v, types)
+                args[name] = self.attribute(schema, name, v, types, outer)
         outs = [f"o{n}_{i}" for i in range(max(1, inst.outs))]
         self.prog.ops.append([inst.op, args, outs])
         read = inst.attrs.get("@read")
-        if read == "list":
-            size = prog_size = f"o{n}_n"
+        if read in ("list", "length"):
+            size = f"o{n}_n"
             self.prog.ops.append(["list_length", {"ls": {"v": outs[0]}}, [size]])
-            self.prog.ops.append(
-                ["range_1d", {"start": {"p": 0}, "end": {"v": prog_size}, "step": {"p": 1}}, [f"o{n}_r"]]
-            )
-            self.prog.ops.append(["list_gather", {"ls": {"v": outs[0]}, "indices": {"v": f"o{n}_r"}}, [f"o{n}_all"]])
-            outs = [f"o{n}_all"]
-        elif read == "state":
+            if read == "list":
+                every = {"start": {"p": 0}, "end": {"v": size}, "step": {"p": 1}}
+                self.prog.ops.append(["range_1d", every, [f"o{n}_r"]])
+                pick = {"ls": {"v": outs[0]}, "indices": {"v": f"o{n}_r"}}
+                self.prog.ops.append(["list_gather", pick, [f"o{n}_all"]])
+            outs = [f"o{n}_all" if read == "list" else size]
+        elif read == "state" and "state" in args:
             self.prog.ops.append(["read_state", {"input": args["state"]}, [f"o{n}_state"]])
             outs = [*outs, f"o{n}_state"]
         self.prog.outputs += outs
         self.inputs.append(ins)
         self.outputs.append(outs)
 
-    def attribute(self, schema: OpSchema, name: str, v: Any, types: dict[str, DType]) -> dict[str, Any]:
+    def attribute(
+        self, schema: OpSchema, name: str, v: Any, types: dict[str, DType], outer: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """An attribute of any kind as a reference: literal, typed constant or block."""
         if isinstance(v, Graph):
-            return {"b": self.block(v)}
+            return {"b": self.block(v, outer or {})}
         letter = schema.extra.get("attr_types", {}).get(name)
         dtype = types.get(letter) or BY_NAME.get(letter or "")
         if dtype is None and letter in schema.types:
@@ -147,23 +155,24 @@ class Writer:
             self.prog.ops.append(["list_write", write, [f"{name}_{j + 1}"]])
         return {"v": f"{name}_{len(items)}"}
 
-    def block(self, g: Graph) -> dict[str, Any]:
-        """A control-flow block; names that are not its own belong to the program around it."""
+    def block(self, g: Graph, outer: dict[str, Any]) -> dict[str, Any]:
+        """A control-flow block; names that are not its own are looked up in ``outer``."""
         ops = []
         for node in g.nodes:
             schema = self.schemas(node.op, self.prog.opset)
             args: dict[str, Any] = {}
             for slot, v in node.inputs.items():
                 if v is not None:
-                    args[slot] = {"l": [self._ref(g, x) for x in v]} if isinstance(v, list) else self._ref(g, v)
+                    many = isinstance(v, list)
+                    args[slot] = {"l": [self._ref(g, x, outer) for x in v]} if many else self._ref(g, v, outer)
             for name, v in node.attrs.items():
                 if not name.startswith("@"):
-                    args[name] = self.attribute(schema, name, v, {})
+                    args[name] = self.attribute(schema, name, v, {}, outer)
             ops.append([node.op, args, list(node.outputs)])
-        return {"inputs": [n for n, _ in g.inputs], "ops": ops, "outputs": [self._ref(g, o) for o in g.outputs]}
+        return {"inputs": [n for n, _ in g.inputs], "ops": ops, "outputs": [self._ref(g, o, outer) for o in g.outputs]}
 
-    def _ref(self, g: Graph, name: str) -> dict[str, Any]:
-        return self.prog.const(g.consts[name]) if name in g.consts else {"v": name}
+    def _ref(self, g: Graph, name: str, outer: dict[str, Any]) -> dict[str, Any]:
+        return self.prog.const(g.consts[name]) if name in g.consts else outer.get(name, {"v": name})
 
 
 def build(dialect: Any, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:

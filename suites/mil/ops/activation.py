@@ -1,0 +1,51 @@
+"""Activations: the iOS 15 module of that name; from iOS 17 on the parameters may have another float type than x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.spec import Choice, Draw, Float, T, bounded, semantics
+from suites.mil import op
+from suites.semantics import elementwise as s
+
+for name in ("clamped_relu", "elu", "leaky_relu", "linear_activation", "relu", "relu6", "scaled_tanh", "sigmoid", "softplus",
+             "softsign"):  # fmt: skip
+    op(name, getattr(s, name))
+op("sigmoid_hard", s.hard_sigmoid)
+op("silu", s.swish, fixed={"alpha": 1.0})
+op("thresholded_relu", s.thresholded_relu_inclusive)
+
+_GELU = {"EXACT": s.gelu_exact, "TANH_APPROXIMATION": s.gelu_tanh, "SIGMOID_APPROXIMATION": s.gelu_sigmoid}
+
+
+@semantics(error=bounded(lambda ctx: _GELU[ctx.params["mode"]].error.bound(ctx), "that of the mode's formula"),
+           data=s.gelu_exact.data, source="MIL gelu iOS15")  # fmt: skip
+def gelu(x: Float["*d"], *, mode: Choice(*_GELU)) -> Float["*d"]:
+    """One of three formulas by name."""
+    return _GELU[mode](x)
+
+
+op("gelu", gelu)
+
+
+def _channels(*slots: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        c = d.dim(1, 8)
+        shape = (d.dim(1, 4), c, *d.part(1, 3 if len(slots) == 1 else None, lo=1))
+        shape = shape[:3] + ((*shape[3:], 1)[:1] if len(slots) > 1 else shape[3:])
+        return {"x": T(shape), **{slot: T((c,), recipe="uniform:0.125:2", const=True) for slot in slots}}
+
+    return draw
+
+
+def _misfit(*slots: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        c = d.dim(2, 8)
+        return {"x": T((2, c, 3, 1)), **{slot: T((c + 1,), recipe="uniform:0.125:2") for slot in slots}}
+
+    return draw
+
+
+op("prelu", s.prelu_channels, draw=_channels("alpha"), breaks={"alpha-per-channel": _misfit("alpha")})
+op("softplus_parametric", s.softplus_parametric, draw=_channels("alpha", "beta"),
+   breaks={"alpha-per-channel": _misfit("alpha", "beta")})  # fmt: skip

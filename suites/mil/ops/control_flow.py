@@ -1,0 +1,286 @@
+"""Blocks, lists, states and the classifier head: ops that do not stand alone.
+
+A list is a Python list of arrays; an instance that makes or changes one reads it out again ("@read": "list" for the stacked
+items, "length" for their number).  A state is an object with a ``value``; an instance that writes one reads it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, of
+from harness.core.instance import Arg, Graph, Node
+from harness.spec import Call, Draw, T, bounded, exact
+from suites.mil import op
+from suites.mil.codecs import maybe, need, scalar, vector
+from suites.mil.running import State
+from suites.semantics import elementwise
+
+# -- cond and while_loop: the blocks are small programs of their own
+
+
+def _cond(call: Call) -> list[Any]:
+    taken = bool(np.asarray(call.inputs["pred"]).ravel()[0])
+    return call.run(call.attrs["_true_fn" if taken else "_false_fn"], [])
+
+
+_BRANCH = ("relu", "abs", "square", "identity")
+
+
+def _branch(d: Draw, outs: int) -> Graph:
+    """A block over the captured tensor ``x``."""
+    g = Graph()
+    for k in range(outs):
+        g.nodes.append(Node(d.pick(_BRANCH), {"x": "x"}, [f"t{k}_{len(g.nodes)}"]))
+        if d.bool():
+            g.consts[f"c{k}"] = np.array(d.int(1, 4), np.float32)
+            g.nodes.append(Node("mul", {"x": g.nodes[-1].outputs[0], "y": f"c{k}"}, [f"m{k}"]))
+        g.outputs.append(g.nodes[-1].outputs[0])
+    return g
+
+
+def _draw_cond(d: Draw) -> dict[str, Any]:
+    outs = d.int(1, 2)
+    x = Arg(F32, d.shape(1, lo=1), False, d.pick(("small", "unit")), d.int(0, 0x7FFFFFFF))
+    return {"pred": T((), recipe="bool"), "_true_fn": _branch(d, outs), "_false_fn": _branch(d, outs), "@outs": outs,
+            "@captured": x}  # fmt: skip
+
+
+op("cond", evaluate=_cond, error=bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch"), draw=_draw_cond,
+   out_dtype=lambda c, i: F32)  # fmt: skip
+
+
+def _while(call: Call) -> list[Any]:
+    values = list(call.inputs["loop_vars"])
+    for _ in range(10_000):
+        if not bool(np.asarray(call.run(call.attrs["_cond"], values)[0]).ravel()[0]):
+            return values
+        values = list(call.run(call.attrs["_body"], values))
+        need(len(values) == len(call.inputs["loop_vars"]), "body-returns-loop-vars")
+    raise RuntimeError("while_loop: 10,000 iterations, the condition stays true")
+
+
+def _draw_while(d: Draw) -> dict[str, Any]:
+    shape, limit = d.shape(1, lo=1), d.int(0, 4)
+    data = [("acc", Arg(F32, shape))] if d.bool() else [("acc", Arg(F32, shape)), ("old", Arg(F32, shape))]
+    inputs = [("i", Arg(I32, (1,))), *data]
+    test = Graph(inputs, [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])], ["go"],
+                 {"limit": np.array(limit, np.int32)})  # fmt: skip
+    step = d.pick(("add", "sub", "maximum"))
+    body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"]), Node(step, {"x": "acc", "y": "c"}, ["a1"])],
+                 ["i1", "a1"], {"one": np.array(1, np.int32), "c": np.array(d.int(-3, 3), np.float32)})  # fmt: skip
+    if len(data) > 1:
+        body.outputs.append("acc")  # a variable that is another's old value
+    values = [T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
+              *(T(shape, recipe="small", dtype=F32, const=False) for _ in data)]  # fmt: skip
+    return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values)}
+
+
+op("while_loop", evaluate=_while, error=exact(), draw=_draw_while,
+   out_dtype=lambda c, i: of(c.inputs["loop_vars"][i]))  # fmt: skip
+
+
+# -- select
+
+
+def _draw_select(d: Draw) -> dict[str, Any]:
+    full = d.shape(1)
+    return {"cond": T(d.broadcast_from(full) or full, recipe="bool"), "a": T(d.broadcast_from(full) or full),
+            "b": T(d.broadcast_from(full) or full)}  # fmt: skip
+
+
+def _break_select(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, lo=2)
+    return {"cond": T(shape, recipe="bool"), "a": T(shape), "b": T((*shape[:-1], shape[-1] + 1))}
+
+
+op("select", elementwise.where, c="cond", x="a", y="b", draw=_draw_select, breaks={"broadcast": _break_select})
+
+
+# -- lists
+
+
+def _read_out(call: Call, ls: list[Any]) -> list[Any]:
+    """The one output: what the instance looks at; inside a program the list itself goes on."""
+    how = call.attrs.get("@read")
+    return [np.stack(ls) if how == "list" else np.array(len(ls), np.int32) if how == "length" else ls]
+
+
+def _list(d: Draw, least: int = 1) -> tuple[T, tuple[int, ...], int]:
+    shape, n = d.shape(1, 3, lo=1), d.int(least, 4)
+    return T(shape, kind="list", items=[T(shape) for _ in range(n)]), shape, n
+
+
+def _make_list(call: Call) -> Any:
+    shape = tuple(int(n) for n in call.get("elem_shape"))
+    d = call.attr("dtype", F32)
+    d = BY_NAME[d] if isinstance(d, str) else d
+    n = scalar(call, "init_length", 1)
+    return _read_out(call, [np.zeros(shape, d.np) for _ in range(n)])
+
+
+def _draw_make_list(d: Draw) -> dict[str, Any]:
+    out: dict[str, Any] = {"elem_shape": list(d.shape(1, 3, lo=1)), "@read": "length"}
+    maybe(d, out, "init_length", d.int(1, 5), 1)
+    if "init_length" in out:
+        out["init_length"] = T((), values=[out["init_length"]], const=True)
+    out["dynamic_length"] = False
+    if d.bool():
+        out["dtype"] = BY_NAME[d.pick(("f16", "f32", "i32", "bool"))]
+    return out
+
+
+op("make_list", evaluate=_make_list, error=exact(), draw=_draw_make_list, out_dtype=lambda c, i: I32)
+op("list_length", evaluate=lambda c: np.array(len(c.inputs["ls"]), np.int32), error=exact(),
+   draw=lambda d: {"ls": _list(d)[0]}, out_dtype=lambda c, i: I32)  # fmt: skip
+
+
+def _at(ls: list[Any], i: int) -> int:
+    need(0 <= i < len(ls), "index-in-list", f"{i} of {len(ls)}")
+    return i
+
+
+def _draw_read(d: Draw) -> dict[str, Any]:
+    ls, _, n = _list(d)
+    return {"ls": ls, "index": T((), values=[d.int(0, n - 1)])}
+
+
+def _elem(call: Call, i: int) -> Any:
+    ls = call.inputs["ls"]
+    return of(np.asarray(ls[0])) if ls else F32
+
+
+op("list_read", evaluate=lambda c: c.inputs["ls"][_at(c.inputs["ls"], scalar(c, "index"))], error=exact(),
+   draw=_draw_read, out_dtype=_elem)  # fmt: skip
+
+
+def _draw_gather(d: Draw) -> dict[str, Any]:
+    ls, _, n = _list(d)
+    return {"ls": ls, "indices": vector([d.int(0, n - 1) for _ in range(d.int(1, 4))])}
+
+
+op("list_gather", evaluate=lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]),
+   error=exact(), draw=_draw_gather, out_dtype=_elem)  # fmt: skip
+
+
+def _write(call: Call) -> Any:
+    ls, value = list(call.inputs["ls"]), call.inputs["value"]
+    i = scalar(call, "index")
+    need(i >= 0, "index-in-list", str(i))
+    while i >= len(ls):  # a list of dynamic length grows
+        ls.append(np.zeros_like(value))
+    ls[i] = value
+    return _read_out(call, ls)
+
+
+def _draw_write(d: Draw) -> dict[str, Any]:
+    ls, shape, n = _list(d)
+    return {"ls": ls, "index": T((), values=[d.int(0, n - 1)]), "value": T(shape), "@read": "list"}
+
+
+def _break_write(d: Draw) -> dict[str, Any]:
+    ls, shape, _ = _list(d)
+    return {"ls": ls, "index": T((), values=[0]), "value": T((*shape[:-1], shape[-1] + 1)), "@read": "list"}
+
+
+op("list_write", evaluate=_write, error=exact(), draw=_draw_write, breaks={"value-like-elements": _break_write},
+   out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+
+
+def _scatter(call: Call) -> Any:
+    ls, value = list(call.inputs["ls"]), call.inputs["value"]
+    need(len(value) == len(call.inputs["indices"]), "value-per-index")
+    for i, v in zip(call.inputs["indices"], value):
+        ls[_at(ls, int(i))] = v
+    return _read_out(call, ls)
+
+
+def _draw_scatter(d: Draw) -> dict[str, Any]:
+    ls, shape, n = _list(d)
+    at = d.shuffle(range(n))[: d.int(1, n)]
+    return {"ls": ls, "indices": vector(at), "value": T((len(at), *shape)), "@read": "list"}
+
+
+def _break_scatter(d: Draw) -> dict[str, Any]:
+    ls, shape, _ = _list(d, 2)
+    return {"ls": ls, "indices": vector([0, 1], const=True), "value": T((3, *shape)), "@read": "list"}
+
+
+op("list_scatter", evaluate=_scatter, error=exact(), draw=_draw_scatter, breaks={"value-per-index": _break_scatter},
+   out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+
+
+# -- states
+
+
+def _value_of(state: Any) -> np.ndarray:
+    return state.value if isinstance(state, State) else state
+
+
+def _state(d: Draw, shape: tuple[int, ...], dtype: Any = None) -> T:
+    return T(shape, dtype=dtype, kind="state", const=False)
+
+
+op("read_state", evaluate=lambda c: np.array(_value_of(c.inputs["input"])), error=exact(),
+   draw=lambda d: {"input": _state(d, d.shape(1, lo=1))},
+   out_dtype=lambda c, i: of(_value_of(c.inputs["input"])))  # fmt: skip
+
+
+def _update(call: Call) -> list[Any]:
+    state, value = call.inputs["state"], call.inputs["value"]
+    old = _value_of(state)
+    need(old.shape == value.shape, "value-like-state", f"{value.shape} into {old.shape}")
+    if isinstance(state, State):
+        state.value = np.array(value)
+    return [value, value] if call.attrs.get("@read") == "state" else [value]
+
+
+def _draw_update(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    return {"state": _state(d, shape), "value": T(shape), "@read": "state", "@outs": 1}
+
+
+def _break_update(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    return {"state": _state(d, shape), "value": T((*shape, 2)), "@read": "state"}
+
+
+op("coreml_update_state", evaluate=_update, error=exact(), draw=_draw_update, domain="coreml",
+   breaks={"value-like-state": _break_update}, out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+
+
+# -- classifier head, constants
+
+
+def _classify(call: Call) -> list[Any]:
+    p, classes = call.inputs["probabilities"].ravel(), call.attrs["classes"]
+    need(len(classes) == p.size, "class-per-probability", f"{len(classes)} for {p.size}")
+    label = np.empty((), object)
+    label[()] = classes[int(np.argmax(p))]
+    return [label, dict(zip(classes, p.tolist()))]
+
+
+def _draw_classify(d: Draw) -> dict[str, Any]:
+    n = d.int(2, 6)
+    return {"probabilities": T((n,), values=[(k * 5 % 11 + 1) / 16 for k in d.shuffle(range(n))], const=False),
+            "classes": [f"class {k}" for k in range(n)], "@outs": 2}  # fmt: skip
+
+
+op("classify", evaluate=_classify, error=exact(), draw=_draw_classify)
+
+
+def _const(call: Call) -> np.ndarray:
+    return np.asarray(call.attrs["val"])
+
+
+def _draw_const(d: Draw) -> dict[str, Any]:
+    shape = d.shape(0, lo=1)
+    n = int(np.prod(shape))
+    dt = d.pick((F32, F16, I32, BOOL))
+    values = [d.int(0, 1) if dt is BOOL else d.int(-9, 9) for _ in range(min(n, 64))]
+    return {"val": np.resize(np.array(values), shape).astype(dt.np)}
+
+
+op("const", evaluate=_const, error=exact(), draw=_draw_const, out_dtype=lambda c, i: of(np.asarray(c.attrs["val"])))

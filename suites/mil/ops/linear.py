@@ -1,0 +1,66 @@
+"""Matrix products.  From iOS 17 on the constant operand may have another type; the result has that of the other one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import of
+from harness.spec import Call, Draw, T
+from suites.mil import op
+from suites.semantics import linear as s
+
+
+def _draw_linear(d: Draw) -> dict[str, Any]:
+    n, m = d.dim(1), d.dim(1)
+    out = {"x": T((*d.part(0, 2, lo=1), n)), "weight": T((m, n))}
+    if d.bool():
+        out["bias"] = T((m,))
+    return out
+
+
+def _break_linear(d: Draw) -> dict[str, Any]:
+    n = d.dim(1)
+    return {"x": T((2, n)), "weight": T((3, n + 1))}
+
+
+op("linear", s.linear, w="weight", b="bias", draw=_draw_linear, breaks={"contracted-agrees": _break_linear},
+   out_dtype=lambda c, i: of(c.inputs["x"]))  # fmt: skip
+
+
+def _draw_matmul(d: Draw) -> dict[str, Any]:
+    out = s.matmul.drawer(d)
+    x, y = out["x"], out["y"]
+    if d.version.version == "ios17" and d.types["T"] is not d.types["U"]:
+        const = d.int(0, 1)  # mixed types need exactly one constant
+        x.const, y.const = const == 0, const == 1
+        out["@const"] = "x" if const == 0 else "y"
+    return {k: v for k, v in out.items() if v is not False or d.bool()}
+
+
+def _result(call: Call, i: int) -> Any:
+    """The type of the operand that is not the constant one."""
+    return of(call.inputs["y" if call.attrs.get("@const") == "x" else "x"])
+
+
+op("matmul", s.matmul, draw=_draw_matmul, out_dtype=_result, ranks=(1, 5),
+   breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}})  # fmt: skip
+
+
+def _draw_einsum(d: Draw) -> dict[str, Any]:
+    c, h, w1, w2 = (d.dim(1, 6) for _ in range(4))
+    if d.bool():
+        equation = d.pick(("chw,whr->chr", "abc,cbd->abd", "zyx,xyk->zyk"))
+        shapes = [(c, h, w1), (w1, h, w2)]
+    else:
+        b = d.dim(1, 4)
+        equation = d.pick(("nchw,nwhu->nchu", "abcd,adce->abce"))
+        shapes = [(b, c, h, w1), (b, w1, h, w2)]
+    return {"values": [T(x) for x in shapes], "equation": equation}
+
+
+def _break_einsum(d: Draw) -> dict[str, Any]:
+    c, h = d.dim(2, 6), d.dim(2, 6)
+    return {"values": [T((c, h, 3)), T((4, h, 2))], "equation": "chw,whr->chr"}
+
+
+op("einsum", s.einsum, xs="values", draw=_draw_einsum, breaks={"extents-agree": _break_einsum})

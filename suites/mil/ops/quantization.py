@@ -1,0 +1,86 @@
+"""quantize and dequantize (iOS 17): affine, per tensor or along one axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, int_range, of
+from harness.spec import Call, Draw, T, quantised
+from suites.mil import op
+from suites.mil.codecs import need, scalar
+from suites.semantics import constexpr as s
+from suites.semantics.constexpr import per_axis
+
+
+def _real(call: Call) -> np.ndarray:
+    """input / scale + zero_point, unrounded."""
+    x, scale, zero = call.inputs["input"], call.inputs["scale"], call.inputs.get("zero_point")
+    axis = scalar(call, "axis", 0)
+    for v in (scale, zero):
+        need(v is None or not v.ndim or v.size == x.shape[axis], "vector-fits-axis")
+    with np.errstate(all="ignore"):
+        y = x.astype(np.float64) / per_axis(scale.astype(np.float64), x.ndim, axis)
+    return y if zero is None else y + per_axis(zero.astype(np.float64), x.ndim, axis)
+
+
+def _quantize(call: Call) -> np.ndarray:
+    """clip(round(input / scale) + zero_point); the tie rule of round is not stated."""
+    d = call.attr("output_dtype")
+    lo, hi = int_range(d)
+    return np.clip(np.rint(_real(call)), lo, hi).astype(d.np)
+
+
+def _near_tie(call: Call) -> str | None:
+    """Where input / scale lies at a tie (or within the rounding of the division), both neighbours are right."""
+    if not np.isfinite(_real(call)).all():
+        return "NaN or infinity has no integer"
+    y = _real(call)
+    u = 2.0 ** -(of(call.inputs["input"]).frac + 1)
+    near = np.abs(y - np.floor(y) - 0.5) <= 4 * u * np.maximum(np.abs(y), 1)
+    lo, hi = int_range(call.attr("output_dtype"))
+    if (near & (y > lo - 1) & (y < hi + 1)).any():
+        return "the tie rule of round is not stated"
+    return None
+
+
+def _draw_quantize(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    out_type = BY_NAME[d.pick(("u8", "i8"))]
+    d.types["DstT"] = out_type
+    size = () if d.bool() else (shape[axis],)
+    out: dict[str, Any] = {"input": T(shape, recipe=d.pick(("unit", "uniform:-20:20", "uniform:-4:4"))),
+                           "scale": T(size, recipe="uniform:0.0625:1"), "output_dtype": out_type}  # fmt: skip
+    if d.bool():
+        out["zero_point"] = T(size, recipe="ints:0:100", dtype=out_type)
+    if size:
+        out["axis"] = axis
+    return out
+
+
+def _draw_dequantize(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    axis = d.axis(len(shape))
+    size = () if d.bool() else (shape[axis],)
+    out: dict[str, Any] = {"input": T(shape, recipe="full"), "scale": T(size, recipe="uniform:0.0625:1")}
+    if d.bool():
+        out["zero_point"] = T(size, recipe="full")
+    if size:
+        out["axis"] = axis
+    return out
+
+
+def _break_vector(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    out: dict[str, Any] = {"input": T(shape), "scale": T((shape[0] + 1,), recipe="uniform:0.0625:1"), "axis": 0}
+    if d.version.op == "quantize":
+        out["output_dtype"] = BY_NAME["u8"]
+    return out
+
+
+op("quantize", evaluate=_quantize, error=quantised(0), draw=_draw_quantize, ambiguous=_near_tie,
+   breaks={"vector-fits-axis": _break_vector}, out_dtype=lambda c, i: c.attr("output_dtype"))  # fmt: skip
+op("dequantize", s.affine_dequantize, x="input", draw=_draw_dequantize, breaks={"vector-fits-axis": _break_vector},
+   out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip

@@ -1,0 +1,77 @@
+"""Reductions, arg-reductions, running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME
+from harness.spec import Call, Context, Draw, Fn, T, accepted
+from suites.mil import op
+from suites.mil.codecs import maybe, signed
+from suites.semantics import reduction as s
+
+
+def _draw_reduce(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    out: dict[str, Any] = {"x": T(shape)}
+    if not d.chance(4):
+        out["axes"] = signed(d, d.subset(range(len(shape)), 1), len(shape))
+    maybe(d, out, "keep_dims", d.bool(), False)
+    return out
+
+
+def _break_axes(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    return {"x": T(shape), "axes": [d.pick((len(shape), -len(shape) - 1))]}
+
+
+_AXES = Fn(lambda c: None if c.get("axes") is None else tuple(int(a) for a in np.ravel(c.get("axes"))))
+_KEEP = Fn(lambda c: bool(c.attr("keep_dims", False)))
+for mil, meaning in (
+    ("reduce_sum", s.reduce_sum), ("reduce_mean", s.reduce_mean), ("reduce_prod", s.reduce_prod),
+    ("reduce_max", s.reduce_max), ("reduce_min", s.reduce_min), ("reduce_sum_square", s.reduce_sum_square),
+    ("reduce_l1_norm", s.reduce_l1), ("reduce_l2_norm", s.reduce_l2), ("reduce_log_sum", s.reduce_log_sum),
+    ("reduce_log_sum_exp", s.reduce_log_sum_exp),
+):  # fmt: skip
+    op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes})
+
+
+def _any_winner(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """an index whose element equals the extreme one: which of equals wins is not guaranteed"""
+    x, axis, keep = ctx.inputs["x"], ctx.params["axis"], ctx.params["keepdims"]
+    at, want = np.asarray(actual).astype(np.int64), ctx.wide.astype(np.int64)
+    if not keep:
+        at, want = np.expand_dims(at, axis), np.expand_dims(want, axis)
+    inside = (at >= 0) & (at < x.shape[axis])
+    same = np.take_along_axis(x, np.where(inside, at, 0), axis) == np.take_along_axis(x, want, axis)
+    return (inside & same).reshape(np.shape(actual))
+
+
+def _index_type(call: Call, i: int = 0) -> Any:
+    d = call.attr("output_dtype", "i32")
+    return BY_NAME[d] if isinstance(d, str) else d
+
+
+def _draw_arg(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    out: dict[str, Any] = {"x": T(shape)}
+    maybe(d, out, "axis", d.axis(len(shape)), -1)
+    maybe(d, out, "keep_dims", d.bool(), False)
+    if "output_dtype" in d.version.schema.attrs and d.bool():
+        out["output_dtype"] = BY_NAME[d.pick(("i32", "u16"))]
+    return out
+
+
+def _break_axis(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, lo=1)
+    return {"x": T(shape), "axis": d.pick((len(shape), -len(shape) - 1))}
+
+
+for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
+    op(mil, meaning, keepdims=_KEEP, dtype=Fn(_index_type), fixed={"select_last": False}, draw=_draw_arg,
+       error=accepted(_any_winner), out_dtype=_index_type, breaks={"axis-in-range": _break_axis},
+       out=lambda c, r: [r[0].astype(_index_type(c).np)])  # fmt: skip
+
+op("cumsum", s.cumsum)

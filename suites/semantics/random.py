@@ -1,0 +1,64 @@
+"""Draws from distributions.  The reference's own draw is one sample; results are judged by distribution, never by value."""
+
+from __future__ import annotations
+
+from typing import Any as Anything
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Context, ElementType, Flag, Float, Integer, Ints, Real, semantics, statistical
+
+
+def _generator(seed: Anything) -> np.random.Generator:
+    """A seed that the operator set calls absent (None, or negative in MIL) still gives the reference one sample."""
+    return np.random.Generator(np.random.Philox(abs(int(seed)) if seed is not None else 0))
+
+
+def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if any(n < 1 for n in shape):
+        raise RuleError("extents-positive", f"shape {list(shape)}")
+    return tuple(shape)
+
+
+@semantics(error=statistical("uniform", low="low", high="high", seeded=True),
+           source="MIL random_uniform iOS15; ONNX RandomUniform-1")  # fmt: skip
+def uniform(*, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
+    """Independent values uniform in [low, high); low == high gives low.  Raises RuleError "extents-positive"."""
+    u = _generator(seed).random(_positive(shape))
+    return low + (high - low) * u
+
+
+@semantics(error=statistical("normal", mean="mean", std="std", seeded=True),
+           source="MIL random_normal iOS15; ONNX RandomNormal-1")  # fmt: skip
+def normal(*, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
+    """Independent values of the normal distribution.  Raises RuleError "extents-positive"."""
+    return mean + std * _generator(seed).standard_normal(_positive(shape))
+
+
+@semantics(error=statistical("bernoulli", p="p", seeded=True), source="MIL random_bernoulli iOS15")
+def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: ElementType = None):
+    """Independent ones with probability p, else zeros.  Raises RuleError "extents-positive"."""
+    return (_generator(seed).random(_positive(shape)) < p).astype(np.float64)
+
+
+def _weights(ctx: Context) -> np.ndarray:
+    return probabilities(ctx.inputs["x"], ctx.params.get("logits", True))
+
+
+def probabilities(x: np.ndarray, logits: bool) -> np.ndarray:
+    """Rows that sum to 1: softmax of logits, or the given weights scaled."""
+    w = x.astype(np.float64)
+    if logits:
+        w = np.exp(w - w.max(axis=-1, keepdims=True))
+    return w / w.sum(axis=-1, keepdims=True)
+
+
+@semantics(error=statistical("categorical", weights=_weights, seeded=True),
+           source="MIL random_categorical iOS15; ONNX Multinomial-7")  # fmt: skip
+def categorical(x: Float["*d n"], *, size: Integer = 1, logits: Flag = True, seed: Integer = None):
+    """``size`` independent indices for every row of ``x``, drawn with replacement: int32 [*d, size]."""
+    w = probabilities(x, logits)
+    edges = np.cumsum(w, axis=-1)
+    u = _generator(seed).random((*x.shape[:-1], size))
+    return np.minimum((u[..., None] >= edges[..., None, :]).sum(-1), x.shape[-1] - 1).astype(np.int32)
