@@ -66,7 +66,7 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
             break
     assert worst is not None
     if worst.verdict.bad:
-        if case.ambiguous is not None and worst.verdict is Verdict.MISMATCH:
+        if case.ambiguous is not None and worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED):
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
         elif ledger is not None:
             ledger.explain(worst, profile)
