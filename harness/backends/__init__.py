@@ -32,8 +32,17 @@ Use it by ``--backend module:Class``, or register an entry point in the group ``
 """
 
 import sys
+from pathlib import Path
+from typing import Any
 
 from harness.backends import worker
 
 # The name under which backend files reach the worker's helpers, here and inside the worker process.
 sys.modules.setdefault("opconform_worker", worker)
+
+
+def direct(name: str, model: str | Path, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """``registry.direct``: one model file through one backend; what the ``repro.py`` of a plug-in calls."""
+    from harness.backends.registry import direct as run
+
+    return run(name, model, inputs, outputs)

@@ -1,19 +1,23 @@
 """Names of backends -> where their class is.
 
-Built-in ones are listed here; others come from the entry point group ``opconform.backends`` or as ``module:Class``.
+Built-in ones are listed here; others come from the entry point group ``opconform.backends`` or as
+``module:Class``.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.backends.process import Spec
+from harness.backends.wire import Job
 from harness.core.errors import UsageError
+from harness.core.outcome import Model, Status
 
 GROUP = "opconform.backends"
 _PERTURB = {"MALLOC_PERTURB_": "165"}  # memory that a kernel never writes holds 0x5a, never a plausible zero
@@ -40,6 +44,8 @@ BUILTIN: dict[str, Spec] = {
         Spec("native-ref", "Native", module="harness.backends.native"),
         _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
         _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
+        _spec("coreml-cpu-f16", "coreml.py", "CoreMl", precision="f16", name="coreml-cpu-f16"),
+        _spec("coreml-all-f16", "coreml.py", "CoreMl", units="ALL", precision="f16", name="coreml-all-f16"),
     )
 }
 
@@ -59,10 +65,11 @@ def names(fmt: str | None = None) -> list[str]:
 
 
 def _installed(name: str) -> bool:
-    return create(name).missing() is None
+    with create(name) as handle:
+        return handle.missing() is None
 
 
-@lru_cache(maxsize=None)
+@cache
 def formats_of(name: str) -> tuple[str, ...]:
     """Formats that a backend takes; a foreign one is started to be asked.  Raises UsageError, BackendError."""
     if name in BUILTIN:
@@ -83,6 +90,8 @@ def find(name: str, python: str | None = None) -> Spec:
     spec = BUILTIN.get(name)
     if spec is None and ":" in name:
         module, cls = name.split(":", 1)
+        if not module or not cls:
+            raise UsageError(f"backend {name!r}: expected module:Class")
         spec = Spec(name, cls, module=module)
     if spec is None:
         for e in metadata.entry_points(group=GROUP):
@@ -92,3 +101,18 @@ def find(name: str, python: str | None = None) -> Spec:
     if spec is None:
         raise UsageError(f"unknown backend {name!r}, expected module:Class or one of {' '.join(names())}")
     return replace(spec, python=python) if python and python != sys.executable else spec
+
+
+def direct(name: str, model: str | Path, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run one model file through a backend and return the named outputs.  Raises RuntimeError with the backend's
+    words where it gives no values."""
+    path = Path(model)
+    kind = {".onnx": "onnx", ".tflite": "tflite", ".mlmodel": "nn"}.get(path.suffix, "mil")
+    job = Job(Model(kind, path.read_bytes(), [[(n, n, None) for n in inputs]], [list(outputs)]),
+              [[list(inputs.values())]])  # fmt: skip
+    with create(name) as handle:
+        (result,) = handle.run([job])
+    outcome = result.outcomes[0][0]
+    if outcome.status is not Status.VALUE:
+        raise RuntimeError(f"{name}: {outcome.status.value} in {outcome.phase}: {outcome.message}")
+    return list(outcome.outputs or [])

@@ -1,0 +1,189 @@
+"""The numbers of a mismatch, computed only when there is one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from harness.compare import pattern
+from harness.core.dtypes import DType
+from harness.spec.errors import ulp
+
+MAP = 4096  # cells of the index map at most
+
+
+def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[str, Any]:
+    """The "diff" of a case record.  bound: absolute (scalar or array), ulps: in units of the last place besides."""
+    want = e.value
+    out: dict[str, Any] = {"dtype": e.dtype.name}
+    if isinstance(want, np.ndarray):
+        out["shape"] = list(want.shape)
+    if isinstance(actual, np.ndarray):
+        out["got_shape"], out["got_dtype"] = list(actual.shape), str(_dtype_name(actual))
+    if not isinstance(want, np.ndarray) or not isinstance(actual, np.ndarray) or kind in ("shape", "dtype", "distribution"):
+        out.update(count=0, size=int(getattr(want, "size", 0)), elements=[], pattern=None)
+        if kind in ("shape", "dtype") and isinstance(actual, np.ndarray) and isinstance(want, np.ndarray):
+            out["pattern"] = pattern.of_shape(want, actual)
+        return out
+    d: DType = e.dtype
+    if d.kind == "s":
+        bad = np.array([str(x) != str(y) for x, y in zip(want.ravel(), actual.ravel(), strict=True)]).reshape(want.shape)
+        return {**out, **_places(bad, want, actual, None, None, d)}
+    error, limit, factor = _errors(e, actual, bound, ulps, kind)
+    bad = _bad(e, actual, error, limit, kind, bound)
+    out.update(_places(bad, want, actual, error, limit, d))
+    inside = error[np.isfinite(error)]
+    out["max_abs"] = _number(float(inside.max()) if inside.size else 0.0)
+    if d.kind in "iub":
+        u = error
+    else:
+        with np.errstate(all="ignore"):
+            u = error / ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
+    u = np.where(np.isnan(u), np.inf, u)
+    out["max_ulp"] = _number(float(u.max()) if u.size else 0.0)
+    out["p99_ulp"] = _number(float(np.quantile(u.ravel(), 0.99, method="higher")) if u.size else 0.0)
+    out["ulp_histogram"] = _histogram(u)
+    for x in out["elements"]:
+        x["ulp"] = _number(float(u[tuple(x["index"])]))
+    out["factor"] = factor
+    out["pattern"] = pattern.of_values(want, actual, bad, limit)
+    return out
+
+
+def _part(d: DType) -> DType:
+    from harness.core.dtypes import F32, F64
+
+    return F32 if d.name == "c64" else F64
+
+
+def _wide(e: Any) -> np.ndarray:
+    w = e.wide if e.wide is not None and e.error.kind != "exact" else e.value
+    return np.asarray(w, np.complex128 if w.dtype.kind == "c" else np.float64)
+
+
+def _errors(e: Any, actual: np.ndarray, bound: Any, ulps: float, kind: str) -> tuple[np.ndarray, np.ndarray, Any]:
+    """|a - h| (inf where the class of value differs), the bound in force, the smallest factor on it that passes."""
+    d: DType = e.dtype
+    if d.kind in "iub":
+        x, y = actual.astype(object), e.value.astype(object)
+        error = np.abs(x - y) if d.kind != "b" else (actual != e.value).astype(object)
+        error = np.asarray(error, np.float64).reshape(e.value.shape)
+    else:
+        h = _wide(e)
+        a = actual.astype(h.dtype)
+        with np.errstate(all="ignore"):
+            error = np.abs(a - h)
+            same = (a == h) | (np.isnan(a) & np.isnan(h))
+        overflow = np.isinf(np.abs(a)) & (actual == e.value)  # the wide result is beyond the type's range
+        error = np.where(same | overflow, 0.0, np.where(np.isnan(error), np.inf, error))
+        error = np.asarray(error, np.float64)
+    limit = np.zeros(e.value.shape)
+    if kind != "choice":
+        limit = limit + np.asarray(bound, np.float64)
+    if ulps:
+        limit = limit + ulps * ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
+    with np.errstate(all="ignore"):
+        ratio = np.where(error == 0, 0.0, error / limit)
+    top = float(ratio.max()) if ratio.size else 0.0
+    return error, limit, _number(top)
+
+
+def _bad(e: Any, actual: np.ndarray, error: np.ndarray, limit: np.ndarray, kind: str, bound: Any) -> np.ndarray:
+    if kind == "choice":
+        return ~np.asarray(bound, bool)
+    if kind == "zero_sign":
+        return (error == 0) & (np.signbit(actual) != np.signbit(e.value)) & (actual == 0)
+    return np.asarray(~(error <= limit))
+
+
+def _places(bad: np.ndarray, want: np.ndarray, actual: np.ndarray, error: Any, limit: Any, d: DType) -> dict[str, Any]:
+    """Count, the first, the worst and some other bad elements, the map of where they are."""
+    flat = np.flatnonzero(bad.ravel())
+    out: dict[str, Any] = {"count": int(flat.size), "size": int(bad.size), "elements": [], "map": _map(bad)}
+    if not flat.size:
+        return out
+    picks = {int(flat[0]): "first"}
+    if error is not None:
+        with np.errstate(all="ignore"):
+            ratio = np.where(limit.ravel() > 0, error.ravel() / limit.ravel(), np.inf)[flat]
+            ratio = np.where(np.isinf(ratio), 1e300 + np.minimum(error.ravel()[flat], 1e299), ratio)
+        picks.setdefault(int(flat[int(np.argmax(ratio))]), "worst")
+    rng = np.random.Generator(np.random.PCG64(bad.size))
+    for i in rng.choice(flat, size=min(4, flat.size), replace=False):
+        picks.setdefault(int(i), "random")
+    for at, why in picks.items():
+        index = [int(k) for k in np.unravel_index(at, bad.shape)]
+        w, a = want.reshape(-1)[at], actual.reshape(-1)[at]
+        item = {"index": index, "expected": _value(w, d), "actual": _value(a, d), "expected_hex": _hex(w, d),
+                "actual_hex": _hex(a, d), "ulp": None, "bound": None, "why": why}  # fmt: skip
+        if limit is not None:
+            item["bound"] = _number(float(limit.reshape(-1)[at]))
+        out["elements"].append(item)
+    return out
+
+
+def _map(bad: np.ndarray) -> dict[str, Any]:
+    """The last two axes as a picture, everything before them laid out as rows; thinned to MAP cells."""
+    w = bad.shape[-1] if bad.ndim else 1
+    grid = bad.reshape(-1, max(1, w))
+    step_h = max(1, math.ceil(grid.shape[0] / max(1, MAP // max(1, min(w, 64)))))
+    step_w = max(1, math.ceil(grid.shape[1] / 64))
+    h2, w2 = math.ceil(grid.shape[0] / step_h), math.ceil(grid.shape[1] / step_w)
+    padded = np.zeros((h2 * step_h, w2 * step_w), bool)
+    padded[: grid.shape[0], : grid.shape[1]] = grid
+    cells = padded.reshape(h2, step_h, w2, step_w).any(axis=(1, 3))
+    return {"shape": [h2, w2], "cells": "".join("1" if c else "0" for c in cells.ravel())}
+
+
+def _histogram(u: np.ndarray) -> dict[str, int]:
+    """Counts by powers of two: "0", "1" (0 < u <= 1), "2" (1 < u <= 2), ..., "inf"."""
+    v = u.ravel()
+    out: dict[str, int] = {}
+    zero = int((v == 0).sum())
+    if zero:
+        out["0"] = zero
+    inf = int(np.isinf(v).sum())
+    some = v[(v > 0) & np.isfinite(v)]
+    if some.size:
+        top = np.maximum(0, np.ceil(np.log2(some))).astype(int)
+        for p, n in zip(*np.unique(top, return_counts=True), strict=True):
+            out[str(1 << int(p)) if p < 63 else f"2^{int(p)}"] = int(n)
+    if inf:
+        out["inf"] = inf
+    return out
+
+
+def _number(v: float) -> Any:
+    """JSON has no infinity."""
+    return v if math.isfinite(v) else None if math.isnan(v) else ("inf" if v > 0 else "-inf")
+
+
+def _value(v: Any, d: DType) -> Any:
+    if d.kind == "s":
+        return str(v)
+    if d.kind == "b":
+        return bool(v)
+    if d.kind in "iu":
+        return int(v)
+    if d.kind == "c":
+        return repr(complex(v))
+    f = float(v)
+    return f if math.isfinite(f) else repr(f)
+
+
+def _hex(v: Any, d: DType) -> str:
+    if d.kind == "s":
+        return str(v).encode("utf-8", "surrogateescape").hex()
+    raw = np.asarray(v).reshape(1)
+    return "0x" + raw.tobytes()[::-1].hex()
+
+
+def _dtype_name(a: np.ndarray) -> Any:
+    from harness.core.dtypes import of
+
+    try:
+        return of(a)
+    except ValueError:
+        return a.dtype

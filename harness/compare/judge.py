@@ -1,0 +1,341 @@
+"""The judge: expected outputs against a backend's, one error class per output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.compare import diff as diffs
+from harness.compare import sets, stats
+from harness.core.dtypes import BY_NAME, DType, of, smallest_normal
+from harness.core.outcome import Outcome, TypeOnly, Verdict
+from harness.spec.errors import Context, ErrorClass, ulp
+from native_ref import compare
+
+if TYPE_CHECKING:
+    from harness.spec import Expected
+
+MOST = 0.5  # share of uninformative elements above which a passing output says nothing
+DULL = 0.9  # share of zeros, of one value, of NaN or infinities
+SMALL = 32  # outputs below this size are not called dull for being constant
+
+
+@dataclass(slots=True)
+class Judgement:
+    """verdict: agree, mismatch or mistrusted.  output: number of the output that decided.  kind: what is wrong: missing,
+    type, length, dtype, shape, nan, inf, zero_sign, flush, value, integer, string, order, choice, distribution, or "".
+    klass, formula: of the error class.  comparison: the native kernel's counts.  sample: of a random op, probability
+    integral transform of the elements, for pooling.
+    """
+
+    verdict: Verdict
+    output: int = 0
+    kind: str = ""
+    klass: str = ""
+    formula: str = ""
+    detail: str = ""
+    comparison: Any = None
+    sample: np.ndarray | None = None
+    _expected: Any = None
+    _actual: Any = None
+    _bound: Any = None
+    _ulps: float = 0.0
+    _diff: dict[str, Any] | None = field(default=None, repr=False)
+
+    def diff(self) -> dict[str, Any]:
+        """The numbers of a mismatch (see the record format); computed on demand, {} where there is none."""
+        if self._diff is None:
+            if self.verdict is not Verdict.MISMATCH or self._expected is None:
+                self._diff = {}
+            else:
+                self._diff = diffs.describe(self._expected, self._actual, self._bound, self._ulps, self.kind)
+                if self.detail:
+                    self._diff["detail"] = self.detail
+        return self._diff
+
+
+_AGREE = Judgement(Verdict.AGREE)
+_MISTRUSTED = Judgement(Verdict.MISTRUSTED)
+
+
+def judge(
+    expected: Sequence[Expected],
+    outcome: Outcome,
+    *,
+    acc: Mapping[str, str] | None = None,
+    flushes: Sequence[str] = (),
+) -> Judgement:
+    """Judge the outputs of one run.  acc, flushes: the backend's numeric profile by dtype name."""
+    got = outcome.outputs or ()
+    if len(got) != len(expected):
+        e = expected[min(len(got), len(expected) - 1)]
+        return _wrong(e, None, min(len(got), len(expected) - 1), "missing" if len(got) < len(expected) else "type",
+                      f"{len(got)} outputs, expected {len(expected)}")  # fmt: skip
+    if len(expected) > 1 and any(e.error.kind == "any_order" for e in expected):
+        got = sets.reorder(expected, got)
+    dull = 0
+    samples: list[np.ndarray] = []
+    for i, e in enumerate(expected):
+        j = _output(e, got[i], i, got, acc, flushes)
+        if j is _AGREE:
+            continue
+        if j.verdict is Verdict.MISMATCH:
+            return j
+        if j is _MISTRUSTED:
+            dull += 1
+        elif j.sample is not None:
+            samples.append(j.sample)
+    if samples:
+        return Judgement(Verdict.AGREE, sample=np.concatenate(samples))
+    return _MISTRUSTED if dull and dull == len(expected) else _AGREE
+
+
+def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str]) -> Judgement:
+    want = e.value
+    if type(want) is not np.ndarray:
+        return _container(e, want, a, i, flushes)
+    if type(a) is not np.ndarray:
+        return _not_an_array(e, a, i)
+    error: ErrorClass = e.error
+    if a.dtype != want.dtype:
+        if not (a.dtype.kind in "OSU" and want.dtype.kind in "OSU"):
+            return _wrong(e, a, i, "dtype", f"{_name(a)}, expected {e.dtype}")
+        return _strings(e, a, i)
+    if a.shape != want.shape:
+        return _wrong(e, a, i, "shape", f"{list(a.shape)}, expected {list(want.shape)}")
+    if not a.size:
+        return _AGREE
+    kind = error.kind
+    if kind == "any_order":
+        if len(got) == 1:
+            a = sets.reorder([e], [a])[0]
+        error = error.extra["within"]
+        kind = error.kind
+    elif kind in ("statistical", "accepted"):
+        return _special(e, a, i, got)
+    d: DType = e.dtype
+    if d.kind == "s":
+        return _strings(e, a, i)
+    if d.kind == "c":
+        return _complex(e, error, a, i)
+    flush = d.name in flushes
+    if d.kind == "f":
+        return _floats(e, error, a, i, acc, flush)
+    c = compare(a, want, error.k if kind == "quantised" and error.real is None else 0.0)
+    if not c.bad:
+        return _AGREE
+    bound: Any = 0.0
+    if kind == "quantised":
+        bound = np.asarray(error.bound(_context(e, acc)), np.float64)
+        c = compare(a, want, bound)
+        if not c.bad:
+            return _AGREE
+    return _wrong(e, a, i, "integer", "", c, bound)
+
+
+def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) -> Judgement:
+    """Floats: the rounded value for exact classes, else the wide result, cheap bounds first."""
+    wide = e.wide
+    signed = error.signed_zero
+    if error.kind == "exact" or wide is None:
+        # Without a wide result the reference has moved data or computed in the type itself.
+        ulps = error.k if error.kind == "rounded" else 0.0
+        c = compare(a, e.value, ulps=ulps, signed_zero=signed, flush=flush)
+        if not c.bad and not (flush and c.flushed):
+            return _AGREE
+        return _settle(e, error, a, i, c, e.value, 0.0, ulps, flush)
+    if error.kind == "rounded":
+        k = error.k
+        c = compare(a, wide, ulps=k, signed_zero=signed, flush=flush)
+        if not c.bad and not (flush and c.flushed):
+            return _AGREE if c.size < SMALL or c.uninformative <= MOST * c.size else _MISTRUSTED
+        return _settle(e, error, a, i, c, wide, 0.0, k, flush)
+    c = compare(a, wide, ulps=1.0 if error.kind == "accumulates" else 0.5, signed_zero=signed)
+    if not c.bad:
+        return _dull(e, c)
+    ctx = _context(e, acc)
+    bound = error.screen(ctx)
+    if error.kind == "accumulates":
+        c = compare(a, wide, _array(bound, a), signed_zero=signed)
+        if not c.bad:
+            return _dull(e, c)
+    bound = _array(error.bound(ctx), a)
+    c = compare(a, wide, bound, signed_zero=signed, flush=flush)
+    if not c.bad and not (flush and c.flushed):
+        return _MISTRUSTED if c.uninformative > MOST * c.size else _dull(e, c)
+    return _settle(e, error, a, i, c, wide, bound, 0.0, flush)
+
+
+def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool) -> Judgement:
+    """A comparison that did not simply pass: the kind of difference; flushing must hold for all subnormals or none."""
+    kind = "value"
+    if not c.bad:
+        w = np.abs(np.asarray(want, np.float64))
+        subnormal = (w > 0) & (w < smallest_normal(e.dtype)) & (np.asarray(e.value, np.float64) != 0)
+        kept = int(np.count_nonzero(subnormal & (np.asarray(a, np.float64) != 0)))
+        if not kept:
+            return _AGREE
+        kind, detail = "flush", f"{c.flushed} subnormal results flushed to zero, {kept} not"
+        return _wrong(e, a, i, kind, detail, c, bound, ulps)
+    if c.nan_bad == c.bad:
+        kind = "nan"
+    elif c.inf_bad == c.bad:
+        kind = "inf"
+    elif error.signed_zero and c.zero_sign == c.bad:
+        kind = "zero_sign"
+    elif c.nan_bad:
+        kind = "nan"
+    return _wrong(e, a, i, kind, "", c, bound, ulps)
+
+
+def _dull(e: Any, c: Any) -> Judgement:
+    """A pass that says little: mostly zeros, one value, NaN or infinities."""
+    if c.size < SMALL:
+        return _AGREE
+    if c.zeros > DULL * c.size:
+        return _MISTRUSTED
+    v = e.value
+    if v.dtype.kind == "f" and (v.ravel()[0] == v).all():
+        return _MISTRUSTED
+    if np.count_nonzero(np.isfinite(e.wide)) < (1 - DULL) * c.size:
+        return _MISTRUSTED
+    return _AGREE
+
+
+def _context(e: Any, acc: Mapping[str, str] | None) -> Context:
+    ctx = e.context()
+    if acc and e.dtype.name in acc:
+        ctx.acc = BY_NAME[acc[e.dtype.name]]
+    return ctx
+
+
+def _array(bound: Any, a: Any) -> Any:
+    if isinstance(bound, float):
+        return bound
+    b = np.asarray(bound, np.float64)
+    b = np.where(np.isnan(b), np.inf, b)  # an undefined bound binds nothing
+    return b if b.ndim else float(b)
+
+
+def _complex(e: Any, error: ErrorClass, a: Any, i: int) -> Judgement:
+    """Real and imaginary parts, each within the bound of the modulus."""
+    part = BY_NAME["f32"] if e.dtype.name == "c64" else BY_NAME["f64"]
+    flat = np.ascontiguousarray(a).reshape(-1).view(part.np)
+    if error.kind == "exact" or e.wide is None:
+        want, bound = np.ascontiguousarray(e.value).reshape(-1).view(part.np), 0.0
+        k = error.k if error.kind == "rounded" else 0.0
+        c = compare(flat, want, ulps=k, signed_zero=error.signed_zero)
+    else:
+        wide = np.ascontiguousarray(e.wide, np.complex128).reshape(-1)
+        want = wide.view(np.float64)
+        if error.kind == "rounded":
+            b = error.k * ulp(np.abs(wide), part)
+        else:
+            b = np.broadcast_to(np.asarray(error.bound(e.context()), np.float64), e.wide.shape).reshape(-1)
+        bound = np.repeat(b, 2)
+        c = compare(flat, want, bound)
+    return _AGREE if not c.bad else _wrong(e, a, i, "nan" if c.nan_bad == c.bad else "value", "", c, bound)
+
+
+def _strings(e: Any, a: Any, i: int) -> Judgement:
+    if a.shape != e.value.shape:
+        return _wrong(e, a, i, "shape", f"{list(a.shape)}, expected {list(e.value.shape)}")
+    same = [_text(x) == _text(y) for x, y in zip(a.ravel(), e.value.ravel(), strict=True)]
+    return _AGREE if all(same) else _wrong(e, a, i, "string")
+
+
+def _text(x: Any) -> Any:
+    return x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
+
+
+def _special(e: Any, a: Any, i: int, got: Any) -> Judgement:
+    ctx = e.context()
+    ctx.outputs = got
+    if e.error.kind == "accepted":
+        ok = np.broadcast_to(np.asarray(e.error.fn(ctx, a), bool), a.shape)
+        return _AGREE if ok.all() else _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
+    why, sample = stats.check(e.error, ctx, a)
+    if why:
+        return _wrong(e, a, i, "distribution", why)
+    return Judgement(Verdict.AGREE, i, sample=sample)
+
+
+def _not_an_array(e: Any, a: Any, i: int) -> Judgement:
+    if type(a) is TypeOnly:
+        want = e.value.shape
+        if a.dtype is not None and a.dtype != e.dtype.name and BY_NAME[a.dtype].np != e.value.dtype:
+            return _wrong(e, None, i, "dtype", f"inferred {a.dtype}, expected {e.dtype}")
+        if a.shape is not None and (
+            len(a.shape) != len(want)
+            or any(isinstance(x, int) and x != y for x, y in zip(a.shape, want, strict=True))
+        ):
+            return _wrong(e, None, i, "shape", f"inferred {list(a.shape)}, expected {list(want)}")
+        return _AGREE
+    if a is None:
+        return _wrong(e, None, i, "missing", "no output")
+    return _wrong(e, None, i, "type", f"{type(a).__name__}, expected an array")
+
+
+def _container(e: Any, want: Any, a: Any, i: int, flushes: Sequence[str]) -> Judgement:
+    """Sequences, optionals and maps: structure first, then each element as exactly as its class can be applied."""
+    if isinstance(want, np.generic):
+        return _output(_Part(np.asarray(want), e.wide, e.dtype, e.error, e.context), a, i, (a,), None, flushes)
+    if type(a) is TypeOnly:
+        return _AGREE
+    if want is None:
+        return _AGREE if a is None else _wrong(e, None, i, "type", f"{type(a).__name__}, expected nothing")
+    if isinstance(want, (list, tuple)):
+        if not isinstance(a, (list, tuple)):
+            return _wrong(e, None, i, "missing" if a is None else "type", f"{type(a).__name__}, expected a sequence")
+        if len(a) != len(want):
+            return _wrong(e, None, i, "length", f"{len(a)} elements, expected {len(want)}")
+        pairs = list(zip(want, a, strict=True))
+    elif isinstance(want, dict):
+        if not isinstance(a, dict) or {str(k) for k in a} != {str(k) for k in want}:
+            return _wrong(e, None, i, "type", "expected a map with the same keys")
+        theirs = {str(k): v for k, v in a.items()}
+        pairs = [(np.asarray(v), np.asarray(theirs[str(k)])) for k, v in want.items()]
+    else:
+        return _wrong(e, None, i, "type", f"the reference gave {type(want).__name__}")
+    error = e.error if e.error.kind in ("exact", "rounded") else ErrorClass("exact", "EXACT")
+    for w, x in pairs:
+        part = _Part(w, None, of(w) if isinstance(w, np.ndarray) else e.dtype, error, e.context)
+        j = _output(part, x, i, (x,), None, flushes)
+        if j.verdict is Verdict.MISMATCH:
+            return j
+    return _AGREE
+
+
+@dataclass(slots=True)
+class _Part:
+    """An element of a container, with the shape of ``Expected``."""
+
+    value: Any
+    wide: Any
+    dtype: Any
+    error: ErrorClass
+    context: Any
+
+
+def _name(a: np.ndarray) -> str:
+    try:
+        return str(of(a))
+    except ValueError:
+        return str(a.dtype)
+
+
+def _wrong(
+    e: Any, a: Any, i: int, kind: str, detail: str = "", comparison: Any = None, bound: Any = 0.0, ulps: float = 0.0
+) -> Judgement:
+    error: ErrorClass = e.error
+    formula = error.formula
+    if kind == "value" and error.kind == "accumulates":
+        try:
+            formula = error.numbers(e.context())
+        except Exception:  # the formula without its numbers is still the formula
+            formula = error.formula
+    return Judgement(Verdict.MISMATCH, i, kind, error.formula.split(":")[0], formula, detail, comparison, None, e, a,
+                     bound, ulps)  # fmt: skip

@@ -1,0 +1,201 @@
+"""The Core ML backend off macOS: its own code and coremltools' ``MLModel`` for real, the proxy played from a recording."""
+
+import numpy as np
+import pytest
+
+ct = pytest.importorskip("coremltools", reason="needs coremltools")
+
+from coremltools.converters.mil import Builder as mb  # noqa: E402
+from coremltools.converters.mil.mil import types  # noqa: E402
+from coremltools.models import model as module  # noqa: E402
+
+from harness.backends import coreml, coremltools_mil  # noqa: E402
+from harness.backends.pool import BackendHandle  # noqa: E402
+from harness.backends.process import Spec  # noqa: E402
+from harness.backends.wire import Job  # noqa: E402
+from harness.core.outcome import Model, Status  # noqa: E402
+
+
+class FakeProxy:
+    """Plays Core ML: adds 1 to ``x`` and gives it back the way Core ML does, f32 for f16, strided, (1,) for a scalar."""
+
+    loads = 0
+
+    def __init__(self, path, units, function, hints, asset):
+        FakeProxy.loads += 1
+        spec = ct.models.utils.load_spec(path)
+        self.outputs = [o.name for o in spec.description.output]
+        if "refused" in self.outputs:
+            raise RuntimeError("Error compiling model: no")
+
+    @staticmethod
+    def maximum_supported_specification_version():
+        return 9
+
+    def newState(self):
+        return FakeState()
+
+    def predict(self, data, state):
+        x = np.asarray(next(iter(data.values())), np.float32)
+        if (x < 0).any():
+            raise RuntimeError("Error: negative")
+        if state is not None:
+            state.values["s"] = state.values["s"] + x
+            return {self.outputs[0]: state.values["s"].astype(np.float32)}
+        y = np.repeat(x + 1, 2, axis=-1)[..., ::2]
+        return {n: y.sum(keepdims=True).reshape(1) if n == "scalar" else y for n in self.outputs}
+
+    batchPredict = None
+
+
+class FakeState:
+    def __init__(self):
+        self.values = {}
+
+    def write_state(self, name, value):
+        self.values[name] = np.array(value, np.float32)
+
+    def read_state(self, name):
+        return self.values[name]
+
+
+def program(out="y", dtype=types.fp32, op=None, shape=(2, 3)):
+    target = ct.target.iOS16 if dtype == types.fp16 else ct.target.iOS15
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=shape, dtype=dtype)], opset_version=target)
+    def prog(x):
+        if op is not None:
+            return op(x, out)
+        return mb.add(x=x, y=np.float32(1) if dtype == types.fp32 else np.float16(1), name=out)
+
+    return coremltools_mil.pack(*coremltools_mil.read(prog))
+
+
+@pytest.fixture
+def recorder(tmp_path, monkeypatch):
+    tape = tmp_path / "tape.jsonl"
+    monkeypatch.setattr(module, "_MLModelProxy", FakeProxy)
+    monkeypatch.setattr(coreml.sys, "platform", "darwin")
+    monkeypatch.setattr(module, "_is_macos", lambda: True)
+    monkeypatch.setattr(module, "_macos_version", lambda: (15, 0))
+    monkeypatch.setattr(coreml.tempfile, "tempdir", None)
+    backend = coreml.CoreMl(record=str(tape))
+    monkeypatch.setattr(coreml.sys, "platform", "linux")
+    yield backend, tape
+
+
+CASES = {
+    "f32": (program(), np.arange(6, dtype=np.float32).reshape(2, 3)),
+    "f16": (program(dtype=types.fp16), np.arange(6, dtype=np.float16).reshape(2, 3)),
+    "scalar": (
+        program("scalar", op=lambda x, n: mb.reduce_sum(x=x, axes=[0, 1], keep_dims=False, name=n)),
+        np.ones((2, 3), np.float32),
+    ),
+}
+
+
+def replayed(tape, **kw):
+    kwargs = {"replay": str(tape), "name": "coreml-cpu", **kw}
+    return BackendHandle(Spec("coreml-cpu", "CoreMl", file="coreml.py", kwargs=kwargs, memory=0))
+
+
+def ask(h, model, x, out="y"):
+    m = Model("mil", model, [[("x", "x", None)]], [[out]])
+    return h.run([Job(m, [[[x]]])])[0].outcomes[0][0]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recorded_and_replayed_in_a_worker_is_the_same(recorder, case):
+    backend, tape = recorder
+    model, x = CASES[case]
+    out = "scalar" if case == "scalar" else "y"
+    direct = backend.run(backend.load(model, "mil"), {"x": x})[out]
+    assert direct.shape == (() if case == "scalar" else (2, 3))
+    assert direct.dtype == (np.float16 if case == "f16" else np.float32)
+    np.testing.assert_array_equal(direct, (x + 1).sum() if case == "scalar" else x + 1)
+    with replayed(tape) as h:
+        got = ask(h, model, x, out)
+        assert got.status is Status.VALUE, got
+        np.testing.assert_array_equal(got.outputs[0], direct)
+        assert got.outputs[0].dtype == direct.dtype and got.outputs[0].shape == direct.shape
+
+
+def test_an_unknown_model_or_input_is_an_error_not_a_guess(recorder):
+    backend, tape = recorder
+    model, x = CASES["f32"]
+    backend.run(backend.load(model, "mil"), {"x": x})
+    with replayed(tape) as h:
+        other = ask(h, program(shape=(2, 4)), np.ones((2, 4), np.float32))
+        assert other.status is Status.REJECTED and "no such model" in other.message
+        moved = ask(h, model, x + 1)
+        assert moved.status is Status.REJECTED and "no such prediction" in moved.message
+
+
+def test_refusals_are_recorded_too(recorder):
+    backend, tape = recorder
+    with pytest.warns(RuntimeWarning), pytest.raises(RuntimeError, match="Error compiling"):
+        backend.load(program("refused"), "mil")
+    model, x = CASES["f32"]
+    with pytest.raises(RuntimeError, match="negative"):
+        backend.run(backend.load(model, "mil"), {"x": -x})
+    with replayed(tape) as h:
+        assert "Error compiling" in ask(h, program("refused"), x, "refused").message
+        got = ask(h, model, -x)
+        assert got.status is Status.REJECTED and "negative" in got.message and got.phase == "run"
+
+
+def test_neural_network_specs(recorder):
+    backend, tape = recorder
+    from coremltools.models import datatypes, neural_network
+
+    b = neural_network.NeuralNetworkBuilder(
+        [("x", datatypes.Array(3))], [("y", datatypes.Array(3))], disable_rank5_shape_mapping=True
+    )
+    b.add_activation("a", "RELU", "x", "y")
+    data = b.spec.SerializeToString()
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(backend.run(backend.load(data, "nn"), {"x": x})["y"], x + 1)
+    with replayed(tape) as h:
+        m = Model("nn", data, [[("x", "x", None)]], [["y"]])
+        (r,) = h.run([Job(m, [[[x]]])])
+        np.testing.assert_array_equal(r.outcomes[0][0].outputs[0], x + 1)
+
+
+def test_states_depend_on_their_history(recorder):
+    _, tape = recorder
+    t = coreml.Tape(str(tape), True)
+    proxy = type("R", (coreml.RecordProxy,), {"tape": t, "real": FakeProxy}).__new__(coreml.RecordProxy)
+    proxy.tape, proxy.real, proxy.key, proxy.inner = t, FakeProxy, "k", FakeProxy.__new__(FakeProxy)
+    proxy.inner.outputs = ["y"]
+    x = np.ones(3, np.float32)
+    s = proxy.newState()
+    s.write_state("s", np.zeros(3, np.float32))
+    first, second, left = proxy.predict({"x": x}, s), proxy.predict({"x": x}, s), s.read_state("s")
+    assert first["y"][0] == 1 and second["y"][0] == 2 and left[0] == 2
+    again = type("P", (coreml.ReplayProxy,), {"tape": coreml.Tape(str(tape))}).__new__(coreml.ReplayProxy)
+    again.tape, again.key = coreml.Tape(str(tape)), "k"
+    s = again.newState()
+    s.write_state("s", np.zeros(3, np.float32))
+    assert again.predict({"x": x}, s)["y"][0] == 1 and again.predict({"x": x}, s)["y"][0] == 2
+    assert s.read_state("s")[0] == 2
+    with pytest.raises(RuntimeError, match="no such prediction"):
+        again.predict({"x": x}, s)
+
+
+def test_what_core_ml_cannot_take_is_unsupported(recorder):
+    backend, _ = recorder
+    with pytest.raises(coreml.Unsupported, match="rank 0"):
+        backend.load(program(shape=()), "mil")
+
+
+def test_without_macos_and_without_a_recording_it_says_so():
+    h = BackendHandle(Spec("coreml-cpu", "CoreMl", file="coreml.py"))
+    import sys
+
+    if sys.platform != "darwin":
+        assert "Core ML is a part of macOS" in h.missing()
+
+
+def test_values_that_the_declared_type_cannot_hold_stay_visible():
+    assert coreml._as_wanted(np.array([1.5], np.float32), ((1,), "i32")).dtype == np.float32
+    assert coreml._as_wanted(np.array([2.0], np.float32), ((1,), "i32")).dtype == np.int32
