@@ -42,6 +42,13 @@ class Nn(Dialect):
     # -- schema
 
     @cached_property
+    def _of_layer(self) -> dict[str, list[OpSchema]]:
+        out: dict[str, list[OpSchema]] = {}
+        for s in self.schemas:
+            out.setdefault(s.extra["layer"], []).append(s)
+        return out
+
+    @cached_property
     def _by_op(self) -> dict[str, OpSchema]:
         return {s.op: s for s in self.schemas}
 
@@ -54,10 +61,11 @@ class Nn(Dialect):
 
     def schema_of_layer(self, layer: str, body: Message) -> OpSchema:
         """The op that a layer with these parameters is: of a layer that chooses a function, that function's."""
-        s = self._by_op.get(layer)
-        if s is not None:
-            return s
-        options = [x for x in self.schemas if x.extra["layer"] == layer]
+        options = self._of_layer[layer]
+        if len(options) == 1:
+            return options[0]
+        if options[0].extra["select"] is None:  # a flag: the second op is for when it is set
+            return options[bool(body.get(options[1].extra["select"][0]))]
         field = options[0].extra["select"][0]
         for x in options:
             if body.get(field) == x.extra["select"][1] or x.extra["select"][1] in body:
@@ -79,9 +87,9 @@ class Nn(Dialect):
                 and d.chance(self.rank5_chance)):  # fmt: skip
             inst.attrs["@mapping"] = "rank5"
         for n, a in inst.args.items():
-            if f"{s.op}.{n}" in _QUANTISED and isinstance(a, Arg) and a.const and a.values is None:
-                if not inst.attrs.get("isDeconvolution") and d.chance(self.quantised_chance):
-                    _quantise(a, d)
+            if (f"{s.op}.{n}" in _QUANTISED and isinstance(a, Arg) and a.values is None
+                    and d.chance(self.quantised_chance)):  # fmt: skip
+                _quantise(a, d)
         return inst
 
     def call_of(self, inst: Instance, arrays: dict[str, Any]) -> Call:
@@ -98,7 +106,9 @@ class Nn(Dialect):
                 v = v if many else v[0]
             seen[n] = v
         check_inputs(s, seen)
-        return super().call_of(inst, seen)
+        call = super().call_of(inst, seen)
+        call.attrs = {n: as_stored(v) for n, v in inst.attrs.items()}
+        return call
 
     # -- models
 
@@ -134,6 +144,13 @@ class Nn(Dialect):
 
     def backends(self) -> Iterable[str]:
         return ("nn-definition",)
+
+
+def as_stored(v: Any) -> Any:
+    """A parameter as the format holds it: floats are float32."""
+    if isinstance(v, float):
+        return float(np.float32(v))
+    return [as_stored(x) for x in v] if isinstance(v, (list, tuple)) else v
 
 
 def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:

@@ -3,8 +3,8 @@
 ``python -m suites.nn.extract`` rewrites both; ``--check`` only says whether they would change.
 
 The descriptors give layers, fields, numbers, types, oneofs and enums; ``slots.txt`` gives names and counts of inputs and
-outputs, which the format leaves to prose.  An op is a layer, except that ``activation``, ``unary`` and ``reduce``, whose
-one field chooses the function, become one op per function (``unary.SQRT``).
+outputs, which the format leaves to prose.  An op is a layer, except that layers in which one field chooses the function
+become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set (``convolution.isDeconvolution``).
 
 A layer's parameters become attributes under dotted paths (``mode.samplingMethod``); a oneof becomes an attribute that
 names the chosen member; weights become constant input slots.
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-VARIANTS = {"activation": "NonlinearityType", "unary": "type", "reduce": "mode"}
+VARIANTS = {"activation": "NonlinearityType", "unary": "type", "reduce": "mode", "gelu": "mode", "pooling": "type",
+            "pooling3d": "type", "globalPooling3d": "type", "upsample": "mode",
+            "convolution": "isDeconvolution"}  # fmt: skip
 ROOTS = ("Model", "NeuralNetworkClassifier", "NeuralNetworkRegressor", "NeuralNetwork")
 # Members of Model.Type and FeatureType that have nothing to do with networks stay out.
 KEPT_TYPES = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
@@ -109,6 +111,12 @@ def schema() -> dict[str, Any]:
             for member in m.oneofs_by_name[chooser].fields:
                 a, w = flatten(m, only=member.name)
                 ops.append(_op(f, f"{f.name}.{member.name}", named[f.name], a, w, select=[chooser, member.name]))
+        elif m.fields_by_name[chooser].enum_type is None:
+            a, w = flatten(m)
+            rest = [x for x in a if x["name"] != chooser]
+            ops.append(_op(f, f.name, named[f.name], rest, w))
+            once = (named[f.name][0][:1], named[f.name][1])  # a second input is only for the unset flag
+            ops.append(_op(f, f"{f.name}.{chooser}", once, rest, w, select=[chooser, True]))
         else:
             a, w = flatten(m)
             for v in m.fields_by_name[chooser].enum_type.values:

@@ -114,6 +114,6 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"
-        top.consts[name] = weights.array(w, weights.stored_shape(kind, slot_name, attr), name)
+        top.consts[name] = weights.array(w, weights.stored_shape(s.op, slot_name, attr), name)
         inputs[slot_name] = name
     return Node(s.op, inputs, list(layer.get("output", ())), attrs, 1)

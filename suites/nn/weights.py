@@ -20,10 +20,11 @@ Attrs = Callable[[str], Any]  # attribute by name, defaults filled in
 
 def _conv(a: Attrs) -> tuple[int, ...]:
     kernel = tuple(a("kernelSize") or (3, 3))
-    groups = a("nGroups") or 1
-    if a("isDeconvolution"):
-        return (a("kernelChannels"), a("outputChannels") // groups, *kernel)
     return (a("outputChannels"), a("kernelChannels"), *kernel)
+
+
+def _deconv(a: Attrs) -> tuple[int, ...]:
+    return (a("kernelChannels"), a("outputChannels") // (a("nGroups") or 1), *(a("kernelSize") or (3, 3)))
 
 
 def _conv3d(a: Attrs) -> tuple[int, ...]:
@@ -42,6 +43,7 @@ def _shape(name: str) -> Callable[[Attrs], tuple[int, ...]]:
 _IN, _REC = _matrix("outputVectorSize", "inputVectorSize"), _matrix("outputVectorSize", "outputVectorSize")
 SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
     ("convolution", "weights"): _conv,
+    ("convolution.isDeconvolution", "weights"): _deconv,
     ("convolution3d", "weights"): _conv3d,
     ("innerProduct", "weights"): _matrix("outputChannels", "inputChannels"),
     ("embedding", "weights"): _matrix("outputChannels", "inputDim"),
@@ -57,9 +59,9 @@ SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
 }
 
 
-def stored_shape(layer: str, slot: str, attr: Attrs) -> tuple[int, ...] | None:
+def stored_shape(op: str, slot: str, attr: Attrs) -> tuple[int, ...] | None:
     """Shape of a weight by the layer's other parameters; None where it is a plain vector."""
-    fn = SHAPES.get((layer, slot))
+    fn = SHAPES.get((op, slot))
     if fn is None and slot.endswith("WeightMatrix"):
         fn = _IN
     if fn is None and slot.endswith("RecursionMatrix"):

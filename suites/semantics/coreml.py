@@ -13,16 +13,13 @@ from harness.spec import (
     Flag,
     Float,
     Int,
-    Num,
     Real,
     T,
-    Variadic,
     accumulates,
     composed,
     semantics,
 )
 from harness.spec.draw import Draw
-from harness.spec.errors import gamma
 from suites.semantics.bounds import quiet, slope
 from suites.semantics.movement.common import norm_axes
 
@@ -178,9 +175,10 @@ def scale_bias(x: Float["*d"], scale: Float["*s"] | None = None, bias: Float["*b
     Raises RuleError "scale-shape".
     """
     y = x.astype(np.float64)
-    if scale is not None:
-        y = y * _per_image(scale, x)
-    return y if bias is None else y + _per_image(bias, x)
+    with np.errstate(all="ignore"):
+        if scale is not None:
+            y = y * _per_image(scale, x)
+        return y if bias is None else y + _per_image(bias, x)
 
 
 def _per_image(v: Array, x: Array) -> Array:
@@ -188,18 +186,3 @@ def _per_image(v: Array, x: Array) -> Array:
     if v.shape not in ((1,), (c,), (1, h, w), (c, h, w)):
         raise RuleError("scale-shape", f"{list(v.shape)} for {list(x.shape)}")
     return v.astype(np.float64).reshape(-1, 1, 1) if v.ndim == 1 else v.astype(np.float64)
-
-
-@quiet
-def _mean_bound(ctx: Context) -> Array:
-    """gamma(n+1) sum|x| / n + ulp"""
-    return gamma(len(ctx.inputs["xs"]) + 1, ctx.acc_u) * ctx.scale() + ctx.ulp
-
-
-@semantics(error=composed(_mean_bound), source="NN AverageLayerParams")
-def average(xs: Variadic[Float["*#d"]]) -> Float["*#d"]:
-    """Elementwise mean of broadcast tensors."""
-    total = xs[0].astype(np.float64)
-    for x in xs[1:]:
-        total = total + x.astype(np.float64)
-    return total / len(xs)

@@ -81,3 +81,7 @@ op("activation.PReLU", s.prelu_channels, x=_X, alpha=_channels("alpha"), out=_ba
    breaks=_breaks("alpha"))  # fmt: skip
 op("activation.parametricSoftplus", s.softplus_parametric, x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
    draw=_draw("alpha", "beta"), tags=("rank5",), breaks=_breaks("alpha", "beta"))  # fmt: skip
+
+op("gelu.EXACT", s.gelu_exact)
+op("gelu.TANH_APPROXIMATION", s.gelu_tanh)
+op("gelu.SIGMOID_APPROXIMATION", s.gelu_sigmoid)

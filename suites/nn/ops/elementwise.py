@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, Real, T
 from suites.nn import op
-from suites.nn.spell import Or
+from suites.nn.spell import Or, Weight
 from suites.semantics import coreml
+from suites.semantics import elementwise as e
 from suites.semantics.elementwise import math as m
 
 op("ceil", m.ceil)
@@ -38,3 +43,136 @@ op("unary.EXP", coreml.shifted, fixed={"function": "exp"}, **_UNARY)
 op("unary.LOG", coreml.shifted, fixed={"function": "log"}, data=_POSITIVE, **_UNARY)
 op("unary.ABS", coreml.shifted, fixed={"function": "abs"}, **_UNARY)
 op("unary.THRESHOLD", coreml.shifted, fixed={"function": "threshold"}, **_UNARY)
+
+op("clip", e.clamp, lo="minVal", hi="maxVal")
+
+# -- two operands, NumPy broadcasting
+
+_PAIR = {"x": "a", "y": "b"}
+op("addBroadcastable", e.add, **_PAIR)
+op("subtractBroadcastable", e.sub, **_PAIR)
+op("multiplyBroadcastable", e.mul, **_PAIR)
+op("divideBroadcastable", e.div, **_PAIR)
+op("floorDivBroadcastable", e.floor_div, **_PAIR)
+op("modBroadcastable", e.floor_mod, **_PAIR)
+op("powBroadcastable", e.pow, **_PAIR)
+op("maxBroadcastable", e.maximum, **_PAIR)
+op("minBroadcastable", e.minimum, **_PAIR)
+op("logicalAnd", e.logical_and, **_PAIR)
+op("logicalOr", e.logical_or, **_PAIR)
+op("logicalXor", e.logical_xor, **_PAIR)
+op("logicalNot", e.logical_not)
+op("whereBroadcastable", e.where, c="condition", x="a", y="b")
+
+
+def _tensor(read: Any) -> Fn:
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _second(c: Call) -> np.ndarray:
+    return c.inputs["b"] if "b" in c.inputs else np.array([c.attr("alpha")], np.float32)
+
+
+_NUMBER = Real(-2.0, 2.0, also=(0.0, 1.0))
+
+
+def _draw_compared(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    recipe = d.pick(("ties", "small", "special", "ties", "unit"))
+    if d.chance(3):
+        return {"a": T(shape, recipe), "alpha": _NUMBER.draw(d, {})}
+    a, b = shape, d.broadcast_from(shape)
+    a, b = (a, b) if d.bool() else (b, a)
+    return {"a": T(a, recipe), "b": T(b, recipe)}
+
+
+def _clash(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    return {"a": T((*shape[:-1], 3)), "b": T((*shape[:-1], 2))}
+
+
+_COMPARED: dict[str, Any] = {"x": "a", "y": _tensor(_second), "draw": _draw_compared}
+op("equal", e.equal, **_COMPARED)
+op("notEqual", e.not_equal, **_COMPARED)
+op("lessThan", e.less, **_COMPARED)
+op("lessEqual", e.less_equal, **_COMPARED)
+op("greaterThan", e.greater, **_COMPARED)
+op("greaterEqual", e.greater_equal, **_COMPARED)
+
+# -- any number of operands, in the few shapes that these older layers broadcast
+
+
+def _operands(c: Call) -> list[np.ndarray]:
+    """The inputs; of a single one, with alpha beside it."""
+    xs = c.inputs["xs"]
+    return [*xs, np.array([c.attr("alpha")], np.float32)] if len(xs) == 1 else xs
+
+
+def _several(c: Call) -> list[np.ndarray]:
+    if len(c.inputs["xs"]) < 2:
+        raise RuleError("two-or-more", f"{len(c.inputs['xs'])} inputs")
+    return c.inputs["xs"]
+
+
+def _draw_operands(alone: bool, forms: int) -> Any:
+    """[B, C, H, W] first, then forms of it: all of it, [B, C, 1, 1], and for some layers [B, 1, H, W], [B, 1, 1, 1]."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        if alone and d.chance(3):
+            return {"xs": [T(d.shape(1))], "alpha": _NUMBER.draw(d, {})}
+        if d.bool():
+            shape = d.shape(1)
+            return {"xs": [T(shape) for _ in range(d.int(2, 4))]}
+        b, c, h, w = (d.dim(1, 5) for _ in range(4))
+        options = ((b, c, h, w), (b, c, 1, 1), (b, 1, h, w), (b, 1, 1, 1))[:forms]
+        return {"xs": [T((b, c, h, w)), *(T(d.pick(options)) for _ in range(d.int(1, 3)))]}
+
+    return draw
+
+
+def _alone(d: Draw) -> dict[str, Any]:
+    return {"xs": [T(d.shape(1))]}
+
+
+op("add", e.sum_n, xs=_tensor(_operands), draw=_draw_operands(True, 4))
+op("multiply", e.mul_n, xs=_tensor(_operands), draw=_draw_operands(True, 4))
+op("average", e.mean_n, xs=_tensor(_several), draw=_draw_operands(False, 4), breaks={"two-or-more": _alone})
+op("max", e.max_n, xs=_tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
+op("min", e.min_n, xs=_tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
+
+# -- stored scale and bias
+
+
+def _forms(d: Draw, c: int, h: int, w: int) -> tuple[int, ...]:
+    return d.pick(((1,), (c,), (1, h, w), (c, h, w)))
+
+
+def _draw_scale(d: Draw) -> dict[str, Any]:
+    shape = d.shape(3)
+    form = _forms(d, *shape[-3:])
+    out: dict[str, Any] = {"x": T(shape), "scale": T(form, const=True), "shapeScale": list(form)}
+    if d.bool():
+        more = _forms(d, *shape[-3:])
+        out.update(hasBias=True, bias=T(more, const=True), shapeBias=list(more))
+    return out
+
+
+def _draw_bias(d: Draw) -> dict[str, Any]:
+    shape = d.shape(3)
+    form = _forms(d, *shape[-3:])
+    return {"x": T(shape), "bias": T(form, const=True), "shape": list(form)}
+
+
+def _scale_apart(d: Draw) -> dict[str, Any]:
+    return {"x": T((2, 3, 4)), "scale": T((3,), const=True), "shapeScale": [3]}
+
+
+def _bias_apart(d: Draw) -> dict[str, Any]:
+    return {"x": T((2, 3, 4)), "bias": T((3,), const=True), "shape": [3]}
+
+
+op("scale", coreml.scale_bias, scale=Weight("scale"), bias=Weight("bias", flag="hasBias"), draw=_draw_scale,
+   breaks={"scale-shape": _scale_apart})  # fmt: skip
+op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, breaks={"scale-shape": _bias_apart})

@@ -1,0 +1,64 @@
+"""Draws from distributions.  Source: NeuralNetwork.proto, Random*LayerParams, CategoricalDistributionLayerParams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Call, Draw, Fn, T
+from suites.nn import op
+from suites.nn.ops.movement import sizes
+from suites.nn.spell import Or
+from suites.semantics import random as s
+
+_LIKE = Fn(lambda c: c.inputs["x"].shape)
+_STATIC = Fn(lambda c: tuple(c.attr("outputShape")))
+_KINDS: tuple[tuple[str, Any, dict[str, str]], ...] = (
+    ("Normal", s.normal, {"mean": "mean", "std": "stdDev"}),
+    ("Uniform", s.uniform, {"low": "minVal", "high": "maxVal"}),
+    ("Bernoulli", s.bernoulli, {"p": "prob"}),
+)
+
+
+def _numbers(d: Draw, kind: str) -> dict[str, Any]:
+    low = d.int(-8, 8) / 4
+    return {"Normal": {"mean": low, "stdDev": d.int(1, 16) / 8}, "Uniform": {"minVal": low, "maxVal": low + d.int(1, 16) / 4},
+            "Bernoulli": {"prob": d.int(0, 8) / 8}}[kind]  # fmt: skip
+
+
+def _drawn(kind: str, form: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape, out = d.shape(1), {**_numbers(d, kind), "seed": d.int(0, 2**31 - 1)}
+        if form == "Like":
+            return {**out, "x": T(shape)}
+        if form == "Static":
+            return {**out, "outputShape": list(shape)}
+        return {**out, "shape": T((len(shape),), values=[float(n) for n in shape])}
+
+    return draw
+
+
+for _kind, _meaning, _names in _KINDS:
+    for _form, _shape in (("Like", _LIKE), ("Static", _STATIC), ("Dynamic", sizes("shape"))):
+        op(f"random{_kind}{_form}", _meaning, shape=_shape, draw=_drawn(_kind, _form), seed="seed", **_names)
+
+
+def _weights(c: Call) -> np.ndarray:
+    """Logits divided by the temperature, or probabilities."""
+    x = c.inputs["x"]
+    return x / np.float32(c.attr("temperature") or 1.0) if c.attr("isLogits") else x
+
+
+def _draw_categorical(d: Draw) -> dict[str, Any]:
+    """A temperature of probabilities has no stated meaning: drawn for logits alone."""
+    logits = d.bool()
+    out: dict[str, Any] = {"x": T(d.shape(1), recipe="unit" if logits else "prob"), "isLogits": logits,
+                           "numSamples": d.int(1, 9), "seed": d.int(0, 2**31 - 1)}  # fmt: skip
+    return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
+
+
+_X = Fn(_weights)
+_X.for_tensor = True
+op("categoricalDistribution", s.categorical, x=_X, size=Or("numSamples", 1), logits="isLogits", seed="seed",
+   draw=_draw_categorical)  # fmt: skip
