@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
 from harness.core.features import features
-from harness.core.outcome import Status, Verdict
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
 from harness.run.known import Ledger
 from harness.run.pack import Pack
@@ -21,6 +21,8 @@ from harness.run.select import Unit
 Sink = Callable[[dict[str, Any]], None]
 PACK = 64
 IN_FLIGHT = 3
+GAP = 3  # unsupported answers in a row after which a type combination is only asked once in ASK_AGAIN cases
+ASK_AGAIN = 32
 COVER_FIRST, COVER_EVERY = 64, 16  # cases whose features are counted: the first ones, then one in so many
 
 
@@ -70,6 +72,7 @@ class Engine:
         self.summary = Summary()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
+        self._gaps: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
         self._last = 0.0
 
     # -- one pass
@@ -125,8 +128,30 @@ class Engine:
     def _submit(self, pack: Pack) -> None:
         for h in self._for(pack.dialect.format):
             size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
-            for job in pack.jobs(h.name, size, self.draws):
+            for job in pack.jobs(h.name, size, self.draws, self._settled(h, pack)):
                 h.submit(job)
+
+    def _settled(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
+        """Cases that need no asking: the opset is above the backend's, or it has said several times that it lacks this
+        op at these types (and is asked again once in a while)."""
+        top = self.profiles[h.name].info.get("opset")
+        if isinstance(top, int) and isinstance(pack.opset, int) and pack.opset > top:
+            out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
+            return {id(c): out for c in pack.cases if not c.problem}
+        settled = {}
+        gaps = self._gaps[h.name]
+        for c in pack.cases:
+            n = gaps.get(_types(c), 0)
+            if n >= GAP and not c.problem and c.index % ASK_AGAIN:
+                settled[id(c)] = Outcome(Status.UNSUPPORTED, None, "load", "as before: the op lacks these types")
+        return settled
+
+    def _learn(self, judged: Judged) -> None:
+        gaps, key = self._gaps[judged.backend], _types(judged.case)
+        if judged.verdict is Verdict.UNSUPPORTED:
+            gaps[key] = gaps.get(key, 0) + 1
+        elif key in gaps:
+            del gaps[key]
 
     def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
         """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
@@ -173,6 +198,7 @@ class Engine:
 
     def _count(self, judged: Judged, votes: dict[str, str]) -> None:
         verdict = judged.verdict
+        self._learn(judged)
         self.summary.tally[judged.case.inst.dialect, judged.backend][verdict.value] += 1
         if verdict is Verdict.MISTRUSTED:
             self._cover[judged.case.version.key].mistrusted += 1
@@ -238,6 +264,15 @@ class Engine:
             self.summary.seconds = now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0
+
+
+def _types(case: Case) -> tuple[Any, ...]:
+    """Op version and the types of its arguments: what a backend's gaps are learned by."""
+    out: list[Any] = [case.version.key, case.inst.rule is None]
+    for slot, a in case.inst.args.items():
+        one = a[0] if isinstance(a, list) and a else a
+        out += [slot, getattr(one, "dtype", None)]
+    return tuple(out)
 
 
 def profile_of(handle: BackendHandle) -> Profile:

@@ -33,14 +33,16 @@ class Pack:
     units: list[Any]
     outcomes: dict[str, dict[int, list[Outcome]]] = field(default_factory=dict)
     waiting: int = 0
-    _built: dict[tuple[int, bool], tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
+    _built: dict[tuple[int, frozenset[int]], tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
-    def jobs(self, backend: str, size: int, draws: int, accepts: Any = None) -> list[Job]:
-        """The jobs of this pack for a backend that likes ``size`` instances a model.  What cannot be built has its
-        outcome at once."""
-        chunks, failed = self._chunks(size)
+    def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None) -> list[Job]:
+        """The jobs of this pack for a backend that likes ``size`` instances a model.
+
+        settled: outcomes known without asking, by id of the case.  What cannot be built has its outcome at once."""
+        settled = settled or {}
+        chunks, failed = self._chunks(size, frozenset(settled))
         answers = self.outcomes.setdefault(backend, {})
-        for key, outcome in failed.items():
+        for key, outcome in (*failed.items(), *settled.items()):
             answers[key] = [outcome]
         out = []
         for chunk in chunks:
@@ -55,18 +57,19 @@ class Pack:
         self.waiting += len(out)
         return out
 
-    def _chunks(self, size: int) -> tuple[list[Chunk], dict[int, Outcome]]:
-        got = self._built.get((size, True))
+    def _chunks(self, size: int, without: frozenset[int]) -> tuple[list[Chunk], dict[int, Outcome]]:
+        got = self._built.get((size, without))
         if got is None:
             chunks: list[Chunk] = []
             failed: dict[int, Outcome] = {}
-            valid = [c for c in self.cases if c.inst.rule is None and c.expected is not None]
+            asked = [c for c in self.cases if not c.problem and id(c) not in without]
+            valid = [c for c in asked if c.inst.rule is None]
             for i in range(0, len(valid), size):
                 self._build(valid[i : i + size], chunks, failed)
-            for c in self.cases:
-                if c.inst.rule is not None and not c.problem:
+            for c in asked:
+                if c.inst.rule is not None:
                     self._build([c], chunks, failed)
-            got = self._built[size, True] = (chunks, failed)
+            got = self._built[size, without] = (chunks, failed)
         return got
 
     def _build(self, cases: list[Case], chunks: list[Chunk], failed: dict[int, Outcome]) -> None:

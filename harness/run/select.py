@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.core.errors import UsageError
 from harness.gen.engine import mix
-from harness.spec import registry
-from harness.spec import OpVersion
+from harness.spec import OpVersion, registry
 
 
 @dataclass
