@@ -344,6 +344,8 @@ class Fold(_Base):
         if isinstance(v, ListVar) or not types.is_tensor(v.sym_type) and types.is_list(v.sym_type):
             raise Unsupported("a list as result")
         name, val = _ours(v.dtype), np.asarray(val)
+        if not val.ndim and name not in ("str", "c64"):  # scalars are held as Python numbers
+            val = val.astype(types.nptype_from_builtin(v.dtype))
         return from_raw(val, name) if name in ("i4", "u4", "u2") else val
 
 

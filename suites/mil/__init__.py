@@ -48,6 +48,8 @@ class Mil(Dialect):
                 inst.attrs[name] = float(np.array(value, dtype.np))
         for letter in dict.fromkeys(free):
             inst.attrs[f"@{letter}"] = d.types[letter].name
+        if inst.opset == "ios15" and inst.attrs.get("pad_type") == "same_lower":
+            inst.attrs["pad_type"] = "same"  # the package takes it from iOS 16 on
         captured = inst.attrs.pop("@captured", None)
         if captured is not None:
             inst.args["x"] = captured

@@ -1,0 +1,109 @@
+"""Convolutions.  Padding comes as (before, after) pairs, axis by axis, and only counts with pad_type "custom"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import of
+from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from suites.mil import op
+from suites.mil.codecs import fill, ints
+from suites.semantics import conv as s
+
+MODE = {"explicit": "custom", "valid": "valid", "same_upper": "same", "same_lower": "same_lower"}
+
+
+class Pairs(Codec):
+    """Begins then ends <-> pairs per axis; written with custom padding only."""
+
+    def decode(self, call: Call) -> Any:
+        if call.attr("pad_type", "valid") != "custom":
+            return None
+        p = ints(call, "pad")
+        return (0,) * (2 * (call.inputs["x"].ndim - 2)) if p is None else (*p[0::2], *p[1::2])
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is not None and b.values.get("padding") == "explicit":
+            n = len(value) // 2
+            b.attrs["pad"] = [value[i + n * j] for i in range(n) for j in (0, 1)]
+
+
+class Mode(Map):
+    """pad_type is always written: required in the documentation, optional in the registry."""
+
+    def encode(self, value: Any, b: Build) -> None:
+        b.attrs[self.name] = self.table[value]
+
+
+def _type_of_x(call: Call, i: int) -> Any:
+    return of(call.inputs["x"])
+
+
+class Weight(Slotted):
+    """A dilated convolution takes constant weights only."""
+
+    def encode(self, value: T, b: Build) -> None:
+        if any(k != 1 for k in b.values.get("dilations") or ()):
+            value.const = True
+        super().encode(value, b)
+
+
+_COMMON = {"w": Weight("weight"), "b": "bias", "pads": Pairs(), "strides": fill("strides", 1), "dilations": fill("dilations", 1),
+           "out_dtype": _type_of_x, "ranks": (3, 5)}  # fmt: skip
+op("conv", s.conv, padding=Mode("pad_type", MODE), **_COMMON)
+
+
+# -- transposed: a given output_shape says how far the last window position may reach
+
+
+def _plain_extents(call: Call) -> list[int]:
+    x, w = call.inputs["x"], call.inputs["weight"]
+    n = x.ndim - 2
+    st, di = ints(call, "strides", (1,) * n), ints(call, "dilations", (1,) * n)
+    p = ints(call, "pad") if call.attr("pad_type", "valid") == "custom" else None
+    p = p or (0,) * (2 * n)
+    return [(x.shape[2 + i] - 1) * st[i] + (w.shape[2 + i] - 1) * di[i] + 1 - p[2 * i] - p[2 * i + 1] for i in range(n)]
+
+
+def _output_padding(call: Call) -> tuple[int, ...] | None:
+    shape = ints(call, "output_shape")
+    if shape is None or call.attr("pad_type", "valid") == "same":
+        return None
+    return tuple(o - f for o, f in zip(shape[2:], _plain_extents(call)))
+
+
+def _draw_transposed(d: Draw) -> dict[str, Any]:
+    v = s.conv_transpose.drawer(d)
+    n = len(v["x"].shape) - 2
+    st, di = v["strides"] or (1,) * n, v["dilations"] or (1,) * n
+    mode = MODE[v["padding"]]
+    p = v["pads"] if mode == "custom" and v["pads"] is not None else (0,) * (2 * n)
+    out: dict[str, Any] = {"x": v["x"], "weight": v["w"], "pad_type": mode}
+    if v.get("b") is not None:
+        out["bias"] = v["b"]
+    for name, value in (("strides", st), ("dilations", di)):
+        if any(k != 1 for k in value) or d.bool():
+            out[name] = list(value)
+    if v["groups"] != 1 or d.bool():
+        out["groups"] = v["groups"]
+    if mode == "custom":
+        out["pad"] = [p[i + n * j] for i in range(n) for j in (0, 1)]
+    if mode != "same" and d.chance(3):
+        xs, ws = v["x"].shape, v["w"].shape
+        extents = [(xs[2 + i] - 1) * st[i] + (ws[2 + i] - 1) * di[i] + 1 - p[i] - p[n + i] for i in range(n)]
+        more = [d.int(0, max(st[i], di[i]) - 1) for i in range(n)]
+        out["output_shape"] = [xs[0], ws[1] * v["groups"], *(e + m for e, m in zip(extents, more))]
+    return out
+
+
+def _break_channels(d: Draw) -> dict[str, Any]:
+    return {"x": T((1, 3, 5, 5)), "weight": T((4, 2, 3, 3)), "pad_type": "valid"}
+
+
+def _break_bias(d: Draw) -> dict[str, Any]:
+    return {"x": T((1, 2, 5, 5)), "weight": T((2, 3, 3, 3)), "bias": T((4,)), "pad_type": "valid"}
+
+
+op("conv_transpose", s.conv_transpose, padding=Mode("pad_type", {k: v for k, v in MODE.items() if k != "same_lower"}),
+   output_padding=Fn(_output_padding), output_shape=Fn(lambda c: None), odd=Fn(lambda c: "upper_end"),
+   draw=_draw_transposed, breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias}, **_COMMON)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Pooling windows.  ceil_mode needs symmetric padding, valid or custom, and at most two spatial axes; a last window that would
+start behind the data goes only where there is padding on that axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.spec import Draw, Fn, T
+from suites.mil import op
+from suites.mil.codecs import fill, ints
+from suites.mil.ops.conv import MODE, Mode, Pairs
+from suites.semantics import pool as s
+
+_NAMES = {"kernel": Fn(lambda c: ints(c, "kernel_sizes")), "strides": fill("strides", 1), "dilations": Fn(lambda c: None),
+          "pads": Pairs(), "padding": Mode("pad_type", MODE), "ceil": Fn(lambda c: bool(c.attr("ceil_mode", False))),
+          "last": Fn(lambda c: "drop_if_padded")}  # fmt: skip
+
+
+def _draw(meaning: Any) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        d.fixed.update(dilations=None, last="drop_if_padded")
+        v = meaning.drawer(d)
+        n = len(v["kernel"])
+        ceil = bool(v["ceil"]) and n <= 2 and not v["padding"].startswith("same")
+        x, pads = v["x"], v["pads"]
+        if pads is not None and ceil:
+            pads = (*pads[:n], *pads[:n])
+        out: dict[str, Any] = {"x": x, "kernel_sizes": list(v["kernel"]), "pad_type": MODE[v["padding"]]}
+        if v["padding"] == "explicit":
+            p = pads or (0,) * (2 * n)
+            out["pad"] = [p[i + n * j] for i in range(n) for j in (0, 1)]
+        if v["strides"] is not None and (any(k != 1 for k in v["strides"]) or d.bool()):
+            out["strides"] = list(v["strides"])
+        if ceil or d.chance(3):
+            out["ceil_mode"] = ceil
+        if d.version.op == "avg_pool" and d.bool():
+            out["exclude_padding_from_average"] = d.bool()
+        return out
+
+    return draw
+
+
+def _break_window(d: Draw) -> dict[str, Any]:
+    return {"x": T((1, 2, 2, 2)), "kernel_sizes": [3, 3], "pad_type": "valid"}
+
+
+def _break_kernel(d: Draw) -> dict[str, Any]:
+    return {"x": T((1, 2, 5, 5)), "kernel_sizes": [2, 2, 2], "pad_type": "valid"}
+
+
+_BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel}
+op("avg_pool", s.avg_pool, draw=_draw(s.avg_pool), ranks=(3, 5), breaks=_BREAKS,
+   count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)), **_NAMES)  # fmt: skip
+op("max_pool", s.max_pool, draw=_draw(s.max_pool), ranks=(3, 5), breaks=_BREAKS, column_major=Fn(lambda c: False),
+   out=lambda c, r: r[:1], **_NAMES)  # fmt: skip
+op("l2_pool", s.lp_pool, draw=_draw(s.lp_pool), ranks=(3, 4), breaks=_BREAKS, p=Fn(lambda c: 2.0), **_NAMES)
