@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import int_range, of
 from harness.spec import Call, Draw, Fn, Slotted, T, exact
 from suites.onnx import op
 from suites.onnx.decode import unpack
@@ -54,6 +54,25 @@ def _old(first: str, second: str):  # noqa: ANN202
     return draw
 
 
+def _whole(call: Call, results: list[Any]) -> list[Any]:
+    """A real power of an integer base, in the base's type: cut toward zero (what does not fit is ambiguous)."""
+    x, y = call.inputs[first_slot("Pow")], results[0]
+    if of(x).kind in "iu" and of(y).kind == "f":
+        with np.errstate(all="ignore"):
+            y = np.trunc(y).astype(np.int64).astype(x.dtype)
+    return [y]
+
+
+def _power_fits(call: Call) -> str | None:
+    x, e = call.inputs["X"], call.inputs["Y"]
+    if of(x).kind in "iu" and of(e).kind == "f":
+        y = np.asarray(s.pow.fn(x, e), np.float64)
+        lo, hi = int_range(of(x))
+        if not ((y >= lo) & (y <= hi)).all():
+            return "an integer base with a real exponent whose power the type does not hold"
+    return None
+
+
 _BINARY = {
     "Add": (s.add, 6), "Sub": (s.sub, 6), "Mul": (s.mul, 6), "Div": (s.div, 6), "Pow": (s.pow, 1), "Equal": (s.equal, 1),
     "Greater": (s.greater, 1), "Less": (s.less, 1), "And": (s.logical_and, 1), "Or": (s.logical_or, 1), "Xor": (s.logical_xor, 1),
@@ -64,7 +83,8 @@ for _name, (_fn, _last) in _BINARY.items():
     _a, _b = first_slot(_name), first_slot(_name, 1)
     if _last:
         op(_name, _fn, until=_last, x=_a, y=OldOperand(_b, _a), draw=_old(_a, _b))
-    op(_name, _fn, since=_last + 1, x=_a, y=_b)
+    _more = {"out": _whole, "ambiguous": _power_fits} if _name == "Pow" else {}
+    op(_name, _fn, since=_last + 1, x=_a, y=_b, **_more)
 
 
 def _alike(d: Draw) -> dict:
