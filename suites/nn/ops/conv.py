@@ -1,0 +1,195 @@
+"""Convolutions.  Source: NeuralNetwork.proto, ConvolutionLayerParams, Convolution3DLayerParams, ValidPadding, SamePadding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Build, Call, Codec, Fn, T
+from suites.nn import op
+from suites.nn.spell import ListOr, Or, Weight
+from suites.semantics import conv as s
+
+
+def tensor(read: Any) -> Fn:
+    """A tensor parameter that is read by a function."""
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+class Image(Codec):
+    """Input [..., C, H, W]: the axes before the last three are one batch axis.  Drawn with one more or one less."""
+
+    for_tensor = True
+
+    def decode(self, call: Call) -> Any:
+        x = call.inputs["x"]
+        if x.ndim < 4:
+            raise RuleError("rank-at-least-4", f"rank {x.ndim}")
+        return x.reshape(-1, *x.shape[-3:])
+
+    def encode(self, value: T, b: Build) -> None:
+        n, *rest = value.shape
+        if b.draw.chance(4):
+            f = b.draw.pick([k for k in range(1, n + 1) if n % k == 0])
+            value = T((f, n // f, *rest), value.recipe)
+        b.tensor("x", value)
+
+
+def unfold(call: Call, results: list[Any]) -> list[Any]:
+    """The batch axes again."""
+    lead = call.inputs["x"].shape[:-3]
+    return [r.reshape(*lead, *r.shape[-3:]) for r in results]
+
+
+class Padding(Codec):
+    """The oneof of a padding type with the paddings in it, read as the mode.
+
+    ours: "explicit" is ``valid`` with amounts, which may be none.  choice: name of the oneof."""
+
+    def __init__(self, choice: str) -> None:
+        self.choice = choice
+
+    def decode(self, call: Call) -> Any:
+        kind = call.attr(self.choice)
+        if kind is None:
+            raise RuleError("padding-type-given", self.choice)
+        if kind == "same":
+            return {"BOTTOM_RIGHT_HEAVY": "same_upper", "TOP_LEFT_HEAVY": "same_lower"}[call.attr("same.asymmetryMode")]
+        return "explicit"
+
+    def encode(self, value: str, b: Build) -> None:
+        b.attrs[self.choice] = "same" if value.startswith("same") else "valid"
+        if value == "same_lower":
+            b.attrs["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
+
+
+def _read_pads(c: Call) -> tuple[int, ...]:
+    """(top, left, bottom, right) of borders stored (top, bottom, left, right)."""
+    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))  # noqa: E741
+    return t, l, b, r
+
+
+def _write_pads(v: Any, b: Build) -> None:
+    if v is not None and (any(v) or b.draw.bool()):
+        t, l, m, r = v  # noqa: E741
+        b.attrs["valid.paddingAmounts"] = [t, m, l, r]
+
+
+PADS = Fn(_read_pads, _write_pads)
+
+
+class Filters(Weight):
+    """Convolution weights; the layer repeats their extents.  Deconvolution stores [in, out / groups, kH, kW]."""
+
+    def __init__(self, transposed: bool) -> None:
+        super().__init__("weights")
+        self.transposed = transposed
+
+    def decode(self, call: Call) -> Any:
+        return call.inputs["weight"] if "weight" in call.inputs else call.inputs["weights"]
+
+    def encode(self, value: T, b: Build) -> None:
+        m, k, *kernel = value.shape
+        groups = b.values.get("groups") or 1
+        b.attrs["outputChannels"] = k * groups if self.transposed else m
+        b.attrs["kernelChannels"] = m if self.transposed else k
+        if kernel != [3, 3] or b.draw.bool():
+            b.attrs["kernelSize"] = kernel
+        if not self.transposed and b.draw.chance(5):
+            b.tensor("weight", value, False)
+        else:
+            super().encode(value, b)
+
+
+_SHARED: dict[str, Any] = {
+    "x": Image(), "b": Weight("bias", flag="hasBias"), "groups": Or("nGroups", 1), "strides": ListOr("stride", (1, 1)),
+    "padding": Padding("ConvolutionPaddingType"), "pads": PADS, "out": unfold, "ranks": (4, 4), "tags": ("rank5",),
+}  # fmt: skip
+op("convolution", s.conv, w=Filters(False), dilations=ListOr("dilationFactor", (1, 1)), **_SHARED)
+
+
+def _sizes(c: Call) -> Any:
+    return tuple(c.attr("outputShape")) or None
+
+
+def _odd_cell(c: Call) -> str | None:
+    """The text gives an output shape, and not where the odd cell of the padding that follows from it goes."""
+    if not c.attr("outputShape"):
+        return None
+    x, (kh, kw) = c.inputs["x"], tuple(c.attr("kernelSize") or (3, 3))
+    sh, sw = tuple(c.attr("stride") or (1, 1))
+    full = ((x.shape[-2] - 1) * sh + kh, (x.shape[-1] - 1) * sw + kw)
+    odd = [f - o for f, o in zip(full, c.attr("outputShape")) if (f - o) % 2]
+    return "output-shape-with-odd-padding" if odd else None
+
+
+op("convolution.isDeconvolution", s.conv_transpose, ambiguous=_odd_cell, w=Filters(True), fixed={"output_padding": None, "dilations": (1, 1)},
+   output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)), odd=Fn(lambda c: "upper_end"), **_SHARED)  # fmt: skip
+
+
+# -- three spatial axes
+
+_AXES = ("Depth", "Height", "Width")
+_CUSTOM = tuple(f"customPadding{n}" for n in ("Front", "Top", "Left", "Back", "Bottom", "Right"))
+
+
+def triple(prefix: str) -> Fn:
+    """Three parameters as one list."""
+    return Fn(lambda c: tuple(c.attr(f"{prefix}{a}") for a in _AXES),
+              lambda v, b: b.attrs.update({f"{prefix}{a}": n for a, n in zip(_AXES, v)}) if v is not None else None)  # fmt: skip
+
+
+def read_mode(c: Call) -> str:
+    """CUSTOM, VALID, SAME, of which SAME puts the odd cell at the back, bottom and right."""
+    return {"CUSTOM": "explicit", "VALID": "valid", "SAME": "same_upper"}[c.attr("paddingType")]
+
+
+def write_mode(v: str, b: Build) -> None:
+    b.attrs["paddingType"] = {"explicit": "CUSTOM", "valid": "VALID"}.get(v, "SAME")
+
+
+MODE3 = Fn(read_mode, write_mode)
+PADS3 = Fn(lambda c: tuple(c.attr(n) for n in _CUSTOM),
+           lambda v, b: b.attrs.update(dict(zip(_CUSTOM, v))) if v is not None else None)  # fmt: skip
+
+
+class Filters3(Weight):
+    """[out, in / groups, depth, height, width]."""
+
+    def __init__(self) -> None:
+        super().__init__("weights")
+
+    def encode(self, value: T, b: Build) -> None:
+        m, k, *kernel = value.shape
+        b.attrs.update(outputChannels=m, inputChannels=k * (b.values.get("groups") or 1))
+        b.attrs.update({f"kernel{a}": n for a, n in zip(_AXES, kernel)})
+        super().encode(value, b)
+
+
+def _channels3(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    if x.ndim != 5:
+        raise RuleError("rank-5", f"rank {x.ndim}")
+    if x.shape[1] != c.attr("inputChannels"):
+        raise RuleError("channels-agree", f"{x.shape[1]} channels, inputChannels {c.attr('inputChannels')}")
+    return x
+
+
+class Volume(Codec):
+    """Input [N, C, D, H, W]."""
+
+    for_tensor = True
+
+    def decode(self, call: Call) -> Any:
+        return _channels3(call)
+
+    def encode(self, value: T, b: Build) -> None:
+        b.tensor("x", value)
+
+
+op("convolution3d", s.conv, x=Volume(), w=Filters3(), b=Weight("bias", flag="hasBias"), groups=Or("nGroups", 1),
+   strides=triple("stride"), dilations=triple("dilation"), padding=MODE3, pads=PADS3, ranks=(5, 5))  # fmt: skip

@@ -1,0 +1,149 @@
+"""Pooling.  Source: NeuralNetwork.proto, PoolingLayerParams, ValidCompletePadding, Pooling3D, GlobalPooling3D."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, T
+from suites.nn import op
+from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
+from suites.semantics import pool as s
+
+_CHOICE = "PoolingPaddingType"
+
+
+def _whole(c: Call) -> bool:
+    return bool(c.attr("globalPooling"))
+
+
+def _complete(c: Call) -> bool:
+    return c.attr(_CHOICE) == "includeLastPixel" and not _whole(c)
+
+
+def _amounts(c: Call) -> tuple[int, ...]:
+    return tuple(c.attr("includeLastPixel.paddingAmounts") or (0, 0))
+
+
+def _kernel(c: Call) -> tuple[int, ...]:
+    return c.inputs["x"].shape[-2:] if _whole(c) else tuple(c.attr("kernelSize") or (3, 3))
+
+
+def _strides(c: Call) -> tuple[int, ...]:
+    return (1, 1) if _whole(c) else tuple(c.attr("stride") or (1, 1))
+
+
+def _mode(c: Call) -> str:
+    return "valid" if _whole(c) else "explicit" if _complete(c) else Padding(_CHOICE).decode(c)
+
+
+def _pads(c: Call) -> tuple[int, ...]:
+    if _whole(c):
+        return (0, 0, 0, 0)
+    if _complete(c):
+        return _amounts(c) * 2
+    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))  # noqa: E741
+    return t, l, b, r
+
+
+def _last(c: Call) -> str:
+    """A window that would start behind the data goes, if there is padding on either axis."""
+    return "drop" if _complete(c) and any(_amounts(c)) else "keep"
+
+
+def _draw(average: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        lead = (*(d.dim(1, 3) for _ in range(d.int(1, 2))), d.dim(1, 4))
+        kernel = [d.pick((1, 2, 3, 3, 4)) for _ in range(2)]
+        out: dict[str, Any] = {"avgPoolExcludePadding": True} if average and d.bool() else {}
+        if d.chance(6):
+            return {**out, "x": T((*lead, d.dim(1, 6), d.dim(1, 6))), "globalPooling": True, _CHOICE: "valid"}
+        if kernel != [3, 3] or d.bool():
+            out["kernelSize"] = kernel
+        if d.int(0, 3):
+            out["stride"] = [d.int(1, 3), d.int(1, 3)]
+        kind = d.pick(("valid", "same", "includeLastPixel"))
+        pads = [0, 0, 0, 0]
+        if kind != "same" and d.bool():
+            pads = [d.int(0, k - 1) for k in kernel for _ in "be"]
+        if kind == "includeLastPixel":
+            pads = [p for p in pads[::2] for _ in "be"]
+            out["includeLastPixel.paddingAmounts"] = pads[::2]
+        elif kind == "valid" and (any(pads) or d.bool()):
+            out["valid.paddingAmounts"] = pads
+        elif kind == "same" and d.bool():
+            out["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
+        space = [max(1, k - b - e) + d.int(0, 6) for k, b, e in zip(kernel, pads[::2], pads[1::2])]
+        return {**out, "x": T((*lead, *space)), _CHOICE: kind}
+
+    return draw
+
+
+def _too_wide(d: Draw) -> dict[str, Any]:
+    return {"x": T((d.dim(1, 3), d.dim(1, 3), 2, 5)), "kernelSize": [3, 2], _CHOICE: "valid"}
+
+
+def _no_type(d: Draw) -> dict[str, Any]:
+    return {"x": T((d.dim(1, 3), d.dim(1, 3), 5, 5))}
+
+
+_POOL: dict[str, Any] = {
+    "x": Image(), "kernel": Fn(_kernel), "strides": Fn(_strides), "pads": Fn(_pads), "padding": Fn(_mode),
+    "ceil": Fn(_complete), "last": Fn(_last), "out": unfold, "fixed": {"dilations": None}, "tags": ("rank5",),
+    "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
+}  # fmt: skip
+op("pooling.MAX", s.max_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "column_major": False}})
+op("pooling.AVERAGE", s.avg_pool, draw=_draw(True), count_include_pad=Fn(lambda c: not c.attr("avgPoolExcludePadding")),
+   **_POOL)  # fmt: skip
+op("pooling.L2", s.lp_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "p": 2.0}})
+
+
+# -- three spatial axes
+
+
+def _rank5(c: Call) -> Any:
+    if c.inputs["x"].ndim != 5:
+        raise RuleError("rank-5", f"rank {c.inputs['x'].ndim}")
+    return c.inputs["x"]
+
+
+_X = Fn(_rank5)
+_X.for_tensor = True
+_NAMES = ("Depth", "Height", "Width")
+_BORDERS = (("Front", "Back"), ("Top", "Bottom"), ("Left", "Right"))
+
+
+def _draw3(average: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        kernel = [d.int(1, 3) for _ in range(3)]
+        mode = d.pick(("CUSTOM", "VALID", "SAME"))
+        out: dict[str, Any] = {"paddingType": mode, **{f"kernel{n}": k for n, k in zip(_NAMES, kernel)},
+                               **{f"stride{n}": d.int(1, 3) for n in _NAMES}}  # fmt: skip
+        space = []
+        for k, pair in zip(kernel, _BORDERS):
+            b, e = (d.int(0, k - 1), d.int(0, k - 1)) if mode == "CUSTOM" else (0, 0)
+            out.update({f"customPadding{pair[0]}": b, f"customPadding{pair[1]}": e})
+            space.append(max(1, k - b - e) + d.int(0, 3))
+        if average and d.bool():
+            out["countExcludePadding"] = True
+        return {**out, "x": T((d.dim(1, 3), d.dim(1, 3), *space))}
+
+    return draw
+
+
+def _flat(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(4, 4)), **{f"{w}{n}": 1 for w in ("kernel", "stride") for n in _NAMES}, "paddingType": "VALID"}
+
+
+_POOL3: dict[str, Any] = {
+    "x": _X, "kernel": triple("kernel"), "strides": triple("stride"), "padding": MODE3, "pads": PADS3,
+    "breaks": {"rank-5": _flat},
+}  # fmt: skip
+_FIXED = {"dilations": None, "ceil": False, "last": "keep"}
+op("pooling3d.MAX", s.max_pool, draw=_draw3(False), fixed={**_FIXED, "column_major": False}, **_POOL3)
+op("pooling3d.AVERAGE", s.avg_pool, draw=_draw3(True), fixed=_FIXED, **_POOL3,
+   count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")))  # fmt: skip
+
+_GLOBAL: dict[str, Any] = {"x": _X, "draw": lambda d: {"x": T(d.shape(5))}, "breaks": {"rank-5": lambda d: {"x": T(d.shape(1, 4))}}}
+op("globalPooling3d.MAX", s.global_max_pool, **_GLOBAL)
+op("globalPooling3d.AVERAGE", s.global_avg_pool, **_GLOBAL)
