@@ -1,12 +1,13 @@
 """Core ML on macOS: MIL programs and NeuralNetwork specs through ``MLModel.predict``.
 
-A process per compute unit (``units``), never forked: Objective-C does not survive it.  ``precision="f16"`` casts the
-program first.  A scalar output comes back with shape (1,), an f16 one as f32: both are put right here.  States are
-written before and read after a prediction.
+A process per compute unit (``units``), never forked: Objective-C does not survive it.  ``precision="f16"`` casts
+the program first.  A scalar output comes back with shape (1,), an f16 one as f32: both are put right here.
+States are written before and read after a prediction.
 
-``record=path`` writes every load and prediction to a tape, one JSON line each, under a key made of the spec's bytes, the
-weights, the compute unit, the inputs and the state's history.  ``replay=path`` answers from such a tape through the same
-``MLModel`` code, on any system; a key that is not on it is an error, so a changed exporter is noticed.
+``record=path`` writes every load and prediction to a tape, one JSON line each, under a key made of the spec's
+bytes, the weights, the compute unit, the inputs and the state's history.  ``replay=path`` answers from such a
+tape through the same ``MLModel`` code, on any system; a key that is not on it is an error, so that a changed
+exporter is noticed.
 """
 
 import atexit
@@ -45,9 +46,8 @@ class CoreMl(Backend):
 
     def __init__(self, units="CPU_ONLY", precision="f32", name="coreml-cpu", record=None, replay=None):
         self.name, self.precision = name, precision
-        record, replay = record or os.environ.get("OPCONFORM_COREML_RECORD"), replay or os.environ.get(
-            "OPCONFORM_COREML_REPLAY"
-        )
+        record = record or os.environ.get("OPCONFORM_COREML_RECORD")
+        replay = replay or os.environ.get("OPCONFORM_COREML_REPLAY")
         if sys.platform != "darwin" and not replay:
             raise RuntimeError("Core ML is a part of macOS; this is " + platform.system())
         self.mil = _sibling("coremltools_mil")
@@ -92,6 +92,7 @@ class CoreMl(Backend):
         if not h["inputs"]:
             h["inputs"] = [["no_input", "f32", [1], "tensor"]]
             dummy = {"no_input": np.zeros(1, np.float32)}
+        self.mil.mb.name_count.clear()  # the same program gets the same names whatever was built before
         program = self.mil.build(h, consts)
         wants = [(tuple(v.shape), self.mil._ours(v.dtype)) for v in program.functions["main"].outputs]
         passes = ["common::add_fp16_cast"] if self.precision == "f16" else []
@@ -138,13 +139,14 @@ class CoreMl(Backend):
                 state.write_state(n, np.asarray(inputs[n]))
         feed = {n: _given(v) for n, v in inputs.items() if n not in handle.states}
         got = handle.model.predict({**feed, **handle.dummy}, state)
-        theirs = [o.name for o in handle.model._spec.description.output]
-        out, rest = {}, iter(theirs)
+        # Conversion renames outputs but keeps their order; a state is no output of the model.
+        theirs = iter([o.name for o in handle.model._spec.description.output])
+        out = {}
         for i, n in enumerate(handle.names):
             if n in handle.states:
                 out[n] = state.read_state(n)
                 continue
-            key = n if n in got else next((t for t in rest if t not in handle.names), n)
+            key = next(theirs, None)
             if key in got:
                 out[n] = _as_wanted(got[key], handle.wants[i] if handle.wants else None)
         return out
