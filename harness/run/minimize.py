@@ -59,7 +59,93 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         best = _shrink_choices(version, inst, check, budget)
     if best.rule is None:
         best = _shrink_data(best, check, budget)
+        cropped = _crop(best, lambda i: fits(version, i) and check(i), budget)
+        if cropped is not best:
+            best = _shrink_data(cropped, check, budget)
     return best
+
+
+def fits(version: OpVersion, inst: Instance) -> bool:
+    """Do the shapes still bind to the signature, and the stated rules hold?"""
+    m = version.meaning
+    if m is None or version.entry.evaluate is not None:
+        return True
+    try:
+        arrays = {k: [materialize(x) for x in a] if isinstance(a, list) else materialize(a) for k, a in inst.args.items()}
+        tensors, params = version.decode(version.dialect.call_of(inst, arrays))
+        m.check_rules(m.bind(tensors, params))
+    except Exception:  # whatever the reason, it is no valid instance
+        return False
+    return True
+
+
+def _crop(best: Instance, check: Fails, budget: Budget) -> Instance:
+    """Cut axes of tensors with literal values down to one index or one half, tied axes together."""
+    improved = True
+    while improved and not budget.spent():
+        improved = False
+        for where in _axes(best):
+            n = best_extent(best, where)
+            keeps = [[i] for i in range(n)] if n <= 4 else [list(range(n // 2)), list(range(n // 2, n)), [0], [n - 1]]
+            for keep in keeps:
+                candidate = _cropped(best, where, keep)
+                if candidate is not None and check(candidate):
+                    best, improved = candidate, True
+                    break
+            if improved or budget.spent():
+                break
+    return best
+
+
+Place = tuple[str, int, int]  # slot, index in a variadic slot, axis
+
+
+def _list(a: Arg | list[Arg]) -> list[Arg]:
+    return a if isinstance(a, list) else [a]
+
+
+def _axes(inst: Instance) -> Iterator[list[Place]]:
+    """Groups of axes to cut together: equal extents anywhere, equal extents at the same place, single axes."""
+    places = [(s, k, x) for s, a in inst.args.items() for k, one in enumerate(_list(a)) if one.values is not None
+              and one.items is None for x in range(len(one.shape)) if one.shape[x] > 1]  # fmt: skip
+    seen: set[tuple[Place, ...]] = set()
+    for s, k, x in places:
+        n = _list(inst.args[s])[k].shape[x]
+        same = [p for p in places if best_extent(inst, [p]) == n]
+        right = [p for p in same if p[2] - len(_list(inst.args[p[0]])[p[1]].shape)
+                 == x - len(_list(inst.args[s])[k].shape)]  # fmt: skip
+        left = [p for p in same if p[2] == x]
+        for group in (same, right, left, [(s, k, x)]):
+            if tuple(group) not in seen:
+                seen.add(tuple(group))
+                yield group
+
+
+def best_extent(inst: Instance, where: list[Place]) -> int:
+    s, k, x = where[0]
+    return _list(inst.args[s])[k].shape[x]
+
+
+def _cropped(inst: Instance, where: list[Place], keep: list[int]) -> Instance | None:
+    args: dict[str, Any] = {}
+    for slot, a in inst.args.items():
+        new = []
+        for k, one in enumerate(_list(a)):
+            axes = [x for s, j, x in where if s == slot and j == k]
+            if axes:
+                flat = np.empty(len(one.values or ()), object)
+                flat[:] = one.values
+                array = flat.reshape(one.shape)
+                for x in axes:
+                    array = array.take(keep, axis=x)
+                one = Arg(one.dtype, array.shape, one.const, one.recipe, one.seed, list(array.ravel()), one.kind, None,
+                          one.quant, one.dynamic)  # fmt: skip
+            new.append(one)
+        args[slot] = new if isinstance(a, list) else new[0]
+    attrs = {k: v for k, v in inst.attrs.items() if k != "@outputs"}
+    if len(attrs) != len(inst.attrs):
+        return None  # declared output shapes would no longer fit
+    return Instance(inst.dialect, inst.op, inst.version, inst.opset, attrs, args, inst.outs, inst.rule, None)
 
 
 def replay(version: OpVersion, choices: list[int], opset: Any, rule: str | None) -> tuple[Instance | None, list[int]]:
@@ -178,8 +264,9 @@ def _shrink_values(best: Instance, slot: str, k: int, flat: list[Any], check: Fa
         best, flat = candidate, values
         return True
 
-    if attempt([0] * len(flat)) or attempt([1] * len(flat)):
+    if attempt([0] * len(flat)):
         return best, flat
+    attempt([1] * len(flat))
     width = len(flat)
     while width >= 1 and not budget.spent():  # zero runs of elements, halving the run
         for i in range(0, len(flat), width):

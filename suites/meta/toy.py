@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 
 import native_ref as native
+from harness.core.dtypes import of
 from harness.core.instance import Instance
 from harness.core.outcome import Model
-from harness.spec import (
-    Axes, Axis, Dialect, Flag, Float, Num, OpSchema, accumulates, exact, rounded, semantics,
-)  # fmt: skip
 from harness.spec import Any as Any_
+from harness.spec import (
+    Axes,
+    Axis,
+    Dialect,
+    Flag,
+    Float,
+    Num,
+    OpSchema,
+    accumulates,
+    exact,
+    rounded,
+    semantics,
+)  # fmt: skip
 from harness.spec.schema import _one
 
 
@@ -25,7 +36,7 @@ def add(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
 
 @semantics(error=accumulates("extent(d,axes)"), source="toy Sum")
 def reduce_sum(x: Num["*d"], *, axes: Axes["d"], keepdims: Flag) -> Num["*reduce(d,axes,keepdims)"]:
-    return native.reduce("sum", x, axes, keepdims)
+    return native.reduce("sum", x, axes, keepdims, out=of(x) if x.dtype.kind == "i" else None)
 
 
 @semantics(error=exact, source="toy Flip")
