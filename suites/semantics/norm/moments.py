@@ -1,0 +1,423 @@
+"""Normalisation by mean and variance: batch, instance, layer, group, mean-variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import BF16, F16, F32, F64, DType
+from harness.core.errors import RuleError
+from harness.spec import Axes, Divisor, ElementType, Flag, Float, Integer, Real, T, composed, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context, gamma, unit
+from suites.semantics.bounds import quiet, top
+from suites.semantics.drawing import given, param, product
+from suites.semantics.movement.common import norm_axes, norm_axis
+
+Array = np.ndarray
+
+EPSILONS = (1e-5, 1e-5, 1e-3, 1e-2, 1.0)
+
+
+def wide(x: Array) -> Array:
+    return x.astype(np.float64)
+
+
+def along_channels(v: Array, rank: int) -> Array:
+    """A per-channel vector (or per-activation block) laid against [n, c, *s]."""
+    v = wide(v)
+    return v.reshape(1, -1, *(1,) * (rank - 2)) if v.ndim == 1 else v[None]
+
+
+def normalised(x: Array, mean: Array, var: Array, epsilon: float, scale: Array | None, bias: Array | None) -> Array:
+    """(x - mean) / sqrt(var + epsilon) * scale + bias in f64, everything already laid against x."""
+    with np.errstate(all="ignore"):
+        y = (x - mean) / np.sqrt(var + epsilon)
+        y = y if scale is None else y * scale
+        return y if bias is None else y + bias
+
+
+def spread_bound(ctx: Context, x: Array, mean: Array, var: Array, epsilon: float, scale: Array | None,
+                 bias: Array | None, n: float, u: float, given_moments: bool = False) -> Array:  # fmt: skip
+    """First-order error of ``normalised``.
+
+    The mean is off by gamma(n+1) E|x|, the variance by gamma(n+3) (E x^2 + mean^2), which lets one-pass formulas in;
+    half of that relative to var + eps, plus four roundings, is the error of the inverse root.  The last product and sum
+    may be rounded in the output type.
+    """
+    axes = tuple(i for i in range(x.ndim) if mean.shape[i] == 1 and x.shape[i] != 1)
+    s2 = var + epsilon
+    c = np.abs(x - mean) / np.sqrt(s2)
+    off, rel = 0.0, 0.0
+    if not given_moments:
+        ex, ex2 = np.abs(x).mean(axis=axes, keepdims=True), np.square(x).mean(axis=axes, keepdims=True)
+        off = gamma(n + 1, u) * ex
+        rel = gamma(n + 3, u) * (ex2 + mean * mean) / s2
+        rel = np.where(rel < 0.5, 0.5 * rel / (1 - np.minimum(rel, 0.5)), np.inf)
+        rel = np.where(ex2 * n >= top(ctx), np.inf, rel)
+    e = (off + 3 * u * (np.abs(x) + np.abs(mean))) / np.sqrt(s2) + c * (rel + 6 * u + 2 * ctx.u)
+    g = 1.0 if scale is None else np.abs(scale)
+    b = 0.0 if bias is None else np.abs(bias)
+    return e * g + 2 * max(u, ctx.u) * b + ctx.ulp
+
+
+# -- batch normalisation
+
+
+def _batch_parts(i: dict[str, Object]) -> tuple[Array, Array, Array, Object, Object]:
+    x = wide(i["x"])
+    scale, bias = i.get("scale"), i.get("bias")
+    return (x, along_channels(i["mean"], x.ndim), along_channels(i["var"], x.ndim),
+            None if scale is None else along_channels(scale, x.ndim),
+            None if bias is None else along_channels(bias, x.ndim))  # fmt: skip
+
+
+@quiet
+def _batch_bound(ctx: Context) -> Array:
+    """|scale| (3u (|x|+|mean|)/s + |x-mean|/s 6u) + 2u |bias| + ulp, s = sqrt(var + eps)"""
+    x, mean, var, scale, bias = _batch_parts(ctx.inputs)
+    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), scale, bias, 1, ctx.acc_u, True)
+
+
+def _channels_shape(d: Draw, least: int) -> tuple[int, ...]:
+    lo = max(least, d.min_rank)
+    return d.shape(lo, max(lo, min(5, d.max_rank)))
+
+
+def _draw_batch(d: Draw) -> dict[str, Object]:
+    shape = _channels_shape(d, 2 if d.version.op != "batch_norm" else 3)
+    c = shape[1]
+    per = shape[1:] if param(d, "spatial", lambda: True) is False else (c,)
+    out = {"x": T(shape), "mean": T(per, "unit"), "var": T(per, d.pick(("uniform:0.25:4", "positive", "prob"))),
+           "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}  # fmt: skip
+    needed = {n for n, t in d.version.meaning.tensors.items() if not t.optional} if d.version.meaning else set()
+    for name in ("scale", "bias"):
+        codec = d.version.tensor_codecs.get(name)
+        slot = d.version.schema.input(getattr(codec, "slot", name))
+        if name in needed or (slot is not None and not slot.optional) or given(d, name, 3):
+            out[name] = T(per)
+    if d.version.meaning is not None and "spatial" in d.version.meaning.params:
+        out["spatial"] = per == (c,) if len(per) == 1 and len(shape) == 2 else len(per) == 1
+    if d.version.meaning is not None and "momentum" in d.version.meaning.params:
+        out["momentum"] = param(d, "momentum", lambda: d.pick((0.9, 0.5, 0.0, 1.0)))
+    return out
+
+
+@semantics(error=composed(_batch_bound), source="ONNX BatchNormalization-1..15 (test mode); MIL batch_norm iOS15; NN Batchnorm",
+           draw=_draw_batch,
+           data={"x": ("unit", "small", "uniform:-4:4", "wide")})  # fmt: skip
+def batch_norm(x: Float["n c *s"], mean: Float["*e"], var: Float["*e"], scale: Float["*e"] | None = None,
+               bias: Float["*e"] | None = None, *, epsilon: Real = 1e-5, spatial: Flag = True):  # fmt: skip
+    """(x - mean) / sqrt(var + epsilon) * scale + bias with given statistics.
+
+    Vectors of c, or blocks [c, *s] where not ``spatial``.  Raises RuleError "channels-agree".
+    """
+    want = x.shape[1:2] if spatial else x.shape[1:]
+    for name, v in (("scale", scale), ("bias", bias), ("mean", mean), ("var", var)):
+        if v is not None and v.shape != want:
+            raise RuleError("channels-agree", f"{name} {list(v.shape)}, expected {list(want)}")
+    a, m, v, s, b = _batch_parts({"x": x, "mean": mean, "var": var, "scale": scale, "bias": bias})
+    return normalised(a, m, v, epsilon, s, b)
+
+
+@batch_norm.breaks("channels-agree")
+def _batch_apart(d: Draw) -> dict[str, Object]:
+    v = _draw_batch(d)
+    v["mean"] = T((v["mean"].shape[0] + 1, *v["mean"].shape[1:]), "unit")
+    return v
+
+
+def _batch_axes(x: Array) -> tuple[int, ...]:
+    return (0, *range(2, x.ndim))
+
+
+@quiet
+def _training_bound(ctx: Context) -> Array:
+    """as layer normalisation, over the batch and spatial axes"""
+    i = ctx.inputs
+    x = wide(i["x"])
+    mean, var = native.moments(x, _batch_axes(x))
+    n = x.size / max(1, x.shape[1])
+    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), along_channels(i["scale"], x.ndim),
+                        along_channels(i["bias"], x.ndim), n, ctx.acc_u)  # fmt: skip
+
+
+@quiet
+def _running_bound(ctx: Context) -> Array:
+    """gamma(n+5) (1-m) (E|x| or E x^2 + mean^2) + 2u m |running| + ulp"""
+    x = wide(ctx.inputs["x"])
+    n = x.size / max(1, x.shape[1])
+    m = float(ctx.params["momentum"])
+    axes = _batch_axes(x)
+    size = np.maximum(np.abs(x).mean(axis=axes), 2 * np.square(x).mean(axis=axes))
+    old = np.maximum(np.abs(ctx.inputs["mean"]), np.abs(ctx.inputs["var"]))
+    return gamma(n + 5, ctx.acc_u) * abs(1 - m) * size + 3 * ctx.acc_u * abs(m) * old + ctx.ulp
+
+
+@semantics(error=(composed(_training_bound), composed(_running_bound)), source="ONNX BatchNormalization-14, -15 training",
+           draw=_draw_batch, data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"], mean: Float["c"], var: Float["c"], *,
+                        epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip
+    """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
+
+    running = given * momentum + current * (1 - momentum).
+    """
+    current, spread = native.moments(x, _batch_axes(x))
+    y = normalised(wide(x), current, spread, epsilon, along_channels(scale, x.ndim), along_channels(bias, x.ndim))
+    keep = 1 - momentum
+    return y, wide(mean) * momentum + current.ravel() * keep, wide(var) * momentum + spread.ravel() * keep
+
+
+# -- instance, layer, group
+
+
+def _laid(v: Object, x: Array, axes: Sequence[int]) -> Object:
+    """A scale of shape x.shape[axes] laid against x."""
+    if v is None:
+        return None
+    shape = [1] * x.ndim
+    for a, n in zip(axes, v.shape):
+        shape[a] = n
+    return wide(v).reshape(shape)
+
+
+@quiet
+def _instance_bound(ctx: Context) -> Array:
+    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and six roundings"""
+    i = ctx.inputs
+    x = wide(i["x"])
+    mean, var = native.moments(x, tuple(range(2, x.ndim)))
+    n = float(product(x.shape[2:]))
+    scale, bias = i.get("scale"), i.get("bias")
+    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), None if scale is None else along_channels(scale, x.ndim),
+                        None if bias is None else along_channels(bias, x.ndim), n, ctx.acc_u)  # fmt: skip
+
+
+def _draw_instance(d: Draw) -> dict[str, Object]:
+    shape = _channels_shape(d, 3)
+    shape = (*shape[:2], *(max(1, n) for n in shape[2:]))
+    out = {"x": T(shape), "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}
+    for name in ("scale", "bias"):
+        slot = d.version.schema.input(getattr(d.version.tensor_codecs.get(name), "slot", name))
+        if (slot is not None and not slot.optional) or given(d, name, 3):
+            out[name] = T((shape[1],))
+    return out
+
+
+@semantics(error=composed(_instance_bound), source="ONNX InstanceNormalization-1, -6, -22; MIL instance_norm iOS15",
+           draw=_draw_instance, data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
+def instance_norm(x: Float["n c *s"], scale: Float["c"] | None = None, bias: Float["c"] | None = None, *,
+                  epsilon: Real = 1e-5) -> Float["n c *s"]:  # fmt: skip
+    """Normalised over the spatial axes of every image and channel, then scaled and shifted per channel."""
+    mean, var = native.moments(x, tuple(range(2, x.ndim)))
+    return normalised(wide(x), mean, var, epsilon, None if scale is None else along_channels(scale, x.ndim),
+                      None if bias is None else along_channels(bias, x.ndim))  # fmt: skip
+
+
+def _layer_axes(x: Array, params: dict[str, Object]) -> list[int]:
+    if params.get("axis") is not None:
+        return list(range(norm_axis(params["axis"], x.ndim), x.ndim))
+    return norm_axes(params.get("axes"), x.ndim)
+
+
+def stage_unit(ctx: Context) -> float:
+    """Roundoff of the type that the statistics are computed in: at least as coarse as the stated one."""
+    stash = ctx.params.get("stash")
+    return max(ctx.acc_u, unit(stash)) if isinstance(stash, DType) else ctx.acc_u
+
+
+def _layer_parts(ctx: Context) -> tuple[Array, Array, Array, Object, Object, float]:
+    i = ctx.inputs
+    x = wide(i["x"])
+    axes = _layer_axes(x, ctx.params)
+    mean, var = native.moments(x, axes)
+    scale, bias = (_scale(i.get(k), x, axes, ctx.params) for k in ("scale", "bias"))
+    return x, mean, var, scale, bias, float(product([x.shape[a] for a in axes]))
+
+
+def _scale(v: Object, x: Array, axes: list[int], params: dict[str, Object]) -> Object:
+    if v is None:
+        return None
+    return wide(v) if params.get("axis") is not None else _laid(v, x, axes)
+
+
+@quiet
+def _layer_bound(ctx: Context) -> Array:
+    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight roundings"""
+    x, mean, var, scale, bias, n = _layer_parts(ctx)
+    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), scale, bias, n, stage_unit(ctx))
+
+
+@quiet
+def _mean_bound(ctx: Context) -> Array:
+    """gamma(n+1) E|x| + ulp"""
+    x, *_, n = _layer_parts(ctx)
+    axes = tuple(_layer_axes(x, ctx.params))
+    return gamma(n + 1, stage_unit(ctx)) * np.abs(x).mean(axis=axes, keepdims=True) + ctx.ulp
+
+
+@quiet
+def _inverse_bound(ctx: Context) -> Array:
+    """|h| (gamma(n+3) (E x^2 + mean^2) / (2 (var + eps)) + 4u) + ulp"""
+    x, mean, var, *_, n = _layer_parts(ctx)
+    u = stage_unit(ctx)
+    ex2 = np.square(x).mean(axis=tuple(_layer_axes(x, ctx.params)), keepdims=True)
+    rel = gamma(n + 3, u) * (ex2 + mean * mean) / (var + float(ctx.params["epsilon"]))
+    rel = np.where(rel < 0.5, 0.5 * rel / (1 - np.minimum(rel, 0.5)), np.inf)
+    return np.abs(ctx.wide) * (rel + 4 * u) + ctx.ulp
+
+
+def draw_tail(d: Draw, name: str = "axis") -> tuple[tuple[int, ...], int]:
+    """A shape and the axis from which on everything is normalised, nothing of it empty."""
+    shape = d.shape(1)
+    axis = param(d, name, lambda: d.axis(len(shape)))
+    a = axis % len(shape)
+    return (*shape[:a], *(max(1, n) for n in shape[a:])), axis
+
+
+def _draw_layer(d: Draw) -> dict[str, Object]:
+    out: dict[str, Object] = {"epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}
+    if "axis" in d.version.param_codecs or "axis" in d.fixed:
+        shape, axis = draw_tail(d)
+        tail = shape[axis % len(shape) :]
+        out |= {"x": T(shape), "axis": axis}
+        scale = d.pick((tail, tail, (1, *tail[1:])))
+        out["stash"] = param(d, "stash", lambda: F32)
+    else:
+        shape = d.shape(1)
+        axes = param(d, "axes", lambda: None if d.chance(6) else _some_axes(d, len(shape)))
+        where = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
+        shape = tuple(max(1, n) if i in where else n for i, n in enumerate(shape))
+        tail = scale = tuple(shape[a] for a in where)
+        out |= {"x": T(shape), "axes": axes}
+    slot = d.version.schema.input(getattr(d.version.tensor_codecs.get("scale"), "slot", "scale"))
+    if (slot is not None and not slot.optional) or given(d, "scale", 3):
+        out["scale"] = T(scale)
+    if given(d, "bias", 3):
+        out["bias"] = T(tail)
+    return out
+
+
+def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
+    first = d.int(0, rank - 1)
+    sign = d.int(0, 2) == 2
+    return tuple(a - rank if sign else a for a in range(first, rank))
+
+
+@semantics(error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
+           source="ONNX LayerNormalization-17; MIL layer_norm iOS15", draw=_draw_layer,
+           data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
+def layer_norm(x: Float["*d"], scale: Float["*e"] | None = None, bias: Float["*f"] | None = None, *, axes: Axes["d"] = None,
+               axis: Integer = None, epsilon: Real = 1e-5, stash: ElementType(F32, BF16) = F32):  # fmt: skip
+    """(x - mean) / sqrt(var + epsilon) * scale + bias over ``axes`` (None: all), the mean, and the inverse root.
+
+    axis: everything from there on, and scale and bias broadcast to x; with ``axes`` they have the shape x.shape[axes].
+    stash: the type the statistics are computed in, f64 inputs included.  Raises RuleError "axes-in-range".
+    """
+    where = _layer_axes(x, {"axis": axis, "axes": axes})
+    mean, var = native.moments(x, where)
+    names = {"axis": axis}
+    y = normalised(wide(x), mean, var, epsilon, _scale(scale, x, where, names), _scale(bias, x, where, names))
+    return y, mean, 1 / np.sqrt(var + epsilon)
+
+
+def _grouped(x: Array, groups: int) -> Array:
+    return wide(x).reshape(x.shape[0], groups, -1)
+
+
+def _per_channel(v: Array, x: Array, groups: int, per_group: bool) -> Array:
+    a = wide(v)
+    return along_channels(np.repeat(a, x.shape[1] // groups) if per_group else a, x.ndim)
+
+
+@quiet
+def _group_bound(ctx: Context) -> Array:
+    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight roundings"""
+    i, p = ctx.inputs, ctx.params
+    x, groups = wide(i["x"]), p["groups"]
+    g = _grouped(x, groups)
+    mean, var = native.moments(g, (2,))
+    n, wide_ones = float(g.shape[2]), np.ones_like(g)
+    mean, var = ((v * wide_ones).reshape(x.shape) for v in (mean, var))
+    ex, ex2 = ((v.mean(axis=2, keepdims=True) * wide_ones).reshape(x.shape) for v in (np.abs(g), np.square(g)))
+    u, s2 = stage_unit(ctx), var + float(p["epsilon"])
+    rel = gamma(n + 3, u) * (ex2 + mean * mean) / s2
+    rel = np.where(rel < 0.5, 0.5 * rel / (1 - np.minimum(rel, 0.5)), np.inf)
+    c = np.abs(x - mean) / np.sqrt(s2)
+    e = (gamma(n + 1, u) * ex + 3 * u * (np.abs(x) + np.abs(mean))) / np.sqrt(s2) + c * (rel + 6 * u + 2 * ctx.u)
+    scale, bias = (np.abs(_per_channel(i[k], x, groups, p["per_group"])) for k in ("scale", "bias"))
+    return e * scale + 2 * max(u, ctx.u) * bias + ctx.ulp
+
+
+def _draw_group(d: Draw) -> dict[str, Object]:
+    groups = d.pick((1, 2, 3, 4))
+    shape = _channels_shape(d, 3)
+    c = groups * d.pick((1, 2, 3))
+    shape = (shape[0], c, *(max(1, n) for n in shape[2:]))
+    per_group = bool(param(d, "per_group", lambda: False))
+    size = groups if per_group else c
+    return {"x": T(shape), "scale": T((size,)), "bias": T((size,)), "groups": groups, "per_group": per_group,
+            "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)), "stash": param(d, "stash", lambda: F32)}  # fmt: skip
+
+
+@semantics(error=composed(_group_bound), source="ONNX GroupNormalization-18, -21", draw=_draw_group,
+           data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
+def group_norm(x: Float["n c *s"], scale: Float["e"], bias: Float["e"], *, groups: Divisor["c"], epsilon: Real = 1e-5,
+               per_group: Flag = False, stash: ElementType(F32, BF16, F16, F64) = F32) -> Float["n c *s"]:  # fmt: skip
+    """Normalised over every group of channels of every image; scale and bias per channel, or per group (version 18).
+
+    Raises RuleError "groups-divide", "scale-agrees".
+    """
+    if groups < 1 or x.shape[1] % groups:
+        raise RuleError("groups-divide", f"{x.shape[1]} channels in {groups} groups")
+    want = groups if per_group else x.shape[1]
+    if scale.shape != (want,) or bias.shape != (want,):
+        raise RuleError("scale-agrees", f"scale {list(scale.shape)}, bias {list(bias.shape)}, expected [{want}]")
+    g = _grouped(x, groups)
+    mean, var = native.moments(g, (2,))
+    y = normalised(g, mean, var, epsilon, None, None).reshape(x.shape)
+    return y * _per_channel(scale, x, groups, per_group) + _per_channel(bias, x, groups, per_group)
+
+
+@quiet
+def _mvn_bound(ctx: Context) -> Array:
+    """first-order error of the mean and the standard deviation, as layer normalisation"""
+    x = wide(ctx.inputs["x"])
+    axes = norm_axes(ctx.params["axes"], x.ndim)
+    mean, var = native.moments(x, axes)
+    n = float(product([x.shape[a] for a in axes]))
+    if not ctx.params.get("divide", True):
+        ex = np.abs(x).mean(axis=tuple(axes), keepdims=True)
+        return gamma(n + 1, ctx.acc_u) * ex + 2 * ctx.acc_u * (np.abs(x) + np.abs(mean)) + ctx.ulp
+    eps = float(ctx.params["epsilon"])
+    root = np.square(np.sqrt(var) + eps) - var if ctx.params["outside"] else eps
+    return spread_bound(ctx, x, mean, var, root, None, None, n, ctx.acc_u)
+
+
+def _draw_mvn(d: Draw) -> dict[str, Object]:
+    shape = tuple(max(1, n) for n in d.shape(max(1, d.min_rank)))
+    if "axes" in d.fixed and d.fixed["axes"] is not None:
+        shape = tuple(max(1, n) for n in d.shape(max(d.fixed["axes"]) + 1))
+    axes = param(d, "axes", lambda: None if d.chance(5) and len(shape) == 4 else tuple(sorted(d.subset(range(len(shape)), 1))))
+    if axes is None:
+        shape = (*shape, 2, 3, 2, 3)[:4]
+        axes = (0, 2, 3)
+    return {"x": T(shape), "axes": axes, "epsilon": param(d, "epsilon", lambda: 1e-9),
+            "outside": param(d, "outside", lambda: True), "divide": param(d, "divide", d.bool)}  # fmt: skip
+
+
+@semantics(error=composed(_mvn_bound), source="ONNX MeanVarianceNormalization-9, -13 (function body); NN MeanVarianceNormalize",
+           draw=_draw_mvn, data=("unit", "small", "uniform:-4:4"))  # fmt: skip
+def mean_variance_normalization(x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True,
+                                divide: Flag = True) -> Float["*d"]:  # fmt: skip
+    """(x - mean) / (sqrt(var) + epsilon) over ``axes``; outside: whether epsilon is added to the root rather than under it;
+    divide: whether the deviation is divided out at all."""
+    mean, var = native.moments(x, norm_axes(axes, x.ndim))
+    with np.errstate(all="ignore"):
+        y = wide(x) - mean
+        if not divide:
+            return y
+        return y / (np.sqrt(var) + epsilon if outside else np.sqrt(var + epsilon))
