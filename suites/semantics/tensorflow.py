@@ -10,11 +10,13 @@ import native_ref as native
 from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import RuleError
 from harness.spec import (
-    Any, Bool, Complex, Context, Flag, Float, Int, Integer, Opaque, T, accumulates, bounded, composed, exact, rounded, semantics,
+    Any, Bool, Choice, Complex, Context, Each, Flag, Float, Int, Integer, Ints, Opaque, Pads, T, accumulates, bounded, composed, exact, rounded, semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma, ulp
 from suites.semantics import elementwise as e
+from suites.semantics import pool
+from suites.semantics.window import MODES
 
 Array = np.ndarray
 
@@ -65,13 +67,13 @@ def complex_abs(x: Complex["*d"]):
 @semantics(error=exact, source="TFLite REAL")
 def real_part(x: Complex["*d"]):
     """Real part."""
-    return np.ascontiguousarray(x.real)
+    return np.array(x.real)
 
 
 @semantics(error=exact, source="TFLite IMAG")
 def imaginary_part(x: Complex["*d"]):
     """Imaginary part."""
-    return np.ascontiguousarray(x.imag)
+    return np.array(x.imag)
 
 
 @semantics(error=rounded(1), source="TFLite MUL of complex64", data=("small", "unit"))
@@ -147,3 +149,19 @@ def _draw_dilate(d: Draw) -> dict[str, Anything]:
 
 
 _ = (BY_NAME, of, Int, ulp)
+
+
+def _l2_pool_bound(ctx: Context) -> Array:
+    """|h| (gamma(K+3)/2 + 2u) + ulp"""
+    k = int(np.prod(ctx.params["kernel"]))
+    return np.abs(ctx.wide) * (gamma(k + 3, ctx.acc_u) / 2 + 2 * ctx.acc_u) + ctx.ulp + (np.abs(ctx.wide) < 1e-15) * 1e-18
+
+
+@semantics(error=composed(_l2_pool_bound), source="TFLite L2_POOL_2D: root of the mean square over the elements of the window",
+           draw=pool.avg_pool.drawer, data=("small", "unit", "uniform:-4:4"))  # fmt: skip
+def l2_mean_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
+                 pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False,
+                 last: Choice("keep") = "keep"):  # fmt: skip
+    """sqrt(mean of x**2) of every window, padding not counted.  Raises RuleError as the pools do."""
+    return np.sqrt(pool.avg_pool(x.astype(np.float64) ** 2, kernel=kernel, strides=strides, dilations=dilations, pads=pads,
+                                 padding=padding, ceil=ceil, last=last))  # fmt: skip

@@ -258,3 +258,17 @@ def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
         return meaning.ambiguous(*call.version.decode(call))
 
     return reason
+
+
+class Each(Codec):
+    """One option per space axis: ``Each("stride_{}", ("h", "w"))``.  words: other names of the axes in the option."""
+
+    def __init__(self, pattern: str, axes: tuple[str, ...], words: tuple[str, ...] | None = None) -> None:
+        self.names = [pattern.format(a) for a in (words or axes)]
+
+    def decode(self, call: Call) -> Any:
+        return tuple(call.attr(n) for n in self.names)
+
+    def encode(self, value: Any, b: Build) -> None:
+        for n, v in zip(self.names, value if value is not None else [1] * len(self.names)):
+            b.attr(n, v)

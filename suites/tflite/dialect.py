@@ -64,12 +64,15 @@ class TfLite(Dialect):
         return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Entries tagged "fused": an activation in half of the instances.  Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
+        """Entries tagged "fused": an activation in half of the instances; "bias": most
+        of them have one, since the runtime refuses to do without.  Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """
         if "fused" in version.entry.tags and d.bool():
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
+        if "bias" in version.entry.tags and "bias" not in inst.args and d.int(0, 4) > 0:
+            inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             share(version, d, inst)
         return inst

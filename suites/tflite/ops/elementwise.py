@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, F32, F64
+from harness.core.dtypes import BY_NAME
 from harness.spec import Call, Draw, Fn, Semantics, T
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
@@ -27,11 +27,21 @@ for _name, _meaning, _slot in (
 
 op("ELU", s.elu, fixed={"alpha": 1.0})
 op("LEAKY_RELU", s.leaky_relu, x="input")
-op("GELU", tf.gelu, x="input")
+op("GELU", tf.gelu, x="input", ambiguous=lambda call: _minus_infinity(call.inputs["input"]))
 op("PRELU", s.prelu, x="input", slope="alpha")
-op("COMPLEX_ABS", tf.complex_abs, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
-op("REAL", tf.real_part, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
-op("IMAG", tf.imaginary_part, x="input", out_dtype=lambda call, i: F32 if call.inputs["input"].dtype == np.complex64 else F64)
+
+
+def _minus_infinity(x: Any) -> str | None:
+    return "x * Phi(x) at minus infinity: the formula gives NaN, its limit is 0" if (x == -np.inf).any() else None
+
+
+def _draw_complex(d: Draw) -> dict[str, Any]:
+    half = "f32" if d.types["T"].name == "c64" else "f64"
+    return {"input": T(d.shape()), "@outputs": [{"dtype": half}]}
+
+
+for _name, _meaning in (("COMPLEX_ABS", tf.complex_abs), ("REAL", tf.real_part), ("IMAG", tf.imaginary_part)):
+    op(_name, _meaning, x="input", draw=_draw_complex)
 
 
 # -- two operands

@@ -1,0 +1,153 @@
+"""Convolutions of plain tensors: channels last, filters OHWI (depthwise 1HWM, three axes DHWIO), SAME or VALID."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from suites.semantics import conv as s
+from suites.semantics.window import draw_window
+from suites.tflite import op
+from suites.tflite.codecs import Each, fused, later, nan_activation, nhwc, nhwc_out, ohwi
+
+PADDING = Map("padding", {"same_upper": "SAME", "valid": "VALID"})
+HW, DHW = ("h", "w"), ("d", "h", "w")
+
+
+def _groups() -> Fn:
+    """Grouped convolution has no option: the filter's depth tells."""
+    return Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1]))
+
+
+_CONV2D: dict[str, Any] = {
+    "x": nhwc("input"), "w": ohwi("filter"), "b": "bias", "strides": Each("stride_{}", HW),
+    "dilations": Each("dilation_{}_factor", HW), "padding": PADDING, "out": fused(nhwc_out), "ranks": (4, 4),
+    "tags": ("fused", "bias"), "ambiguous": nan_activation(s.conv),
+}  # fmt: skip
+op("CONV_2D", s.conv, until=5, **_CONV2D, fixed={"pads": None, "groups": 1})
+op("CONV_2D", s.conv, since=6, **_CONV2D, fixed={"pads": None}, groups=_groups())
+
+
+def _dhwio(slot: str) -> Slotted:
+    """Filters of three space axes: ours [m, c, d, h, w], theirs [d, h, w, c, m]."""
+    return Slotted(slot, lambda w: w.transpose(4, 3, 0, 1, 2), lambda v: (*v[2:], v[1], v[0]))
+
+
+op("CONV_3D", s.conv, x=nhwc("input"), w=_dhwio("filter"), b="bias", strides=Each("stride_{}", DHW),
+   dilations=Each("dilation_{}_factor", DHW), padding=PADDING, out=fused(nhwc_out), ranks=(5, 5), tags=("fused",),
+   ambiguous=nan_activation(s.conv), fixed={"pads": None, "groups": 1})  # fmt: skip
+
+
+# -- depthwise
+
+
+class _Depthwise(Slotted):
+    """Theirs [1, h, w, c * multiplier], ours [c * multiplier, 1, h, w]."""
+
+    def __init__(self) -> None:
+        super().__init__("filter", lambda w: w[0].transpose(2, 0, 1)[:, None], lambda v: (1, *v[2:], v[0]))
+
+
+def draw_depthwise(d: Draw) -> dict[str, Any]:
+    """Geometry as for the other convolutions; dilation only where the version has it."""
+    w = draw_window(d, 2)
+    c, multiplier = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3))
+    out: dict[str, Any] = {
+        "input": T((d.dim(hi=3), *w.extents, c)), "filter": T((1, *w.kernel, c * multiplier)),
+        "stride_h": w.strides[0], "stride_w": w.strides[1], "padding": PADDING.table[w.padding],
+        "depth_multiplier": multiplier,
+    }  # fmt: skip
+    if not later(d, "dilation"):
+        out["dilation_h_factor"], out["dilation_w_factor"] = w.dilations
+    if d.int(0, 7):
+        out["bias"] = T((c * multiplier,))
+    return out
+
+
+op("DEPTHWISE_CONV_2D", s.conv, x=nhwc("input"), w=_Depthwise(), b="bias", strides=Each("stride_{}", HW),
+   dilations=Each("dilation_{}_factor", HW), padding=PADDING, fixed={"pads": None}, out=fused(nhwc_out), ranks=(4, 4),
+   groups=Fn(lambda call: call.inputs["input"].shape[-1]), draw=draw_depthwise, tags=("fused",),
+   ambiguous=nan_activation(s.conv))  # fmt: skip
+
+
+# -- transposed
+
+
+def transposed_pads(call: Call) -> tuple[int, ...]:
+    """What the forward convolution of the output would be padded with: half of it before, never less than nothing; the
+    end takes what is left between the full extent and the asked one."""
+    shape = [int(n) for n in call.inputs["output_shape"]]
+    x = call.inputs["input"]
+    n = x.ndim - 2
+    names = HW if n == 2 else DHW
+    filters = call.inputs["weights" if n == 2 else "filter"]
+    k = filters.shape[1:-1] if n == 2 else filters.shape[:3]
+    strides = [call.attr(f"stride_{a}") for a in names]
+    dilations = [call.attr(f"dilation_{a}_factor", 1) for a in names] if n == 3 else [1] * n
+    begins, ends = [], []
+    for i in range(n):
+        reach = dilations[i] * (k[i] - 1) + 1
+        full = strides[i] * (x.shape[1 + i] - 1) + reach
+        total = max(0, (x.shape[1 + i] - 1) * strides[i] + reach - shape[1 + i])
+        begins.append(total // 2 if call.attr("padding", "SAME") == "SAME" else 0)
+        ends.append(full - begins[i] - shape[1 + i])
+    return (*begins, *ends)
+
+
+def draw_transposed(names: tuple[str, ...]) -> Any:
+    """An output shape whose forward convolution gives the input's shape: every such extent, not only the usual one."""
+    n = len(names)
+
+    def draw(d: Draw) -> dict[str, Any]:
+        padding = d.pick(("SAME", "VALID"))
+        k = [d.pick((1, 2, 3, 3, 4)) if n == 2 else d.pick((1, 2, 3)) for _ in names]
+        strides = [d.pick((1, 2, 2, 3)) for _ in names]
+        dilations = [d.pick((1, 1, 2)) if n == 3 else 1 for _ in names]
+        s_in, s_out = [], []
+        for i in range(n):
+            reach, size = dilations[i] * (k[i] - 1) + 1, d.int(1, 5 if n == 2 else 3)
+            least = (size - 1) * strides[i] + (1 if padding == "SAME" else reach)
+            s_in.append(size)
+            s_out.append(least + d.int(0, strides[i] - 1))
+        batch, c, m = d.dim(1, 3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
+        out: dict[str, Any] = {
+            "output_shape": [batch, *s_out, m], "input": T((batch, *s_in, c)), "padding": padding,
+            ("weights" if n == 2 else "filter"): T((m, *k, c) if n == 2 else (*k, m, c)),
+            **{f"stride_{a}": v for a, v in zip(names, strides)},
+        }  # fmt: skip
+        if n == 3:
+            out |= {f"dilation_{a}_factor": v for a, v in zip(names, dilations)}
+        if not later(d, "bias") and d.bool():
+            out["bias"] = T((m,))
+        return out
+
+    return draw
+
+
+class _Turned(Slotted):
+    """Filters of a transposed convolution: ours [c, m, *k]; theirs [m, h, w, c] or [d, h, w, m, c]."""
+
+    def __init__(self, slot: str) -> None:
+        super().__init__(slot, self.turn)
+
+    @staticmethod
+    def turn(w: Any) -> Any:
+        return w.transpose(3, 0, 1, 2) if w.ndim == 4 else w.transpose(4, 3, 0, 1, 2)
+
+
+_TRANSPOSED: dict[str, Any] = {
+    "x": nhwc("input"), "b": "bias", "pads": Fn(transposed_pads),
+    "fixed": {"groups": 1, "output_padding": None, "output_shape": None, "padding": "explicit", "odd": "upper_end"},
+}  # fmt: skip
+op("TRANSPOSE_CONV", s.conv_transpose, until=3, w=_Turned("weights"), strides=Each("stride_{}", HW), out=nhwc_out,
+   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), **_TRANSPOSED)  # fmt: skip
+op("TRANSPOSE_CONV", s.conv_transpose, since=4, w=_Turned("weights"), strides=Each("stride_{}", HW), out=fused(nhwc_out),
+   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), tags=("fused",),
+   ambiguous=nan_activation(s.conv_transpose), **_TRANSPOSED)  # fmt: skip
+op("CONV_3D_TRANSPOSE", s.conv_transpose, w=_Turned("filter"), strides=Each("stride_{}", DHW), out=fused(nhwc_out),
+   dilations=Each("dilation_{}_factor", DHW), draw=draw_transposed(DHW), tags=("fused",),
+   ambiguous=nan_activation(s.conv_transpose), **_TRANSPOSED)  # fmt: skip
+
+_ = (Build, Codec, np)
