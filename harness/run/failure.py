@@ -113,6 +113,10 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
         if diff.get("count"):
             lines.append(f"  {diff['count']} of {diff['size']} elements; largest error {_num(diff.get('max_ulp'))} ulp, "
                          f"smallest passing tolerance {_num(diff.get('factor'))} x the bound")  # fmt: skip
+        if rec.get("kind") in ("shape", "dtype"):
+            lines.append(f"  expected {diff.get('dtype')}{diff.get('shape')}, got {diff.get('got_dtype')}{diff.get('got_shape')}")
+        if diff.get("detail"):
+            lines.append(f"  {diff['detail']}")
         for e in diff.get("elements", ())[:2]:
             lines.append(f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
                          f"got {e['actual']} ({e['actual_hex']})")  # fmt: skip

@@ -84,7 +84,11 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
     assert case.expected is not None
     expected = case.expected[r if r < len(case.expected) else 0]
-    judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+    try:
+        judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+    except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
+        failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
+        return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, r)
     return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
 
 
