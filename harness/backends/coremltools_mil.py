@@ -311,11 +311,18 @@ class Fold(_Base):
     """Value inference: the ops run as constants and the value that coremltools folds them to is the answer."""
 
     name = "coremltools-fold"
+    acc = {"f16": "f16"}  # NumPy computes fp16 in fp16
 
     def load(self, model, format):
         h, consts = unpack(model)
         if any(i[3] == "state" for i in h["inputs"]):
             raise Unsupported("states do not fold")
+        dtype = {i[0]: i[1] for i in h["inputs"]}
+        for name, args, _ in h["ops"]:
+            if name == "matmul":
+                kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in (args["x"], args["y"]) if r}
+                if len(kinds) > 1:
+                    raise Unsupported("mixed types need one constant operand, and folding makes both constant")
         return h, consts
 
     def run(self, handle, inputs):
@@ -341,7 +348,7 @@ class Fold(_Base):
             val = made()
             if isinstance(val, (list, tuple)):
                 val = val[op.outputs.index(v)]
-        if isinstance(v, ListVar) or not types.is_tensor(v.sym_type) and types.is_list(v.sym_type):
+        if isinstance(v, ListVar) or (not types.is_tensor(v.sym_type) and types.is_list(v.sym_type)):
             raise Unsupported("a list as result")
         name, val = _ours(v.dtype), np.asarray(val)
         if not val.ndim and name not in ("str", "c64"):  # scalars are held as Python numbers

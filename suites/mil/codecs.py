@@ -54,6 +54,19 @@ def flags(name: str) -> Usual:
     return Usual(name, lambda v, b: not any(v))
 
 
+class Held(Named):
+    """A scalar that has x's type when it is left out: its default is rounded to that type."""
+
+    def bind(self, version: OpVersion, param: Param) -> Held:
+        out = Held(self.name)
+        out.param = param
+        return out
+
+    def decode(self, call: Call) -> Any:
+        v = super().decode(call)
+        return v if call.has(self.name) else float(np.array(v, call.inputs["x"].dtype))
+
+
 def maybe(d: Draw, out: dict[str, Any], name: str, value: Any, default: Any) -> None:
     """Write a parameter, or leave it out half of the time when it is the default."""
     if value != default or d.bool():

@@ -43,6 +43,10 @@ def _settle_node(dialect: Any, g: Graph, node: Node, opset: Any) -> None:
         node.attrs["@domain"] = "complex"
     elif node.op == "coreml_update_state":
         node.attrs["@domain"] = "coreml"
+    if node.op == "matmul":  # mixed types: the result has that of the operand that is not constant
+        const = [k for k in ("x", "y") if node.inputs.get(k) in g.consts]
+        if len(const) == 1:
+            node.attrs["@const"] = const[0]
     schema = dialect.effective(node.op, opset, node.attrs.get("@domain", "")).schema
     for slot in list(node.inputs):
         a, name = schema.attrs.get(slot), node.inputs[slot]

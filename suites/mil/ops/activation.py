@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.spec import Choice, Draw, Float, T, bounded, semantics
 from suites.mil import op
 from suites.semantics import elementwise as s
 
-for name in ("clamped_relu", "elu", "leaky_relu", "linear_activation", "relu", "relu6", "scaled_tanh", "sigmoid", "softplus",
-             "softsign"):  # fmt: skip
+for name in ("clamped_relu", "elu", "leaky_relu", "linear_activation", "relu", "relu6", "scaled_tanh", "sigmoid", "softplus"):  # fmt: skip
     op(name, getattr(s, name))
+op("softsign", s.softsign, ambiguous=lambda c: "x / (1 + |x|) at an infinity: NaN by the formula, else its limit"
+   if np.isinf(c.inputs["x"]).any() else None)  # fmt: skip
 op("sigmoid_hard", s.hard_sigmoid)
 op("silu", s.swish, fixed={"alpha": 1.0})
 op("thresholded_relu", s.thresholded_relu_inclusive)
@@ -33,7 +36,10 @@ def _channels(*slots: str) -> Any:
         c = d.dim(1, 8)
         shape = (d.dim(1, 4), c, *d.part(1, 3 if len(slots) == 1 else None, lo=1))
         shape = shape[:3] + ((*shape[3:], 1)[:1] if len(slots) > 1 else shape[3:])
-        return {"x": T(shape), **{slot: T((c,), recipe="uniform:0.125:2", const=True) for slot in slots}}
+        alphas = T((c,), recipe="uniform:0.125:2", const=True)
+        if len(slots) == 1 and len(shape) != 4 and not d.chance(8):
+            alphas = T((c,), values=[0.25] * c, const=True)  # all that the package takes at ranks 3 and 5
+        return {"x": T(shape), **dict.fromkeys(slots, alphas)}
 
     return draw
 

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, of
 from harness.spec import Call, Draw, Fn, T
 from suites.mil import op
-from suites.mil.codecs import typed
+from suites.mil.codecs import Held, typed
 from suites.semantics import cast as s_cast
 from suites.semantics import elementwise as s
 
@@ -17,9 +17,9 @@ for name in ("abs", "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf
              "sin", "sinh", "sqrt", "square", "tan", "tanh", "logical_not"):  # fmt: skip
     op(name, getattr(s, name))
 op("round", s.round_half_even)
-op("inverse", s.inverse)
-op("log", s.log_epsilon)
-op("rsqrt", s.rsqrt_epsilon)
+op("inverse", s.inverse, epsilon=Held("epsilon"))
+op("log", s.log_epsilon, epsilon=Held("epsilon"))
+op("rsqrt", s.rsqrt_epsilon, epsilon=Held("epsilon"))
 op("threshold", s.threshold)
 op("clip", s.clamp, lo="alpha", hi="beta")
 

@@ -10,8 +10,15 @@ from suites.mil import op
 from suites.semantics import linear as s
 
 
+def _one_kind(d: Draw) -> None:
+    """Mixed types mix widths, not integers with floats: no meaning is stated for that."""
+    if "U" in d.types and d.types["U"].kind != d.types["T"].kind:
+        d.types["U"] = d.types["T"]
+
+
 def _draw_linear(d: Draw) -> dict[str, Any]:
     n, m = d.dim(1), d.dim(1)
+    _one_kind(d)
     out = {"x": T((*d.part(0, 2, lo=1), n)), "weight": T((m, n))}
     if d.bool():
         out["bias"] = T((m,))
@@ -28,6 +35,7 @@ op("linear", s.linear, w="weight", b="bias", draw=_draw_linear, breaks={"contrac
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
+    _one_kind(d)
     out = s.matmul.drawer(d)
     x, y = out["x"], out["y"]
     if d.version.version == "ios17" and d.types["T"] is not d.types["U"]:

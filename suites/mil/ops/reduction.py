@@ -74,4 +74,16 @@ for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
        error=accepted(_any_winner), out_dtype=_index_type, breaks={"axis-in-range": _break_axis},
        out=lambda c, r: [r[0].astype(_index_type(c).np)])  # fmt: skip
 
-op("cumsum", s.cumsum)
+
+
+def _draw_cumsum(d: Draw) -> dict[str, Any]:
+    """An axis counted from the end beyond -1 is neither promised nor taken."""
+    shape = d.shape(1)
+    out: dict[str, Any] = {"x": T(shape)}
+    maybe(d, out, "axis", d.int(-1, len(shape) - 1), 0)
+    for name in ("exclusive", "reverse"):
+        maybe(d, out, name, d.bool(), False)
+    return out
+
+
+op("cumsum", s.cumsum, draw=_draw_cumsum, breaks={"axis-in-range": _break_axis})

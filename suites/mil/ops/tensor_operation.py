@@ -96,7 +96,7 @@ def _break_even(d: Draw) -> dict[str, Any]:
 
 op("split", evaluate=_split, error=exact(), draw=_draw_split,
    breaks={"sizes-sum": _break_split, "count-divides": _break_even})  # fmt: skip
-op("tile", movement.tile, repeats="reps")
+op("tile", movement.tile, repeats="reps", ranks=(1, 5))
 
 
 # -- filling
