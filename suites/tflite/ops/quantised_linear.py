@@ -1,0 +1,146 @@
+"""Quantised convolutions and matrix products: weights symmetric, per tensor or per output channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import BY_NAME, I8, I16, I32, I64, U8, DType
+from harness.spec import Call, Draw, Fn, T
+from suites.semantics.quantised import linear as q
+from suites.semantics.quantised.fixed import draw_parameters, f32
+from suites.semantics.window import draw_window
+from suites.tflite import op
+from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, later, nhwc, ohwi
+from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
+from suites.tflite.ops.linear import Rows
+
+
+class Filters:
+    """Types and parameters of input, filter, bias and output, drawn together: they depend on each other."""
+
+    def __init__(self, d: Draw, filter_shape: tuple[int, ...], axis: int, depth: int, per_channel: bool = True) -> None:
+        schema = d.version.schema
+        self.x: DType = d.types["T"]
+        weights = [t for t in schema.dtypes("W") if (t is U8) == (self.x is U8) and t.bits >= 4]
+        if self.x is I16:
+            weights = [t for t in weights if t is I8]
+        self.w = d.pick(weights) if weights else I8
+        m = filter_shape[axis]
+        scales: Any = [0.004 * (1 + d.int(0, 16)) for _ in range(m)] if per_channel and m > 1 and self.w is not U8 and d.bool() else 0.02
+        self.wq = draw_parameters(d, self.w, zero=None if self.w is U8 else 0, scale=scales)
+        self.wq["axis"] = axis if len(self.wq["scale"]) > 1 else 0
+        if len(self.wq["scale"]) > 1:
+            self.wq["zero_point"] = [0] * m
+        self.xq = draw_parameters(d, self.x)
+        # outputs of the size that sums of `depth` products of full-range operands have
+        top = {8: 64.0, 16: 4096.0}[self.x.bits] * {4: 4.0, 8: 64.0}[max(4, min(8, self.w.bits))]
+        out_top = {8: 127.0, 16: 32767.0}[self.x.bits]
+        size = self.xq["scale"][0] * max(self.wq["scale"]) * top * depth**0.5 * (0.3 + d.int(0, 16) / 8)
+        self.oq = draw_parameters(d, self.x, scale=size / out_top)
+        self.b = I64 if self.x is I16 else I32
+        self.bq = {"scale": [f32(s * self.xq["scale"][0]) for s in self.wq["scale"]],
+                   "zero_point": [0] * len(self.wq["scale"]), "axis": 0}  # fmt: skip
+
+    def tensors(self, d: Draw, x: tuple[int, ...], w: tuple[int, ...], bias: int | None, slot: str = "filter") -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "input": T(x, "full", dtype=self.x, quant=self.xq), slot: T(w, "full", dtype=self.w, quant=self.wq, const=True),
+            "@outputs": [{"dtype": self.x.name, "quant": self.oq}],
+        }  # fmt: skip
+        if bias is not None:
+            out["bias"] = T((bias,), "ints:-2000:2000", dtype=self.b, quant=self.bq, const=True)
+        return out
+
+
+def _activation(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
+    out["fused_activation_function"] = d.pick(("NONE", "NONE", *ACTIVATIONS))
+    return out
+
+
+def _draw_conv(d: Draw) -> dict[str, Any]:
+    w = draw_window(d, 2)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 2, 3, 4, 8)), d.dim(1, 3)
+    groups = 1
+    if not later(d, "grouped") and d.chance(4):
+        groups = d.pick((2, 3))
+        c, m = c * groups, m * groups
+    shape = (m, *w.kernel, c // groups)
+    f = Filters(d, shape, 0, c // groups * w.kernel[0] * w.kernel[1])
+    out = f.tensors(d, (n, *w.extents, c), shape, m)
+    return _activation(d, out | {
+        "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
+        "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
+    })  # fmt: skip
+
+
+def _draw_depthwise(d: Draw) -> dict[str, Any]:
+    w = draw_window(d, 2)
+    c, multiplier, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3)), d.dim(1, 3)
+    shape = (1, *w.kernel, c * multiplier)
+    f = Filters(d, shape, 3, w.kernel[0] * w.kernel[1])
+    out = f.tensors(d, (n, *w.extents, c), shape, c * multiplier)
+    if not later(d, "dilation"):
+        out |= {"dilation_h_factor": w.dilations[0], "dilation_w_factor": w.dilations[1]}
+    return _activation(d, out | {"stride_h": w.strides[0], "stride_w": w.strides[1], "depth_multiplier": multiplier,
+                                 "padding": PADDING.table[w.padding]})  # fmt: skip
+
+
+_QUANT = {"xq": Q("input"), "wq": Q("filter"), "oq": OutQ("input"), "activation": "fused_activation_function"}
+_CONV: dict[str, Any] = {
+    "x": nhwc("input"), "b": "bias", "strides": Each("stride_{}", HW), "dilations": Each("dilation_{}_factor", HW),
+    "padding": PADDING, "ranks": (4, 4), "domain": "quantised", **_QUANT,
+}  # fmt: skip
+op("CONV_2D", q.conv, w=ohwi("filter"), draw=_draw_conv, **_CONV,
+   groups=Fn(lambda call: call.inputs["input"].shape[-1] // call.inputs["filter"].shape[-1]))  # fmt: skip
+op("DEPTHWISE_CONV_2D", q.conv, w=_Depthwise(), draw=_draw_depthwise, **_CONV,
+   groups=Fn(lambda call: call.inputs["input"].shape[-1]))  # fmt: skip
+
+
+def _draw_transposed(d: Draw) -> dict[str, Any]:
+    v = draw_transposed(HW)(d)
+    shape, x = v["weights"].shape, v["input"].shape
+    f = Filters(d, shape, 0, shape[-1] * 2)
+    out = {**v, **f.tensors(d, x, shape, shape[0] if "bias" in v else None, "weights")}
+    return _activation(d, out) if not later(d, "fused_activation") else out
+
+
+def _declared_activation(call: Call) -> str:
+    return call.attr("fused_activation_function", "NONE") or "NONE"
+
+
+op("TRANSPOSE_CONV", q.conv_transpose, domain="quantised", x=nhwc("input"), w=_Turned("weights"), b="bias",
+   strides=Each("stride_{}", HW), pads=Fn(transposed_pads), draw=_draw_transposed, xq=Q("input"),
+   wq=Q("weights"), oq=OutQ("input"), activation=Fn(_declared_activation))  # fmt: skip
+
+
+def _draw_rows(d: Draw) -> dict[str, Any]:
+    i, o = d.pick((1, 2, 3, 5, 8, 16, 33)), d.pick((1, 2, 3, 4, 7, 16))
+    lead = d.part(1, 3, 1)
+    f = Filters(d, (o, i), 0, i, per_channel=not later(d, "i16xi4"))
+    out = f.tensors(d, (*lead, i), (o, i), o if later(d, "no_bias") or d.bool() else None)
+    if not later(d, "keep_num_dims") and d.bool():
+        out["keep_num_dims"] = True
+    return _activation(d, out)
+
+
+op("FULLY_CONNECTED", q.linear, domain="quantised", x=Rows(), w="filter", b="bias", draw=_draw_rows, **_QUANT)
+
+
+def _draw_matmul(d: Draw) -> dict[str, Any]:
+    tx, ty = d.bool(), d.bool()
+    m, k, n = d.dim(1, 6), d.dim(1, 12), d.dim(1, 6)
+    lead = d.part(0, 2, 1)
+    dt = d.types["T"]
+    xq, yq = draw_parameters(d, dt), draw_parameters(d, dt)
+    top = {8: 64.0 * 64, 16: 4096.0 * 4096}[dt.bits]
+    oq = draw_parameters(d, dt, scale=xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8) / {8: 127, 16: 32767}[dt.bits])
+    return {
+        "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq), "adj_x": tx, "adj_y": ty,
+        "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), "full", quant=yq),
+        "@outputs": [{"dtype": dt.name, "quant": oq}],
+    }  # fmt: skip
+
+
+op("BATCH_MATMUL", q.matmul, domain="quantised", xq=Q("x"), yq=Q("y"), oq=OutQ("x"), transpose_x="adj_x",
+   transpose_y="adj_y", draw=_draw_matmul, ranks=(2, 5))  # fmt: skip
+
+_ = (BY_NAME,)
