@@ -12,7 +12,7 @@ from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
 from suites.semantics import movement as s
 from suites.semantics.movement.padding import pad_axes
 
-op("Identity", s.identity, x="input")
+op("Identity", s.identity, x="input", until=13)
 op("Reshape", s.reshape, x="data", until=13, fixed={"zero": "copy"})
 op("Reshape", s.reshape, x="data", since=14, zero=Map("allowzero", {"copy": 0, "literal": 1}))
 op("Flatten", s.flatten, x="input", until=10, axis=Front("axis", default=1))

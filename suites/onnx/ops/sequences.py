@@ -22,6 +22,13 @@ def seq_of(d: Draw, dtype: DType, least: int = 0, same: tuple[int, ...] | None =
     return T((), kind="seq", items=items, dtype=dtype)
 
 
+def admits(d: Draw, slot: str, pattern: str, dtype: DType) -> bool:
+    """Does the type name of a slot include a container of this element type?"""
+    s = d.version.schema.input(slot)
+    assert s is not None
+    return pattern.format(dtype.name) in d.version.schema.types.get(s.element, ())
+
+
 def _at(call: Call) -> int | None:
     v = call.inputs.get("position")
     return None if v is None else int(v.reshape(-1)[0])
@@ -153,6 +160,20 @@ op("OptionalGetElement", evaluate=lambda c: [c.inputs["input"]], error=EXACT, dr
    source="ONNX OptionalGetElement-15, -18")  # fmt: skip
 op("OptionalHasElement", evaluate=lambda c: np.array(c.inputs.get("input") is not None), error=EXACT,
    draw=lambda d: _held(d, True), source="ONNX OptionalHasElement-15, -18")  # fmt: skip
+
+
+def _draw_identity(d: Draw) -> dict:
+    """Since 14 a sequence passes too, since 16 an optional."""
+    dtype = d.types["V"]
+    how = d.int(0, 5)
+    if how == 0 and admits(d, "input", "seq({})", dtype):
+        return {"input": seq_of(d, dtype)}
+    if how == 1 and admits(d, "input", "optional({})", dtype):
+        return {"input": T((), kind="optional", items=[T(d.shape(0, 4), dtype=dtype)], dtype=dtype)}
+    return {"input": T(d.shape(0), dtype=dtype)}
+
+
+op("Identity", evaluate=lambda c: [c.inputs["input"]], error=EXACT, draw=_draw_identity, since=14, source="ONNX Identity-14, -16")
 
 
 # -- SequenceMap

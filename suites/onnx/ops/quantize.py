@@ -1,0 +1,149 @@
+"""Quantising, dequantising and products of quantised tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, U8, DType, of
+from harness.spec import Call, Draw, Fn, T
+from suites.onnx import op
+from suites.onnx.codecs import Default, ToType
+from suites.onnx.ops.conv import AUTO_PAD, Weight
+from suites.semantics import conv, linear
+from suites.semantics import qdq as s
+
+
+def _zeros(d: Draw, dtype: DType, shape: tuple[int, ...]) -> T:
+    """Zero points that mean something: 0 for floats and i32, anything in the range for the others."""
+    if dtype.kind == "f" or dtype.bits == 32 or d.chance(3):
+        return T(shape, values=[0] * int(np.prod(shape)), dtype=dtype)
+    return T(shape, "full", dtype=dtype)
+
+
+def _scales(d: Draw, shape: tuple[int, ...], dtype: DType | None = None) -> T:
+    n = int(np.prod(shape))
+    powers = dtype is not None and dtype.name == "f8e8m0"
+    values = [2.0 ** d.int(-5, 2) if powers or d.bool() else d.int(1, 40) / 64 for _ in range(n)]
+    return T(shape, values=values, dtype=dtype)
+
+
+def _grain(d: Draw, shape: tuple[int, ...], out: dict[str, Any]) -> tuple[int, ...]:
+    """The shape of the scales: for all, per axis, per block."""
+    schema, v = d.version.schema, d.version.version
+    how = d.int(0, 2) if "block_size" in schema.attrs else d.int(0, 1) if v >= 13 else 0
+    if how == 0 or not shape:
+        return (1,) if v >= 13 and d.chance(4) else ()
+    axis = d.axis(len(shape))
+    if axis != 1 or d.bool():
+        out["axis"] = axis
+    n = shape[axis]
+    if how == 1 or n == 0:
+        return (n,)
+    block = d.int(1, n)
+    out["block_size"] = block
+    a = axis % len(shape)
+    return (*shape[:a], -(-n // block), *shape[a + 1 :])
+
+
+def _output_type(call: Call, i: int = 0) -> DType:
+    zero = call.inputs.get("y_zero_point")
+    return of(zero) if zero is not None else ToType("output_dtype").decode(call) or U8
+
+
+def _draw_q(d: Draw) -> dict:
+    schema = d.version.schema
+    shape = d.shape(0)
+    out: dict[str, Any] = {"x": T(shape, d.pick(("small", "unit", "uniform:-4:4", "ties", "small")))}
+    grain = _grain(d, shape, out)
+    slot = schema.input("y_scale")
+    assert slot is not None
+    out["y_scale"] = _scales(d, grain, d.types.get(slot.element, F32))
+    results = schema.dtypes(schema.outputs[0].element)
+    result = d.pick(results)
+    if d.int(0, 2):
+        out["y_zero_point"] = _zeros(d, result, grain)
+    elif "output_dtype" in schema.attrs and d.bool():
+        out["output_dtype"] = result
+    if "saturate" in schema.attrs and d.chance(3):
+        out["saturate"] = d.int(0, 1)
+    return out
+
+
+_Q = {"scale": "y_scale", "zero": "y_zero_point", "block": Default("block_size", 0), "axis": Default("axis", 1)}
+op("QuantizeLinear", s.quantize, draw=_draw_q, precision=ToType("precision"), dtype=ToType("output_dtype"),
+   out_dtype=_output_type, **_Q)  # fmt: skip
+
+
+def _draw_dq(d: Draw) -> dict:
+    schema = d.version.schema
+    shape = d.shape(0)
+    have = d.types[schema.inputs[0].element]
+    out: dict[str, Any] = {"x": T(shape, dtype=have)}
+    grain = _grain(d, shape, out)
+    slot = schema.input("x_scale")
+    assert slot is not None
+    out["x_scale"] = _scales(d, grain, d.types.get(slot.element, F32))
+    if d.int(0, 2):
+        out["x_zero_point"] = _zeros(d, have, grain)
+    if "output_dtype" in schema.attrs and d.chance(3):
+        out["output_dtype"] = d.pick(schema.dtypes(schema.outputs[0].element))
+    return out
+
+
+op("DequantizeLinear", s.dequantize, scale="x_scale", zero="x_zero_point", block=Default("block_size", 0), axis=Default("axis", 1),
+   dtype=ToType("output_dtype"), draw=_draw_dq,
+   out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]))  # fmt: skip
+
+op("DynamicQuantizeLinear", s.dynamic_quantize, out_dtype=lambda c, i: F32 if i == 1 else U8)
+
+
+def _draw_qmm(d: Draw) -> dict:
+    v = linear._draw_matmul(_Plain(d))
+    x, y = v["x"].shape, v["y"].shape
+    rows = (x[-2],) if len(x) == 2 and d.chance(3) else ()
+    cols = (y[-1],) if len(y) == 2 and d.chance(3) else ()
+    scale = d.types.get("TS", F32)
+    return {"a": T(x, "full"), "a_scale": _scales(d, rows, scale), "a_zero_point": _zeros(d, d.types["T1"], rows),
+            "b": T(y, "full"), "b_scale": _scales(d, cols, scale), "b_zero_point": _zeros(d, d.types["T2"], cols),
+            "y_scale": T((), values=[float(d.pick((1, 8, 64, 100, 500)))], dtype=scale),
+            "y_zero_point": _zeros(d, d.types["T3"], ())}  # fmt: skip
+
+
+class _Plain:
+    """A draw for another meaning that has no parameters here."""
+
+    def __init__(self, d: Draw) -> None:
+        self._d = d
+        self.fixed = {**d.fixed, "transpose_x": False, "transpose_y": False}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._d, name)
+
+
+op("QLinearMatMul", s.qlinear_matmul, x="a", x_scale="a_scale", x_zero="a_zero_point", y="b", y_scale="b_scale",
+   y_zero="b_zero_point", out_scale="y_scale", out_zero="y_zero_point", draw=_draw_qmm,
+   out_dtype=lambda c, i: of(c.inputs["y_zero_point"]))  # fmt: skip
+
+
+@s.qlinear_conv.draw
+def _draw_qconv(d: Draw) -> dict:
+    v = conv._draw_conv(d)
+    m = v["w"].shape[0]
+    per = (m,) if d.chance(3) else ()
+    types = d.types
+    out = {k: v[k] for k in ("x", "w", "strides", "dilations", "pads", "padding", "groups")}
+    out |= {"x_scale": _scales(d, ()), "x_zero": _zeros(d, types["T1"], ()), "w_scale": _scales(d, per),
+            "w_zero": _zeros(d, types["T2"], per), "out_scale": T((), values=[float(d.pick((1, 8, 64, 100)))]),
+            "out_zero": _zeros(d, types["T3"], ())}  # fmt: skip
+    out["x"].recipe = out["w"].recipe = "full"
+    if "b" in v:
+        out["b"] = T((m,), "ints:-1000:1000")
+    return out
+
+
+op("QLinearConv", s.qlinear_conv, w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point", out_scale="y_scale",
+   out_zero="y_zero_point", b="B", groups="group", padding=AUTO_PAD, out_dtype=lambda c, i: of(c.inputs["y_zero_point"]))  # fmt: skip
+
+__all__ = ["Fn"]

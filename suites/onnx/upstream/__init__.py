@@ -1,0 +1,1 @@
+"""The test cases that the onnx package carries, run through our interpreter."""

@@ -1,0 +1,209 @@
+"""Linear quantisation as ONNX writes it: scales and zero points are tensors, rounding is to nearest even.
+
+Where the op set names the type in which a division happens, it is done in that type, not wider.
+"""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import F32, U8, DType, int_range, of
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, Context, Divisor, Each, ElementType, Flag, Float, Integer, Num, Pads
+from harness.spec import quantised, rounded, semantics
+from harness.spec.errors import unit
+from suites.semantics.conv import check_channels
+from suites.semantics.linear import centred
+from suites.semantics.window import MODES, geometry
+
+Array = np.ndarray
+
+
+def spread(scale: Array, x: Array, axis: int, block: int) -> Array:
+    """A scale or zero point so that it broadcasts against ``x``: one for all, one along ``axis``, or one a block.
+
+    Raises RuleError "axis-in-range", "scale-fits"."""
+    if scale.size == 1 and scale.ndim <= 1 and not block:
+        return scale.reshape(())
+    if not -x.ndim <= axis < max(x.ndim, 1):
+        raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
+    a = axis % max(x.ndim, 1)
+    if not block:
+        if scale.ndim != 1 or scale.shape[0] != x.shape[a]:
+            raise RuleError("scale-fits", f"scale {list(scale.shape)} along axis {a} of {list(x.shape)}")
+        return scale.reshape([-1 if i == a else 1 for i in range(x.ndim)])
+    if scale.ndim != x.ndim or scale.shape[a] != -(-x.shape[a] // block):
+        raise RuleError("scale-fits", f"blocks of {block} along axis {a}: scale {list(scale.shape)}, x {list(x.shape)}")
+    return np.take(np.repeat(scale, block, axis=a), np.arange(x.shape[a]), axis=a)
+
+
+def to_steps(steps: Array, zero: Object, out: DType, saturate: bool = True) -> Array:
+    """Steps rounded half to even, the zero point added, in the range of an integer type; or a float8 of the sum."""
+    if out.kind == "f":
+        wide = steps if zero is None else steps + zero.astype(np.float64)
+        return native.convert(wide, out, saturate=saturate)
+    lo, hi = int_range(out)
+    with np.errstate(all="ignore"):
+        q = np.rint(steps) + (0 if zero is None else zero.astype(np.float64))
+        return np.where(np.isnan(q), 0, np.clip(q, lo, hi)).astype(np.int64).astype(out.np)
+
+
+def _quotient(x: Array, scale: Array, precision: DType) -> Array:
+    with np.errstate(all="ignore"):
+        return native.convert(native.convert(x, precision).astype(np.float64) / scale.astype(np.float64),
+                              precision).astype(np.float64)  # fmt: skip
+
+
+def _q_real(ctx: Context) -> Array:
+    p, i = ctx.params, ctx.inputs
+    if ctx.out.kind == "f":
+        return np.zeros(ctx.wide.shape)
+    s = spread(np.asarray(i["scale"]), ctx.wide, p["axis"], p["block"])
+    with np.errstate(all="ignore"):
+        return np.asarray(i["x"], np.float64) / s
+
+
+def _q_tie(ctx: Context) -> Array:
+    p = ctx.params.get("precision") or F32
+    return np.abs(np.nan_to_num(_q_real(ctx))) * 4 * unit(p) + 2.0**-20
+
+
+def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x = inputs["x"]
+    if of(x).kind == "f" and np.isnan(x.astype(np.float64)).any():
+        return "QuantizeLinear of NaN to an integer"
+    return None
+
+
+@semantics(error=quantised(0, real=_q_real, tie=_q_tie), source="ONNX QuantizeLinear-10..28", ambiguous=_q_open)
+def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *, axis: Integer = 1, block: Integer = 0,
+             saturate: Flag = True, precision: ElementType = None, dtype: ElementType = None) -> Any["*d"]:  # fmt: skip
+    """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).
+
+    dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results."""
+    out = of(zero) if zero is not None else dtype or U8
+    kind = precision or (of(scale) if of(scale) in (of(np.float16(0)), F32) or of(scale).kind == "f" else F32)
+    s = spread(scale, x, axis, block)
+    z = None if zero is None else spread(zero, x, axis, block)
+    return to_steps(_quotient(x, s, kind), z, out, saturate)
+
+
+@semantics(error=rounded(1.5), source="ONNX DequantizeLinear-10..28")
+def dequantize(x: Any["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *, axis: Integer = 1, block: Integer = 0,
+               dtype: ElementType = None) -> Float["*d"]:  # fmt: skip
+    """(x - zero) * scale in the type of the scale, or ``dtype``."""
+    s = spread(scale, x, axis, block).astype(np.float64)
+    v = x.astype(np.float64)
+    if zero is not None:
+        v = v - spread(zero, x, axis, block).astype(np.float64)
+    with np.errstate(all="ignore"):
+        return v * s
+
+
+def _range(x: Array) -> tuple[float, float]:
+    v = x.astype(np.float64)
+    return min(0.0, float(v.min(initial=0))), max(0.0, float(v.max(initial=0)))
+
+
+def _dynamic(x: Array) -> tuple[Array, float, float]:
+    lo, hi = _range(x)
+    scale = float(np.float32((hi - lo) / 255))
+    zero = float(np.clip(np.rint(np.float32(0 - lo) / np.float32(scale)), 0, 255)) if scale else 0.0
+    return _quotient(x, np.asarray(scale), F32), scale, zero
+
+
+def _dq_real(ctx: Context) -> Array:
+    steps, _, _ = _dynamic(np.asarray(ctx.inputs["x"]))
+    return steps
+
+
+def _dq_zero(ctx: Context) -> Array:
+    lo, hi = _range(np.asarray(ctx.inputs["x"]))
+    return np.asarray(-lo / ((hi - lo) / 255) if hi > lo else 0.0)
+
+
+def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x = inputs["x"]
+    lo, hi = _range(x)
+    if not np.isfinite(x.astype(np.float64)).all() or hi == lo:
+        return "DynamicQuantizeLinear of a range of zero, or without end"
+    return None
+
+
+@semantics(error=(quantised(0, real=_dq_real, tie=lambda c: np.abs(_dq_real(c)) * 2.0**-20 + 2.0**-18), rounded(1.5),
+                  quantised(0, real=_dq_zero, tie=2.0**-14)),
+           source="ONNX DynamicQuantizeLinear-11", ambiguous=_dq_open, data=("small", "unit", "uniform:-4:4"))  # fmt: skip
+def dynamic_quantize(x: Float["*d"]):
+    """(u8 steps, scale, zero point) with the scale that maps the range of ``x``, zero included, on 0..255."""
+    lo, hi = _range(x)
+    steps, _, zero = _dynamic(x)
+    return (to_steps(steps, np.asarray(zero), U8), np.asarray((hi - lo) / 255), np.asarray(zero, np.uint8))
+
+
+# -- quantised products: exact integer sums, one factor, one rounding
+
+def _factor(a: Array, b: Array, y: Array) -> Array:
+    return a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64)
+
+
+def _product_real(ctx: Context) -> Array:
+    if ctx.out.kind == "f":
+        return np.zeros(ctx.wide.shape)
+    i = ctx.inputs
+    zeros = [np.asarray(i[k], np.float64) for k in ("x_zero", "y_zero")]
+    p = np.matmul(np.asarray(i["x"], np.float64) - _rows(zeros[0]), np.asarray(i["y"], np.float64) - zeros[1])
+    return p * _factor(_rows(np.asarray(i["x_scale"])), np.asarray(i["y_scale"]), np.asarray(i["out_scale"]))
+
+
+def _near(real: Object) -> Object:
+    return lambda ctx: np.abs(real(ctx)) * 2.0**-20 + 2.0**-20  # three roundings in f32
+
+
+def _rows(v: Array) -> Array:
+    """A vector of one value a row of a matrix."""
+    return v[:, None] if v.ndim == 1 and v.size > 1 else v
+
+
+@semantics(error=quantised(0, real=_product_real, tie=_near(_product_real)), source="ONNX QLinearMatMul-10, -21")
+def qlinear_matmul(x: Any["*d"], x_scale: Float["*s"], x_zero: Any["*t"], y: Any["*e"], y_scale: Float["*u"], y_zero: Any["*v"],
+                   out_scale: Float["*o"], out_zero: Any["*p"]):  # fmt: skip
+    """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero)."""
+    wide = np.matmul(x.astype(np.float64) - _rows(x_zero).astype(np.float64), y.astype(np.float64) - y_zero.astype(np.float64))
+    return to_steps(wide * _factor(_rows(x_scale), y_scale, out_scale), out_zero, of(out_zero))
+
+
+def _conv_real(ctx: Context) -> Array:
+    i = ctx.inputs
+    back = {k: np.asarray(v).astype(np.int64) if k in ("x", "w", "x_zero", "w_zero", "b") and v is not None else v
+            for k, v in i.items()}  # fmt: skip
+    return _conv_steps(back, ctx.params)
+
+
+def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
+    x, w, wz = i["x"], i["w"], i["w_zero"]
+    check_channels(x.shape[1], w.shape[0], w.shape[1], p["groups"], i["b"])
+    g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"])
+    column = (-1, *(1,) * (w.ndim - 1))
+    wz = wz.reshape(column) if wz.size > 1 else wz.reshape(())
+    a = native.conv(centred(x, i["x_zero"].reshape(())), centred(w, wz), None, g.strides, g.dilations, g.pads, p["groups"])
+    total = a.astype(np.float64)
+    along = (1, -1, *(1,) * (x.ndim - 2))
+    if i["b"] is not None:
+        total = total + i["b"].astype(np.float64).reshape(along)
+    s = np.asarray(i["w_scale"], np.float64)
+    return total * _factor(np.asarray(i["x_scale"]).reshape(()), s.reshape(along) if s.size > 1 else s.reshape(()),
+                           np.asarray(i["out_scale"]).reshape(()))  # fmt: skip
+
+
+@semantics(error=quantised(0, real=_conv_real, tie=_near(_conv_real)), source="ONNX QLinearConv-10")
+def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: Any["m g *k"], w_scale: Float["*f"],
+                 w_zero: Any["*h"], out_scale: Float["*o"], out_zero: Any["*p"], b: Any["m"] | None = None, *,
+                 strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
+                 groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
+    """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero point."""
+    i = {"x": x, "x_scale": x_scale, "x_zero": x_zero, "w": w, "w_scale": w_scale, "w_zero": w_zero, "out_scale": out_scale, "b": b}
+    p = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups, "padding": padding}
+    return to_steps(_conv_steps(i, p), out_zero.reshape(()), of(out_zero))
