@@ -114,7 +114,3 @@ def _widen(version: OpVersion, inst: Instance) -> None:
 dialect = Mil("suites.mil")
 op = dialect.op
 
-
-def run_program(model: bytes, inputs: dict[str, Any]) -> list[Any]:
-    """Entry point ``opconform.interpreters``: run a plain program."""
-    return dialect.run_model(model, inputs)

@@ -1,0 +1,52 @@
+"""Normalisations.  From iOS 17 on the parameter tensors may have another float type than x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import of
+from harness.spec import Call, Draw, Fn, T
+from suites.mil import op
+from suites.mil.codecs import Held
+from suites.semantics import norm as s
+
+
+def _type_of_x(call: Call, i: int) -> Any:
+    return of(call.inputs["x"])
+
+
+def _misfit(slot: str, **more: Any) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        c = d.dim(2, 6)
+        return {"x": T((2, c, 3)), slot: T((c + 1,)), **{k: T((c,), recipe="positive") for k in more}}
+
+    return draw
+
+
+_KEYS = {"scale": "gamma", "bias": "beta", "epsilon": Held("epsilon"), "out_dtype": _type_of_x}
+op("batch_norm", s.batch_norm, var="variance", spatial=Fn(lambda c: True), ranks=(3, 5), **_KEYS,
+   breaks={"channels-agree": _misfit("mean", variance=1)})  # fmt: skip
+op("instance_norm", s.instance_norm, ranks=(3, 4), **_KEYS)
+op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), **_KEYS)
+
+
+def _draw_l2(d: Draw) -> dict[str, Any]:
+    out: dict[str, Any] = {"x": T(d.shape(3, lo=1))}
+    if d.bool():
+        out["epsilon"] = d.pick((1e-6, 1e-3, 1.0))
+    return out
+
+
+op("l2_norm", s.l2_normalization, fixed={"axes": (-3, -2, -1), "under": "sum"}, epsilon=Held("epsilon"), draw=_draw_l2,
+   breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}})  # fmt: skip
+
+
+def _even(call: Call) -> str | None:
+    if call.attr("size") % 2 == 0:
+        return "which side of an even neighbourhood is longer is not stated"
+    return None
+
+
+op("local_response_norm", s.lrn, bias=Held("k"), alpha=Held("alpha"), beta=Held("beta"), ranks=(3, 4), ambiguous=_even,
+   axis=Fn(lambda c: 1), scaled=Fn(lambda c: True), out_dtype=_type_of_x)  # fmt: skip
+op("softmax", s.softmax, beta=Fn(lambda c: 1.0))
