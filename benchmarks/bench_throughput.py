@@ -51,6 +51,7 @@ def main() -> int:
     p.add_argument("--seconds", type=float, default=15.0)
     p.add_argument("--memory", type=int, default=0, metavar="N", help="run N cases and print memory on the way")
     p.add_argument("--slowest", type=int, default=10)
+    p.add_argument("--invalid", action="store_true", help="one case in eight breaks a rule, in a model of its own")
     p.add_argument("--profile", action="store_true", help="cProfile of the host")
     a = p.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -63,7 +64,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as tmp, backends.create(a.backend) as handle:
         handle.start()
         with Writer(Path(tmp) / "records.jsonl") as writer:
-            engine = Engine([handle], seed=int(time.time()), draws=a.draws, sink=writer.write)
+            engine = Engine([handle], seed=int(time.time()), draws=a.draws, invalid=a.invalid, sink=writer.write)
             spent: dict[str, float] = defaultdict(float)
             end = time.monotonic() + a.seconds
 

@@ -21,6 +21,7 @@ from harness.run.select import Unit
 Sink = Callable[[dict[str, Any]], None]
 PACK = 64
 IN_FLIGHT = 3
+PASSES = -1  # habit of types that went through
 GAP = 3  # unsupported answers in a row after which a type combination is only asked once in ASK_AGAIN cases
 ASK_AGAIN = 32
 COVER_FIRST, COVER_EVERY = 64, 16  # cases whose features are counted: the first ones, then one in so many
@@ -72,7 +73,7 @@ class Engine:
         self.summary = Summary()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
-        self._gaps: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
+        self._seen: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
         self._last = 0.0
 
     # -- one pass
@@ -128,30 +129,53 @@ class Engine:
     def _submit(self, pack: Pack) -> None:
         for h in self._for(pack.dialect.format):
             size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
-            for job in pack.jobs(h.name, size, self.draws, self._settled(h, pack)):
+            settled, alone = self._habits(h, pack) if size > 1 else (self._above(h, pack), set())
+            for job in pack.jobs(h.name, size, self.draws, settled, alone):
                 h.submit(job)
 
-    def _settled(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
-        """Cases that need no asking: the opset is above the backend's, or it has said several times that it lacks this
-        op at these types (and is asked again once in a while)."""
+    def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
+        """All cases, if the opset is above the highest one that the backend knows."""
         top = self.profiles[h.name].info.get("opset")
         if isinstance(top, int) and isinstance(pack.opset, int) and pack.opset > top:
             out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
             return {id(c): out for c in pack.cases if not c.problem}
-        settled = {}
-        gaps = self._gaps[h.name]
+        return {}
+
+    def _habits(self, h: BackendHandle, pack: Pack) -> tuple[dict[int, Outcome], set[int]]:
+        """What is known of how the backend takes these types: outcomes that need no asking, and cases that go alone.
+
+        One refused instance fails the model that it shares, and finding it costs many models.  So a combination of op
+        version and types goes alone until it has passed once; one that was unsupported GAP times in a row is asked
+        only once in ASK_AGAIN cases."""
+        settled = self._above(h, pack)
+        alone: set[int] = set()
+        if settled:
+            return settled, alone
+        habits = self._seen[h.name]
         for c in pack.cases:
-            n = gaps.get(_types(c), 0)
-            if n >= GAP and not c.problem and c.index % ASK_AGAIN:
+            if c.problem or c.inst.rule is not None:
+                continue
+            n = habits.get(types_of(c))
+            if n == PASSES:
+                continue
+            if n is not None and n >= GAP and c.index % ASK_AGAIN:
                 settled[id(c)] = Outcome(Status.UNSUPPORTED, None, "load", "as before: the op lacks these types")
-        return settled
+            else:
+                alone.add(id(c))
+        return settled, alone
 
     def _learn(self, judged: Judged) -> None:
-        gaps, key = self._gaps[judged.backend], _types(judged.case)
+        if judged.case.inst.rule is not None:
+            return
+        habits, key = self._seen[judged.backend], types_of(judged.case)
         if judged.verdict is Verdict.UNSUPPORTED:
-            gaps[key] = gaps.get(key, 0) + 1
-        elif key in gaps:
-            del gaps[key]
+            habits[key] = max(habits.get(key, 0), 0) + 1
+        elif judged.outcome.status is Status.VALUE:
+            habits.setdefault(key, PASSES)
+            if habits[key] > PASSES:
+                habits[key] = PASSES
+        else:
+            habits[key] = 0
 
     def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
         """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
@@ -266,13 +290,10 @@ class Engine:
             self.summary.seconds = 0.0
 
 
-def _types(case: Case) -> tuple[Any, ...]:
-    """Op version and the types of its arguments: what a backend's gaps are learned by."""
-    out: list[Any] = [case.version.key, case.inst.rule is None]
-    for slot, a in case.inst.args.items():
-        one = a[0] if isinstance(a, list) and a else a
-        out += [slot, getattr(one, "dtype", None)]
-    return tuple(out)
+def types_of(case: Case) -> tuple[Any, ...]:
+    """Op version and the types of its arguments: what a backend's habits are learned by."""
+    return case.version.key, *[a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
+                               for a in case.inst.args.values()]  # fmt: skip
 
 
 def profile_of(handle: BackendHandle) -> Profile:

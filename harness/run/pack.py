@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,14 +33,16 @@ class Pack:
     units: list[Any]
     outcomes: dict[str, dict[int, list[Outcome]]] = field(default_factory=dict)
     waiting: int = 0
-    _built: dict[tuple[int, frozenset[int]], tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
+    _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
-    def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None) -> list[Job]:
+    def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
+             alone: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
-        settled: outcomes known without asking, by id of the case.  What cannot be built has its outcome at once."""
+        settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own.  What
+        cannot be built has its outcome at once."""
         settled = settled or {}
-        chunks, failed = self._chunks(size, frozenset(settled))
+        chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone))
         answers = self.outcomes.setdefault(backend, {})
         for key, outcome in (*failed.items(), *settled.items()):
             answers[key] = [outcome]
@@ -57,19 +59,20 @@ class Pack:
         self.waiting += len(out)
         return out
 
-    def _chunks(self, size: int, without: frozenset[int]) -> tuple[list[Chunk], dict[int, Outcome]]:
-        got = self._built.get((size, without))
+    def _chunks(self, size: int, without: frozenset[int],
+                alone: frozenset[int]) -> tuple[list[Chunk], dict[int, Outcome]]:  # fmt: skip
+        got = self._built.get((size, without, alone))
         if got is None:
             chunks: list[Chunk] = []
             failed: dict[int, Outcome] = {}
             asked = [c for c in self.cases if not c.problem and id(c) not in without]
-            valid = [c for c in asked if c.inst.rule is None]
-            for i in range(0, len(valid), size):
-                self._build(valid[i : i + size], chunks, failed)
+            together = [c for c in asked if c.inst.rule is None and id(c) not in alone]
+            for i in range(0, len(together), size):
+                self._build(together[i : i + size], chunks, failed)
             for c in asked:
-                if c.inst.rule is not None:
+                if c.inst.rule is not None or id(c) in alone:
                     self._build([c], chunks, failed)
-            got = self._built[size, without] = (chunks, failed)
+            got = self._built[size, without, alone] = (chunks, failed)
         return got
 
     def _build(self, cases: list[Case], chunks: list[Chunk], failed: dict[int, Outcome]) -> None:
