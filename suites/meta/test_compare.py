@@ -1,0 +1,539 @@
+"""The comparator: the fifteen holes that other comparators had, each class at its bound, and the plain oracle."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from harness.compare import blame, groups, judge
+from harness.compare.stats import Pool
+from harness.core.dtypes import BF16, BOOL, F8E4M3FN, F16, F32, F64, FLOATS, I64, U8, dtype, float_max, of
+from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
+from harness.spec import errors
+from native_ref import compare
+from suites.meta import plain_compare
+
+F = (F16, F32, BF16)
+
+
+def expect(value, wide=None, error=None, context=None, dt=None):
+    """An expected output; ``value`` is rounded from ``wide`` when that is given."""
+    if not isinstance(value, (np.ndarray, list, dict, type(None))):
+        value = np.asarray(value)
+    d = dt or (of(value) if isinstance(value, np.ndarray) else F32)
+    error = error or errors.exact()
+
+    def made():
+        return context or errors.Context({}, {}, wide if wide is not None else np.asarray(value, np.float64), d)
+
+    return SimpleNamespace(value=value, wide=wide, dtype=d, error=error, context=made)
+
+
+def wide_of(h, d, error, **kw):
+    h = np.asarray(h, np.float64)
+    return expect(h.astype(d.np), h, error, **kw)
+
+
+def verdict(e, *actual, **kw):
+    es = e if isinstance(e, list) else [e]
+    return judge(es, Outcome(Status.VALUE, list(actual)), **kw)
+
+
+def kind(e, *actual, **kw):
+    j = verdict(e, *actual, **kw)
+    assert j.verdict is Verdict.MISMATCH, j
+    j.diff()  # every mismatch can be described
+    return j.kind
+
+
+def agrees(e, *actual, **kw):
+    return verdict(e, *actual, **kw).verdict is Verdict.AGREE
+
+
+CLASSES = {
+    "exact": errors.exact(), "rounded": errors.rounded(2), "bounded": errors.bounded(lambda c: 4 * c.ulp, "4 ulp"),
+    "accumulates": errors.accumulates(3),
+}  # fmt: skip
+
+
+def with_class(h, d, name):
+    h = np.asarray(h, np.float64)
+    ctx = errors.Context({"x": h}, {}, h, d, rerun=lambda i: np.abs(i["x"]))
+    return expect(h.astype(d.np), h, CLASSES[name], ctx)
+
+
+# -- 1 and 2: special values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", F, ids=str)
+@pytest.mark.parametrize("name", CLASSES)
+def test_01_nan_meets_only_nan(d, name):
+    e = with_class([1.0, np.nan, 2.0], d, name)
+    assert agrees(e, np.array([1, np.nan, 2], d.np))
+    assert kind(e, np.array([1, 3, 2], d.np)) == "nan"
+    assert kind(e, np.array([1, np.inf, 2], d.np)) == "nan"
+    e = with_class([1.0, 3.0, 2.0], d, name)
+    assert kind(e, np.array([1, np.nan, 2], d.np)) == "nan"
+
+
+@pytest.mark.parametrize("d", F, ids=str)
+@pytest.mark.parametrize("name", CLASSES)
+def test_02_infinity_meets_only_the_same_infinity(d, name):
+    top = float_max(d)
+    e = with_class([np.inf, 1.0], d, name)
+    assert agrees(e, np.array([np.inf, 1], d.np))
+    for wrong in (-np.inf, top, 0.0):
+        assert kind(e, np.array([wrong, 1], d.np)) == "inf"
+    assert kind(with_class([3.0, 1.0], d, name), np.array([np.inf, 1], d.np)) == "inf"
+    if name == "exact":
+        assert kind(with_class([top, 1.0], d, name), np.array([np.inf, 1], d.np)) == "inf"
+
+
+def test_02_near_the_overflow_threshold_infinity_is_within_the_bound():
+    h = float_max(F16) + 15.0  # half an ulp of 32 is 16: rounds to the maximum, one ulp reaches infinity
+    e = wide_of([h], F16, errors.rounded(1))
+    assert agrees(e, np.array([np.inf], np.float16)) and agrees(e, np.array([65504], np.float16))
+    assert kind(wide_of([h], F16, errors.rounded(0.5)), np.array([-np.inf], np.float16)) == "inf"
+    far = wide_of([60000.0], F16, errors.rounded(1))
+    assert kind(far, np.array([np.inf], np.float16)) == "inf"
+
+
+# -- 3 to 7 -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [F32, F16, I64, U8, BOOL, dtype("u4")], ids=str)
+def test_03_all_zero_is_not_a_result(d):
+    v = np.array([1, 1, 0, 1]).astype(d.np)
+    assert verdict(expect(v), np.zeros(4, d.np)).verdict is Verdict.MISMATCH
+
+
+def test_04_integers_are_never_floats():
+    big = np.array([2**53 + 1, 2**63 - 1, -(2**63)], np.int64)
+    for i, delta in ((0, -1), (1, -1), (2, 1)):
+        off = big.copy()
+        off[i] += delta
+        assert kind(expect(big, error=errors.rounded(1)), off) == "integer"
+        assert verdict(expect(big), off).diff()["max_abs"] == 1
+    assert kind(expect(np.array([100000], np.int32)), np.array([100050], np.int32)) == "integer"
+    u = np.array([2**64 - 1, 0], np.uint64)
+    assert kind(expect(u), np.array([0, 2**64 - 1], np.uint64)) == "integer"
+    assert agrees(expect(big), big.copy())
+
+
+@pytest.mark.parametrize("d", [F16, F32, F64, I64], ids=str)
+def test_05_lowest_of_the_type(d):
+    lowest = np.array([np.finfo(d.np).min if d.kind == "f" else np.iinfo(d.np).min]).astype(d.np)
+    assert verdict(expect(np.array([0]).astype(d.np)), lowest).verdict is Verdict.MISMATCH
+    assert agrees(expect(lowest), lowest.copy())
+
+
+def test_06_every_output_counts():
+    a, b = np.ones(3, np.float32), np.zeros(3, np.float32)
+    es = [expect(a), expect(a)]
+    assert kind(es, None, a) == "missing"
+    assert kind(es, a, None) == "missing"
+    assert kind(es, a) == "missing"
+    assert kind(es, a, b) == "value"
+    assert verdict(es, a, b).output == 1
+    assert kind(es, a, a, a) == "type"
+    assert kind(es, a, [a]) == "type"
+
+
+def test_07_odd_sizes():
+    for shape in ((), (1,), (0,), (0, 3), (5,)):
+        v = np.full(shape, 2.5, np.float32)
+        assert agrees(expect(v), v.copy())
+        if v.size:
+            assert kind(expect(v), np.asarray(v + 1)) == "value"
+    assert kind(expect(np.zeros((0, 3), np.float32)), np.zeros((0, 4), np.float32)) == "shape"
+    assert kind(expect(np.float32(1)), np.ones(1, np.float32)) == "shape"
+
+
+# -- 8 to 11: what correlation would not see --------------------------------------------------------------------
+
+
+def normal(shape=(6, 7), d=F32, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(d.np)
+
+
+@pytest.mark.parametrize("change,pattern", [
+    (lambda v: v * 2, "scaled by 2"), (lambda v: v + 1, "shifted by 1"), (lambda v: -v, "scaled by -1"),
+    (lambda v: v * 0, "all zero"),
+])  # fmt: skip
+def test_08_scaled_and_shifted(change, pattern):
+    v = normal()
+    j = verdict(expect(v), change(v).astype(np.float32))
+    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+
+
+@pytest.mark.parametrize("change,pattern", [
+    (lambda v: np.ascontiguousarray(v.T), "transposed"), (lambda v: np.roll(v, 1, 1), "rolled by 1 along axis 1"),
+    (lambda v: v[::-1].copy(), "reversed along axis 0"),
+])  # fmt: skip
+def test_09_rearranged(change, pattern):
+    v = normal((5, 5))
+    j = verdict(expect(v), change(v))
+    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+
+
+def test_09_transposed_into_another_shape():
+    v = normal((3, 4))
+    assert verdict(expect(v), np.ascontiguousarray(v.T)).diff()["pattern"] == "transposed"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_10_one_in_a_million(name):
+    h = normal((1000, 1000)).astype(np.float64)
+    e = with_class(h, F32, name)
+    a = h.astype(np.float32)
+    assert agrees(e, a)
+    a[777, 3] *= 1 + 1e-5
+    j = verdict(e, a)
+    assert j.kind == "value" and j.diff()["count"] == 1 and j.diff()["elements"][0]["index"] == [777, 3]
+    assert j.diff()["pattern"] == "one element"
+
+
+def test_11_type_and_shape_come_before_values():
+    v = np.array([1, 2, 3, 4], np.float32)
+    assert kind(expect(v), v.view(np.int32)) == "dtype"
+    assert kind(expect(v), v.astype(np.float64)) == "dtype"
+    assert kind(expect(v), v.reshape(2, 2)) == "shape"
+    assert kind(expect(v), v[None]) == "shape"
+    assert kind(expect(np.array(["1"], object)), np.array([1], np.int64)) == "dtype"
+
+
+# -- 12 and 13 --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["exact", "rounded", "bounded"])
+def test_12_the_sign_of_zero_counts_where_the_spec_fixes_it(name):
+    loose = with_class([0.0, 1.0], F32, name)
+    strict = expect(loose.value, loose.wide, CLASSES[name].signed(), loose.context())
+    minus = np.array([-0.0, 1], np.float32)
+    assert agrees(loose, minus)
+    assert kind(strict, minus) == "zero_sign"
+    assert agrees(strict, np.array([0.0, 1], np.float32))
+
+
+def test_13_types_without_infinity():
+    top = float_max(F8E4M3FN)
+    e = wide_of([1.0, top], F8E4M3FN, errors.rounded(1))
+    assert agrees(e, np.array([1, top]).astype(F8E4M3FN.np))
+    assert kind(e, np.array([np.nan, top]).astype(F8E4M3FN.np)) == "nan"
+    over = wide_of([1.0, 480.0], F8E4M3FN, errors.rounded(1))  # beyond 448: NaN is what overflow gives here
+    assert agrees(over, np.array([1, np.nan]).astype(F8E4M3FN.np))
+
+
+# -- 14 and 15: the numbers arrive and are exact ----------------------------------------------------------------
+
+
+def test_14_tolerances_reach_the_comparison():
+    h = np.array([1.0, 2.0])
+    a = h.astype(np.float32)
+    a[0] = np.nextafter(np.nextafter(a[0], np.float32(9)), np.float32(9))
+    for k, want in ((0.5, False), (1, False), (1.9, False), (2, True), (3, True)):
+        assert agrees(wide_of(h, F32, errors.rounded(k)), a) is want, k
+    for width, want in ((1e-7, False), (2e-7, False), (3e-7, True)):
+        assert agrees(wide_of(h, F32, errors.bounded(lambda c, w=width: w, "w")), a) is want, width
+    for terms, want in ((1, False), (40, True)):
+        ctx = errors.Context({"x": h}, {}, h, F32, rerun=lambda i: np.abs(i["x"]))
+        far = a.copy()
+        far[0] = 1 + 20 * 2.0**-24
+        assert agrees(expect(a, h, errors.accumulates(terms), ctx), far) is want, terms
+    steps = expect(np.array([5, 6], np.int8), error=errors.quantised(1))
+    assert agrees(steps, np.array([6, 5], np.int8)) and kind(steps, np.array([7, 6], np.int8)) == "integer"
+
+
+def test_14_the_profile_reaches_the_comparison():
+    h = np.array([1.0])
+    ctx = lambda: errors.Context({"x": h}, {}, h, F16, rerun=lambda i: np.abs(i["x"]) * 4)  # noqa: E731
+    e = expect(h.astype(np.float16), h, errors.accumulates(16))
+    e.context = ctx
+    a = np.array([1.03], np.float16)
+    assert kind(e, a) == "value"
+    assert agrees(e, a, acc={"f16": "f16"})
+    tiny = expect(np.array([2.0**-24, 2.0**-20], np.float16))
+    zero = np.zeros(2, np.float16)
+    assert kind(tiny, zero) == "value"
+    assert agrees(tiny, zero, flushes=("f16",))
+    assert kind(tiny, np.array([0, 2.0**-20], np.float16), flushes=("f16",)) == "flush"  # all or none
+    assert kind(tiny, zero, flushes=("f32",)) == "value"
+
+
+def at_bound():
+    one = np.float64(1)
+    u = 2.0**-23
+    yield "ROUNDED(1)", errors.rounded(1), 1 + u, 1 + 2 * u, None
+    yield "ROUNDED(3)", errors.rounded(3), 1 + 3 * u, 1 + 4 * u, None
+    yield "BOUNDED", errors.bounded(lambda c: 5 * u, "5u"), 1 + 5 * u, 1 + 6 * u, None
+    yield "COMPOSED", errors.composed(lambda c: 7 * u, "7u"), 1 + 7 * u, 1 + 8 * u, None
+    k = 62.0
+    g = k * u / 2 / (1 - k * u / 2) * 4  # gamma_62 on a scale of 4, plus one ulp
+    inside = np.floor((g + u) / u) * u
+    yield "DOT", errors.accumulates(60), 1 + inside, 1 + inside + u, 4.0
+    assert one == 1
+
+
+@pytest.mark.parametrize("name,error,last,beyond,scale", list(at_bound()), ids=lambda v: v if isinstance(v, str) else "")
+def test_15_at_the_bound_passes_and_the_next_fails(name, error, last, beyond, scale):
+    h = np.array([1.0])
+    ctx = errors.Context({"x": h}, {}, h, F32, rerun=lambda i: np.full(1, scale or 1.0))
+    e = expect(h.astype(np.float32), h, error, ctx)
+    assert agrees(e, np.array([last], np.float32))
+    j = verdict(e, np.array([beyond], np.float32))
+    assert j.verdict is Verdict.MISMATCH and j.diff()["factor"] > 1
+    low = expect(-h.astype(np.float32), -h, error, errors.Context({"x": h}, {}, -h, F32, rerun=ctx._rerun))
+    assert agrees(low, -np.array([last], np.float32)) and not agrees(low, -np.array([beyond], np.float32))
+
+
+def test_15_quantised_ties():
+    real = np.array([2.5, 2.4, -1.5, 7.4999])
+    e = expect(np.array([2, 2, -2, 7], np.int8), error=errors.quantised(0, real=lambda c: real, tie=0.001))
+    assert agrees(e, np.array([3, 2, -1, 8], np.int8))
+    assert kind(e, np.array([2, 3, -2, 7], np.int8)) == "integer"
+    assert kind(e, np.array([4, 2, -2, 7], np.int8)) == "integer"
+
+
+# -- the native kernel against the plain rules ------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("d", FLOATS, ids=str)
+def test_native_kernel_and_plain_rules_agree(d):
+    rng = np.random.default_rng(7)
+    top, low = float_max(d), 2.0 ** -(d.frac + 3)
+    pool = np.array([0.0, -0.0, 1, -1, 1 + low, top, -top, np.inf, -np.inf, np.nan, 1e-30, 2.0**-140, 2.0**-24, 3.5])
+    for trial in range(40):
+        w = rng.choice(pool, 37) * rng.choice([1, 1, 1 + low, 1 - low, 1.07], 37)
+        if trial % 2:
+            w = rng.normal(size=37) * 2.0 ** rng.integers(-12, 12, 37)
+        with np.errstate(all="ignore"):
+            a = (w * rng.choice([1, 1, 1, 1 + 2 * low, 1 + 8 * low, -1], 37)).astype(d.np)
+        a[rng.integers(37)] = rng.choice(pool[:4]).astype(d.np)
+        bound = rng.choice([0.0, 1e-3, 0.1, np.inf], 37) if trial % 3 else float(rng.choice([0.0, 0.01]))
+        kw = {"signed_zero": bool(trial & 4), "flush": bool(trial & 8)}
+        ulps = float(rng.choice([0, 0.5, 1, 3]))
+        want = plain_compare.bad(a, w, bound, ulps, **kw)
+        for detail in (False, True):
+            c = compare(a, w, bound, ulps=ulps, detail=detail, **kw)
+            assert c.bad == len(want), (d, trial, want)
+            assert c.first == (want[0] if want else -1)
+        assert np.flatnonzero(c.mask.ravel()).tolist() == want
+
+
+# -- sets, choices, containers, strings, complex, types ---------------------------------------------------------
+
+
+def test_any_order_permutes_all_outputs_alike():
+    v, n = np.array([3.0, 1, 2], np.float32), np.array([1, 5, 2], np.int64)
+    es = [expect(v, error=errors.any_order(0)), expect(n, error=errors.any_order(0))]
+    p = [2, 0, 1]
+    assert agrees(es, v[p], n[p])
+    assert kind(es, v[p], n) == "value"
+    assert kind(es, np.array([3, 1, 1], np.float32), n) == "value"
+    rows = np.array([[1.0, 2], [3, 4], [np.nan, 0]], np.float32)
+    assert agrees(expect(rows, error=errors.any_order(0)), rows[[2, 1, 0]])
+    assert kind(expect(rows, error=errors.any_order(0)), rows[:, ::-1].copy()) in ("value", "nan")
+    assert agrees(expect(np.array(["b", "a"], object), error=errors.any_order()), np.array(["a", "b"], object))
+
+
+def test_any_order_with_a_tolerance():
+    h = np.array([3.0, 1.0, 2.0])
+    e = wide_of(h, F32, errors.any_order(0, within=errors.rounded(2)))
+    near = np.nextafter(h.astype(np.float32), np.float32(9))[[1, 2, 0]]
+    assert agrees(e, near) and kind(e, near + 1) == "value"
+
+
+def test_accepted_choices():
+    x = np.array([1.0, 5, 5, 2])
+    e = expect(np.array(1), error=errors.accepted(lambda c, a: x[a] == x.max(), "any index of the maximum"))
+    assert agrees(e, np.array(2)) and kind(e, np.array(3)) == "choice"
+
+
+def test_containers():
+    a, b = np.ones(2, np.float32), np.zeros(3, np.float32)
+    e = expect([a, b])
+    assert agrees(e, [a, b])
+    assert kind(e, [a]) == "length" and kind(e, [b, a]) == "shape" and kind(e, a) == "type"
+    assert kind(e, [a, b + 1]) == "value" and kind(e, None) == "missing"
+    assert agrees(expect(None), None) and kind(expect(None), a) == "type"
+    assert agrees(expect([]), [])
+    m = expect({"x": 1.0, 2: 0.5})
+    assert agrees(m, {"x": 1.0, 2: 0.5}) and kind(m, {"x": 1.0, 2: 0.25}) == "value" and kind(m, {"x": 1.0}) == "type"
+
+
+def test_strings_and_bytes():
+    e = expect(np.array([["a", "ä"]], object))
+    assert agrees(e, np.array([["a", "ä"]], object)) and agrees(e, np.array([[b"a", "ä".encode()]], object))
+    assert kind(e, np.array([["a", "b"]], object)) == "string"
+    assert verdict(e, np.array([["a", "b"]], object)).diff()["count"] == 1
+
+
+def test_complex_parts_are_judged_by_the_modulus():
+    h = np.array([1e4 + 1e-9j, 2j])
+    e = expect(h.astype(np.complex64), h, errors.rounded(1))
+    assert agrees(e, np.array([1e4 + 1e-4j, 2j], np.complex64))
+    assert kind(e, np.array([1e4 + 1e-2j, 2j], np.complex64)) == "value"
+    assert kind(e, np.array([1e4, -2j], np.complex64)) == "value"
+    assert kind(expect(h.astype(np.complex64)), np.array([1e4, np.nan], np.complex64)) in ("nan", "value")
+
+
+def test_inferred_types():
+    e = expect(np.zeros((2, 3), np.float32))
+    for good in (TypeOnly("f32", (2, 3)), TypeOnly("f32", (None, 3)), TypeOnly(None, ("n", 3)), TypeOnly("f32", None)):
+        assert agrees(e, good)
+    assert kind(e, TypeOnly("f16", (2, 3))) == "dtype"
+    assert kind(e, TypeOnly("f32", (3, 2))) == "shape" and kind(e, TypeOnly("f32", (2, 3, 1))) == "shape"
+
+
+# -- instances that say nothing ---------------------------------------------------------------------------------
+
+
+def test_uninformative_results_are_mistrusted():
+    h = np.linspace(1, 2, 64)
+    wild = errors.bounded(lambda c: np.full(64, 0.5), "0.5")
+    a = (h + 0.4).astype(np.float32)
+    assert verdict(wide_of(h, F32, wild), a).verdict is Verdict.MISTRUSTED
+    assert verdict(wide_of(h, F32, wild), h.astype(np.float32)).verdict is Verdict.AGREE  # within half an ulp anyway
+    zeros = with_class(np.zeros(64), F32, "accumulates")
+    assert verdict(zeros, np.zeros(64, np.float32)).verdict is Verdict.MISTRUSTED
+    assert agrees(expect(np.zeros(64, np.float32)), np.zeros(64, np.float32))  # an exact zero is a result
+    assert kind(zeros, np.ones(64, np.float32)) == "value"
+
+
+def test_overflowing_partial_sums_bind_nothing():
+    h = np.array([1.0, 1.0])
+    ctx = errors.Context({}, {}, h, F32, rerun=lambda i: np.array([1e39, 1.0]))
+    e = expect(h.astype(np.float32), h, errors.accumulates(3), ctx)
+    for v in (np.nan, np.inf, 7.0):
+        assert verdict(e, np.array([v, 1], np.float32)).verdict is not Verdict.MISMATCH
+        assert verdict(e, np.array([1, v], np.float32)).verdict is Verdict.MISMATCH
+
+
+def test_a_bound_that_fails_is_no_verdict():
+    e = wide_of([1.0, 2.0], F32, errors.bounded(lambda c: 1 / 0, "broken"))
+    j = verdict(e, np.array([1, 3], np.float32))
+    assert j.verdict is Verdict.UNKNOWN and "ZeroDivisionError" in j.detail
+
+
+# -- random ops -------------------------------------------------------------------------------------------------
+
+
+def random_output(error, params, a, d=F32):
+    return expect(np.zeros(a.shape, d.np), np.zeros(a.shape), error, errors.Context({}, params, np.zeros(a.shape), d))
+
+
+RANDOM = {
+    "uniform": (errors.statistical("uniform"), {"low": -1.0, "high": 3.0}, lambda g, n: g.uniform(-1, 3, n)),
+    "normal": (errors.statistical("normal", std="scale"), {"mean": 2.0, "scale": 0.5}, lambda g, n: g.normal(2, 0.5, n)),
+    "bernoulli": (errors.statistical("bernoulli"), {"p": 0.2}, lambda g, n: (g.random(n) < 0.2) * 1.0),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_draws_follow_their_distribution(name):
+    error, params, draw = RANDOM[name]
+    for seed in range(20):
+        a = draw(np.random.default_rng(seed), 2000).astype(np.float32)
+        assert agrees(random_output(error, params, a), a)
+        shifted = 1 - a if name == "bernoulli" else a * 0.7
+        assert kind(random_output(error, params, shifted), shifted) == "distribution"
+
+
+def test_draws_outside_constant_or_nan_are_refused():
+    error, params, _ = RANDOM["uniform"]
+    for a in (np.full(64, 0.5), np.full(64, 3.5), np.full(64, np.nan)):
+        a = a.astype(np.float32)
+        assert kind(random_output(error, params, a), a) == "distribution"
+
+
+def test_pools_find_what_single_cases_cannot():
+    pool, fair = Pool(), Pool()
+    error, params, _ = RANDOM["normal"]
+    for seed in range(200):
+        g = np.random.default_rng(seed)
+        for p, mean in ((pool, 2.08), (fair, 2.0)):
+            a = g.normal(mean, 0.5, 50).astype(np.float32)
+            j = verdict(random_output(error, params, a), a)
+            assert j.verdict is Verdict.AGREE
+            p.add(("op", "f32", "b"), j.sample)
+    assert not fair.failures() and pool.failures()
+    same = Pool()
+    for _ in range(5):
+        a = np.random.default_rng(1).normal(2, 0.5, 50).astype(np.float32)
+        same.add(("op",), verdict(random_output(error, params, a), a).sample)
+    assert "same draws" in next(iter(same.failures().values()))
+
+
+# -- the numbers of a mismatch ----------------------------------------------------------------------------------
+
+
+def test_diff_has_the_record_s_fields():
+    h = normal((4, 6), seed=3).astype(np.float64)
+    e = wide_of(h, F32, errors.rounded(1))
+    a = h.astype(np.float32)
+    a[1, 2] *= 1.01
+    a[3, 5] = np.inf
+    d = verdict(e, a).diff()
+    assert (d["count"], d["size"], d["shape"], d["got_shape"], d["got_dtype"]) == (2, 24, [4, 6], [4, 6], "f32")
+    assert d["max_ulp"] == "inf" and d["factor"] == "inf" and d["ulp_histogram"]["inf"] == 1
+    assert sum(d["ulp_histogram"].values()) == 24
+    assert d["map"] == {"shape": [4, 6], "cells": "0" * 8 + "1" + "0" * 14 + "1"}
+    first = d["elements"][0]
+    assert first["why"] == "first" and first["index"] == [1, 2]
+    assert first["expected_hex"] == f"0x{int(e.value[1, 2].view(np.uint32)):08x}"
+    assert d["elements"][1]["index"] == [3, 5] and d["elements"][1]["actual"] == "inf"
+
+
+@pytest.mark.parametrize("where,pattern", [
+    ((slice(None), 2), "one index of axis 1 (2)"), ((slice(0, 1),), "one index of axis 0 (0)"),
+    ((slice(None), slice(None)), "everywhere"),
+])  # fmt: skip
+def test_places(where, pattern):
+    v = normal((8, 5))
+    a = v.copy()
+    a[where] = normal((8, 5), seed=9)[where]
+    assert verdict(expect(v), a).diff()["pattern"] == pattern
+
+
+def test_every_fourth_and_the_border_and_the_tail():
+    v, other = normal((40,)), normal((40,), seed=5)
+    a = v.copy()
+    a[3::4] = other[3::4]
+    assert verdict(expect(v), a).diff()["pattern"] == "every 4th element"
+    a = v.copy()
+    a[30:] = other[30:]
+    assert verdict(expect(v), a).diff()["pattern"] == "the tail"
+    v, other = normal((6, 6)), normal((6, 6), seed=5)
+    a = other.copy()
+    a[1:-1, 1:-1] = v[1:-1, 1:-1]
+    assert verdict(expect(v), a).diff()["pattern"] == "the border"
+
+
+def test_large_maps_are_thinned():
+    v = np.zeros((500, 300), np.float32)
+    a = v.copy()
+    a[499, 299] = 1
+    m = verdict(expect(v), a).diff()["map"]
+    assert np.prod(m["shape"]) == len(m["cells"]) <= 8192 and m["cells"].endswith("1") and m["cells"].count("1") == 1
+
+
+# -- blame ------------------------------------------------------------------------------------------------------
+
+
+def test_blame_names_who_is_alone():
+    A, M = Verdict.AGREE, Verdict.MISMATCH
+    assert blame({"a": A, "b": A, "c": M}).alone == "c"
+    assert blame({"a": M, "b": "mismatch"}).alone == "reference"
+    assert blame({"litert-ref": M, "litert-opt": M}).alone is None  # one code base is one opinion
+    assert blame({"a": M}).alone is None
+    assert blame({"a": A, "b": A}).alone is None
+
+
+def test_groups_put_those_with_the_same_answer_together():
+    e = [expect(np.ones(3, np.float32))]
+    two = Outcome(Status.VALUE, [np.full(3, 2, np.float32)])
+    three = Outcome(Status.VALUE, [np.full(3, 3, np.float32)])
+    one = Outcome(Status.VALUE, [np.ones(3, np.float32)])
+    out = groups(e, {"a": two, "b": two, "c": three, "d": one}, {"d": Verdict.AGREE})
+    assert sorted(map(sorted, out)) == [["a", "b"], ["c"], ["d", "reference"]]
