@@ -134,7 +134,7 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
             names.setdefault(slot.name, []).append(name)
     constants = {n: (np.asarray(arrays[n]), a.quant) for n, a in inst.args.items()
                  if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const}  # fmt: skip
-    if s.op in ("branch", "loop"):
+    if "control" in b.dialect.versions[inst.key].entry.tags:
         from suites.nn import control
 
         outs = control.place(b, f"i{k}", inst, names)

@@ -1,0 +1,87 @@
+"""Control flow: nested networks of an instance, in a model and evaluated.
+
+An instance of ``branch`` or ``loop`` holds its nested networks as graphs.  They see the blobs ``captured0``, ``captured1``,
+..., and leave their results in blobs named by ``@results``.  A loop's results are states ``s0``, ``s1``, ... that start as
+copies of the captured blobs.  ``loopBreak`` and ``loopContinue`` stand in the body of a loop that the instance spells under
+private names (``@bodyNetwork``, ``@maxLoopIterations``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.core.instance import Graph, Instance, Node
+
+if TYPE_CHECKING:
+    from harness.spec.codec import Call
+    from suites.nn.builder import _Build
+
+_NETWORKS = ("ifBranch", "elseBranch", "conditionNetwork", "bodyNetwork")
+_INSIDE = ("loopBreak", "loopContinue")
+
+
+def layer_of(op: str, attrs: dict[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+    """(layer, its parameters, result blobs) of a control-flow instance."""
+    results = list(attrs["@results"])
+    if op in _INSIDE:
+        return "loop", {k[1:]: v for k, v in attrs.items() if k[1:] in ("bodyNetwork", "maxLoopIterations")}, results
+    return op, {k: v for k, v in attrs.items() if not k.startswith("@")}, results
+
+
+def states(op: str, results: list[str]) -> list[str]:
+    """Blobs that must exist before the layer runs: a loop's states."""
+    return [] if op == "branch" else results
+
+
+def evaluate(call: Call) -> list[np.ndarray]:
+    """Results of a control-flow call."""
+    from suites.nn.interpret import Run
+
+    layer, attrs, results = layer_of(call.version.op, call.attrs)
+    run = Run(call.version.dialect, {})
+    captured = call.inputs.get("captured", [])
+    for i, x in enumerate(captured):
+        run.blobs[f"captured{i}"] = x
+    for i, name in enumerate(states(layer, results)):
+        run.blobs[name] = captured[i]
+    inputs: dict[str, Any] = {}
+    for slot in ("condition", "count"):
+        if slot in call.inputs:
+            run.blobs[slot] = call.inputs[slot]
+            inputs[slot] = slot
+    run.layers([Node(layer, inputs, [], attrs)])
+    missing = [n for n in results if n not in run.blobs]
+    if missing:
+        raise RuleError("results-are-made", f"no layer makes {missing}")
+    return [run.blobs[n] for n in results]
+
+
+def place(b: _Build, prefix: str, inst: Instance, names: dict[str, list[str]]) -> list[str]:
+    """Append the layer of a control-flow instance to a network; returns the names of its result blobs."""
+    layer, attrs, results = layer_of(inst.op, inst.attrs)
+    captured = names.get("captured", [])
+    to = {f"captured{i}": n for i, n in enumerate(captured)}
+
+    def name(n: str) -> str:
+        return to.setdefault(n, f"{prefix}_{n}")
+
+    for i, s in enumerate(states(layer, results)):
+        b.add(f"{prefix}_start{i}", "copy", [captured[i]], [name(s)], {})
+    renamed = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in attrs.items()}
+    if renamed.get("conditionVar"):
+        renamed["conditionVar"] = name(renamed["conditionVar"])
+    given = [n for slot in ("condition", "count") for n in names.get(slot, ())]
+    b.add(prefix, layer, given, [], renamed)
+    return [name(r) for r in results]
+
+
+def _rename(g: Graph, name: Any) -> Graph:
+    out = Graph()
+    for n in g.nodes:
+        inputs = {k: [name(x) for x in v] if isinstance(v, list) else name(v) for k, v in n.inputs.items() if v is not None}
+        attrs = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in n.attrs.items()}
+        out.nodes.append(Node(n.op, inputs, [name(o) for o in n.outputs], attrs, n.version))
+    return out

@@ -1,0 +1,135 @@
+"""Control flow.  Source: NeuralNetwork.proto, Branch, Loop, LoopBreak, LoopContinue.
+
+The nested networks compute with small whole numbers, so that every result is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.instance import Graph, Node
+from harness.spec import Draw, T, exact
+from suites.nn import op
+from suites.nn.control import evaluate
+
+_BINARY = ("addBroadcastable", "subtractBroadcastable", "maxBroadcastable", "minBroadcastable")
+
+
+def _copy(a: str, y: str) -> Node:
+    return Node("copy", {"x": a}, [y])
+
+
+def _pair(name: str, a: str, b: str, y: str) -> Node:
+    return Node(name, {"a": a, "b": b}, [y])
+
+
+def _against(name: str, a: str, alpha: float, y: str) -> Node:
+    return Node(name, {"a": a}, [y], {"alpha": alpha})
+
+
+def _chain(d: Draw, reads: list[str], result: str, prefix: str) -> list[Node]:
+    """One to three layers on the blobs it may read, the last one copied to ``result``."""
+    nodes: list[Node] = []
+    known = list(reads)
+    for i in range(d.int(1, 3)):
+        y = f"{prefix}t{i}"
+        if d.chance(3):
+            nodes.append(_against("greaterThan", d.pick(known), float(d.int(-3, 3)), y))
+        else:
+            nodes.append(_pair(d.pick(_BINARY), d.pick(known), d.pick(known), y))
+        known.append(y)
+    return [*nodes, _copy(known[-1], result)]
+
+
+def _captured(d: Draw, count: int) -> list[T]:
+    shape = d.shape(1, 3)
+    return [T(shape, recipe="ints:-4:4", const=False) for _ in range(count)]
+
+
+def _draw_branch(d: Draw) -> dict[str, Any]:
+    n, outs = d.int(1, 3), d.int(1, 2)
+    reads = [f"captured{i}" for i in range(n)]
+    results = [f"y{i}" for i in range(outs)]
+    sides = {}
+    for side in ("ifBranch", "elseBranch"):
+        nodes = [x for r in results for x in _chain(d, reads, r, f"{side}_{r}_")]
+        if d.chance(4):  # a branch inside the branch, on a condition of its own
+            inner = Graph(nodes=[_copy(reads[0], results[0])])
+            test = f"{side}_test"
+            nodes += [Node("reduceMax", {"x": reads[0]}, [f"{side}_max"], {"reduceAll": True}),
+                      _against("greaterThan", f"{side}_max", 0.0, test),
+                      Node("branch", {"condition": test}, [], {"ifBranch": inner})]  # fmt: skip
+        sides[side] = Graph(nodes=nodes)
+    condition = T((1,), values=[float(d.pick((0, 1, 0, 1, 2, -1)))])
+    return {"condition": condition, "captured": _captured(d, n), **sides, "@results": results, "@outs": outs}
+
+
+def _wide_condition(d: Draw) -> dict[str, Any]:
+    return {**_draw_branch(d), "condition": T((2,), values=[1.0, 1.0])}
+
+
+op("branch", evaluate=evaluate, error=exact(), draw=_draw_branch, breaks={"condition-is-scalar": _wide_condition},
+   tags=("control",))  # fmt: skip
+
+
+def _step(d: Draw, states: list[str], reads: list[str], prefix: str = "b_") -> list[Node]:
+    """A loop's body: every state from the blobs, written back by copies."""
+    nodes: list[Node] = []
+    for s in states:
+        nodes += _chain(d, [*states, *reads], s, f"{prefix}{s}_")
+    return nodes
+
+
+def _draw_loop(d: Draw) -> dict[str, Any]:
+    """Counted by the parameter or the input; by a condition; by both, whichever ends first."""
+    k, more = d.int(1, 2), d.int(0, 1)
+    states = [f"s{i}" for i in range(k)]
+    reads = [f"captured{k + i}" for i in range(more)]
+    form = d.pick(("count", "input", "condition", "both"))
+    body = _step(d, states, reads)
+    out: dict[str, Any] = {"captured": _captured(d, k + more), "@results": states, "@outs": k}
+    times = d.int(0, 4)
+    if form in ("condition", "both"):
+        counter = "s" + str(k)
+        out["captured"] = [*out["captured"][:k], T((1,), values=[0.0], const=False), *out["captured"][k:]]
+        reads = [f"captured{k + 1 + i}" for i in range(more)]
+        body = [*_step(d, states, reads), Node("add", {"xs": [counter]}, ["next"], {"alpha": 1.0}), _copy("next", counter)]
+        out["@results"], out["@outs"] = [*states, counter], k + 1
+        out["conditionVar"] = "go"
+        out["conditionNetwork"] = Graph(nodes=[_against("lessThan", counter, float(d.int(0, 4)), "go")])
+    if form in ("count", "both"):
+        out["maxLoopIterations"] = max(times, 1) if form == "both" else times
+    elif form == "input":
+        out["count"] = T((1,), values=[float(times)])
+        out["maxLoopIterations"] = d.int(0, 9)
+    return {**out, "bodyNetwork": Graph(nodes=body)}
+
+
+def _nameless_condition(d: Draw) -> dict[str, Any]:
+    return {"captured": _captured(d, 1), "@results": ["s0"], "conditionVar": "go", "maxLoopIterations": 2,
+            "bodyNetwork": Graph(nodes=[_copy("captured0", "s0")])}  # fmt: skip
+
+
+op("loop", evaluate=evaluate, error=exact(), draw=_draw_loop, breaks={"condition-named": _nameless_condition}, tags=("control",))
+
+
+def _draw_inside(layer: str) -> Any:
+    """A counted loop whose body leaves early, or skips its second half, once a counter reaches a limit."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        states = ["s0", "s1"]
+        at = float(d.int(1, 4))
+        test = d.pick(("equal", "greaterEqual"))
+        body = [Node("add", {"xs": ["s1"]}, ["next"], {"alpha": 1.0}), _copy("next", "s1"), *_step(d, ["s0"], ["captured2"], "x_"),
+                _against(test, "s1", at, "stop"),
+                Node("branch", {"condition": "stop"}, [], {"ifBranch": Graph(nodes=[Node(layer, {}, [])])}),
+                *_step(d, ["s0"], ["captured2"], "z_")]  # fmt: skip
+        first, other = _captured(d, 2)
+        return {"captured": [first, T((1,), values=[0.0], const=False), other], "@results": states, "@outs": 2,
+                "@maxLoopIterations": d.int(1, 5), "@bodyNetwork": Graph(nodes=body)}  # fmt: skip
+
+    return draw
+
+
+op("loopBreak", evaluate=evaluate, error=exact(), draw=_draw_inside("loopBreak"), tags=("control",))
+op("loopContinue", evaluate=evaluate, error=exact(), draw=_draw_inside("loopContinue"), tags=("control",))
