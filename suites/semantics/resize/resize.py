@@ -1,0 +1,271 @@
+"""Resize by factors or to sizes."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import F32, of
+from harness.core.errors import RuleError
+from harness.spec import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context, unit
+from suites.semantics.bounds import quiet
+from suites.semantics.drawing import choose, param, product, spells
+from suites.semantics.movement.common import norm_axes
+from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index, taps
+
+Array = np.ndarray
+
+POLICIES = ("stretch", "not_larger", "not_smaller")
+
+
+def plan(shape: tuple[int, ...], sizes: Object, scales: Object, axes: Object, coordinates: str, roi: Object, policy: str,
+         ) -> dict[int, Axis]:  # fmt: skip
+    """The resized axes of ``shape``; sizes, scales and roi speak of ``axes`` (None: all).
+
+    Raises RuleError "sizes-or-scales", "one-per-axis", "scales-positive", "axes-in-range", "axes-distinct".
+    """
+    where = norm_axes(axes, len(shape))
+    if (sizes is None) == (scales is None):
+        raise RuleError("sizes-or-scales", f"sizes {sizes}, scales {scales}")
+    given = list(sizes if sizes is not None else scales)
+    if len(given) != len(where) or (roi is not None and len(roi) != 2 * len(where)):
+        raise RuleError("one-per-axis", f"{len(given)} numbers for {len(where)} axes")
+    if any(v <= 0 for v in given) and scales is not None:
+        raise RuleError("scales-positive", f"scales {given}")
+    extents = [shape[a] for a in where]
+    common = None
+    if sizes is not None and policy != "stretch":
+        ratios = [s / n for s, n in zip(given, extents)]
+        common = min(ratios) if policy == "not_larger" else max(ratios)
+    out = {}
+    for k, (a, n) in enumerate(zip(where, extents)):
+        start, end = (float(roi[k]), float(roi[k + len(where)])) if roi is not None else (0.0, 1.0)
+        if scales is not None:
+            span = end - start if coordinates == "tf_crop_and_resize" else 1.0
+            scale = float(given[k])
+            m = int(np.floor(n * span * scale))
+        elif common is not None:
+            scale, m = common, int(np.floor(common * n + 0.5))
+        else:
+            m = int(given[k])
+            scale = m / n if n else 1.0
+        out[a] = Axis(n, m, scale, start, end)
+    return out
+
+
+def _identity(axis: Axis, coordinates: str) -> bool:
+    return axis.n == axis.m and axis.scale == 1 and coordinates != "tf_crop_and_resize" and (
+        coordinates not in ("tf_half_pixel_for_nn", "offset_corners"))  # fmt: skip
+
+
+def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: float, **filter_: Object) -> Array:
+    """``x`` resampled along ``axes``; outside the region of a crop the given value."""
+    wide = filter_["mode"] != "nearest"
+    y = x
+    outside: Array | None = None
+    for a, axis in axes.items():
+        if _identity(axis, coordinates):
+            continue
+        at = axis.positions(coordinates)
+        index, weight = taps(axis, at, **filter_)  # type: ignore[arg-type]
+        y = native.interpolate(y, a, index, weight) if wide else np.take(y, index[:, 0], axis=a)
+        if coordinates == "tf_crop_and_resize":
+            off = ((at < 0) | (at > axis.n - 1)).reshape([-1 if k == a else 1 for k in range(x.ndim)])
+            outside = off if outside is None else outside | off
+    if wide and y is x:
+        y = x.astype(np.float64)
+    return y if outside is None else np.where(outside, np.asarray(extrapolation, y.dtype), y)
+
+
+def _filter(p: dict[str, Object]) -> dict[str, Object]:
+    return {k: p[k] for k in ("mode", "nearest", "cubic_a", "exclude_outside", "antialias")}
+
+
+def _margin(axis: Axis, at: Array) -> Array:
+    """How far a coordinate computed in f32 may be off: six roundings at its magnitude."""
+    return 6 * unit(F32) * (np.abs(at) + 2 + axis.n * 1e-3)
+
+
+def _planned(ctx: Context) -> dict[int, Axis]:
+    i, p = ctx.inputs, ctx.params
+    roi = i.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
+    return plan(i["x"].shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
+
+
+def unsettled(axis: Axis, coordinates: str, how: str) -> Array:
+    """Per output position the other element that a coordinate off by its margin would choose; -1 for none."""
+    at = axis.positions(coordinates)
+    base = np.clip(rounded_index(at, how), 0, axis.n - 1)
+    out = np.full(axis.m, -1, np.int64)
+    if axis.exact(coordinates):
+        return out
+    for sign in (-1, 1):
+        other = np.clip(rounded_index(at + sign * _margin(axis, at), how), 0, axis.n - 1)
+        out = np.where(other != base, other.astype(np.int64), out)
+    return out
+
+
+@quiet
+def resize_bound(ctx: Context) -> Array:
+    """nearest: the difference to the neighbour where the coordinate is within 6u of the boundary; else per axis
+    margin * slope + (taps + 4) u * sum |w||x|"""
+    p, x = ctx.params, np.abs(np.asarray(ctx.inputs["x"], np.float64))
+    axes = {a: v for a, v in _planned(ctx).items() if not _identity(v, p["coordinates"])}
+    if p["mode"] == "nearest":
+        return _nearest_bound(ctx, axes)
+    total, moved, count = x, np.zeros_like(x), 1.0
+    for a, axis in axes.items():
+        at = axis.positions(p["coordinates"])
+        index, weight = taps(axis, at, **_filter(p))
+        near = np.clip(np.concatenate([index - 1, index, index + 1], 1), 0, axis.n - 1)
+        slope = 2.0 * _margin(axis, at)[:, None]
+        spread = native.interpolate(total, a, near, np.broadcast_to(slope, near.shape) * 1.0)
+        moved = native.interpolate(moved, a, index, np.abs(weight)) + spread
+        total = native.interpolate(total, a, index, np.abs(weight))
+        count += index.shape[1]
+    return moved + (count + 4) * ctx.acc_u * total + ctx.ulp
+
+
+def _nearest_bound(ctx: Context, axes: dict[int, Axis]) -> Array:
+    p, x = ctx.params, np.asarray(ctx.inputs["x"], np.float64)
+    others = {a: unsettled(v, p["coordinates"], p["nearest"]) for a, v in axes.items()}
+    bound = np.zeros(ctx.wide.shape)
+    loose = [a for a, o in others.items() if (o >= 0).any()]
+    for choice in range(1, 1 << len(loose)):
+        y = x
+        for a, axis in axes.items():
+            base = np.clip(rounded_index(axis.positions(p["coordinates"]), p["nearest"]), 0, axis.n - 1).astype(np.int64)
+            if a in loose and choice >> loose.index(a) & 1:
+                base = np.where(others[a] >= 0, others[a], base)
+            y = np.take(y, base, axis=a)
+        d = np.abs(y - ctx.wide)
+        bound = np.maximum(bound, np.where(y == ctx.wide, 0, np.where(np.isnan(d), np.inf, d)))
+    return bound
+
+
+def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x, p = inputs["x"], params
+    if of(x).kind in "iu" and p["mode"] != "nearest":
+        return "integers interpolated: the op set names no rounding"
+    roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
+    try:
+        axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
+    except RuleError:
+        return None
+    if p["policy"] != "stretch" and any(v.n and v.scale != v.m / v.n for v in axes.values()):
+        return "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
+    if of(x).kind != "f" and any((unsettled(v, p["coordinates"], p["nearest"]) >= 0).any() for v in axes.values()):
+        return "a coordinate next to a rounding boundary"
+    if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
+        return "inf or NaN next to an element of weight 0"
+    return None
+
+
+@semantics(error=composed(resize_bound), source="ONNX Upsample-7, -9, Resize-10, -11, -13, -18, -19; MIL resize, resize_bilinear, "
+           "resize_nearest_neighbor, upsample_* iOS15-17; TFLite RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; NN Upsample, "
+           "ResizeBilinear", ambiguous=_silent)  # fmt: skip
+def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, scales: Reals = None, axes: Ints = None,
+           mode: Choice("nearest", "linear", "cubic") = "nearest", coordinates: Choice(*COORDINATES) = "half_pixel",
+           nearest: Choice(*NEAREST) = "round_prefer_floor", cubic_a: Real = -0.75, exclude_outside: Flag = False,
+           antialias: Flag = False, extrapolation: Real = 0.0, policy: Choice(*POLICIES) = "stretch"):  # fmt: skip
+    """``x`` resampled to ``sizes``, or by ``scales`` (extent = floor(extent * scale)), along ``axes`` (None: all).
+
+    coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts then ends,
+    1 being the last element; used by tf_crop_and_resize, outside of which ``extrapolation`` stands.  policy: how sizes
+    keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does.
+    """
+    region = roi if coordinates == "tf_crop_and_resize" else None
+    planned = plan(x.shape, sizes, scales, axes, coordinates, region, policy)
+    how = {"mode": mode, "nearest": nearest, "cubic_a": cubic_a, "exclude_outside": bool(exclude_outside),
+           "antialias": bool(antialias)}  # fmt: skip
+    y = apply(x, planned, coordinates, extrapolation, **how)
+    if mode == "nearest":
+        return y.astype(x.dtype)
+    return y if of(x).kind == "f" else np.trunc(y).astype(np.int64).astype(x.dtype)
+
+
+def _coordinates(d: Draw, mode: str) -> str:
+    if "coordinates" in d.fixed:
+        return d.fixed["coordinates"]
+    known = choose(d, "coordinates")
+    for _ in range(4):
+        if mode == "nearest" or known != "tf_half_pixel_for_nn":
+            return known
+        known = choose(d, "coordinates")
+    return "half_pixel"
+
+
+_FACTORS = (1.0, 2.0, 0.5, 3.0, 1.5, 0.75, 0.6, 2.5, 1.0 / 3, 1.25)
+
+
+@resize.draw
+def _draw_resize(d: Draw) -> dict[str, Object]:
+    mode = choose(d, "mode")
+    if d.types and any(t.kind != "f" for n, t in d.types.items() if t in d.version.candidates.get(n, ()) and _is_x(d, n)):
+        mode = "nearest" if "mode" not in d.fixed else mode
+    coordinates = _coordinates(d, mode)
+    shape = tuple(min(max(1, n), 8) for n in d.shape(max(1, d.min_rank), min(d.max_rank, 5)))
+    r = len(shape)
+    if "axes" in d.fixed and d.fixed["axes"] is not None:
+        axes = tuple(d.fixed["axes"])
+        while r < len(axes) or r < d.min_rank:
+            shape, r = (*shape, 3), r + 1
+    else:
+        axes = param(d, "axes", lambda: None if d.bool() else _signed(d, d.subset(range(r), 1), r))
+    where = list(range(r)) if axes is None else [a % r for a in axes]
+    moving = set(d.subset(where, 1)[:2]) if len(where) > 2 else set(where)
+    by_scale = spells(d, "scales") and (not spells(d, "sizes") or d.bool())
+    up_only = d.version.op.lower().startswith("upsample")
+    out: dict[str, Object] = {"x": T(shape), "mode": mode, "coordinates": coordinates, "axes": axes, "sizes": None,
+                              "scales": None, "policy": "stretch"}  # fmt: skip
+    if by_scale:
+        options = [f for f in _FACTORS if f >= 1] if up_only else _FACTORS
+        scales = [float(np.float32(d.pick(options))) if a in moving else 1.0 for a in where]
+        out["scales"] = tuple(s if np.floor(shape[a] * s) >= 1 else 1.0 for s, a in zip(scales, where))
+    else:
+        out["sizes"] = tuple(d.int(1, 12) if a in moving else shape[a] for a in where)
+        out["policy"] = param(d, "policy", lambda: d.pick(POLICIES) if d.chance(3) else "stretch")
+        if out["policy"] == "not_larger":  # no extent may round down to nothing
+            out["sizes"] = tuple(max(s, shape[a]) for s, a in zip(out["sizes"], where))
+    if product(shape) * (12 if len(moving) < 2 else 100) > 60000:
+        out["x"] = T(tuple(min(n, 4) for n in shape))
+        if out["sizes"] is not None:
+            out["sizes"] = tuple(s if a in moving else min(shape[a], 4) for s, a in zip(out["sizes"], where))
+    if coordinates == "tf_crop_and_resize":
+        starts = [d.pick((0.0, 0.25, 0.5, -0.25)) for _ in where]
+        if by_scale:
+            starts = [0.0] * len(where)
+        ends = [1.0 if by_scale else s + d.pick((0.25, 0.5, 1.0)) for s in starts]
+        out["roi"] = T((2 * len(where),), values=[*starts, *ends])
+        out["extrapolation"] = param(d, "extrapolation", lambda: d.pick((0.0, 1.5, -2.0)))
+    if mode == "nearest":
+        out["nearest"] = choose(d, "nearest")
+    if mode == "cubic":
+        out["cubic_a"] = param(d, "cubic_a", lambda: d.pick((-0.75, -0.5, -1.0)))
+        out["exclude_outside"] = param(d, "exclude_outside", d.bool)
+    if mode != "nearest":
+        out["antialias"] = param(d, "antialias", lambda: d.chance(3))
+    return out
+
+
+def _is_x(d: Draw, type_name: str) -> bool:
+    codec = d.version.tensor_codecs.get("x")
+    slot = d.version.schema.input(getattr(codec, "slot", "x"))
+    return slot is not None and slot.element == type_name
+
+
+def _signed(d: Draw, axes: list[int], rank: int) -> tuple[int, ...]:
+    return tuple(a - rank if d.int(0, 2) == 2 else a for a in sorted(axes))
+
+
+@resize.breaks("one-per-axis")
+def _resize_short(d: Draw) -> dict[str, Object]:
+    v = _draw_resize(d)
+    for k in ("sizes", "scales"):
+        if v[k] is not None:
+            v[k] = (*v[k], v[k][-1])
+    return v
