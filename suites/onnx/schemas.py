@@ -28,6 +28,8 @@ def schemas() -> tuple[OpSchema, ...]:
         for name, a in s.attrs.items():
             if a.type in ("float", "floats") and a.default is not None:
                 s.attrs[name] = replace(a, default=f32(a.default))
+            elif a.type == "dtype" and a.default in BY_NAME:
+                s.attrs[name] = replace(a, default=BY_NAME[a.default])
     return out
 
 

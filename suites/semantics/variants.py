@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import Choice, Context, Flag, Float, Num, T, bounded, semantics
+from harness.spec import Build, Call, Choice, Codec, Context, Flag, Float, Num, Real, T, bounded, semantics
 from harness.spec.draw import Draw
 from suites.semantics import elementwise as e
+from suites.semantics import norm as n
 
 
 def _mod_bound(ctx: Context) -> object:
@@ -48,3 +49,47 @@ def gelu(x: Float["*d"], *, approximate: Choice("none", "tanh") = "none") -> Flo
 
 
 __all__ = ["gelu", "mod", "np", "of"]
+
+
+class NotFlag(Codec):
+    """A flag that the dialect spells the other way round."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def decode(self, call: Call) -> bool:
+        return not call.attr(self.name, 0)
+
+    def encode(self, value: bool, b: Build) -> None:
+        b.attr(self.name, int(not value))
+
+
+def _pick_bound(i: int) -> object:
+    def bound(ctx: Context) -> object:
+        which = n.batch_norm_training if ctx.params["training"] else n.batch_norm
+        return which.error_of(i).bound(ctx)
+
+    return bounded(bound, "that of the mode")
+
+
+@semantics(error=tuple(_pick_bound(i) for i in range(3)), source="ONNX BatchNormalization-1..15",
+           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("positive", "uniform:0.25:4")})  # fmt: skip
+def batch_norm(x: Float["n c *s"], scale: Float["*e"], bias: Float["*e"], mean: Float["*e"], var: Float["*e"], *,
+               epsilon: Real = 1e-5, momentum: Real = 0.9, spatial: Flag = True, training: Flag = False):  # fmt: skip
+    """With the given statistics, or (training) with the batch's own, and then the running ones come as well."""
+    if training:
+        return n.batch_norm_training.fn(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+    return n.batch_norm.fn(x, mean, var, scale, bias, epsilon=epsilon, spatial=spatial)
+
+
+@batch_norm.draw
+def _draw_batch(d: Draw) -> dict:
+    shape = d.shape(2, 5, lo=1)
+    training = d.fixed["training"] if "training" in d.fixed else d.bool()
+    spatial = "spatial" not in d.version.param_codecs or training or d.bool()
+    stat = (shape[1],) if spatial else shape[1:]
+    out = {"x": T(shape), "scale": T(stat), "bias": T(stat), "mean": T(stat), "var": T(stat),
+           "epsilon": d.pick((1e-5, 1e-3, 0.5, 1e-5)), "momentum": d.pick((0.9, 0.5, 0.0, 1.0)), "training": training}  # fmt: skip
+    if "spatial" in d.version.param_codecs:
+        out["spatial"] = spatial
+    return out
