@@ -116,7 +116,7 @@ class Graph:
             "nodes": [n.to_json() for n in self.nodes],
             "outputs": self.outputs,
             "consts": {k: encode_value(v) for k, v in self.consts.items()},
-            **({"meta": self.meta} if self.meta else {}),
+            **({"meta": encode_value(self.meta)} if self.meta else {}),
         }
 
     @staticmethod
@@ -130,7 +130,7 @@ class Graph:
             ],
             o["outputs"],
             {k: decode_value(v) for k, v in o["consts"].items()},
-            o.get("meta", {}),
+            decode_value(o.get("meta", {"dict": {}})),
         )  # fmt: skip
 
 

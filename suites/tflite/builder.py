@@ -122,6 +122,8 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
          given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
     version = dialect.version_of(inst)
     schema = version.schema
+    if "@program" in inst.attrs:
+        return _program(dialect, w, g, prefix, inst, given)
     inputs: list[int] = []
     run_time: list[tuple[str, str, int | None]] = []
     for slot in schema.inputs:
@@ -149,6 +151,29 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
     g["outputs"].extend(outs)
     w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
                options(dialect, w, schema, inst.attrs), schema.extra["union"])  # fmt: skip
+    return run_time, names
+
+
+def _program(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
+             given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
+    """A whole small graph in place of one node; its inputs are the instance's slots."""
+    graph: Graph = inst.attrs["@program"]
+    known: dict[str, int] = {}
+    types: dict[str, DType] = {}
+    run_time: list[tuple[str, str, int | None]] = []
+    for slot, a in inst.args.items():
+        if isinstance(a, list):
+            raise Unsupported("a program takes no variadic slot")
+        known[slot], fed = _operand(w, g, prefix + slot, a, given[slot], False)
+        types[slot] = a.dtype
+        if fed:
+            g["inputs"].append(known[slot])
+            run_time.append((prefix + slot, slot, None))
+    nodes(dialect, w, g, graph, known, types, prefix)
+    names = []
+    for name in graph.outputs:
+        g["outputs"].append(known[name])
+        names.append(g["tensors"][known[name]]["name"])
     return run_time, names
 
 
@@ -212,42 +237,53 @@ def block(dialect: TfLite, w: Writer, graph: Graph) -> int:
         known[name] = w.tensor(g, name, TYPES[a.dtype.name], a.shape, a.quant)
         types[name] = a.dtype
         g["inputs"].append(known[name])
+    nodes(dialect, w, g, graph, known, types, "")
+    g["outputs"] = [known[n] for n in graph.outputs]
+    return index
+
+
+def _declared(t: Any, schema: Any, node: Any, types: dict[str, DType], i: int) -> tuple[DType, Any, Any]:
+    """Type, shape and quantisation of a node's output: as declared, else by the input that shares its type name."""
+    if t is not None:
+        d = t["dtype"]
+        return (BY_NAME[d] if isinstance(d, str) else d), t.get("shape"), t.get("quant")
+    slots = schema.outputs
+    slot = slots[min(i, len(slots) - 1)]
+    for s in schema.inputs:
+        v = node.inputs.get(s.name)
+        v = v[0] if isinstance(v, list) else v
+        if s.type == slot.type and v is not None:
+            return types[v], None, None
+    return schema.dtypes(slot.type)[0], None, None
+
+
+def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType],
+          prefix: str) -> None:  # fmt: skip
+    """Write the constants and nodes of a graph; ``known`` gains the tensors of all its values."""
     for name, array in graph.consts.items():
         d = of(array)
-        known[name] = w.tensor(g, name, TYPES[d.name], array.shape, None, pack(array, d))
+        known[name] = w.tensor(g, prefix + name, TYPES[d.name], array.shape, None, pack(array, d))
         types[name] = d
     declared = graph.meta.get("tensors", {})
     for node in graph.nodes:
-        version = dialect.effective(node.op, 1, node.attrs.get("@domain", ""))
+        schema = dialect.row(node.op, node.attrs.get("@domain", ""))
         ins = []
-        for slot in version.schema.inputs:
+        for slot in schema.inputs:
             v = node.inputs.get(slot.name)
             ins.extend([known[n] for n in v] if isinstance(v, list) else [-1 if v is None else known[v]])
         while ins and ins[-1] == -1:
             ins.pop()
         outs = []
         for i, name in enumerate(node.outputs):
-            d, shape, quant = _declared(declared.get(name), version, node, types, i)
+            t = declared.get(name)
+            if t is not None and t["dtype"] == "resource":
+                known[name] = w.tensor(g, prefix + name, RESOURCE, ())
+                outs.append(known[name])
+                continue
+            d, shape, quant = _declared(t, schema, node, types, i)
             types[name] = d
-            known[name] = w.tensor(g, name, TYPES[d.name], shape, quant)
+            known[name] = w.tensor(g, prefix + name, TYPES[d.name], shape, quant)
             outs.append(known[name])
-        w.operator(g, version.schema.extra["code"], number_of(node.version or version.version), ins, outs,
-                   version.schema.extra["options"], options(dialect, w, version.schema, node.attrs),
-                   version.schema.extra["union"])  # fmt: skip
-    g["outputs"] = [known[n] for n in graph.outputs]
-    return index
-
-
-def _declared(t: Any, version: Any, node: Any, types: dict[str, DType], i: int) -> tuple[DType, Any, Any]:
-    """Type, shape and quantisation of a node's output: as declared, else by the input that shares its type name."""
-    if t is not None:
-        d = t["dtype"]
-        return (BY_NAME[d] if isinstance(d, str) else d), t.get("shape"), t.get("quant")
-    slots = version.schema.outputs
-    slot = slots[min(i, len(slots) - 1)]
-    for s in version.schema.inputs:
-        v = node.inputs.get(s.name)
-        v = v[0] if isinstance(v, list) else v
-        if s.type == slot.type and v is not None:
-            return types[v], None, None
-    return version.schema.dtypes(slot.type)[0], None, None
+        w.operator(g, schema.extra["code"], number_of(node.version or schema.version), ins, outs,
+                   schema.extra["options"], options(dialect, w, schema, node.attrs),
+                   schema.extra["union"])  # fmt: skip

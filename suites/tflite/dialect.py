@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from harness.core.dtypes import DType
+from harness.core.errors import UsageError
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
@@ -49,6 +50,13 @@ class TfLite(Dialect):
             for s in self.schemas:
                 self._rows.setdefault(s.op, []).append(s)
         return self._rows.get(op, [])
+
+    def row(self, op: str, domain: str) -> OpSchema:
+        """The newest row of an operator in one form; raises UsageError."""
+        found = [s for s in self.schemas_of(op) if s.domain == domain]
+        if not found:
+            raise UsageError(f"tflite: no {domain} {op}".replace("  ", " "))
+        return found[-1]
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Weights and literal operands (axes, shapes) are mostly constants in real models; data hardly ever is."""

@@ -1,0 +1,47 @@
+"""Draws from distributions; both seeds 0 ask for a fresh draw, anything else promises the same one again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, F32
+from harness.spec import Call, Draw, Fn, T
+from suites.semantics import random as s
+from suites.tflite import op
+
+
+def _seed(call: Call) -> int | None:
+    a, b = call.attr("seed", 0), call.attr("seed2", 0)
+    return None if a == 0 and b == 0 else (a * 1_000_003 + b) & 0x7FFFFFFF
+
+
+def _seeds(d: Draw) -> dict[str, int]:
+    return {"seed": d.pick((0, 1, 42, d.int(1, 1 << 30))), "seed2": d.pick((0, 7, d.int(1, 1 << 30)))}
+
+
+def _draw_shape(d: Draw) -> dict[str, Any]:
+    return {"shape": list(d.shape(1, 4, 1)), **_seeds(d)}
+
+
+_SHAPE = Fn(lambda call: tuple(int(n) for n in call.inputs["shape"]))
+op("RANDOM_UNIFORM", s.uniform, shape=_SHAPE, seed=Fn(_seed), draw=_draw_shape, fixed={"low": 0.0, "high": 1.0, "dtype": None},
+   out_dtype=lambda call, i: F32)  # fmt: skip
+op("RANDOM_STANDARD_NORMAL", s.normal, shape=_SHAPE, seed=Fn(_seed), draw=_draw_shape,
+   fixed={"mean": 0.0, "std": 1.0, "dtype": None}, out_dtype=lambda call, i: F32)  # fmt: skip
+
+
+def _draw_multinomial(d: Draw) -> dict[str, Any]:
+    return {"logits": T((d.dim(1, 4), d.dim(2, 6)), "unit"), "num_samples": d.int(1, 300), **_seeds(d),
+            "@outputs": [{"dtype": d.pick(("i32", "i64"))}]}  # fmt: skip
+
+
+def _width(call: Call) -> Any:
+    t = call.outs[0]["dtype"]
+    return BY_NAME[t] if isinstance(t, str) else t
+
+
+op("MULTINOMIAL", s.categorical, x="logits", fixed={"logits": True}, seed=Fn(_seed), draw=_draw_multinomial,
+   size=Fn(lambda call: int(np.asarray(call.inputs["num_samples"]).ravel()[0])), out_dtype=lambda call, i: _width(call),
+   out=lambda call, r: [r[0].astype(_width(call).np)])  # fmt: skip

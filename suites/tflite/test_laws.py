@@ -1,0 +1,131 @@
+"""Laws of the TFLite dialect: every version it serves draws, evaluates, builds, parses back and is refused what it should."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.core.instance import Instance
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.spec.interpret import run_graph
+from suites.tflite import dialect
+from suites.tflite.dialect import number_of
+
+# Operators that no entry serves yet, each with the reason.
+MISSING = {
+    "CALL_ONCE": "initialisation has no operand and no result of its own",
+}
+ONE_EACH = sorted({(v.op, v.schema.domain): k for k, v in dialect.versions.items()}.values())
+
+
+def test_every_operator_with_a_kernel_has_an_entry_or_a_reason():
+    have = {v.op for v in dialect.versions.values()}
+    lack = {s.op for s in dialect.schemas} - have
+    assert lack == set(MISSING), f"missing {sorted(lack - set(MISSING))}, listed but there {sorted(set(MISSING) - lack)}"
+
+
+def drawn(key, i=0):
+    inst = dialect.versions[key].draw(Prng(case_seed(7, key, i)))
+    return inst, arrays_of(inst)
+
+
+@pytest.mark.parametrize("key", sorted(dialect.versions))
+def test_instance_round_trips_evaluates_and_builds(key):
+    inst, arrays = drawn(key)
+    again = Instance.from_json(json.loads(inst.dumps()))
+    assert again.dumps() == inst.dumps() and again.id == inst.id
+    want = dialect.evaluate(inst, arrays)
+    assert len(want) >= 1
+    model = dialect.build([inst], [arrays])
+    assert model.data[4:8] == b"TFL3" and len(model.outputs[0]) == len(want)
+    assert dialect.notation(inst)
+
+
+@pytest.mark.parametrize("key", ONE_EACH)
+def test_whole_model_interpreter_agrees_with_the_instance(key):
+    """build, parse and run_graph give what evaluating the instance gives, bit for bit."""
+    inst, arrays = drawn(key, 1)
+    if any(e.error.kind == "statistical" for e in dialect.evaluate(inst, arrays)):
+        pytest.skip("random: no two equal draws")
+    if "@program" in inst.attrs:
+        pytest.skip("resources live outside the value scope of the interpreter")
+    want = [e.value for e in dialect.evaluate(inst, arrays)]
+    model = dialect.build([inst], [arrays])
+    graph = dialect.parse(model.data)
+    given = {name: arrays[slot] if j is None else arrays[slot][j] for name, slot, j in model.inputs[0]}
+    got = run_graph(dialect, graph, given, 1)
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        assert g.shape == w.shape and g.dtype == w.dtype
+        if w.dtype.kind == "O":
+            assert [as_bytes(x) for x in g.ravel()] == [as_bytes(x) for x in w.ravel()]
+        else:
+            np.testing.assert_array_equal(g, w)
+
+
+def as_bytes(x):
+    return x.encode() if isinstance(x, str) else x
+
+
+def test_models_pass_the_generated_reader():
+    """An independent reader (flatc's object API) finds what the instance says: code, version, slots, options."""
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="needs ai-edge-litert")
+    for key in ONE_EACH:
+        inst, arrays = drawn(key, 2)
+        if "@program" in inst.attrs:
+            continue
+        m = schema.ModelT.InitFromPackedBuf(bytearray(dialect.build([inst], [arrays]).data))
+        row = dialect.versions[key].schema
+        code = m.operatorCodes[m.subgraphs[0].operators[0].opcodeIndex]
+        assert code.builtinCode == row.extra["code"] and code.version == number_of(inst.version)
+        assert code.deprecatedBuiltinCode == min(127, row.extra["code"])
+        assert m.buffers[0].data is None
+        node = m.subgraphs[0].operators[0]
+        if row.extra["options"]:
+            options = node.builtinOptions2 if row.extra["union"] == 2 else node.builtinOptions
+            assert type(options).__name__ == row.extra["options"] + "T"
+
+
+def test_packed_instances_are_independent():
+    keys = ["tflite/ADD/4", "tflite/CONV_2D/3q", "tflite/SPLIT/4", "tflite/WHILE/1", "tflite/IF/1"]
+    cases = [drawn(k, i) for i in range(2) for k in keys]
+    model = dialect.build([c[0] for c in cases], [c[1] for c in cases])
+    names = [n for outs in model.outputs for n in outs]
+    assert len(set(names)) == len(names)
+    graph = dialect.parse(model.data)
+    given = {n: a[s] if j is None else a[s][j] for (_, a), ins in zip(cases, model.inputs) for n, s, j in ins}
+    got = dict(zip(graph.outputs, run_graph(dialect, graph, given, 1)))
+    for (inst, arrays), outs in zip(cases, model.outputs):
+        for name, want in zip(outs, dialect.evaluate(inst, arrays)):
+            np.testing.assert_array_equal(got[name], want.value)
+
+
+def test_schema_facts_are_those_of_the_catalogue():
+    """The digest holds what the operator catalogue says; the few differences are named here with their reason."""
+    digest = json.loads((Path(__file__).parent / "digest.json").read_text())
+    rows = {}
+    for s in dialect.schemas:
+        rows.setdefault(s.op, []).append(s)
+    for op, want in digest["operators"].items():
+        versions = sorted({number_of(s.version) for s in rows.get(op, [])})
+        assert versions == want["versions"], op
+        if not versions:
+            continue
+        row = rows[op][-1]
+        assert row.extra["code"] == want["code"]
+        table = want["options"]
+        if op in ("MAXIMUM", "MINIMUM"):
+            table = None  # MaximumMinimumOptions exists in the union, no kernel reads it
+        assert row.extra["options"] == table, op
+        if table:
+            assert sorted(row.attrs) == sorted(want["fields"]), op
+    for op, names in digest["operands"].items():
+        if op in ("LSTM",):
+            continue  # the page describes basic_lstm under the same builtin: one code, two sets of operands
+        have = [s.name for s in rows[op][-1].inputs]
+        renamed = {"value": "input", "data": "input"} if op in ("FILL", "SEGMENT_SUM") else {}
+        renamed |= {"input": "condition"} if op == "WHERE" else {}
+        extra = ["bias"] if op == "TRANSPOSE_CONV" else []  # the page is older than the bias operand
+        assert have == [renamed.get(n, n) for n in names] + extra, op
