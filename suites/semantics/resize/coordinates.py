@@ -27,6 +27,12 @@ class Axis:
     start: float = 0.0
     end: float = 1.0
 
+    @property
+    def length(self) -> float:
+        """Extent after, as the factor gives it before rounding down (the same number where sizes were given)."""
+        m = self.n * self.scale
+        return self.m if abs(m - self.m) < 1e-9 else m
+
     def positions(self, mode: str) -> Array:
         """f64 [m]: input coordinate of every output position.
 
@@ -41,7 +47,8 @@ class Axis:
         if mode == "pytorch_half_pixel":
             return (i + 0.5) / s - 0.5 if m > 1 else np.zeros(m)
         if mode == "align_corners":
-            return i * (n - 1) / (m - 1) if m > 1 else np.zeros(m)
+            # the cases published with ONNX divide by the extent before it is rounded down
+            return i * (n - 1) / (self.length - 1) if m > 1 else np.zeros(m)
         if mode == "align_corners_centred":
             return i * (n - 1) / (m - 1) if m > 1 else np.full(m, (n - 1) / 2)
         if mode == "asymmetric":
@@ -59,7 +66,7 @@ class Axis:
     def exact(self, mode: str) -> bool:
         """Whether f32 arithmetic in any order gives the coordinates without rounding: the factor is a power of two."""
         if mode.startswith("align"):
-            factor = (self.n - 1) / (self.m - 1) if self.m > 1 else 1.0
+            factor = (self.n - 1) / (self.length - 1) if self.m > 1 else 1.0
         elif mode == "tf_crop_and_resize":
             factor = (self.end - self.start) * (self.n - 1) / max(1, self.m - 1)
         elif mode == "offset_corners":

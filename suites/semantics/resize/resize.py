@@ -158,6 +158,8 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         return None
     if p["policy"] != "stretch" and any(v.n and v.scale != v.m / v.n for v in axes.values()):
         return "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
+    if p["coordinates"] == "align_corners" and any(v.m > 1 and v.length != v.m for v in axes.values()):
+        return "align_corners by a factor: corners of the extent before or after rounding down"
     if of(x).kind != "f" and any((unsettled(v, p["coordinates"], p["nearest"]) >= 0).any() for v in axes.values()):
         return "a coordinate next to a rounding boundary"
     if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
