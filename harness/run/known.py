@@ -317,6 +317,8 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
         raise FormatError(f"{name}: versions: {e}") from None
     except re.error as e:
         raise FormatError(f"{name}: message: {e}") from None
+    except FormatError as e:
+        raise FormatError(f"{name}: {e}") from None
     except ValueError as e:
         raise FormatError(f"{name}: when: {e}") from None
 

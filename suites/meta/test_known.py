@@ -1,0 +1,187 @@
+"""Known differences: what a condition can say, what a file must say, what is matched, what is left over."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from harness.core.dtypes import F16, F32
+from harness.core.errors import FormatError
+from harness.core.instance import Arg, Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.known import Ledger, condition, folders, load_ledger, read
+
+BASE = """
+[[known]]
+id = "relu-nan"
+backend = "onnxruntime*"
+op = "onnx/Relu"
+reason = "NaN becomes 0"
+clause = "y = max(0, x), NaN propagates"
+"""
+
+
+def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdict=Verdict.MISMATCH, message="", kind="nan",
+           diff=None, args=None):  # fmt: skip
+    args = args if args is not None else {"X": Arg(dtype, (2, 3))}
+    inst = Instance("onnx", op, version, 17, attrs or {}, args)
+    arrays = when_arrays or {"X": np.array([[1, np.nan, 2], [0, -1, 3]], dtype.np)}
+    case = SimpleNamespace(inst=inst, draws=[arrays], dtype=dtype)
+    return SimpleNamespace(
+        case=case, verdict=verdict, draw=0, known=None, ambiguity=None,
+        outcome=Outcome(Status.VALUE, message=message),
+        judgement=SimpleNamespace(kind=kind, diff=lambda: diff or {"count": 2, "size": 8, "max_ulp": 3.5, "factor": "inf"}),
+    )  # fmt: skip
+
+
+def profile(name="onnxruntime", version="1.31.1"):
+    return SimpleNamespace(name=name, version=version)
+
+
+def ledger(tmp_path, text):
+    (tmp_path / "x.toml").write_text(text)
+    return load_ledger([tmp_path])
+
+
+def explained(tmp_path, text, j=None, p=None):
+    j = j or judged()
+    return ledger(tmp_path, text).explain(j, p or profile()) is not None
+
+
+def test_a_match_changes_the_verdict_and_counts(tmp_path):
+    led, j = ledger(tmp_path, BASE), judged()
+    entry = led.explain(j, profile())
+    assert entry is not None and j.verdict is Verdict.KNOWN and j.known == "relu-nan"
+    assert led.records()[0]["hits"] == 1 and led.counts() == {"relu-nan": 1}
+
+
+@pytest.mark.parametrize("line,match", [
+    ('versions = ">=1.20,<1.32"', True), ('versions = "<1.31"', False), ("op_versions = [14]", True),
+    ("op_versions = [6]", False), ("opsets = [17, 18]", True), ("opsets = [16]", False), ('dtypes = ["f32"]', True),
+    ('dtypes = ["f16"]', False), ('verdict = "crashed"', False), ('verdict = ["crashed", "mismatch"]', True),
+    ('kind = "nan"', True), ('kind = "value"', False), ('message = "no such"', False),
+    ("when = \"any_nan('X')\"", True), ("when = \"any_nan('Y')\"", False), ("when = \"any_inf()\"", False),
+])  # fmt: skip
+def test_every_field_narrows(tmp_path, line, match):
+    assert explained(tmp_path, BASE + line + "\n") is match
+
+
+def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
+    assert not explained(tmp_path, BASE, p=profile("litert-ref"))
+    assert not explained(tmp_path, BASE, judged(op="Selu"))
+    assert not explained(tmp_path, BASE, judged(verdict=Verdict.WRONGLY_REJECTED))
+    assert explained(tmp_path, BASE, p=profile("onnxruntime-all"))
+    assert explained(tmp_path, BASE + 'versions = "==9.*"', p=profile(version="coremltools 9.0, macOS 15.1"))
+    assert not explained(tmp_path, BASE + 'versions = ">=1"', p=profile(version="unknown"))
+
+
+CONDITIONS = {
+    "opset == 17 and version == 14 and dtype == 'f32' and outs == 1 and rule is None": True,
+    "attr('axis') is None and attr('axis', -1) < 0": True,
+    "rank('X') == 2 and shape('X')[1] == 3 and size('X') == 6 and prod(shape('X')) == 6": True,
+    "any(d == 0 for d in shape('X'))": False,
+    "len([d for d in shape('X') if d > 2]) == 1": True,
+    "has('X') and not has('B') and dtype_of('X') == 'f32' and not const('X')": True,
+    "any_nan() and any_negative('X') and any_zero('X') and not any_negative_zero('X') and not any_inf('X')": True,
+    "lowest('X') == -1 and highest('X') == 3": True,
+    "ulp <= 4 and factor > 1000 and 0.2 < share < 0.3": True,
+    "recipe('X') == 'small' or shape('Z') != ()": True,
+    "{'f32', 'f16'} == set(['f16', dtype])": True,
+    "(1 if rank('X') == 2 else 0) == 1": True,
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions(tmp_path, text):
+    assert explained(tmp_path, BASE + f"when = {json.dumps(text)}\n") is CONDITIONS[text]
+
+
+def test_variadic_slots_take_an_index(tmp_path):
+    args = {"X": [Arg(F32, (2,)), Arg(F16, (3, 4))]}
+    arrays = {"X": [np.ones(2, np.float32), np.full((3, 4), -0.0, np.float16)]}
+    text = BASE + "when = \"shape('X', 1) == (3, 4) and dtype_of('X', 1) == 'f16' and any_negative_zero('X')\"\n"
+    assert explained(tmp_path, text, judged(arrays, args=args))
+
+
+@pytest.mark.parametrize("text", [
+    "__import__('os')", "shape('X').__class__", "(lambda: 1)()", "rank(", "[x := 1]", "open('f')", "f'{opset}'", "axis < 0",
+    "exec('1')",
+])  # fmt: skip
+def test_conditions_can_do_nothing_else(text):
+    with pytest.raises(ValueError):
+        condition(text)
+
+
+@pytest.mark.parametrize("text,words", [
+    (BASE.replace('op = "onnx/Relu"\n', ""), "field 'op' is missing"),
+    (BASE.replace('clause = "y = max(0, x), NaN propagates"\n', ""), "field 'clause' is missing"),
+    (BASE + 'colour = "red"\n', "unknown field 'colour'"),
+    (BASE + "when = \"axis < 0\"\n", "unknown name 'axis'"),
+    (BASE + 'versions = "about 3"\n', "versions"),
+    (BASE + 'message = "("\n', "message"),
+    (BASE + 'verdict = "agree"\n', "verdict 'agree'"),
+    (BASE + "op_versions = 14\n", "op_versions must be a list"),
+    (BASE + "dtypes = []\n", "dtypes must be"),
+    (BASE.replace("onnx/Relu", "Relu"), "dialect/op"),
+    (BASE.replace("relu-nan", "relu nan"), "id is made of"),
+    (BASE + "link = 3\n", "link must be a text"),
+    (BASE + 'instance = "{"\n', "instance"),
+    (BASE + BASE, "already taken"),
+    ("[[unknown]]\nid = 'x'\n", "expected [[known]]"),
+    ("[known]\nid = 'x'\n", "expected [[known]]"),
+    ("id = ", "x.toml"),
+    (BASE.replace("[[known]]", "[[ambiguous]]"), "unknown field 'reason'"),
+])  # fmt: skip
+def test_a_file_that_is_wrong_says_where(tmp_path, text, words):
+    with pytest.raises(FormatError, match="x.toml") as e:
+        ledger(tmp_path, text)
+    assert words in str(e.value)
+
+
+AMBIGUOUS = """
+[[ambiguous]]
+id = "zero-size-mean"
+op = ["onnx/Relu", "mil/*"]
+question = "What is the mean of nothing?"
+clause = "silent"
+readings = ["NaN", "0"]
+"""
+
+
+def test_ambiguities_come_after_known_differences(tmp_path):
+    j = judged()
+    assert explained(tmp_path, AMBIGUOUS, j)
+    assert j.verdict is Verdict.AMBIGUOUS and j.ambiguity == "zero-size-mean" and j.known is None
+    j = judged()
+    led = ledger(tmp_path, AMBIGUOUS + BASE)
+    led.explain(j, profile())
+    assert j.verdict is Verdict.KNOWN
+
+
+def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
+    led = ledger(tmp_path, BASE + AMBIGUOUS)
+    assert led.unused(["onnx/Relu/14"], ["onnxruntime-all"]) == ["relu-nan"]
+    assert led.unused(["onnx/Selu/6"], ["onnxruntime"]) == []
+    assert led.unused(["onnx/Relu/14"], ["litert-ref"]) == []
+    assert ledger(tmp_path, BASE + "op_versions = [6]").unused(["onnx/Relu/14"], ["onnxruntime"]) == []
+    led.explain(judged(), profile())
+    assert led.unused(["onnx/Relu/14"], ["onnxruntime"]) == []
+
+
+def test_an_empty_ledger_explains_nothing():
+    assert Ledger().explain(judged(), profile()) is None
+
+
+def test_the_files_in_the_tree_parse_and_name_real_ops():
+    entries = load_ledger().entries
+    places = folders()
+    assert places and all(p.name == "known" for p in places)
+    for e in entries:
+        assert e.reason.strip() and e.clause.strip(), e.id
+
+
+def test_minimal_instances_are_instances(tmp_path):
+    inst = Instance("onnx", "Relu", 14, 17, {}, {"X": Arg(F32, (2,))})
+    (tmp_path / "y.toml").write_text(BASE + f"instance = '{inst.dumps()}'\n")
+    assert read(tmp_path / "y.toml")[0].instance.id == inst.id
