@@ -82,7 +82,7 @@ class _Counts:
             return float(c["rules"][rule] * self.ran[key, backend] / c["instances"])
         if fact not in c.get("choices", {}) or not c.get("counted"):
             return None
-        return c["choices"][fact] * self.ran[key, backend] * self.share(key, False) / c["counted"]
+        return float(c["choices"][fact] * self.ran[key, backend] * self.share(key, False) / c["counted"])
 
     def kinds(self, key: str) -> tuple[set[str], set[str]]:
         """Attribute and slot names of an op version, as far as coverage has seen them."""

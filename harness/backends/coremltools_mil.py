@@ -9,9 +9,8 @@ This file runs inside a worker: it imports NumPy and coremltools, nothing of our
     ref    = {"v": name} | {"c": const index} | {"l": [ref]} | {"p": literal} | {"b": block}
     block  = {"inputs": [name], "ops": [...], "outputs": [ref]}
 
-The two executing ways hand the program that coremltools made to an interpreter found by the entry point group
-``opconform.interpreters`` (``mil``: plain bytes, ``nn``: NeuralNetwork spec bytes): coremltools itself cannot
-run anything here.
+The executing ways hand the program that coremltools made to the interpreter of the dialect (``mil``, ``nn``),
+found by its entry point: coremltools itself cannot run anything here.
 """
 
 from __future__ import annotations
@@ -267,16 +266,15 @@ def read(prog, function="main"):
 
 
 def interpreter(name):
-    """A whole-model interpreter: (model bytes, {name: array}) -> list of outputs in order."""
+    """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
     from importlib import metadata
 
-    found = metadata.entry_points()
-    group = "opconform.interpreters"
+    found, group = metadata.entry_points(), "opconform.dialects"
     points = found.select(group=group) if hasattr(found, "select") else found.get(group, ())
     for p in points:
         if p.name == name:
-            return p.load()
-    raise Unsupported("no interpreter for %r is installed in this environment" % name)
+            return p.load().run_model
+    raise Unsupported("the dialect %r is not installed in this environment" % name)
 
 
 def _shape_of(v, values=None):

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # one object a type: compared and hashed by identity, in C
 class DType:
     """name: our spelling.  code: native number.  np: NumPy dtype.  kind: f float, i signed, u unsigned, b bool,
     c complex, s string.  bits: width as specified, not as stored.  frac: explicit fraction bits (floats)."""
@@ -29,11 +29,8 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
-    def __hash__(self) -> int:
-        return self.code
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return dtype, (self.name,)  # copies and pickles stay the one object
 
 
 def _d(name: str, code: int, np_type: object, kind: str, bits: int, frac: int = 0) -> DType:

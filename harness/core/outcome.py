@@ -72,3 +72,14 @@ class Outcome:
     phase: str = ""
     message: str = ""
     millis: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TypeOnly:
+    """An output of which a backend tells the type alone (type inference).
+
+    dtype: our name, or None where it cannot say.  shape: None for an unknown rank; a dimension may be None or a
+    symbol's name."""
+
+    dtype: str | None
+    shape: tuple[int | str | None, ...] | None

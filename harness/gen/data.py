@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import native_ref
 import numpy as np
 
+import native_ref
 from harness.core.dtypes import DType
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Instance

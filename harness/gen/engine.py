@@ -7,7 +7,7 @@ case can be replayed and shrunk.  ``Replay`` plays a recorded list back.  The Hy
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -26,7 +26,7 @@ def case_seed(seed: int, key: str, index: int) -> int:
     return mix(_key_hash(key) ^ mix(seed & _MASK) ^ (index * _GOLDEN & _MASK))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _key_hash(key: str) -> int:
     h = 0xCBF29CE484222325  # FNV-1a
     for ch in key.encode():
@@ -54,7 +54,7 @@ class Prng:
 class Replay:
     """Plays choices back; beyond the end everything is 0, and a choice out of range is its top."""
 
-    __slots__ = ("choices", "at", "used")
+    __slots__ = ("at", "choices", "used")
 
     def __init__(self, choices: list[int]) -> None:
         self.choices = choices

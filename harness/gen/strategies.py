@@ -20,7 +20,7 @@ from harness.spec import OpVersion
 class _Hypothesis:
     """Draw engine over a Hypothesis ``draw``; choices stay local and in reading order."""
 
-    __slots__ = ("choices", "_draw")
+    __slots__ = ("_draw", "choices")
 
     def __init__(self, draw: Any) -> None:
         self._draw = draw

@@ -110,7 +110,8 @@ def test_matrix_counts_per_op_version_and_backend(page: browser.Browser, made: r
     go(page, view="matrix")
     s = made.summary
     cells = page.js(
-        "[...document.querySelectorAll('a.mcell')].map(e => [e.getAttribute('aria-label'), e.querySelector('.mnum').textContent])"
+        "[...document.querySelectorAll('a.mcell')].map("
+        "e => [e.getAttribute('aria-label'), e.querySelector('.mnum').textContent])"
     )
     assert cells
     for label, number in cells:

@@ -254,9 +254,9 @@ def test_every_dtype_survives_the_trip():
             assert [g.shape for g in got] == [x.shape for x in v]
         else:
             assert got.shape == v.shape and got.dtype == v.dtype.newbyteorder("=")
-            assert v.dtype == object and got.tolist() == v.tolist() or v.dtype != object and (
+            assert (v.dtype == object and got.tolist() == v.tolist()) or (v.dtype != object and (
                 got.tobytes() == v.astype(v.dtype.newbyteorder("=")).tobytes()
-            )
+            ))
 
 
 def test_tagged_arrays_where_ml_dtypes_is_missing():

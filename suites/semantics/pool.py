@@ -9,7 +9,20 @@ import numpy as np
 import native_ref as native
 from harness.core.errors import RuleError
 from harness.spec import (
-    Choice, Each, Flag, Float, Ints, Pads, Real, Real_, T, accepted, accumulates, composed, exact, semantics,
+    Choice,
+    Each,
+    Flag,
+    Float,
+    Ints,
+    Pads,
+    Real,
+    Real_,
+    T,
+    accepted,
+    accumulates,
+    composed,
+    exact,
+    semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import Context

@@ -26,11 +26,12 @@ void run_unary(const UnaryEntry& op, const Tensor& x, const Tensor& y, const dou
     }
     return;
   }
+  const auto fn = x.dtype == DType::f64 && op.wide ? op.wide : op.f;
   double block[kBlock];
   for (Index left = in.total(); left > 0; left -= kBlock) {
     const Index n = std::min(left, kBlock);
     in.next(block, n);
-    op.f(block, n, p);
+    fn(block, n, p);
     out.next(block, n);
   }
 }

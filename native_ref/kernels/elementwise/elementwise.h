@@ -12,6 +12,7 @@ struct UnaryEntry {
   int params;  // how many of p[] it reads
   bool to_bool;
   void (*f)(double* x, Index n, const double* p);
+  void (*wide)(double* x, Index n, const double* p);  // for f64 inputs, through long double; null: f is exact enough
   void (*s)(std::int64_t* x, Index n);    // signed; null: integers go through f64
   void (*u)(std::int64_t* x, Index n);    // unsigned
 };

@@ -1,6 +1,8 @@
 // Functors to block loops to table rows.
 #pragma once
 
+#include <type_traits>
+
 #include "native_ref/kernels/elementwise/elementwise.h"
 
 namespace opconform {
@@ -19,6 +21,27 @@ void unary_f(double* x, Index n, const double* p) {
   } else {
     for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i]);
   }
+}
+// f64 results from f64 inputs, where the functor takes other types than double
+template <class Op>
+void unary_wide(double* x, Index n, const double* p) {
+  (void)p;
+  for (Index i = 0; i < n; ++i) {
+    if constexpr (requires { Op::f(0.0L, p); })
+      x[i] = static_cast<double>(Op::f(static_cast<long double>(x[i]), p));
+    else
+      x[i] = static_cast<double>(Op::f(static_cast<long double>(x[i])));
+  }
+}
+// Does Op::f take a long double without narrowing it?
+template <class Op>
+constexpr bool takes_wide() {
+  if constexpr (requires(const double* p) { Op::f(0.0L, p); })
+    return std::is_same_v<decltype(Op::f(0.0L, static_cast<const double*>(nullptr))), long double>;
+  else if constexpr (requires { Op::f(0.0L); })
+    return std::is_same_v<decltype(Op::f(0.0L)), long double>;
+  else
+    return false;
 }
 template <class Op>
 void unary_s(std::int64_t* x, Index n) {
@@ -39,7 +62,8 @@ constexpr bool gives_bool() {
 
 template <class Op>
 constexpr UnaryEntry unary_entry() {
-  UnaryEntry e{Op::name, 0, gives_bool<Op>(), nullptr, nullptr, nullptr};
+  UnaryEntry e{Op::name, 0, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr};
+  if constexpr (takes_wide<Op>()) e.wide = unary_wide<Op>;
   if constexpr (requires { Op::params; }) e.params = Op::params;
   if constexpr (requires(const double* p) { Op::f(0.0, p); } || requires { Op::f(0.0); }) e.f = unary_f<Op>;
   if constexpr (requires { Op::s(std::int64_t{}); }) e.s = unary_s<Op>;

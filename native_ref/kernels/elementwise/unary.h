@@ -2,8 +2,10 @@
 // the rare near tie; formulas are chosen against cancellation, not after a spec's spelling.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "native_ref/kernels/elementwise/math.h"
 #include "native_ref/kernels/elementwise/run.h"
@@ -12,8 +14,12 @@ namespace opconform::unary {
 
 using U = std::uint64_t;
 using S = std::int64_t;
-inline constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1;     // sqrt(1/2)
-inline constexpr double kSqrt2OverPi = 0x1.9884533d43651p-1;  // sqrt(2/pi)
+inline constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1, kSqrtHalfLow = -0x1.bdd3413b26456p-55;
+inline constexpr double kTwoOverSqrtPi = 0x1.20dd750429b6dp+0;
+inline constexpr double kGeluA = 0x1.9884533d43651p+0, kGeluALow = -0x1.cbc0d30ebfd15p-54;  // 2 sqrt(2/pi)
+inline constexpr double kGeluB = 0x1.2444f2a4d8b4bp-4, kGeluBLow = -0x1.3023b0e5fbc6ep-58;  // 0.044715 times that
+template <class T>
+inline constexpr T kPi = T(3.14159265358979323846264338327950288L);
 
 inline S wrap(U v) { return static_cast<S>(v); }
 
@@ -98,90 +104,138 @@ struct Rsqrt {
 // Elementary functions.
 struct Exp {
   static constexpr const char* name = "exp";
-  static double f(double x) { return math::exp(x); }
+  template <class T>
+  static T f(T x) { return math::exp(x); }
 };
 struct Exp2 {
   static constexpr const char* name = "exp2";
-  static double f(double x) { return math::exp2(x); }
+  template <class T>
+  static T f(T x) { return math::exp2(x); }
 };
 struct Expm1 {
   static constexpr const char* name = "expm1";
-  static double f(double x) { return math::expm1(x); }
+  template <class T>
+  static T f(T x) { return math::expm1(x); }
 };
 struct Log {
   static constexpr const char* name = "log";
-  static double f(double x) { return math::log(x); }
+  template <class T>
+  static T f(T x) { return math::log(x); }
 };
 struct Log2 {
   static constexpr const char* name = "log2";
-  static double f(double x) { return std::log2(x); }
+  template <class T>
+  static T f(T x) { return math::log2(x); }
 };
 struct Log10 {
   static constexpr const char* name = "log10";
-  static double f(double x) { return std::log10(x); }
+  template <class T>
+  static T f(T x) { return math::log10(x); }
 };
 struct Log1p {
   static constexpr const char* name = "log1p";
-  static double f(double x) { return math::log1p(x); }
+  template <class T>
+  static T f(T x) { return math::log1p(x); }
 };
 struct Sin {
   static constexpr const char* name = "sin";
-  static double f(double x) { return math::sin(x); }
+  template <class T>
+  static T f(T x) { return math::sin(x); }
 };
 struct Cos {
   static constexpr const char* name = "cos";
-  static double f(double x) { return math::cos(x); }
+  template <class T>
+  static T f(T x) { return math::cos(x); }
 };
 struct Tan {
   static constexpr const char* name = "tan";
-  static double f(double x) { return std::tan(x); }
+  template <class T>
+  static T f(T x) { return math::tan(x); }
 };
 struct Asin {
   static constexpr const char* name = "asin";
-  static double f(double x) { return std::asin(x); }
+  template <class T>
+  static T f(T x) { return math::asin(x); }
 };
 struct Acos {
   static constexpr const char* name = "acos";
-  static double f(double x) { return std::acos(x); }
+  template <class T>
+  static T f(T x) { return math::acos(x); }
 };
 struct Atan {
   static constexpr const char* name = "atan";
-  static double f(double x) { return std::atan(x); }
+  template <class T>
+  static T f(T x) { return math::atan(x); }
 };
 struct Sinh {
   static constexpr const char* name = "sinh";
-  static double f(double x) { return std::sinh(x); }
+  template <class T>
+  static T f(T x) { return math::sinh(x); }
 };
 struct Cosh {
   static constexpr const char* name = "cosh";
-  static double f(double x) { return std::cosh(x); }
+  template <class T>
+  static T f(T x) { return math::cosh(x); }
 };
 struct Tanh {
   static constexpr const char* name = "tanh";
-  static double f(double x) { return math::tanh(x); }
+  template <class T>
+  static T f(T x) { return math::tanh(x); }
 };
 struct Asinh {
   static constexpr const char* name = "asinh";
-  static double f(double x) { return std::asinh(x); }
+  template <class T>
+  static T f(T x) { return math::asinh(x); }
 };
 struct Acosh {
   static constexpr const char* name = "acosh";
-  static double f(double x) { return std::acosh(x); }
+  template <class T>
+  static T f(T x) { return math::acosh(x); }
 };
 struct Atanh {
   static constexpr const char* name = "atanh";
-  static double f(double x) { return std::atanh(x); }
+  template <class T>
+  static T f(T x) { return math::atanh(x); }
 };
 struct Erf {
   static constexpr const char* name = "erf";
-  static double f(double x) { return math::erf(x); }
+  template <class T>
+  static T f(T x) { return math::erf(x); }
 };
 struct Erfc {
   static constexpr const char* name = "erfc";
-  static double f(double x) { return math::erfc(x); }
+  template <class T>
+  static T f(T x) { return math::erfc(x); }
 };
 
-// Activations.  p[] holds the attributes in the order of the docstring in suites/semantics/elementwise.py.
+// Activations.  p[] holds the attributes in the order of the docstring in suites/semantics/elementwise.
+
+template <class T>
+inline constexpr T kInf = std::numeric_limits<T>::infinity();
+
+// One step of the last place up or down.  A result that f64 rounds onto a tie of the narrower type, while the exact one lies
+// beside it, must not stay on the tie: the step keeps the later rounding right.
+inline double nudge(double v, bool up) {
+  const auto b = std::bit_cast<std::int64_t>(v);
+  return std::bit_cast<double>(b + ((b >= 0) == up ? 1 : -1));
+}
+// a + b rounded to odd: a later rounding to a narrower type gives what rounding the exact sum would.
+inline double add_odd(double a, double b) {
+  const double s = a + b, t = s - a;
+  const double e = (a - (s - t)) + (b - t);
+  const bool even = (std::bit_cast<std::int64_t>(s) & 1) == 0;
+  return (e > 0 || e < 0) && even ? nudge(s, e > 0) : s;
+}
+inline long double add_odd(long double a, long double b) { return a + b; }
+// y, near 0 equal to x/2 + c x^2 with c > 0: below 2^-52 the square is lost in y.
+inline double half_up(double x, double y) { return std::fabs(x) < 0x1p-52 && x != 0 ? nudge(0.5 * x, true) : y; }
+inline long double half_up(long double, long double y) { return y; }
+// x * s(x) where s vanishes faster than x grows: the limit at -inf is -0, where the product gives NaN
+template <class T>
+T left_tail(T x, T y) {
+  return x == -kInf<T> ? T(-0.0) : y;
+}
+
 struct Relu {
   static constexpr const char* name = "relu";
   static double f(double x) { return x < 0 ? 0.0 : x; }
@@ -198,42 +252,62 @@ struct Clamp {
 };
 struct Sigmoid {
   static constexpr const char* name = "sigmoid";
-  static double f(double x) { return 1.0 / (1.0 + math::exp(-x)); }
+  template <class T>
+  static T f(T x) {
+    return 1 / (1 + math::exp(-x));
+  }
+};
+// log(1 + e^x) without overflow, and without loss where e^x is small
+template <class T>
+T softplus(T x) {
+  return (x > 0 ? x : T(0)) + math::log1p(math::exp(-std::fabs(x)));
+}
+struct Softplus {
+  static constexpr const char* name = "softplus";
+  template <class T>
+  static T f(T x) {
+    return x != x ? x : softplus(x);
+  }
 };
 struct LogSigmoid {
   static constexpr const char* name = "log_sigmoid";
-  static double f(double x) { return (x < 0 ? x : 0.0 * x) - math::log1p(math::exp(-std::fabs(x))); }
-};
-// log(1 + e^x) without overflow, and without loss where e^x is small
-inline double softplus(double x) { return (x > 0 ? x : 0.0) + math::log1p(math::exp(-std::fabs(x))); }
-struct Softplus {
-  static constexpr const char* name = "softplus";
-  static double f(double x) { return softplus(x); }
+  template <class T>
+  static T f(T x) {
+    return x != x ? x : -softplus(-x);
+  }
 };
 struct Softsign {
   static constexpr const char* name = "softsign";
-  static double f(double x) {
-    const double a = std::fabs(x);
-    return a == std::numeric_limits<double>::infinity() ? std::copysign(1.0, x) : x / (1.0 + a);
+  template <class T>
+  static T f(T x) {
+    const T a = std::fabs(x);
+    return a == kInf<T> ? std::copysign(T(1), x) : x / (1 + a);
   }
 };
 struct Elu {
   static constexpr const char* name = "elu";
   static constexpr int params = 1;
-  static double f(double x, const double* p) { return x > 0 ? x : p[0] * math::expm1(x); }
+  template <class T>
+  static T f(T x, const double* p) {
+    return x > 0 ? x : p[0] * math::expm1(x);
+  }
 };
 struct Celu {  // max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
   static constexpr const char* name = "celu";
   static constexpr int params = 1;
-  static double f(double x, const double* p) {
-    const double a = p[0] * math::expm1(x / p[0]);
-    return (x < 0 ? 0.0 : x) + (a > 0 ? 0.0 : a);
+  template <class T>
+  static T f(T x, const double* p) {
+    const T a = p[0] * math::expm1(x / p[0]);
+    return (x < 0 ? T(0) : x) + (a > 0 ? T(0) : a);
   }
 };
 struct Selu {  // alpha, gamma
   static constexpr const char* name = "selu";
   static constexpr int params = 2;
-  static double f(double x, const double* p) { return x > 0 ? p[1] * x : p[1] * (p[0] * math::expm1(x)); }
+  template <class T>
+  static T f(T x, const double* p) {
+    return x > 0 ? p[1] * x : p[1] * (p[0] * math::expm1(x));
+  }
 };
 struct LeakyRelu {
   static constexpr const char* name = "leaky_relu";
@@ -250,73 +324,110 @@ struct ThresholdedReluInclusive {
   static constexpr int params = 1;
   static double f(double x, const double* p) { return x >= p[0] || x != x ? x : 0.0; }
 };
+struct Linear {
+  static constexpr const char* name = "linear";
+  static constexpr int params = 2;
+  template <class T>
+  static T f(T x, const double* p) {
+    return add_odd(p[0] * x, T(p[1]));
+  }
+};
 struct HardSigmoid {
   static constexpr const char* name = "hard_sigmoid";
   static constexpr int params = 2;
-  static double f(double x, const double* p) {
-    const double v = p[0] * x + p[1];
-    const double low = v < 0 ? 0.0 : v;
-    return low > 1 ? 1.0 : low;
+  template <class T>
+  static T f(T x, const double* p) {
+    const T v = Linear::f(x, p);
+    const T low = v < 0 ? T(0) : v;
+    return low > 1 ? T(1) : low;
   }
 };
 struct HardSwish {  // x * clamp(alpha * x + beta, 0, 1)
   static constexpr const char* name = "hard_swish";
   static constexpr int params = 2;
-  static double f(double x, const double* p) { return x * HardSigmoid::f(x, p); }
+  template <class T>
+  static T f(T x, const double* p) {
+    return x * HardSigmoid::f(x, p);
+  }
 };
 struct HardSwish6 {  // x * clamp(x + 3, 0, 6) / 6: the exact sixth, where an alpha of 1/6 would be rounded
   static constexpr const char* name = "hard_swish6";
-  static double f(double x) {
-    const double v = x + 3.0;
-    const double low = v < 0 ? 0.0 : v;
-    return x * (low > 6 ? 6.0 : low) / 6.0;
+  template <class T>
+  static T f(T x) {
+    const T v = x + 3;
+    const T low = v < 0 ? T(0) : v;
+    return half_up(x, x * (low > 6 ? T(6) : low) / 6);
   }
 };
 struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in the left tail
   static constexpr const char* name = "gelu_exact";
   static double f(double x) {
-    const double v = 0.5 * x * math::erfc(-x * kSqrtHalf);
-    return x == -std::numeric_limits<double>::infinity() ? -0.0 : v;
+    // erfc magnifies the rounding of its argument by x^2: the part that t lost comes back through the derivative
+    const double t = -x * kSqrtHalf;
+    const double lost = -x * kSqrtHalfLow - std::fma(x, kSqrtHalf, t);
+    const double e = math::erfc(t) - kTwoOverSqrtPi * math::exp(-t * t) * lost;
+    return left_tail(x, half_up(x, 0.5 * x * e));
+  }
+  static long double f(long double x) {
+    const long double half = kSqrtHalf + static_cast<long double>(kSqrtHalfLow), t = -x * half;
+    const long double rest = (kSqrtHalf - half) + kSqrtHalfLow;
+    const long double lost = -x * rest - std::fma(x, half, t);
+    const long double e = math::erfc(t) - std::sqrt(4 / kPi<long double>) * math::exp(-t * t) * lost;
+    return left_tail(x, x / 2 * e);
   }
 };
-struct GeluTanh {  // x/2 * (1 + tanh(t)) = x * sigmoid(2t),  t = sqrt(2/pi) * (x + 0.044715 x^3)
+struct GeluTanh {  // x/2 * (1 + tanh(t)) = x * sigmoid(2t),  2t = x (a + b x^2),  a = 2 sqrt(2/pi),  b = 0.044715 a
   static constexpr const char* name = "gelu_tanh";
   static double f(double x) {
-    const double t = kSqrt2OverPi * (x + 0.044715 * (x * x * x));
-    const double v = x / (1.0 + math::exp(-2.0 * t));
-    return x == -std::numeric_limits<double>::infinity() ? -0.0 : v;
+    // exp magnifies the rounding of 2t by 2t: carry its low part along
+    const double q = x * x, ql = std::fma(x, x, -q);
+    const double w = kGeluB * q, wl = std::fma(kGeluB, q, -w) + (kGeluBLow * q + kGeluB * ql);
+    const double s = kGeluA + w, z = s - kGeluA, sl = (kGeluA - (s - z)) + (w - z) + (kGeluALow + wl);
+    const double r = x * s, rl = std::fma(x, s, -r) + x * sl;
+    const double e = math::exp(-r);
+    const double low = e < 0x1p1000 && std::fabs(rl) < 1 ? e * rl : 0.0;
+    return left_tail(x, half_up(x, x / (1.0 + (e - low))));
+  }
+  static long double f(long double x) {
+    const long double a = 2 * std::sqrt(2 / kPi<long double>);
+    return left_tail(x, x / (1 + math::exp(-x * (a + a * 0.044715 * x * x))));
   }
 };
 struct GeluSigmoid {  // x * sigmoid(1.702 x)
   static constexpr const char* name = "gelu_sigmoid";
   static double f(double x) {
-    const double v = x / (1.0 + math::exp(-1.702 * x));
-    return x == -std::numeric_limits<double>::infinity() ? -0.0 : v;
+    const double r = 1.702 * x, rl = std::fma(1.702, x, -r);
+    const double e = math::exp(-r);
+    const double low = e < 0x1p1000 && std::fabs(rl) < 1 ? e * rl : 0.0;
+    return left_tail(x, half_up(x, x / (1.0 + (e - low))));
   }
+  static long double f(long double x) { return left_tail(x, x / (1 + math::exp(-(1.702 * x)))); }
 };
 struct Mish {  // x * tanh(log(1 + e^x)) = x * n / (n + 2),  n = e^x (e^x + 2)
   static constexpr const char* name = "mish";
-  static double f(double x) {
-    const double e = math::exp(x < 40 ? x : 40.0);
-    const double n = e * (e + 2.0);
-    const double v = x > 40 ? x : x * (n / (n + 2.0));
-    return x == -std::numeric_limits<double>::infinity() ? -0.0 : v;
+  template <class T>
+  static T f(T x) {
+    const T e = math::exp(x < 60 ? x : T(60));
+    const T n = e * (e + 2);
+    return left_tail(x, x > 60 ? x : x * (n / (n + 2)));
   }
 };
 struct Swish {  // x * sigmoid(beta x)
   static constexpr const char* name = "swish";
   static constexpr int params = 1;
-  static double f(double x, const double* p) { return x / (1.0 + math::exp(-p[0] * x)); }
+  template <class T>
+  static T f(T x, const double* p) {
+    const T y = x / (1 + math::exp(-p[0] * x));
+    return left_tail(p[0] > 0 ? x : -x, p[0] > 0 ? half_up(x, y) : p[0] < 0 ? -half_up(-x, -y) : y);
+  }
 };
 struct ScaledTanh {
   static constexpr const char* name = "scaled_tanh";
   static constexpr int params = 2;
-  static double f(double x, const double* p) { return p[0] * math::tanh(p[1] * x); }
-};
-struct Linear {
-  static constexpr const char* name = "linear";
-  static constexpr int params = 2;
-  static double f(double x, const double* p) { return p[0] * x + p[1]; }
+  template <class T>
+  static T f(T x, const double* p) {
+    return p[0] * math::tanh(p[1] * x);
+  }
 };
 
 // Predicates.

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Build, Call, Draw, Fn, T, exact
+from harness.spec import Build, Call, Draw, Fn, Slotted, T, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
+from suites.semantics.suppression import draw_padded, padded_nms
 
 # -- joining and splitting
 
@@ -296,3 +297,49 @@ def _break_pairs(d: Draw) -> dict[str, Any]:
 
 op("pad", evaluate=_pad, error=exact(), draw=_draw_pad,
    breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs})  # fmt: skip
+
+
+# -- non-maximum suppression: iOS 17 has the boxes last, and neither a score threshold nor a count
+
+
+def _draw_nms(last: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        v = draw_padded(d)
+        out: dict[str, Any] = {"iou_threshold": v["iou_threshold"], "max_boxes": v["max_boxes"], "@outs": 3 if last else 4}
+        maybe(d, out, "per_class_suppression", v["per_class"], False)
+        if not last:
+            out["score_threshold"] = v["score_threshold"]
+        for name in ("boxes", "scores"):
+            t = v[name]
+            if last:
+                flat = np.array(t.values).reshape(t.shape).transpose(0, 2, 1)
+                t = T(flat.shape, values=flat.ravel().tolist())
+            out[name] = t
+        return out
+
+    return draw
+
+
+def _break_nms(last: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        out = {"boxes": T((1, 4, 3) if last else (1, 3, 4)), "scores": T((1, 2, 5) if last else (1, 5, 2)),
+               "iou_threshold": 0.5, "max_boxes": 2, "@outs": 3 if last else 4}  # fmt: skip
+        return out if last else {**out, "score_threshold": 0.0}
+
+    return draw
+
+
+def _nms_types(call: Call, i: int) -> Any:
+    return of(call.inputs["boxes"]) if i < 2 else BY_NAME["i32"]
+
+
+def _swap(x: Any) -> Any:
+    return x.transpose(0, 2, 1)
+
+
+_NMS = {"per_class": "per_class_suppression", "out_dtype": _nms_types}
+op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False),
+   breaks={"shapes-agree": _break_nms(False)}, **_NMS)  # fmt: skip
+op("non_maximum_suppression", padded_nms, since="ios17", boxes=Slotted("boxes", _swap), scores=Slotted("scores", _swap),
+   out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]], draw=_draw_nms(True), breaks={"shapes-agree": _break_nms(True)},
+   **_NMS)  # fmt: skip
