@@ -1,0 +1,336 @@
+"""The command line: list, run, campaign, replay, minimize, report, diff, merge.
+
+Each verb calls one function of ``harness.run`` or ``reports``.  Exit codes: 0 everything is explained, 1 something is
+not, 2 the request itself cannot be carried out (one line on stderr says why).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import OpconformError, UsageError
+
+OK, MISMATCH, USAGE = 0, 1, 2
+OUT = Path(".opconform/run")
+
+EPILOG = """\
+exit codes: 0 all explained, 1 a mismatch, 2 bad request (one line says why)
+
+examples:
+  opconform run                                      every dialect against every backend that is here
+  opconform run --opset ios17 --op 'conv*'           MIL convolutions, models built at iOS17
+  opconform run --backend my_module:MyBackend        a backend of your own
+  opconform run --backend onnxruntime --backend-python old/bin/python
+  opconform replay .opconform/run/failures/X/instance.json --backend onnxruntime
+  opconform report shard-*/records.jsonl --out report --baseline last-week/records.jsonl
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; returns the exit code."""
+    args = parser().parse_args(argv)
+    try:
+        code = int(args.verb(args))
+        sys.stdout.flush()
+        return code
+    except OpconformError as e:
+        return _fail(str(e))
+    except KeyboardInterrupt:
+        return _fail("interrupted")
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OK
+    except OSError as e:
+        where = f" {e.filename}" if e.filename else ""
+        return _fail(f"cannot go on:{where} {e.strerror or e}")
+
+
+def _fail(text: str) -> int:
+    print(f"opconform: {' '.join(text.split())}", file=sys.stderr)
+    return USAGE
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> Any:
+        self.exit(USAGE, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    p = _Parser(
+        prog="opconform", description="Differential conformance tests of ML operator sets.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
+
+    v = _verb(verbs, "list", _list, "what there is: dialects, opsets, families, ops, backends, known differences")
+    v.add_argument("what", choices=("dialects", "opsets", "families", "ops", "backends", "known"), help="what to list")
+    _selection(v)
+
+    v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")
+    _selection(v)
+    _engine(v)
+    v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")
+    v.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops")
+    v.add_argument("--fresh", action="store_true", help="never resume; an older run in the folder is set aside")
+
+    v = _verb(verbs, "campaign", _campaign, "run on all cores until the time is up or Ctrl-C, then report")
+    _selection(v)
+    _engine(v)
+    v.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
+    v.add_argument("--fresh", action="store_true", help="do not go on from the records in the folder")
+    v.set_defaults(cases=0, out=Path(".opconform/campaign"))
+
+    v = _verb(verbs, "replay", _replay, "judge one instance again")
+    v.add_argument("case", metavar="CASE", help="instance.json, its folder, or an address: onnx/Conv/11@17#0.5")
+    _backend(v)
+    v.add_argument("--raw", action="store_true", help="ignore the known differences")
+
+    v = _verb(verbs, "minimize", _minimize, "make a failing instance smaller, write a folder that reproduces it")
+    v.add_argument("case", metavar="CASE", help="as for replay")
+    v.add_argument("--backend", required=True, metavar="NAME", help="the backend it fails on")
+    v.add_argument("--backend-python", metavar="PATH", help="run the backend in this Python")
+    v.add_argument("--out", type=Path, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
+    v.add_argument("--seconds", type=_seconds, default=60.0, metavar="S", help="time to spend (60)")
+
+    v = _verb(verbs, "report", _report, "records of one or many runs -> HTML, JSON, Markdown, JUnit")
+    v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them; shards are merged")
+    v.add_argument("--out", type=Path, metavar="DIR", help="folder of the report (beside the first record file)")
+    v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
+
+    v = _verb(verbs, "diff", _diff, "what is new and what is gone between two runs; 1 when something is new")
+    v.add_argument("old", metavar="OLD", help="record file or folder")
+    v.add_argument("new", metavar="NEW", help="record file or folder")
+    v.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
+
+    v = _verb(verbs, "merge", _merge, "several record files into one")
+    v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them")
+    v.add_argument("--out", type=Path, required=True, metavar="FILE", help="the merged file")
+    return p
+
+
+def _verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    v: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    v.set_defaults(verb=function)
+    return v
+
+
+def _selection(v: argparse.ArgumentParser) -> None:
+    g = v.add_argument_group("which ops (options may be repeated)")
+    g.add_argument("--dialect", action="append", default=[], metavar="NAME", help="onnx, mil, tflite, nn, passes")
+    g.add_argument("--opset", metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite")
+    g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv/11")
+    g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
+
+
+def _backend(v: Any) -> None:
+    v.add_argument("--backend", action="append", default=[], metavar="NAME",
+                   help="only this one, or module:Class; repeatable (all that are here)")  # fmt: skip
+    v.add_argument("--backend-python", metavar="PATH", help="run the backends in this Python, e.g. of another release")
+
+
+def _engine(v: argparse.ArgumentParser) -> None:
+    g = v.add_argument_group("how")
+    _backend(g)
+    g.add_argument("--draws", type=_positive, default=1, metavar="N", help="data draws per model (1)")
+    g.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the instances (0)")
+    g.add_argument("--no-invalid", action="store_true", help="draw no instances that break a rule")
+    g.add_argument("--seconds", type=_seconds, metavar="S", help="stop after so many seconds")
+    g.add_argument("--minimize", type=_seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
+    g.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
+    g.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
+
+
+def _positive(text: str) -> int:
+    n = int(text)
+    if n < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
+    return n
+
+
+def _seconds(text: str) -> float:
+    s = float(text)
+    if not 0 <= s < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, got {text}")
+    return s
+
+
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        i, n = map(int, text.split("/"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected I/N, e.g. 2/4, got {text!r}") from None
+    if not 1 <= i <= n:
+        raise argparse.ArgumentTypeError(f"expected 1 <= I <= N, got {text}")
+    return i, n
+
+
+def _select(args: argparse.Namespace) -> Any:
+    from harness.run.select import Selection, parse_opset
+
+    sel = Selection(list(args.dialect), None, list(args.op), list(args.family), getattr(args, "shard", (1, 1)))
+    if args.opset:
+        dialect, sel.opset = parse_opset(args.opset)
+        if sel.dialects and list(sel.dialects) != [dialect]:
+            raise UsageError(f"--opset {args.opset} is of dialect {dialect}, not {' '.join(sel.dialects)}")
+        sel.dialects = [dialect]
+    return sel
+
+
+def _list(args: argparse.Namespace) -> int:
+    from harness.run import listing, terminal
+
+    for line in terminal.columns(listing.LISTS[args.what](_select(args))):
+        print(line)
+    return OK
+
+
+def _run(args: argparse.Namespace) -> int:
+    from harness.run import folder, session, terminal
+
+    plan = _plan(args)
+    kept = folder.prepare(plan, fresh=args.fresh)
+    if kept.resumed:
+        print(f"opconform: resuming the run in {plan.out} (--fresh starts anew)", file=sys.stderr)
+    stopped: UsageError | None = None
+    missing: dict[str, str] = {}
+    with terminal.Progress() as show:
+        try:
+            missing = session.run(plan, show).missing
+        except UsageError as e:  # the disk is full: what was judged until then is reported; or nothing ever began
+            if not folder.has_records(plan.out):
+                raise
+            stopped = e
+    baseline = args.baseline or ([str(kept.previous)] if kept.previous else None)
+    return _close(plan.out, [plan.out / folder.RECORDS], baseline, missing, stopped)
+
+
+def _campaign(args: argparse.Namespace) -> int:
+    from harness.run import campaign
+
+    plan = _plan(args)
+    outcome = campaign.run(plan, args.jobs, args.fresh)
+    return _close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem)
+
+
+def _plan(args: argparse.Namespace) -> Any:
+    from harness.run.session import Plan
+
+    command = "opconform " + " ".join(sys.argv[1:])
+    return Plan(
+        _select(args), list(args.backend), args.backend_python, args.cases, args.draws, args.seed, not args.no_invalid,
+        args.out, args.seconds, args.minimize, command,
+    )  # fmt: skip
+
+
+def _close(
+    out: Path, records: list[Path], baseline: Any, missing: dict[str, str], stopped: UsageError | None
+) -> int:
+    """Report, table, first failures; the exit code of a run."""
+    import reports
+    from harness.run import terminal
+
+    result = reports.render(list(records), out, baseline)
+    s = result.summary
+    print("\n".join(terminal.table(s.cube, s.backends)))
+    for text in terminal.failures(s.cases, s.clusters, s.backends):
+        print(f"\n{text}")
+    print()
+    for name, why in missing.items():
+        print(f"not run: {name}: {why}")
+    unused = sorted(k for k, e in s.known.items() if not e["hits"])
+    if unused:
+        print("known differences that did not occur: " + " ".join(unused))
+    unknown = s.totals.get("unknown", 0)
+    without = f", {unknown:,} without verdict" if unknown else ""
+    print(f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}")
+    print(f"report: {result.html.resolve()}")
+    if stopped is not None:
+        raise stopped
+    if s.interrupted:
+        print("opconform: stopped before the end; the same command goes on from here", file=sys.stderr)
+    if s.bad or unused or unknown:
+        return MISMATCH
+    return USAGE if s.interrupted else OK
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from harness.run import failure, session, terminal
+
+    inst = session.find_case(args.case)
+    judged = session.replay(inst, args.backend, args.backend_python, explain=not args.raw)
+    if not judged:
+        raise UsageError(f"no backend here takes {inst.dialect} models; `opconform list backends` tells why")
+    votes = {j.backend: j.verdict.value for j in judged}
+    for j in judged:
+        if j.verdict.bad:
+            print(failure.paragraph(failure.record(j, votes)) + "\n")
+    print("\n".join(terminal.columns([[j.backend, j.verdict.value, j.known or j.ambiguity or ""] for j in judged])))
+    return MISMATCH if any(j.verdict.bad for j in judged) else OK
+
+
+def _minimize(args: argparse.Namespace) -> int:
+    from harness.run import failure, session
+
+    inst = session.find_case(args.case)
+    small, record = session.minimize(inst, args.backend, args.out, args.seconds, args.backend_python)
+    if small is None or record is None:
+        print(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
+        return OK
+    print(failure.paragraph(record))
+    return MISMATCH
+
+
+def _report(args: argparse.Namespace) -> int:
+    import reports
+
+    first = Path(args.records[0])
+    out = args.out or (first if first.is_dir() else first.parent)
+    result = reports.render(args.records, out, args.baseline)
+    for note in result.summary.notes:
+        print(f"opconform: note: {note}", file=sys.stderr)
+    print(f"{result.summary.bad:,} unexplained of {result.summary.judged:,} judged outcomes")
+    for path in (result.html, result.json, result.markdown, result.junit):
+        print(path)
+    return MISMATCH if result.summary.bad else OK
+
+
+_CHANGES = {"new": "new", "first_run": "new, not run before", "gone": "gone", "not_run": "not run now"}
+
+
+def _diff(args: argparse.Namespace) -> int:
+    import reports
+    from harness.run import terminal
+
+    d = reports.diff(args.old, args.new)
+    if args.json:
+        print(json.dumps(d, indent=1))
+        return MISMATCH if d["new"] or d["first_run"] else OK
+    for kind, title in _CHANGES.items():
+        print(f"{title}: {len(d[kind])}")
+        change = [f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}" for e in d[kind]]
+        rows = [["", e["key"], e["backend"], e["verdict"], c] for e, c in zip(d[kind], change, strict=True)]
+        for line in terminal.columns(rows):
+            print(line)
+    print(f"still there: {len(d['still'])}")
+    return MISMATCH if d["new"] or d["first_run"] else OK
+
+
+def _merge(args: argparse.Namespace) -> int:
+    import reports
+
+    n = reports.merge(args.records, args.out)
+    print(f"{n:,} records in {args.out}")
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A run on several processes, each with its own share of the ops, its own backends and its own records.
+
+Workers do not react to Ctrl-C themselves: the parent tells them to stop, so that each closes its records properly.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import OpconformError, UsageError
+from harness.run import folder, session
+from harness.run.engine import Summary
+from harness.run.select import versions
+from harness.run.terminal import Progress
+
+STOP_WAIT = 120.0  # seconds a worker may take to close after it was told to
+
+
+@dataclass
+class Outcome:
+    """records: files of all workers.  missing: backends that could not be had.  problem: what stopped a worker."""
+
+    records: list[Path] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    problem: UsageError | None = None
+    interrupted: bool = False
+
+
+def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
+    """Carry the plan out with ``jobs`` processes.  Raises UsageError when no worker could begin."""
+    parts = [_part(plan, i, jobs) for i in range(jobs)]
+    for part in parts:
+        versions(part.selection)  # a wrong name is told before anything starts
+        folder.prepare(part, fresh)
+    ctx = multiprocessing.get_context("spawn")
+    stop, told = ctx.Event(), ctx.Queue()
+    workers = [ctx.Process(target=_work, args=(i, part, stop, told)) for i, part in enumerate(parts)]
+    for w in workers:
+        w.start()
+    out = Outcome()
+    seen: dict[int, tuple[int, int, Counter[str]]] = {}
+    left, start = set(range(jobs)), time.monotonic()
+    with Progress() as show:
+        while left:
+            try:
+                kind, i, *rest = told.get(timeout=0.5)
+                if kind == "progress":
+                    seen[i] = (rest[0], rest[1], rest[2])
+                else:
+                    left.discard(i)
+                    out.missing.update(rest[0])
+                    if rest[1]:
+                        out.problem = UsageError(rest[1])
+                cases, failures = sum(s[0] for s in seen.values()), sum(s[1] for s in seen.values())
+                show.show(cases, time.monotonic() - start, [s[2] for s in seen.values()], failures)
+            except queue.Empty:
+                for i in [i for i in left if not workers[i].is_alive()]:
+                    left.discard(i)
+                    out.problem = UsageError(f"campaign: worker {i + 1} died with exit code {workers[i].exitcode}")
+            except KeyboardInterrupt:
+                out.interrupted = True
+                stop.set()
+    for w in workers:
+        w.join(STOP_WAIT)
+    out.records = [p.out / folder.RECORDS for p in parts if folder.has_records(p.out)]
+    if not out.records:
+        raise out.problem or UsageError("campaign: stopped before anything was judged")
+    return out
+
+
+def _part(plan: session.Plan, i: int, jobs: int) -> session.Plan:
+    sel = replace(plan.selection, shard=(i + 1, jobs))
+    return replace(plan, selection=sel, out=plan.out / f"part-{i + 1}")
+
+
+def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
+    """One process: judge until told to stop or the time is up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def progress(s: Summary) -> None:
+        told.put(("progress", i, s.cases, s.failures, sum(s.tally.values(), Counter())))
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    try:
+        outcome = session.run(plan, progress)
+        told.put(("end", i, outcome.missing, ""))
+    except OpconformError as e:
+        told.put(("end", i, {}, str(e)))

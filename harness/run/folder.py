@@ -1,0 +1,102 @@
+"""The folder of a run: go on with an unfinished run, set a finished one aside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import FormatError
+from harness.run.records import FORMAT
+from harness.run.session import Plan
+
+RECORDS = "records.jsonl"
+PREVIOUS = "previous"  # sub-folder that the last run is moved to
+OURS = (RECORDS, "report.html", "report.json", "summary.md", "junit.xml", "failures")
+
+
+@dataclass
+class Kept:
+    """resumed: the plan goes on with the records that are there.  previous: records of a finished run set aside."""
+
+    resumed: bool = False
+    previous: Path | None = None
+
+
+def prepare(plan: Plan, fresh: bool = False) -> Kept:
+    """Make ``plan.out`` ready: an unfinished run of the same plan is resumed, any other is moved to ``previous``.
+
+    Only our own files are moved.  Raises FormatError when the records there are none or of another format.
+    """
+    path = plan.out / RECORDS
+    if not path.exists() or path.stat().st_size == 0:
+        return Kept()
+    if fresh:
+        _set_aside(plan.out)
+        return Kept()
+    try:
+        head, finished = _last_run(path)
+    except FormatError as e:
+        raise FormatError(f"{e}; --fresh sets it aside, --out takes another folder") from None
+    if not finished and _same(plan, head):
+        return Kept(resumed=True)
+    _set_aside(plan.out)
+    return Kept(previous=plan.out / PREVIOUS / RECORDS if finished else None)
+
+
+def has_records(out: Path) -> bool:
+    """Does the folder hold anything to report?"""
+    path = out / RECORDS
+    return path.exists() and b'{"t":"batch"' in path.read_bytes()[: 1 << 20]
+
+
+def _last_run(path: Path) -> tuple[dict[str, Any], bool]:
+    """The header of the last run in a file, and whether that run came to its end.
+
+    An endless run (``cases`` 0) never does: it is always gone on with.
+    """
+    head: dict[str, Any] | None = None
+    finished = False
+    with open(path, "rb") as f:
+        for number, line in enumerate(f, 1):
+            if number > 1 and not line.startswith((b'{"t":"run"', b'{"t":"end"')):
+                continue
+            try:
+                record = json.loads(line)
+                kind = record["t"]
+            except (ValueError, TypeError, KeyError):
+                if number == 1:
+                    raise FormatError(f"{path}: not a record file") from None
+                continue
+            if kind == "run":
+                if record.get("format") != FORMAT:
+                    raise FormatError(f"{path}: expected record format {FORMAT}, got {record.get('format')!r}")
+                head, finished = record, False
+            elif kind == "end":
+                finished = not record.get("interrupted")
+    if head is None:
+        raise FormatError(f"{path}: not a record file")
+    return head, finished and head.get("selection", {}).get("cases") != 0
+
+
+def _same(plan: Plan, head: dict[str, Any]) -> bool:
+    """Would the plan draw the instances that a header speaks of, for the same backends?"""
+    selection = {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws}
+    ran = set(head.get("backends", {}))
+    asked = {n.split(":")[-1] for n in plan.names}
+    return (
+        json.loads(json.dumps(selection)) == head.get("selection")
+        and plan.seed == head.get("seed")
+        and (not asked or len(asked) == len(ran))
+    )
+
+
+def _set_aside(out: Path) -> None:
+    target = out / PREVIOUS
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for name in OURS:
+        if (out / name).exists():
+            (out / name).rename(target / name)

@@ -1,0 +1,98 @@
+"""What a run says on the terminal: live progress, the closing table, the first failures in words."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.core.outcome import Verdict
+from harness.run.engine import Summary
+from harness.run.failure import paragraph
+
+BAD = tuple(v.value for v in Verdict if v.bad)
+SHOWN = 5  # failures told on the terminal; the report has them all
+
+
+def columns(rows: Sequence[Sequence[str]], right: int = 99) -> list[str]:
+    """Lines with aligned columns, those from number ``right`` on to the right."""
+    if not rows:
+        return []
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    lines = []
+    for r in rows:
+        cells = [c.rjust(w) if i >= right else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def table(cube: Mapping[tuple[str, Any, str, str, str], int], backends: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Verdicts by dialect and backend; ``cube`` as in a report's summary.  Columns empty everywhere are left out."""
+    tally: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for (key, _, backend, _, verdict), n in cube.items():
+        tally[key.split("/")[0], backend][verdict] += n
+    used = [v.value for v in Verdict if any(t[v.value] for t in tally.values())]
+    rows = [["dialect", "backend", "version", *(v.replace("_", " ") for v in used)]]
+    for (dialect, backend), t in sorted(tally.items()):
+        version = str((backends.get(backend) or {}).get("version") or "")
+        rows.append([dialect, backend, version, *(f"{t[v]:,}" if t[v] else "." for v in used)])
+    return columns(rows, right=3)
+
+
+def failures(
+    cases: Sequence[dict[str, Any]], clusters: Sequence[Mapping[str, Any]], backends: Mapping[str, Mapping[str, Any]]
+) -> Iterable[str]:
+    """One paragraph for the first failure of each of the largest clusters, one op at a time; then how many are left."""
+    first: dict[int, dict[str, Any]] = {}
+    for c in sorted(cases, key=lambda c: c.get("minimal") is None):  # those made smaller are easier to read
+        if c["verdict"] in BAD and c.get("cluster_index") is not None:
+            first.setdefault(c["cluster_index"], c)
+    ops: dict[str, int] = {}
+    for i in sorted(first):
+        ops.setdefault(first[i]["key"], i)
+    for i in list(ops.values())[:SHOWN]:
+        version = str((backends.get(first[i]["backend"]) or {}).get("version") or "")
+        text = paragraph(first[i], version)
+        c = clusters[i]
+        if c["separates"]:
+            text += f"\n  fails when {c['predicate']}: {c['failed']:,} fail, {c['passed']:,} pass"
+        yield text
+    if len(first) > min(SHOWN, len(ops)):
+        yield f"... and {len(first) - min(SHOWN, len(ops))} more kinds of failure, see the report"
+
+
+class Progress:
+    """Called with the engine's summary: one line rewritten on a terminal, a line every half minute elsewhere."""
+
+    def __init__(self) -> None:
+        self.live = sys.stderr.isatty()
+        self.next = time.monotonic() + (0.0 if self.live else 30.0)
+        self.width = 0
+
+    def __call__(self, s: Summary) -> None:
+        self.show(s.cases, s.seconds, s.tally.values(), s.failures)
+
+    def show(self, cases: int, seconds: float, tally: Iterable[Counter[str]], failures: int) -> None:
+        """Show figures that are not one engine's."""
+        now = time.monotonic()
+        if not self.live and now < self.next:
+            return
+        self.next = now + 30.0
+        judged = sum(sum(c.values()) for c in tally)
+        rate = f", {cases / seconds:,.0f}/s" if seconds > 0 else ""
+        text = f"{cases:,} instances{rate}, {judged:,} outcomes, {failures:,} unexplained, {seconds:.0f} s"
+        if self.live:
+            print("\r" + text.ljust(self.width), end="", file=sys.stderr, flush=True)
+            self.width = len(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the line, so that what follows starts on its own."""
+        if self.live and self.width:
+            print(file=sys.stderr)

@@ -1,0 +1,81 @@
+"""Write constraints.txt: one version of every package that CI installs, for each supported Python.
+
+    python scripts/lock.py          # asks pip what it would install, downloads nothing but metadata
+
+Linux wheels are resolved; a package whose newest release differs between Pythons gets one line for each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def wanted() -> list[str]:
+    """Requirements of the package, its development extra and its build."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return [
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["dev"],
+        *project["build-system"]["requires"],
+    ]
+
+
+def resolve(python: str, requirements: list[str]) -> dict[str, str]:
+    """Name -> version of what pip would install for one Python; raises CalledProcessError where it finds no way."""
+    with tempfile.TemporaryDirectory() as tmp:
+        asked, report = Path(tmp, "asked.txt"), Path(tmp, "report.json")
+        asked.write_text("\n".join(requirements))
+        subprocess.run(
+            [
+                sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", report,
+                "--python-version", python, "--only-binary=:all:", "--target", tmp, "-r", asked,
+            ],
+            check=True,
+        )  # fmt: skip
+        found = json.loads(report.read_text())["install"]
+    return {re.sub(r"[-_.]+", "-", i["metadata"]["name"]).lower(): i["metadata"]["version"] for i in found}
+
+
+def lines(resolved: dict[str, dict[str, str]]) -> list[str]:
+    """One line a package where all Pythons agree, else one for each version."""
+    pythons: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for python, packages in resolved.items():
+        for name, version in packages.items():
+            pythons[name][version].append(python)
+    out = []
+    for name, versions in sorted(pythons.items()):
+        if len(versions) == 1:
+            out.append(f"{name}=={next(iter(versions))}")
+            continue
+        for version, where in sorted(versions.items(), key=lambda v: PYTHONS.index(v[1][0])):
+            out.append(f"{name}=={version}; " + " or ".join(f'python_version == "{p}"' for p in where))
+    return out
+
+
+def main() -> None:
+    """Resolve for every Python and write the file."""
+    requirements = wanted()
+    resolved = {p: resolve(p, requirements) for p in PYTHONS}
+    head = [
+        "# One version of everything that CI installs.  Written by scripts/lock.py; do not edit.",
+        "# Use: pip install -c constraints.txt -e '.[dev]'",
+    ]
+    (ROOT / "constraints.txt").write_text("\n".join([*head, *lines(resolved), ""]))
+
+
+if __name__ == "__main__":
+    main()
