@@ -1,0 +1,117 @@
+"""Losses over class scores."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Choice, Context, Float, Int, Integer, T, accumulates, composed, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+
+Array = np.ndarray
+MODES = ("mean", "sum", "none")
+
+
+def _chosen(logp: Array, target: Array, weight: Object, ignore: Object) -> tuple[Array, Array]:
+    """Losses and weights per sample, both 0 where ignored.  Raises RuleError "class-in-range"."""
+    c = logp.shape[1]
+    skip = target == ignore if ignore is not None else np.zeros(target.shape, bool)
+    t = np.where(skip, 0, target).astype(np.int64)
+    if ((t < 0) | (t >= c)).any():
+        raise RuleError("class-in-range", f"a class outside 0..{c - 1}")
+    w = np.ones(c) if weight is None else np.asarray(weight, np.float64)
+    per = np.where(skip, 0.0, w[t])
+    picked = np.take_along_axis(logp, t[:, None], 1)[:, 0]
+    return np.where(skip, 0.0, -picked * per), per
+
+
+def reduced(loss: Array, per: Array, mode: str) -> Array:
+    """The losses, their sum, or their sum over the sum of weights."""
+    if mode == "none":
+        return loss
+    with np.errstate(all="ignore"):
+        return np.asarray(loss.sum() if mode == "sum" else loss.sum() / per.sum())
+
+
+@semantics(error=accumulates(lambda ctx: np.size(ctx.inputs["target"]) + 2.0), source="ONNX NegativeLogLikelihoodLoss-12..22",
+           data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+def nll_loss(x: Float["n c *s"], target: Int["n *s"], weight: Float["c"] | None = None, *, reduction: Choice(*MODES) = "mean",
+             ignore_index: Integer = None):  # fmt: skip
+    """-weight[t] * x[n, t, ...], reduced; ``ignore_index`` counts neither in the sum nor in the mean.
+
+    Raises RuleError "class-in-range".
+    """
+    return reduced(*_chosen(x.astype(np.float64), target, weight, ignore_index), reduction)
+
+
+def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
+    n, c = d.int(1, 4), d.int(1, 6)
+    s = d.shape(0, 3, lo=1)
+    out: dict[str, Object] = {scores: T((n, c, *s)), "reduction": d.pick(MODES)}
+    kind = d.dtype(target)
+    ignored = d.chance(3)
+    if ignored:
+        out["ignore_index"] = d.pick((-1, 0, c - 1, 255))
+    count = n * int(np.prod(s))
+    values = [d.int(0, c - 1) for _ in range(count)]
+    if ignored and count > 1:
+        values[d.int(1, count - 1)] = out["ignore_index"]
+        values[0] = next((k for k in range(c) if k != out["ignore_index"]), values[0])
+        if values[0] == out["ignore_index"]:
+            out["reduction"] = "sum"  # nothing is left to average
+    out[target] = T((n, *s), values=values, dtype=kind)
+    if d.bool():
+        out[weight] = T((c,), "uniform:0.25:2")
+    return out
+
+
+@nll_loss.draw
+def _draw_nll(d: Draw) -> dict:
+    return _draw(d, "x", "target", "weight")
+
+
+def _log_softmax(x: Array) -> Array:
+    v = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        z = v - v.max(axis=1, keepdims=True)
+        return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+
+def _cross_bound(ctx: Context) -> Array:
+    """(4 max|x - m| + C + 16 + 2|l|) u per sample, summed with the weights, plus the rounding of the sum"""
+    i, p = ctx.inputs, ctx.params
+    x = np.asarray(i["x"], np.float64)
+    loss, per = _chosen(_log_softmax(x), np.asarray(i["target"]), i.get("weight"), p["ignore_index"])
+    far = np.abs(x - x.max(axis=1, keepdims=True)).max(axis=1) + np.abs(x).max(axis=1)
+    each = ctx.acc_u * (4 * far + x.shape[1] + 16) * np.abs(per) + 2 * ctx.acc_u * np.abs(loss)
+    if p["reduction"] == "none":
+        return each + ctx.ulp
+    total = each.sum() + gamma(loss.size + 2, ctx.acc_u) * np.abs(loss).sum()
+    if p["reduction"] == "mean":
+        with np.errstate(all="ignore"):
+            total = total / abs(per.sum()) + gamma(loss.size + 2, ctx.acc_u) * np.abs(ctx.wide)
+    return np.asarray(total) + ctx.ulp
+
+
+def _logp_bound(ctx: Context) -> Array:
+    """(4 max|x - m| + C + 16) u"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    far = np.abs(x - x.max(axis=1, keepdims=True)).max(axis=1, keepdims=True) + np.abs(x).max(axis=1, keepdims=True)
+    return np.broadcast_to(ctx.acc_u * (4 * far + x.shape[1] + 16), x.shape) + 2 * ctx.ulp
+
+
+@semantics(error=(composed(_cross_bound), composed(_logp_bound)), source="ONNX SoftmaxCrossEntropyLoss-12, -13",
+           data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+def softmax_cross_entropy(x: Float["n c *s"], target: Int["n *s"], weight: Float["c"] | None = None, *,
+                          reduction: Choice(*MODES) = "mean", ignore_index: Integer = None):  # fmt: skip
+    """The negative log likelihood loss of log_softmax(x) over classes, and that log_softmax."""
+    logp = _log_softmax(x)
+    return reduced(*_chosen(logp, target, weight, ignore_index), reduction), logp
+
+
+@softmax_cross_entropy.draw
+def _draw_cross(d: Draw) -> dict:
+    return _draw(d, "x", "target", "weight")

@@ -1,0 +1,179 @@
+"""Signals: discrete Fourier transforms, windows, mel filters."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Choice, Context, ElementType, Flag, Float, Integer, Opaque, T, bounded, composed, semantics
+from harness.spec.draw import Draw
+
+Array = np.ndarray
+
+
+def _complex(x: Array) -> Array:
+    """[..., 1] or [..., 2] as complex; raises RuleError "real-or-complex"."""
+    if x.shape[-1] not in (1, 2):
+        raise RuleError("real-or-complex", f"last axis {x.shape[-1]}")
+    v = x.astype(np.float64)
+    return v[..., 0] + (1j * v[..., 1] if x.shape[-1] == 2 else 0)
+
+
+def _pair(z: Array) -> Array:
+    return np.stack([z.real, z.imag], -1)
+
+
+def _half(z: Array, n: int, axis: int) -> Array:
+    """The full spectrum of a real signal from its first half."""
+    have = np.take(z, np.arange(min(z.shape[axis], n // 2 + 1)), axis=axis)
+    out = np.zeros([n if i == axis else m for i, m in enumerate(z.shape)], complex)
+    at = [slice(None)] * z.ndim
+    at[axis] = slice(0, have.shape[axis])
+    out[tuple(at)] = have
+    for k in range(n // 2 + 1, n):
+        src, dst = list(at), list(at)
+        src[axis], dst[axis] = n - k, k
+        out[tuple(dst)] = np.conj(out[tuple(src)])
+    return out
+
+
+def _terms_bound(ctx: Context) -> Array:
+    """(9 n + 16) u sum|x| along the axis, over n for the inverse: products with rounded twiddle factors, any order"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    axis = ctx.params["axis"] % x.ndim
+    n = max(ctx.wide.shape[axis], x.shape[axis], 1)
+    n = n if ctx.params["length"] is None else max(int(ctx.params["length"]), 1)
+    total = 2 * np.abs(x).sum(axis=(axis, -1), keepdims=True)
+    return np.broadcast_to((9 * n + 16) * ctx.acc_u * total / (n if ctx.params["inverse"] else 1), ctx.wide.shape) + ctx.ulp
+
+
+@semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4"))
+def dft(x: Float["*d k"], *, axis: Integer = -2, length: Integer = None, inverse: Flag = False, onesided: Flag = False):
+    """The (inverse, 1/n) transform along ``axis`` of a signal cut or padded with zeros to ``length``.
+
+    x: last axis 1 (real) or 2 (real and imaginary).  onesided: the first length // 2 + 1 bins of a real signal, or
+    (inverse) a real signal of such bins.  Raises RuleError "real-or-complex", "axis-is-signal", "onesided-is-real".
+    """
+    r = x.ndim
+    if not -r <= axis < r - 1 or axis == -1:
+        raise RuleError("axis-is-signal", f"axis {axis} for rank {r}")
+    a = axis % r
+    if onesided and not inverse and x.shape[-1] == 2:
+        raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
+    z = _complex(x)
+    n = length if length is not None else 2 * (x.shape[a] - 1) if onesided and inverse else x.shape[a]
+    if onesided and inverse:
+        return np.fft.ifft(_half(z, n, a), axis=a).real[..., None]
+    y = (np.fft.ifft if inverse else np.fft.fft)(z, n, axis=a)
+    return _pair(np.take(y, np.arange(n // 2 + 1), axis=a) if onesided else y)
+
+
+def draw_signal(d: Draw, axis_first: int = 0) -> dict:
+    """Shapes, axis and length of a transform."""
+    onesided, inverse = d.bool(), d.bool()
+    sizes = d.shape(2, 4, lo=1)
+    k = 2 if onesided and inverse else 1 if onesided else d.int(1, 2)
+    r = len(sizes) + 1
+    axis = d.int(axis_first, r - 2)
+    n = sizes[axis]
+    if onesided and inverse and n < 2:
+        sizes = (*sizes[:axis], 3, *sizes[axis + 1 :])
+        n = 3
+    length = d.pick((None, n, d.int(1, n), n + d.int(1, 3)))
+    if onesided and inverse and length is not None:
+        length = max(2, min(length, 2 * n - 1))
+    return {"x": T((*sizes, k)), "axis": axis - r if d.bool() else axis, "length": length, "inverse": inverse, "onesided": onesided}
+
+
+dft.draw(draw_signal)
+
+
+def _frames_bound(ctx: Context) -> Array:
+    """(9 n + 17) u sum |x w| of the frame"""
+    i = ctx.inputs
+    x = np.abs(np.asarray(i["x"], np.float64)).sum(-1)
+    w = None if i.get("window") is None else np.abs(np.asarray(i["window"], np.float64))
+    n, step = _frame(x.shape[1], w, ctx.params["length"]), int(ctx.params["step"])
+    w = np.ones(n) if w is None else w
+    total = np.stack([(x[:, t * step : t * step + n] * w).sum(-1) for t in range(ctx.wide.shape[1])], 1)
+    return np.broadcast_to((18 * n + 34) * ctx.acc_u * total[..., None, None], ctx.wide.shape) + ctx.ulp
+
+
+def _frame(signal: int, window: Object, length: Object) -> int:
+    return int(length) if length is not None else window.shape[0] if window is not None else signal
+
+
+@semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4"))
+def stft(x: Float["b n k"], window: Float["w"] | None = None, *, step: Integer, length: Integer = None, onesided: Flag = True):
+    """Transforms of windowed frames, ``step`` apart: [b, (n - length) // step + 1, bins, 2].
+
+    Raises RuleError "window-length", "frame-fits", "step-positive", "onesided-is-real", "real-or-complex".
+    """
+    n = _frame(x.shape[1], window, length)
+    if window is not None and window.shape[0] != n:
+        raise RuleError("window-length", f"window of {window.shape[0]} for frames of {n}")
+    if step < 1:
+        raise RuleError("step-positive", f"step {step}")
+    if not 1 <= n <= x.shape[1]:
+        raise RuleError("frame-fits", f"frames of {n} in a signal of {x.shape[1]}")
+    if onesided and x.shape[2] == 2:
+        raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
+    z = _complex(x)
+    w = np.ones(n) if window is None else window.astype(np.float64)
+    rows = [np.fft.fft(z[:, t * step : t * step + n] * w, axis=-1) for t in range((x.shape[1] - n) // step + 1)]
+    y = np.stack(rows, 1)
+    return _pair(y[..., : n // 2 + 1] if onesided else y)
+
+
+@stft.draw
+def _draw_stft(d: Draw) -> dict:
+    n = d.int(2, 12)
+    signal = n + d.int(0, 12)
+    onesided = d.bool()
+    out: dict[str, Object] = {"x": T((d.int(1, 3), signal, 1 if onesided else d.int(1, 2))), "step": d.int(1, 5), "onesided": onesided}
+    how = d.int(0, 2)
+    if how != 1:
+        out["window"] = T((n,), "unit")
+    if how != 0:
+        out["length"] = n
+    return out
+
+
+_WINDOWS = {"hann": (0.5, -0.5, 0.0), "hamming": (25 / 46, -21 / 46, 0.0), "blackman": (0.42, -0.5, 0.08)}
+
+
+@semantics(error=bounded(lambda ctx: 16 * max(ctx.u, ctx.acc_u) + ctx.ulp, "16u of a sum of cosines, each at most 1"),
+           source="ONNX HannWindow-17, HammingWindow-17, BlackmanWindow-17 (function bodies)")  # fmt: skip
+def window(*, size: Integer, kind: Choice(*_WINDOWS) = "hann", periodic: Flag = True, dtype: ElementType = None):
+    """a + b cos(2 pi i / n) + c cos(4 pi i / n) with n = size (periodic) or size - 1."""
+    a, b, c = _WINDOWS[kind]
+    n = size if periodic else size - 1
+    with np.errstate(all="ignore"):
+        t = 2 * np.pi * np.arange(size) / n
+    return a + b * np.cos(t) + c * np.cos(2 * t)
+
+
+@semantics(error=bounded(lambda ctx: 4 * ctx.ulp, "4 ulp"), source="ONNX MelWeightMatrix-17; the bins as in its reference code")
+def mel_matrix(*, bins: Integer, length: Integer, rate: Integer, low: Opaque, high: Opaque, dtype: ElementType = None):
+    """Triangles on the mel scale: [length // 2 + 1, bins]."""
+    rows = length // 2 + 1
+    lo, hi = (2595 * np.log10(1 + float(v) / 700) for v in (low, high))
+    hertz = 700 * (10 ** ((np.arange(bins + 2) * (hi - lo) / (bins + 2) + lo) / 2595) - 1)
+    at = np.floor((length + 1) * hertz / rate).astype(int)
+    out = np.zeros((rows, bins))
+    for i in range(bins):
+        lower, centre, upper = at[i], at[i + 1], at[i + 2]
+        if centre == lower:
+            out[centre, i] = 1
+        for j in range(lower, centre + 1):
+            if centre > lower:
+                out[j, i] = (j - lower) / (centre - lower)
+        for j in range(centre, upper):
+            out[j, i] = (upper - j) / (upper - centre)
+    return out
+
+
+__all__ = ["dft", "mel_matrix", "of", "stft", "window"]
