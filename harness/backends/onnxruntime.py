@@ -119,9 +119,12 @@ def to_ort(v):
     """Array -> OrtValue of the extension, whatever its type."""
     cpu = _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
     name = dtype_name(v)
+    if name == "str":
+        raise Unsupported("strings beside types that the Python binding does not know")
+    # not ascontiguousarray: that makes a vector of a scalar
     if name not in _NUMBER:
-        return _c.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(v), cpu)
-    bytes_ = np.ascontiguousarray(raw(v))
+        return _c.OrtValue.ortvalue_from_numpy(np.array(v, order="C"), cpu)
+    bytes_ = np.array(raw(v), order="C")
     if name in _PACKED:
         # The binding takes the shape from the array but reads the elements packed: packed bytes first, the rest unused.
         packed = pack(bytes_.ravel().view(np.uint8), _PACKED[name])

@@ -72,7 +72,7 @@ def _storable(name: str, a: Any) -> dict[str, Any]:
         return {f"{name}|str": np.array([str(x) for x in a.ravel()], dtype=str).reshape(a.shape)}
     if a.dtype.kind in "fiubc":
         return {name: a}
-    return {f"{name}|{d.name}": np.ascontiguousarray(a).view(f"u{a.dtype.itemsize}")}
+    return {f"{name}|{d.name}": np.array(a, order="C").view(f"u{a.dtype.itemsize}")}
 
 
 def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
