@@ -1,0 +1,340 @@
+"""Recurrent layers: LSTM, GRU and the simple one, in ONNX's general form (other forms map onto it)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import I32
+from harness.core.errors import RuleError
+from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context
+from suites.semantics.bounds import quiet, tiny
+from suites.semantics.drawing import given, param
+from suites.semantics.running import Running
+
+Array = np.ndarray
+
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+# name -> (alpha, beta) when not given.  Source: ONNX LSTM-14 "same as of corresponding ONNX operators"
+DEFAULTS = {"affine": (1.0, 0.0), "leaky_relu": (0.01, 0.0), "thresholded_relu": (1.0, 0.0), "scaled_tanh": (1.0, 1.0),
+            "hard_sigmoid": (0.2, 0.5), "elu": (1.0, 0.0)}  # fmt: skip
+_ORDER = {"lstm": "iofc", "gru": "zrh", "rnn": "i"}
+_NAMED = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
+_PLAIN = {name.replace("_", ""): name for name in native.ACTIVATIONS}
+
+FUNCTIONS = {
+    "affine": lambda x, a, b: a * x + b,
+    "relu": lambda x, a, b: np.maximum(x, 0),
+    "tanh": lambda x, a, b: np.tanh(x),
+    "sigmoid": lambda x, a, b: 1 / (1 + np.exp(-x)),
+    "leaky_relu": lambda x, a, b: np.where(x < 0, a * x, x),
+    "thresholded_relu": lambda x, a, b: np.where(x > a, x, 0),
+    "scaled_tanh": lambda x, a, b: a * np.tanh(b * x),
+    "hard_sigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
+    "elu": lambda x, a, b: np.where(x < 0, a * np.expm1(x), x),
+    "softsign": lambda x, a, b: x / (1 + np.abs(x)),
+    "softplus": lambda x, a, b: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+}
+
+
+def functions(cell: str, count: int, names: Object, alphas: Object, betas: Object) -> list[tuple[str, float, float]]:
+    """(name, alpha, beta) for every activation of every direction; given alphas and betas are handed out in order to
+    those that take one.  Raises RuleError "activations-known", "activations-count"."""
+    per = _NAMED[cell]
+    chosen = list(names) if names else list(per) * count
+    if len(chosen) != len(per) * count:
+        raise RuleError("activations-count", f"{len(chosen)} activations, expected {len(per) * count}")
+    left_a, left_b = list(alphas or ()), list(betas or ())
+    out = []
+    for raw in chosen:
+        name = _PLAIN.get(raw.lower().replace("_", ""))
+        if name is None:
+            raise RuleError("activations-known", f"{raw!r}, expected one of {' '.join(native.ACTIVATIONS)}")
+        a, b = DEFAULTS.get(name, (0.0, 0.0))
+        if name in DEFAULTS and left_a:
+            a = left_a.pop(0)
+        if name in ("affine", "scaled_tanh", "hard_sigmoid") and left_b:
+            b = left_b.pop(0)
+        out.append((name, float(a), float(b)))
+    return out
+
+
+def ordered(v: Object, cell: str, gates: str) -> Object:
+    """Blocks of gates [..., g * h, *] brought from the order ``gates`` into ONNX's; the axis is the first but directions."""
+    want = _ORDER[cell]
+    if v is None or gates == want:
+        return v
+    blocks = np.split(v, len(want), axis=0)
+    return np.concatenate([blocks[gates.index(c)] for c in want], axis=0)
+
+
+def _wide(v: Object) -> Object:
+    return None if v is None else np.asarray(v, np.float64)
+
+
+def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h0: Object, c0: Object, p: Object, *,
+          direction: str, activations: Object, alphas: Object, betas: Object, clip: Object, coupled: bool = False,
+          reset_after: bool = False, steps_first: bool = True, gates: str = "") -> list[Array]:  # fmt: skip
+    """Y [t, dirs, b, h], last h and (lstm) last c [dirs, b, h], in f64; batch before steps and directions when not
+    ``steps_first``.
+
+    Raises RuleError "directions-agree", "gates-agree", "lengths-in-range" and those of ``functions``.
+    """
+    if not steps_first:
+        x = np.swapaxes(x, 0, 1)
+        h0, c0 = (None if v is None else np.swapaxes(v, 0, 1) for v in (h0, c0))
+    count = 2 if direction == "bidirectional" else 1
+    g = len(_ORDER[cell])
+    t, batch, size = x.shape
+    h = r.shape[-1]
+    if w.shape[0] != count or r.shape[0] != count:
+        raise RuleError("directions-agree", f"w {list(w.shape)}, r {list(r.shape)} for {direction}")
+    if w.shape[1:] != (g * h, size) or r.shape[1] != g * h:
+        raise RuleError("gates-agree", f"w {list(w.shape)}, r {list(r.shape)} for {g} gates, {size} inputs")
+    if lengths is not None and (lengths.shape != (batch,) or ((lengths < 0) | (lengths > t)).any()):
+        raise RuleError("lengths-in-range", f"{lengths.tolist()} for {batch} sequences of at most {t}")
+    acts = functions(cell, count, activations, alphas, betas)
+    order = gates or _ORDER[cell]
+    out = []
+    for d in range(count):
+        bias_w, bias_r = (None, None) if b is None else np.split(np.asarray(b[d]), 2)
+        peep = None if p is None else p[d]
+        out.append(native.recurrent(
+            cell, x, ordered(w[d], cell, order), ordered(r[d], cell, order), bias_w=ordered(bias_w, cell, order),
+            bias_r=ordered(bias_r, cell, order), peephole=peep,
+            lengths=None if lengths is None else [int(n) for n in lengths], h0=None if h0 is None else h0[d],
+            c0=None if c0 is None else c0[d], activations=acts[d * len(_NAMED[cell]) : (d + 1) * len(_NAMED[cell])],
+            clip=float(clip or 0), coupled=coupled, reset_after=reset_after,
+            backward=direction == "reverse" or d == 1,
+        ))  # fmt: skip
+    y = np.stack([o[0] for o in out], 1)
+    last = [np.stack([o[k] for o in out]) for k in ((1, 2) if cell == "lstm" else (1,))]
+    if not steps_first:
+        return [np.moveaxis(y, 2, 0), *(np.swapaxes(v, 0, 1) for v in last)]
+    return [y, *last]
+
+
+# -- how far an implementation may be
+
+
+def _act(x: Running, how: tuple[str, float, float], clip: float) -> Running:
+    name, a, b = how
+    x = x.clipped(clip) if clip else x
+    extra = (x.u * (np.abs(a * x.value) + abs(b)) * 2 if name in ("affine", "hard_sigmoid") else 0.0)
+    return x.through(lambda v: FUNCTIONS[name](v, a, b), extra=extra)
+
+
+def _cell_step(cell: str, px: Running, h: Running, c: Running | None, r: Array, br: Array, p: Object, acts: list, clip: float,
+               coupled: bool, reset_after: bool) -> tuple[Running, Running | None]:  # fmt: skip
+    n = r.shape[1]
+    hr = h.dot(r.T)
+
+    def part(k: int) -> slice:
+        return slice(k * n, (k + 1) * n)
+
+    if cell == "rnn":
+        return _act(px + hr + br, acts[0], clip), None
+    if cell == "gru":
+        z = _act(px[:, part(0)] + hr[:, part(0)] + br[part(0)], acts[0], clip)
+        reset = _act(px[:, part(1)] + hr[:, part(1)] + br[part(1)], acts[0], clip)
+        if reset_after:
+            inner = px[:, part(2)] + reset * (hr[:, part(2)] + br[part(2)])
+        else:
+            inner = px[:, part(2)] + (reset * h).dot(r[part(2)].T) + br[part(2)]
+        return (z.of(np.ones_like(z.value)) - z) * _act(inner, acts[1], clip) + z * h, None
+    assert c is not None
+    gate = [px[:, part(k)] + hr[:, part(k)] + br[part(k)] for k in range(4)]
+    peep = [0.0] * 3 if p is None else [p[part(k)] for k in range(3)]
+    i = _act(gate[0] + c * peep[0], acts[0], clip)
+    f = i.of(np.ones_like(i.value)) - i if coupled else _act(gate[2] + c * peep[2], acts[0], clip)
+    fresh = f * c + i * _act(gate[3], acts[1], clip)
+    o = _act(gate[1] + fresh * peep[1], acts[0], clip)
+    return o * _act(fresh, acts[2], 0), fresh
+
+
+def running_bound(cell: str, output: int) -> Object:
+    @quiet
+    def bound(ctx: Context) -> Array:
+        """running error analysis of the equations: gamma(K) per product, six units per activation, through all steps"""
+        i, q = ctx.inputs, ctx.params
+        steps_first = q.get("steps_first", True)
+        x = i["x"] if steps_first else np.swapaxes(i["x"], 0, 1)
+        h0, c0 = (i.get(k) for k in ("h0", "c0"))
+        if not steps_first:
+            h0, c0 = (None if v is None else np.swapaxes(v, 0, 1) for v in (h0, c0))
+        count = i["w"].shape[0]
+        acts = functions(cell, count, q["activations"], q["activation_alpha"], q["activation_beta"])
+        per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
+        t, batch, _ = x.shape
+        n = i["r"].shape[-1]
+        lengths = i.get("lengths")
+        lengths = np.full(batch, t) if lengths is None else np.asarray(lengths, np.int64)
+        ys, hs, cs = [], [], []
+        for d in range(count):
+            w, r = (ordered(_wide(i[k][d]), cell, order) for k in ("w", "r"))
+            b = _wide(i["b"][d]) if i.get("b") is not None else np.zeros(2 * w.shape[0])
+            bw, br = (ordered(v, cell, order) for v in np.split(b, 2))
+            p = None if i.get("p") is None else _wide(i["p"][d])
+            y = np.zeros((t, batch, n))
+            ends, cells = np.zeros((batch, n)), np.zeros((batch, n))
+            for s in range(batch):
+                zero = np.zeros((1, n))
+                h = Running(zero if h0 is None else h0[d, s : s + 1], ctx.acc_u, tiny(ctx))
+                c = Running(zero if c0 is None else c0[d, s : s + 1], ctx.acc_u, tiny(ctx))
+                steps = range(int(lengths[s]))
+                for k in reversed(steps) if q["direction"] == "reverse" or d == 1 else steps:
+                    px = Running(x[k, s : s + 1], ctx.acc_u, tiny(ctx)).dot(w.T) + bw
+                    h, fresh = _cell_step(cell, px, h, c, r, br, p, acts[d * per : (d + 1) * per],
+                                          float(q["clip"] or 0), bool(q.get("coupled")), bool(q.get("reset_after")))  # fmt: skip
+                    c = fresh if fresh is not None else c
+                    y[k, s] = h.error[0]
+                ends[s], cells[s] = h.error[0], c.error[0]
+            ys.append(y)
+            hs.append(ends)
+            cs.append(cells)
+        e = [np.stack(ys, 1), np.stack(hs), np.stack(cs)][output]
+        if not steps_first:
+            e = np.moveaxis(e, 2, 0) if output == 0 else np.swapaxes(e, 0, 1)
+        return e.reshape(ctx.wide.shape) + ctx.ulp
+
+    return bound
+
+
+def _errors(cell: str) -> tuple:
+    return tuple(composed(running_bound(cell, k)) for k in range(3 if cell == "lstm" else 2))
+
+
+def _jumps(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """ThresholdedRelu jumps at alpha: ONNX says >= in the layer's list and > in the operator."""
+    names = [n.lower().replace("_", "") for n in params["activations"] or ()]
+    return "ThresholdedRelu at its threshold" if "thresholdedrelu" in names else None
+
+
+# -- draws
+
+
+def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
+    """Sizes, optional inputs and parameters of a layer in ONNX's form."""
+    direction = param(d, "direction", lambda: d.pick(DIRECTIONS))
+    steps_first = param(d, "steps_first", d.bool)
+    count, g = (2 if direction == "bidirectional" else 1), len(_ORDER[cell])
+    t, b, i, h = d.int(1, 5), d.int(1, 4), d.int(1, 6), d.int(1, 5)
+    if d.chance(12):
+        t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
+    state = (count, b, h) if steps_first else (b, count, h)
+    out: dict[str, Object] = {
+        "x": T((t, b, i) if steps_first else (b, t, i)), "w": T((count, g * h, i)), "r": T((count, g * h, h)),
+        "direction": direction, "steps_first": steps_first,
+        "clip": param(d, "clip", lambda: d.pick((None, None, 0.5, 3.0))),
+    }  # fmt: skip
+    if given(d, "b"):
+        out["b"] = T((count, 2 * g * h))
+    if given(d, "lengths"):
+        lengths = [d.int(0 if d.chance(8) else 1, t) for _ in range(b)]
+        out["lengths"] = T((b,), values=lengths, dtype=I32)
+    if given(d, "h0"):
+        out["h0"] = T(state)
+    if cell == "lstm":
+        if given(d, "c0"):
+            out["c0"] = T(state)
+        if given(d, "p"):
+            out["p"] = T((count, 3 * h))
+        out["coupled"] = param(d, "coupled", d.bool)
+    if cell == "gru":
+        out["reset_after"] = param(d, "reset_after", d.bool)
+    out |= _draw_activations(d, cell, count)
+    return out
+
+
+def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:
+    per = len(_NAMED[cell]) * count
+    names = param(d, "activations", lambda: None if d.bool() else tuple(
+        d.pick(("Sigmoid", "Tanh", "Relu", "HardSigmoid", "LeakyRelu", "Affine", "ScaledTanh", "Elu", "Softsign", "Softplus"))
+        for _ in range(per)))  # fmt: skip
+    alphas = betas = None
+    if names and d.bool():
+        takers = [n for n in names if _PLAIN.get(n.lower().replace("_", ""), "") in DEFAULTS]
+        if takers:
+            alphas = param(d, "activation_alpha", lambda: tuple(d.pick((0.5, 0.25, 1.0)) for _ in takers))
+            both = [n for n in takers if n in ("Affine", "ScaledTanh", "HardSigmoid")]
+            betas = param(d, "activation_beta", lambda: tuple(d.pick((0.5, 0.25)) for _ in both) or None)
+    return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
+
+
+_DATA = {"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1", "small"), "r": ("unit", "uniform:-1:1"),
+         "b": ("unit", "small"), "h0": ("unit",), "c0": ("unit",), "p": ("unit",)}  # fmt: skip
+
+
+@semantics(error=_errors("lstm"), source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)", data=_DATA,
+           draw=lambda d: draw_layer(d, "lstm"), ambiguous=_jumps)  # fmt: skip
+def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
+         lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, c0: Float["*u"] | None = None,
+         p: Float["e v"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward", activations: Strings = None,
+         activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None, coupled: Flag = False,
+         steps_first: Flag = True, gates: Choice("iofc", "ifoc", "ifco") = "iofc"):  # fmt: skip
+    """Y [t, dirs, b, h], last h and last c [dirs, b, h].
+
+    i o f c = f(x W + h R + P c + b), C = f C + i c, H = o h(C); f g h are ``activations`` (sigmoid tanh tanh).
+    b holds the biases of W, then of R.  coupled: f = 1 - i.  lengths: steps beyond give 0 and leave the states.
+    clip bounds what enters f and g.  steps_first: x [t, b, i], else batch comes first everywhere.
+    Raises RuleError as ``layer`` does.
+    """
+    return layer("lstm", x, w, r, b, lengths, h0, c0, p, direction=direction, activations=activations, alphas=activation_alpha,
+                 betas=activation_beta, clip=clip, coupled=bool(coupled), steps_first=bool(steps_first), gates=gates)  # fmt: skip
+
+
+@semantics(error=_errors("gru"), source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)", data=_DATA,
+           draw=lambda d: draw_layer(d, "gru"), ambiguous=_jumps)  # fmt: skip
+def gru(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
+        lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
+        activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,
+        reset_after: Flag = False, steps_first: Flag = True, gates: Choice("zrh", "rzh", "rhz") = "zrh"):  # fmt: skip
+    """Y [t, dirs, b, h] and last h [dirs, b, h]: H = (1 - z) ht + z H, ht = g(x W + (r H) R + b).
+
+    reset_after: ht = g(x W + r (H R + rb) + wb).  The rest as ``lstm``.  Raises RuleError as ``layer`` does.
+    """
+    return layer("gru", x, w, r, b, lengths, h0, None, None, direction=direction, activations=activations,
+                 alphas=activation_alpha, betas=activation_beta, clip=clip, reset_after=bool(reset_after),
+                 steps_first=bool(steps_first), gates=gates)  # fmt: skip
+
+
+@semantics(error=_errors("rnn"), source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15", data=_DATA,
+           draw=lambda d: draw_layer(d, "rnn"), ambiguous=_jumps)  # fmt: skip
+def rnn(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
+        lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
+        activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,
+        steps_first: Flag = True):  # fmt: skip
+    """Y [t, dirs, b, h] and last h [dirs, b, h]: H = f(x W + H R + b).  The rest as ``lstm``."""
+    return layer("rnn", x, w, r, b, lengths, h0, None, None, direction=direction, activations=activations,
+                 alphas=activation_alpha, betas=activation_beta, clip=clip, steps_first=bool(steps_first))  # fmt: skip
+
+
+@lstm.breaks("gates-agree")
+def _lstm_apart(d: Draw) -> dict[str, Object]:
+    return _wider(draw_layer(d, "lstm"))
+
+
+@gru.breaks("gates-agree")
+def _gru_apart(d: Draw) -> dict[str, Object]:
+    return _wider(draw_layer(d, "gru"))
+
+
+@rnn.breaks("gates-agree")
+def _rnn_apart(d: Draw) -> dict[str, Object]:
+    return _wider(draw_layer(d, "rnn"))
+
+
+def _wider(v: dict[str, Object]) -> dict[str, Object]:
+    e, g, i = v["w"].shape
+    v["w"] = T((e, g, i + 1))
+    return v
+
+
+def split_bias(b: Sequence[Array]) -> Array:
+    """A single bias per direction as ONNX's pair: it on the input side, zeros on the other."""
+    return np.stack([np.concatenate([v, np.zeros_like(v)]) for v in b])
