@@ -1,0 +1,65 @@
+"""Walking layers, and the layers that decide which ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suites.nn.definition.common import LAYERS, Array, check
+
+KINDS = ("branch", "loop", "loopBreak", "loopContinue")
+
+
+class _Leave(Exception):
+    pass
+
+
+class _Again(Exception):
+    pass
+
+
+def run(layers: Any, blobs: dict[str, Array]) -> None:
+    """Run layers in order; nested networks use the same blobs."""
+    for one in layers:
+        kind = one.WhichOneof("layer")
+        params = getattr(one, kind)
+        ins = [blobs[n] for n in one.input]
+        if kind == "branch":
+            check(ins[0].size == 1, "condition of more than one element")
+            net = params.ifBranch if ins[0].item() != 0 else params.elseBranch
+            run(net.layers, blobs)
+        elif kind == "loop":
+            _loop(params, ins, blobs)
+        elif kind == "loopBreak":
+            raise _Leave
+        elif kind == "loopContinue":
+            raise _Again
+        else:
+            outs = LAYERS[kind](params, *[x.astype(np.float64) for x in ins])
+            outs = outs if isinstance(outs, (list, tuple)) else [outs]
+            for name, y in zip(one.output, outs):
+                y = np.asarray(y, np.float32)
+                blobs[name] = y.reshape(1) if y.ndim == 0 else y
+
+
+def _loop(p: Any, ins: list[Array], blobs: dict[str, Array]) -> None:
+    times = int(ins[0].item()) if ins else int(p.maxLoopIterations)
+    asks = p.conditionVar != ""
+    check(asks == p.HasField("conditionNetwork"), "condition variable and network belong together")
+    forever = asks and not ins and p.maxLoopIterations == 0
+    done = 0
+    while forever or done < times:
+        if asks:
+            run(p.conditionNetwork.layers, blobs)
+            if abs(blobs[p.conditionVar].item()) == 0:
+                return
+        try:
+            run(p.bodyNetwork.layers, blobs)
+        except _Again:
+            pass
+        except _Leave:
+            return
+        done += 1
+        if done > 10_000:
+            raise RuntimeError("the loop does not end")

@@ -1,0 +1,133 @@
+"""Recurrent layers: one time step after another, as the formulas say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suites.nn.definition.common import Array, check, layer, weights
+
+
+def _activate(a: Any, x: Array) -> Array:
+    kind = a.WhichOneof("NonlinearityType")
+    q = getattr(a, kind)
+    if kind == "sigmoid":
+        return 1 / (1 + np.exp(-x))
+    if kind == "tanh":
+        return np.tanh(x)
+    if kind == "ReLU":
+        return np.maximum(x, 0)
+    if kind == "linear":
+        return (q.alpha * x + q.beta) if (q.alpha or q.beta) else x
+    if kind == "scaledTanh":
+        return q.alpha * np.tanh(q.beta * x)
+    check(kind == "sigmoidHard", f"activation {kind}")
+    return np.minimum(np.maximum(q.alpha * x + q.beta, 0), 1)
+
+
+def _clip(x: Array) -> Array:
+    return np.minimum(np.maximum(x, -50.0), 50.0)
+
+
+def _sequence(x: Array, size: int) -> Array:
+    check(x.ndim == 5 and x.shape[2] == size and x.shape[3:] == (1, 1), "shape")
+    return x[:, :, :, 0, 0]
+
+
+def _start(h: Array | None, batch: int, size: int) -> Array:
+    return np.zeros((batch, size)) if h is None else h.reshape(batch, size)
+
+
+def _shaped(v: Array) -> Array:
+    """[B, C] or [T, B, C] as rank 5."""
+    return v.reshape(*((1,) if v.ndim == 2 else ()), *v.shape, 1, 1)
+
+
+@layer("simpleRecurrent")
+def simple(p: Any, x: Array, h: Array | None = None) -> list[Array]:
+    """y = f(clip(W x + R y + b))."""
+    n, m = p.outputVectorSize, p.inputVectorSize
+    steps = _sequence(x, m)
+    w, r = weights(p.weightMatrix, n, m), weights(p.recursionMatrix, n, n)
+    b = weights(p.biasVector, n) if p.hasBiasVector else 0.0
+    y, out = _start(h, steps.shape[1], n), []
+    for v in steps[::-1] if p.reverseInput else steps:
+        y = _activate(p.activation, _clip(v @ w.T + y @ r.T + b))
+        out.append(y)
+    return [_shaped(np.array(out) if p.sequenceOutput else y), _shaped(y)]
+
+
+@layer("gru")
+def gru(p: Any, x: Array, h: Array | None = None) -> list[Array]:
+    """Update and reset gates by f, the candidate by g from the reset state."""
+    n, m = p.outputVectorSize, p.inputVectorSize
+    steps, f, g = _sequence(x, m), *p.activations
+
+    def gate(name: str) -> tuple[Array, Array, Any]:
+        b = weights(getattr(p, f"{name}BiasVector"), n) if p.hasBiasVectors else 0.0
+        return weights(getattr(p, f"{name}WeightMatrix"), n, m), weights(getattr(p, f"{name}RecursionMatrix"), n, n), b
+
+    (wz, rz, bz), (wr, rr, br), (wo, ro, bo) = (gate(k) for k in ("updateGate", "resetGate", "outputGate"))
+    y, out = _start(h, steps.shape[1], n), []
+    for v in steps[::-1] if p.reverseInput else steps:
+        z = _activate(f, _clip(v @ wz.T + y @ rz.T + bz))
+        r = _activate(f, _clip(v @ wr.T + y @ rr.T + br))
+        o = _activate(g, _clip(v @ wo.T + (y * r) @ ro.T + bo))
+        y = (1 - z) * o + z * y
+        out.append(y)
+    return [_shaped(np.array(out) if p.sequenceOutput else y), _shaped(y)]
+
+
+def _lstm(q: Any, w: Any, acts: Any, steps: Array, y: Array, c: Array, n: int, m: int) -> tuple[Array, Array, Array]:
+    """All outputs, the last output, the last cell."""
+    f, g, h = acts
+
+    def part(name: str) -> tuple[Array, Array, Any]:
+        b = weights(getattr(w, f"{name}BiasVector"), n) if q.hasBiasVectors else 0.0
+        if name == "forgetGate" and q.forgetBias:
+            b = b + 1.0
+        return weights(getattr(w, f"{name}WeightMatrix"), n, m), weights(getattr(w, f"{name}RecursionMatrix"), n, n), b
+
+    wi, wf, wz, wo = (part(k) for k in ("inputGate", "forgetGate", "blockInput", "outputGate"))
+    pi, pf, po = ((weights(getattr(w, f"{k}PeepholeVector"), n) if q.hasPeepholeVectors else 0.0)
+                  for k in ("inputGate", "forgetGate", "outputGate"))  # fmt: skip
+    limit, out = q.cellClipThreshold or 50.0, []
+
+    def into(gate: Any, v: Array, more: Any = 0.0) -> Array:
+        return _clip(v @ gate[0].T + y @ gate[1].T + more + gate[2])
+
+    for v in steps:
+        i = _activate(f, into(wi, v, pi * c))
+        keep = 1 - i if q.coupledInputAndForgetGate else _activate(f, into(wf, v, pf * c))
+        z = _activate(g, into(wz, v))
+        c = np.minimum(np.maximum(c * keep + i * z, -limit), limit)
+        o = _activate(f, into(wo, v, po * c))
+        y = _activate(h, c) * o
+        out.append(y)
+    return np.array(out), y, c
+
+
+@layer("uniDirectionalLSTM")
+def lstm(p: Any, x: Array, h: Array | None = None, c: Array | None = None) -> list[Array]:
+    """One direction."""
+    n, m = p.outputVectorSize, p.inputVectorSize
+    steps = _sequence(x, m)
+    b = steps.shape[1]
+    out, y, cell = _lstm(p.params, p.weightParams, p.activations, steps[::-1] if p.reverseInput else steps,
+                         _start(h, b, n), _start(c, b, n), n, m)  # fmt: skip
+    return [_shaped(out if p.params.sequenceOutput else y), _shaped(y), _shaped(cell)]
+
+
+@layer("biDirectionalLSTM")
+def bi_lstm(p: Any, x: Array, h: Array | None = None, c: Array | None = None, hb: Array | None = None,
+            cb: Array | None = None) -> list[Array]:  # fmt: skip
+    """Both directions; step t pairs forward t with the backward output for the same element."""
+    n, m = p.outputVectorSize, p.inputVectorSize
+    steps = _sequence(x, m)
+    b = steps.shape[1]
+    w, acts = p.weightParams, p.activationsForwardLSTM
+    yf, hf, cf = _lstm(p.params, w[0], acts, steps, _start(h, b, n), _start(c, b, n), n, m)
+    yb, hr, cr = _lstm(p.params, w[1], p.activationsBackwardLSTM, steps[::-1], _start(hb, b, n), _start(cb, b, n), n, m)
+    both = np.concatenate([yf, yb[::-1]], -1) if p.params.sequenceOutput else np.concatenate([hf, hr], -1)
+    return [_shaped(both), _shaped(hf), _shaped(cf), _shaped(hr), _shaped(cr)]
