@@ -1,0 +1,102 @@
+"""Strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Call, Draw, T, exact, rounded
+from suites.onnx import op
+from suites.semantics import text as s
+
+_WORDS = ("a", "the", "The", "monday", "Tuesday", "", "x y", "éa", "12")
+_LINES = ("a,b,,c", "", "a b  c", ",", "abc", " lead", "trail ", "a,b", "1,2,3,4", "x")
+
+
+def words(d: Draw, shape: tuple[int, ...], pool: tuple[str, ...] = _WORDS) -> T:
+    """A tensor of strings out of a pool."""
+    return T(shape, values=[d.pick(pool) for _ in range(int(np.prod(shape)))])
+
+
+def _draw_concat(d: Draw) -> dict:
+    full = d.shape(0, 3)
+    return {"X": words(d, d.broadcast_from(full)), "Y": words(d, full)}
+
+
+op("StringConcat", evaluate=lambda c: s.concat(c.inputs["X"], c.inputs["Y"]), error=exact(), draw=_draw_concat,
+   source="ONNX StringConcat-20")  # fmt: skip
+
+
+def _draw_split(d: Draw) -> dict:
+    out: dict[str, Any] = {"X": words(d, d.shape(0, 3, lo=1), _LINES)}
+    if d.int(0, 2):
+        out["delimiter"] = d.pick((",", "", " ", ",,"))
+    if d.chance(3):
+        out["maxsplit"] = d.int(1, 3)
+    return out
+
+
+op("StringSplit", evaluate=lambda c: s.split(c.inputs["X"], c.attr("delimiter"), c.attr("maxsplit")), error=exact(),
+   draw=_draw_split, outs=2, source="ONNX StringSplit-20")  # fmt: skip
+
+
+def _normalize(c: Call) -> np.ndarray:
+    return s.normalize(c.inputs["X"], c.attr("case_change_action", "NONE"), c.attr("stopwords") or (),
+                       bool(c.attr("is_case_sensitive", 0)))  # fmt: skip
+
+
+def _draw_normalize(d: Draw) -> dict:
+    n = d.int(1, 6)
+    out: dict[str, Any] = {"X": words(d, (n,) if d.bool() else (1, n), ("a", "the", "The", "monday", "Tuesday", "x y", "12"))}
+    if d.bool():
+        out["stopwords"] = d.subset(("the", "monday", "12"), 1)
+    if d.bool():
+        out["is_case_sensitive"] = d.int(0, 1)
+    if d.bool():
+        out["case_change_action"] = d.pick(("LOWER", "UPPER", "NONE"))
+    return out
+
+
+op("StringNormalizer", evaluate=_normalize, error=exact(), draw=_draw_normalize, source="ONNX StringNormalizer-10")
+
+op("RegexFullMatch", evaluate=lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")), error=exact(),
+   draw=lambda d: {"X": words(d, d.shape(0, 3)), "pattern": d.pick(("[a-z]+", ".*day", "", r"\d{2}", "(a|the)", "[^x]*", "T.*"))},
+   source="ONNX RegexFullMatch-20")  # fmt: skip
+
+
+def _ngrams(c: Call) -> np.ndarray:
+    a = c.attr
+    return s.ngrams(c.inputs["X"], a("pool_strings") or a("pool_int64s"), a("ngram_counts"), a("ngram_indexes"),
+                    shortest=a("min_gram_length"), longest=a("max_gram_length"), skips=a("max_skip_count"), mode=a("mode"),
+                    weights=a("weights"))  # fmt: skip
+
+
+def _draw_ngrams(d: Draw) -> dict:
+    text = d.types["T"].kind == "s"
+    tokens: list[Any] = ["a", "b", "c", "d"] if text else [1, 2, 3, 4]
+    ones, twos = d.int(0, 3), d.int(1, 3)
+    pool = tokens[:ones]
+    for k in range(twos):
+        pool += [tokens[k], tokens[(k + d.int(0, 3)) % 4]]
+    seen, kept = set(), pool[:ones]
+    for k in range(twos):
+        pair = tuple(pool[ones + 2 * k : ones + 2 * k + 2])
+        if pair not in seen:
+            seen.add(pair)
+            kept += pair
+    count = ones + len(seen)
+    n = d.int(1, 9)
+    shape = (n,) if d.bool() else (d.int(1, 3), n)
+    low = d.int(1, 2)
+    out: dict[str, Any] = {
+        "X": T(shape, values=[d.pick(tokens) for _ in range(int(np.prod(shape)))]), "mode": d.pick(("TF", "IDF", "TFIDF")),
+        "ngram_counts": [0, ones], "ngram_indexes": d.shuffle(range(count)), "min_gram_length": low,
+        "max_gram_length": d.int(low, 2), "max_skip_count": d.int(0, 3), "pool_strings" if text else "pool_int64s": kept,
+    }  # fmt: skip
+    if d.bool():
+        out["weights"] = [d.int(1, 16) / 4 for _ in range(count)]
+    return out
+
+
+op("TfIdfVectorizer", evaluate=_ngrams, error=rounded(1), draw=_draw_ngrams, source="ONNX TfIdfVectorizer-9")
