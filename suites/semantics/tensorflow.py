@@ -10,7 +10,7 @@ import native_ref as native
 from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import RuleError
 from harness.spec import (
-    Any, Bool, Choice, Complex, Context, Each, Flag, Float, Int, Integer, Ints, Opaque, Pads, T, accumulates, bounded, composed, exact, rounded, semantics,
+    Any, Bool, Choice, Complex, Context, Each, Flag, Float, Int, Integer, Ints, Opaque, Pads, T, bounded, composed, exact, rounded, semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma, ulp
@@ -117,7 +117,15 @@ def _draw_response(d: Draw) -> dict[str, Anything]:
             "alpha": d.pick((1.0, 0.25, 0.1)), "beta": d.pick((0.5, 0.75, 1.0))}  # fmt: skip
 
 
-@semantics(error=accumulates(lambda ctx: 2.0 * np.size(ctx.inputs["x"])), source="TFLite RFFT2D: last two axes, cropped or padded")
+def _transform_bound(ctx: Context) -> Array:
+    """gamma(8 log2(h w) + 8) * sum of |x|: every twiddle product is rounded"""
+    h, w = (int(n) for n in ctx.params["lengths"])
+    x = ctx.inputs["x"]
+    total = np.abs(x[..., :h, :w]).sum((-2, -1), keepdims=True)
+    return np.broadcast_to(gamma(8 * np.log2(max(h * w, 2)) + 8, 2.0**-24) * total + 1e-37, ctx.wide.shape)
+
+
+@semantics(error=bounded(_transform_bound), source="TFLite RFFT2D: last two axes, cropped or padded")
 def rfft2d(x: Float["*d h w"], *, lengths: Opaque):
     """Two-dimensional discrete Fourier transform of a real signal, the non-negative half of the last axis.
 

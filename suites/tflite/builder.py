@@ -194,7 +194,8 @@ def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: boo
     if state:
         return w.tensor(g, name, code, a.shape, a.quant, variable=True), False
     # a constant without elements cannot be told from a tensor that nobody writes, so it is fed instead
-    if a.const and x.size:
+    # nor can the Python interface feed a string of rank 0
+    if (a.const or (a.dtype.kind == "s" and not a.shape)) and x.size:
         return w.tensor(g, name, code, a.shape, a.quant, pack(x, a.dtype)), False
     return w.tensor(g, name, code, a.shape, a.quant), True
 

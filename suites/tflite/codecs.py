@@ -244,15 +244,28 @@ def fused(layout: Any = None) -> Callable[[Call, list[Any]], list[Any]]:
     return out
 
 
+def _floats(call: Call) -> list[Any]:
+    """Float operands as f64."""
+    out = []
+    for x in call.inputs.values():
+        for one in x if isinstance(x, list) else [x]:
+            if one is not None and one.dtype.kind == "f" and one.size:
+                out.append(one.astype(np.float64))
+    return out
+
+
 def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
-    """max(0, NaN): no document says which operand a clamp returns.  Otherwise what the meaning itself leaves open."""
+    """max(0, NaN): no document says which operand a clamp returns.  An infinity beside finite numbers whose sum may
+    overflow: the order of the sum decides between infinity and NaN.  Otherwise what the meaning itself leaves open."""
 
     def reason(call: Call) -> str | None:
-        if call.attr("fused_activation_function", "NONE") != "NONE":
-            for x in call.inputs.values():
-                for one in x if isinstance(x, list) else [x]:
-                    if one is not None and one.dtype.kind == "f" and not np.isfinite(one.astype(np.float64)).all():
-                        return "a fused activation after NaN or infinity"
+        values = _floats(call)
+        if any(not np.isfinite(x).all() for x in values):
+            if call.attr("fused_activation_function", "NONE") != "NONE":
+                return "a fused activation after NaN or infinity"
+            top = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values]
+            if meaning.error_of(0).kind == "accumulates" and max(top) > 1e30:
+                return "an infinity beside finite numbers whose sum may overflow on its way"
         if meaning.ambiguous is None:
             return None
         return meaning.ambiguous(*call.version.decode(call))

@@ -355,10 +355,10 @@ def requantize(x: Int["*d"], *, xq: Opaque, oq: Opaque, dtype: Opaque) -> Int["*
 
 
 def _subtraction(ctx: Any) -> Array:
-    """1 ulp of scale * max(|x|, |zero_point|): scale * x - scale * zero_point is the same real number"""
+    """1 ulp of scale * (|x| + |zero_point|): scale * x - scale * zero_point is the same real number"""
     x, q = ctx.inputs["x"], ctx.params["xq"]
     s, z = spread(q["scale"], q, x.ndim), spread(q["zero_point"], q, x.ndim)
-    return ulp(s * np.maximum(np.abs(x.astype(np.float64)), np.abs(z)), ctx.out)
+    return ulp(s * (np.abs(x.astype(np.float64)) + np.abs(z)), ctx.out)
 
 
 @semantics(error=bounded(_subtraction), source=f"{_SPEC}, DEQUANTIZE", data=("full", "small"))

@@ -57,10 +57,23 @@ arithmetic("SUB", s.sub)
 arithmetic("MUL", s.mul, types={"T": "f32 i32 u32 i64 i16"}, why="complex64 is not one of the shared meaning's kinds")
 arithmetic("DIV", s.div)
 for _name, _meaning in (
-    ("FLOOR_DIV", s.floor_div), ("FLOOR_MOD", s.floor_mod), ("POW", s.pow), ("SQUARED_DIFFERENCE", s.squared_difference),
+    ("POW", s.pow), ("SQUARED_DIFFERENCE", s.squared_difference),
     ("LOGICAL_AND", s.logical_and), ("LOGICAL_OR", s.logical_or), ("BITWISE_XOR", s.bitwise_xor),
 ):  # fmt: skip
     op(_name, _meaning, x="lhs", y="rhs")
+
+
+def _by_zero(call: Call) -> str | None:
+    return "a division by zero: no document says whether it is refused" if (call.inputs["rhs"] == 0).any() else _silent(call)
+
+
+def _silent(call: Call) -> str | None:
+    m = call.version.meaning
+    return m.ambiguous(*call.version.decode(call)) if m is not None and m.ambiguous is not None else None
+
+
+op("FLOOR_DIV", s.floor_div, x="lhs", y="rhs", ambiguous=_by_zero)
+op("FLOOR_MOD", s.floor_mod, x="lhs", y="rhs", ambiguous=_by_zero)
 op("RIGHT_SHIFT", s.bit_shift, x="lhs", y="rhs", fixed={"direction": "RIGHT"})
 op("ATAN2", s.atan2, draw=lambda d: _same_shape(d, ("y", "x")))
 both("MAXIMUM", s.maximum, x="lhs", y="rhs")

@@ -200,7 +200,18 @@ both("BATCH_TO_SPACE_ND", s.batch_to_space, x="input", block=shape_input("block_
 
 both("FILL", s.fill, value="input", shape=shape_input("dims"))
 op("ZEROS_LIKE", s.zeros_like, x="input")
-op("RANGE", s.range_of)
+
+
+def _draw_range(d: Draw) -> dict[str, Any]:
+    """TensorFlow forbids a step that leads away from the limit; nothing follows from start == limit."""
+    v = s.range_of.drawer(d)
+    start, limit, delta = (v[k].values[0] for k in ("start", "limit", "delta"))
+    if (limit - start) * delta < 0:
+        v["limit"] = T((), values=[start])
+    return v
+
+
+op("RANGE", s.range_of, draw=_draw_range)
 both("MATRIX_DIAG", s.diag, x="diagonal")
 both("MATRIX_SET_DIAG", s.set_diag, x="input")
 

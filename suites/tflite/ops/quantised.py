@@ -85,6 +85,8 @@ def _draw_requantize(d: Draw) -> dict[str, Any]:
     have = d.types["T"]
     if dt.bits == 4 or have.bits == 4:
         dt = have = I8 if d.bool() else U8
+    if have.bits == 16 and dt is U8:  # the specification has 16-bit activations beside int8 only
+        dt = I8
     xq = draw_parameters(d, have)
     ratio = 2.0 ** (have.bits - dt.bits) * (0.3 + d.int(0, 32) / 16)
     oq = draw_parameters(d, dt, scale=xq["scale"][0] * ratio)
