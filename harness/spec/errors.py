@@ -36,13 +36,10 @@ def ulp(h: Any, out: DType) -> Array:
     """Spacing of ``out`` at |h|, never below that of the smallest normal; the spacing at the top beyond the range.
 
     NaN and inf give the top spacing, so that nobody has to filter them first."""
-    nmin = smallest_normal(out)
-    top = float_max(out)
-    with np.errstate(invalid="ignore"):
-        m = np.minimum(np.maximum(np.abs(np.asarray(h, np.float64)), nmin), top)
-    m = np.where(np.isnan(m), top, m)
-    _, e = np.frexp(m)
-    return np.ldexp(1.0, e - 1 - out.frac)
+    nmin, top = smallest_normal(out), float_max(out)
+    m = np.abs(h, dtype=np.float64)
+    m = np.fmin(np.maximum(m, nmin), top)  # fmin turns NaN into the top
+    return np.ldexp(1.0, np.frexp(m)[1] - (1 + out.frac))
 
 
 def unit(out: DType) -> float:
