@@ -35,6 +35,7 @@ ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
 DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "qk_matmul_precision"}
 # String attributes with a closed set of values; the schema objects keep those in prose only.
 PADS = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
+COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
 # A list of lists: each row is (first version, values).
 ENUMS: dict[str, dict[str, list]] = {
     "*": {"auto_pad": PADS},
@@ -45,7 +46,13 @@ ENUMS: dict[str, dict[str, list]] = {
     "ScatterElements": {"reduction": [(16, ["none", "add", "mul"]), (18, ["none", "add", "mul", "max", "min"])]},
     "ScatterND": {"reduction": [(16, ["none", "add", "mul"]), (18, ["none", "add", "mul", "max", "min"])]},
     "Upsample": {"mode": [(1, ["nearest", "bilinear"]), (7, ["nearest", "linear"])]},
-    "Resize": {"mode": [(10, ["nearest", "linear"]), (11, ["nearest", "linear", "cubic"])]},
+    "Resize": {
+        "mode": [(10, ["nearest", "linear"]), (11, ["nearest", "linear", "cubic"])],
+        "coordinate_transformation_mode": [(11, [*COORDINATES, "tf_half_pixel_for_nn"]), (13, COORDINATES),
+                                           (19, [*COORDINATES, "half_pixel_symmetric"])],
+        "nearest_mode": ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
+        "keep_aspect_ratio_policy": ["stretch", "not_larger", "not_smaller"],
+    },
     "SpaceToDepth": {"mode": ["DCR", "CRD"]},
     "LSTM": {"direction": ["forward", "reverse", "bidirectional"]},
     "GRU": {"direction": ["forward", "reverse", "bidirectional"]},

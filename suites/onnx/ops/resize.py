@@ -1,0 +1,64 @@
+"""Resize and its forerunner Upsample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from suites.onnx import op
+from suites.semantics import resize as s
+
+
+class Given(Codec):
+    """An input of which an empty tensor, too, means that it is absent; version 11 has no other way to leave it out."""
+
+    def __init__(self, slot: str) -> None:
+        self.slot = slot
+
+    def decode(self, call: Call) -> Any:
+        v = call.inputs.get(self.slot)
+        return None if v is None or v.size == 0 else tuple(v.tolist())
+
+    def encode(self, value: Any, b: Build) -> None:
+        if value is not None:
+            b.value(self.slot, value)
+        elif self.slot == "scales" and b.version.version == 11:
+            b.tensor(self.slot, T((0,)))
+        if self.slot == "scales" and b.version.version == 11 and "roi" not in b.args:
+            b.tensor("roi", T((0,)))
+
+
+class Roi(Slotted):
+    """Starts then ends; an empty one is none."""
+
+    def decode(self, call: Call) -> Any:
+        v = call.inputs.get(self.slot)
+        return None if v is None or v.size == 0 else v
+
+
+_NAMES: dict[str, Any] = {
+    "x": "X", "roi": Roi("roi"), "scales": Given("scales"), "sizes": Given("sizes"),
+    "coordinates": "coordinate_transformation_mode", "nearest": "nearest_mode", "cubic_a": "cubic_coeff_a",
+    "extrapolation": "extrapolation_value", "policy": "keep_aspect_ratio_policy",
+}  # fmt: skip
+# before 11 no coordinate rule is stated; the ops came from a framework whose rule is the asymmetric one
+_OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor", "sizes": None, "axes": None, "policy": "stretch"}
+op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD)
+op("Resize", s.resize, since=11, **_NAMES)
+
+
+def _draw_old(d: Draw) -> dict:
+    return {"X": T((d.int(1, 2), d.int(1, 3), d.int(1, 5), d.int(1, 5))),
+            "height_scale": d.pick((1.0, 2.0, 1.5, 3.0)), "width_scale": d.pick((1.0, 2.0, 2.5, 3.0)),
+            "mode": "nearest" if d.dtype("X").kind != "f" else d.pick(("nearest", "bilinear"))}  # fmt: skip
+
+
+op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
+   mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old)  # fmt: skip
+op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD,
+   scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])))  # fmt: skip
+op("Upsample", s.resize, since=9, until=9, x="X", scales=Given("scales"), fixed=_OLD)
+
+__all__ = ["np"]
