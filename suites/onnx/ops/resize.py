@@ -44,7 +44,7 @@ _NAMES: dict[str, Any] = {
     "extrapolation": "extrapolation_value", "policy": "keep_aspect_ratio_policy",
 }  # fmt: skip
 # before 11 no coordinate rule is stated; the ops came from a framework whose rule is the asymmetric one
-_OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor", "sizes": None, "axes": None, "policy": "stretch"}
+_OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
 op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD)
 op("Resize", s.resize, since=11, **_NAMES)
 
