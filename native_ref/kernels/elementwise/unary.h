@@ -366,14 +366,14 @@ struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in 
     const double t = -x * kSqrtHalf;
     const double lost = -x * kSqrtHalfLow - std::fma(x, kSqrtHalf, t);
     const double e = math::erfc(t) - kTwoOverSqrtPi * math::exp(-t * t) * lost;
-    return left_tail(x, half_up(x, 0.5 * x * e));
+    return x == kInf<double> ? x : left_tail(x, half_up(x, 0.5 * x * e));
   }
   static long double f(long double x) {
     const long double half = kSqrtHalf + static_cast<long double>(kSqrtHalfLow), t = -x * half;
     const long double rest = (kSqrtHalf - half) + kSqrtHalfLow;
     const long double lost = -x * rest - std::fma(x, half, t);
     const long double e = math::erfc(t) - std::sqrt(4 / kPi<long double>) * math::exp(-t * t) * lost;
-    return left_tail(x, x / 2 * e);
+    return x == kInf<long double> ? x : left_tail(x, x / 2 * e);
   }
 };
 struct GeluTanh {  // x/2 * (1 + tanh(t)) = x * sigmoid(2t),  2t = x (a + b x^2),  a = 2 sqrt(2/pi),  b = 0.044715 a
