@@ -34,8 +34,8 @@ def _key_hash(key: str) -> int:
     return mix(h)
 
 
-class Prng:
-    """Draws by a multiplicative generator modulo 2**31 - 1 (small numbers are what Python multiplies quickly), seeded
+class PlainPrng:
+    """The Python twin of ``Prng``, its definition.  Draws by a multiplicative generator modulo 2**31 - 1 (small numbers are what Python multiplies quickly), seeded
     through splitmix64; ``choices`` is what it drew, each relative to its lower end."""
 
     __slots__ = ("choices", "state")
@@ -46,10 +46,12 @@ class Prng:
 
     def int(self, lo: int, hi: int) -> int:
         self.state = s = self.state * 48271 % 2147483647
-        v = s * (hi - lo + 1) // 2147483647
+        v = s * max(0, hi - lo + 1) // 2147483647
         self.choices.append(v)
         return lo + v
 
+
+Prng = native_ref.Prng
 
 class Replay:
     """Plays choices back; beyond the end everything is 0, and a choice out of range is its top."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Arg, Instance
 from harness.gen.data import arrays_of, literal
-from harness.gen.engine import Prng, Replay, case_seed
+from harness.gen.engine import PlainPrng, Prng, Replay, case_seed
 from harness.spec import dims, registry
 from harness.spec.semantics import semantics
 from suites.meta.toy import toy
@@ -80,11 +80,18 @@ def test_an_entry_that_fits_no_schema_is_an_error() -> None:
 
 
 @settings(max_examples=50)
-@given(st.integers(0, 2**64), st.sampled_from(sorted(toy.versions)))
+@given(st.integers(0, 2**64 - 1), st.sampled_from(sorted(toy.versions)))
 def test_a_draw_is_a_function_of_its_choices(seed: int, key: str) -> None:
     engine = Prng(seed)
     inst = toy.versions[key].draw(engine)
     assert toy.versions[key].draw(Replay(engine.choices)).dumps() == inst.dumps()
+
+
+@given(st.integers(0, 2**64 - 1), st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 2**31)), max_size=40))
+def test_the_compiled_engine_draws_what_its_definition_draws(seed: int, spans) -> None:
+    a, b = Prng(seed), PlainPrng(seed)
+    assert [a.int(lo, lo + n) for lo, n in spans] == [b.int(lo, lo + n) for lo, n in spans]
+    assert a.choices == b.choices
 
 
 def test_seeds_of_cases_differ_and_do_not_depend_on_the_process() -> None:
