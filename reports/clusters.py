@@ -3,7 +3,8 @@
 For each (op version, backend, verdict) with failures: every fact of ``harness.core.features`` is scored by
 Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact
 names a cluster, its failures are set aside, and the rest is searched again, so that two defects of one op
-come out as two.
+come out as two.  A fact counts only if chance would hardly make any of those tried look that good, so a failure or two
+of many instances name none.
 
 Where the numbers come from: failures from case records, scaled to the tallies where only some were recorded;
 instances per dtype and opset from the batch tallies; instances per other fact, and the share of instances that break
@@ -15,11 +16,13 @@ counted cannot separate anything; then the cluster only tells what its failures 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from math import comb
 from typing import Any
 
 from harness.core.features import features
 
 ENOUGH = 0.5  # J from which a fact is called separating
+CHANCE = 0.05  # ... if fewer than this many facts would look as good by chance
 ROUNDS = 4  # clusters per op version, backend and verdict before the rest is one heap
 
 
@@ -126,6 +129,11 @@ class _Group:
             return None
         return min(max(total - failing, 0.0), self.passed)
 
+    def by_chance(self, n: int, of: int, passing: float) -> float:
+        """How likely ``n`` of ``of`` failures have a fact that has nothing to do with them."""
+        share = min((n + passing) / (of + self.passed), 1.0)
+        return sum(comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(n, of + 1))
+
     def rarest_first(self, facts: list[str]) -> list[str]:
         """Those that few passing instances have tell most, so they come first; the uncounted come last."""
 
@@ -146,7 +154,7 @@ class _Group:
             if passing is None:
                 continue
             score = n / len(left) - passing / self.passed
-            if score >= ENOUGH:
+            if score >= ENOUGH and self.by_chance(n, len(left), passing) * len(have) < CHANCE:
                 ranked.append((-round(score, 6), passing, len(fact), fact))
         return min(ranked)[3] if ranked else None
 
@@ -154,11 +162,13 @@ class _Group:
         """``hit``: the failures it explains, out of ``of`` that were still unexplained."""
         have = Counter(f for c in hit for f in self.facts[id(c)])
         failed = round(self.scale * len(hit))
+        kinds = {c.get("kind") or "" for c in hit}
         out: dict[str, Any] = {
             "failed": failed,
             "recorded": len(hit),
             "members": hit,
             "score": None,
+            "kind": kinds.pop() if len(kinds) == 1 else "",
             "separates": fact is not None,
             "common": self.rarest_first([f for f, n in have.items() if n == len(hit) and f != fact]),
             "exact": self.counts.share(self.key, self.invalid) == 1
@@ -167,9 +177,10 @@ class _Group:
             "all_passed": round(self.passed),
         }
         passing = self.passing_with(fact) if fact else None
-        if fact is not None and passing is not None:
-            out |= {"predicate": fact, "passed": round(passing)}
-            out["score"] = round(len(hit) / of - passing / self.passed, 4)
+        if fact is not None:
+            out |= {"predicate": fact, "passed": round(passing or 0.0)}
+            if passing is not None:
+                out["score"] = round(len(hit) / of - passing / self.passed, 4)
         elif self.passed <= 0:
             out |= {"predicate": "every instance", "passed": 0, "separates": True}
         else:
@@ -183,6 +194,12 @@ def _of_group(
 ) -> list[dict[str, Any]]:
     group = _Group(members, failed, counts, key, backend, invalid)
     left, out = list(members), []
+    rules = {str(c["rule"]) for c in members if c.get("rule")}
+    if invalid and rules:  # a broken rule is a cause by construction: one cluster for each
+        for rule in sorted(rules):
+            hit = [c for c in left if c.get("rule") == rule]
+            out.append(group.cluster(hit, f"breaks {rule}", len(left)))
+        return out
     for _ in range(ROUNDS):
         fact = group.best(left) if left else None
         if fact is None:

@@ -206,7 +206,7 @@ class _Reader:
             self.s.omitted[group[0], "\0".join(named), group[2]] += 1
             return
         self.kept += 1
-        self.cases[group].append({k: v for k, v in r.items() if k != "t"})
+        self.cases[group].append({k: _exact(v) for k, v in r.items() if k != "t"})
 
     def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         c = self.s.coverage.setdefault(
@@ -276,6 +276,15 @@ class _Reader:
         for entry in s.ambiguity.values():
             entry["hits"] = entry["hits"] or entry.get("cases", 0)
         return s
+
+
+def _exact(value: Any) -> Any:
+    """Integers beyond 2^53 as words: the page's numbers are doubles and would round them."""
+    if isinstance(value, dict):
+        return {k: _exact(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_exact(v) for v in value]
+    return str(value) if isinstance(value, int) and abs(value) > 1 << 53 else value
 
 
 def _named(joined: str) -> Named:

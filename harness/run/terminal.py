@@ -55,9 +55,9 @@ def failures(
     for i in list(ops.values())[:SHOWN]:
         version = str((backends.get(first[i]["backend"]) or {}).get("version") or "")
         text = paragraph(first[i], version)
-        c = clusters[i]
-        if c["separates"]:
-            text += f"\n  fails when {c['predicate']}: {c['failed']:,} fail, {c['passed']:,} pass"
+        cluster = clusters[i]
+        if cluster["separates"]:
+            text += f"\n  fails when {cluster['predicate']}: {cluster['failed']:,} fail, {cluster['passed']:,} pass"
         yield text
     if len(first) > min(SHOWN, len(ops)):
         yield f"... and {len(first) - min(SHOWN, len(ops))} more kinds of failure, see the report"

@@ -7,7 +7,8 @@ const SORTS = {
   cluster: ["by cluster", (a, b) => (a.cluster_index ?? 1e9) - (b.cluster_index ?? 1e9)],
 };
 const factorOf = (c) => {
-  const f = c.diff ? Number(c.diff.factor) : -1;
+  if (!c.diff || c.diff.factor === undefined || c.diff.factor === null) return -1;
+  const f = numberOf(c.diff.factor);
   return Number.isNaN(f) ? Infinity : f;
 };
 
@@ -88,6 +89,6 @@ function oneLine(c) {
   const d = c.diff;
   if (d && d.got_shape && String(d.got_shape) !== String(d.shape)) return `shape [${d.got_shape}], expected [${d.shape}]`;
   if (c.verdict === "wrongly_accepted") return `accepts what breaks ${c.rule}`;
-  if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(Number(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
+  if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(numberOf(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
   return (c.message || "").split("\n")[0] || (VERDICTS[c.verdict] || {}).note || c.verdict;
 }

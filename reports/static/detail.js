@@ -12,17 +12,19 @@ function caseDetail(c) {
     h("p", { class: "lead" }, story(c)),
     c.cluster_index !== null && c.cluster_index !== undefined ? clusterLine(c) : null,
     c.replay ? codeLine(c.replay, "replay command") : null,
-    h("h3", {}, "Instance"),
+    // What the records tell about a failure (text, elements, pictures) is told of the smallest instance that shows it.
+    h("h3", {}, c.minimal ? "Minimal instance" : "Instance"),
     c.notation ? h("pre", { class: "notation", tabindex: "0" }, c.notation) : null,
-    instanceTable(c.instance),
+    instanceTable(c.minimal || c.instance),
+    c.minimal ? h("details", {}, h("summary", {}, "As it was drawn"), instanceTable(c.instance)) : null,
     d && d.elements && d.elements.length ? elementsTable(c, d) : null,
     d ? pictures(d) : null,
     ruleBox(c, d),
     votes(c),
     c.message && c.status !== "value" ? [h("h3", {}, "In the backend's words"), h("pre", { class: "message", tabindex: "0" }, c.message)] : null,
     listedBox(c),
-    c.minimal ? minimalBox(c) : null,
     c.folder ? h("p", { class: "dim" }, "Reproduction folder: ", h("code", {}, c.folder)) : null,
+    c.instance ? [h("h3", {}, "Instance as JSON"), codeLine(JSON.stringify(c.minimal || c.instance), "instance")] : null,
     h("details", {}, h("summary", {}, "Record as JSON"), rawJson(c)));
 }
 
@@ -115,6 +117,7 @@ function hexDiff(a, b) {
 
 function pictures(d) {
   const parts = [];
+  if (d.size === 1) return null; // one element: the table has said it all
   if (d.ulp_histogram && Object.keys(d.ulp_histogram).length) parts.push(h("figure", {}, ulpHistogram(d.ulp_histogram), h("figcaption", {}, "elements by distance in ULP (bar height: root of the count)")));
   if (d.map && d.map.cells) parts.push(indexMap(d.map));
   return parts.length ? [h("h3", {}, "Where and how far"), h("div", { class: "pictures" }, parts)] : null;
@@ -123,7 +126,7 @@ function pictures(d) {
 function ruleBox(c, d) {
   const facts = [["class", c.class], ["bound", c.formula], ["broken rule", c.rule]];
   if (d) {
-    const passing = d.factor === null || d.factor === undefined ? null : Number.isFinite(Number(d.factor)) ? `${figure(d.factor)} × the bound` : "none: a special value is wrong";
+    const passing = d.factor === null || d.factor === undefined ? null : Number.isFinite(numberOf(d.factor)) ? `${figure(d.factor)} × the bound` : "none: no multiple of the bound would pass";
     facts.push(["smallest passing tolerance", passing], ["largest difference", d.max_abs === undefined ? null : figure(d.max_abs)],
       ["ULP, max and 99 %", d.max_ulp === undefined || d.max_ulp === null ? null : `${figure(d.max_ulp)} and ${figure(d.p99_ulp)}`],
       ["shape", d.shape ? `[${d.shape.join(" × ")}]` : null]);
@@ -145,9 +148,4 @@ function listedBox(c) {
   const entry = (c.known && D.known[c.known]) || (c.ambiguity && D.ambiguity[c.ambiguity]);
   if (!entry) return null;
   return [h("h3", {}, c.known ? "Known difference" : "Ambiguity"), h("div", { class: "listed" }, h("b", {}, entry.id), entry.reason ? h("p", {}, entry.reason) : null, entry.clause ? h("p", { class: "dim" }, entry.clause) : null)];
-}
-
-function minimalBox(c) {
-  const text = JSON.stringify(c.minimal);
-  return [h("h3", {}, "Minimal instance"), c.minimal_notation ? h("pre", { class: "notation", tabindex: "0" }, c.minimal_notation) : null, instanceTable(c.minimal), codeLine(text, "minimal instance")];
 }

@@ -27,13 +27,23 @@ const whole = (n) => Math.round(n).toLocaleString("en-US");
 const compact = (n) => (n < 10000 ? whole(n) : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k` : `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M`);
 const plural = (n, word, many = `${word}s`) => `${whole(n)} ${n === 1 ? word : many}`;
 
-// Three to five significant digits; records spell NaN and the infinities as words.
+// Records spell NaN and the infinities as words, in JSON's, Python's or NumPy's way.
+function numberOf(x) {
+  if (typeof x !== "string") return Number(x);
+  const word = /^([+-]?)(inf(inity)?|nan)$/i.exec(x.trim());
+  if (!word) return Number(x);
+  return word[2].toLowerCase() === "nan" ? NaN : word[1] === "-" ? -Infinity : Infinity;
+}
+
+// Three to five significant digits; an integer beyond 2^53 comes as a word and stays whole.
 function figure(x) {
   if (x === null || x === undefined) return "–";
-  const n = Number(x);
-  if (typeof x === "string" && Number.isNaN(n)) return x;
+  if (typeof x === "string" && /^-?\d{16,}$/.test(x)) return x;
+  const n = numberOf(x);
+  if (typeof x === "string" && Number.isNaN(n) && !/nan/i.test(x)) return x;
   if (Number.isNaN(n)) return "NaN";
   if (!Number.isFinite(n)) return n > 0 ? "∞" : "−∞";
+  if (Object.is(n, -0)) return "−0";
   if (Number.isInteger(n) && Math.abs(n) < 1e7) return whole(n);
   const a = Math.abs(n);
   return a >= 1e5 || a < 1e-3 ? n.toExponential(3) : String(Number(n.toPrecision(5)));

@@ -3,13 +3,18 @@
 // Clusters of different op versions that say the same of the same backend belong together.
 function themes(f) {
   const wanted = D.clusters.map((c, i) => ({ ...c, i, dialect: c.key.split("/")[0] })).filter((c) => (!f.dialect || c.dialect === f.dialect) && (!f.backend || c.backend === f.backend) && (!f.verdict || f.verdict.split(",").includes(c.verdict)) && (!f.key || c.key === f.key) && `${c.key} ${c.predicate}`.toLowerCase().includes((f.q || "").toLowerCase()));
-  return [...groupBy(wanted, (c) => `${c.backend}\n${c.verdict}\n${c.separates ? c.predicate : c.key}`).values()]
+  const same = [...groupBy(wanted, (c) => `${c.backend}\n${c.verdict}\n${c.predicate}\n${c.separates ? "" : c.kind}`).values()]
     .map((own) => ({
       ...own[0], ids: own.map((c) => c.i), keys: [...new Set(own.map((c) => c.key))], parts: own,
       failed: own.reduce((s, c) => s + c.failed, 0), passed: own.reduce((s, c) => s + c.passed, 0),
       elsewhere: own.reduce((s, c) => s + c.all_failed - c.failed, 0), fine: own.reduce((s, c) => s + Math.max(c.all_passed - c.passed, 0), 0),
     }))
     .sort((a, b) => b.failed - a.failed);
+  // Two backends that fail alike (one runtime with and without optimisation) are told once.
+  return [...groupBy(same, (t) => `${t.verdict}\n${t.predicate}\n${t.kind}\n${t.keys.join()}\n${t.failed}`).values()].map((own) => ({
+    ...own[0], backend: own.map((t) => t.backend).join(", "), ids: own.flatMap((t) => t.ids),
+    parts: own.length > 1 ? own[0].parts.map((p) => ({ ...p, i: own.flatMap((t) => t.parts.filter((x) => x.key === p.key).map((x) => x.i)).join(",") })) : own[0].parts,
+  }));
 }
 
 function clusters() {
@@ -32,7 +37,7 @@ function themeCard(t) {
   const common = t.parts.length === 1 ? t.common.filter((f) => !f.startsWith("opset=")).slice(0, 8) : [];
   return h("section", { class: "card theme" },
     h("div", { class: "theme-head" }, verdictTag(t.verdict), h("span", { class: "dim" }, t.backend), h("span", { class: "grow" }), h("a", { class: "button", href: linkTo({ view: "cases", cluster: t.ids.join(",") }) }, plural(t.failed, "failure"))),
-    h("h2", { class: "pred" }, t.separates ? t.predicate : `${t.predicate} separates them`),
+    h("h2", { class: "pred" }, t.separates ? t.predicate : `${t.predicate} separates them`, t.kind && !t.separates ? h("span", { class: "dim small" }, ` · ${t.kind}`) : null),
     t.separates && t.predicate !== "every instance" ? [line("with it", t.failed, t.passed), line("without it", t.elsewhere, t.fine)] : line("in all", t.failed, t.passed),
     h("div", { class: "ops" }, t.parts.slice(0, 12).map((c) => h("a", { class: "op-chip", href: linkTo({ view: "cases", cluster: String(c.i) }) }, c.key.replace(/^[^/]*\//, "").replace("/", " "), h("span", { class: "dim" }, compact(c.failed)))), t.parts.length > 12 ? h("span", { class: "dim" }, `and ${t.parts.length - 12} more`) : null),
     common.length ? h("p", { class: "dim small" }, "All of them: ", common.join(" · ")) : null,

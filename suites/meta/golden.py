@@ -438,6 +438,7 @@ def _case(
                 a.shape = tuple(min(n, 2) for n in a.shape)
                 a.values = [1.0] * int(np.prod(a.shape, dtype=int))
         out["minimal"] = small.to_json()
+        out["notation"] = notation(small)
     return out
 
 

@@ -160,6 +160,28 @@ def test_drill_down_from_matrix_to_a_case(page: browser.Browser, made: reports.R
     assert painted == (2 if case["diff"]["count"] < case["diff"]["size"] else 1)
 
 
+def test_special_and_huge_numbers(chromium: browser.Browser, tmp_path: Path) -> None:
+    rows = golden.records(seed=2, keep=0.5)
+    case = next(r for r in rows if r["t"] == "case" and r["verdict"] == "mismatch")
+    case["diff"] |= {"factor": "inf", "max_ulp": float("nan"), "max_abs": "-inf", "size": 2, "count": 1}
+    case["diff"]["elements"] = [
+        {"index": [], "expected": 2**62 + 1, "actual": "nan", "ulp": "inf", "bound": 1e-30, "why": "first"},
+        {"index": [1], "expected": -0.0, "actual": 1.5, "ulp": 3.0, "bound": 0, "why": "worst"},
+    ]
+    made = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
+    chromium.errors.clear()
+    chromium.open(made.html)
+    chromium.wait(READY)
+    go(chromium, view="cases", case=case["id"])
+    rows = chromium.js(
+        "[...document.querySelectorAll('.elements tbody tr')].map(r => [...r.children].map(c => c.textContent))"
+    )
+    assert [r[2] for r in rows] == [str(2**62 + 1), "−0"] and [r[3] for r in rows] == ["NaN", "1.5"]
+    assert [r[6] for r in rows] == ["∞", "3"] and rows[0][7] == "±1.000e-30"
+    assert "no multiple of the bound" in chromium.js("document.querySelector('.rule').textContent")
+    assert chromium.errors == []
+
+
 def test_op_panel_shows_opsets_and_dtypes(page: browser.Browser, made: reports.RenderResult) -> None:
     go(page, view="matrix", key="onnx/Conv/11")
     tables = page.js(

@@ -98,7 +98,10 @@ def test_without_coverage_no_predicate_is_claimed(tmp_path: Path) -> None:
     clusters = reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).clusters
     assert clusters
     for c in clusters:
-        assert c["predicate"].startswith(("dtype=", "opset=")) or not c["separates"], c["predicate"]
+        told = c["predicate"].startswith(
+            ("dtype=", "opset=", "breaks ")
+        )  # in the tallies, or by construction
+        assert told or not c["separates"], c["predicate"]
 
 
 def test_failures_spread_evenly_name_no_predicate() -> None:
@@ -117,6 +120,71 @@ def test_failures_spread_evenly_name_no_predicate() -> None:
     clusters = find_clusters(cases, cube, coverage, ("mismatch",))
     assert [c["separates"] for c in clusters] == [False]
     assert clusters[0]["predicate"] == "no single fact"
+
+
+def test_one_failure_names_no_predicate() -> None:
+    """A single failure shares many facts with few instances by chance."""
+    from reports.clusters import find_clusters
+
+    cases, cube, choices = [], Counter(), Counter()
+    for i in range(300):
+        inst = {
+            "attrs": {"axis": i % 6, "k": i % 11},
+            "args": {"x": {"dtype": "f32", "shape": [i % 4]}},
+            "opset": 13,
+        }
+        choices.update(golden.features(inst))
+        cube["onnx/A/1", 13, "b", "f32", "mismatch" if i == 77 else "agree"] += 1
+        if i == 77:
+            cases.append(
+                {"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "nan"}
+            )
+    drawn = {"instances": 300, "valid": 300, "counted": 300}
+    clusters = find_clusters(cases, cube, {"onnx/A/1": {"choices": dict(choices), **drawn}}, ("mismatch",))
+    assert [(c["predicate"], c["separates"], c["kind"]) for c in clusters] == [
+        ("no single fact", False, "nan")
+    ]
+
+
+def test_broken_rules_are_told_apart() -> None:
+    from reports.clusters import find_clusters
+
+    cases = [
+        {
+            "key": "onnx/A/1",
+            "backend": "b",
+            "verdict": "wrongly_accepted",
+            "rule": rule,
+            "instance": {"rule": rule},
+        }
+        for rule in ["r1", "r1", "r2"]
+    ]
+    cube = Counter(
+        {("onnx/A/1", 13, "b", "f32", "wrongly_accepted"): 3, ("onnx/A/1", 13, "b", "f32", "agree"): 97}
+    )
+    coverage = {
+        "onnx/A/1": {
+            "choices": {},
+            "counted": 80,
+            "instances": 100,
+            "valid": 80,
+            "rules": {"r1": 10, "r2": 10},
+        }
+    }
+    found = {
+        c["predicate"]: (c["failed"], c["passed"])
+        for c in find_clusters(cases, cube, coverage, ("wrongly_accepted",))
+    }
+    assert found == {"breaks r1": (2, 8), "breaks r2": (1, 9)}
+
+
+def test_integers_beyond_doubles_stay_whole(tmp_path: Path) -> None:
+    row = next(r for r in RUN if r["t"] == "case" and r["verdict"] == "mismatch")
+    element = {"index": [0], "expected": 2**53 + 1, "actual": -(2**62) - 1, "why": "first"}
+    row = row | {"diff": row["diff"] | {"elements": [element]}}
+    html = reports.render(golden.write(tmp_path / "r.jsonl", [RUN[0], row]), tmp_path).html.read_text()
+    shown = embedded(html)["cases"][0]["diff"]["elements"][0]
+    assert (shown["expected"], shown["actual"]) == (str(2**53 + 1), str(-(2**62) - 1))
 
 
 def test_two_defects_of_one_op_become_two_clusters() -> None:
