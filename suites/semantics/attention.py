@@ -1,0 +1,287 @@
+"""Scaled dot product attention: masks, causal alignment, windows, grouped heads, caches."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import BF16, F16, F32, F64, I64, DType, of
+from harness.core.errors import RuleError
+from harness.spec import Any, ElementType, Flag, Float, Int, Integer, Real, T, composed, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import Context, gamma, unit
+from suites.semantics.bounds import quiet
+from suites.semantics.drawing import given, param
+
+Array = np.ndarray
+
+
+def _wide(v: Array) -> Array:
+    return np.asarray(v).astype(np.float64)
+
+
+def additive(mask: Array | None, keys: int) -> Array | None:
+    """A mask as f64 terms: booleans give 0 or -inf; a mask shorter than the keys forbids the rest."""
+    if mask is None:
+        return None
+    if mask.dtype == np.bool_:
+        m = np.where(mask, 0.0, -np.inf)
+    else:
+        m = _wide(mask)
+    short = keys - m.shape[-1]
+    if short > 0:
+        m = np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
+    return m
+
+
+def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: int, right: int) -> Array | None:
+    """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where those are
+    not negative.  An array of offsets gives a leading axis of batches and one of heads."""
+    if not causal and left < 0 and right < 0:
+        return None
+    off = np.asarray(offset, np.int64).reshape(-1, 1, 1, 1) if np.ndim(offset) else int(offset)
+    ahead = np.arange(keys) - (np.arange(queries)[:, None] + off)
+    ok = np.ones(ahead.shape, bool)
+    if causal:
+        ok &= ahead <= 0
+    if left >= 0:
+        ok &= -ahead <= left
+    if right >= 0:
+        ok &= ahead <= right
+    return ok
+
+
+class Attended:
+    """One evaluation in f64.  scores: q k' * scale; capped; biased: with the mask; weights; y.  Kept for the bound."""
+
+    def __init__(self, q: Array, k: Array, v: Array, bias: Array | None, scale: float, softcap: float, zero_rows: bool) -> None:
+        self.q, self.k, self.v, self.scale, self.softcap = _wide(q), _wide(k), _wide(v), scale, softcap
+        with np.errstate(all="ignore"):
+            self.scores = native.matmul(q, np.swapaxes(k, -1, -2)) * scale
+            self.capped = softcap * np.tanh(self.scores / softcap) if softcap > 0 else self.scores
+            self.bias = bias
+            self.biased = self.capped if bias is None else self.capped + bias
+            w = native.softmax(self.biased, -1) if self.biased.size else self.biased.copy()
+            if zero_rows and bias is not None and bias.shape[-1]:
+                w = np.where(np.max(bias, -1, keepdims=True) == -np.inf, 0.0, w)
+            self.weights = w
+            # a weight of exactly 0 hides an infinite value only where the mask says so: plain products otherwise
+            self.y = native.matmul(w, self.v)
+
+    def errors(self, u: float, acc_u: float, count: float) -> tuple[Array, Array, Array]:
+        """Bounds of the (capped) scores, the weights and y.  u: of the types in between; acc_u: of sums."""
+        e = float(self.q.shape[-1])
+        size = native.matmul(np.abs(self.q), np.swapaxes(np.abs(self.k), -1, -2)) * abs(self.scale)
+        score = (gamma(e + 2, acc_u) + 5 * u) * size
+        if self.softcap > 0:
+            score = score * (1 - np.tanh(np.maximum(np.abs(self.scores) - score, 0) / self.softcap) ** 2)
+            score = score + 8 * max(u, acc_u) * np.abs(self.capped)
+        moved = score + (u * np.abs(self.biased) if self.bias is not None else 0)
+        moved = np.where(np.isfinite(self.biased), moved, 0.0)
+        top = np.max(self.biased, -1, keepdims=True)
+        d = np.where(np.isfinite(self.biased), np.abs(self.biased - top), 0.0)
+        p = np.where(np.isnan(self.weights), 0.0, self.weights)
+        mean = (p * (moved + 2 * acc_u * d)).sum(-1, keepdims=True)
+        rel = 1.5 * (moved + mean) + (2 * d + count + 8) * max(acc_u, 0) + 3 * u
+        weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
+        weight = np.where(p == 0, 0.0, weight) + 2.0**-126
+        y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
+        return score, weight, y
+
+
+# -- ONNX
+
+
+def _heads(x: Array, heads: int) -> Array:
+    b, s, hidden = x.shape
+    return x.reshape(b, s, heads, hidden // heads).transpose(0, 2, 1, 3)
+
+
+def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Array, Array]:
+    q, k, v = i["q"], i["k"], i["v"]
+    if not q.ndim == k.ndim == v.ndim or q.ndim not in (3, 4):
+        raise RuleError("ranks-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
+    if q.ndim == 3:
+        if not p.get("q_heads") or not p.get("kv_heads"):
+            raise RuleError("heads-given", "inputs of three axes need the numbers of heads")
+        q, k, v = _heads(q, p["q_heads"]), _heads(k, p["kv_heads"]), _heads(v, p["kv_heads"])
+    past_k, past_v, lengths = i.get("past_k"), i.get("past_v"), i.get("lengths")
+    if (past_k is None) != (past_v is None):
+        raise RuleError("past-together", "past key and value go together")
+    if past_k is not None:
+        k, v = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
+    present_k, present_v = k, v
+    queries, keys = q.shape[2], k.shape[2]
+    if q.shape[1] % max(1, k.shape[1]):
+        raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
+    if q.shape[3] != k.shape[3] or v.shape[2] != keys or k.shape[1] != v.shape[1]:
+        raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
+    if q.shape[1] != k.shape[1]:
+        k, v = (np.repeat(a, q.shape[1] // a.shape[1], axis=1) for a in (k, v))
+    offset: Object = past_k.shape[2] if past_k is not None else 0
+    if past_k is None and lengths is not None:
+        offset = lengths.astype(np.int64) - queries
+    bias = additive(i.get("mask"), keys)
+    ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
+    if lengths is not None:
+        inside = (np.arange(keys) < lengths.astype(np.int64)[:, None])[:, None, None, :]
+        ok = inside if ok is None else ok & inside
+    if ok is not None:
+        term = np.where(ok, 0.0, -np.inf)
+        bias = term if bias is None else bias + term
+    scale = p.get("scale")
+    scale = 1 / np.sqrt(q.shape[3]) if scale is None else float(scale)
+    return Attended(q, k, v, bias, scale, float(p.get("softcap") or 0), True), present_k, present_v
+
+
+def _qk(a: Attended, mode: int) -> Array:
+    shape = np.broadcast_shapes(a.scores.shape, a.biased.shape)
+    return (a.scores, a.capped, np.broadcast_to(a.biased, shape), a.weights)[mode]
+
+
+def _unit(ctx: Context) -> float:
+    stage = ctx.params.get("softmax_type")
+    return max(ctx.u, unit(stage)) if isinstance(stage, DType) else ctx.u
+
+
+@quiet
+def _y_bound(ctx: Context) -> Array:
+    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their sum over |v|"""
+    a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
+    e = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))[2]
+    if ctx.wide.ndim == 3:
+        e = e.transpose(0, 2, 1, 3).reshape(ctx.wide.shape)
+    return e.reshape(ctx.wide.shape) + ctx.ulp
+
+
+@quiet
+def _qk_bound(ctx: Context) -> Array:
+    """as the first output's steps, up to the one asked for"""
+    a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
+    mode = int(ctx.params["qk_mode"])
+    score, weight, _ = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))
+    if mode == 3:
+        return weight.reshape(ctx.wide.shape) + ctx.ulp
+    extra = ctx.u * np.abs(a.biased) if mode == 2 else 0.0
+    return np.broadcast_to(np.where(np.isfinite(a.biased), score + extra, 0.0) if mode == 2 else score, ctx.wide.shape) + ctx.ulp
+
+
+def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """0 * inf: whether a masked position takes part in the last product."""
+    for n in ("q", "k", "v", "past_k", "past_v"):
+        x = inputs.get(n)
+        if x is not None and not np.isfinite(_wide(x)).all():
+            return f"inf or NaN in {n}: the op set does not say whether masked positions are multiplied"
+    return None
+
+
+_DATA = {"q": ("unit", "small", "uniform:-2:2"), "k": ("unit", "small", "uniform:-2:2"), "v": ("unit", "small", "uniform:-2:2"),
+         "past_k": ("unit",), "past_v": ("unit",)}  # fmt: skip
+
+
+@semantics(error=(composed(_y_bound), exact(), exact(), composed(_qk_bound)), source="ONNX Attention-23, -24, -25", data=_DATA,
+           ambiguous=_hidden_infinity)  # fmt: skip
+def attention(q: Float["*a"], k: Float["*b"], v: Float["*c"], mask: Any["*m"] | None = None, past_k: Float["*e"] | None = None,
+              past_v: Float["*f"] | None = None, lengths: Int["*l"] | None = None, *, scale: Real = None, causal: Flag = False,
+              q_heads: Integer = None, kv_heads: Integer = None, softcap: Real = 0.0, qk_mode: Integer = 0,
+              softmax_type: ElementType(F32, F16, BF16, F64) = None, left: Integer = -1, right: Integer = -1):  # fmt: skip
+    """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
+
+    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are shared
+    by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i + offset),
+    left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row that sees
+    no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
+    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together".
+    """
+    inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
+    params = {"scale": scale, "causal": causal, "q_heads": q_heads, "kv_heads": kv_heads, "softcap": softcap, "left": left,
+              "right": right}  # fmt: skip
+    a, present_k, present_v = _prepare(inputs, params)
+    y = a.y if q.ndim == 4 else a.y.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1)
+    return y, present_k, present_v, _qk(a, int(qk_mode or 0))
+
+
+@attention.draw
+def _draw_attention(d: Draw) -> dict[str, Object]:
+    b, kv, group = d.int(1, 2), d.int(1, 2), d.pick((1, 1, 2, 3))
+    queries, keys, e, ev = d.int(1, 5), d.int(1, 5), d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8))
+    heads = kv * group
+    flat = d.bool()
+    out: dict[str, Object] = {"q_heads": heads if flat else None, "kv_heads": kv if flat else None}
+    shapes = {"q": (b, heads, queries, e), "k": (b, kv, keys, e), "v": (b, kv, keys, ev)}
+    for n, s in shapes.items():
+        out[n] = T((s[0], s[2], s[1] * s[3]) if flat else s)
+    past = 0
+    cached = given(d, "lengths", 4)
+    if given(d, "past_k", 3) and not cached:
+        past = d.int(1, 4)
+        out["past_k"], out["past_v"] = T((b, kv, past, e)), T((b, kv, past, ev))
+    if cached:
+        out["lengths"] = T((b,), values=[d.int(1, keys) for _ in range(b)], dtype=I64)
+    if given(d, "mask"):
+        full = (b, heads, queries, past + keys)
+        shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))
+        boolean = d.dtype("mask").kind == "b"
+        out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit")))
+    out["causal"] = param(d, "causal", d.bool)
+    out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125)))
+    out["softcap"] = param(d, "softcap", lambda: d.pick((0.0, 0.0, 2.0, 30.0)))
+    out["qk_mode"] = param(d, "qk_mode", lambda: d.int(0, 3))
+    for n in ("left", "right"):
+        out[n] = param(d, n, lambda: d.pick((-1, -1, 0, 1, 2)))
+    return out
+
+
+@attention.breaks("heads-divide")
+def _heads_apart(d: Draw) -> dict[str, Object]:
+    return {"q": T((1, 3, 2, 4)), "k": T((1, 2, 2, 4)), "v": T((1, 2, 2, 4)), "causal": False, "qk_mode": 0}
+
+
+# -- MIL
+
+
+@quiet
+def _sdpa_bound(ctx: Context) -> Array:
+    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their sum over |v|"""
+    i = ctx.inputs
+    a = _plain(i["q"], i["k"], i["v"], i.get("mask"))
+    return a.errors(ctx.u, ctx.acc_u, float(a.k.shape[-2]))[2].reshape(ctx.wide.shape) + ctx.ulp
+
+
+def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:
+    bias = additive(mask, k.shape[-2])
+    return Attended(q, k, v, bias, 1 / np.sqrt(q.shape[-1]), 0.0, False)
+
+
+def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    m = inputs.get("mask")
+    if m is not None and m.size and (np.max(additive(m, 0), -1) == -np.inf).any():
+        return "a row without any key: 0 / 0 by the formula"
+    return _hidden_infinity(inputs, params)
+
+
+@semantics(error=composed(_sdpa_bound), source="MIL scaled_dot_product_attention iOS18", data=_DATA, ambiguous=_masked_row)
+def scaled_dot_product_attention(q: Float["*b l e"], k: Float["*b s e"], v: Float["*b s f"], mask: Any["*m"] | None = None,
+                                 ) -> Float["*b l f"]:  # fmt: skip
+    """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts."""
+    if mask is not None and of(mask).kind not in "fb":
+        raise RuleError("mask-kind", "expected bool or float")
+    return _plain(q, k, v, mask).y
+
+
+@scaled_dot_product_attention.draw
+def _draw_sdpa(d: Draw) -> dict[str, Object]:
+    lead = tuple(max(1, n) for n in d.part(max(1, d.min_rank - 2), max(1, min(d.max_rank, 5) - 2)))
+    lead = tuple(min(n, 3) for n in lead)
+    queries, keys, e, ev = d.int(1, 6), d.int(1, 6), d.pick((1, 3, 4, 8)), d.pick((1, 3, 4, 8))
+    out = {"q": T((*lead, queries, e)), "k": T((*lead, keys, e)), "v": T((*lead, keys, ev))}
+    if given(d, "mask"):
+        full = (*lead, queries, keys)
+        shape = d.pick((full, full[-2:], (*(1 for _ in lead), *full[-2:])))
+        boolean = d.dtype("mask").kind == "b"
+        # every row keeps a key: the first column stays open
+        size = int(np.prod(shape))
+        out["mask"] = T(shape, values=[n % keys == 0 or d.bool() for n in range(size)]) if boolean else T(shape, "unit")
+    return out
