@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import native_ref
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
