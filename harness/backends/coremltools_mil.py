@@ -162,6 +162,33 @@ class _Builder:
         env.update(zip(outs, made))
 
 
+_REAL = {"complex_real", "complex_imag", "complex_abs", "complex_shape", "complex_irfft", "complex_irfftn"}
+
+
+def split_complex(h, outputs):
+    """Complex inputs (and with ``outputs`` results) as pairs of real ones: programs have no complex tensors.
+
+    Returns the header and the names that were split."""
+    names, inputs, head = [], [], []
+    for i in h["inputs"]:
+        if i[1] != "c64":
+            inputs.append(i)
+            continue
+        names.append(i[0])
+        inputs += [[i[0] + ".re", "f32", i[2], i[3]], [i[0] + ".im", "f32", i[2], i[3]]]
+        parts = {"real_data": {"v": i[0] + ".re"}, "imag_data": {"v": i[0] + ".im"}}
+        head.append(["complex", parts, [i[0]]])
+    made = {o for op, _, outs in h["ops"] if op.startswith("complex") and op not in _REAL for o in outs}
+    tail, outs = [], []
+    for o in h["outputs"]:
+        if outputs and o in made:
+            tail += [["complex_real", {"data": {"v": o}}, [o + ".re"]], ["complex_imag", {"data": {"v": o}}, [o + ".im"]]]
+            outs += [o + ".re", o + ".im"]
+        else:
+            outs.append(o)
+    return dict(h, inputs=inputs, ops=head + h["ops"] + tail, outputs=outs), names
+
+
 def _target(h):
     return AvailableTarget[h["opset"].replace("ios", "iOS")]
 
@@ -369,6 +396,7 @@ class Types(_Base):
 
     def load(self, model, format):
         h, consts = unpack(model)
+        h, _ = split_complex(h, False)
         static = self._infer(h, consts, None)
         symbols = {}
         try:
@@ -409,29 +437,47 @@ class Types(_Base):
 
 
 class RoundTrip(_Base):
-    """Exported to the file's program proto, loaded back, and what came back is executed by our interpreter."""
+    """Exported to the file's program proto, loaded back, and what came back is executed by our interpreter.
+
+    Ops over complex numbers go through the pass that takes them apart first, as every conversion does."""
 
     name = "coremltools-roundtrip"
 
     def load(self, model, format):
         from coremltools.converters.mil.backend.mil.load import MILProtoExporter
         from coremltools.converters.mil.frontend.milproto.load import load_mil_proto
+        from coremltools.converters.mil.mil.passes.pass_registry import PASS_REGISTRY
 
         h, consts = unpack(model)
         if any(not i[2] for i in h["inputs"]):
             raise Unsupported("an ML program has no inputs of rank 0")
         run = interpreter("mil")
+        whole = h["outputs"]
+        complex_ops = any(op.startswith("complex") for op, _, _ in h["ops"])
+        h, split = split_complex(h, True) if complex_ops else (h, [])
         prog = build(h, consts)
+        if complex_ops:
+            PASS_REGISTRY["common::lower_complex_dialect_ops"](prog)
         target = _target(h)
         with tempfile.TemporaryDirectory() as folder:
             spec = MILProtoExporter(prog, folder, int(target)).export()
             back = load_mil_proto(spec, int(target), folder)
             bh, bc = read(back)
-        return run, pack(bh, bc), h["outputs"]
+        return run, pack(bh, bc), h["outputs"], whole, split
 
     def run(self, handle, inputs):
-        run, model, names = handle
-        return dict(zip(names, run(model, inputs)))
+        run, model, names, whole, split = handle
+        for n in split:
+            x = np.asarray(inputs[n])
+            inputs = dict(inputs, **{n + ".re": x.real.copy(), n + ".im": x.imag.copy()})
+            del inputs[n]
+        got = dict(zip(names, run(model, inputs)))
+        for n in whole:
+            if n not in got:
+                joined = np.empty(np.shape(got[n + ".re"]), np.complex64)
+                joined.real, joined.imag = got[n + ".re"], got[n + ".im"]
+                got[n] = joined
+        return {n: got[n] for n in whole}
 
 
 class NeuralNetwork(_Base):

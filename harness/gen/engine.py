@@ -25,15 +25,15 @@ def mix(x: int) -> int:
 
 def case_seed(seed: int, key: str, index: int) -> int:
     """The seed of case ``index`` of an op version in a run: the same on every machine."""
-    return mix(_key_hash(key) ^ mix(seed & _MASK) ^ (index * _GOLDEN & _MASK))
+    return (_key_hash(key, seed) + index * _GOLDEN) & _MASK  # the engine mixes it
 
 
 @cache
-def _key_hash(key: str) -> int:
+def _key_hash(key: str, seed: int) -> int:
     h = 0xCBF29CE484222325  # FNV-1a
     for ch in key.encode():
         h = ((h ^ ch) * 0x100000001B3) & _MASK
-    return mix(h)
+    return mix(h ^ mix(seed & _MASK))
 
 
 class PlainPrng:

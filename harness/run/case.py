@@ -92,7 +92,7 @@ def fill(v: OpVersion, inst: Instance, index: int = 0, draws: int = 1) -> Case:
     expected = []
     try:
         for arrays in case.draws:
-            call = v.dialect.call_of(inst, arrays)
+            call = v.dialect.call_of(inst, arrays, v)
             expected.append(v.evaluate(call))
             if case.ambiguous is None:
                 case.ambiguous = ambiguity(v, call)

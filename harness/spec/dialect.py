@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import DType
+from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import UsageError
-from harness.core.instance import Graph, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec.codec import Call
 from harness.spec.draw import Draw, Engine, T
@@ -166,16 +166,22 @@ class Dialect:
 
         return native_ref.convert(x, dtype)
 
-    def call_of(self, inst: Instance, arrays: dict[str, Any]) -> Call:
+    def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
         """The call that an instance with these arrays is."""
-        quant = {k: a.quant for k, a in inst.args.items() if not isinstance(a, list) and a.quant}
+        quant = None
+        for k, a in inst.args.items():
+            if type(a) is Arg and a.quant:
+                quant = quant or {}
+                quant[k] = a.quant
         outs = inst.attrs.get("@outputs")
         if outs is not None:
-            from harness.core.dtypes import BY_NAME
-
             outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
-        version = self.version_of(inst)
-        return Call(version, inst.attrs, arrays, inst.opset, quant, outs, inst.outs, self.runner(inst.opset, arrays))
+        run = None
+        for x in inst.attrs.values():
+            if type(x) is Graph:
+                run = self.runner(inst.opset, arrays)
+                break
+        return Call(version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run)
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""

@@ -92,7 +92,7 @@ class Nn(Dialect):
                 _quantise(a, d)
         return inst
 
-    def call_of(self, inst: Instance, arrays: dict[str, Any]) -> Call:
+    def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
         s = self.schema_of(inst.op)
         seen: dict[str, Any] = {}
         lift = inst.attrs.get("@mapping") == "rank5"
@@ -106,7 +106,7 @@ class Nn(Dialect):
                 v = v if many else v[0]
             seen[n] = v
         check_inputs(s, seen)
-        call = super().call_of(inst, seen)
+        call = super().call_of(inst, seen, version)
         call.attrs = {n: as_stored(v) for n, v in inst.attrs.items()}
         return call
 
