@@ -59,7 +59,9 @@ class Mil(Dialect):
         return inst
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
-        """Scalars are mostly constants: an ML program has no inputs of rank 0."""
+        """Scalars are mostly constants: an ML program has no inputs of rank 0.  Complex constants do not exist."""
+        if slot.element in d.types and d.types[slot.element].kind == "c":
+            return False
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:

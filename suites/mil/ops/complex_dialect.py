@@ -1,0 +1,99 @@
+"""Ops over complex numbers, which a front end makes and the pass lower_complex_dialect_ops takes apart again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME
+from harness.spec import Call, Draw, Fn, T, exact
+from suites.mil import op
+from suites.mil.codecs import ints, maybe, scalar
+from suites.semantics import fourier as s
+
+DOMAIN = {"domain": "complex"}
+C64, F32, I32 = BY_NAME["c64"], BY_NAME["f32"], BY_NAME["i32"]
+
+
+def _is(d: Any) -> Any:
+    return {"out_dtype": lambda c, i: d}
+
+
+
+
+op("complex", s.pair, re="real_data", im="imag_data", **_is(C64), **DOMAIN)
+op("complex_real", evaluate=lambda c: c.inputs["data"].real.copy(), error=exact(), draw=lambda d: {"data": T(d.shape())},
+   **_is(F32), **DOMAIN)  # fmt: skip
+op("complex_imag", evaluate=lambda c: c.inputs["data"].imag.copy(), error=exact(), draw=lambda d: {"data": T(d.shape())},
+   **_is(F32), **DOMAIN)  # fmt: skip
+op("complex_abs", s.magnitude, **_is(F32), **DOMAIN)
+op("complex_shape", evaluate=lambda c: np.array(c.inputs["x"].shape, np.int32), error=exact(),
+   draw=lambda d: {"x": T(d.shape(1))}, **_is(I32), **DOMAIN)  # fmt: skip
+
+
+def _one(call: Call) -> Any:
+    """n and dim of a one-dimensional transform as lists."""
+    return [scalar(call, "dim", -1)]
+
+
+def _length(call: Call) -> Any:
+    n = scalar(call, "n")
+    return None if n is None else [n]
+
+
+def _draw(many: bool, one_sided: bool = False) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = list(d.shape(1, 3, lo=1))
+        if one_sided:
+            shape = [max(2, n) for n in shape]
+        out: dict[str, Any] = {"data": T(shape, recipe="unit")}
+        if many:
+            axes = d.subset(range(len(shape)), 1)
+            if d.bool():
+                out["dims"] = [a - len(shape) if d.chance(3) else a for a in axes]
+                if d.bool():
+                    out["shapes"] = [d.int(1, 9) for _ in axes]
+        else:
+            maybe(d, out, "dim", d.axis(len(shape)), -1)
+            if d.bool():
+                out["n"] = d.int(1, 9)
+        maybe(d, out, "norm", d.pick(s.NORMS), "backward")
+        return out
+
+    return draw
+
+
+def _break(many: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 3, lo=2)
+        return {"data": T(shape), **({"dims": [len(shape)]} if many else {"dim": len(shape)})}
+
+    return draw
+
+
+for name, meaning, inverse, result in (("fft", s.fft, False, C64), ("ifft", s.fft, True, C64), ("rfft", s.rfft, None, C64),
+                                       ("irfft", s.irfft, None, F32)):  # fmt: skip
+    fixed = {} if inverse is None else {"inverse": inverse}
+    sided = name == "irfft"
+    op(f"complex_{name}", meaning, x="data", shapes=Fn(_length), dims=Fn(_one), fixed=fixed, draw=_draw(False, sided),
+       breaks={"axes-in-range": _break(False)}, **_is(result), **DOMAIN)  # fmt: skip
+    op(f"complex_{name}n", meaning, x="data", shapes=Fn(lambda c: ints(c, "shapes")), dims=Fn(lambda c: ints(c, "dims")),
+       fixed=fixed, draw=_draw(True, sided), breaks={"axes-in-range": _break(True)}, **_is(result), **DOMAIN)  # fmt: skip
+
+
+def _draw_stft(d: Draw) -> dict[str, Any]:
+    n = d.pick((4, 6, 8, 5))
+    shape = (n + d.int(0, 12),) if d.bool() else (d.int(1, 3), n + d.int(0, 12))
+    out: dict[str, Any] = {"input": T(shape, recipe="unit", dtype=F32), "n_fft": n}
+    if d.bool():
+        out["hop_length"] = d.int(1, 4)
+    if d.bool():
+        out["win_length"] = n
+        out["window"] = T((n,), recipe="positive", dtype=F32)
+    maybe(d, out, "normalized", d.bool(), False)
+    maybe(d, out, "onesided", d.bool(), True)
+    return out
+
+
+op("complex_stft", s.stft, x="input", hop="hop_length", width="win_length", draw=_draw_stft, **_is(C64), **DOMAIN)

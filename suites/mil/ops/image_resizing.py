@@ -1,0 +1,340 @@
+"""Images resized, cropped and resampled.  Where a nearest position or a clamp is not spelled out the case is ambiguous."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.spec import Call, Context, Draw, Fn, Map, T, bounded
+from suites.mil import op
+from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
+from suites.semantics import movement
+from suites.semantics import sampling as s
+
+MODES = {m: m.upper() for m in s.SAMPLING}
+MODE = Map("sampling_mode", MODES)
+
+
+def _type_of_x(call: Call, i: int) -> Any:
+    return of(call.inputs["x"])
+
+
+def _image(d: Draw, lo: int = 3) -> tuple[int, ...]:
+    return (*d.part(lo - 2, 3, lo=1), d.dim(1, 7), d.dim(1, 7))
+
+
+# -- crop
+
+
+def _draw_crop(d: Draw) -> dict[str, Any]:
+    shape = list(_image(d))
+    crops = []
+    for axis in (-2, -1):
+        a = [d.int(0, 2), d.int(0, 2)]
+        shape[axis] += sum(a)
+        crops.append(a)
+    return {"x": T(shape), "crop_height": crops[0], "crop_width": crops[1]}
+
+
+def _border(call: Call) -> tuple[int, ...]:
+    h, w = ints(call, "crop_height"), ints(call, "crop_width")
+    return (w[0], h[0], w[1], h[1])
+
+
+op("crop", movement.crop_spatial, border=Fn(_border), draw=_draw_crop,
+   breaks={"crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]}})  # fmt: skip
+
+
+# -- resize to a size
+
+
+def _target(call: Call) -> tuple[int, int]:
+    return scalar(call, "target_size_height", 1), scalar(call, "target_size_width", 1)
+
+
+def _draw_bilinear(d: Draw) -> dict[str, Any]:
+    out: dict[str, Any] = {"x": T(_image(d))}
+    maybe(d, out, "target_size_height", d.int(1, 9), 1)
+    maybe(d, out, "target_size_width", d.int(1, 9), 1)
+    maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
+    return out
+
+
+def _one_point(call: Call, sizes: Any, shape: tuple[int, ...]) -> str | None:
+    mode = call.attr("sampling_mode", "DEFAULT")
+    if mode == "STRICT_ALIGN_CORNERS" and any(m == 1 < n for m, n in zip(sizes, shape[-len(sizes) :])):
+        return "STRICT_ALIGN_CORNERS divides by zero for one output point"
+    return None
+
+
+def _non_finite(call: Call) -> str | None:
+    return "inf or NaN next to a weight of 0" if not np.isfinite(call.inputs["x"]).all() else None
+
+
+op("resize_bilinear", s.resize_linear, sizes=Fn(_target), mode=MODE, draw=_draw_bilinear, out_dtype=_type_of_x,
+   ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape))  # fmt: skip
+
+
+def _draw_nearest(d: Draw) -> dict[str, Any]:
+    shape = _image(d)
+    sizes = [n * d.int(1, 3) if d.int(0, 3) else d.int(1, 9) for n in shape[-2:]]
+    return {"x": T(shape), "target_size_height": sizes[0], "target_size_width": sizes[1]}
+
+
+def _between(sizes: Any, shape: tuple[int, ...]) -> str | None:
+    """Whole factors are the same on every grid that was ever used; others are not spelled out."""
+    if any(m % n for m, n in zip(sizes, shape[-len(sizes) :])):
+        return "the grid of nearest-neighbour sampling is not spelled out"
+    return None
+
+
+op("resize_nearest_neighbor", s.resize_nearest, sizes=Fn(_target), mode=Fn(lambda c: "default"), draw=_draw_nearest,
+   ambiguous=lambda c: _between(_target(c), c.inputs["x"].shape))  # fmt: skip
+
+
+# -- resize (iOS 17): the last resized_dims entries of shape, 0 keeps an extent
+
+
+def _sizes(call: Call) -> tuple[int, ...]:
+    k, x = scalar(call, "resized_dims"), call.inputs["x"]
+    shape = ints(call, "shape") or ()
+    if k > len(shape) or len(shape) > x.ndim:
+        need(False, "dims-within-shape", f"{k} of {shape} for rank {x.ndim}")
+    tail = shape[len(shape) - k :]
+    return tuple(m or n for m, n in zip(tail, x.shape[x.ndim - k :]))
+
+
+def _resize(call: Call) -> Any:
+    mode = call.attr("sampling_mode", "DEFAULT").lower()
+    if call.attr("interpolation_mode", "LINEAR") == "LINEAR":
+        return s.resize_linear(call.inputs["x"], sizes=_sizes(call), mode=mode)
+    return s.resize_nearest(call.inputs["x"], sizes=_sizes(call), mode=mode)
+
+
+def _resize_bound(ctx: Context) -> Any:
+    """64 u (1 + extent) of the largest result: positions rounded in f32 times the steepest slope"""
+    top = float(np.abs(ctx.wide).max(initial=0.0))
+    return 64 * ctx.acc_u * (1 + max(ctx.wide.shape, default=1)) * top + ctx.ulp
+
+
+def _draw_resize(d: Draw) -> dict[str, Any]:
+    shape = _image(d)
+    k = d.int(1, 2)
+    lead = d.int(0, len(shape) - k)
+    want = [d.int(0, 5) for _ in range(lead)] + [0 if d.chance(5) else d.int(1, 9) for _ in range(k)]
+    out: dict[str, Any] = {"x": T(shape), "shape": vector(want), "resized_dims": k}
+    maybe(d, out, "interpolation_mode", "LINEAR" if d.int(0, 3) else "NEAREST_NEIGHBOR", "LINEAR")
+    maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
+    return out
+
+
+def _resize_open(call: Call) -> str | None:
+    x, sizes = call.inputs["x"], _sizes(call)
+    if call.attr("interpolation_mode", "LINEAR") == "NEAREST_NEIGHBOR":
+        mode = call.attr("sampling_mode", "DEFAULT").lower()
+        for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :]):
+            at = np.clip(s.grid(0, n - 1, m, mode), 0, n - 1)
+            if np.abs(at - np.rint(at)).max(initial=0) > 1e-9:
+                return "how a nearest position between two elements is rounded is not stated"
+        return _one_point(call, sizes, x.shape)
+    if of(x).kind != "f" and any(m != n for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :])):
+        return "how interpolated integers are rounded is not stated"
+    return _non_finite(call) or _one_point(call, sizes, x.shape)
+
+
+op("resize", draw=_draw_resize, ambiguous=_resize_open, evaluate=_resize, error=bounded(_resize_bound), out_dtype=_type_of_x,
+   breaks={"dims-within-shape": lambda d: {"x": T((2, 3, 4)), "shape": vector([5], const=True), "resized_dims": 2}})  # fmt: skip
+
+
+# -- upsample by factors
+
+
+def _factors(call: Call) -> tuple[float, float]:
+    return float(scalar(call, "scale_factor_height", 1)), float(scalar(call, "scale_factor_width", 1))
+
+
+def _draw_factors(d: Draw, fractions: tuple[float, ...]) -> dict[str, Any]:
+    out: dict[str, Any] = {"x": T(_image(d))}
+    u = typed(d, "U")
+    for name in ("scale_factor_height", "scale_factor_width"):
+        value = d.pick((1, 2, 3)) if u.kind == "i" or d.bool() else d.pick(fractions)
+        if value != 1 or d.bool():
+            out[name] = value if u.kind == "i" else float(value)
+            out["@U"] = u.name
+    return out
+
+
+def _draw_up_bilinear(d: Draw) -> dict[str, Any]:
+    out = _draw_factors(d, (1.5, 2.5, 1.25))
+    align = d.bool()
+    maybe(d, out, "align_corners", align, True)
+    if "half_pixel_centers" in d.version.schema.attrs and d.bool():
+        out["half_pixel_centers"] = not align if d.bool() or align else False
+    return out
+
+
+def _half(call: Call) -> bool:
+    v = call.attrs.get("half_pixel_centers")
+    return not call.attr("align_corners", True) if v is None else bool(v)
+
+
+def _up_sizes(call: Call) -> tuple[int, ...]:
+    return tuple(int(np.floor(n * f)) for n, f in zip(call.inputs["x"].shape[-2:], _factors(call)))
+
+
+op("upsample_bilinear", s.upsample_linear, factors=Fn(_factors), align="align_corners", half=Fn(_half),
+   draw=_draw_up_bilinear, out_dtype=_type_of_x, ambiguous=_non_finite)  # fmt: skip
+op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(lambda c: "default"),
+   draw=lambda d: _draw_factors(d, (1.5, 2.5)),
+   ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"].shape))  # fmt: skip
+
+
+# -- crop_resize: regions of every image (4 values), or of a named one (5 values, iOS 15 and 16; box_indices from iOS 17)
+
+
+def _box(d: Draw, form: str, h: int, w: int, normalized: bool, whole: bool) -> list[float]:
+    y0, x0 = d.int(0, h - 1), d.int(0, w - 1)
+    y1, x1 = d.int(y0, h - 1), d.int(x0, w - 1)
+    if form.startswith("CENTER"):
+        if whole:  # an even size, so that the centre is a whole number
+            y1, x1 = y1 - (y1 - y0) % 2, x1 - (x1 - x0) % 2
+        y0, x0, y1, x1 = (y0 + y1) / 2, (x0 + x1) / 2, y1 - y0, x1 - x0
+    box = [y0, x0, y1, x1]
+    if normalized:
+        box = [v / max(1, m - 1) for v, m in zip(box, (h, w, h, w))]
+    return [box[1], box[0], box[3], box[2]] if "WIDTH_FIRST" in form else box
+
+
+def _draw_regions(d: Draw) -> dict[str, Any]:
+    b, c, h, w = d.dim(1, 3), d.dim(1, 3), d.dim(2, 7), d.dim(2, 7)
+    form, n = d.pick(tuple(s.BOXES)), d.dim(1, 4)
+    new = d.version.version == "ios17"
+    whole = new and d.types["BOX_T"].kind == "u"
+    normalized = d.bool() and not whole
+    named = d.bool()
+    boxes = [_box(d, form, h, w, normalized, whole) for _ in range(n)]
+    images = [d.int(0, b - 1) for _ in range(n)]
+    out: dict[str, Any] = {"x": T((b, c, h, w))}
+    if new:
+        out["boxes"] = T((n, 4), values=[float(v) for box in boxes for v in box])
+        if whole:
+            out["boxes"] = T((n, 4), values=[int(v) for box in boxes for v in box])
+        if n > b or d.bool():
+            out["box_indices"] = vector(images)
+    else:
+        rows = [([float(j)] if named else []) + [float(v) for v in box] for j, box in zip(images, boxes)]
+        out["roi"] = T((n, 1, 4 + named, 1, 1), values=[v for row in rows for v in row])
+    maybe(d, out, "target_height", d.int(1, 5), 1)
+    maybe(d, out, "target_width", d.int(1, 5), 1)
+    maybe(d, out, "normalized_coordinates", normalized, False)
+    maybe(d, out, "box_coordinate_mode", form, "CORNERS_HEIGHT_FIRST")
+    maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
+    if d.chance(3):
+        out["spatial_scale"] = 1.0
+    if "pad_value" in d.version.schema.attrs and d.bool():
+        out["pad_value"] = d.int(-8, 8) / 4
+    return out
+
+
+def _regions(call: Call) -> tuple[np.ndarray, np.ndarray | None, bool]:
+    """Boxes [n, 4], images [n], and whether every image is cropped by every box."""
+    if "boxes" in call.inputs:
+        at = call.inputs.get("box_indices")
+        return call.inputs["boxes"], at, False
+    roi = call.inputs["roi"].reshape(call.inputs["roi"].shape[0], -1)
+    return (roi, None, True) if roi.shape[1] == 4 else (roi[:, 1:], roi[:, 0].astype(np.int64), False)
+
+
+def _crop_params(call: Call) -> dict[str, Any]:
+    return {"size": (scalar(call, "target_height", 1), scalar(call, "target_width", 1)),
+            "normalized": bool(call.attr("normalized_coordinates", False)), "scale": scalar(call, "spatial_scale", 1.0),
+            "form": call.attr("box_coordinate_mode", "CORNERS_HEIGHT_FIRST"),
+            "mode": call.attr("sampling_mode", "DEFAULT").lower(), "pad_value": scalar(call, "pad_value", 0.0)}  # fmt: skip
+
+
+def _crop_resize(call: Call) -> Any:
+    x, (boxes, images, every) = call.inputs["x"], _regions(call)
+    p = _crop_params(call)
+    if every:
+        per = [s.crop_resize(x, boxes, np.full(len(boxes), j), **p) for j in range(x.shape[0])]
+        return np.stack(per, 1)
+    y = s.crop_resize(x, boxes, images, **p)
+    return y if "boxes" in call.inputs else y[:, None]
+
+
+def _crop_open(call: Call) -> str | None:
+    p, (boxes, _, _) = _crop_params(call), _regions(call)
+    h, w = call.inputs["x"].shape[2:]
+    for box in boxes:
+        y0, x0, y1, x1 = s.box_edges(box, p["form"], h, w, p["normalized"], p["scale"])
+        for lo, hi, m, n in ((y0, y1, p["size"][0], h), (x0, x1, p["size"][1], w)):
+            at = s.grid(lo, hi, m, p["mode"])
+            if at.size and (at.min() < lo - 1e-6 or at.max() > hi + 1e-6):
+                return "whether points are clamped to the box or to the image is not stated"
+            if p["mode"] == "strict_align_corners" and m == 1 and hi > lo:
+                return "STRICT_ALIGN_CORNERS divides by zero for one output point"
+            if lo < -1e-6 or hi > n - 1 + 1e-6 or hi < lo:
+                return "a box beyond the image, or upside down"
+    return _non_finite(call)
+
+
+op("crop_resize", evaluate=_crop_resize, error=bounded(_resize_bound), draw=_draw_regions, ambiguous=_crop_open,
+   out_dtype=_type_of_x, data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+
+
+# -- resample and affine
+
+
+def _draw_resample(d: Draw) -> dict[str, Any]:
+    b, c, h, w = d.dim(1, 3), d.dim(1, 3), d.dim(1, 6), d.dim(1, 6)
+    u = d.types["U"]
+    space = d.pick(("unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"))
+    sampling = d.pick(("bilinear", "bilinear", "nearest"))
+    recipe = "ints:0:5" if u.kind == "u" else "ints:-2:7" if u.kind == "i" else "uniform:-1.5:1.5"
+    if space == "unnormalized" and u.kind == "f":
+        recipe = "ints:-2:7" if sampling == "nearest" else "uniform:-2:7"
+    return {"x": T((b, c, h, w)), "coordinates": T((b, d.dim(1, 4), d.dim(1, 4), 2), recipe=recipe),
+            "sampling_mode": sampling, "padding_mode": d.pick(s.PADDING), "padding_value": d.int(-8, 8) / 4,
+            "coordinates_mode": space, "align_corners": d.bool()}  # fmt: skip
+
+
+def _resample_open(call: Call) -> str | None:
+    x, at = call.inputs["x"], call.inputs["coordinates"].astype(np.float64)
+    if not np.isfinite(at).all():
+        return "a place that is not a number"
+    space, align = call.attr("coordinates_mode"), bool(call.attr("align_corners"))
+    if call.attr("sampling_mode") == "nearest":
+        for k, n in ((0, x.shape[3]), (1, x.shape[2])):
+            p = s.to_pixels(at[..., k], n, space, align)
+            if (np.abs(p - np.floor(p) - 0.5) < 1e-3).any():
+                return "a place half way between two pixels"
+    return _non_finite(call)
+
+
+op("resample", s.resample, sampling="sampling_mode", padding="padding_mode", value="padding_value",
+   space="coordinates_mode", align="align_corners", draw=_draw_resample, ambiguous=_resample_open,
+   out_dtype=_type_of_x)  # fmt: skip
+
+
+def _draw_affine(d: Draw) -> dict[str, Any]:
+    b = d.dim(1, 3)
+    return {"x": T((b, d.dim(1, 3), d.dim(1, 6), d.dim(1, 6))),
+            "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"), "output_height": d.int(1, 6),
+            "output_width": d.int(1, 6), "sampling_mode": "bilinear", "padding_mode": "constant", "padding_value": 0.0,
+            "coordinates_mode": "normalized_minus_one_to_one", "align_corners": True}  # fmt: skip
+
+
+def _affine_size(call: Call) -> tuple[int, int]:
+    return scalar(call, "output_height"), scalar(call, "output_width")
+
+
+def _affine_open(call: Call) -> str | None:
+    if 1 in _affine_size(call):
+        return "where the one point of an extent of 1 lies"
+    return _non_finite(call)
+
+
+op("affine", s.affine, matrix="transform_matrix", size=Fn(_affine_size), draw=_draw_affine, ambiguous=_affine_open,
+   out_dtype=_type_of_x)  # fmt: skip
