@@ -1,0 +1,221 @@
+"""Pools, reductions, normalisations, resizing and comparison of quantised tensors."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import int_range, of
+from harness.spec import (
+    Any, Bool, Choice, Context, Float, Int, Opaque, Semantics, T, accepted, bounded, composed, semantics,
+)  # fmt: skip
+from harness.spec.draw import Draw
+from harness.spec.errors import ulp
+from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
+from suites.semantics.quantised.fixed import (
+    Array, Quant, away, draw_parameters, real, rounding, saturate, steps, window, within,
+)  # fmt: skip
+from suites.semantics.resize import resize
+from suites.semantics.window import geometry
+
+_SPEC = "TFLite 8-bit quantization specification"
+
+
+# -- pools: [n, c, h, w]; input and output share their parameters
+
+
+def _averages(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: str, activation: str) -> Array:
+    g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
+    y = native.pool("avg", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes, count_include_pad=False)
+    return np.moveaxis(y, 1, -1)
+
+
+@semantics(error=rounding(_averages, 2.0**-12), source=f"{_SPEC}, AVERAGE_POOL_2D: one scale and zero point")
+def avg_pool(x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)):
+    """Mean of the steps of every window, ties away from zero; channels last."""
+    r = _averages(x, q=q, kernel=kernel, strides=strides, padding=padding, activation=activation)
+    return finish(r, q, of(x), activation)
+
+
+@semantics(source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
+def max_pool(x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)):
+    """Largest step of every window; channels last."""
+    g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
+    y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
+    y = y[0] if isinstance(y, tuple) else y
+    return finish(np.moveaxis(y, 1, -1), q, of(x), activation)
+
+
+# -- reductions
+
+
+def _folded(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mean: bool) -> Array:
+    r = real(x, xq)
+    fold = np.mean if mean else np.sum
+    return steps(fold(r, axis=tuple(axes), keepdims=keepdims) if len(axes) else r, oq)
+
+
+def _fold_freedom(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mean: bool) -> Object:
+    n = np.prod([x.shape[a] for a in axes], dtype=np.int64) if mean else 1
+    return max(float(window(xq["scale"][0] / oq["scale"][0])), float(window(xq["scale"][0] / oq["scale"][0] / max(1, n)))) + (
+        2.0**-8 if x.dtype.itemsize == 1 else 1.0)
+
+
+@semantics(error=within(_folded, _fold_freedom, "|steps - real| <= 0.5 + multiplier window"), source=f"{_SPEC}, MEAN; TFLite SUM")
+def fold(x: Int["*d"], *, xq: Opaque, oq: Opaque, axes: Opaque, keepdims: Opaque, mean: Opaque):
+    """Sum or mean of the real values over ``axes``, requantised."""
+    return finish(_folded(x, xq=xq, oq=oq, axes=axes, keepdims=keepdims, mean=mean), oq, of(x))
+
+
+# -- normalisations with fixed output parameters
+
+
+def _softmax(x: Array, *, xq: Quant, oq: Quant, beta: float) -> Array:
+    r = real(x, xq) * np.float32(beta)
+    e = np.exp(r - r.max(-1, keepdims=True, initial=-np.inf))
+    return steps(e / e.sum(-1, keepdims=True), oq)
+
+
+def _log_softmax(x: Array, *, xq: Quant, oq: Quant) -> Array:
+    r = real(x, xq)
+    m = r.max(-1, keepdims=True)
+    return steps(r - m - np.log(np.exp(r - m).sum(-1, keepdims=True)), oq)
+
+
+def _l2(x: Array, *, xq: Quant, oq: Quant) -> Array:
+    r = real(x, xq)
+    return steps(r / np.maximum(np.sqrt((r * r).sum(-1, keepdims=True)), 1e-6), oq)
+
+
+def _wide(free8: float, free16: float) -> Object:
+    return lambda x, **kw: free8 if x.dtype.itemsize == 1 else free16
+
+
+def _last_axis(scale: Object, zero: Object) -> Object:
+    def draw(d: Draw) -> dict[str, Object]:
+        dt = d.dtype("x")
+        lo, hi = int_range(dt)
+        xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.05, 0.1)) / (1 if dt.bits == 8 else 256))
+        out = {"scale": [scale(dt)], "zero_point": [0 if dt.bits > 8 else zero(lo, hi)], "axis": 0}
+        v = {"x": T(d.shape(1, 4, 1), d.pick(("full", "small"))), "xq": xq, "oq": out}
+        if d.version.op == "SOFTMAX":
+            v["beta"] = d.pick((1.0, 1.0, 0.5, 2.0))
+        return v
+
+    return draw
+
+
+@semantics(error=within(_softmax, _wide(1.0, 16.0), "one step; 16 of 16-bit ones: 2**-11 of the range, the tables' spacing"), draw=_last_axis(
+    lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
+    source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768")  # fmt: skip
+def softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int["*d"]:
+    """Softmax of the real values over the last axis."""
+    return finish(_softmax(x, xq=xq, oq=oq, beta=beta), oq, of(x))
+
+
+@semantics(error=within(_log_softmax, _wide(1.0, 8.0), "one step"), draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
+           source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest")  # fmt: skip
+def log_softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
+    """Logarithm of the softmax of the real values over the last axis."""
+    return finish(_log_softmax(x, xq=xq, oq=oq), oq, of(x))
+
+
+@semantics(error=within(_l2, _wide(1.0, 8.0), "one step"), draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
+           source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle")  # fmt: skip
+def l2_normalize(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
+    """x over its norm along the last axis, of the real values."""
+    return finish(_l2(x, xq=xq, oq=oq), oq, of(x))
+
+
+# -- resizing
+
+
+def _interpolated(x: Array, *, sizes: Object, coordinates: str) -> Array:
+    return resize(x.astype(np.float64), sizes=sizes, axes=(1, 2), mode="linear", coordinates=coordinates)
+
+
+def _weights(x: Array, **kw: Object) -> Object:
+    spread = float(x.max()) - float(x.min()) if x.size else 0.0
+    return 1.0 if x.dtype.itemsize == 1 else 1.0 + spread * 2.0**-9
+
+
+@semantics(error=within(_interpolated, _weights, "one step, 16 bits: 2**-9 of the spread: 10-bit weights on each axis"), source=f"{_SPEC}, RESIZE_BILINEAR")
+def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
+    """Steps interpolated, since input and output share their parameters."""
+    return saturate(away(_interpolated(x, sizes=sizes, coordinates=coordinates)), of(x))
+
+
+# -- comparison
+
+_COMPARE = {"equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
+            "greater": np.greater, "greater_equal": np.greater_equal}  # fmt: skip
+
+
+def compare(name: str) -> Semantics:
+    """Comparison of the real values of two quantised tensors."""
+
+    def close(ctx: Context, actual: Array) -> Array:
+        """either answer where the real values differ by less than 2**-8 steps of the finer scale but are not equal steps"""
+        a, b = real(ctx.inputs["x"], ctx.params["xq"]), real(ctx.inputs["y"], ctx.params["yq"])
+        near = np.abs(a - b) <= 2.0**-20 * np.maximum(np.abs(a), np.abs(b))
+        return (actual == _COMPARE[name](a, b)) | near
+
+    def body(x, y, *, xq, yq):  # type: ignore[no-untyped-def]
+        return _COMPARE[name](real(x, xq), real(y, yq))
+
+    from suites.semantics.quantised.fixed import Parameters
+
+    body.__name__ = f"quantised_{name}"
+    body.__doc__ = f"{name} of the real values."
+    body.__annotations__ = {"x": Int["*#d"], "y": Int["*#d"], "xq": Parameters("x"), "yq": Parameters("y"), "return": Bool["*#d"]}
+    return semantics(error=accepted(close), source=f"TFLite {name.upper()} on quantised operands", data=("full", "small"))(body)
+
+
+# -- fake quantisation, tables
+
+
+def nudged(low: float, high: float, bits: int, narrow: bool) -> tuple[float, float, float]:
+    """Scale and the limits moved so that 0 is a step.  Source: TF fake_quant_with_min_max_args."""
+    qmin, qmax = (1 if narrow else 0), (1 << bits) - 1
+    lo, hi = np.float32(low), np.float32(high)
+    scale = np.float32((hi - lo) / np.float32(qmax - qmin))
+    zero = np.float32(qmin) - lo / scale
+    z = qmin if zero < qmin else qmax if zero > qmax else int(np.float32(np.floor(np.float64(zero) + 0.5)))
+    return float(scale), float(np.float32(qmin - z) * scale), float(np.float32(qmax - z) * scale)
+
+
+def _fake(x: Array, low: float, high: float, bits: int, narrow: bool) -> tuple[Array, float]:
+    scale, lo, hi = nudged(low, high, bits, narrow)
+    return (np.clip(np.asarray(x, np.float64), lo, hi) - lo) / scale, scale
+
+
+def _fake_bound(ctx: Context) -> Array:
+    """2 ulp, and one step where the quotient is within 2**-20 of a tie"""
+    p = ctx.params
+    t, scale = _fake(ctx.inputs["x"], p["low"], p["high"], p["bits"], p["narrow"])
+    near = np.abs(t - np.floor(t) - 0.5) <= 2.0**-20 * np.maximum(t, 1)
+    return 2 * ulp(np.maximum(np.abs(ctx.wide), max(abs(p["low"]), abs(p["high"]))), ctx.out) + near * scale
+
+
+@semantics(error=bounded(_fake_bound), source="TFLite FAKE_QUANT; TF fake_quant_with_min_max_args", data=("uniform:-8:8", "small", "unit", "wide"))
+def fake_quant(x: Float["*d"], *, low: Opaque, high: Opaque, bits: Opaque, narrow: Opaque) -> Float["*d"]:
+    """The number that ``x`` becomes when it is quantised to ``bits`` between low and high and back."""
+    t, scale = _fake(x, low, high, bits, narrow)
+    _, lo, _ = nudged(low, high, bits, narrow)
+    return np.floor(t + 0.5) * scale + lo
+
+
+def _row_bound(ctx: Context) -> Array:
+    """1 ulp"""
+    return ulp(ctx.wide, ctx.out)
+
+
+@semantics(error=composed(_row_bound), source="TFLite EMBEDDING_LOOKUP of quantised rows: dequantised, one scale for all or for each row")
+def embedding_rows(table: Int["r *d"], indices: Int["n"], *, q: Opaque):
+    """Rows of the table as real numbers."""
+    return real(table, q)[indices.astype(np.int64)]
+
+
+_ = Any

@@ -1,0 +1,153 @@
+"""Quantised pools, reductions, normalisations, resizing and comparison; resizing of plain tensors beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32
+from harness.spec import Call, Draw, Fn, T
+from suites.semantics import resize as r
+from suites.semantics.quantised import window as q
+from suites.semantics.quantised.fixed import draw_parameters
+from suites.semantics.window import draw_window
+from suites.tflite import op
+from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, both, later, nhwc
+from suites.tflite.ops.conv import HW, PADDING
+
+# -- pools
+
+
+def _draw_pool(d: Draw) -> dict[str, Any]:
+    w = draw_window(d, 2, padded_below_kernel=True)
+    if w.padding == "valid":
+        extents = tuple(max(s, k) for s, k in zip(w.extents, w.kernel))
+    else:
+        extents = w.extents
+    return {
+        "input": T((d.dim(1, 3), *extents, d.dim(1, 5)), "full"), "filter_height": w.kernel[0], "filter_width": w.kernel[1],
+        "stride_h": w.strides[0], "stride_w": w.strides[1], "padding": PADDING.table[w.padding],
+        "fused_activation_function": d.pick(("NONE", "NONE", *ACTIVATIONS)),
+    }  # fmt: skip
+
+
+_POOL: dict[str, Any] = {
+    "x": nhwc("input"), "q": Q("input"), "kernel": Each("filter_{}", HW, words=("height", "width")),
+    "strides": Each("stride_{}", HW), "padding": PADDING, "activation": "fused_activation_function", "ranks": (4, 4),
+    "domain": "quantised", "draw": _draw_pool,
+}  # fmt: skip
+op("AVERAGE_POOL_2D", q.avg_pool, **_POOL)
+op("MAX_POOL_2D", q.max_pool, **_POOL)
+
+# -- reductions
+
+
+def _axes(slot: str) -> Fn:
+    def decode(call: Call) -> Any:
+        n = call.inputs["input"].ndim
+        return tuple(sorted({int(a) % n for a in np.asarray(call.inputs[slot]).ravel()})) if n else ()
+
+    return Fn(decode)
+
+
+def _draw_fold(slot: str, mean: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 4, 1)
+        axes = d.subset(range(len(shape)), 1)
+        n = int(np.prod([shape[a] for a in axes]))
+        dt = d.types["T"]
+        xq = draw_parameters(d, dt)
+        oq = draw_parameters(d, dt, scale=xq["scale"][0] * (1 if mean else n**0.5) * (0.3 + d.int(0, 16) / 16))
+        if mean and d.bool():
+            oq = xq
+        return {"input": T(shape, "full", quant=xq), slot: [a - len(shape) if d.chance(3) else a for a in axes],
+                "keep_dims": d.bool(), "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+
+    return draw
+
+
+for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
+    op(_name, q.fold, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"), axes=_axes(_slot), keepdims="keep_dims",
+       fixed={"mean": _mean}, draw=_draw_fold(_slot, _mean))  # fmt: skip
+
+# -- normalisations
+
+op("SOFTMAX", q.softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"), beta="beta")
+op("LOG_SOFTMAX", q.log_softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
+op("L2_NORMALIZATION", q.l2_normalize, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
+
+# -- resizing
+
+
+def _sizes(call: Call) -> Any:
+    return tuple(int(n) for n in call.inputs["size"])
+
+
+def _coordinates(call: Call) -> str:
+    if call.attr("align_corners", False):
+        return "align_corners"
+    return "half_pixel" if call.attr("half_pixel_centers", False) else "asymmetric"
+
+
+def _nearest_coordinates(call: Call) -> str:
+    return "tf_half_pixel_for_nn" if call.attr("half_pixel_centers", False) else _coordinates(call)
+
+
+def _draw_resize(d: Draw) -> dict[str, Any]:
+    """At most one of the two conventions; half pixels only where the version has them."""
+    how = d.int(0, 1 if later(d, "half_pixel_centers") else 2)
+    h, w = d.dim(1, 7), d.dim(1, 7)
+    size = [d.pick((h, 2 * h, 3 * h, d.int(1, 12))), d.pick((w, 2 * w, (w + 1) // 2, d.int(1, 12)))]
+    recipe = d.pick(("small", "unit", "iota") if d.types["T"] is F32 else ("full", "small"))
+    return {"input": T((d.dim(1, 3), h, w, d.dim(1, 5)), recipe), "size": size, "align_corners": how == 1,
+            "half_pixel_centers": how == 2}  # fmt: skip
+
+
+_LINEAR = {"roi": Fn(lambda call: None), "sizes": Fn(_sizes), "coordinates": Fn(_coordinates), "draw": _draw_resize}
+_PINNED = {"scales": None, "axes": (1, 2), "cubic_a": -0.75, "exclude_outside": False, "antialias": False,
+           "extrapolation": 0.0, "policy": "stretch"}  # fmt: skip
+op("RESIZE_BILINEAR", r.resize, x="input", **_LINEAR, fixed={**_PINNED, "mode": "linear", "nearest": "floor"})
+op("RESIZE_BILINEAR", q.resize_bilinear, domain="quantised", x="input", sizes=Fn(_sizes), coordinates=Fn(_coordinates),
+   draw=_draw_resize)  # fmt: skip
+both("RESIZE_NEAREST_NEIGHBOR", r.resize, x="input", roi=Fn(lambda call: None), sizes=Fn(_sizes), draw=_draw_resize,
+     coordinates=Fn(_nearest_coordinates), fixed={**_PINNED, "mode": "nearest"},
+     nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"))  # fmt: skip
+
+# -- comparison
+
+for _name, _x, _y in (("EQUAL", "x", "y"), ("NOT_EQUAL", "lhs", "rhs"), ("LESS", "lhs", "rhs"), ("LESS_EQUAL", "lhs", "rhs"),
+                      ("GREATER", "lhs", "rhs"), ("GREATER_EQUAL", "lhs", "rhs")):  # fmt: skip
+    op(_name, q.compare(_name.lower()), domain="quantised", x=_x, y=_y, xq=Q(_x), yq=Q(_y))
+
+# -- fake quantisation
+
+
+def _draw_fake(d: Draw) -> dict[str, Any]:
+    low = d.pick((-6.0, -1.0, 0.0, -0.5, -3.7))
+    out: dict[str, Any] = {"input": T(d.shape(), d.pick(("uniform:-8:8", "small", "unit"))), "min": low,
+                           "max": low + d.pick((1.0, 6.0, 12.0, 7.3)) if low > -1 else d.pick((1.0, 6.0, 3.3)),
+                           "num_bits": d.pick((2, 4, 8, 8, 16))}  # fmt: skip
+    if not later(d, "narrow_range"):
+        out["narrow_range"] = d.bool()
+    return out
+
+
+op("FAKE_QUANT", q.fake_quant, x="input", low="min", high="max", bits="num_bits", narrow="narrow_range", draw=_draw_fake)
+
+# -- embeddings
+
+
+def _draw_rows(d: Draw) -> dict[str, Any]:
+    dt = d.types["T"]
+    per = 8 // dt.bits
+    last = d.dim(1, 6) if per == 1 or d.chance(8) else per * d.int(1, 4)  # rows of whole bytes, mostly
+    shape = (d.int(1, 8), *d.part(0, 1, 1), last)
+    quant = draw_parameters(d, dt, zero=0)
+    if not later(d, "per_channel") and dt.bits == 8 and d.bool():
+        quant = {"scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[0])], "zero_point": [0] * shape[0], "axis": 0}
+    return {"lookup": T((d.dim(1, 6),), f"index:{shape[0]}"), "value": T(shape, "full", quant=quant, const=True)}
+
+
+op("EMBEDDING_LOOKUP", q.embedding_rows, domain="quantised", table="value", indices="lookup", q=Q("value"), draw=_draw_rows,
+   types={"T": "i8 i4 i2"}, why="uint8 rows come out as they are", out_dtype=lambda call, i: F32)  # fmt: skip
