@@ -1,0 +1,229 @@
+"""Recurrent layers.  Source: NeuralNetwork.proto, SimpleRecurrent, GRU, LSTMParams, Uni- and BiDirectionalLSTM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, T
+from suites.nn import op
+from suites.semantics.coreml_recurrent import unrolled
+
+# text of an activation -> (name, alpha, beta); a linear one without numbers leaves its input as it is
+_NAMES = {"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu", "linear": "affine", "scaledTanh": "scaled_tanh",
+          "sigmoidHard": "hard_sigmoid"}  # fmt: skip
+_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(0.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)")
+
+
+def _activation(text: str) -> tuple[str, float, float]:
+    name, _, rest = text.rstrip(")").partition("(")
+    if name not in _NAMES:
+        raise RuleError("activation-known", text)
+    a, b = (float(np.float32(float(v))) for v in rest.split(",")) if rest else (0.0, 0.0)
+    return _NAMES[name], (1.0 if name == "linear" and not a and not b else a), b
+
+
+def tensor(read: Any) -> Fn:
+    """A tensor parameter that is read by a function."""
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _steps(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    if x.ndim != 5 or x.shape[3:] != (1, 1):
+        raise RuleError("sequence-shape", f"{list(x.shape)}, expected [Seq, Batch, C, 1, 1]")
+    return x[..., 0, 0]
+
+
+def _state(*slots: str) -> Fn:
+    """[1, B, C, 1, 1] of every direction as [e, B, C]."""
+
+    def read(c: Call) -> Any:
+        got = [c.inputs[s] for s in slots if s in c.inputs]
+        return None if not got else np.stack([g.reshape(g.shape[1], -1) for g in got])
+
+    return tensor(read)
+
+
+def _stacked(prefixes: tuple[str, ...], names: tuple[str, ...], flag: str | None = None, forget: int | None = None) -> Fn:
+    """Weights of all gates as one array [e, g, ...]."""
+
+    def read(c: Call) -> Any:
+        if flag is not None and not c.attr(flag):
+            return None
+        out = np.stack([np.stack([c.inputs[f"{p}{n}"] for n in names]) for p in prefixes])
+        if forget is not None and c.attr("params.forgetBias"):
+            out = out.copy()
+            out[:, forget] += 1.0
+        return out
+
+    return tensor(read)
+
+
+def _listed(name: str) -> Fn:
+    return Fn(lambda c: [_activation(t) for t in c.attr(name) or ()])
+
+
+def _shaped(c: Call, y: np.ndarray, states: list[np.ndarray], sequence: bool, directions: int) -> list[np.ndarray]:
+    """Results as blobs of rank 5."""
+    if not sequence:
+        n = y.shape[-1] // directions
+        y = y[-1:] if directions == 1 else np.concatenate([y[-1:, :, :n], y[:1, :, n:]], -1)
+    return [y[..., None, None], *(s[None, :, :, None, None] for s in states)]
+
+
+def _sizes(d: Draw) -> tuple[int, int, int, int]:
+    return d.int(1, 4), d.int(1, 3), d.int(1, 5), d.int(1, 4)
+
+
+def _weight(shape: tuple[int, ...]) -> T:
+    return T(shape, recipe="uniform:-1:1", const=True)
+
+
+_STEPS = ("unit", "small", "uniform:-2:2")
+
+
+def _basic(d: Draw, gates: tuple[str, ...], prefix: str = "") -> tuple[dict[str, Any], tuple[int, int, int, int]]:
+    t, b, i, h = sizes = _sizes(d)
+    out: dict[str, Any] = {"x": T((t, b, i, 1, 1), recipe=d.pick(_STEPS)), "inputVectorSize": i, "outputVectorSize": h}
+    return out, sizes
+
+
+def _ends(d: Draw, out: dict[str, Any], b: int, h: int, slots: tuple[str, ...], outs: int) -> dict[str, Any]:
+    """Initial states, all or none, and how many outputs are asked for."""
+    if d.bool():
+        out.update({s: T((1, b, h, 1, 1), recipe="unit") for s in slots})
+    return {**out, "@outs": d.pick((1, outs))}
+
+
+def _sequence_apart(draw: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        t, b, i = out["x"].shape[:3]
+        return {**out, "x": T((t, b, i, 2, 1))}
+
+    return fn
+
+
+def _wrong_size(draw: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        t, b, i = out["x"].shape[:3]
+        return {**out, "x": T((t, b, i + 1, 1, 1))}
+
+    return fn
+
+
+def _breaks(draw: Any) -> dict[str, Any]:
+    return {"sequence-shape": _sequence_apart(draw), "sizes-agree": _wrong_size(draw)}
+
+
+# -- simpleRecurrent
+
+
+def _draw_simple(d: Draw) -> dict[str, Any]:
+    out, (_, b, i, h) = _basic(d, ())
+    out.update(weightMatrix=_weight((h, i)), recursionMatrix=_weight((h, h)), activation=d.pick(_TEXTS),
+               sequenceOutput=d.bool(), reverseInput=d.bool())  # fmt: skip
+    if d.bool():
+        out.update(hasBiasVector=True, biasVector=_weight((h,)))
+    return _ends(d, out, b, h, ("h",), 2)
+
+
+def _one(name: str, flag: str | None = None) -> Fn:
+    return tensor(lambda c: c.inputs[name][None, None] if flag is None or c.attr(flag) else None)
+
+
+op("simpleRecurrent", unrolled, x=tensor(_steps), w=_one("weightMatrix"), r=_one("recursionMatrix"),
+   b=_one("biasVector", "hasBiasVector"), h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None),
+   activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]), reverse="reverseInput",
+   fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False}, draw=_draw_simple, breaks=_breaks(_draw_simple), tags=("rank5",),
+   out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
+
+# -- gru
+
+_GRU = ("updateGate", "resetGate", "outputGate")
+
+
+def _names(gates: tuple[str, ...], what: str) -> tuple[str, ...]:
+    return tuple(f"{g}{what}" for g in gates)
+
+
+def _draw_gru(d: Draw) -> dict[str, Any]:
+    out, (_, b, i, h) = _basic(d, _GRU)
+    for g in _GRU:
+        out[f"{g}WeightMatrix"], out[f"{g}RecursionMatrix"] = _weight((h, i)), _weight((h, h))
+    if d.bool():
+        out.update({f"{g}BiasVector": _weight((h,)) for g in _GRU}, hasBiasVectors=True)
+    out.update(activations=["sigmoid", "tanh"] if d.bool() else [d.pick(_TEXTS), d.pick(_TEXTS)],
+               sequenceOutput=d.bool(), reverseInput=d.bool())  # fmt: skip
+    return _ends(d, out, b, h, ("h",), 2)
+
+
+op("gru", unrolled, x=tensor(_steps), w=_stacked(("",), _names(_GRU, "WeightMatrix")),
+   r=_stacked(("",), _names(_GRU, "RecursionMatrix")), b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
+   h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None), activations=_listed("activations"),
+   reverse="reverseInput", fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False}, draw=_draw_gru,
+   breaks=_breaks(_draw_gru), tags=("rank5",),
+   out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
+
+# -- lstm
+
+_LSTM = ("inputGate", "forgetGate", "blockInput", "outputGate")
+_PEEP = tuple(f"{g}PeepholeVector" for g in ("inputGate", "forgetGate", "outputGate"))
+
+
+def _lstm_weights(d: Draw, prefix: str, i: int, h: int, bias: bool, peep: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for g in _LSTM:
+        out[f"{prefix}{g}WeightMatrix"] = _weight((h, i))
+        out[f"{prefix}{g}RecursionMatrix"] = _weight((h, h))
+        if bias:
+            out[f"{prefix}{g}BiasVector"] = _weight((h,))
+    if peep:
+        out.update({f"{prefix}{n}": _weight((h,)) for n in _PEEP})
+    return out
+
+
+def _draw_lstm(prefixes: tuple[str, ...], acts: tuple[str, ...]) -> Any:
+    both = len(prefixes) == 2
+
+    def draw(d: Draw) -> dict[str, Any]:
+        out, (_, b, i, h) = _basic(d, _LSTM)
+        bias, peep = d.bool(), d.bool()
+        for p in prefixes:
+            out.update(_lstm_weights(d, p, i, h, bias, peep))
+        for name, on in (("hasBiasVectors", bias), ("hasPeepholeVectors", peep), ("sequenceOutput", d.bool()),
+                         ("forgetBias", bias and d.bool()), ("coupledInputAndForgetGate", d.chance(3))):  # fmt: skip
+            if on or d.bool():
+                out[f"params.{name}"] = on
+        if d.bool():
+            out["params.cellClipThreshold"] = d.pick((0.25, 0.5, 3.0))
+        texts = ["sigmoid", "tanh", "tanh"] if d.bool() else [d.pick(_TEXTS) for _ in range(3)]
+        out.update({a: texts for a in acts})
+        if not both:
+            out["reverseInput"] = d.bool()
+        return _ends(d, out, b, h, ("h", "c", "h_back", "c_back") if both else ("h", "c"), 5 if both else 3)
+
+    return draw
+
+
+def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **more: Any) -> None:
+    draw = _draw_lstm(prefixes, acts)
+    op(name, unrolled, x=tensor(_steps), w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
+       r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
+       b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
+       p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"), activations=_listed(acts[0]),
+       cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
+       coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))), draw=draw, breaks=_breaks(draw), tags=("rank5",),
+       out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)), **more)  # fmt: skip
+
+
+_lstm_entry("uniDirectionalLSTM", ("weightParams.",), ("activations",), h0=_state("h"), c0=_state("c"), reverse="reverseInput",
+            fixed={"cell": "lstm"})  # fmt: skip
+_lstm_entry("biDirectionalLSTM", ("weightParams.0.", "weightParams.1."), ("activationsForwardLSTM", "activationsBackwardLSTM"),
+            h0=_state("h", "h_back"), c0=_state("c", "c_back"), fixed={"cell": "lstm", "reverse": False})  # fmt: skip
