@@ -12,6 +12,7 @@ from harness.spec.errors import (
     any_order,
     bounded,
     composed,
+    copied,
     exact,
     quantised,
     rounded,
@@ -57,6 +58,6 @@ __all__ = [
     "Divisor", "Draw", "Each", "ElementType", "Entry", "ErrorClass", "Expected", "Flag", "Float", "Fn", "Int",
     "Integer", "Ints", "Map", "Named", "Num", "Numeric", "OpSchema", "OpVersion", "Opaque", "Pads", "Param", "Real",
     "Real_", "Reals", "Semantics", "ShapeMismatch", "Slot", "Slotted", "Str", "Strings", "T", "Tensor", "Variadic",
-    "accepted", "accumulates", "any_order", "bounded", "composed", "exact", "permuted", "quantised", "rounded",
+    "accepted", "accumulates", "any_order", "bounded", "composed", "copied", "exact", "permuted", "quantised", "rounded",
     "semantics", "shape_function", "statistical",
 ]  # fmt: skip

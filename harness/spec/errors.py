@@ -4,7 +4,7 @@ A class says *which* rule; the numbers come from the instance when it is judged.
 type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type the implementation accumulates in (f32 for f16, bf16
 and f8 outputs unless the backend's profile says otherwise), ``S`` the same semantics run on absolute inputs.
 
-    exact()                      data movement, comparison, integer arithmetic, min / max
+    exact() copied()             comparison, integer arithmetic, min / max; data movement, where zeros keep their sign
     rounded(k)                   |a - h| <= k * ulp(h)
     accumulates("c*prod(k)")     |a - h| <= gamma(K, acc_u) * S + ulp(h): sums and dot products in any order
     bounded(fn) / composed(fn)   |a - h| <= fn(ctx): one function of the inputs / a chain of roundings
@@ -245,6 +245,11 @@ def exact(*, signed_zero: bool = False) -> ErrorClass:
     return ErrorClass("exact", "EXACT", signed_zero=signed_zero)
 
 
+def copied() -> ErrorClass:
+    """Elements are moved, not computed: bit for bit, and a zero keeps its sign."""
+    return ErrorClass("exact", "EXACT (copied: zeros keep their sign)", signed_zero=True)
+
+
 def rounded(k: float = 1.0, *, signed_zero: bool = False) -> ErrorClass:
     """Within k ulp of the high-precision result; 0.5 is correct rounding, 1 faithful rounding."""
     return ErrorClass("rounded", f"ROUNDED({k:g}): |a-h| <= {k:g} ulp(h)", k=k, signed_zero=signed_zero)
@@ -268,7 +273,8 @@ def composed(fn: Bound, formula: str | None = None) -> ErrorClass:
 
 
 def quantised(steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10) -> ErrorClass:
-    """Within ``steps`` integer steps, one more where ``real(ctx)`` (the unrounded result in steps) is within ``tie`` of x.5.
+    """Within ``steps`` integer steps, one more where ``real(ctx)`` (the unrounded result in steps) is within ``tie``
+    of x.5.
 
     Without ``real`` the steps hold everywhere."""
     near = " (+1 next to a tie)" if real else ""
@@ -289,8 +295,9 @@ def accepted(fn: Callable[[Context, Array], Any], formula: str | None = None) ->
 
 
 def statistical(dist: str | Callable[..., Any], *, seeded: bool = False, **params: Any) -> ErrorClass:
-    """A random result.  dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), "categorical" (weights), or
-    ``fn(ctx) -> (cdf, discrete)``.  params: parameter names or functions of the context.  seeded: the same seed
-    promises the same draw.  Judged over pooled samples, see ``harness.compare.stats``."""
+    """A random result.  dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), or ``fn(ctx)`` ->
+    (lowest, highest, x -> P(X < x), x -> P(X <= x), is it discrete), where x holds all draws in order.  params: names
+    of parameters or functions of the context.  seeded: the same seed promises the same draw.  Judged case by case and
+    over pooled samples, see ``harness.compare.stats``."""
     name = dist if isinstance(dist, str) else dist.__name__
     return ErrorClass("statistical", f"STATISTICAL: {name}", dist=dist, seeded=seeded, extra=params)

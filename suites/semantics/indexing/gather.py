@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Flag, Int, Integer, T, exact, semantics
+from harness.spec import Any, Flag, Int, Integer, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.indexing.common import fixed, index_recipe, indices_of, prod, resolve, spoiled
 from suites.semantics.movement.common import norm_axis
 
 
-@semantics(error=exact(), source="ONNX Gather-1, -11, -13; MIL gather iOS15-17; TFLite GATHER")
+@semantics(error=copied(), source="ONNX Gather-1, -11, -13; MIL gather iOS15-17; TFLite GATHER")
 def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True):
     """Slices of ``x`` along ``axis`` picked by ``indices``.
 
@@ -63,7 +63,7 @@ def _gather_axis(d: Draw) -> dict:
     return {**v, "axis": d.pick((r, -r - 1))}
 
 
-@semantics(error=exact(), source="ONNX GatherElements-11; MIL gather_along_axis iOS15")
+@semantics(error=copied(), source="ONNX GatherElements-11; MIL gather_along_axis iOS15")
 def gather_elements(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, signed: Flag = True) -> Any["*e"]:
     """out[i, j, k] = x[indices[i, j, k], j, k] for axis 0, and so on; ``indices`` is nowhere longer than ``x`` but on the axis.
 
@@ -97,7 +97,7 @@ def _elements_outside(d: Draw) -> dict:
     return spoiled(d, v, "indices", v["x"].shape[v["axis"]], v["signed"])
 
 
-@semantics(error=exact(), source="ONNX GatherND-11, -12; MIL gather_nd iOS15-17; TFLite GATHER_ND")
+@semantics(error=copied(), source="ONNX GatherND-11, -12; MIL gather_nd iOS15-17; TFLite GATHER_ND")
 def gather_nd(x: Any["*d"], indices: Int["*e"], *, batch_dims: Integer = 0, signed: Flag = True):
     """Slices of ``x`` named by the index tuples in the last axis of ``indices``.
 

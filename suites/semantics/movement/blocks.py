@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Integer, Ints, T, exact, semantics
+from harness.spec import Any, Choice, Integer, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import beyond, fixed, norm_axis, options, prod
 
@@ -20,7 +20,7 @@ def _divides(n: int, k: int, rule: str) -> int:
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     min_rank=4,
     max_rank=4,
     source="ONNX DepthToSpace-1, -11; MIL depth_to_space, pixel_shuffle; TFLite the same; NN reorganizeData",
@@ -65,7 +65,7 @@ def _depth_misfit(d: Draw) -> dict:
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     min_rank=4,
     max_rank=4,
     source="ONNX SpaceToDepth-1; MIL space_to_depth, pixel_unshuffle; TFLite the same; NN reorganizeData",
@@ -101,7 +101,7 @@ def _space_misfit(d: Draw) -> dict:
     return {**values, "x": T((n, c, _small(d) * 2, _small(d) * 2 + 1)), "block": 2}
 
 
-@semantics(error=exact(), source="MIL space_to_batch iOS15; TFLite SPACE_TO_BATCH_ND")
+@semantics(error=copied(), source="MIL space_to_batch iOS15; TFLite SPACE_TO_BATCH_ND")
 def space_to_batch(x: Any["n *d"], *, block: Ints, pads: Ints):
     """Zero-pad axes 1..k, cut them into blocks, move the offsets inside a block in front of the batch.
 
@@ -156,7 +156,7 @@ def _batch_misfit(d: Draw) -> dict:
     }
 
 
-@semantics(error=exact(), source="MIL batch_to_space iOS15; TFLite BATCH_TO_SPACE_ND")
+@semantics(error=copied(), source="MIL batch_to_space iOS15; TFLite BATCH_TO_SPACE_ND")
 def batch_to_space(x: Any["n *d"], *, block: Ints, crops: Ints):
     """Inverse of ``space_to_batch``; crops: (before, after) of each space axis in turn, cut off at the end.
 
@@ -205,7 +205,7 @@ def _batch_indivisible(d: Draw) -> dict:
     return {"x": T((2**k * d.dim(1, 3) + 1, *shape[1:])), "block": (2,) * k, "crops": (0,) * 2 * k}
 
 
-@semantics(error=exact(), source="MIL sliding_windows iOS15; NN slidingWindows")
+@semantics(error=copied(), source="MIL sliding_windows iOS15; NN slidingWindows")
 def sliding_windows(x: Any["*d"], *, axis: Integer, size: Integer, stride: Integer = 1):
     """Windows of ``size`` elements every ``stride`` along ``axis``, as two axes [count, size] in its place.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Axis, Integer, Ints, T, Variadic, exact, semantics
+from harness.spec import Any, Axis, Integer, Ints, T, Variadic, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import beyond, fixed, norm_axis
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     source="ONNX Concat-1, -4, -11, -13; MIL concat iOS15; TFLite CONCATENATION; NN concatND, sequenceConcat",
 )
 def concat(xs: Variadic[Any["*_d"]], *, axis: Integer):
@@ -70,7 +70,7 @@ def _same_shape(xs: list[np.ndarray]) -> None:
         raise RuleError("same-shape", f"{[list(x.shape) for x in xs]}")
 
 
-@semantics(error=exact(), source="MIL concat iOS15, interleave=True")
+@semantics(error=copied(), source="MIL concat iOS15, interleave=True")
 def concat_interleaved(xs: Variadic[Any["*_d"]], *, axis: Integer):
     """Slices of equally shaped parts in turn: index i of part k lands at i * len(xs) + k.  Raises RuleError
     "same-shape"."""
@@ -88,7 +88,7 @@ def _draw_interleaved(d: Draw) -> dict:
 
 
 @semantics(
-    error=exact(), source="ONNX ConcatFromSequence-11 new_axis=1; MIL stack iOS15; TFLite PACK; NN stack"
+    error=copied(), source="ONNX ConcatFromSequence-11 new_axis=1; MIL stack iOS15; TFLite PACK; NN stack"
 )
 def stack(xs: Variadic[Any["*d"]], *, axis: Integer):
     """Equally shaped parts along a new axis, which stands at ``axis`` of the result.
@@ -119,7 +119,7 @@ def _stack_axis(d: Draw) -> dict:
 
 
 @semantics(
-    error=exact(), source="ONNX Split-1, -2, -11, -13, -18; MIL split iOS15; TFLite SPLIT_V; NN splitND"
+    error=copied(), source="ONNX Split-1, -2, -11, -13, -18; MIL split iOS15; TFLite SPLIT_V; NN splitND"
 )
 def split(x: Any["*d"], *, axis: Integer, sizes: Ints):
     """Consecutive parts of the given extents along ``axis``, which sum to it; 0 is allowed.  Returns a list.
@@ -164,7 +164,7 @@ def _split_axis(d: Draw) -> dict:
 
 
 @semantics(
-    error=exact(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes"
+    error=copied(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes"
 )
 def split_even(x: Any["*d"], *, axis: Integer, count: Integer):
     """``count`` equal consecutive parts along ``axis``, as a list.  Raises RuleError "axis-in-range",
@@ -201,7 +201,7 @@ def chunk_sizes(extent: int, count: int) -> list[int]:
     return [chunk] * (count - 1) + [last]
 
 
-@semantics(error=exact(), source="TFLite UNPACK; MIL split with num_splits and squeeze")
+@semantics(error=copied(), source="TFLite UNPACK; MIL split with num_splits and squeeze")
 def unstack(x: Any["*d"], *, axis: Axis["d"]):
     """The slices along ``axis``, each without it, as a list of shape[axis] tensors.  Raises RuleError
     "axis-in-range"."""
@@ -215,7 +215,7 @@ def _draw_unstack(d: Draw) -> dict:
     return {"x": T(shape), "axis": axis}
 
 
-@semantics(error=exact(), source="ONNX Tile-6, -13; MIL tile iOS15; TFLite TILE; NN tile")
+@semantics(error=copied(), source="ONNX Tile-6, -13; MIL tile iOS15; TFLite TILE; NN tile")
 def tile(x: Any["*d"], *, repeats: Ints):
     """``x`` repeated repeats[i] times along axis i; 0 repeats give extent 0.
 
@@ -251,7 +251,7 @@ def _together(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         raise RuleError("shapes-broadcast", f"{list(a)} with {list(b)}") from None
 
 
-@semantics(error=exact(), source="ONNX Expand-8, -13")
+@semantics(error=copied(), source="ONNX Expand-8, -13")
 def expand(x: Any["*d"], *, shape: Ints):
     """``x`` broadcast *together with* ``shape``: either may hold the 1s, or the smaller rank.
 
@@ -267,7 +267,7 @@ def _draw_expand(d: Draw) -> dict:
     return {"x": T(x), "shape": tuple(shape)}
 
 
-@semantics(error=exact(), source="TFLite BROADCAST_TO; NN broadcastToStatic")
+@semantics(error=copied(), source="TFLite BROADCAST_TO; NN broadcastToStatic")
 def broadcast_to(x: Any["*d"], *, shape: Ints):
     """``x`` stretched to exactly ``shape``; only ``x`` may hold the 1s or the smaller rank.
 

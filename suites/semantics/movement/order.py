@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Axes, Axis, Int, Integer, Ints, T, exact, semantics
+from harness.spec import Any, Axes, Axis, Int, Integer, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import norm_axes, norm_axis
 
 
 @semantics(
-    error=exact(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute"
+    error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute"
 )
 def transpose(x: Any["*d"], *, perm: Ints = None):
     """Axis i of the result is axis perm[i] of ``x``; None reverses the axes.  Negative entries count from
@@ -41,21 +41,21 @@ def _transpose_twice(d: Draw) -> dict:
     return {"x": T(shape), "perm": tuple(perm)}
 
 
-@semantics(error=exact(), source="MIL reverse iOS15; TFLite REVERSE_V2; NN reverse")
+@semantics(error=copied(), source="MIL reverse iOS15; TFLite REVERSE_V2; NN reverse")
 def reverse(x: Any["*d"], *, axes: Axes["d"] = None) -> Any["*d"]:
     """``x`` backwards along ``axes`` (None: all); no axes leave it unchanged.  Raises RuleError
     "axes-distinct"."""
     return np.flip(x, tuple(norm_axes(axes, x.ndim)))
 
 
-@semantics(error=exact(), source="element i moves to (i + shift) mod extent, as numpy.roll")
+@semantics(error=copied(), source="element i moves to (i + shift) mod extent, as numpy.roll")
 def roll(x: Any["*d"], *, axis: Axis["d"], shift: Integer(-15, 15)) -> Any["*d"]:
     """``x`` rotated by ``shift`` along ``axis``."""
     return np.roll(x, shift, norm_axis(axis, x.ndim))
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     source="ONNX ReverseSequence-10; MIL reverse_sequence iOS15; TFLite REVERSE_SEQUENCE; NN reverseSeq",
 )
 def reverse_sequence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Ints, T, exact, semantics
+from harness.spec import Any, Choice, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
 
@@ -51,7 +51,7 @@ def _source(n: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     source="ONNX Pad-1, -2, -11, -13, -18; MIL pad iOS15; TFLite PAD, PADV2, MIRROR_PAD; NN constantPad",
 )
 def pad(x: Any["*d"], value: Any[""] | None = None, *, pads: Ints,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Integer, Ints, T, exact, semantics
+from harness.spec import Any, Choice, Integer, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import beyond, divisors, fixed, norm_axes, options, prod, signed
 
 
-@semantics(error=exact(), source="ONNX Identity-1; MIL identity iOS15; NN copy")
+@semantics(error=copied(), source="ONNX Identity-1; MIL identity iOS15; NN copy")
 def identity(x: Any["*d"]) -> Any["*d"]:
     """``x`` itself."""
     return x
 
 
-@semantics(error=exact(), source="ONNX Reshape-5, -14; MIL reshape iOS15; TFLite RESHAPE; NN reshapeStatic")
+@semantics(error=copied(), source="ONNX Reshape-5, -14; MIL reshape iOS15; TFLite RESHAPE; NN reshapeStatic")
 def reshape(x: Any["*d"], *, shape: Ints, zero: Choice("copy", "literal")):
     """The elements of ``x`` in row-major order under ``shape``.
 
@@ -91,7 +91,7 @@ def _reshape_two(d: Draw) -> dict:
     return {"x": T(shape), "shape": d.pick(((-1, -1), (-1, 1, -1), (-2, 1))), "zero": zero}
 
 
-@semantics(error=exact(), source="MIL reshape_like iOS16; NN reshapeLike")
+@semantics(error=copied(), source="MIL reshape_like iOS16; NN reshapeLike")
 def reshape_like(x: Any["*d"], like: Any["*e"]) -> Any["*e"]:
     """``x`` under the shape of ``like``.  Raises RuleError "count-kept"."""
     if x.size != like.size:
@@ -111,7 +111,7 @@ def _reshape_like_count(d: Draw) -> dict:
     return {"x": T(shape), "like": T((prod(shape) + 1,))}
 
 
-@semantics(error=exact(), source="ONNX Flatten-1, -9, -11, -13; MIL flatten2d iOS15; NN flattenTo2D")
+@semantics(error=copied(), source="ONNX Flatten-1, -9, -11, -13; MIL flatten2d iOS15; NN flattenTo2D")
 def flatten(x: Any["*d"], *, axis: Integer) -> Any["a b"]:
     """[prod(shape[:axis]), prod(shape[axis:])]; axis in [-rank, rank], a negative one counts from the end."""
     if not -x.ndim <= axis <= x.ndim:
@@ -132,7 +132,7 @@ def _flatten_axis(d: Draw) -> dict:
     return {"x": T(shape), "axis": len(shape) + 1 if d.bool() else -len(shape) - 1}
 
 
-@semantics(error=exact(), source="ONNX Squeeze-1, -11, -13; MIL squeeze iOS15; TFLite SQUEEZE; NN squeeze")
+@semantics(error=copied(), source="ONNX Squeeze-1, -11, -13; MIL squeeze iOS15; TFLite SQUEEZE; NN squeeze")
 def squeeze(x: Any["*d"], *, axes: Ints = None):
     """``x`` without the named axes of extent 1 (None: all of them).
 
@@ -169,7 +169,7 @@ def _squeeze_axis(d: Draw) -> dict:
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     source="ONNX Unsqueeze-1, -11, -13; MIL expand_dims iOS15; TFLite EXPAND_DIMS; NN expandDims",
 )
 def expand_dims(x: Any["*d"], *, axes: Ints):
@@ -202,7 +202,7 @@ def _expand_dims_twice(d: Draw) -> dict:
     return {"x": T(shape), "axes": (a, a)}
 
 
-@semantics(error=exact(), source="ONNX Shape-1, -13, -15, -19; MIL shape iOS15; TFLite SHAPE; NN getShape")
+@semantics(error=copied(), source="ONNX Shape-1, -13, -15, -19; MIL shape iOS15; TFLite SHAPE; NN getShape")
 def shape_of(x: Any["*d"], *, start: Integer = 0, end: Integer = None):
     """Extents of ``x`` from axis start to end (both wrap once, then clamp to the rank), as int64 of rank
     1."""
@@ -216,13 +216,13 @@ def _draw_shape_of(d: Draw) -> dict:
             "end": fixed(d, "end", lambda: d.pick((None, None, d.int(-7, 7))))}  # fmt: skip
 
 
-@semantics(error=exact(), source="ONNX Size-1, -13")
+@semantics(error=copied(), source="ONNX Size-1, -13")
 def size_of(x: Any["*d"]) -> Any[""]:
     """Element count as a scalar int64."""
     return np.array(x.size, np.int64)
 
 
-@semantics(error=exact(), source="TFLite RANK")
+@semantics(error=copied(), source="TFLite RANK")
 def rank_of(x: Any["*d"]) -> Any[""]:
     """Number of axes as a scalar int32."""
     return np.array(x.ndim, np.int32)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Integer, Ints, T, exact, semantics
+from harness.spec import Any, Integer, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
 
@@ -49,7 +49,7 @@ def window(shape: Sequence[int], begin: Sequence[int], end: Sequence[int], strid
 
 
 @semantics(
-    error=exact(),
+    error=copied(),
     source="MIL slice_by_index iOS15; NN sliceStatic, sliceDynamic; the core of TFLite STRIDED_SLICE",
 )
 def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
@@ -129,7 +129,7 @@ def _strided_zero(d: Draw) -> dict:
             "begin_mask": (False,) * r, "end_mask": (False,) * r, "squeeze_mask": (False,) * r}  # fmt: skip
 
 
-@semantics(error=exact(), source="ONNX Slice-1, -10, -11, -13")
+@semantics(error=copied(), source="ONNX Slice-1, -10, -11, -13")
 def slice_axes(x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, steps: Ints = None):
     """The strided slice on the named axes only; axes: None is the first len(starts) of them; steps: None is
     1.
@@ -179,7 +179,7 @@ def _bit(mask: int, i: int) -> bool:
     return bool(mask >> i & 1)
 
 
-@semantics(error=exact(), source="TFLite STRIDED_SLICE; tf.strided_slice")
+@semantics(error=copied(), source="TFLite STRIDED_SLICE; tf.strided_slice")
 def strided_slice_bits(x: Any["*d"], *, begin: Ints, end: Ints, strides: Ints,
                        begin_mask: Integer = 0, end_mask: Integer = 0,
                        ellipsis_mask: Integer = 0, new_axis_mask: Integer = 0, shrink_axis_mask: Integer = 0,
@@ -252,7 +252,7 @@ def _bits_zero(d: Draw) -> dict:
     return {"x": T(d.shape(1, min(5, d.max_rank), lo=1)), "begin": (0,), "end": (1,), "strides": (0,)}
 
 
-@semantics(error=exact(), source="MIL slice_by_size iOS15; TFLite SLICE; NN sliceBySize")
+@semantics(error=copied(), source="MIL slice_by_size iOS15; TFLite SLICE; NN sliceBySize")
 def slice_by_size(x: Any["*d"], *, begin: Ints, size: Ints):
     """size[i] elements from begin[i] on along axis i; a size of -1 takes all that remain; a negative begin
     counts from the end.
@@ -290,7 +290,7 @@ def _by_size_outside(d: Draw) -> dict:
     return {"x": T(shape), "begin": (0,) * len(shape), "size": size}
 
 
-@semantics(error=exact(), source="MIL slice_update iOS18")
+@semantics(error=copied(), source="MIL slice_update iOS18")
 def slice_update(x: Any["*d"], update: Any["*e"], *, begin: Ints, end: Ints, stride: Ints = None,
                  begin_mask: Ints = (), end_mask: Ints = (), squeeze_mask: Ints = ()) -> Any["*d"]:  # fmt: skip
     """``x`` with the elements that ``strided_slice`` would take replaced by ``update``, which has the shape

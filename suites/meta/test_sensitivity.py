@@ -1,0 +1,83 @@
+"""Planted faults are found: by the judge, and through the whole engine."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from harness.core.outcome import Verdict
+from harness.run.case import draw_case
+from harness.run.engine import Engine
+from harness.run.faults import FAULTS, Scene, differs
+from harness.run.select import Unit
+from harness.run.sensitivity import FaultyHandle, by_type, measure, plant
+from harness.spec import registry
+
+SAMPLE = {
+    "onnx": ("Add", "Div", "Mod", "Relu", "Exp", "ReduceSum", "Softmax", "MatMul", "Transpose", "Concat", "Conv", "Gemm",
+             "Pad", "Cast", "Where", "CumSum"),
+    "mil": ("add", "floor_div", "reduce_sum", "softmax", "matmul", "transpose", "conv"),
+    "tflite": ("ADD", "FLOOR_DIV", "SUM", "SOFTMAX", "PAD", "TRANSPOSE"),
+    "nn": ("activation", "add", "softmax"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def newest(dialect, ops):
+    out = {}
+    for v in registry.dialect(dialect).versions.values():
+        if v.op in ops:
+            out[v.op] = v
+    return list(out.values())
+
+
+@pytest.mark.parametrize("dialect", SAMPLE)
+def test_planted_faults_are_caught(dialect):
+    versions = newest(dialect, SAMPLE[dialect])
+    assert versions, "none of these ops is declared"
+    s = measure(versions, instances=200, least=24)
+    assert s.planted > 5 * len(versions)
+    assert s.share >= 0.95, [(m.key, m.dtype, m.fault, m.missed) for m in s.missed()]
+    for r in s.records():
+        assert r["planted"] == 1 and (r["caught"] == 1) == (not r["missed"])
+
+
+def test_every_fault_can_be_planted_somewhere():
+    names = {"ArgMax": "", "Neg": "", "CumSum": "", "Round": "", "ReduceSum": "", "Gemm": "", "Conv": "", "Mod": "", "Cast": "",
+             "Exp": "", "Softmax": "", "Pad": "", "Div": "", "QuantizeLinear": "", "Resize": ""}  # fmt: skip
+    s = measure(newest("onnx", names) + newest("mil", ("floor_div", "floor")), instances=60, least=60)
+    seen = {x.fault for x in s.sights if x.shown}
+    assert set(FAULTS) - seen <= {"-0 lost"}, set(FAULTS) - seen
+
+
+def test_no_fault_no_catch():
+    """The reference's own answer is never called a mismatch."""
+    for v in newest("onnx", SAMPLE["onnx"]):
+        for typed, _ in by_type(v):
+            for i in range(8):
+                case = draw_case(typed, v.opsets[-1], 1, i, 1, invalid=False)
+                if case.expected is None:
+                    continue
+                scene = Scene(case)
+                right = [e.value for e in scene.expected]
+                assert not differs(scene, right)
+                assert plant(scene, "none", lambda s, right=right: right) is None
+
+
+@pytest.mark.parametrize("fault", ["output transposed", "stale memory", "operands swapped", "wrong axis"])
+def test_the_engine_finds_them_too(fault):
+    versions = newest("onnx", SAMPLE["onnx"])
+    handle = FaultyHandle(fault, ("onnx",))
+    found = []
+    engine = Engine([handle], on_failure=lambda judged, votes: found.append(judged))
+    engine.run([Unit(v, v.opsets[-1], 0, 40) for v in versions])
+    assert handle.planted
+    wrong = {j.case.inst.id for j in found if j.verdict is Verdict.MISMATCH}
+    assert wrong <= handle.planted, "a right answer was called wrong"
+    assert len(wrong) > 0.5 * len(handle.planted)
