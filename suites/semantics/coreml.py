@@ -13,6 +13,7 @@ from harness.spec import (
     Flag,
     Float,
     Int,
+    Ints,
     Real,
     T,
     accumulates,
@@ -22,6 +23,7 @@ from harness.spec import (
 from harness.spec.draw import Draw
 from suites.semantics.bounds import quiet, slope
 from suites.semantics.movement.common import norm_axes
+from suites.semantics.norm.moments import along_channels, normalised, spread_bound
 
 Array = np.ndarray
 
@@ -186,3 +188,117 @@ def _per_image(v: Array, x: Array) -> Array:
     if v.shape not in ((1,), (c,), (1, h, w), (c, h, w)):
         raise RuleError("scale-shape", f"{list(v.shape)} for {list(x.shape)}")
     return v.astype(np.float64).reshape(-1, 1, 1) if v.ndim == 1 else v.astype(np.float64)
+
+
+# -- batch normalisation in its three kinds of statistics
+
+STATISTICS = ("given", "instance", "batch")
+
+
+def _moments(x: Array, mean: Array | None, var: Array | None, statistics: str) -> tuple[Array, Array]:
+    """Mean and variance laid against x [n, c, h, w]."""
+    if statistics == "given":
+        c = x.shape[1]
+        m = np.zeros(c) if mean is None else mean
+        v = np.ones(c) if var is None else var
+        return along_channels(m, 4), along_channels(v, 4)
+    return native.moments(x, (2, 3) if statistics == "instance" else (0, 2, 3))
+
+
+@quiet
+def _batch_bound(ctx: Context) -> Array:
+    """first-order error of the statistics, where they are computed, and of six roundings"""
+    i, how = ctx.inputs, ctx.params["statistics"]
+    x = np.asarray(i["x"], np.float64)
+    mean, var = _moments(x, i.get("mean"), i.get("var"), how)
+    n = float(x.size // mean.size)
+    scale, bias = (None if i.get(k) is None else along_channels(np.asarray(i[k]), 4) for k in ("scale", "bias"))
+    b = spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), scale, bias, n, ctx.acc_u, how == "given")
+    return b.reshape(ctx.wide.shape)
+
+
+@semantics(error=composed(_batch_bound), source="NN BatchnormLayerParams",
+           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("uniform:0.25:4", "positive")})  # fmt: skip
+def batchnorm(x: Float["n c h w"], scale: Float["c"] | None = None, bias: Float["c"] | None = None,
+              mean: Float["c"] | None = None, var: Float["c"] | None = None, *, epsilon: Real = 1e-5,
+              statistics: Choice(*STATISTICS) = "given"):  # fmt: skip
+    """(x - mean) / sqrt(var + epsilon) * scale + bias per channel.
+
+    statistics: the given ones, those of every image and channel, or those of every channel over the whole batch.
+    """
+    m, v = _moments(x, mean, var, statistics)
+    scale, bias = (None if t is None else along_channels(t, 4) for t in (scale, bias))
+    return normalised(x.astype(np.float64), m, v, epsilon, scale, bias)
+
+
+# -- regions of interest
+
+SAMPLING = ("strict_align", "align", "upsample", "roi_align")
+
+
+def sampling_points(mode: str, start: float, end: float, count: int) -> Array:
+    """``count`` points of the interval [start, end], whose length in elements is X = end - start + 1.
+
+    Source: NN SamplingMode, stated for [0, X - 1]; MIL crop_resize iOS15.
+    """
+    i, x = np.arange(count, dtype=np.float64), end - start + 1
+    if mode in ("strict_align", "align"):
+        if count == 1:
+            return np.array([start if mode == "strict_align" else (start + end) / 2])
+        return start + i * ((end - start) / (count - 1))
+    if mode == "upsample":
+        return np.minimum(end, start + i * (x / count))
+    spacing = max(1.0, x - 1) / count
+    return np.minimum(end, start + (i + 0.5) * spacing)
+
+
+def _boxes(roi: Array, form: str, normalized: bool, scale: float, h: int, w: int) -> Array:
+    """[n, (top, left, bottom, right)] in elements."""
+    b = roi[:, -4:].astype(np.float64)
+    if form.endswith("width_first"):
+        b = b[:, [1, 0, 3, 2]]
+    if form.startswith("center"):
+        b = np.concatenate([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2], 1)
+    b = b * scale
+    return b * np.array([h - 1, w - 1, h - 1, w - 1]) if normalized else b
+
+
+def _between(x: Array, axis: int, at: Array) -> Array:
+    """Linear interpolation along ``axis``; positions are kept inside."""
+    at = np.clip(at, 0, x.shape[axis] - 1)
+    lo = np.floor(at).astype(np.int64)
+    f = at - lo
+    return native.interpolate(x, axis, np.stack([lo, np.minimum(lo + 1, x.shape[axis] - 1)], 1), np.stack([1 - f, f], 1))
+
+
+@quiet
+def _crop_bound(ctx: Context) -> Array:
+    """8 u (|x| + coordinate * largest difference to a neighbour) + ulp"""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    reach = max(x.shape[-2:]) + 1
+    return 8 * ctx.acc_u * (np.abs(x).max() * (2 + 2 * reach)) + ctx.ulp
+
+
+@semantics(error=composed(_crop_bound), source="NN CropResizeLayerParams; MIL crop_resize iOS15", data={"x": ("unit", "small", "iota")})
+def crop_resize(x: Float["b c h w"], roi: Float["n k"], *, sizes: Ints, mode: Choice(*SAMPLING) = "strict_align",
+                form: Choice("corners_height_first", "corners_width_first", "center_height_first", "center_width_first"
+                             ) = "corners_height_first", normalized: Flag = False, scale: Real = 1.0):  # fmt: skip
+    """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5 and the
+    first number of a row names the image.
+
+    normalized: coordinates are parts of (h - 1, w - 1).  scale multiplies them.  Raises RuleError "batch-in-range",
+    "four-or-five".
+    """
+    if roi.shape[1] not in (4, 5):
+        raise RuleError("four-or-five", f"{roi.shape[1]} numbers a box")
+    h, w = x.shape[-2:]
+    out = []
+    for row, (top, left, bottom, right) in zip(roi, _boxes(roi, form, normalized, scale, h, w)):
+        images = x
+        if roi.shape[1] == 5:
+            if not 0 <= row[0] < len(x):
+                raise RuleError("batch-in-range", f"image {row[0]} of {len(x)}")
+            images = x[int(row[0])][None]
+        y = _between(images, 2, sampling_points(mode, top, bottom, sizes[0]))
+        out.append(_between(y, 3, sampling_points(mode, left, right, sizes[1])))
+    return np.stack(out)

@@ -87,7 +87,7 @@ def _weight(shape: tuple[int, ...]) -> T:
 _STEPS = ("unit", "small", "uniform:-2:2")
 
 
-def _basic(d: Draw, gates: tuple[str, ...], prefix: str = "") -> tuple[dict[str, Any], tuple[int, int, int, int]]:
+def _basic(d: Draw) -> tuple[dict[str, Any], tuple[int, int, int, int]]:
     t, b, i, h = sizes = _sizes(d)
     out: dict[str, Any] = {"x": T((t, b, i, 1, 1), recipe=d.pick(_STEPS)), "inputVectorSize": i, "outputVectorSize": h}
     return out, sizes
@@ -122,11 +122,17 @@ def _breaks(draw: Any) -> dict[str, Any]:
     return {"sequence-shape": _sequence_apart(draw), "sizes-agree": _wrong_size(draw)}
 
 
+def _order(c: Call) -> str | None:
+    """Whether the outputs of a reversed sequence come in the order of the steps or of the input."""
+    sequence = c.attr("params.sequenceOutput") if "params.sequenceOutput" in c.version.schema.attrs else c.attr("sequenceOutput")
+    return "order-of-a-reversed-sequence" if c.attr("reverseInput") and sequence and c.inputs["x"].shape[0] > 1 else None
+
+
 # -- simpleRecurrent
 
 
 def _draw_simple(d: Draw) -> dict[str, Any]:
-    out, (_, b, i, h) = _basic(d, ())
+    out, (_, b, i, h) = _basic(d)
     out.update(weightMatrix=_weight((h, i)), recursionMatrix=_weight((h, h)), activation=d.pick(_TEXTS),
                sequenceOutput=d.bool(), reverseInput=d.bool())  # fmt: skip
     if d.bool():
@@ -141,7 +147,7 @@ def _one(name: str, flag: str | None = None) -> Fn:
 op("simpleRecurrent", unrolled, x=tensor(_steps), w=_one("weightMatrix"), r=_one("recursionMatrix"),
    b=_one("biasVector", "hasBiasVector"), h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None),
    activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]), reverse="reverseInput",
-   fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False}, draw=_draw_simple, breaks=_breaks(_draw_simple), tags=("rank5",),
+   fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False}, draw=_draw_simple, breaks=_breaks(_draw_simple), ambiguous=_order, tags=("rank5",),
    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
 
 # -- gru
@@ -154,7 +160,7 @@ def _names(gates: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 
 def _draw_gru(d: Draw) -> dict[str, Any]:
-    out, (_, b, i, h) = _basic(d, _GRU)
+    out, (_, b, i, h) = _basic(d)
     for g in _GRU:
         out[f"{g}WeightMatrix"], out[f"{g}RecursionMatrix"] = _weight((h, i)), _weight((h, h))
     if d.bool():
@@ -168,7 +174,7 @@ op("gru", unrolled, x=tensor(_steps), w=_stacked(("",), _names(_GRU, "WeightMatr
    r=_stacked(("",), _names(_GRU, "RecursionMatrix")), b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
    h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None), activations=_listed("activations"),
    reverse="reverseInput", fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False}, draw=_draw_gru,
-   breaks=_breaks(_draw_gru), tags=("rank5",),
+   breaks=_breaks(_draw_gru), ambiguous=_order, tags=("rank5",),
    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
 
 # -- lstm
@@ -193,7 +199,7 @@ def _draw_lstm(prefixes: tuple[str, ...], acts: tuple[str, ...]) -> Any:
     both = len(prefixes) == 2
 
     def draw(d: Draw) -> dict[str, Any]:
-        out, (_, b, i, h) = _basic(d, _LSTM)
+        out, (_, b, i, h) = _basic(d)
         bias, peep = d.bool(), d.bool()
         for p in prefixes:
             out.update(_lstm_weights(d, p, i, h, bias, peep))
@@ -219,7 +225,7 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
        b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
        p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"), activations=_listed(acts[0]),
        cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
-       coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))), draw=draw, breaks=_breaks(draw), tags=("rank5",),
+       coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))), draw=draw, breaks=_breaks(draw), ambiguous=_order, tags=("rank5",),
        out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)), **more)  # fmt: skip
 
 

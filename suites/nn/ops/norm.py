@@ -1,0 +1,144 @@
+"""Normalisation.  Source: NeuralNetwork.proto, Batchnorm, MeanVarianceNormalize, L2Normalize, Softmax, LRN, LayerNormalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, T
+from suites.nn import op
+from suites.nn.spell import Or, Weight
+from suites.semantics import coreml, norm
+
+op("softmaxND", norm.softmax)
+op("softmax", norm.softmax, axis=Fn(lambda c: -3), draw=lambda d: {"x": T(d.shape(3))}, tags=("rank5",),
+   breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}})  # fmt: skip
+op("l2normalize", norm.l2_normalization, epsilon=Or("epsilon", 1e-6), fixed={"axes": (-3, -2, -1), "under": "sum"}, ranks=(3, 5))
+
+
+def tensor(read: Any) -> Fn:
+    """A tensor parameter that is read by a function."""
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _image(c: Call) -> np.ndarray:
+    """[..., C, H, W] with one batch axis."""
+    x = c.inputs["x"]
+    if x.ndim < 3:
+        raise RuleError("rank-at-least-3", f"rank {x.ndim}")
+    return x.reshape(-1, *x.shape[-3:])
+
+
+def _back(c: Call, results: list[Any]) -> list[Any]:
+    return [results[0].reshape(c.inputs["x"].shape)]
+
+
+def _channelled(c: Call) -> np.ndarray:
+    x = _image(c)
+    if x.shape[1] != c.attr("channels"):
+        raise RuleError("channels-agree", f"{x.shape[1]} channels, expected {c.attr('channels')}")
+    return x
+
+
+def _statistics(c: Call) -> str:
+    if not c.attr("computeMeanVar"):
+        return "given"
+    return "instance" if c.attr("instanceNormalization") else "batch"
+
+
+_STEPS = ("unit", "small", "uniform:-4:4")
+
+
+def _draw_batchnorm(d: Draw) -> dict[str, Any]:
+    shape = d.shape(3)
+    c = shape[-3]
+    out: dict[str, Any] = {"x": T(shape, recipe=d.pick(_STEPS)), "channels": c,
+                           "epsilon": d.pick((0.0, 1e-5, 1e-3, 0.25))}  # fmt: skip
+    if d.int(0, 2):
+        out.update(computeMeanVar=True, instanceNormalization=d.bool())
+    else:
+        out.update(mean=T((c,), recipe="unit", const=True), variance=T((c,), recipe="uniform:0.25:4", const=True))
+    return {**out, "gamma": T((c,), const=True), "beta": T((c,), const=True)}
+
+
+def _batch_apart(d: Draw) -> dict[str, Any]:
+    out = _draw_batchnorm(d)
+    return {**out, "channels": out["channels"] + 1}
+
+
+op("batchnorm", coreml.batchnorm, x=tensor(_channelled), scale=Weight("gamma"), bias=Weight("beta"), mean=Weight("mean"),
+   var=Weight("variance"), epsilon=Or("epsilon", 1e-5), statistics=Fn(_statistics), out=_back, draw=_draw_batchnorm,
+   breaks={"channels-agree": _batch_apart}, tags=("rank5",))  # fmt: skip
+
+
+def _mvn_axes(c: Call) -> tuple[int, ...]:
+    if c.inputs["x"].ndim < 3:
+        raise RuleError("rank-at-least-3", f"rank {c.inputs['x'].ndim}")
+    return (-3, -2, -1) if c.attr("acrossChannels") else (-2, -1)
+
+
+def _root(c: Call) -> str | None:
+    """The text names a small constant, and not whether it stands under the root."""
+    return "epsilon-under-the-root-or-not" if c.attr("normalizeVariance") else None
+
+
+def _draw_mvn(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(3), recipe=d.pick(_STEPS)), "acrossChannels": d.bool(), "normalizeVariance": d.bool(),
+            "epsilon": d.pick((0.0, 1e-6, 1e-3))}  # fmt: skip
+
+
+def _flat(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(1, 2))}
+
+
+op("mvn", norm.mean_variance_normalization, axes=Fn(_mvn_axes), epsilon=Or("epsilon", 1e-6), divide="normalizeVariance",
+   fixed={"outside": False}, draw=_draw_mvn, ambiguous=_root, breaks={"rank-at-least-3": _flat}, tags=("rank5",))  # fmt: skip
+
+
+def _which_c(c: Call) -> str | None:
+    """The formula divides alpha by C, which the text uses for the channels, too."""
+    return "alpha-by-window-or-channels" if c.attr("localSize") != c.inputs["x"].shape[-3] else None
+
+
+def _even(c: Call) -> str | None:
+    return _which_c(c) or ("window-of-even-size" if c.attr("localSize") % 2 == 0 else None)
+
+
+def _draw_lrn(d: Draw) -> dict[str, Any]:
+    shape = list(d.shape(3))
+    size = d.pick((1, 3, 5, 3, 2))
+    if d.bool():
+        shape[-3] = size
+    return {"x": T(shape, recipe=d.pick(_STEPS)), "localSize": size, "alpha": d.pick((1e-4, 0.5, 1.0)),
+            "beta": d.pick((0.75, 0.5, 1.0)), "k": d.pick((0.0, 1.0, 2.0))}  # fmt: skip
+
+
+op("lrn", norm.lrn, x=tensor(_image), size="localSize", bias=Or("k", 1.0), fixed={"scaled": True, "axis": 1}, out=_back,
+   draw=_draw_lrn, ambiguous=_even, tags=("rank5",),
+   breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}})  # fmt: skip
+
+
+def _trailing(c: Call) -> tuple[int, ...]:
+    shape, x = tuple(c.attr("normalizedShape")), c.inputs["x"]
+    if not shape or x.shape[x.ndim - len(shape) :] != shape:
+        raise RuleError("normalized-shape-trails", f"{list(shape)} of {list(x.shape)}")
+    return tuple(range(-len(shape), 0))
+
+
+def _draw_layer(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    tail = shape[d.int(0, len(shape) - 1) :]
+    return {"x": T(shape, recipe=d.pick(_STEPS)), "normalizedShape": list(tail), "eps": d.pick((1e-5, 1e-3, 1.0)),
+            "gamma": T(tail, const=True), "beta": T(tail, const=True)}  # fmt: skip
+
+
+def _not_trailing(d: Draw) -> dict[str, Any]:
+    return {"x": T((2, 3, 4)), "normalizedShape": [3], "eps": 1e-5, "gamma": T((3,), const=True), "beta": T((3,), const=True)}
+
+
+op("layerNormalization", norm.layer_norm, scale=Weight("gamma"), bias=Weight("beta"), axes=Fn(_trailing), epsilon="eps",
+   fixed={"axis": None}, draw=_draw_layer, breaks={"normalized-shape-trails": _not_trailing})  # fmt: skip

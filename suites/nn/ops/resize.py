@@ -1,0 +1,135 @@
+"""Resampling images.  Source: NeuralNetwork.proto, Upsample, ResizeBilinear, CropResize, SamplingMode, BoxCoordinatesMode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, Map, T
+from suites.nn import op
+from suites.nn.spell import ListOr, Or
+from suites.semantics import coreml
+from suites.semantics.resize import resize
+
+_SAMPLING = {"align_corners": "STRICT_ALIGN_ENDPOINTS_MODE", "align_corners_centred": "ALIGN_ENDPOINTS_MODE",
+             "asymmetric": "UPSAMPLE_MODE", "offset_corners": "ROI_ALIGN_MODE"}  # fmt: skip
+_LINEAR = {"asymmetric": "DEFAULT", "align_corners": "ALIGN_CORNERS_TRUE", "half_pixel": "ALIGN_CORNERS_FALSE"}
+
+
+def _space(c: Call) -> tuple[int, ...]:
+    if c.inputs["x"].ndim < 3:
+        raise RuleError("rank-at-least-3", f"rank {c.inputs['x'].ndim}")
+    return (-2, -1)
+
+
+def _factors(c: Call) -> tuple[float, ...]:
+    return tuple(float(v) for v in (c.attr("fractionalScalingFactor") or c.attr("scalingFactor") or (1, 1)))
+
+
+def _draw_up(modes: tuple[str, ...]) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        """Whole factors: what a fraction of an element means is not described."""
+        shape = (*d.part(1, 3), d.dim(1, 6), d.dim(1, 6))
+        out: dict[str, Any] = {"x": T(shape, recipe=d.pick(("unit", "small", "iota")))}
+        if d.int(0, 5):
+            out["scalingFactor"] = [d.int(1, 4), d.int(1, 4)]
+        return {**out, "linearUpsampleMode": d.pick(modes)} if modes else out
+
+    return draw
+
+
+def _flat(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(1, 2)), "scalingFactor": [2, 2]}
+
+
+_UP: dict[str, Any] = {"axes": Fn(_space), "scales": Fn(_factors), "tags": ("rank5",), "breaks": {"rank-at-least-3": _flat}}
+_OFF = {"sizes": None, "cubic_a": -0.75, "exclude_outside": False, "antialias": False, "extrapolation": 0.0, "policy": "stretch"}
+op("upsample.NN", resize, draw=_draw_up(()), **_UP,
+   fixed={**_OFF, "mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"})  # fmt: skip
+op("upsample.BILINEAR", resize, draw=_draw_up(tuple(_LINEAR.values())), coordinates=Map("linearUpsampleMode", _LINEAR), **_UP,
+   fixed={**_OFF, "mode": "linear", "nearest": "floor"})  # fmt: skip
+
+
+def _draw_resize(d: Draw) -> dict[str, Any]:
+    shape = (*d.part(1, 3), d.dim(1, 7), d.dim(1, 7))
+    out = {"x": T(shape, recipe=d.pick(("unit", "small", "iota"))), "mode.samplingMethod": d.pick(tuple(_SAMPLING.values()))}
+    return {**out, "targetSize": [d.int(1, 9), d.int(1, 9)]} if d.int(0, 6) else out
+
+
+def _flat_target(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(1, 2)), "targetSize": [2, 2]}
+
+
+op("resizeBilinear", resize, sizes=ListOr("targetSize", (1, 1)), axes=Fn(_space), coordinates=Map("mode.samplingMethod", _SAMPLING),
+   fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
+   draw=_draw_resize, breaks={"rank-at-least-3": _flat_target}, tags=("rank5",))  # fmt: skip
+
+# -- regions of interest
+
+_MODES = {"strict_align": "STRICT_ALIGN_ENDPOINTS_MODE", "align": "ALIGN_ENDPOINTS_MODE", "upsample": "UPSAMPLE_MODE",
+          "roi_align": "ROI_ALIGN_MODE"}  # fmt: skip
+_FORMS = {"corners_height_first": "CORNERS_HEIGHT_FIRST", "corners_width_first": "CORNERS_WIDTH_FIRST",
+          "center_height_first": "CENTER_SIZE_HEIGHT_FIRST", "center_width_first": "CENTER_SIZE_WIDTH_FIRST"}  # fmt: skip
+
+
+def tensor(read: Any) -> Fn:
+    """A tensor parameter that is read by a function."""
+    out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def _images(c: Call) -> np.ndarray:
+    x = c.inputs["x"]
+    if x.ndim != 5 or x.shape[0] != 1:
+        raise RuleError("image-shape", f"{list(x.shape)}, expected [1, Batch, C, H, W]")
+    return x[0]
+
+
+def _rows(c: Call) -> np.ndarray:
+    r = c.inputs["roi"]
+    if r.ndim != 5 or r.shape[1] != 1 or r.shape[3:] != (1, 1):
+        raise RuleError("roi-shape", f"{list(r.shape)}, expected [N, 1, 4 or 5, 1, 1]")
+    return r[:, 0, :, 0, 0]
+
+
+def _box(d: Draw, h: int, w: int, form: str, part: bool, scale: float) -> list[float]:
+    """A box inside the image, on a grid that float32 holds, in the chosen form and unit."""
+    top, left = d.int(0, 4 * (h - 1)) / 4, d.int(0, 4 * (w - 1)) / 4
+    bottom, right = d.int(int(4 * top), 4 * (h - 1)) / 4, d.int(int(4 * left), 4 * (w - 1)) / 4
+    box = [top, left, bottom, right]
+    if part:
+        box = [v / max(1, n - 1) for v, n in zip(box, (h, w, h, w))]
+    if form.startswith("CENTER"):
+        box = [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1]]
+    box = [v / scale for v in box]
+    return [box[1], box[0], box[3], box[2]] if form.endswith("WIDTH_FIRST") else box
+
+
+def _draw_crop(d: Draw) -> dict[str, Any]:
+    b, c = d.dim(1, 3), d.dim(1, 3)
+    part, scale = d.bool(), d.pick((1.0, 1.0, 0.5, 0.25))
+    h, w = (d.pick((1, 2, 3, 5, 9)) for _ in "hw") if part else (d.dim(1, 7), d.dim(1, 7))
+    form, five, n = d.pick(tuple(_FORMS.values())), d.bool(), d.int(1, 3)
+    rows: list[float] = []
+    for _ in range(n):
+        rows += ([float(d.int(0, b - 1))] if five else []) + _box(d, h, w, form, part, scale)
+    return {"x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota")), const=False),
+            "roi": T((n, 1, 5 if five else 4, 1, 1), values=rows), "targetSize": [d.int(1, 5), d.int(1, 5)],
+            "normalizedCoordinates": part, "mode.samplingMethod": d.pick(tuple(_MODES.values())),
+            "boxIndicesMode.boxMode": form, "spatialScale": scale}  # fmt: skip
+
+
+def _roi_apart(d: Draw) -> dict[str, Any]:
+    return {**_draw_crop(d), "roi": T((1, 1, 4, 2, 1))}
+
+
+def _image_apart(d: Draw) -> dict[str, Any]:
+    return {**_draw_crop(d), "x": T((2, 1, 1, 3, 3))}
+
+
+op("cropResize", coreml.crop_resize, x=tensor(_images), roi=tensor(_rows), sizes=ListOr("targetSize", (1, 1)),
+   mode=Map("mode.samplingMethod", _MODES), form=Map("boxIndicesMode.boxMode", _FORMS), normalized="normalizedCoordinates",
+   scale=Or("spatialScale", 1.0), draw=_draw_crop, breaks={"roi-shape": _roi_apart, "image-shape": _image_apart})  # fmt: skip
