@@ -1,0 +1,186 @@
+"""Recurrent layers: one bias per direction, gates in MIL's order, both directions side by side in states and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Call, Context, Draw, ErrorClass, Fn, T, composed
+from suites.mil import op
+from suites.mil.codecs import maybe
+from suites.semantics import recurrent as s
+
+_ACTIVATIONS = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
+_PLAIN = ("relu", "sigmoid", "tanh", "linear")
+_UNSTATED = ("hard_sigmoid", "sigmoid_hard", "scaled_tanh")  # their two parameters are given nowhere
+
+
+def _pair(call: Call, name: str) -> list[np.ndarray] | None:
+    """A parameter of the forward direction, and of the backward one where both run."""
+    v = call.inputs.get(name)
+    if call.attr("direction", "forward") != "bidirectional":
+        return None if v is None else [v]
+    back = call.inputs.get(f"{name}_back")
+    if v is None and back is None:
+        return None
+    return [np.zeros_like(back) if v is None else v, np.zeros_like(v) if back is None else back]
+
+
+def _stack(name: str) -> Fn:
+    def decode(call: Call) -> Any:
+        v = _pair(call, name)
+        return None if v is None else np.stack(v)
+
+    return Fn(decode)
+
+
+def _bias(call: Call) -> Any:
+    v = _pair(call, "bias")
+    return None if v is None else s.split_bias(v)
+
+
+def _gru_bias(call: Call) -> Any:
+    """iOS 18 may give the input side a bias of its own."""
+    hidden, given = call.inputs.get("bias"), call.inputs.get("input_bias")
+    if hidden is None and given is None:
+        return None
+    like = hidden if hidden is not None else given
+    zero = np.zeros_like(like)
+    if "input_bias" not in call.version.slots_of_schema:
+        return s.split_bias([hidden])
+    return np.concatenate([zero if given is None else given, zero if hidden is None else hidden])[None]
+
+
+def _peephole(call: Call) -> Any:
+    """input, forget, output -> input, output, forget."""
+    v = _pair(call, "peephole")
+    if v is None:
+        return None
+    out = []
+    for p in v:
+        i, f, o = np.split(p, 3)
+        out.append(np.concatenate([i, o, f]))
+    return np.stack(out)
+
+
+def _state(name: str) -> Fn:
+    """[b, dirs * h] -> [dirs, b, h]."""
+
+    def decode(call: Call) -> Any:
+        v = call.inputs[name]
+        n = 2 if call.attr("direction", "forward") == "bidirectional" else 1
+        return v.reshape(v.shape[0], n, -1).transpose(1, 0, 2)
+
+    return Fn(decode)
+
+
+def _activations(*names: tuple[str, str]) -> Fn:
+    def decode(call: Call) -> Any:
+        each = [call.attr(n, default) for n, default in names]
+        count = 2 if call.attr("direction", "forward") == "bidirectional" else 1
+        return tuple(_ACTIVATIONS.get(a, a) for a in each) * count
+
+    return Fn(decode)
+
+
+def _arrange(results: list[Any], whole: bool) -> list[Any]:
+    """Y [t, dirs, b, h] and states [dirs, b, h] with the directions side by side; Y is the last step unless ``whole``."""
+    y, *states = results
+    flat = [np.concatenate(list(v), -1) for v in states]
+    return [np.concatenate([y[:, k] for k in range(y.shape[1])], -1) if whole else flat[0][None], *flat]
+
+
+def _results(call: Call, results: list[Any]) -> list[Any]:
+    return _arrange(results, bool(call.attr("output_sequence", False)))
+
+
+def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
+    """The bounds of the general form, laid out as MIL lays out the results."""
+
+    def of_output(i: int) -> ErrorClass:
+        def bound(ctx: Context) -> Any:
+            plain = meaning.fn(**ctx.inputs, **ctx.params)
+            each = []
+            for k, wide in enumerate(plain):
+                inner = Context(ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc)
+                each.append(np.broadcast_to(meaning.error_of(k).bound(inner), np.shape(wide)))
+            return _arrange(each, i > 0 or ctx.wide.shape[0] == plain[0].shape[0])[i]
+
+        return composed(bound, "running error analysis through all steps")
+
+    return tuple(of_output(i) for i in range(outputs))
+
+
+def _draw(cell: str, gates: int) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        t, b, i, h = d.int(1, 4), d.dim(1, 3), d.dim(1, 4), d.dim(1, 4)
+        directions = ("forward", "reverse", "bidirectional") if cell == "lstm" else ("forward", "reverse")
+        direction = d.pick(directions)
+        n = 2 if direction == "bidirectional" else 1
+        plain = cell == "gru" and d.bool()  # one step from zero: where the reset gate acts makes no difference
+        if plain:
+            t = 1
+        out: dict[str, Any] = {"x": T((t, b, i)), "initial_h": T((b, n * h), recipe="ints:0:0" if plain else None)}
+        if cell == "lstm":
+            out["initial_c"] = T((b, n * h))
+        backs = ("", "_back") if n == 2 else ("",)
+        for back in backs:
+            out[f"weight_ih{back}"] = T((gates * h, i))
+            out[f"weight_hh{back}"] = T((gates * h, h))
+        for name, size in (("bias", gates * h), ("peephole", 3 * h)):
+            if (name == "bias" or cell == "lstm") and d.bool():
+                for back in backs:
+                    out[name + back] = T((size,))
+        if "input_bias" in d.version.slots_of_schema and d.bool():
+            out["input_bias"] = T((gates * h,))
+        maybe(d, out, "direction", direction, "forward")
+        maybe(d, out, "output_sequence", d.bool(), False)
+        for name in ("recurrent_activation", "cell_activation", "activation"):
+            if name in d.version.schema.attrs and d.chance(3):
+                out[name] = d.pick(_PLAIN)
+        if "reset_after" in d.version.schema.attrs and d.bool():
+            out["reset_after"] = d.bool()
+        if cell == "lstm" and d.chance(8):
+            out["clip"] = d.pick((0.5, 1.0, 50.0))
+        return out
+
+    return draw
+
+
+def _open(call: Call) -> str | None:
+    for name in ("recurrent_activation", "cell_activation", "activation"):
+        if call.attr(name) in _UNSTATED:
+            return "the parameters of this activation are stated nowhere"
+    if call.attrs.get("clip") is not None:
+        return "whether clip bounds the cell gate or what enters all gates"
+    if call.version.op == "gru":
+        h = call.inputs["initial_h"]
+        if call.inputs["x"].shape[0] > 1 or h.any():
+            return "whether the reset gate acts before or after the recurrent product: formula and later text disagree"
+    return None
+
+
+def _break(gates: int, cell: str) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        i, h = 2, d.int(2, 4)
+        out: dict[str, Any] = {"x": T((2, 1, i)), "initial_h": T((1, h)), "weight_ih": T((gates * h, i)),
+                               "weight_hh": T((gates * h, h + 1))}  # fmt: skip
+        return {**out, "initial_c": T((1, h))} if cell == "lstm" else out
+
+    return draw
+
+
+_DATA = ("unit", "small", "uniform:-2:2")
+_COMMON = {"w": _stack("weight_ih"), "r": _stack("weight_hh"), "h0": _state("initial_h"), "lengths": Fn(lambda c: None),
+           "activation_alpha": Fn(lambda c: None), "activation_beta": Fn(lambda c: None), "steps_first": Fn(lambda c: True),
+           "out": _results, "data": _DATA, "ambiguous": _open}  # fmt: skip
+_REC = ("recurrent_activation", "sigmoid")
+op("lstm", s.lstm, error=_errors(s.lstm, 3), b=Fn(_bias), c0=_state("initial_c"), p=Fn(_peephole), coupled=Fn(lambda c: False),
+   gates=Fn(lambda c: "ifoc"), draw=_draw("lstm", 4), breaks={"gates-agree": _break(4, "lstm")},
+   activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")), **_COMMON)  # fmt: skip
+op("gru", s.gru, error=_errors(s.gru, 2), b=Fn(_gru_bias), gates=Fn(lambda c: "rhz"), draw=_draw("gru", 3), clip=Fn(lambda c: None),
+   reset_after=Fn(lambda c: bool(c.attr("reset_after", False))), breaks={"gates-agree": _break(3, "gru")},
+   activations=_activations(_REC, ("activation", "tanh")), **_COMMON)  # fmt: skip
+op("rnn", s.rnn, error=_errors(s.rnn, 2), b=Fn(_bias), draw=_draw("rnn", 1), clip=Fn(lambda c: None), breaks={"gates-agree": _break(1, "rnn")},
+   activations=_activations(("activation", "tanh")), **_COMMON)  # fmt: skip
