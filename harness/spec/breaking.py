@@ -31,6 +31,7 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
     for rule, fn in v.entry.breaks.items():
         out[rule] = lambda d, fn=fn: v._instance(d, v._encode_raw(d, fn(d)))
     unsayable = getattr(v.dialect, "unsayable_rules", ())
+    unsayable = unsayable(v) if callable(unsayable) else unsayable  # prefixes, of all ops or of this one
     return {r: f for r, f in out.items() if not r.startswith(tuple(unsayable) or ("\0",))}
 
 

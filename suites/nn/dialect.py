@@ -36,7 +36,6 @@ class Nn(Dialect):
     max_rank = 5
     allow_empty = False
     const_chance = 6
-    unsayable_rules = ("unknown-attribute", "enum:", "type:", "tied-type:")
     rank5_chance, quantised_chance = 5, 3
 
     # -- schema
@@ -73,6 +72,13 @@ class Nn(Dialect):
         return options[0]  # proto3: the first member of an enum is not written
 
     # -- drawing and evaluating
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """Fields and types are what the format has; inputs have no names, so that one missing before an optional one is
+        another call."""
+        plain = [s for s in version.schema.inputs if not s.const and s.name != "captured"]
+        shifted = [f"required-input:{s.name}" for s in plain] if any(s.optional for s in plain) else []
+        return ("unknown-attribute", "enum:", "type:", "tied-type:", *shifted)
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """loadConstantND makes ranks 1 to 4."""

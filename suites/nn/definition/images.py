@@ -89,6 +89,7 @@ def _grid(mode: int, size: int, count: int) -> Array:
 @layer("resizeBilinear")
 def resize_bilinear(p: Any, x: Array) -> Array:
     """To a size, the points by the sampling mode."""
+    check(x.ndim >= 3, "rank")
     size = list(p.targetSize) or [1, 1]
     for axis, n in ((x.ndim - 2, size[0]), (x.ndim - 1, size[1])):
         x = _sample(x, _grid(p.mode.samplingMethod, x.shape[axis], int(n)), axis)
@@ -100,6 +101,7 @@ def upsample(p: Any, x: Array) -> Array:
     """By whole factors: every element repeated, or bilinear."""
     if p.fractionalScalingFactor:
         raise Unsupported("fractionalScalingFactor is not described")
+    check(x.ndim >= 3, "rank")
     factors = list(p.scalingFactor) or [1, 1]
     for axis, f in ((x.ndim - 2, int(factors[0])), (x.ndim - 1, int(factors[1]))):
         n = x.shape[axis]

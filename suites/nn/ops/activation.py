@@ -15,6 +15,13 @@ from suites.nn import op
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
 
+
+
+def infinite(c: Call) -> str | None:
+    """The printed formula meets inf / inf or 0 * inf there; its limit is finite."""
+    return "formula-at-infinity" if np.isinf(c.inputs["x"]).any() else None
+
+
 op("activation.linear", s.linear_activation)
 op("activation.ReLU", s.relu)
 op("activation.leakyReLU", s.leaky_relu)
@@ -24,7 +31,7 @@ op("activation.scaledTanh", s.scaled_tanh)
 op("activation.sigmoid", s.sigmoid)
 op("activation.sigmoidHard", s.hard_sigmoid)
 op("activation.ELU", s.elu)
-op("activation.softsign", s.softsign)
+op("activation.softsign", s.softsign, ambiguous=infinite)
 op("activation.softplus", s.softplus)
 op("clampedReLU", s.clamped_relu)
 
@@ -82,6 +89,6 @@ op("activation.PReLU", s.prelu_channels, x=_X, alpha=_channels("alpha"), out=_ba
 op("activation.parametricSoftplus", s.softplus_parametric, x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
    draw=_draw("alpha", "beta"), tags=("rank5",), breaks=_breaks("alpha", "beta"))  # fmt: skip
 
-op("gelu.EXACT", s.gelu_exact)
-op("gelu.TANH_APPROXIMATION", s.gelu_tanh)
-op("gelu.SIGMOID_APPROXIMATION", s.gelu_sigmoid)
+op("gelu.EXACT", s.gelu_exact, ambiguous=infinite)
+op("gelu.TANH_APPROXIMATION", s.gelu_tanh, ambiguous=infinite)
+op("gelu.SIGMOID_APPROXIMATION", s.gelu_sigmoid, ambiguous=infinite)
