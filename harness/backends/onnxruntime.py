@@ -102,13 +102,16 @@ class OnnxRuntime(Backend):
 
     def _run_raw(self, session, names, special, inputs):
         session = session if self.fast else session._sess
-        feeds = {}
+        feeds, memory = {}, []
         for n, v in inputs.items():
             if not isinstance(v, np.ndarray):
                 raise Unsupported("sequences beside types that the Python binding does not know")
-            feeds[n] = to_ort(v)
+            feeds[n], owner = to_ort(v)
+            memory.append(owner)  # an OrtValue only borrows the array's memory
         out = session.run_with_ort_values(feeds, names, None)
-        return {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+        got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+        del memory  # not before the outputs are copied: one may alias an input
+        return got
 
 
 def _inner(type_):
@@ -116,27 +119,28 @@ def _inner(type_):
 
 
 def to_ort(v):
-    """Array -> OrtValue of the extension, whatever its type."""
+    """Array -> (OrtValue of the extension, the array whose memory it borrows), whatever the type."""
     cpu = _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
     name = dtype_name(v)
     if name == "str":
         raise Unsupported("strings beside types that the Python binding does not know")
     # not ascontiguousarray: that makes a vector of a scalar
     if name not in _NUMBER:
-        return _c.OrtValue.ortvalue_from_numpy(np.array(v, order="C"), cpu)
+        own = np.array(v, order="C")
+        return _c.OrtValue.ortvalue_from_numpy(own, cpu), own
     bytes_ = np.array(raw(v), order="C")
     if name in _PACKED:
         # The binding takes the shape from the array but reads the elements packed: packed bytes first, the rest unused.
         packed = pack(bytes_.ravel().view(np.uint8), _PACKED[name])
         bytes_ = np.zeros(v.shape, np.uint8)
         bytes_.reshape(-1)[: packed.size] = packed
-    return _c.OrtValue.ortvalue_from_numpy_with_onnx_type(bytes_, _NUMBER[name])
+    return _c.OrtValue.ortvalue_from_numpy_with_onnx_type(bytes_, _NUMBER[name]), bytes_
 
 
 def from_ort(v, type_):
     """OrtValue -> array; type_ is the graph's type string when it is one of SPECIAL."""
     if type_ is None:
-        return v.numpy() if v.is_tensor() else v.to_list()
+        return v.numpy().copy() if v.is_tensor() else v.to_list()
     name = SPECIAL[type_][0]
     shape = tuple(v.shape())
     count = int(np.prod(shape, dtype=np.int64))
