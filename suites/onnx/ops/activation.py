@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
-from harness.spec import Draw, T
+import numpy as np
+
+from harness.core.dtypes import float_max, int_range, of
+from harness.spec import Call, Draw, Slotted, T
 from suites.onnx import op
 from suites.onnx.schemas import first_slot
 from suites.onnx.codecs import Default
@@ -18,13 +22,40 @@ for _name, _fn in {
     "Softsign": s.softsign, "Sqrt": s.sqrt, "Tan": s.tan, "Mish": s.mish, "HardSwish": s.hard_swish,
     "HardSigmoid": s.hard_sigmoid, "Elu": s.elu, "Selu": s.selu, "LeakyRelu": s.leaky_relu, "ThresholdedRelu": s.thresholded_relu,
     "Celu": s.celu, "Round": s.round_half_even, "Swish": s.swish, "Sign": s.sign, "Erf": s.erf, "Tanh": s.tanh,
-    "Shrink": s.shrink, "IsNaN": s.is_nan, "Not": s.logical_not, "BitwiseNot": s.bitwise_not,
+    "IsNaN": s.is_nan, "Not": s.logical_not, "BitwiseNot": s.bitwise_not,
 }.items():  # fmt: skip
     op(_name, _fn, x=first_slot(_name))
 
 op("Clip", s.clamp, until=5, x="input", lo=Default("min", -inf), hi=Default("max", inf))
 op("Clip", s.clamp, since=6, until=10, x="input", lo="min", hi="max")
-op("Clip", s.clip, since=11, x="input", lo="min", hi="max")
+
+
+class Limit(Slotted):
+    """A bound; an absent one is the lowest or highest finite value of the type."""
+
+    def __init__(self, slot: str, sign: int) -> None:
+        super().__init__(slot)
+        self.sign = sign
+
+    def decode(self, call: Call) -> Any:
+        v = call.inputs.get(self.slot)
+        if v is None and of(call.inputs["input"]).kind == "f":
+            return np.array(self.sign * float_max(of(call.inputs["input"]))).astype(call.inputs["input"].dtype)
+        return v
+
+
+def _open_end(call: Call) -> str | None:
+    x = call.inputs["input"]
+    if of(x).kind != "f":
+        return None
+    wide = x.astype(np.float64)
+    if any(call.inputs.get(b) is None and np.isinf(wide[np.sign(wide) == sign]).any() for b, sign in (("min", -1), ("max", 1))):
+        return "an infinite element and an absent bound: the prose says the largest finite value, the function body no bound"
+    return None
+
+
+op("Clip", s.clip, since=11, until=12, x="input", lo=Limit("min", -1), hi=Limit("max", 1))
+op("Clip", s.clip, since=13, x="input", lo="min", hi="max", ambiguous=_open_end)
 
 
 def _slopes(d: Draw) -> dict:
@@ -37,3 +68,26 @@ op("PRelu", s.prelu_channels, until=6, x="X", alpha="slope", draw=_slopes)
 op("PRelu", s.prelu, since=7, x="X", slope="slope")
 
 op("Gelu", variants.gelu, x="X")
+
+
+def _whole(call: Call, results: list[Any]) -> list[Any]:
+    x = call.inputs["input"]
+    return [np.trunc(results[0]).astype(np.int64).astype(x.dtype)] if of(x).kind in "iu" and of(results[0]).kind == "f" else results
+
+
+def _fraction(call: Call) -> str | None:
+    bias = float(call.attr("bias", 0.0))
+    x = call.inputs["input"]
+    if of(x).kind in "iu" and (bias != int(bias) or x.size and not in_type(x, bias)):
+        return "integers and a bias that the type does not hold"
+    return None
+
+
+def in_type(x: np.ndarray, bias: float) -> bool:
+    """Do x + bias and x - bias stay in the type, and x within the integers a double holds?"""
+    lo, hi = int_range(of(x))
+    low, high = int(x.min()), int(x.max())
+    return max(abs(low), abs(high)) < 2**53 and lo <= low - abs(int(bias)) and high + abs(int(bias)) <= hi
+
+
+op("Shrink", s.shrink, x="input", out=_whole, ambiguous=_fraction)
