@@ -53,7 +53,7 @@ OUTPUTS = {
     "reduce_argmax@ios17": ["O"], "reduce_argmin@ios17": ["O"], "topk@ios17": ["T", "O"],
     "matmul@ios17": ["V"], "linear@ios17": ["V"],
     "split": ["T..."], "concat": ["T"], "stack": ["T"], "einsum": ["T"], "identity": ["T"],
-    "cond": ["T..."], "while_loop": ["T..."], "const": ["T"], "shape": ["i32"], "random_categorical": ["i32"],
+    "cond": ["T..."], "while_loop": ["T..."], "const": ["T"], "shape": ["i32"], "random_categorical": ["T"],
     "make_list": ["list(E)"], "list_write": ["list(T)"], "list_scatter": ["list(T)"], "list_read": ["E"], "list_gather": ["E"],
     "list_length": ["i32"], "classify": ["ClassT", "dict(ClassT,f32)"], "read_state": ["S"], "coreml_update_state": ["T"],
     "conv_quantized": ["T"], "_const_symbolic": ["i32"], "constexpr_lut_to_sparse": ["u1", "T"],
