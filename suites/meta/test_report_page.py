@@ -6,6 +6,7 @@ Needs Chromium (Debian: ``apt-get install chromium``); without one the tests are
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> reports.RenderResult:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[browser.Browser]:
-    with browser.Browser(str(FOUND)) as b:
+    assert FOUND, "no Chromium found, and OPCONFORM_REQUIRE_BROWSER is set"
+    with browser.Browser(FOUND) as b:
         yield b
 
 
