@@ -30,8 +30,8 @@ def _log(v: float) -> float:
 
 def _log_sum_exp(v: list[float]) -> float:
     m = max(v)
-    if math.isnan(_sum(v)) or math.isinf(m):
-        return float(np.sum(v)) if math.isnan(_sum(v)) else m
+    if any(map(math.isnan, v)) or math.isinf(m):
+        return m if not any(map(math.isnan, v)) else float("nan")
     return m + math.log(math.fsum(math.exp(t - m) for t in v))
 
 

@@ -53,7 +53,7 @@ def _weights(c: Call) -> np.ndarray:
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     """A temperature of probabilities has no stated meaning: drawn for logits alone."""
     logits = d.bool()
-    out: dict[str, Any] = {"x": T(d.shape(1), recipe="unit" if logits else "prob"), "isLogits": logits,
+    out: dict[str, Any] = {"x": T(d.shape(1), recipe="unit" if logits else "uniform:0.125:1"), "isLogits": logits,
                            "numSamples": d.int(1, 9), "seed": d.int(0, 2**31 - 1)}  # fmt: skip
     return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
 
