@@ -6,12 +6,14 @@ Source: NeuralNetwork.proto ("N rank tensors, where N >= 1"; comparisons give 1.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.spec import Build, Call, Codec, Entry, Param, T
+from harness.spec import Build, Call, Codec, Context, Entry, ErrorClass, Param, T
 from harness.spec.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -39,6 +41,20 @@ def blob(r: Any) -> np.ndarray:
     elif a.dtype.kind in "iu":
         a = a.astype(np.float64)
     return a.reshape(1) if a.ndim == 0 else a
+
+
+def folded(error: ErrorClass) -> ErrorClass:
+    """An error class for an entry that shows its meaning another shape than the layer's: the bound is asked for in the
+    shape of the meaning's first tensor and given in that of the result."""
+    assert error.fn is not None
+    inner = error.fn
+
+    def bound(ctx: Context) -> np.ndarray:
+        seen = copy.copy(ctx)
+        seen.wide = ctx.wide.reshape(np.shape(ctx.inputs["x"]))
+        return np.broadcast_to(np.asarray(inner(seen), np.float64), seen.wide.shape).reshape(ctx.wide.shape)
+
+    return replace(error, fn=bound)
 
 
 class Weight(Codec):

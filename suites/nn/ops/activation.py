@@ -12,6 +12,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
+from suites.nn.spell import folded
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
 
@@ -86,7 +87,7 @@ _X = Fn(_image)
 _X.for_tensor = True
 op("activation.PReLU", s.prelu_channels, x=_X, alpha=_channels("alpha"), out=_back, draw=_draw("alpha"), tags=("rank5",),
    breaks=_breaks("alpha"))  # fmt: skip
-op("activation.parametricSoftplus", s.softplus_parametric, x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
+op("activation.parametricSoftplus", s.softplus_parametric, error=folded(s.softplus_parametric.error), x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
    draw=_draw("alpha", "beta"), tags=("rank5",), breaks=_breaks("alpha", "beta"))  # fmt: skip
 
 op("gelu.EXACT", s.gelu_exact, ambiguous=infinite)

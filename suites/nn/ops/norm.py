@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight
+from suites.nn.spell import Or, Weight, folded
 from suites.semantics import coreml, norm
 
 op("softmaxND", norm.softmax)
@@ -117,7 +117,7 @@ def _draw_lrn(d: Draw) -> dict[str, Any]:
             "beta": d.pick((0.75, 0.5, 1.0)), "k": d.pick((0.0, 1.0, 2.0))}  # fmt: skip
 
 
-op("lrn", norm.lrn, x=tensor(_image), size="localSize", bias=Or("k", 1.0), fixed={"scaled": True, "axis": 1}, out=_back,
+op("lrn", norm.lrn, error=folded(norm.lrn.error), x=tensor(_image), size="localSize", bias=Or("k", 1.0), fixed={"scaled": True, "axis": 1}, out=_back,
    draw=_draw_lrn, ambiguous=_even, tags=("rank5",),
    breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}})  # fmt: skip
 
