@@ -80,6 +80,9 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         if outcome.status is Status.REJECTED:
             return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
         return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
+    if outcome.status is Status.REJECTED and _older(case.inst.opset, profile.info.get("oldest_opset")):
+        gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
+        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:
         return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
     assert case.expected is not None
@@ -90,6 +93,11 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
         return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, r)
     return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
+
+
+def _older(opset: Any, oldest: Any) -> bool:
+    """Is a model older than the oldest opset that the backend's makers promise to take?"""
+    return isinstance(oldest, int) and isinstance(opset, int) and opset < oldest
 
 
 def first_words(message: str) -> str:

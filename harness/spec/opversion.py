@@ -280,8 +280,8 @@ class OpVersion:
     def decode(self, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
         """Semantic tensors and parameters of a call."""
         tensors = {n: c.decode(call) for n, c in self.tensor_codecs.items()}
-        params = dict(self.entry.fixed)
         m = self.meaning
+        params = {**(m.defaults if m is not None else {}), **self.entry.fixed}
         for n, c in self.param_codecs.items():
             v = c.decode(call)
             if v is None and m is not None and n in m.defaults:
