@@ -28,6 +28,12 @@ class Mil(Dialect):
     # Not stated: whether an axis may be named twice.
     unsayable_rules = ("axes-distinct",)
 
+    def op(self, name: str, meaning: Any = None, **how: Any) -> Any:
+        """An entry that evaluates by itself is read from the op's own page, too."""
+        if meaning is None:
+            how.setdefault("source", f"MIL {name}: coremltools 9.0, published operator pages")
+        return super().op(name, meaning, **how)
+
     def order(self, version: Any) -> Any:
         return int(str(version)[3:])
 
@@ -112,6 +118,16 @@ def _widen(version: OpVersion, inst: Instance) -> None:
                         one.dtype = I32
                     break
 
+
+# Registered classes that have no entry, and why.
+ABSENT = {
+    "_const_symbolic": "internal: holds a Python symbol, never written into a program",
+    "conv_quantized": "registered, not documented: nothing says what quantization_type and nbits mean",
+    "torch_tensor_assign": "made and removed inside the PyTorch front end; slice_update is what it becomes",
+    "torch_upsample_bilinear": "made and removed inside the PyTorch front end; upsample_bilinear is what it becomes",
+    "torch_upsample_nearest_neighbor": "made and removed inside the PyTorch front end; upsample_nearest_neighbor is what it "
+    "becomes",
+}
 
 dialect = Mil("suites.mil")
 op = dialect.op

@@ -1,0 +1,66 @@
+"""Laws over the whole catalogue: every class is declared or left out with a reason, every disagreement is settled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suites.mil import ABSENT, dialect
+
+HERE = Path(__file__).parent
+DOCUMENTED = json.loads((HERE / "catalogue.json").read_text())
+
+
+def test_every_registered_class_is_declared_or_left_out_with_a_reason() -> None:
+    declared = {(v.schema.domain, v.op, v.version) for v in dialect.versions.values()}
+    missing = [s for s in dialect.schemas if (s.domain, s.op, s.version) not in declared]
+    assert {s.op for s in missing} == set(ABSENT)
+    assert all(len(reason) > 20 for reason in ABSENT.values())
+
+
+def test_every_documented_class_is_in_the_schema() -> None:
+    have = {(s.op, s.version) for s in dialect.schemas}
+    assert len(DOCUMENTED) == 225
+    assert [f"{d['op']} {d['version']}" for d in DOCUMENTED if (d["op"], d["version"]) not in have] == []
+
+
+def test_every_documented_class_draws_at_each_opset_it_serves() -> None:
+    from harness.gen.engine import Prng, case_seed
+
+    for d in DOCUMENTED:
+        v = dialect.versions[f"mil/{d['op']}/{d['version']}"]
+        for opset in v.opsets:
+            assert v.draw(Prng(case_seed(0, v.key, 1)), opset).opset == opset
+
+
+def test_every_class_has_something_invalid_to_offer() -> None:
+    from harness.spec.breaking import breakers_of
+
+    without = [v.key for v in dialect.versions.values() if not breakers_of(v)]
+    assert without == []
+
+
+@pytest.fixture(scope="module")
+def coremltools() -> object:
+    return pytest.importorskip("coremltools", reason="the registry comes with coremltools")
+
+
+def test_the_schema_is_what_the_installed_registry_says(coremltools) -> None:  # type: ignore[no-untyped-def]
+    from suites.mil import extract
+
+    if coremltools.__version__ not in json.loads((HERE / "schema.json").read_text())["source"]:
+        pytest.skip(f"schema.json was extracted from another release than {coremltools.__version__}")
+    assert extract.dumps(extract.schema()) == (HERE / "schema.json").read_text()
+
+
+def test_every_disagreement_of_document_and_registry_is_settled(coremltools) -> None:  # type: ignore[no-untyped-def]
+    from suites.mil import extract
+
+    ledger = json.loads((HERE / "ledger.json").read_text())
+    keys = ("op", "version", "input", "what")
+    settled = {tuple(x[k] for k in keys) for x in ledger}
+    found = {tuple(d[k] for k in keys) for d in extract.differences()}
+    assert found == settled
+    assert all(x["taken"] in ("registry", "documentation", "neither") and x["why"] for x in ledger)
