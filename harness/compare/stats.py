@@ -100,7 +100,21 @@ def distribution(error: ErrorClass, ctx: Context) -> tuple[float, float, Any, An
     if error.dist == "bernoulli":
         q = 1.0 - p("p", 0.5)
         return (0.0, 1.0, lambda x: np.where(x > 0, q, 0.0), lambda x: np.where(x >= 1, 1.0, q), True)
+    if error.dist == "categorical":
+        return _categorical(np.asarray(error.extra["weights"](ctx), np.float64))
     raise ValueError(f"statistical: unknown distribution {error.dist!r}, give a function of the context instead")
+
+
+def _categorical(weights: np.ndarray) -> tuple[float, float, Any, Any, bool]:
+    """weights: rows that sum to 1 [*d, n]; the draws are [*d, size], so that each row owns as many consecutive ones."""
+    rows = weights.reshape(-1, weights.shape[-1])
+    edges = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, 1)], 1)
+
+    def at(x: np.ndarray, step: int) -> np.ndarray:
+        row = np.arange(x.size) // max(1, x.size // len(rows))
+        return edges[row, np.clip(x, 0, rows.shape[1] - 1).astype(np.int64) + step]
+
+    return 0.0, rows.shape[1] - 1.0, lambda x: at(x, 0), lambda x: at(x, 1), True
 
 
 @dataclass
