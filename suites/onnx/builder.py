@@ -137,6 +137,10 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
             raise Unsupported(f"no op {n.op} at opset {opset}")
         ins = [names.get(x, x) if x else "" for _, _, x in positions(schema, n.inputs)]
         nodes.append(proto.node(n.op, ins, n.outputs, encode_attrs(schema, n.attrs, opset, names), schema.domain))
+    consts = [proto.tensor(k, v) for k, v in g.consts.items()]
+    if schemas.releases()[opset]["ir"] < 4 and consts:  # there, an initializer would have to be an input of the block too
+        nodes[:0] = [proto.node("Constant", (), (k,), (proto.attribute("value", v, proto.TENSOR),)) for k, v in g.consts.items()]
+        consts = []
     inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
     declared = g.meta.get("out_types", {})
     outputs = []
@@ -144,7 +148,7 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
         t = declared.get(o)
         body = None if t is None else proto.type_proto(t if isinstance(t, Type) else proto.parse_type(t))
         outputs.append(proto.value_info(o, body))
-    return proto.graph(name, nodes, inputs, outputs, [proto.tensor(k, v) for k, v in g.consts.items()])
+    return proto.graph(name, nodes, inputs, outputs, consts)
 
 
 def _block_type(arg: Arg) -> bytes:

@@ -64,6 +64,10 @@ class NotFlag(Codec):
         b.attr(self.name, int(not value))
 
 
+# infinite parameters would tell implementations apart that fold them into one factor and one offset
+_TAME = ("unit", "small", "uniform:-4:4")
+
+
 def _pick_bound(i: int) -> object:
     def bound(ctx: Context) -> object:
         which = n.batch_norm_training if ctx.params["training"] else n.batch_norm
@@ -73,7 +77,8 @@ def _pick_bound(i: int) -> object:
 
 
 @semantics(error=tuple(_pick_bound(i) for i in range(3)), source="ONNX BatchNormalization-1..15",
-           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("positive", "uniform:0.25:4")})  # fmt: skip
+           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("positive", "uniform:0.25:4"), "scale": ("unit", "small"),
+                 "bias": ("unit", "small"), "mean": ("unit", "small")})  # fmt: skip
 def batch_norm(x: Float["n c *s"], scale: Float["*e"], bias: Float["*e"], mean: Float["*e"], var: Float["*e"], *,
                epsilon: Real = 1e-5, momentum: Real = 0.9, spatial: Flag = True, training: Flag = False):  # fmt: skip
     """With the given statistics, or (training) with the batch's own, and then the running ones come as well."""

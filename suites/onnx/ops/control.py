@@ -20,8 +20,9 @@ WHY = "the values in blocks are of types that the ops drawn for blocks have at e
 
 
 def _adds(dtype: DType, opset: int) -> bool:
+    """Can a block add a constant of this type?  Until opset 8 constants are floats."""
     schema = schemas.effective("Add", opset)
-    return schema is not None and dtype in schema.dtypes("T")
+    return schema is not None and dtype in schema.dtypes("T") and (opset > 8 or dtype.kind == "f")
 
 
 def step(d: Draw, dtype: DType, shape: tuple[int, ...], source: str, out: str, consts: dict[str, Any]) -> Node:
@@ -45,7 +46,7 @@ def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Grap
     consts: dict[str, Any] = {}
     nodes = []
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
-        if t is BOOL and s == () and d.bool():  # a value of the graph around
+        if t is BOOL and s == () and (d.opset < 9 or d.bool()):  # a value of the graph around
             nodes.append(Node("Not", {"X": "cond"}, [f"y{i}"]))
             continue
         consts[f"a{i}"] = literal(d, t, s)
@@ -56,9 +57,10 @@ def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Grap
 
 def _draw_if(d: Draw) -> dict:
     names = (OLD if d.opset < 7 else PLAIN)["V"].split()
-    types = [t for t in d.version.schema.dtypes("V") if t.name in names]
+    early = d.opset < 9  # constants are floats, a truth value can only come from outside
+    types = [t for t in d.version.schema.dtypes("V") if t.name in names and (not early or t.kind in "fb")]
     dtypes = [d.pick(types) for _ in range(d.int(1, 3))]
-    shapes = [() if t is BOOL and d.bool() else d.shape(0, 3) for t in dtypes]
+    shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
     return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes), "else_branch": _branch(d, dtypes, others),
             "@outs": len(dtypes)}  # fmt: skip

@@ -35,6 +35,6 @@ _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
 op("BatchNormalization", variants.batch_norm, until=6, mean="mean", var="var", training=variants.NotFlag("is_test"), **_BATCH)
 op("BatchNormalization", variants.batch_norm, since=7, until=9, mean="mean", var="var", fixed={"training": False}, **_BATCH)
 op("BatchNormalization", variants.batch_norm, since=14, mean="input_mean", var="input_var", training="training_mode",
-   outs=lambda d, v: d.int(1, 3) if v["training"] else 1, **_BATCH)  # fmt: skip
+   outs=lambda d, v: 3 if v["training"] else 1, **_BATCH)  # fmt: skip
 
 __all__ = ["T"]

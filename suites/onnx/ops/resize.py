@@ -45,7 +45,18 @@ _NAMES: dict[str, Any] = {
 }  # fmt: skip
 # before 11 no coordinate rule is stated; the ops came from a framework whose rule is the asymmetric one
 _OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
-op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD)
+
+
+def _unstated(call: Call) -> str | None:
+    """Nearest by a factor that is not whole: which element that is, nobody says before version 11."""
+    scales = call.inputs.get("scales")
+    factors = call.attr("scales") if scales is None else scales.tolist()
+    if call.attr("mode") == "nearest" and any(f != int(f) for f in factors or ()):
+        return "nearest by a broken factor: no rule is stated before version 11"
+    return None
+
+
+op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
 op("Resize", s.resize, since=11, **_NAMES)
 
 
@@ -57,8 +68,8 @@ def _draw_old(d: Draw) -> dict:
 
 op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
    mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old)  # fmt: skip
-op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD,
+op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD, ambiguous=_unstated,
    scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])))  # fmt: skip
-op("Upsample", s.resize, since=9, until=9, x="X", scales=Given("scales"), fixed=_OLD)
+op("Upsample", s.resize, since=9, until=9, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
 
 __all__ = ["np"]

@@ -79,6 +79,8 @@ SUMMED = bounded(_bound)
 
 def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
     if name in d.version.param_codecs or name in d.fixed:
+        if d.dtype("x").kind == "s":
+            return ("none",)
         return tuple(m for m in options(d, name) if m not in ("div",))
     return ("none",)
 
