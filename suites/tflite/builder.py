@@ -139,7 +139,7 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
             if fed:
                 g["inputs"].append(at)
                 run_time.append((name, slot.name, j if many else None))
-    while inputs and inputs[-1] == -1:  # absent at the end: not written at all
+    while inputs and inputs[-1] == -1 and len(schema.inputs) < 9:  # absent at the end: not written; long lists are whole
         inputs.pop()
     outs, names = [], []
     shapes = inst.attrs.get("@outputs") or []

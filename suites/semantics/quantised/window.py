@@ -136,12 +136,13 @@ def _interpolated(x: Array, *, sizes: Object, coordinates: str) -> Array:
     return resize(x.astype(np.float64), sizes=sizes, axes=(1, 2), mode="linear", coordinates=coordinates)
 
 
-def _weights(x: Array, **kw: Object) -> Object:
+def _weights(x: Array, *, sizes: Object, coordinates: str) -> Object:
+    """The source position is index * scale with the scale rounded to 2**-10: off by up to index * 2**-11 of a cell."""
     spread = float(x.max()) - float(x.min()) if x.size else 0.0
-    return 1.0 if x.dtype.itemsize == 1 else 1.0 + spread * 2.0**-9
+    return 1.0 + spread * sum(sizes) * 2.0**-11
 
 
-@semantics(error=within(_interpolated, _weights, "one step, 16 bits: 2**-9 of the spread: 10-bit weights on each axis"), source=f"{_SPEC}, RESIZE_BILINEAR")
+@semantics(error=within(_interpolated, _weights, "1 + spread * (height + width) * 2**-11 steps: scales of 10 fraction bits"), source=f"{_SPEC}, RESIZE_BILINEAR")
 def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
     """Steps interpolated, since input and output share their parameters."""
     return saturate(away(_interpolated(x, sizes=sizes, coordinates=coordinates)), of(x))

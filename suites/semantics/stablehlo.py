@@ -1,0 +1,200 @@
+"""Meanings of the StableHLO operators that TFLite carries.  Source: StableHLO specification, section Ops."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.dtypes import BOOL, of
+from harness.core.errors import RuleError
+from harness.spec import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+
+Array = np.ndarray
+
+
+@semantics(error=exact, source="StableHLO and: logical on booleans, bitwise on integers", data=("full", "small"))
+def conjunction(x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
+    """x & y."""
+    return x & y
+
+
+@semantics(error=exact, source="StableHLO pad: negative low and high crop, interior cells between the elements")
+def pad(x: Any["*d"], value: Any[""], *, low: Opaque, high: Opaque, interior: Opaque):
+    """Raises RuleError "interior-nonnegative"."""
+    if any(i < 0 for i in interior):
+        raise RuleError("interior-nonnegative", f"{list(interior)}")
+    shape = [max(n - 1, 0) * i + n for n, i in zip(x.shape, interior)]
+    wide = np.full(shape, value.reshape(()), x.dtype)
+    wide[tuple(slice(None, None, i + 1) for i in interior)] = x
+    out = np.full([max(0, n + lo + hi) for n, lo, hi in zip(shape, low, high)], value.reshape(()), x.dtype)
+    src, dst = [], []
+    for n, lo, hi in zip(shape, low, high):
+        begin, end = max(0, -lo), n - max(0, -hi)
+        src.append(slice(begin, max(begin, end)))
+        dst.append(slice(max(0, lo), max(0, lo) + max(0, end - begin)))
+    out[tuple(dst)] = wide[tuple(src)]
+    return out
+
+
+@pad.draw
+def _draw_pad(d: Draw) -> dict[str, Object]:
+    shape = d.shape(1, 4, 1)
+    low, high, interior = [], [], []
+    for n in shape:
+        i = d.pick((0, 0, 1, 2))
+        full = (n - 1) * i + n
+        lo = d.pick((0, 1, 2, -1 if full > 1 else 0))
+        high.append(d.pick((0, 1, 3, -1 if full + lo > 1 else 0)))
+        low.append(lo)
+        interior.append(i)
+    return {"x": T(shape), "value": T(()), "low": low, "high": high, "interior": interior}
+
+
+_FOLDS = {"add": np.add, "mul": np.multiply, "minimum": np.minimum, "maximum": np.maximum, "all": np.logical_and,
+          "any": np.logical_or}  # fmt: skip
+
+
+def windows(x: Array, start: Array, fold: str, size: Object, strides: Object, base: Object, dilations: Object,
+            pads: Object) -> Array:  # fmt: skip
+    """reduce_window: x with base dilation and padding holding ``start``, then every window folded from ``start`` on."""
+    f = _FOLDS[fold]
+    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64) if of(x).kind in "iu" else x
+    init = wide.dtype.type(start.reshape(()).item())
+    shape = [max(n - 1, 0) * (b - 1) + n for n, b in zip(x.shape, base)]
+    full = np.full([n + lo + hi for n, (lo, hi) in zip(shape, pads)], init, wide.dtype)
+    full[tuple(slice(lo, lo + n, b) for n, (lo, _), b in zip(shape, pads, base))] = wide
+    reach = [(k - 1) * e + 1 for k, e in zip(size, dilations)]
+    outs = [max(0, (n - r) // s + 1) if n >= r else 0 for n, r, s in zip(full.shape, reach, strides)]
+    out = np.full(outs, init, wide.dtype)
+    with np.errstate(all="ignore"):
+        for at in np.ndindex(*size):
+            part = full[tuple(slice(a * e, a * e + (o - 1) * s + 1 if o else 0, s) for a, e, o, s in zip(at, dilations, outs, strides))]
+            out = f(out, part)
+    return out if of(x).kind == "f" else out.astype(x.dtype)
+
+
+def _fold_bound(ctx: Context) -> Array:
+    """gamma(window) times the same fold of |x|, + ulp; exact for minimum and maximum"""
+    if ctx.params["fold"] in ("minimum", "maximum"):
+        return np.zeros(ctx.wide.shape)
+    n = int(np.prod(ctx.params["size"])) + 1
+    return gamma(n, ctx.acc_u) * ctx.scale() + ctx.ulp
+
+
+@semantics(error=bounded(_fold_bound), source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW")
+def reduce_window(x: Any["*d"], start: Any[""], *, fold: Choice(*_FOLDS), size: Opaque, strides: Opaque, base: Opaque,
+                  dilations: Opaque, pads: Opaque):  # fmt: skip
+    """Every window folded, beginning with ``start``; integers wrap."""
+    return windows(x, start, fold, size, strides, base, dilations, pads)
+
+
+def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
+    """A window per axis; plain: no base dilation and no padding."""
+    dt = d.dtype("x")
+    fold = d.pick(("all", "any") if dt is BOOL else ("add", "mul", "minimum", "maximum"))
+    shape, size, strides, base, dilations, pads = [], [], [], [], [], []
+    for _ in range(d.int(1, 3)):
+        k, e, b = d.int(1, 3), d.pick((1, 1, 2)), 1 if plain else d.pick((1, 1, 2))
+        lo, hi = (0, 0) if plain else (d.pick((0, 0, 1, 2)), d.pick((0, 0, 1)))
+        reach = (k - 1) * e + 1
+        shape.append(max(1, reach - lo - hi) + d.int(0, 3))
+        for v, to in ((k, size), (d.pick((1, 1, 2, 3)), strides), (b, base), (e, dilations)):
+            to.append(v)
+        pads.append((lo, hi))
+    start = {"add": 0, "mul": 1, "minimum": 5, "maximum": -5 if dt.kind != "u" else 0, "all": True, "any": False}[fold]
+    recipe = {"mul": "ints:-2:2" if dt.kind != "u" else "ints:0:2"}.get(fold, "bool" if dt is BOOL else "small")
+    return {"x": T(shape, recipe), "start": T((), values=[start]), "fold": fold, "size": size, "strides": strides, "base": base,
+            "dilations": dilations, "pads": pads}  # fmt: skip
+
+
+# -- gather and scatter
+
+
+@semantics(error=exact, source="StableHLO gather: start indices clamped so that the slice lies inside")
+def gather(x: Any["*d"], indices: Int["*e"], *, offset_dims: Opaque, collapsed: Opaque, start_map: Opaque, index_dim: Opaque,
+           sizes: Opaque):  # fmt: skip
+    """Slices of ``sizes`` at the index tuples along ``index_dim``; ``collapsed`` axes of the slice are dropped, the others
+    stand at ``offset_dims`` of the result."""
+    idx = np.moveaxis(indices.reshape(*indices.shape, 1) if index_dim == indices.ndim else indices, index_dim, -1)
+    batch = idx.shape[:-1]
+    kept = [n for a, n in enumerate(sizes) if a not in collapsed]
+    out = np.empty((*batch, *kept), x.dtype)
+    for at in np.ndindex(*batch):
+        start = [0] * x.ndim
+        for k, a in enumerate(start_map):
+            start[a] = min(max(int(idx[(*at, k)]), 0), x.shape[a] - sizes[a])
+        part = x[tuple(slice(b, b + n) for b, n in zip(start, sizes))]
+        out[at] = part.reshape(kept)
+    rank = len(batch) + len(kept)
+    rest = [a for a in range(rank) if a not in offset_dims]
+    order = [0] * rank
+    for i, a in enumerate(rest):
+        order[a] = i
+    for i, a in enumerate(offset_dims):
+        order[a] = len(batch) + i
+    return out.transpose(order)
+
+
+@gather.draw
+def _draw_gather(d: Draw) -> dict[str, Object]:
+    shape = d.part(1, 3, 1)
+    r = len(shape)
+    mapped = d.subset(range(r), 1)
+    sizes = [d.pick((1, 1, d.int(1, n))) if a in mapped else d.pick((n, d.int(1, n))) for a, n in enumerate(shape)]
+    collapsed = [a for a in range(r) if sizes[a] == 1 and d.bool()]
+    batch = d.part(1, 2, 1)
+    rank = len(batch) + r - len(collapsed)
+    offsets = sorted(d.shuffle(range(rank))[: r - len(collapsed)])
+    values = []
+    for _ in range(int(np.prod(batch))):
+        values += [d.int(0, shape[a] - sizes[a]) if d.int(0, 5) else d.pick((-2, shape[a] + 1)) for a in mapped]
+    return {"x": T(shape), "indices": T((*batch, len(mapped)), values=values), "offset_dims": offsets, "collapsed": collapsed,
+            "start_map": mapped, "index_dim": len(batch), "sizes": sizes}  # fmt: skip
+
+
+def _scatter_bound(ctx: Context) -> Array:
+    """updates of one element may be added in any order: gamma(updates, u) * S + ulp"""
+    return gamma(max(1, np.size(ctx.inputs["updates"])), ctx.acc_u) * ctx.scale() + ctx.ulp
+
+
+@semantics(error=bounded(_scatter_bound), source="StableHLO scatter: updates outside are ignored; body add, mul, min, max or the update itself")
+def scatter(x: Num["*d"], indices: Int["*e"], updates: Num["*u"], *, window_dims: Opaque, inserted: Opaque, to_operand: Opaque,
+            index_dim: Opaque, body: Choice("add", "mul", "minimum", "maximum")):  # fmt: skip
+    """x with every element of ``updates`` folded in at its place."""
+    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
+    out, f = np.array(wide), _FOLDS[body]
+    up = updates.astype(wide.dtype)
+    idx = np.moveaxis(indices, index_dim, -1)
+    scatter_dims = [a for a in range(updates.ndim) if a not in window_dims]
+    axes = [a for a in range(x.ndim) if a not in inserted]
+    with np.errstate(all="ignore"):
+        for at in np.ndindex(*updates.shape):
+            where = [0] * x.ndim
+            tuple_ = idx[tuple(at[a] for a in scatter_dims)]
+            for k, a in enumerate(to_operand):
+                where[a] += int(tuple_[k])
+            for k, a in enumerate(axes):
+                where[a] += at[window_dims[k]]
+            if all(0 <= w < n for w, n in zip(where, x.shape)):
+                out[tuple(where)] = f(out[tuple(where)], up[at])
+    return out if of(x).kind == "f" else out.astype(x.dtype)
+
+
+@scatter.draw
+def _draw_scatter(d: Draw) -> dict[str, Object]:
+    shape = d.part(1, 3, 1)
+    r = len(shape)
+    mapped = d.subset(range(r), 1)
+    inserted = sorted(a for a in mapped if d.bool())
+    count = d.int(1, 4)
+    window = [n if a not in mapped else d.int(1, n) for a, n in enumerate(shape)]
+    kept = [window[a] for a in range(r) if a not in inserted]
+    values = []
+    for _ in range(count):
+        values += [d.int(0, shape[a] - (1 if a in inserted else window[a])) for a in mapped]
+    return {"x": T(shape, "small"), "indices": T((count, len(mapped)), values=values), "updates": T((count, *kept), "small"),
+            "window_dims": list(range(1, 1 + len(kept))), "inserted": inserted, "to_operand": mapped, "index_dim": 1,
+            "body": d.pick(("add", "mul", "minimum", "maximum"))}  # fmt: skip

@@ -1,0 +1,108 @@
+"""TFLite's recurrent layers on float tensors: RNN, LSTM and SVDF cells, one direction or both.
+
+Source: TFLite LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM (tfl dialect; peepholes as Sak et al. 2014, coupled gates as Greff et al.,
+layer normalisation as Ba et al.), UNIDIRECTIONAL_SEQUENCE_RNN, RNN, SVDF.  States start from zero and are kept by the
+runtime; an instance is one call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import numpy as np
+
+from harness.spec.errors import Context
+
+Array = np.ndarray
+_ACT = {
+    "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
+    "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
+}  # fmt: skip
+GATES = ("input", "forget", "cell", "output")
+
+
+def _f(x: Any) -> Any:
+    return None if x is None else np.asarray(x, np.float64)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def rnn(x: Array, w: Array, r: Array, b: Array, h: Array, activation: str, aux: Array | None = None,
+        aux_w: Array | None = None) -> tuple[Array, Array]:  # fmt: skip
+    """h = act(w x + r h + b) over x [t, b, i]; returns (y [t, b, u], last h)."""
+    act, out = _ACT[activation], []
+    for t in range(x.shape[0]):
+        z = x[t] @ w.T + h @ r.T + b
+        if aux is not None and aux_w is not None:
+            z = z + aux[t] @ aux_w.T
+        h = act(z)
+        out.append(h)
+    return np.stack(out) if out else np.zeros((0, *h.shape)), h
+
+
+def _layer_norm(z: Array, scale: Array | None) -> Array:
+    if scale is None:
+        return z
+    mean = z.mean(-1, keepdims=True)
+    var = ((z - mean) ** 2).mean(-1, keepdims=True)
+    return (z - mean) / np.sqrt(var + 1e-8) * scale
+
+
+def lstm(x: Array, p: Mapping[str, Any], h: Array, c: Array, *, activation: str, cell_clip: float = 0.0, proj_clip: float = 0.0,
+         diagonal: bool = False) -> tuple[Array, Array, Array]:  # fmt: skip
+    """x [t, b, i]; p: "w_<gate>" [u, i], "r_<gate>" [u, o] ([u] when diagonal), "b_<gate>" [u], "p_<gate>" peepholes [u],
+    "n_<gate>" layer norm scales [u], "proj" [o, u], "proj_bias" [o]; no "w_input": the input gate is 1 - forget.
+
+    Returns (y [t, b, o], h, c).  Gates see the peephole of the old cell, the output gate that of the new one.
+    """
+    act, out = _ACT[activation], []
+
+    def pre(gate: str, xt: Array, cell: Array) -> Array:
+        z = xt @ p[f"w_{gate}"].T
+        if p.get(f"aux_w_{gate}") is not None:
+            z = z + p["aux_now"] @ p[f"aux_w_{gate}"].T
+        r = p[f"r_{gate}"]
+        z = z + (h * r if diagonal else h @ r.T)
+        if p.get(f"p_{gate}") is not None:
+            z = z + cell * p[f"p_{gate}"]
+        norm = p.get(f"n_{gate}")
+        return _layer_norm(z, norm) + p[f"b_{gate}"] if norm is not None else z + p[f"b_{gate}"]
+
+    for t in range(x.shape[0]):
+        xt = x[t]
+        if p.get("aux") is not None:
+            p = {**p, "aux_now": p["aux"][t]}
+        f = sigmoid(pre("forget", xt, c))
+        i = sigmoid(pre("input", xt, c)) if p.get("w_input") is not None else 1 - f
+        g = act(pre("cell", xt, c))
+        c = f * c + i * g
+        if cell_clip > 0:
+            c = np.clip(c, -cell_clip, cell_clip)
+        o = sigmoid(pre("output", xt, c))
+        h = o * act(c)
+        if p.get("proj") is not None:
+            h = h @ p["proj"].T + (p["proj_bias"] if p.get("proj_bias") is not None else 0)
+            if proj_clip > 0:
+                h = np.clip(h, -proj_clip, proj_clip)
+        out.append(h)
+    return (np.stack(out) if out else np.zeros((0, *h.shape))), h, c
+
+
+def svdf(x: Array, features: Array, times: Array, bias: Array | None, rank: int, activation: str) -> Array:
+    """One step from an empty memory: filters of ``rank`` rows each see the newest of their time weights.
+
+    x [b, i], features [f, i], times [f, memory]; returns [b, f / rank]."""
+    now = x @ features.T  # [b, f]
+    y = now * times[:, -1]
+    y = y.reshape(x.shape[0], -1, rank).sum(-1)
+    return _ACT[activation](y if bias is None else y + bias)
+
+
+def recurrent_bound(ctx: Context) -> Array:
+    """8 times the largest change when every operand moves by gamma(4 (inputs + 8)) u relatively, + 32 ulp of max(|h|, 1)"""
+    inputs = [v for v in ctx.inputs.values() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
+    depth = max(v.shape[-1] for v in inputs if v.ndim) + 8
+    rel = 4 * depth * ctx.acc_u
+    return 8 * ctx.sensitivity(rel) + 32 * ctx.u * np.maximum(np.abs(ctx.wide), 1.0)

@@ -1,0 +1,201 @@
+"""Recurrent operators on float tensors; states are variable tensors that start from zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32
+from harness.spec import Call, Context, Draw, T, composed
+from suites.semantics import tensorflow_sequence as s
+from suites.semantics.tensorflow_recurrent import GATES, rnn
+from suites.tflite import op
+from suites.tflite.codecs import later
+
+_ACTIVATIONS = ("TANH", "TANH", "RELU", "RELU6", "NONE", "RELU_N1_TO_1")
+_RECIPE = ("unit", "uniform:-1:1", "unit")
+
+
+def _state(*shape: int) -> T:
+    return T(shape, values=[0.0] * int(np.prod(shape)), dtype=F32)
+
+
+def _w(d: Draw, *shape: int) -> T:
+    return T(shape, d.pick(_RECIPE), const=bool(d.int(0, 2)))
+
+
+# -- RNN
+
+
+def _draw_rnn(sequence: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
+        out: dict[str, Any] = {"fused_activation_function": d.pick(_ACTIVATIONS), "hidden_state": _state(b, u)}
+        names = ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias") if sequence else (
+            "input_weights", "recurrent_weights", "bias")  # fmt: skip
+        out |= {names[0]: _w(d, u, i), names[1]: _w(d, u, u), names[2]: _w(d, u)}
+        if sequence:
+            out["time_major"] = d.bool()
+            out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
+        else:
+            out["input"] = T((b, i), d.pick(_RECIPE))
+        return out
+
+    return draw
+
+
+op("UNIDIRECTIONAL_SEQUENCE_RNN", s.sequence_rnn, x="input", w="input_to_input_weights", r="recurrent_to_input_weights",
+   b="input_gate_bias", activation="fused_activation_function", draw=_draw_rnn(True))  # fmt: skip
+op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b="bias", fixed={"time_major": False},
+   activation="fused_activation_function", draw=_draw_rnn(False))  # fmt: skip
+
+
+def _draw_svdf(d: Draw) -> dict[str, Any]:
+    b, i, u, rank, m = d.dim(1, 3), d.dim(1, 6), d.dim(1, 4), d.int(1, 3), d.int(1, 6)
+    out: dict[str, Any] = {
+        "input": T((b, i), d.pick(_RECIPE)), "feature_weights": _w(d, u * rank, i), "time_weights": _w(d, u * rank, m),
+        "activation_state": _state(b, m * u * rank), "rank": rank, "fused_activation_function": d.pick(("NONE", "RELU", "RELU6")),
+    }  # fmt: skip
+    if d.bool():
+        out["input_gate_bias"] = _w(d, u)
+    return out
+
+
+op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias",
+   activation="fused_activation_function", draw=_draw_svdf)  # fmt: skip
+
+
+# -- LSTM: forty operands, so decoded by name rather than by annotation
+
+
+def gates(d: Draw, prefix: str, i: int, u: int, *, coupled: bool, peephole: bool, projection: int, norm: bool,
+          diagonal: bool = False) -> dict[str, Any]:  # fmt: skip
+    """Weights of one direction under the dialect's names."""
+    out: dict[str, Any] = {}
+    o = projection or u
+    for g in GATES:
+        if coupled and g == "input":
+            continue
+        out[f"{prefix}input_to_{g}_weights"] = _w(d, u, i)
+        out[f"{prefix}recurrent_to_{g}_weights"] = _w(d, u) if diagonal else _w(d, u, o)
+        out[prefix + ("cell_bias" if g == "cell" else f"{g}_gate_bias")] = _w(d, u)
+        if peephole and g != "cell":
+            out[f"{prefix}cell_to_{g}_weights"] = _w(d, u)
+        if norm:
+            out[f"{prefix}{g}_layer_norm_coefficients"] = _w(d, u)
+    if projection:
+        out[f"{prefix}projection_weights"] = _w(d, projection, u)
+        if d.bool():
+            out[f"{prefix}projection_bias"] = _w(d, projection)
+    return out
+
+
+def _options(d: Draw) -> dict[str, Any]:
+    return {"fused_activation_function": "TANH", "cell_clip": d.pick((0.0, 0.0, 0.5)), "proj_clip": d.pick((0.0, 0.0, 0.4))}
+
+
+def _draw_lstm(sequence: bool) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
+        projection = d.dim(1, 4) if d.chance(3) else 0
+        diagonal = sequence and not projection and not later(d, "diagonal_recurrent_tensors") and d.chance(4)
+        norm = d.chance(3) and u > 1
+        out = gates(d, "", i, u, coupled=d.chance(3), peephole=d.chance(3), projection=projection, norm=norm, diagonal=diagonal)
+        out |= _options(d)
+        out |= {"input_activation_state": _state(b, projection or u), "input_cell_state": _state(b, u)}
+        if sequence:
+            out["time_major"] = d.bool()
+            if diagonal:
+                out["diagonal_recurrent_tensors"] = True
+            out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
+        else:
+            out["input"] = T((b, i), d.pick(_RECIPE))
+        return out
+
+    return draw
+
+
+def _lstm(call: Call) -> list[Any]:
+    return [_direction(call.inputs, call)]
+
+
+def _direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None) -> Any:
+    x = np.asarray(v["input"] if x is None else x, np.float64)
+    one = x.ndim == 2
+    time_major = bool(call.attr("time_major", False))
+    xt = x[None] if one else x if time_major else np.swapaxes(x, 0, 1)
+    if backward:
+        xt = xt[::-1]
+    y = s.run_cell(xt, v, prefix, call.attr("fused_activation_function", "NONE"), float(call.attr("cell_clip", 0.0)),
+                   float(call.attr("proj_clip", 0.0)), bool(call.attr("diagonal_recurrent_tensors", False)))  # fmt: skip
+    if backward:
+        y = y[::-1]
+    return y[0] if one else y if time_major else np.swapaxes(y, 0, 1)
+
+
+def _evaluated_bound(ctx: Context) -> Any:
+    """2**-16 * max(1, |h|): at most 4 steps of sums of 20 products of operands and states below 1, each rounded"""
+    return 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide))
+
+
+def _growing_bound(ctx: Context) -> Any:
+    """2**-12 * max(1, |h|): states may grow by the unit count on each of 4 steps"""
+    return 2.0**-12 * np.maximum(1.0, np.abs(ctx.wide))
+
+
+_BOUND = composed(_evaluated_bound)
+op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=_draw_lstm(True), error=_BOUND,
+   source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
+op("LSTM", None, evaluate=_lstm, draw=_draw_lstm(False), error=_BOUND, source="TFLite LSTM, full kernel")
+
+
+def _draw_both(d: Draw) -> dict[str, Any]:
+    b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
+    coupled, peephole = d.chance(4), d.chance(3)
+    projection = d.dim(1, 4) if d.chance(3) else 0
+    out = _options(d)
+    for prefix in ("fw_", "bw_"):
+        out |= gates(d, prefix, i, u, coupled=coupled, peephole=peephole, projection=projection, norm=False)
+        out |= {f"{prefix}input_activation_state": _state(b, projection or u), f"{prefix}input_cell_state": _state(b, u)}
+    out["time_major"], out["merge_outputs"] = d.bool(), d.bool()
+    out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
+    out["@outs"] = 1 if out["merge_outputs"] else 2
+    return out
+
+
+def _both(call: Call) -> list[Any]:
+    fw, bw = _direction(call.inputs, call, "fw_"), _direction(call.inputs, call, "bw_", True)
+    return [np.concatenate([fw, bw], -1)] if call.attr("merge_outputs", False) else [fw, bw]
+
+
+op("BIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_both, draw=_draw_both, error=_BOUND, source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM")
+
+
+def _draw_both_rnn(d: Draw) -> dict[str, Any]:
+    b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
+    out: dict[str, Any] = {"fused_activation_function": d.pick(_ACTIVATIONS), "time_major": d.bool(), "merge_outputs": d.bool()}
+    for prefix in ("fw_", "bw_"):
+        out |= {f"{prefix}input_to_input_weights": _w(d, u, i), f"{prefix}recurrent_weights": _w(d, u, u),
+                f"{prefix}bias": _w(d, u), f"{prefix}hidden_state": _state(b, u)}  # fmt: skip
+    out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
+    out["@outs"] = 1 if out["merge_outputs"] else 2
+    return out
+
+
+def _both_rnn(call: Call) -> list[Any]:
+    v, act = call.inputs, call.attr("fused_activation_function", "NONE")
+    x = np.asarray(v["input"], np.float64)
+    major = bool(call.attr("time_major", False))
+    xt = x if major else np.swapaxes(x, 0, 1)
+    results = []
+    for prefix, step in (("fw_", 1), ("bw_", -1)):
+        w, r, b = (v[prefix + n].astype(np.float64) for n in ("input_to_input_weights", "recurrent_weights", "bias"))
+        y, _ = rnn(xt[::step], w, r, b, np.zeros((xt.shape[1], w.shape[0])), act)
+        y = y[::step]
+        results.append(y if major else np.swapaxes(y, 0, 1))
+    return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
+
+
+op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=_both_rnn, draw=_draw_both_rnn, error=composed(_growing_bound),
+   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip

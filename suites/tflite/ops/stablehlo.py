@@ -1,0 +1,138 @@
+"""StableHLO operators that the runtime has kernels for; their bodies are further subgraphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BOOL, F32, I32, DType
+from harness.core.instance import Arg, Graph, Node
+from harness.spec import Call, Draw, Fn, T, exact, rounded
+from suites.semantics import elementwise as e
+from suites.semantics import stablehlo as s
+from suites.tflite import op
+from suites.tflite.codecs import literal, shape_input
+from suites.tflite.ops.control import _block
+
+# -- elementwise: operands of one shape
+
+
+def _same(*slots: str, recipe: str | None = None) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = d.shape(1, 4, 1)
+        return {n: T(shape, recipe) for n in slots}
+
+    return draw
+
+
+for _name, _meaning in (("ADD", e.add), ("MULTIPLY", e.mul), ("MAXIMUM", e.maximum), ("MINIMUM", e.minimum), ("AND", s.conjunction)):
+    op(f"STABLEHLO_{_name}", _meaning, x="lhs", y="rhs", draw=_same("lhs", "rhs"))
+
+
+def _draw_shift(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1, 4, 1)
+    return {"lhs": T(shape, "full"), "rhs": T(shape, f"ints:0:{d.types['T'].bits - 1}")}
+
+
+op("STABLEHLO_SHIFT_LEFT", e.bit_shift, x="lhs", y="rhs", fixed={"direction": "LEFT"}, draw=_draw_shift)
+op("STABLEHLO_PAD", s.pad, x="operand", value="padding_value", low="edge_padding_low", high="edge_padding_high",
+   interior="interior_padding")  # fmt: skip
+
+# -- windows
+
+
+def _draw_reduce_window(d: Draw) -> dict[str, Any]:
+    v = s.draw_windows(d, True)
+    return {"input": v["x"], "init_value": v["start"], "window_shape": literal(v["size"], const=True),
+            "window_strides": literal(v["strides"], const=True), "window_dilations": literal(v["dilations"], const=True),
+            "reduce_function": v["fold"].upper()}  # fmt: skip
+
+
+def _no_pads(call: Call) -> Any:
+    return [(0, 0)] * call.inputs["input"].ndim
+
+
+op("REDUCE_WINDOW", s.reduce_window, x="input", start="init_value", size=shape_input("window_shape"),
+   strides=shape_input("window_strides"), dilations=shape_input("window_dilations"), pads=Fn(_no_pads),
+   base=Fn(lambda call: [1] * call.inputs["input"].ndim), fold=Fn(lambda call: call.attr("reduce_function").lower()),
+   draw=_draw_reduce_window)  # fmt: skip
+
+_BODIES = {"add": "STABLEHLO_ADD", "mul": "STABLEHLO_MULTIPLY", "minimum": "STABLEHLO_MINIMUM", "maximum": "STABLEHLO_MAXIMUM",
+           "all": "STABLEHLO_AND"}  # fmt: skip
+_FOLD = {v: k for k, v in _BODIES.items()}
+
+
+def body(fold: str, dt: DType) -> Graph:
+    """A subgraph of one operator over two scalars."""
+    a = Arg(dt, ())
+    types = {n: {"dtype": dt, "shape": ()} for n in ("a", "b", "c")}
+    return Graph([("a", a), ("b", a)], [Node(_BODIES[fold], {"lhs": "a", "rhs": "b"}, ["c"], version=1)], ["c"], {},
+                 {"opset": 1, "tensors": types})  # fmt: skip
+
+
+def _body_of(attr: str) -> Fn:
+    return Fn(lambda call: _FOLD[call.attrs[attr].nodes[0].op])
+
+
+def _draw_hlo_window(d: Draw) -> dict[str, Any]:
+    v = s.draw_windows(d, False)
+    dt = d.types["T"]
+    fold = "all" if dt is BOOL else v["fold"]
+    start = T((), values=[True]) if dt is BOOL else v["start"]
+    return {"input": v["x"], "init_value": start, "window_dimensions": v["size"], "window_strides": v["strides"],
+            "base_dilations": v["base"], "window_dilations": v["dilations"], "padding": [n for p in v["pads"] for n in p],
+            "body_subgraph_index": body(fold, dt)}  # fmt: skip
+
+
+op("STABLEHLO_REDUCE_WINDOW", s.reduce_window, x="input", start="init_value", size="window_dimensions", strides="window_strides",
+   base="base_dilations", dilations="window_dilations", draw=_draw_hlo_window, fold=_body_of("body_subgraph_index"),
+   pads=Fn(lambda call: list(zip(call.attr("padding")[::2], call.attr("padding")[1::2]))))  # fmt: skip
+
+# -- gather, scatter
+
+
+
+def _draw_gather(d: Draw) -> dict[str, Any]:
+    """The file declares the result's shape, as StableHLO's types do."""
+    v = s.gather.drawer(d)
+    kept = iter(n for a, n in enumerate(v["sizes"]) if a not in v["collapsed"])
+    batch = iter(v["indices"].shape[:-1])
+    rank = len(v["indices"].shape) - 1 + len(v["sizes"]) - len(v["collapsed"])
+    shape = [next(kept) if a in v["offset_dims"] else next(batch) for a in range(rank)]
+    return {"operand": v["x"], "start_indices": v["indices"], "offset_dims": v["offset_dims"],
+            "collapsed_slice_dims": v["collapsed"], "start_index_map": v["start_map"], "index_vector_dim": v["index_dim"],
+            "slice_sizes": v["sizes"], "@outputs": [{"dtype": d.types["T"].name, "shape": shape}]}  # fmt: skip
+
+
+op("STABLEHLO_GATHER", s.gather, draw=_draw_gather, x="operand", indices="start_indices", offset_dims="offset_dims",
+   collapsed="collapsed_slice_dims", start_map="start_index_map", index_dim="index_vector_dim", sizes="slice_sizes")  # fmt: skip
+
+
+def _draw_scatter(d: Draw) -> dict[str, Any]:
+    v = s.scatter.drawer(d)
+    return {"input": v["x"], "scatter_indices": v["indices"], "updates": v["updates"], "update_window_dims": v["window_dims"],
+            "inserted_window_dims": v["inserted"], "scatter_dims_to_operand_dims": v["to_operand"],
+            "index_vector_dim": v["index_dim"], "update_computation_subgraph_index": body(v["body"], d.types["T"])}  # fmt: skip
+
+
+op("STABLEHLO_SCATTER", s.scatter, x="input", indices="scatter_indices", window_dims="update_window_dims",
+   inserted="inserted_window_dims", to_operand="scatter_dims_to_operand_dims", index_dim="index_vector_dim",
+   body=_body_of("update_computation_subgraph_index"), draw=_draw_scatter)  # fmt: skip
+
+# -- blocks
+
+
+def _draw_composite(d: Draw) -> dict[str, Any]:
+    dt = d.pick((F32, I32))
+    shapes = [d.shape(1, 3, 1) for _ in range(d.int(1, 2))]
+    return {"inputs": [T(x, "small", dt) for x in shapes], "name": "opconform.composite", "version": 1,
+            "composite_attributes": [0, 0, 1],  # a FlexBuffer that holds null
+            "decomposition_subgraph_index": _block(d, shapes, dt, 1), "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}],
+            "@outs": 1}  # fmt: skip
+
+
+op("STABLEHLO_COMPOSITE", None, draw=_draw_composite, error=rounded(64), source="StableHLO composite: its decomposition",
+   evaluate=lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])))  # fmt: skip
+
+_ = (np, exact)
