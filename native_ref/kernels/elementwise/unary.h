@@ -141,16 +141,22 @@ struct Sin {
   static constexpr const char* name = "sin";
   template <class T>
   static T f(T x) { return math::sin(x); }
+  static bool hard(double x) { return math::far(x); }
+  static double slow(double x) { return std::sin(x); }
 };
 struct Cos {
   static constexpr const char* name = "cos";
   template <class T>
   static T f(T x) { return math::cos(x); }
+  static bool hard(double x) { return math::far(x); }
+  static double slow(double x) { return std::cos(x); }
 };
 struct Tan {
   static constexpr const char* name = "tan";
   template <class T>
   static T f(T x) { return math::tan(x); }
+  static bool hard(double x) { return math::far(x); }
+  static double slow(double x) { return std::tan(x); }
 };
 struct Asin {
   static constexpr const char* name = "asin";

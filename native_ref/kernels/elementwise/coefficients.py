@@ -1,0 +1,96 @@
+"""Writes poly.h: the polynomials of math.h, fitted with mpmath (Chebyshev interpolation, 60 digits).
+
+    python native_ref/kernels/elementwise/coefficients.py > native_ref/kernels/elementwise/poly.h
+
+Each line also states the largest fitting error, which is far below the 2**-53 that evaluation in f64 adds anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+
+mp = mpmath.mp
+mp.dps = 60
+SMALL = mp.mpf("1e-12")
+
+
+def show(name: str, what: str, f: Any, lo: Any, hi: Any, terms: int) -> None:
+    coefficients, error = mpmath.chebyfit(f, [mp.mpf(lo), mp.mpf(hi)], terms, error=True)
+    values = [float.hex(float(c)) for c in reversed(coefficients)]
+    print(f"// {what}, on [{mpmath.nstr(lo, 6)}, {mpmath.nstr(hi, 6)}], error {mpmath.nstr(error, 2)}")
+    print(f"inline constexpr double {name}[] = {{")
+    for i in range(0, len(values), 4):
+        print("    " + ", ".join(values[i : i + 4]) + ",")
+    print("};")
+
+
+def series(f: Any, taylor: Any) -> Any:
+    """f away from 0, a few terms of its series next to it, where f as written would divide 0 by 0."""
+    return lambda z: taylor(z) if abs(z) < SMALL else f(z)
+
+
+def erfcx(x: Any) -> Any:
+    return mp.exp(x * x) * mp.erfc(x)
+
+
+print("// Written by coefficients.py.\n#pragma once\n\nnamespace opconform::math {\n")
+half = mp.log(2) / 2 * mp.mpf("1.001")
+show("kExpm1", "(e^r - 1 - r) / r^2", series(lambda r: (mp.expm1(r) - r) / r**2, lambda r: 0.5 + r / 6), -half, half, 11)
+zmax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
+show(
+    "kLog",
+    "(log((1+s)/(1-s)) - 2s) / s as a polynomial in z = s^2, without its factor z",
+    series(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / (mp.sqrt(z) * z), lambda z: mp.mpf(2) / 3 + 2 * z / 5),
+    mp.mpf(0),
+    zmax * mp.mpf("1.001"),
+    8,
+)
+quarter = (mp.pi / 4) ** 2 * mp.mpf("1.001")
+show(
+    "kSin",
+    "(sin r - r) / r^3 in r^2",
+    series(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, lambda z: -mp.mpf(1) / 6 + z / 120),
+    mp.mpf(0),
+    quarter,
+    7,
+)
+show(
+    "kCos",
+    "(cos r - 1 + r^2/2) / r^4 in r^2",
+    series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: mp.mpf(1) / 24 - z / 720),
+    mp.mpf(0),
+    quarter,
+    7,
+)
+show(
+    "kErf",
+    "erf(x) / x in x^2",
+    series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), lambda z: 2 / mp.sqrt(mp.pi) * (1 - z / 3)),
+    mp.mpf(0),
+    mp.mpf(1),
+    13,
+)
+eighth = (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.001")
+show(
+    "kAtan",
+    "(atan t - t) / t^3 in t^2",
+    series(lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, lambda z: -mp.mpf(1) / 3 + z / 5),
+    mp.mpf(0),
+    eighth,
+    11,
+)
+
+
+def scaled(t: Any) -> Any:
+    x = 4 * (1 + t) / (1 - t) if t != 1 else mp.inf
+    if x > 1e6:
+        return 2 / mp.sqrt(mp.pi) * (1 + 1 / (2 * x)) if x != mp.inf else 2 / mp.sqrt(mp.pi)
+    return erfcx(x) * (1 + 2 * x)
+
+
+lowest = (mp.mpf("0.9") - 4) / (mp.mpf("0.9") + 4)
+highest = (mp.mpf(28) - 4) / (mp.mpf(28) + 4)
+show("kErfcx", "e^(x^2) erfc(x) (1 + 2x) in t = (x - 4) / (x + 4)", scaled, lowest, highest, 22)
+print("\n}  // namespace opconform::math")
