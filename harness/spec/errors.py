@@ -61,6 +61,8 @@ class Context:
     dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
     rerun: inputs dict -> wide result of this output (the same semantics evaluated again).
     acc: the accumulation type of the implementation being judged.
+    within: where a dialect lays the result out in its own way, the context of the meaning's own result, and how a bound
+    on that becomes one on the output.
     """
 
     def __init__(
@@ -74,10 +76,12 @@ class Context:
         rerun: Callable[[dict[str, Any]], Array] | None = None,
         count: Callable[[str], float] | None = None,
         acc: DType | None = None,
+        within: tuple[Callable[[], Context], Callable[[Array], Array]] | None = None,
     ) -> None:
         self._inputs, self.params, self.wide, self.out = inputs, params, wide, out
         self.dims, self._rerun, self._count = dims or {}, rerun, count
         self.acc = acc or default_acc(out)
+        self.within = within
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
@@ -203,7 +207,12 @@ class ErrorClass:
             return g + ctx.ulp + n * _tiny(ctx.acc)
         if self.kind in ("bounded", "composed"):
             assert self.fn is not None
-            return self.fn(ctx)
+            if ctx.within is None:
+                return self.fn(ctx)
+            inner, carry = ctx.within
+            own = inner()
+            own.acc = ctx.acc
+            return carry(np.asarray(self.fn(own), np.float64))
         if self.kind == "quantised":
             return self._steps(ctx)
         return 0.0

@@ -362,7 +362,26 @@ class OpVersion:
         def count(expr: str) -> float:
             return float(dims.evaluate(compile(expr, "<count>", "eval"), env))
 
-        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+        if self.entry.out is None or self.entry.error is not None or m is None:
+            return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+
+        # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
+        linear = getattr(self.entry.out, "linear", self.entry.out)
+
+        def plain(changed: dict[str, Any]) -> list[Any]:
+            raw = m.fn(**changed, **params)
+            return list(raw) if isinstance(raw, (tuple, list)) else [raw]
+
+        def inner() -> Context:
+            own = np.asarray(plain(tensors)[i], np.float64)
+            return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count)
+
+        def carry(bound: np.ndarray) -> np.ndarray:
+            results = [np.asarray(x, np.float64) for x in plain(tensors)]
+            results[i] = np.array(np.broadcast_to(bound, results[i].shape))
+            return np.abs(linear(call, results)[i])
+
+        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry))
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""

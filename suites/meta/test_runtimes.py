@@ -58,6 +58,17 @@ def test_narrow_types_pass_in_and_out(onnx_backend, number, shape):
     assert back.outputs[0].tobytes() == v.tobytes()
 
 
+def test_borrowed_memory_is_kept():
+    """An OrtValue of a narrow type borrows the array's memory, and Unsqueeze's output the input's."""
+    with handle("onnxruntime") as h:
+        rng = np.random.default_rng(0)
+        m = onnx_model("Unsqueeze", [16, 7], [(64, 33), (1,)], 16)
+        for _ in range(20):
+            v = rng.normal(size=(64, 33)).astype(ml.bfloat16)
+            out = ask(h, m, v, np.array([0], np.int64))
+            assert out.outputs[0].tobytes() == v.tobytes()
+
+
 def test_strings(onnx_backend):
     v = np.array(["a", "ä", ""], object)
     out = ask(onnx_backend, onnx_model("Identity", [8], [(3,)], 8), v)

@@ -1,0 +1,53 @@
+"""Law: every error class gives a bound that fits its output, is no NaN or negative number, and never excludes the reference."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from harness.compare import judge
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import draw_case
+from harness.spec import registry
+
+CASES = 12
+DIALECTS = [d for d in registry.names() if d != "passes"]
+
+
+def complaints(v):
+    """What is wrong with the bounds of one op version, in words."""
+    out = []
+    for i in range(CASES):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            case = draw_case(v, v.opsets[-1], 3, i, 1, invalid=False)
+            if case.problem or case.expected is None or case.ambiguous is not None:
+                continue
+            for n, e in enumerate(case.expected[0]):
+                if not isinstance(e.value, np.ndarray) or not e.value.size or e.error.kind in ("statistical", "accepted"):
+                    continue
+                if e.dtype.kind in "sc" or e.error.kind == "any_order":
+                    continue
+                where = f"{v.key} output {n} ({e.error.kind}, {e.dtype}, case {i}, {case.inst.id})"
+                try:
+                    bound = np.asarray(e.error.bound(e.context()), np.float64)
+                    np.broadcast_to(bound, e.value.shape)
+                except Exception as x:
+                    out.append(f"{where}: {type(x).__name__}: {x}")
+                    continue
+                wide = np.asarray(e.wide if e.wide is not None else e.value, np.float64)
+                here = np.broadcast_to(bound, e.value.shape)
+                if (here < 0).any() or (np.isnan(here) & np.isfinite(wide)).any():
+                    out.append(f"{where}: negative or NaN bound where the result is finite")
+            verdict = judge(case.expected[0], Outcome(Status.VALUE, [e.value for e in case.expected[0]])).verdict
+            if verdict not in (Verdict.AGREE, Verdict.MISTRUSTED) and not any(
+                e.error.kind == "statistical" for e in case.expected[0]
+            ):
+                out.append(f"{v.key} case {i}: the reference's own answer is called {verdict.value}")
+    return out
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_bounds_fit(dialect):
+    bad = [c for v in registry.dialect(dialect).versions.values() for c in complaints(v)[:2]]
+    assert not bad, "\n".join(bad)
