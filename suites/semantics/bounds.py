@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import float_max, smallest_normal
-from harness.spec.errors import Context, gamma
+from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.spec.errors import Context, ErrorClass, composed, gamma
 
 Array = np.ndarray
 
@@ -39,12 +39,67 @@ def slope(k: float, ctx: Context) -> float:
     return float(gamma(k, ctx.acc_u))
 
 
+def averages(count: Any) -> ErrorClass:
+    """Error class of a sum of ``count(ctx)`` elements divided by their number: the sum itself may overflow."""
+
+    @quiet
+    def bound(ctx: Context) -> Array:
+        """gamma(K+2) * mean|x| + ulp; free where K * mean|x| reaches the largest number"""
+        k, s = count(ctx), ctx.scale()
+        b = gamma(k + 2, ctx.acc_u) * s + ctx.ulp + tiny(ctx)
+        return np.where(s * k * (1 + k * ctx.acc_u) >= top(ctx), np.inf, b)
+
+    return composed(bound)
+
+
 def axes_of(ctx: Context, rank: int, name: str = "axes") -> tuple[int, ...]:
     """Reduced axes of a call, counted from the front."""
     axes = ctx.params.get(name)
     if axes is None:
         return tuple(range(rank))
     return tuple(sorted({int(a) % rank for a in ((axes,) if isinstance(axes, int) else axes)})) if rank else ()
+
+
+def first_of(*checks: Any) -> Any:
+    """An ``ambiguous`` predicate that asks several."""
+
+    def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+        for c in checks:
+            if (reason := c(inputs, params)) is not None:
+                return reason
+        return None
+
+    return check
+
+
+def overflows(size: Any) -> Any:
+    """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results; integers beyond their type
+    wrap, saturate or trap as an implementation likes, floats beyond it meet infinities in no stated order."""
+
+    def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+        arrays = [a for v in inputs.values() if v is not None for a in (v if isinstance(v, list) else [v])]
+        kinds = {of(a).kind for a in arrays}
+        with np.errstate(all="ignore"):
+            if kinds <= {"i", "u", "b"}:
+                worst = float(np.max(size(inputs, params), initial=0.0))
+                if worst > min(int_range(of(a))[1] for a in arrays if of(a).kind != "b"):
+                    return "integer overflow: the op set does not say what comes out"
+                return None
+            if all(np.isfinite(np.asarray(a, np.float64)).all() for a in arrays if of(a).kind == "f"):
+                return None
+            calm = {n: [_calm(a) for a in v] if isinstance(v, list) else None if v is None else _calm(v)
+                    for n, v in inputs.items()}  # fmt: skip
+            limit = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
+            if float(np.max(size(calm, params), initial=0.0)) >= limit:
+                return "an infinity among values that overflow in some order"
+        return None
+
+    return check
+
+
+def _calm(v: Any) -> Any:
+    a = np.asarray(v, np.float64) if of(v).kind == "f" else v
+    return np.where(np.isfinite(a), a, 0.0) if a.dtype.kind == "f" else a
 
 
 def has_nan(*names: str) -> Any:

@@ -12,9 +12,19 @@ from harness.core.errors import RuleError
 from harness.spec import Choice, Divisor, Each, Float, Int, Ints, Pads, T, accumulates, exact, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
+from suites.semantics.bounds import first_of, overflows
 from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred
-from suites.semantics.window import MODES, Drawn, draw_window, geometry, resolve_pads, spatial_rank, too_large
+from suites.semantics.window import (
+    MODES,
+    Drawn,
+    draw_window,
+    geometry,
+    negative_same,
+    resolve_pads,
+    spatial_rank,
+    too_large,
+)
 
 Array = np.ndarray
 
@@ -31,10 +41,19 @@ def _terms_transposed(ctx: Context) -> float:
 
 def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """0 * inf: whether padding takes part in the products."""
-    w = inputs["w"]
+    w, x = inputs["w"], inputs["x"]
+    if params.get("padding", "").startswith("same") and negative_same(x.shape[2:], w.shape[2:], params["strides"],
+                                                                      params["dilations"]):  # fmt: skip
+        return "SAME with a stride above the window: negative padding by the formula, none by its text"
     if of(w).kind == "f" and not np.isfinite(w.astype(np.float64)).all():
         return "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
     return None
+
+
+def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
+    w = np.abs(np.asarray(inputs["w"], np.float64))
+    return float(w.size / max(1, min(w.shape[:2], default=1)) * w.max(initial=0.0)
+                 * np.abs(np.asarray(inputs["x"], np.float64)).max(initial=0.0))  # fmt: skip
 
 
 def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> None:
@@ -52,7 +71,7 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
 
 
 @semantics(error=accumulates(_terms), source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
-           "CONV_3D; NN ConvolutionLayerParams", ambiguous=_padding_times_infinity)  # fmt: skip
+           "CONV_3D; NN ConvolutionLayerParams", ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum)))  # fmt: skip
 def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
          dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
          padding: Choice(*MODES) = "explicit"):  # fmt: skip
@@ -178,8 +197,21 @@ def transposed_geometry(s: tuple[int, ...], k: tuple[int, ...], strides: Object,
     return strides, dilations, p, sizes
 
 
+def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """ConvTranspose-1 contradicts itself: the equations put the odd cell elsewhere than the attribute's text."""
+    x, w, p = inputs["x"], inputs["w"], params
+    if p.get("odd") != "upper_begin" or not (p["padding"].startswith("same") or p.get("output_shape")):
+        return None
+    n = x.ndim - 2
+    *_, pads, _ = transposed_geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"],
+                                      p["output_padding"], p["output_shape"], False)  # fmt: skip
+    if any(a != b for a, b in zip(pads[:n], pads[n:])):
+        return "an odd total padding: equations and attribute text of ConvTranspose-1 disagree"
+    return None
+
+
 @semantics(error=accumulates(_terms_transposed), source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
-           "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution")  # fmt: skip
+           "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution", ambiguous=first_of(_odd_halves, overflows(_largest_sum)))  # fmt: skip
 def conv_transpose(x: Float["n c *s"], w: Float["c g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
                    dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
                    output_padding: Ints = None, output_shape: Ints = None, padding: Choice(*MODES) = "explicit",
@@ -214,7 +246,7 @@ def _draw_transposed(d: Draw) -> dict[str, Object]:
         out["b"] = T((m,))
     more = (0,) * n
     if padding == "explicit" and d.bool():
-        more = tuple(d.int(0, max(a, b) - 1) for a, b in zip(st, di))
+        more = tuple(d.int(0, a - 1) for a in st)  # "less than the stride/dilation": below both is safe
         out["output_padding"] = param(d, "output_padding", lambda: more)
         more = tuple(out["output_padding"] or (0,) * n)
     full = [st[i] * (s[i] - 1) + more[i] + di[i] * (k[i] - 1) + 1 for i in range(n)]

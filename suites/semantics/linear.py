@@ -13,7 +13,7 @@ from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, compose
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
 from harness.spec.params import Opaque
-from suites.semantics.bounds import quiet, slope, tiny, top
+from suites.semantics.bounds import first_of, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import given, param, product
 
 Array = np.ndarray
@@ -36,7 +36,14 @@ def _depth(ctx: Context) -> float:
     return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
 
 
-@semantics(error=accumulates(_depth), source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL")
+def _largest_product(inputs: dict[str, Object], params: dict[str, Object]) -> float:
+    """k max|a| max|b|: no partial sum is larger."""
+    a, b = (np.abs(np.asarray(inputs[n], np.float64)) for n in ("x", "y" if "y" in inputs else "w"))
+    return float(a.shape[-1] * a.max(initial=0.0) * b.max(initial=0.0)) if a.ndim else 0.0
+
+
+@semantics(error=accumulates(_depth), source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
+           ambiguous=overflows(_largest_product))  # fmt: skip
 def matmul(x: Num["*d"], y: Num["*e"], *, transpose_x: Flag = False, transpose_y: Flag = False):
     """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in NumPy.
 
@@ -110,6 +117,12 @@ def _scaled_away(inputs: dict[str, Object], params: dict[str, Object]) -> str | 
     return None
 
 
+def _largest_gemm(inputs: dict[str, Object], params: dict[str, Object]) -> float:
+    a, b = (np.abs(np.asarray(inputs[n], np.float64)).max(initial=0.0) for n in ("a", "b"))
+    c = 0.0 if inputs.get("c") is None else np.abs(np.asarray(inputs["c"], np.float64)).max(initial=0.0)
+    return float(max(inputs["a"].shape) * a * b * max(1, abs(params["alpha"])) + c * abs(params["beta"]))
+
+
 def _whole_factor(d: Draw, name: str) -> float:
     kinds = d.types.values()
     if any(t.kind in "iu" for t in kinds):
@@ -117,7 +130,8 @@ def _whole_factor(d: Draw, name: str) -> float:
     return d.pick((1.0, 1.0, 0.0, -1.0, 0.5, 2.0, d.int(-32, 32) / 8.0))
 
 
-@semantics(error=composed(gemm_bound), source="ONNX Gemm-7, -9, -11, -13", ambiguous=_scaled_away)
+@semantics(error=composed(gemm_bound), source="ONNX Gemm-1, -6, -7, -9, -11, -13",
+           ambiguous=first_of(_scaled_away, overflows(_largest_gemm)))  # fmt: skip
 def gemm(a: Num["i j"], b: Num["k l"], c: Num["*e"] | None = None, *, alpha: Real = 1.0, beta: Real = 1.0,
          trans_a: Flag = False, trans_b: Flag = False):  # fmt: skip
     """alpha * A' B' + beta * C, matrices transposed on demand; ``c`` broadcasts to the product.
@@ -178,7 +192,8 @@ def _fan_in(ctx: Context) -> float:
     return float(ctx.inputs["x"].shape[-1])
 
 
-@semantics(error=accumulates(_fan_in), source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED")
+@semantics(error=accumulates(_fan_in), source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
+           ambiguous=overflows(_largest_product))  # fmt: skip
 def linear(x: Num["*d i"], w: Num["o i"], b: Num["o"] | None = None) -> Num["*d o"]:
     """x w' + b along the last axis."""
     y = product_of(x, w.T)
@@ -285,7 +300,13 @@ def _einsum_terms(ctx: Context) -> float:
     return float(product([n for c, n in extent.items() if c not in out]) + len(xs))
 
 
-@semantics(error=accumulates(_einsum_terms), source="ONNX Einsum-12; MIL einsum iOS15")
+def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
+    xs = [np.abs(np.asarray(x, np.float64)) for x in inputs["xs"]]
+    return float(np.prod([x.max(initial=0.0) for x in xs]) * max((x.size for x in xs), default=1) ** 2)
+
+
+@semantics(error=accumulates(_einsum_terms), source="ONNX Einsum-12; MIL einsum iOS15",
+           ambiguous=overflows(_largest_sum))  # fmt: skip
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
 

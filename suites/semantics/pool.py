@@ -19,16 +19,15 @@ from harness.spec import (
     Real_,
     T,
     accepted,
-    accumulates,
     composed,
     exact,
     semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import has_nan, quiet, slope, tiny, top
+from suites.semantics.bounds import averages, first_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import param, product
-from suites.semantics.window import MODES, Drawn, Geometry, draw_window, geometry, too_large
+from suites.semantics.window import MODES, Drawn, Geometry, draw_window, geometry, negative_same, too_large
 
 Array = np.ndarray
 
@@ -75,6 +74,8 @@ def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str |
         g = pooled(x.shape[2:], **p, padding=params["padding"], ceil=params["ceil"], last=params["last"])
     except RuleError:
         return None
+    if params["padding"].startswith("same") and negative_same(x.shape[2:], params["kernel"], params["strides"], params["dilations"]):
+        return "SAME with a stride above the window: negative padding by the formula, none by its text"
     return "a window without any element" if _misses(x.shape[2:], tuple(params["kernel"]), g) else None
 
 
@@ -114,7 +115,7 @@ def _draw_too_large(d: Draw) -> dict[str, Object]:
 def _same_maximum(ctx: Context, actual: Array) -> Array:
     """the element at the index is the maximum of its window: any of equals"""
     x = np.asarray(ctx.inputs["x"])
-    n, c, *s = x.shape
+    _, c, *s = x.shape
     flat = np.asarray(actual, np.int64)
     image = product(s)
     ok = (flat >= 0) & (flat < x.size)
@@ -148,11 +149,15 @@ def max_pool(x: Real_["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = Non
     return y, at + plane * image
 
 
+def _whole(inputs: dict[str, Object], params: dict[str, Object]) -> float:
+    return float(np.abs(np.asarray(inputs["x"], np.float64)).sum())
+
+
 def _cells(ctx: Context) -> float:
     return float(product(ctx.params["kernel"]))
 
 
-@semantics(error=accumulates(_cells), draw=_draw_pool, ambiguous=_sees_nothing,
+@semantics(error=averages(_cells), draw=_draw_pool, ambiguous=first_of(_sees_nothing, overflows(_whole)),
            source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE")  # fmt: skip
 def avg_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
              pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
@@ -212,7 +217,8 @@ def global_max_pool(x: Float["n c *s"]):
     return native.reduce("max", x, _image(x), True).astype(x.dtype)
 
 
-@semantics(error=accumulates("size(s)"), source="ONNX GlobalAveragePool-1, -22", draw=_draw_image)
+@semantics(error=averages(lambda c: float(product(c.inputs["x"].shape[2:]))), source="ONNX GlobalAveragePool-1, -22",
+           draw=_draw_image, ambiguous=overflows(_whole))  # fmt: skip
 def global_avg_pool(x: Float["n c *s"]):
     """Mean over all spatial axes, which stay with extent 1."""
     return native.reduce("mean", x, _image(x), True)

@@ -12,7 +12,7 @@ from harness.core.errors import RuleError
 from harness.spec import Axes, Axis, Bool, ElementType, Flag, Num, Real_, T, accumulates, composed, exact, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import axes_of, has_nan, quiet, slope, tiny, top
+from suites.semantics.bounds import averages, axes_of, first_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis
 
 Array = np.ndarray
@@ -35,6 +35,27 @@ def whole(values: Array, like: Array) -> Array:
         return np.trunc(values).astype(np.int64).astype(like.dtype)
 
 
+def _folded(name: str) -> Object:
+    def size(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
+        return native.reduce(name, inputs["x"].astype(np.float64), norm_axes(params["axes"], inputs["x"].ndim), False)
+
+    return overflows(size)
+
+
+def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A product may pass 0 or inf on its way, and 0 * inf is NaN."""
+    x = np.asarray(inputs["x"], np.float64)
+    if of(inputs["x"]).kind != "f":
+        return _product_overflows(inputs, params)
+    with np.errstate(all="ignore"):
+        fine = np.abs(x[np.isfinite(x) & (x != 0)])
+        low, high = np.log2(fine[fine < 1]).sum(), np.log2(fine[fine > 1]).sum()
+    limit = np.log2(float_max(of(inputs["x"])))
+    if (low < -limit + 30 and not np.isfinite(x).all()) or (high >= limit and (x == 0).any()):
+        return "an intermediate product may become 0 next to an infinity, or infinite next to a 0"
+    return None
+
+
 def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x = inputs["x"]
     return "integers in, a real result: the op set names no rounding" if of(x).kind in "iu" else None
@@ -43,14 +64,19 @@ def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
 _K = "extent(d,axes)"
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum")
+_product_overflows = overflows(lambda i, p: np.abs(native.reduce("prod", i["x"].astype(np.float64),
+                                                                 norm_axes(p["axes"], i["x"].ndim), False)))  # fmt: skip
+
+
+@semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
+           ambiguous=_folded("l1"))  # fmt: skip
 def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` (None: all, empty: none); 0 over no element; integers wrap."""
     return fold("sum", x, axes, keepdims)
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
-           ambiguous=_fraction)  # fmt: skip
+@semantics(error=averages(lambda c: c.inputs["x"].size / max(1, c.wide.size)), source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
+           ambiguous=first_of(_fraction, _folded("l1")))  # fmt: skip
 def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` divided by the count, NaN over no element; integers divide toward zero."""
     if of(x).kind == "f":
@@ -60,14 +86,16 @@ def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) 
     return (np.sign(total) * (np.abs(total) // n)).astype(x.dtype)
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15")
+@semantics(error=accumulates(_K), source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15",
+           ambiguous=_folded("sum_square"))  # fmt: skip
 def reduce_sum_square(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                       ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Sum of squares over ``axes``; without axes each square by itself."""
     return fold("sum_square", x, axes, keepdims)
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15")
+@semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15",
+           ambiguous=_folded("l1"))  # fmt: skip
 def reduce_l1(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum of magnitudes over ``axes``."""
     return fold("l1", x, axes, keepdims)
@@ -109,7 +137,8 @@ def prod_bound(ctx: Context) -> Array:
     return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
 
 
-@semantics(error=composed(prod_bound), source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD")
+@semantics(error=composed(prod_bound), source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD",
+           ambiguous=_underflow_meets_infinity)  # fmt: skip
 def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Product over ``axes``; 1 over no element; integers wrap."""
     return fold("prod", x, axes, keepdims)
@@ -166,7 +195,7 @@ def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = Tru
 def log_sum_exp_bound(ctx: Context) -> Array:
     """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; free where exp(x) overflows or all vanish"""
     x = np.asarray(ctx.inputs["x"], np.float64)
-    axes, keep = axes_of(ctx, x.ndim), bool(ctx.params["keepdims"])
+    axes = axes_of(ctx, x.ndim)
     k = x.size / max(1, ctx.wide.size)
     m = native.reduce("max", x, axes, True)
     p = np.exp(x - m)
@@ -231,7 +260,8 @@ def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_l
     return _arg("min", x, axis, keepdims, select_last, dtype)
 
 
-@semantics(error=accumulates("d[axis]"), source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum")
+@semantics(error=accumulates("d[axis]"), source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum",
+           ambiguous=overflows(lambda i, p: np.abs(i["x"].astype(np.float64)).sum(p["axis"])))  # fmt: skip
 def cumsum(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running sum along ``axis``: element i adds 0..i; exclusive 0..i-1; reverse runs from the end.  Integers wrap."""
     return _running("sum", x, axis, exclusive, reverse)
@@ -249,7 +279,8 @@ def cumprod_bound(ctx: Context) -> Array:
     return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
 
 
-@semantics(error=composed(cumprod_bound), source="ONNX CumProd-26")
+@semantics(error=composed(cumprod_bound), source="ONNX CumProd-26",
+           ambiguous=overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])))  # fmt: skip
 def cumprod(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running product along ``axis``; exclusive starts from 1.  Integers wrap."""
     return _running("prod", x, axis, exclusive, reverse)

@@ -32,6 +32,12 @@ def resolve_pads(mode: str, s: Sequence[int], k: Sequence[int], strides: Sequenc
     return (*first, *(t - f for t, f in zip(total, first)))
 
 
+def negative_same(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any) -> bool:
+    """Whether the formula for SAME asks for less than no padding on some axis (the stride jumps over elements)."""
+    st, di = strides or (1,) * len(s), dilations or (1,) * len(s)
+    return any((-(-n // t) - 1) * t + d * (e - 1) + 1 < n for n, e, t, d in zip(s, k, st, di))
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A resolved window: every list has one number per spatial axis, ``pads`` begins then ends."""
@@ -130,7 +136,9 @@ def _pads(d: Draw, reach: list[int], kernel: tuple[int, ...] | None) -> tuple[in
 def too_large(d: Draw, w: Drawn) -> Drawn:
     """The same window over an input that it does not fit into."""
     n = len(w.kernel)
-    return Drawn((1,) * n, (3,) * n, w.strides, w.dilations, None if w.pads is None else (0,) * (2 * n),
+    # so much that the extent comes out negative, not just 0, which formulas take for an empty result
+    k = tuple(2 * s + 2 for s in (w.strides or (1,) * n))
+    return Drawn((1,) * n, k, w.strides, w.dilations, None if w.pads is None else (0,) * (2 * n),
                  "valid" if w.padding != "explicit" else "explicit")  # fmt: skip
 
 

@@ -48,12 +48,12 @@ _OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
 
 
 def _unstated(call: Call) -> str | None:
-    """Nearest by a factor that is not whole: which element that is, nobody says before version 11."""
+    """A factor that is not whole: what coordinates that gives, nobody says before version 11."""
     scales = call.inputs.get("scales")
     factors = call.attr("scales") if scales is None else scales.tolist()
-    if call.attr("mode") == "nearest" and any(f != int(f) for f in factors or ()):
-        return "nearest by a broken factor: no rule is stated before version 11"
-    return None
+    if any(f != int(f) for f in factors or ()):
+        return "a broken factor: no rule for coordinates is stated before version 11"
+    return s.resize.ambiguous(*call.version.decode(call))  # type: ignore[misc]
 
 
 op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)

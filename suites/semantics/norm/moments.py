@@ -20,6 +20,7 @@ from suites.semantics.movement.common import norm_axes, norm_axis
 Array = np.ndarray
 
 EPSILONS = (1e-5, 1e-5, 1e-3, 1e-2, 1.0)
+SCALES = ("unit", "small", "uniform:-4:4", "ties")  # an infinite scale makes equal formulas differ: inf - inf
 
 
 def wide(x: Array) -> Array:
@@ -108,7 +109,7 @@ def _draw_batch(d: Draw) -> dict[str, Object]:
 
 @semantics(error=composed(_batch_bound), source="ONNX BatchNormalization-1..15 (test mode); MIL batch_norm iOS15; NN Batchnorm",
            draw=_draw_batch,
-           data={"x": ("unit", "small", "uniform:-4:4", "wide")})  # fmt: skip
+           data={"x": ("unit", "small", "uniform:-4:4", "wide", "special"), "scale": SCALES, "bias": SCALES})  # fmt: skip
 def batch_norm(x: Float["n c *s"], mean: Float["*e"], var: Float["*e"], scale: Float["*e"] | None = None,
                bias: Float["*e"] | None = None, *, epsilon: Real = 1e-5, spatial: Flag = True):  # fmt: skip
     """(x - mean) / sqrt(var + epsilon) * scale + bias with given statistics.
@@ -158,7 +159,7 @@ def _running_bound(ctx: Context) -> Array:
 
 
 @semantics(error=(composed(_training_bound), composed(_running_bound)), source="ONNX BatchNormalization-14, -15 training",
-           draw=_draw_batch, data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+           draw=_draw_batch, data={"x": ("unit", "small", "uniform:-4:4"), "scale": SCALES, "bias": SCALES})  # fmt: skip
 def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"], mean: Float["c"], var: Float["c"], *,
                         epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip
     """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
@@ -325,7 +326,7 @@ def layer_norm(x: Float["*d"], scale: Float["*e"] | None = None, bias: Float["*f
 
 
 def _grouped(x: Array, groups: int) -> Array:
-    return wide(x).reshape(x.shape[0], groups, -1)
+    return wide(x).reshape(x.shape[0], groups, product(x.shape[1:]) // groups)
 
 
 def _per_channel(v: Array, x: Array, groups: int, per_group: bool) -> Array:
@@ -397,6 +398,16 @@ def _mvn_bound(ctx: Context) -> Array:
     return spread_bound(ctx, x, mean, var, root, None, None, n, ctx.acc_u)
 
 
+def _constant(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A group without variance: 0 / 0 by the formula in the text, 0 by the function body; and a one-pass variance may
+    come out below 0."""
+    x = wide(inputs["x"])
+    mean, var = native.moments(x, norm_axes(params["axes"], x.ndim))
+    if (var <= 2.0**-20 * mean * mean).any():
+        return "a group with (next to) no variance: 0 / 0 by the text, 0 by the function body"
+    return None
+
+
 def _draw_mvn(d: Draw) -> dict[str, Object]:
     shape = tuple(max(1, n) for n in d.shape(max(1, d.min_rank)))
     if "axes" in d.fixed and d.fixed["axes"] is not None:
@@ -410,7 +421,7 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
 
 
 @semantics(error=composed(_mvn_bound), source="ONNX MeanVarianceNormalization-9, -13 (function body); NN MeanVarianceNormalize",
-           draw=_draw_mvn, data=("unit", "small", "uniform:-4:4"))  # fmt: skip
+           draw=_draw_mvn, ambiguous=_constant, data=("unit", "small", "uniform:-4:4"))  # fmt: skip
 def mean_variance_normalization(x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True,
                                 divide: Flag = True) -> Float["*d"]:  # fmt: skip
     """(x - mean) / (sqrt(var) + epsilon) over ``axes``; outside: whether epsilon is added to the root rather than under it;

@@ -131,12 +131,14 @@ def _neighbours(x: Array, axis: int, size: int) -> Array:
 
 @quiet
 def _lrn_bound(ctx: Context) -> Array:
-    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(size+3) |alpha'| sum x^2 + u |bias|) / |base|"""
+    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(size+c+3) |alpha'| sum x^2 + u |bias|) / |base|"""
     x, p = wide(ctx.inputs["x"]), ctx.params
     total = _neighbours(x, p["axis"] % x.ndim, p["size"])
     a = abs(p["alpha"]) / (p["size"] if p["scaled"] else 1)
     base = p["bias"] + total * (p["alpha"] / (p["size"] if p["scaled"] else 1))
-    r = (slope(p["size"] + 3, ctx) * a * total + ctx.acc_u * abs(p["bias"])) / np.abs(base)
+    # a sum that slides along the channels carries what all of them left behind
+    everything = np.square(x).sum(p["axis"] % x.ndim, keepdims=True)
+    r = (slope(p["size"] + x.shape[p["axis"]] + 3, ctx) * a * everything + ctx.acc_u * abs(p["bias"])) / np.abs(base)
     r = np.where(r < 0.5, r / (1 - np.minimum(r, 0.5)), np.inf)
     power = (18 + 2 * abs(p["beta"]) * np.abs(np.log(np.abs(base)))) * ctx.acc_u
     b = np.abs(ctx.wide) * (abs(p["beta"]) * r + power) + ctx.ulp + tiny(ctx)

@@ -78,7 +78,10 @@ def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: floa
             outside = off if outside is None else outside | off
     if wide and y is x:
         y = x.astype(np.float64)
-    return y if outside is None else np.where(outside, np.asarray(extrapolation, y.dtype), y)
+    if outside is None:
+        return y
+    fill = np.asarray(extrapolation if of(y).kind == "f" else int(extrapolation)).astype(y.dtype)
+    return np.where(outside, fill, y)
 
 
 def _filter(p: dict[str, Object]) -> dict[str, Object]:
