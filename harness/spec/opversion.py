@@ -363,7 +363,9 @@ class OpVersion:
             return float(dims.evaluate(compile(expr, "<count>", "eval"), env))
 
         if self.entry.out is None or self.entry.error is not None or m is None:
-            return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+            made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+        made.call = call  # what an entry that evaluates by itself bounds its error with
+        return made
 
         # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
         linear = getattr(self.entry.out, "linear", self.entry.out)
@@ -404,6 +406,9 @@ class OpVersion:
         """Per output: the inputs that bind its type name, else the only type that it can have."""
         out: list[tuple[tuple[str, ...], DType | None]] = []
         for slot in self.schema.outputs:
+            if slot.variadic and self.entry.evaluate is not None:
+                out.append(((), None))  # outputs of blocks: each has a type of its own
+                continue
             allowed = self.schema.dtypes(slot.element)
             binds = tuple(s.name for s in self.schema.inputs if s.element == slot.element)
             out.append((binds, allowed[0] if len(allowed) == 1 else None))

@@ -48,7 +48,8 @@ class Onnx(Dialect):
         for k, v in attrs.items():
             if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):
                 attrs[k] = schemas.f32(v)
-        if "consumed_inputs" in version.schema.attrs and d.engine.int(0, 7) == 7:
+        idle = version.schema.attrs.get("consumed_inputs")
+        if idle is not None and (idle.required or d.engine.int(0, 7) == 7):
             attrs["consumed_inputs"] = [0] * len(version.schema.inputs)
         if d.engine.int(0, self.dynamic_chance - 1) == self.dynamic_chance - 1:
             for a in inst.args.values():

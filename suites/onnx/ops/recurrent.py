@@ -1,0 +1,74 @@
+"""Recurrent layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.spec import Build, Call, Codec, Draw, Slotted
+from suites.onnx import op
+from suites.semantics import recurrent as s
+
+
+class Layout(Codec):
+    """``layout`` 1 puts the batch first; versions before 14 have only the other one."""
+
+    def decode(self, call: Call) -> bool:
+        return not call.attr("layout", 0)
+
+    def encode(self, value: bool, b: Build) -> None:
+        if "layout" in b.version.schema.attrs:
+            b.attr("layout", int(not value))
+
+
+class Recurrence(Slotted):
+    """The recurrence weights, which also tell the hidden size."""
+
+    def encode(self, value: Any, b: Build) -> None:
+        super().encode(value, b)
+        b.attrs["hidden_size"] = value.shape[-1]
+        if "output_sequence" in b.version.schema.attrs:  # version 1 gives the whole sequence only on demand
+            b.attrs["output_sequence"] = 1
+
+
+class Direction(Codec):
+    """GRU-1 spells its default wrongly in the schema ("foward")."""
+
+    def decode(self, call: Call) -> str:
+        v = call.attr("direction", "forward")
+        return "forward" if v == "foward" else v
+
+    def encode(self, value: str, b: Build) -> None:
+        if value != "forward" or b.draw.bool():
+            b.attrs["direction"] = value
+
+
+class Activations(Codec):
+    """The functions of each direction; the default of RNN is written for two of them."""
+
+    def decode(self, call: Call) -> tuple[str, ...] | None:
+        given = call.attrs.get("activations")
+        if given is not None:
+            return tuple(given)
+        default = call.attr("activations")
+        return None if default is None else tuple(default[: int(call.inputs["W"].shape[0])])
+
+    def encode(self, value: Any, b: Build) -> None:
+        b.attr("activations", value)
+
+
+_COMMON: dict[str, Any] = {"x": "X", "w": "W", "r": Recurrence("R"), "b": "B", "lengths": "sequence_lens", "h0": "initial_h",
+                           "direction": Direction(), "activations": Activations()}  # fmt: skip
+
+
+def _outs(d: Draw, values: dict) -> int:
+    return d.int(2, len(d.version.schema.outputs))
+
+
+_EARLY: dict[str, Any] = {"until": 13, "fixed": {"steps_first": True}}
+_LATE: dict[str, Any] = {"since": 14, "steps_first": Layout()}
+for _when in (_EARLY, _LATE):
+    _fixed = _when.get("fixed", {})
+    _rest = {k: v for k, v in _when.items() if k != "fixed"}
+    op("LSTM", s.lstm, c0="initial_c", p="P", coupled="input_forget", outs=_outs, fixed={**_fixed, "gates": "iofc"}, **_rest, **_COMMON)
+    op("GRU", s.gru, reset_after="linear_before_reset", outs=_outs, fixed={**_fixed, "gates": "zrh"}, **_rest, **_COMMON)
+    op("RNN", s.rnn, outs=_outs, fixed=_fixed, **_rest, **_COMMON)
