@@ -31,7 +31,7 @@ def prepare(plan: Plan, fresh: bool = False) -> Kept:
     Only our own files are moved.  Raises FormatError when the records there are none or of another format.
     """
     path = plan.out / RECORDS
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.is_file() or path.stat().st_size == 0:
         return Kept()
     if fresh:
         _set_aside(plan.out)
@@ -49,7 +49,10 @@ def prepare(plan: Plan, fresh: bool = False) -> Kept:
 def has_records(out: Path) -> bool:
     """Does the folder hold anything to report?"""
     path = out / RECORDS
-    return path.exists() and b'{"t":"batch"' in path.read_bytes()[: 1 << 20]
+    if not path.is_file():
+        return False
+    with open(path, "rb") as f:
+        return any(line.startswith(b'{"t":"batch"') for line in f)
 
 
 def _last_run(path: Path) -> tuple[dict[str, Any], bool]:

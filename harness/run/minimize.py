@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from harness.spec import OpVersion
 from harness.spec.breaking import draw_invalid
 
 Fails = Callable[[Instance], bool]
+SEED = 4096  # choices above this are seeds of data
 
 
 @dataclass
 class Budget:
     """Limits of one reduction: evaluations and seconds."""
 
-    evaluations: int = 400
+    evaluations: int = 800
     seconds: float = 6.0
 
     def __post_init__(self) -> None:
@@ -86,7 +87,8 @@ def _crop(best: Instance, check: Fails, budget: Budget) -> Instance:
         improved = False
         for where in _axes(best):
             n = best_extent(best, where)
-            keeps = [[i] for i in range(n)] if n <= 4 else [list(range(n // 2)), list(range(n // 2, n)), [0], [n - 1]]
+            halves = [list(range(n // 2)), list(range(n // 2, n))]
+            keeps = [[i] for i in range(min(n, 4))] + halves + [list(range(n - 1)), list(range(1, n))]
             for keep in keeps:
                 candidate = _cropped(best, where, keep)
                 if candidate is not None and check(candidate):
@@ -94,7 +96,33 @@ def _crop(best: Instance, check: Fails, budget: Budget) -> Instance:
                     break
             if improved or budget.spent():
                 break
+        if not improved:
+            for back in range(1, 1 + max((len(x.shape) for a in best.args.values() for x in _list(a)), default=0)):
+                candidate = _squeezed(best, back)
+                if candidate is not None and check(candidate):
+                    best, improved = candidate, True
+                    break
     return best
+
+
+def _squeezed(inst: Instance, back: int) -> Instance | None:
+    """Without the axis ``back`` from the right, where all tensors that have it have extent 1 there."""
+    args: dict[str, Any] = {}
+    hit = False
+    for slot, a in inst.args.items():
+        new = []
+        for one in _list(a):
+            at = len(one.shape) - back
+            if at >= 0 and one.items is None:
+                if one.values is None or one.shape[at] != 1:
+                    return None
+                one = replace(one, shape=one.shape[:at] + one.shape[at + 1 :])
+                hit = True
+            new.append(one)
+        args[slot] = new if isinstance(a, list) else new[0]
+    if not hit or "@outputs" in inst.attrs:
+        return None
+    return replace(inst, args=args, choices=None)
 
 
 Place = tuple[str, int, int]  # slot, index in a variadic slot, axis
@@ -138,14 +166,12 @@ def _cropped(inst: Instance, where: list[Place], keep: list[int]) -> Instance | 
                 array = flat.reshape(one.shape)
                 for x in axes:
                     array = array.take(keep, axis=x)
-                one = Arg(one.dtype, array.shape, one.const, one.recipe, one.seed, list(array.ravel()), one.kind, None,
-                          one.quant, one.dynamic)  # fmt: skip
+                one = replace(one, shape=array.shape, values=list(array.ravel()))
             new.append(one)
         args[slot] = new if isinstance(a, list) else new[0]
-    attrs = {k: v for k, v in inst.attrs.items() if k != "@outputs"}
-    if len(attrs) != len(inst.attrs):
+    if "@outputs" in inst.attrs:
         return None  # declared output shapes would no longer fit
-    return Instance(inst.dialect, inst.op, inst.version, inst.opset, attrs, args, inst.outs, inst.rule, None)
+    return replace(inst, args=args, choices=None)
 
 
 def replay(version: OpVersion, choices: list[int], opset: Any, rule: str | None) -> tuple[Instance | None, list[int]]:
@@ -186,6 +212,11 @@ def _shrink_choices(version: OpVersion, inst: Instance, check: Fails, budget: Bu
         i = 0
         while i < len(now) and not budget.spent():  # lower single choices, by bisection
             lo, hi = 0, now[i]
+            if hi > SEED:  # a seed: a smaller one is no simpler
+                if attempt([*now[:i], 0, *now[i + 1 :]]):
+                    improved = True
+                i += 1
+                continue
             while lo < hi and not budget.spent():
                 mid = (lo + hi) // 2
                 if attempt([*now[:i], mid, *now[i + 1 :]]):
@@ -245,13 +276,9 @@ def _shrink_data(inst: Instance, check: Fails, budget: Budget) -> Instance:
 
 
 def _with_values(inst: Instance, slot: str, k: int, values: list[Any]) -> Instance:
-    def changed(a: Arg) -> Arg:
-        return Arg(a.dtype, a.shape, a.const, a.recipe, a.seed, list(values), a.kind, a.items, a.quant, a.dynamic)
-
-    args = dict(inst.args)
-    old = args[slot]
-    args[slot] = [changed(a) if i == k else a for i, a in enumerate(old)] if isinstance(old, list) else changed(old)
-    return Instance(inst.dialect, inst.op, inst.version, inst.opset, inst.attrs, args, inst.outs, inst.rule, None)
+    new = [replace(a, values=list(values)) if i == k else a for i, a in enumerate(_list(inst.args[slot]))]
+    changed = new if isinstance(inst.args[slot], list) else new[0]
+    return replace(inst, args={**inst.args, slot: changed}, choices=None)
 
 
 def _shrink_values(best: Instance, slot: str, k: int, flat: list[Any], check: Fails,
