@@ -364,8 +364,8 @@ class OpVersion:
 
         if self.entry.out is None or self.entry.error is not None or m is None:
             made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
-        made.call = call  # what an entry that evaluates by itself bounds its error with
-        return made
+            made.call = call  # what an entry that evaluates by itself bounds its error with
+            return made
 
         # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
         linear = getattr(self.entry.out, "linear", self.entry.out)
