@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "native_ref/kernels/elementwise/poly.h"
 
@@ -30,11 +31,16 @@ inline double mad(double a, double b, double c) {
 #endif
 }
 
+// Written out rather than a loop: gcc unrolls it too late to vectorise the loop around it.
+template <std::size_t N, std::size_t... I>
+inline double horner_steps(const double (&c)[N], double x, std::index_sequence<I...>) {
+  double y = c[N - 1];
+  ((y = mad(y, x, c[N - 2 - I])), ...);
+  return y;
+}
 template <std::size_t N>
 inline double horner(const double (&c)[N], double x) {
-  double y = c[N - 1];
-  for (std::size_t i = N - 1; i > 0; --i) y = mad(y, x, c[i - 1]);
-  return y;
+  return horner_steps(c, x, std::make_index_sequence<N - 1>{});
 }
 
 inline std::int64_t bits(double v) { return std::bit_cast<std::int64_t>(v); }

@@ -219,23 +219,28 @@ struct Erfc {
 template <class T>
 inline constexpr T kInf = std::numeric_limits<T>::infinity();
 
-// One step of the last place up or down.  A result that f64 rounds onto a tie of the narrower type, while the exact one lies
-// beside it, must not stay on the tie: the step keeps the later rounding right.
-inline double nudge(double v, bool up) {
+// One step of the last place up (1) or down (-1), or none (0).  A result that f64 rounds onto a tie of the narrower type,
+// while the exact one lies beside it, must not stay on the tie: the step keeps the later rounding right.
+inline double nudge(double v, std::int64_t up) {
   const auto b = std::bit_cast<std::int64_t>(v);
-  return std::bit_cast<double>(b + ((b >= 0) == up ? 1 : -1));
+  const std::int64_t negative = b < 0 ? -1 : 0;
+  return std::bit_cast<double>(b + ((up ^ negative) - negative));
 }
 // a + b rounded to odd: a later rounding to a narrower type gives what rounding the exact sum would.
 inline double add_odd(double a, double b) {
   const double s = a + b, t = s - a;
-  const double e = (a - (s - t)) + (b - t);
-  const bool even = (std::bit_cast<std::int64_t>(s) & 1) == 0;
-  return (e > 0 || e < 0) && even ? nudge(s, e > 0) : s;
+  const double e = (a - (s - t)) + (b - t);  // what s lost; NaN beside infinities, where both tests fail
+  const std::int64_t up = static_cast<std::int64_t>(e > 0) - static_cast<std::int64_t>(e < 0);
+  const std::int64_t even = (std::bit_cast<std::int64_t>(s) & 1) - 1;  // all ones or none
+  return nudge(s, up & even);
 }
 inline long double add_odd(long double a, long double b) { return a + b; }
-// y, near 0 equal to x/2 + c x^2 with c > 0: below 2^-52 the square is lost in y.
-inline double half_up(double x, double y) { return std::fabs(x) < 0x1p-52 && x != 0 ? nudge(0.5 * x, true) : y; }
-inline long double half_up(long double, long double y) { return y; }
+// y, near 0 equal to x/2 + c x^2 with c of the sign of `up`: below 2^-52 the square is lost in y.
+inline double half_up(double x, double y, std::int64_t up = 1) {
+  const double stepped = nudge(0.5 * x, up);
+  return std::fabs(x) < 0x1p-52 ? (x == 0 ? y : stepped) : y;
+}
+inline long double half_up(long double, long double y, std::int64_t = 1) { return y; }
 // x * s(x) where s vanishes faster than x grows: the limit at -inf is -0, where the product gives NaN
 template <class T>
 T left_tail(T x, T y) {
@@ -423,8 +428,8 @@ struct Swish {  // x * sigmoid(beta x)
   static constexpr int params = 1;
   template <class T>
   static T f(T x, const double* p) {
-    const T y = x / (1 + math::exp(-p[0] * x));
-    return left_tail(p[0] > 0 ? x : -x, p[0] > 0 ? half_up(x, y) : p[0] < 0 ? -half_up(-x, -y) : y);
+    const T y = half_up(x, x / (1 + math::exp(-p[0] * x)), (p[0] > 0) - (p[0] < 0));
+    return p[0] * x == -kInf<T> ? std::copysign(T(0), x) : y;  // the limit, where the product gives NaN
   }
 };
 struct ScaledTanh {
