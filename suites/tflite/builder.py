@@ -212,6 +212,8 @@ def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> d
             raise Unsupported(f"{schema.op} has no option {name}")
         if isinstance(value, Graph):
             value = block(dialect, w, value)
+        elif a.type == "graphs":
+            value = [block(dialect, w, g) for g in value]
         elif a.type == "dtype":
             value = TYPES[value if isinstance(value, str) else value.name]
         elif a.enum is not None:

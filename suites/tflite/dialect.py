@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Sequence
 
 from harness.core.dtypes import DType
@@ -19,6 +20,10 @@ _RANKS = {
                      "POW", "PRELU", "SQUARED_DIFFERENCE"), 4),
     **dict.fromkeys(("MAXIMUM", "MINIMUM", "SELECT_V2", "SELECT", "PAD", "PADV2", "BATCH_MATMUL", "ADD", "SUB", "MUL"), 5),
 }  # fmt: skip
+
+
+def _f32(v: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", v))[0]
 
 
 class TfLite(Dialect):
@@ -77,6 +82,9 @@ class TfLite(Dialect):
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """
+        for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
+            if isinstance(v, float):
+                inst.attrs[name] = _f32(v)
         if "fused" in version.entry.tags and d.bool():
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if "bias" in version.entry.tags and "bias" not in inst.args and d.int(0, 4) > 0:

@@ -247,8 +247,10 @@ def attributes(table: str | None, tables: dict[str, Any], enums: dict[str, Any],
             else:
                 entry["default"] = "f32"
             entry["of"] = enum
-        if name.endswith("subgraph_index") or name in ("then_subgraph_index",):
+        if name.endswith("subgraph_index"):
             entry["type"] = "graph"
+        if name.endswith("subgraph_indices"):
+            entry["type"] = "graphs"
         out.append(entry)
     return out
 

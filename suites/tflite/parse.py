@@ -144,6 +144,8 @@ class _Reader:
                 continue
             if a.type == "graph":
                 out[name] = self.graph(value, seen) if value >= 0 else None
+            elif a.type == "graphs":
+                out[name] = [self.graph(int(v), seen) for v in value]
             elif a.type == "dtype":
                 out[name] = _TYPES[value].name
             elif a.enum is not None:

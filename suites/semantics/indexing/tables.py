@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Int, Integer, Ints, Num, Reals, T, bounded, exact, semantics
+from harness.spec import Any, Choice, Int, Integer, Ints, Num, Real, Reals, T, accepted, bounded, exact, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma
 from suites.semantics.indexing.common import resolve
@@ -232,3 +232,106 @@ def _draw_lookup(d: Draw) -> dict:
         at += d.int(1, 3)
     queries = [d.pick((d.pick(keys), d.int(keys[0] - 1, keys[-1] + 1))) for _ in range(d.dim(1, 6))]
     return {"table": T(shape), "keys": T((len(keys),), values=keys), "queries": T((len(queries),), values=queries)}
+
+
+def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """gamma(ids + 4) * S / |divisor| + ulp, over the whole tensor"""
+    n = max(1, ctx.inputs["ids"].size)
+    top = np.abs(ctx.inputs["table"]).max(initial=0.0) * max(1.0, np.abs(ctx.inputs["weights"]).max(initial=0.0)) * n
+    return gamma(n + 4, ctx.acc_u) * top * 64 + ctx.ulp
+
+
+@semantics(error=bounded(_combined), source="TFLite EMBEDDING_LOOKUP_SPARSE; TF embedding_lookup_sparse")
+def embedding_lookup_sparse(table: Any["r *d"], ids: Int["n"], at: Int["n k"], shape: Int["k"], weights: Num["n"], *,
+                            combiner: Choice("SUM", "MEAN", "SQRTN")):  # fmt: skip
+    """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum, over
+    the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN); 0 where nothing is gathered."""
+    lead = tuple(int(n) for n in shape[:-1])
+    out = np.zeros((*lead, *table.shape[1:]))
+    total, squares = np.zeros(lead), np.zeros(lead)
+    for i, place, w in zip(ids.tolist(), at.tolist(), weights.astype(np.float64).tolist()):
+        p = tuple(place[:-1])
+        out[p] += table[i].astype(np.float64) * w
+        total[p] += w
+        squares[p] += w * w
+    if combiner != "SUM":
+        by = total if combiner == "MEAN" else np.sqrt(squares)
+        by = np.where(by == 0, 1.0, by).reshape(*lead, *(1,) * (table.ndim - 1))
+        out = out / by
+    return out
+
+
+@embedding_lookup_sparse.draw
+def _draw_sparse_rows(d: Draw) -> dict:
+    table = (d.int(1, 6), *d.part(1, 2, 1))
+    lead, most = d.int(1, 4), d.int(1, 3)
+    at = [(g, k) for g in range(lead) for k in range(d.int(0, most))] or [(0, 0)]
+    n = len(at)
+    return {"table": T(table, "small"), "ids": T((n,), f"index:{table[0]}"), "at": T((n, 2), values=[v for p in at for v in p]),
+            "shape": T((2,), values=[lead, most]), "weights": T((n,), "ints:1:4"), "combiner": d.pick(("SUM", "MEAN", "SQRTN"))}  # fmt: skip
+
+
+def _boxes_overlap(a: np.ndarray, b: np.ndarray) -> float:
+    (y1, x1), (y2, x2) = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:])
+    (v1, u1), (v2, u2) = np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
+    area, other = (y2 - y1) * (x2 - x1), (v2 - v1) * (u2 - u1)
+    if area <= 0 or other <= 0:
+        return 0.0
+    both = max(0.0, min(y2, v2) - max(y1, v1)) * max(0.0, min(x2, u2) - max(x1, u1))
+    return float(both / (area + other - both))
+
+
+def _filled(ctx, actual: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """the selected boxes; what follows them is padding of which nothing is said"""
+    return (ctx.wide == -1) | (np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide)))
+
+
+@semantics(error=(accepted(_filled), accepted(_filled), exact()), source="TFLite NON_MAX_SUPPRESSION_V4, _V5; Bodla et al. (soft-NMS)")
+def soft_nms(boxes: Any["n 4"], scores: Any["n"], *, limit: Integer, iou_threshold: Real, score_threshold: Real, sigma: Real = 0.0):
+    """(indices, scores, count) of the boxes kept by falling score, -1 beyond the count.
+
+    A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma > 0
+    a score is first multiplied by exp(-iou**2 / (2 sigma)) for every kept box, and the box waits for its turn again."""
+    b, s = boxes.astype(np.float64), scores.astype(np.float64)
+    queue = [[float(v), i, 0] for i, v in enumerate(s) if v > score_threshold]
+    kept: list[int] = []
+    values: list[float] = []
+    while queue and len(kept) < limit:
+        queue.sort(key=lambda q: (-q[0], q[1]))
+        score, i, begin = queue.pop(0)
+        before, hard = score, False
+        for j in kept[begin:][::-1]:
+            overlap = _boxes_overlap(b[i], b[j])
+            if overlap >= iou_threshold:
+                hard = True
+                break
+            if sigma > 0:
+                score *= float(np.exp(-(overlap**2) / (2 * sigma)))
+            if score <= score_threshold:
+                break
+        if hard:
+            continue
+        if score == before:
+            kept.append(i)
+            values.append(score)
+        elif score > score_threshold:
+            queue.append([score, i, len(kept)])
+    pad = limit - len(kept)
+    return (np.array(kept + [-1] * pad, np.int32), np.array(values + [-1.0] * pad), np.array(len(kept), np.int32))
+
+
+@soft_nms.draw
+def _draw_soft(d: Draw) -> dict:
+    """Whole corners, distinct scores, thresholds that no overlap of whole boxes meets."""
+    n = d.int(1, 8)
+    step = d.pick((1, 5, 7, 11, 13))
+    scores = [((k * step) % 97 + 1) / 128 for k in range(n)]
+    flat = d.chance(8)  # boxes without area
+    corners: list[float] = []
+    for _ in range(n):
+        y, x = d.int(0, 7), d.int(0, 7)
+        v, u = y + d.int(0 if flat else 1, 4), x + d.int(0 if flat else 1, 4)
+        corners += [float(c) for c in ((y, x, v, u) if d.int(0, 3) else (v, u, y, x))]
+    return {"boxes": T((n, 4), values=corners), "scores": T((n,), values=scores),
+            "limit": d.pick((1, 2, n, n + 2)), "iou_threshold": (d.int(4, 60) + 0.37) / 64,
+            "score_threshold": d.pick((0.0, 0.2539, 0.5039)), "sigma": d.pick((0.0, 0.5, 1.0))}  # fmt: skip

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import I16, I32, I64
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.tflite import op
-from suites.tflite.codecs import OutType, both, cast_to_declared, declared, later, shape_input
+from suites.tflite.codecs import both, cast_to_declared, declared, later, shape_input
 
 # -- gather, scatter
 
@@ -90,4 +89,20 @@ op("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="
    shape=shape_input("output_shape"))  # fmt: skip
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
-_ = (I16, I32, I64, OutType)
+op("EMBEDDING_LOOKUP_SPARSE", tables.embedding_lookup_sparse, table="value", at="indices", shape="dense_shape")
+
+# -- suppression
+
+
+def _scalar(slot: str) -> Fn:
+    return Fn(lambda call: float(np.asarray(call.inputs[slot]).ravel()[0]), lambda v, b: b.value(slot, v))
+
+
+_NMS: dict[str, Any] = {
+    "limit": Fn(lambda call: int(np.asarray(call.inputs["max_output_size"]).ravel()[0]), lambda v, b: b.value("max_output_size", v)),
+    "iou_threshold": _scalar("iou_threshold"), "score_threshold": _scalar("score_threshold"),
+}  # fmt: skip
+op("NON_MAX_SUPPRESSION_V4", tables.soft_nms, fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS,
+   error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)))  # fmt: skip
+op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)
+

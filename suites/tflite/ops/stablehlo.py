@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from harness.core.dtypes import BOOL, F32, I32, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, Fn, T, exact, rounded
+from harness.spec import Call, Draw, Fn, T, rounded
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
 from suites.tflite import op
@@ -135,4 +133,20 @@ def _draw_composite(d: Draw) -> dict[str, Any]:
 op("STABLEHLO_COMPOSITE", None, draw=_draw_composite, error=rounded(64), source="StableHLO composite: its decomposition",
    evaluate=lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])))  # fmt: skip
 
-_ = (np, exact)
+
+def _draw_case(d: Draw) -> dict[str, Any]:
+    dt = d.pick((F32, I32))
+    shapes = [d.shape(1, 3, 1) for _ in range(d.int(1, 2))]
+    n = d.int(1, 3)
+    return {"index": T((), values=[d.int(-1, n)]), "input": [T(x, "small", dt) for x in shapes],
+            "branch_subgraph_indices": [_block(d, shapes, dt, 1) for _ in range(n)],
+            "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}], "@outs": 1}  # fmt: skip
+
+
+def _case(call: Call) -> list[Any]:
+    """An index outside takes the last branch."""
+    branches, i = call.attrs["branch_subgraph_indices"], int(call.inputs["index"].ravel()[0])
+    return call.run(branches[i if 0 <= i < len(branches) else -1], list(call.inputs["input"]))
+
+
+op("STABLEHLO_CASE", None, draw=_draw_case, evaluate=_case, error=rounded(64), source="StableHLO case: default is the last branch")
