@@ -178,7 +178,7 @@ class Dialect:
             outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
         run = None
         for x in inst.attrs.values():
-            if type(x) is Graph:
+            if type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph):
                 run = self.runner(inst.opset, arrays)
                 break
         return Call(version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run)
