@@ -46,6 +46,8 @@ class LiteRt(Backend):
     def __init__(self, kernels="opt", name="litert-opt"):
         self.name = name
         self.kernels = kernels
+        if kernels == "xnnpack":
+            self.flushes = ("f32",)  # its thread pool runs with denormals disabled, on inputs and results
         r = _i.OpResolverType
         self.resolver = {
             "ref": r.BUILTIN_REF, "opt": r.BUILTIN_WITHOUT_DEFAULT_DELEGATES, "xnnpack": r.BUILTIN,

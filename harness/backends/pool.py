@@ -50,6 +50,7 @@ class BackendHandle:
         self._ids = itertools.count(1)
         self._served = 0
         self._rss = 0
+        self._fresh = False  # a process that has not been asked anything yet
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class BackendHandle:
             alone = self._queue[0].alone
             if self._flying and (alone or any(t.alone for q in self._flying.values() for t in q)):
                 return
-            if not self._flying and (alone or self._stale()):
+            if not self._flying and ((alone and not self._fresh) or self._stale()):
                 self._drop(kill=True)
             if self._channel is None:
                 self._spawn()
@@ -179,6 +180,7 @@ class BackendHandle:
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
         self._served = self._rss = 0
+        self._fresh = True
         self.stats["spawns"] += 1
 
     def _send(self, tasks: list[Task]) -> None:
@@ -187,6 +189,7 @@ class BackendHandle:
             t.id = next(self._ids)
         header, w = wire.encode(tasks, number)
         self._flying[number] = deque(tasks)
+        self._fresh = False
         self.stats["frames"] += 1
         self.stats["tasks"] += len(tasks)
         assert self._channel is not None

@@ -260,6 +260,17 @@ def test_14_the_profile_reaches_the_comparison():
     assert kind(tiny, zero, flushes=("f32",)) == "value"
 
 
+def test_14_flushed_inputs_are_the_profile_s_too():
+    x = np.array([1e-39, 2.0])  # the first is subnormal in f32, the product is not
+    ctx = lambda: errors.Context({"x": x}, {}, x * 1e10, F32, rerun=lambda i: i["x"] * 1e10)  # noqa: E731
+    e = expect((x * 1e10).astype(np.float32), x * 1e10, errors.rounded(1))
+    e.context = ctx
+    a = np.array([0, 2e10], np.float32)
+    assert kind(e, a) == "value"
+    assert agrees(e, a, flushes=("f32",))
+    assert kind(e, np.array([0, 0], np.float32), flushes=("f32",)) == "value"
+
+
 def at_bound():
     one = np.float64(1)
     u = 2.0**-23
