@@ -186,8 +186,11 @@ class Semantics:
         known = full.get(name) if t.broadcast else env.get(name)
         if known is None:
             least = 1 if name in self._needs else 0
-            lo = max(least, self.min_rank - count + 1)
-            known = d.shape(lo, None if self.max_rank is None else self.max_rank - count + 1)
+            if count == 1:
+                known = d.shape(max(least, self.min_rank), self.max_rank)
+            else:  # the other tokens are axes of the same tensor: its rank is what the limits speak of
+                hi = d.max_rank if self.max_rank is None else min(self.max_rank, d.max_rank)
+                known = d.part(max(least, max(self.min_rank, d.min_rank) - count + 1), hi - count + 1)
             env[name] = full[name] = known
         if not t.broadcast:
             return known
