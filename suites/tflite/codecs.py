@@ -266,11 +266,19 @@ def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
             top = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values]
             if meaning.error_of(0).kind == "accumulates" and max(top) > 1e30:
                 return "an infinity beside finite numbers whose sum may overflow on its way"
-        if meaning.ambiguous is None:
-            return None
-        return meaning.ambiguous(*call.version.decode(call))
+        why = None if meaning.ambiguous is None else meaning.ambiguous(*call.version.decode(call))
+        # here the padding is clear: total = max(0, ...), half of it before (schema: Padding; kernels/padding.h)
+        return None if why is not None and why.startswith("SAME") else why
 
     return reason
+
+
+def overflowing(call: Call) -> str | None:
+    """Sums of duplicates: an infinity beside finite numbers that may overflow on the way."""
+    values = _floats(call)
+    if any(not np.isfinite(x).all() for x in values) and max(np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values) > 1e30:
+        return "an infinity beside finite numbers whose sum may overflow on its way"
+    return None
 
 
 class Each(Codec):

@@ -114,7 +114,12 @@ def gather_nd(x: Any["*d"], indices: Int["*e"], *, batch_dims: Integer = 0, sign
         raise RuleError("batch-agrees", f"{list(x.shape[:b])} against {list(indices.shape[:b])}")
     i = resolve(indices, np.array(x.shape[b : b + k], np.int64), signed)
     lead = tuple(np.arange(n).reshape([-1 if j == t else 1 for j in range(i.ndim - 1)]) for t, n in enumerate(x.shape[:b]))
-    return x[(*lead, *(i[..., t] for t in range(k)))]
+    out = x[(*lead, *(i[..., t] for t in range(k)))]
+    if isinstance(out, np.ndarray):
+        return out
+    one = np.empty((), x.dtype)  # NumPy gives the element itself where no axis is left
+    one[()] = out
+    return one
 
 
 @gather_nd.draw

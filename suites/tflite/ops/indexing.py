@@ -10,7 +10,7 @@ from harness.spec import Call, Draw, Fn, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.tflite import op
-from suites.tflite.codecs import both, cast_to_declared, declared, later, shape_input
+from suites.tflite.codecs import both, cast_to_declared, declared, later, overflowing, shape_input
 
 # -- gather, scatter
 
@@ -29,7 +29,7 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
 
 both("GATHER", s.gather, x="params", fixed={"signed": False}, draw=_draw_gather)
 both("GATHER_ND", s.gather_nd, x="params", fixed={"signed": False, "batch_dims": 0})
-op("SCATTER_ND", s.scatter_nd_new, shape=shape_input("shape"))
+op("SCATTER_ND", s.scatter_nd_new, shape=shape_input("shape"), ambiguous=overflowing)
 op("EMBEDDING_LOOKUP", tables.embedding_lookup, table="value", indices="lookup", types={"T": "f32"},
    why="integer rows need parameters or come out as they are")  # fmt: skip
 both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
