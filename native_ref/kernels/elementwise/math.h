@@ -169,7 +169,8 @@ inline double asinh(double x) {
 }
 inline double acosh(double x) {
   const double t = x - 1.0;
-  return x == kInfinity ? x : log1p(t + std::sqrt(t * (2.0 + t)));
+  const double y = log1p(t + std::sqrt(t * (2.0 + t)));
+  return x >= 1.0 ? (x == kInfinity ? x : y) : kNaN;  // far below 1 the sum rounds to -1, whose logarithm is no NaN
 }
 inline double atanh(double x) {
   const double a = std::fabs(x);
@@ -180,9 +181,11 @@ inline double atanh(double x) {
 inline double tanh(double x) {  // t / (t + 2),  t = e^(2|x|) - 1
   const double a = std::fabs(x);
   const double c = a > 22.0 ? 22.0 : a;
-  const double t = expm1(2.0 * c);
-  const double y = t / (t + 2.0);
-  return x != x ? x : std::copysign(a > 22.0 ? 1.0 : y, x);
+  double scale;
+  const double p = exp_parts(2.0 * c, scale);
+  const double t = mad(scale, p, scale - 1.0);
+  const double y = t / (t + 2.0);  // rounds to 1 at 22
+  return x != x ? x : std::copysign(y, x);
 }
 inline double sinh(double x) {  // (t + t / (t + 1)) / 2,  t = e^|x| - 1
   const double t = expm1(std::fabs(x));
@@ -194,27 +197,33 @@ inline double cosh(double x) {  // 1 + t^2 / (2 (t + 1)): no loss next to 0
   return t < 0x1p500 ? 1.0 + t * t / (2.0 * (t + 1.0)) : 0.5 * t;
 }
 
-// x >= 0.9: e^-x^2 times a polynomial in (x-4)/(x+4) over 1 + 2x; the square's lost part goes into the exponential
-inline double erfc_tail(double x) {
+// erfc for x >= 0.9: e^-x^2 times a polynomial in (x-4)/(x+4) over 1 + 2x, with one division for both.  The part of the
+// square that f64 loses goes into the exponential; `low` is a part of the argument below x's last place.
+inline double erfc_tail(double x, double low) {
   const double c = x > 27.0 ? 27.0 : x;
-  const double p = horner(kErfcx, (c - 4.0) / (c + 4.0)) / (1.0 + 2.0 * c);
+  const double a = c + 4.0, b = 1.0 + 2.0 * c, inverse = 1.0 / (a * b);
+  const double p = horner(kErfcx, (c - 4.0) * (b * inverse)) * (a * inverse);
   const double head = from_bits(bits(c) & ~std::int64_t{0x7ffffff});  // 26 bits: its square is exact
-  const double rest = (c - head) * (c + head);
-  const double e = exp(-head * head);
-  return x > 27.0 ? 0.0 : (e - e * rest * (1.0 - rest * (0.5 - rest * (1.0 / 6)))) * p;
+  const double rest = (c - head) * (c + head) + 2.0 * c * low;
+  double scale;
+  const double q = exp_parts(head > 26.5 ? -702.25 : -head * head, scale);
+  const double e = mad(scale, q, scale);
+  return x > 26.5 ? 0.0 : (e - e * rest * (1.0 - rest * (0.5 - rest * (1.0 / 6)))) * p;
+}
+inline double erfc(double x, double low = 0.0) {
+  const double a = std::fabs(x);
+  const double near = 1.0 - x * horner(kErf, a < 1.0 ? x * x : 0.0);  // keeps its digits up to 0.9, where erfc is 0.2
+  const double tail = erfc_tail(a < 0.9 ? 0.9 : a, x < 0 ? -low : low);
+  return a < 0.9 ? near : x != x ? x : x > 0 ? tail : 2.0 - tail;
 }
 inline double erf(double x) {
   const double a = std::fabs(x);
   const double near = x * horner(kErf, a < 1.0 ? x * x : 0.0);
-  const double tail = 1.0 - erfc_tail(a < 0.9 ? 0.9 : a);
-  return a < 1.0 ? near : x != x ? x : std::copysign(tail, x);
-}
-inline double erfc(double x) {
-  const double a = std::fabs(x);
-  const double near = 1.0 - x * horner(kErf, a < 1.0 ? x * x : 0.0);
-  const double tail = erfc_tail(a < 0.9 ? 0.9 : a);
-  // below 1/2 the difference 1 - erf keeps its digits; between 0.5 and 0.9 erfc is not small either
-  return a < 0.9 ? near : x != x ? x : x > 0 ? tail : 2.0 - tail;
+  const double c = a < 1.0 ? 1.0 : a > 6.0 ? 6.0 : a;  // beyond 6 erf is 1 to the last place
+  double scale;
+  const double q = exp_parts(-c * c, scale);
+  const double tail = mad(scale, q, scale) * horner(kErfTail, (c - 2.5) / (c + 2.5));
+  return a < 1.0 ? near : x != x ? x : std::copysign(1.0 - tail, x);
 }
 
 inline double log2(double x) { return std::log2(x); }
@@ -240,6 +249,6 @@ inline long double asinh(long double x) { return std::asinh(x); }
 inline long double acosh(long double x) { return std::acosh(x); }
 inline long double atanh(long double x) { return std::atanh(x); }
 inline long double erf(long double x) { return std::erf(x); }
-inline long double erfc(long double x) { return std::erfc(x); }
+inline long double erfc(long double x, long double = 0) { return std::erfc(x); }
 
 }  // namespace opconform::math
