@@ -325,6 +325,8 @@ def _failure(form: dict[str, Any], count: int) -> Outcome:
 def _named(task: Task, message: str) -> list[int]:
     """Instances of which a name occurs in the message: input, output or (``meta["nodes"]``) node names."""
     words = set(re.findall(r"[\w.:/-]+", message))
+    words |= {part for w in words for part in w.split("_")}  # runtimes derive names of their own from ours
+    words.discard("")
     nodes = task.model.meta.get("nodes") or [[]] * len(task.instances)
     out = []
     for i, k in enumerate(task.instances):

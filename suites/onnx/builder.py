@@ -169,6 +169,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     p = Parts(opset)
     all_inputs: list[list[tuple[str, str, int | None]]] = []
     all_outputs: list[list[str]] = []
+    known_names: list[list[str]] = []  # by which a runtime's message tells the culprit of a packed model
     for i, inst in enumerate(instances):
         plan = schemas.plan(inst.op, opset)
         if plan is None:
@@ -192,7 +193,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         if inst.attrs:
             outer = dict(zip(plan.inputs, names)) if plan.blocks else None
             attrs = encode_attrs(plan.schema, inst.attrs, opset, outer)
-        p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain))
+        p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
+        known_names.append([f"{i}n", *names])
         if plan.domain:
             p.domains.add(plan.domain)
         for j, o in enumerate(outs):
@@ -207,7 +209,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     release = schemas.releases()[opset]
     imports = {"": opset, **{d: release.get(d, 1) for d in sorted(p.domains)}}
     body = proto.graph("g", p.nodes, p.inputs, p.outputs, p.initializers)
-    return Model("onnx", proto.model(body, imports, release["ir"]), all_inputs, all_outputs, {"opset": opset})
+    return Model("onnx", proto.model(body, imports, release["ir"]), all_inputs, all_outputs,
+                 {"opset": opset, "nodes": known_names})  # fmt: skip
 
 
 def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[str, Any],

@@ -261,10 +261,13 @@ def parse_type(name: str, shape: tuple[Dim, ...] | None = None) -> Type:
 
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
-def node(op: str, inputs: Iterable[str], outputs: Iterable[str], attrs: Sequence[bytes] = (), domain: str = "") -> bytes:
+def node(op: str, inputs: Iterable[str], outputs: Iterable[str], attrs: Sequence[bytes] = (), domain: str = "",
+         name: str = "") -> bytes:  # fmt: skip
     """NodeProto body.  An absent optional input is ``""``."""
     parts = [b"\n" + text(s) for s in inputs]
     parts += [b"\x12" + text(s) for s in outputs]
+    if name:
+        parts.append(b"\x1a" + text(name))
     parts.append(b"\x22" + text(op))
     if attrs:
         parts += [sub(b"\x2a", a) for a in attrs]
