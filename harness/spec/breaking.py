@@ -98,6 +98,8 @@ def _retype(i: Instance, slots: list[str], name: str) -> Instance | None:
         a = i.args.get(s)
         for one in a if isinstance(a, list) else [a]:
             if isinstance(one, Arg):
+                if one.dtype.kind == "s":
+                    one.values = None  # words are no numbers
                 one.dtype, hit = BY_NAME[name], True
                 if one.values is None:
                     one.recipe = "bool" if name == "bool" else "small"

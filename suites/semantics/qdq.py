@@ -164,7 +164,7 @@ def _near(real: Object) -> Object:
 
 def _rows(v: Array) -> Array:
     """A vector of one value a row of a matrix."""
-    return v[:, None] if v.ndim == 1 and v.size > 1 else v
+    return v[:, None] if v.ndim == 1 else v
 
 
 @semantics(error=quantised(0, real=_product_real, tie=_near(_product_real)), source="ONNX QLinearMatMul-10, -21")

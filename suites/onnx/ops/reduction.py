@@ -33,7 +33,7 @@ class ReduceAxes(Codec):
             return
         if b.version.version < 11:  # until then axes count from the front
             rank = len(b.values["x"].shape)
-            value = [a % rank for a in value]
+            value = [a + rank if -rank <= a < 0 else a for a in value]
         b.put("axes", list(value))
 
 
