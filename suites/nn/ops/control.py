@@ -12,6 +12,7 @@ from harness.spec import Draw, T, exact
 from suites.nn import op
 from suites.nn.control import evaluate
 
+_SOURCE = "NeuralNetwork.proto, BranchLayerParams, LoopLayerParams, LoopBreakLayerParams, LoopContinueLayerParams"
 _BINARY = ("addBroadcastable", "subtractBroadcastable", "maxBroadcastable", "minBroadcastable")
 
 
@@ -68,7 +69,7 @@ def _wide_condition(d: Draw) -> dict[str, Any]:
     return {**_draw_branch(d), "condition": T((2,), values=[1.0, 1.0])}
 
 
-op("branch", evaluate=evaluate, error=exact(), draw=_draw_branch, breaks={"condition-is-scalar": _wide_condition},
+op("branch", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_branch, breaks={"condition-is-scalar": _wide_condition},
    tags=("control",))  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def _nameless_condition(d: Draw) -> dict[str, Any]:
             "bodyNetwork": Graph(nodes=[_copy("captured0", "s0")])}  # fmt: skip
 
 
-op("loop", evaluate=evaluate, error=exact(), draw=_draw_loop, breaks={"condition-named": _nameless_condition}, tags=("control",))
+op("loop", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_loop, breaks={"condition-named": _nameless_condition}, tags=("control",))
 
 
 def _draw_inside(layer: str) -> Any:
@@ -131,5 +132,5 @@ def _draw_inside(layer: str) -> Any:
     return draw
 
 
-op("loopBreak", evaluate=evaluate, error=exact(), draw=_draw_inside("loopBreak"), tags=("control",))
-op("loopContinue", evaluate=evaluate, error=exact(), draw=_draw_inside("loopContinue"), tags=("control",))
+op("loopBreak", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside("loopBreak"), tags=("control",))
+op("loopContinue", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside("loopContinue"), tags=("control",))

@@ -520,7 +520,7 @@ def _flatten(c: Call) -> np.ndarray:
     return y.reshape(*x.shape[:-3], -1, 1, 1)
 
 
-op("flatten", evaluate=_flatten, error=s.identity.error,
+op("flatten", evaluate=_flatten, error=s.identity.error, source="NeuralNetwork.proto, FlattenLayerParams",
    draw=lambda d: {"x": T(d.shape(3)), "mode": d.pick(("CHANNEL_FIRST", "CHANNEL_LAST"))},
    breaks={"rank-at-least-3": lambda d: {"x": T(d.shape(1, 2))}})  # fmt: skip
 
@@ -557,6 +557,7 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
 
 
 op("reshape", evaluate=_reshape, error=s.identity.error, draw=_draw_reshape,
+   source="NeuralNetwork.proto, ReshapeLayerParams",
    breaks={"count-kept": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [5, 5, 1]},
            "three-or-four-extents": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [24]}})  # fmt: skip
 

@@ -120,7 +120,7 @@ def _pad_count(d: Draw) -> dict:
     shape = d.shape(1)
     return {
         "x": T(shape),
-        "pads": (0,) * (2 * len(shape) + 1),
+        "pads": (0,) * (2 * len(shape) + 2),
         "mode": fixed(d, "mode", lambda: options(d, "mode")[0]),
         "axes": None,
     }

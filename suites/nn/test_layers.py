@@ -1,0 +1,91 @@
+"""Every layer: a model means what its instance means, the second reading agrees, and what is invalid is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.compare import judge
+from harness.core.errors import OpconformError
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import draw_case
+from harness.spec.breaking import breakers_of, draw_invalid
+from suites.nn import dialect
+from suites.nn.definition import Definition
+
+CASES = 6
+KEYS = sorted(dialect.versions)
+
+
+def fed(model, arrays):
+    return {n: arrays[s] if j is None else arrays[s][j] for n, s, j in model.inputs[0]}
+
+
+@pytest.fixture(scope="module")
+def second() -> Definition:
+    return Definition()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_model_means_what_its_instance_means(key: str) -> None:
+    v = dialect.versions[key]
+    for i in range(CASES):
+        inst = v.draw(Prng(case_seed(21, key, i)))
+        arrays = arrays_of(inst)
+        with np.errstate(all="ignore"):
+            want = [e.value for e in dialect.evaluate(inst, arrays)]
+            model = dialect.build([inst], [arrays])
+            got = dialect.run_model(model.data, fed(model, arrays))
+        assert len(got) == len(want) == inst.outs
+        for g, w in zip(got, want):
+            assert g.dtype == w.dtype == np.float32
+            assert 1 <= g.ndim <= 5
+            np.testing.assert_array_equal(g, w)
+        assert v.schema.extra["layer"] in dialect.notation(inst)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_second_reading_agrees(key: str, second: Definition) -> None:
+    v = dialect.versions[key]
+    for i in range(CASES):
+        case = draw_case(v, 1, 22, i, 1, invalid=False)
+        if case.ambiguous is not None or case.problem:
+            continue
+        arrays = case.draws[0]
+        model = dialect.build([case.inst], [arrays])
+        out = second.run(second.load(model.data, "nn"), fed(model, arrays))
+        got = [out[n] for n in model.outputs[0]]
+        judged = judge(case.expected[0], Outcome(Status.VALUE, got))
+        assert judged.verdict in (Verdict.AGREE, Verdict.MISTRUSTED), (key, i, judged, case.inst.dumps())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_breaks_a_rule_is_refused_by_both_readings(key: str, second: Definition) -> None:
+    v = dialect.versions[key]
+    for rule in breakers_of(v):
+        drawn = [draw_invalid(v, rule, Prng(case_seed(23, key + rule, i))) for i in range(6)]
+        drawn = [i for i in drawn if i is not None]
+        assert drawn, f"{key}: {rule} was never broken"
+        for inst in drawn:
+            arrays = arrays_of(inst)
+            with pytest.raises((OpconformError, ValueError)):
+                dialect.evaluate(inst, arrays)
+            model = dialect.build([inst], [arrays])
+            with pytest.raises(Exception):  # noqa: B017: any refusal will do
+                second.run(second.load(model.data, "nn"), fed(model, arrays))
+
+
+def test_layers_side_by_side() -> None:
+    """One network of many layers gives what each gives alone."""
+    keys = [k for k in KEYS if "random" not in k and "categorical" not in k]
+    instances = [dialect.versions[k].draw(Prng(case_seed(24, k, 0))) for k in keys]
+    arrays = [arrays_of(i) for i in instances]
+    model = dialect.build(instances, arrays)
+    feed = {n: a[s] if j is None else a[s][j] for ins, a in zip(model.inputs, arrays) for n, s, j in ins}
+    with np.errstate(all="ignore"):
+        got = iter(dialect.run_model(model.data, feed))
+        for inst, a in zip(instances, arrays):
+            for e in dialect.evaluate(inst, a):
+                np.testing.assert_array_equal(next(got), e.value, err_msg=inst.op)

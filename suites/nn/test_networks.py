@@ -1,0 +1,197 @@
+"""Whole networks: mappings, images, classifiers, control flow, quantised weights, wrong models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.core.errors import FormatError, RuleError, UsageError
+from suites.nn import dialect, run_model, weights, wire
+
+
+def feature(name, shape, kind="FLOAT32"):
+    return {"name": name, "type": {"multiArrayType": {"shape": list(shape), "dataType": kind}}}
+
+
+def layer(kind, ins, outs, **params):
+    return {"name": outs[0] if outs else kind, "input": ins, "output": outs, kind: params}
+
+
+def model(layers, inputs, outputs, version=5, mapping="EXACT_ARRAY_MAPPING", **network):
+    return wire.encode("Model", {
+        "specificationVersion": version,
+        "description": {"input": inputs, "output": outputs},
+        "neuralNetwork": {"layers": layers, "arrayInputShapeMapping": mapping, **network},
+    })  # fmt: skip
+
+
+def x(*shape):
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+@pytest.mark.parametrize(("given", "seen"), [((4,), (1, 1, 4, 1, 1)), ((2, 3, 4), (1, 1, 2, 3, 4)), ((5, 2, 2, 3, 4), (5, 2, 2, 3, 4))])
+def test_rank5_mapping(given, seen) -> None:
+    declared = given[-3:] if len(given) == 5 else given
+    m = model([layer("copy", ["x"], ["y"])], [feature("x", declared)], [feature("y", ())], mapping="RANK5_ARRAY_MAPPING")
+    assert run_model(m, {"x": x(*given)})[0].shape == seen
+
+
+def test_rank5_mapping_forbids_other_ranks() -> None:
+    m = model([layer("copy", ["x"], ["y"])], [feature("x", (2, 3))], [feature("y", ())], mapping="RANK5_ARRAY_MAPPING")
+    with pytest.raises(RuleError, match="rank-1-or-3"):
+        run_model(m, {"x": x(2, 3)})
+
+
+def test_inputs_by_order_and_a_missing_one() -> None:
+    m = model([layer("subtractBroadcastable", ["a", "b"], ["y"])], [feature("a", (2,)), feature("b", (2,))], [feature("y", ())])
+    assert run_model(m, [np.array([5, 7]), np.array([1, 2])])[0].tolist() == [4, 5]
+    with pytest.raises(UsageError, match="input 'b' is missing"):
+        run_model(m, {"a": x(2)})
+
+
+def image(name, color, h, w):
+    return {"name": name, "type": {"imageType": {"height": h, "width": w, "colorSpace": color}}}
+
+
+@pytest.mark.parametrize(("color", "order"), [("RGB", (10, 20, 30)), ("BGR", (30, 20, 10))])
+@pytest.mark.parametrize(("mapping", "lead"), [("RANK5_IMAGE_MAPPING", 2), ("RANK4_IMAGE_MAPPING", 1)])
+def test_images_are_scaled_by_colour(color, order, mapping, lead) -> None:
+    scaler = {"channelScale": 2.0, "redBias": 10.0, "greenBias": 20.0, "blueBias": 30.0}
+    m = model([layer("copy", ["x"], ["y"])], [image("x", color, 2, 2)], [feature("y", ())], imageInputShapeMapping=mapping,
+              preprocessing=[{"featureName": "x", "scaler": scaler}])  # fmt: skip
+    (y,) = run_model(m, {"x": x(3, 2, 2)})
+    assert y.shape == (1,) * lead + (3, 2, 2)
+    np.testing.assert_array_equal(y.reshape(3, 4), 2 * x(3, 4) + np.array(order)[:, None])
+
+
+def test_mean_image_and_gray() -> None:
+    mean = np.array([1, 2, 3, 4], np.float32)
+    m = model([layer("copy", ["x"], ["y"])], [image("x", "GRAYSCALE", 2, 2)], [feature("y", ())],
+              preprocessing=[{"featureName": "x", "meanImage": {"meanImage": mean}}])  # fmt: skip
+    (y,) = run_model(m, {"x": x(2, 2)})
+    np.testing.assert_array_equal(y.ravel(), x(4) - mean)
+    with pytest.raises(RuleError, match="image-channels"):
+        run_model(m, {"x": x(3, 2, 2)})
+
+
+def test_a_classifier_names_the_largest() -> None:
+    spec = {"specificationVersion": 4, "description": {
+                "input": [feature("x", (3,))], "output": [{"name": "label"}, {"name": "all"}],
+                "predictedFeatureName": "label", "predictedProbabilitiesName": "all"},
+            "neuralNetworkClassifier": {"layers": [layer("softmaxND", ["x"], ["p"])], "labelProbabilityLayerName": "p",
+                                        "arrayInputShapeMapping": "EXACT_ARRAY_MAPPING",
+                                        "stringClassLabels": {"vector": ["cat", "dog", "cow"]}}}  # fmt: skip
+    label, p = run_model(wire.encode("Model", spec), {"x": np.array([0.0, 3.0, 1.0])})
+    assert label == "dog"
+    assert p["dog"] == max(p.values()) and sum(p.values()) == pytest.approx(1, abs=1e-6)
+
+
+def test_declared_output_types() -> None:
+    m = model([layer("copy", ["x"], ["y"])], [feature("x", (3,))], [feature("y", (), "INT32")])
+    assert run_model(m, {"x": x(3)})[0].dtype == np.int32
+
+
+def net(*layers):
+    return {"layers": list(layers)}
+
+
+def loop(**params):
+    return layer("loop", params.pop("ins", []), [], **params)
+
+
+COUNT = [layer("loadConstantND", [], ["i"], shape=[1], data={"floatValue": [0.0]})]
+NEXT = (layer("add", ["i"], ["n"], alpha=1.0), layer("copy", ["n"], ["i"]))
+
+
+def run_loop(one, out="i"):
+    m = model([*COUNT, layer("loadConstantND", [], ["k"], shape=[1], data={"floatValue": [3.0]}), one],
+              [feature("x", (1,))], [feature(out, ())])  # fmt: skip
+    return run_model(m, {"x": x(1)})[0].item()
+
+
+def test_loop_by_parameter_by_input_and_by_condition() -> None:
+    below = net(layer("lessThan", ["i"], ["go"], alpha=5.0))
+    assert run_loop(loop(maxLoopIterations=4, bodyNetwork=net(*NEXT))) == 4
+    assert run_loop(loop(maxLoopIterations=9, ins=["k"], bodyNetwork=net(*NEXT))) == 3
+    assert run_loop(loop(conditionVar="go", conditionNetwork=below, bodyNetwork=net(*NEXT))) == 5
+    assert run_loop(loop(maxLoopIterations=2, conditionVar="go", conditionNetwork=below, bodyNetwork=net(*NEXT))) == 2
+    assert run_loop(loop(bodyNetwork=net(*NEXT))) == 0
+
+
+def test_break_and_continue_act_on_the_innermost_loop() -> None:
+    stop = layer("branch", ["s"], [], ifBranch=net(layer("loopBreak", [], [])))
+    inner = loop(maxLoopIterations=10, bodyNetwork=net(*NEXT, layer("greaterEqual", ["i"], ["s"], alpha=2.0), stop))
+    assert run_loop(loop(maxLoopIterations=3, bodyNetwork=net(inner))) == 4  # 2, then one more each time
+    skip = layer("branch", ["t"], [], ifBranch=net(layer("loopContinue", [], [])))
+    twice = [*NEXT, layer("equal", ["i"], ["t"], alpha=2.0), skip, layer("add", ["i"], ["m"], alpha=10.0), layer("copy", ["m"], ["i"])]
+    assert run_loop(loop(maxLoopIterations=2, bodyNetwork=net(*twice))) == 22
+
+
+def test_a_loop_that_does_not_end_is_named() -> None:
+    forever = net(layer("lessThan", ["i"], ["go"], alpha=5.0))
+    with pytest.raises(Exception, match="still running"):
+        run_loop(loop(conditionVar="go", conditionNetwork=forever, bodyNetwork=net()))
+
+
+def test_only_copy_makes_a_blob_again() -> None:
+    twice = [layer("add", ["x"], ["y"], alpha=1.0), layer("add", ["x"], ["y"], alpha=2.0)]
+    with pytest.raises(RuleError, match="blobs-made-once"):
+        run_model(model(twice, [feature("x", (1,))], [feature("y", ())]), {"x": x(1)})
+    again = [layer("add", ["x"], ["y"], alpha=1.0), layer("copy", ["x"], ["y"])]
+    assert run_model(model(again, [feature("x", (1,))], [feature("y", ())]), {"x": x(1)})[0].item() == 0
+
+
+def test_a_break_outside_a_loop_and_a_missing_blob() -> None:
+    with pytest.raises(RuleError, match="inside-a-loop"):
+        run_model(model([layer("loopBreak", [], [])], [feature("x", (1,))], []), {"x": x(1)})
+    with pytest.raises(UsageError, match="'z' is used before it is made"):
+        run_model(model([layer("copy", ["z"], ["y"])], [feature("x", (1,))], [feature("y", ())]), {"x": x(1)})
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_bit_packing_is_that_of_coremltools(bits: int) -> None:
+    from coremltools.models.neural_network import quantization_utils as q
+
+    codes = np.random.Generator(np.random.PCG64(bits)).integers(0, 2**bits, 37).astype(np.uint8)
+    packed = weights.pack_bits(codes, bits)
+    theirs = q._convert_array_to_nbit_quantized_bytes(codes, bits)
+    assert packed == bytes(theirs)
+    np.testing.assert_array_equal(weights.unpack_bits(packed, bits, 37), codes)
+
+
+def test_weights_that_do_not_fit_are_named() -> None:
+    short = layer("innerProduct", ["x"], ["y"], inputChannels=3, outputChannels=2, weights={"floatValue": [1.0] * 5})
+    with pytest.raises(FormatError, match="5 values for shape"):
+        run_model(model([short], [feature("x", (3,))], [feature("y", ())]), {"x": x(3)})
+
+
+def test_a_network_made_by_the_official_builder(tmp_path) -> None:
+    """Convolution, activation, pooling, flatten, inner product: against NumPy, from a file."""
+    import coremltools as ct
+    from coremltools.models import datatypes
+    from coremltools.models.neural_network import NeuralNetworkBuilder
+
+    rng = np.random.Generator(np.random.PCG64(5))
+    w, b = rng.standard_normal((3, 3, 2, 4)), rng.standard_normal(4)
+    m, c = rng.standard_normal((5, 16)), rng.standard_normal(5)
+    builder = NeuralNetworkBuilder([("x", datatypes.Array(2, 6, 6))], [("y", None)], disable_rank5_shape_mapping=False)
+    builder.add_convolution("c", 2, 4, 3, 3, 1, 1, "valid", 1, w, b, True, input_name="x", output_name="c")
+    builder.add_activation("r", "RELU", "c", "r")
+    builder.add_pooling("p", 2, 2, 2, 2, "MAX", "VALID", "r", "p")
+    builder.add_flatten("f", 0, "p", "f")
+    builder.add_inner_product("i", m, c, 16, 5, True, "f", "y")
+    path = tmp_path / "net.mlmodel"
+    ct.models.utils.save_spec(builder.spec, str(path))
+    v = x(2, 6, 6) / 10 - 3
+    conv = np.zeros((4, 4, 4))
+    for i in range(4):
+        for j in range(4):
+            conv[:, i, j] = np.einsum("chw,hwco->o", v[:, i : i + 3, j : j + 3], w) + b
+    pooled = np.maximum(conv, 0).reshape(4, 2, 2, 2, 2).max((2, 4))
+    want = m @ pooled.ravel() + c
+    for source in (str(path), path, path.read_bytes(), builder.spec):
+        (y,) = run_model(source, {"x": v})
+        np.testing.assert_allclose(y.ravel(), want, rtol=1e-5, atol=1e-5)
+    seen = []
+    dialect.run_model(path, {"x": v}, watch=lambda node, outs: seen.append(node.op))
+    assert seen == ["convolution", "activation.ReLU", "pooling.MAX", "flatten", "innerProduct"]

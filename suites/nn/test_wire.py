@@ -1,0 +1,96 @@
+"""The codec of specification messages, against the official classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.core.errors import FormatError
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from suites.nn import dialect, wire
+
+
+@pytest.fixture(scope="module")
+def model_class():
+    from coremltools.proto import Model_pb2
+
+    return Model_pb2.Model
+
+
+def models(count: int):
+    for key, v in dialect.versions.items():
+        for i in range(count):
+            inst = v.draw(Prng(case_seed(11, key, i)))
+            yield key, dialect.build([inst], [arrays_of(inst)]).data
+
+
+def test_the_official_classes_read_every_layer_the_same(model_class) -> None:
+    """Parsing and writing again with the official classes gives bytes that we read as the same message."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    for key, data in models(3):
+        official = model_class()
+        official.ParseFromString(data)
+        assert len(UnknownFieldSet(official.neuralNetwork.layers[-1])) == 0, key
+        again = wire.decode("Model", official.SerializeToString(deterministic=True))
+        assert _plain(again) == _plain(wire.decode("Model", data)), key
+        layer = official.neuralNetwork.layers[-1]
+        assert layer.WhichOneof("layer") is not None, key
+
+
+def _plain(v):
+    if isinstance(v, dict):
+        return {k: _plain(x) for k, x in v.items()}
+    if isinstance(v, np.ndarray):
+        return [float(x) if x == x else "nan" for x in v]
+    return [_plain(x) for x in v] if isinstance(v, list) else v
+
+
+def test_our_own_round_trip_is_stable() -> None:
+    for key, data in models(2):
+        once = wire.encode("Model", wire.decode("Model", data))
+        assert once == wire.encode("Model", wire.decode("Model", once)), key
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 2**31 - 1, -1, -(2**31), 2**63 - 1, -(2**63)])
+def test_integers(model_class, value: int) -> None:
+    data = wire.encode("GatherLayerParams", {"axis": value})
+    assert wire.decode("GatherLayerParams", data) == ({"axis": value} if value else {})
+
+
+def test_negative_zero_and_nan_are_written() -> None:
+    data = wire.encode("AddLayerParams", {"alpha": -0.0})
+    assert np.signbit(wire.decode("AddLayerParams", data)["alpha"])
+    assert np.isnan(wire.decode("AddLayerParams", wire.encode("AddLayerParams", {"alpha": float("nan")}))["alpha"])
+
+
+def test_unpacked_repeated_fields_are_read() -> None:
+    """Writers of proto2 days put every element under its own tag."""
+    assert wire.decode("TileLayerParams", b"\x08\x02\x08\x03") == {"reps": [2, 3]}
+
+
+def test_unknown_fields_are_passed_over() -> None:
+    data = wire.encode("AddLayerParams", {"alpha": 2.0})
+    assert wire.decode("AddLayerParams", data + b"\xfa\x3f\x03abc\xf8\x3f\x07") == {"alpha": 2.0}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 60])
+def test_truncated_bytes_are_a_format_error(cut: int) -> None:
+    inst = dialect.versions["nn/innerProduct/1"].draw(Prng(3))
+    data = dialect.build([inst], [arrays_of(inst)]).data
+    with pytest.raises(FormatError):
+        dialect.parse(data[:-cut])
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 40, b"not a model at all", 7, None])
+def test_what_is_no_model_is_a_format_error(data) -> None:
+    with pytest.raises(FormatError):
+        dialect.parse(data)
+
+
+def test_unknown_names_are_named() -> None:
+    with pytest.raises(FormatError, match="no field 'alhpa', expected one of alpha"):
+        wire.encode("AddLayerParams", {"alhpa": 1.0})
+    with pytest.raises(FormatError, match="no member 'NEAREST', expected one of NN, BILINEAR"):
+        wire.encode("UpsampleLayerParams", {"mode": "NEAREST"})
