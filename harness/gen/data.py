@@ -33,11 +33,21 @@ def literal(values: list[Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarr
         out = np.empty(len(values), object)
         out[:] = values
     else:
-        out = np.array(values, dtype.np) if dtype.np.kind in "fiubc" else np.array(values, np.float64).astype(dtype.np)
+        out = np.array(values, dtype.np) if dtype.np.kind in "fbc" else _whole(values, dtype)
     try:
         return out.reshape(shape)
     except ValueError:
         raise FormatError(f"literal values: expected {shape}, got {len(values)} elements") from None
+
+
+def _whole(values: list[Any], dtype: DType) -> np.ndarray:
+    """Integers, and the narrow floats; what a retyped invalid instance cannot hold wraps."""
+    if dtype.np.kind not in "iu":
+        return np.array(values, np.float64).astype(dtype.np)
+    try:
+        return np.array(values, dtype.np)
+    except OverflowError:
+        return np.array(values, np.int64).astype(dtype.np)
 
 
 def arrays_of(inst: Instance, draw: int = 0) -> dict[str, Any]:

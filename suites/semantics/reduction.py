@@ -83,7 +83,8 @@ def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) 
         return fold("mean", x, axes, keepdims)
     total = fold("sum", x, axes, keepdims)
     n = max(1, x.size // max(1, total.size))
-    return (np.sign(total) * (np.abs(total) // n)).astype(x.dtype)
+    wide = total.astype(np.int64)
+    return (np.sign(wide) * (np.abs(wide) // n)).astype(x.dtype)
 
 
 @semantics(error=accumulates(_K), source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15",
