@@ -1,6 +1,7 @@
 """Instances -> a NeuralNetwork specification: layers side by side in one network.
 
-Blobs of instance i are called ``i<i>_...``.  A constant given to an ordinary input comes from a ``loadConstantND`` layer.
+Blobs of instance i are called ``i<i>_...``.  A constant given to an ordinary input comes from a ``loadConstantND``
+layer.
 All instances under the rank-5 mapping make a network with that mapping; beside others they get an ``expandDims`` each,
 since the mapping belongs to the whole network.
 """
@@ -35,8 +36,16 @@ class _Build:
     def schema(self, op: str) -> OpSchema:
         return self.dialect.schema_of(op)
 
-    def add(self, name: str, op: str, inputs: list[str], outputs: list[str], attrs: dict[str, Any],
-            constants: dict[str, Any] | None = None, to: list[Message] | None = None) -> None:  # fmt: skip
+    def add(
+        self,
+        name: str,
+        op: str,
+        inputs: list[str],
+        outputs: list[str],
+        attrs: dict[str, Any],
+        constants: dict[str, Any] | None = None,
+        to: list[Message] | None = None,
+    ) -> None:
         """Append a layer; ``to``: a nested network's list."""
         s = self.schema(op)
         body = layers.encode(s, attrs, constants or {}, self.network)
@@ -51,7 +60,15 @@ class _Build:
             s = self.schema(node.op)
             held = {n: (g.consts[v], None) for n, v in node.inputs.items() if isinstance(v, str) and v in g.consts}
             names = [n for slot in s.inputs if not slot.const for n in _names(node.inputs.get(slot.name))]
-            self.add(f"{node.outputs[0] if node.outputs else node.op}_{k}", node.op, names, node.outputs, node.attrs, held, out)
+            self.add(
+                f"{node.outputs[0] if node.outputs else node.op}_{k}",
+                node.op,
+                names,
+                node.outputs,
+                node.attrs,
+                held,
+                out,
+            )
         return {"layers": out}
 
 
@@ -90,8 +107,14 @@ def build(dialect: Nn, instances: Sequence[Instance], arrays: Sequence[dict[str,
     if not whole:
         network["arrayInputShapeMapping"] = "EXACT_ARRAY_MAPPING"
         b.spec = max(b.spec, 4)
-    data = wire.encode("Model", {"specificationVersion": b.spec, "description": {"input": b.inputs, "output": b.outputs},
-                                 "neuralNetwork": network})  # fmt: skip
+    data = wire.encode(
+        "Model",
+        {
+            "specificationVersion": b.spec,
+            "description": {"input": b.inputs, "output": b.outputs},
+            "neuralNetwork": network,
+        },
+    )
     return Model("nn", data, ins, outs, {"specification": b.spec})
 
 
@@ -122,8 +145,14 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
             name = f"i{k}_{slot.name}" + (f"_{j}" if many else "")
             value = arrays[slot.name][j] if many else arrays[slot.name]
             if a.const:
-                b.add(name, "loadConstantND", [], [name], {"shape": list(a.shape)},
-                      {"data": (np.asarray(value, np.float32), None)})  # fmt: skip
+                b.add(
+                    name,
+                    "loadConstantND",
+                    [],
+                    [name],
+                    {"shape": list(a.shape)},
+                    {"data": (np.asarray(value, np.float32), None)},
+                )
             else:
                 fed.append((name, slot.name, j if many else None))
                 b.inputs.append(feature(name, a.shape))
@@ -132,8 +161,11 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
                     b.add(f"{name}_lift", "expandDims", [name], [f"{name}_lift"], {"axes": axes})
                     name = f"{name}_lift"
             names.setdefault(slot.name, []).append(name)
-    constants = {n: (np.asarray(arrays[n]), a.quant) for n, a in inst.args.items()
-                 if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const}  # fmt: skip
+    constants = {
+        n: (np.asarray(arrays[n]), a.quant)
+        for n, a in inst.args.items()
+        if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const
+    }
     if "control" in b.dialect.versions[inst.key].entry.tags:
         from suites.nn import control
 

@@ -1,8 +1,11 @@
 """Control flow: nested networks of an instance, in a model and evaluated.
 
-An instance of ``branch`` or ``loop`` holds its nested networks as graphs.  They see the blobs ``captured0``, ``captured1``,
-..., and leave their results in blobs named by ``@results``.  A loop's results are states ``s0``, ``s1``, ... that start as
-copies of the captured blobs.  ``loopBreak`` and ``loopContinue`` stand in the body of a loop that the instance spells under
+An instance of ``branch`` or ``loop`` holds its nested networks as graphs.  They see the blobs ``captured0``,
+``captured1``,
+..., and leave their results in blobs named by ``@results``.  A loop's results are states ``s0``, ``s1``, ... that
+start as
+copies of the captured blobs.  ``loopBreak`` and ``loopContinue`` stand in the body of a loop that the instance spells
+under
 private names (``@bodyNetwork``, ``@maxLoopIterations``).
 """
 
@@ -81,7 +84,9 @@ def place(b: _Build, prefix: str, inst: Instance, names: dict[str, list[str]]) -
 def _rename(g: Graph, name: Any) -> Graph:
     out = Graph()
     for n in g.nodes:
-        inputs = {k: [name(x) for x in v] if isinstance(v, list) else name(v) for k, v in n.inputs.items() if v is not None}
+        inputs = {
+            k: [name(x) for x in v] if isinstance(v, list) else name(v) for k, v in n.inputs.items() if v is not None
+        }
         attrs = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in n.attrs.items()}
         out.nodes.append(Node(n.op, inputs, [name(o) for o in n.outputs], attrs, n.version))
     return out

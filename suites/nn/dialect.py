@@ -22,8 +22,13 @@ from suites.nn.interpret import Run, Watch, map_input
 from suites.nn.wire import Message
 
 # weights whose first stored axis is the output channel, so that a quantisation scale per channel has one reading
-_QUANTISED = {"convolution.weights", "innerProduct.weights", "embedding.weights", "embeddingND.weights",
-              "batchedMatmul.weights"}  # fmt: skip
+_QUANTISED = {
+    "convolution.weights",
+    "innerProduct.weights",
+    "embedding.weights",
+    "embeddingND.weights",
+    "batchedMatmul.weights",
+}
 
 
 class Nn(Dialect):
@@ -88,13 +93,21 @@ class Nn(Dialect):
         """Now and then the rank-5 input mapping, or quantised weights."""
         s = version.schema
         plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
-        if (s.extra["min_spec"] < 4 and "rank5" not in version.entry.tags and plain
-                and all(len(a.shape) == 3 and not a.const for a in plain)
-                and d.chance(self.rank5_chance)):  # fmt: skip
+        if (
+            s.extra["min_spec"] < 4
+            and "rank5" not in version.entry.tags
+            and plain
+            and all(len(a.shape) == 3 and not a.const for a in plain)
+            and d.chance(self.rank5_chance)
+        ):
             inst.attrs["@mapping"] = "rank5"
         for n, a in inst.args.items():
-            if (f"{s.op}.{n}" in _QUANTISED and isinstance(a, Arg) and a.values is None
-                    and d.chance(self.quantised_chance)):  # fmt: skip
+            if (
+                f"{s.op}.{n}" in _QUANTISED
+                and isinstance(a, Arg)
+                and a.values is None
+                and d.chance(self.quantised_chance)
+            ):
                 _quantise(a, d)
         return inst
 
@@ -174,7 +187,11 @@ def _quantise(a: Arg, d: Draw) -> None:
         a.quant = {"bits": bits, "lut": [d.int(-64, 64) / 16 for _ in range(2**bits)]}
         return
     n = a.shape[0] if d.bool() else 1
-    a.quant = {"bits": bits, "scale": [d.int(1, 16) / 64 for _ in range(n)], "bias": [d.int(-16, 16) / 8 for _ in range(n)]}
+    a.quant = {
+        "bits": bits,
+        "scale": [d.int(1, 16) / 64 for _ in range(n)],
+        "bias": [d.int(-16, 16) / 8 for _ in range(n)],
+    }
 
 
 __all__ = ["F32", "Nn"]

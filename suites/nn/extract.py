@@ -2,9 +2,11 @@
 
 ``python -m suites.nn.extract`` rewrites both; ``--check`` only says whether they would change.
 
-The descriptors give layers, fields, numbers, types, oneofs and enums; ``slots.txt`` gives names and counts of inputs and
+The descriptors give layers, fields, numbers, types, oneofs and enums; ``slots.txt`` gives names and counts of inputs
+and
 outputs, which the format leaves to prose.  An op is a layer, except that layers in which one field chooses the function
-become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set (``convolution.isDeconvolution``).
+become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set
+(``convolution.isDeconvolution``).
 
 A layer's parameters become attributes under dotted paths (``mode.samplingMethod``); a oneof becomes an attribute that
 names the chosen member; weights become constant input slots.
@@ -18,16 +20,41 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-VARIANTS = {"activation": "NonlinearityType", "unary": "type", "reduce": "mode", "gelu": "mode", "pooling": "type",
-            "pooling3d": "type", "globalPooling3d": "type", "upsample": "mode",
-            "convolution": "isDeconvolution"}  # fmt: skip
+VARIANTS = {
+    "activation": "NonlinearityType",
+    "unary": "type",
+    "reduce": "mode",
+    "gelu": "mode",
+    "pooling": "type",
+    "pooling3d": "type",
+    "globalPooling3d": "type",
+    "upsample": "mode",
+    "convolution": "isDeconvolution",
+}
 ROOTS = ("Model", "NeuralNetworkClassifier", "NeuralNetworkRegressor", "NeuralNetwork")
 # Members of Model.Type and FeatureType that have nothing to do with networks stay out.
 KEPT_TYPES = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
-_KINDS = {1: "double", 2: "float", 3: "int64", 4: "uint64", 5: "int32", 8: "bool", 9: "string", 12: "bytes",
-          13: "uint32"}  # fmt: skip
-_ATTRS = {"double": "float", "float": "float", "int64": "int", "uint64": "int", "int32": "int", "uint32": "int",
-          "bool": "bool", "string": "str"}  # fmt: skip
+_KINDS = {
+    1: "double",
+    2: "float",
+    3: "int64",
+    4: "uint64",
+    5: "int32",
+    8: "bool",
+    9: "string",
+    12: "bytes",
+    13: "uint32",
+}
+_ATTRS = {
+    "double": "float",
+    "float": "float",
+    "int64": "int",
+    "uint64": "int",
+    "int32": "int",
+    "uint32": "int",
+    "bool": "bool",
+    "string": "str",
+}
 _ZERO = {"float": 0.0, "int": 0, "bool": False, "str": ""}
 
 
@@ -92,7 +119,11 @@ def _attr(f: Any, name: str) -> dict[str, Any]:
         names = [v.name for v in f.enum_type.values]
         return {"name": name, "type": "str", "default": names[0], "enum": names}
     kind = _ATTRS[_KINDS[f.type]]
-    return {"name": name, "type": kind + "s" if f.is_repeated else kind, "default": [] if f.is_repeated else _ZERO[kind]}
+    return {
+        "name": name,
+        "type": kind + "s" if f.is_repeated else kind,
+        "default": [] if f.is_repeated else _ZERO[kind],
+    }
 
 
 def schema() -> dict[str, Any]:
@@ -129,12 +160,20 @@ def _op(f: Any, name: str, io: tuple[list, list], attrs: list, weights: list, se
     taken = {s["name"] for s in io[0]}
     assert not taken & {w["name"] for w in weights}, (name, taken, weights)
     return {
-        "op": name, "version": 1, "first_opset": 1, "last_opset": 1, "layer": f.name, "field": f.number,
-        "message": f.message_type.name, "min_spec": min_spec(f.number), "select": select,
-        "inputs": [{**s, "const": False} for s in io[0]] + weights, "outputs": io[1],
+        "op": name,
+        "version": 1,
+        "first_opset": 1,
+        "last_opset": 1,
+        "layer": f.name,
+        "field": f.number,
+        "message": f.message_type.name,
+        "min_spec": min_spec(f.number),
+        "select": select,
+        "inputs": [{**s, "const": False} for s in io[0]] + weights,
+        "outputs": io[1],
         "attrs": [{"required": False, "enum": None, **a} for a in attrs],
         "types": {"T": ["f32"], "W": ["f32", "f16"]},
-    }  # fmt: skip
+    }
 
 
 def messages() -> dict[str, Any]:

@@ -30,7 +30,9 @@ def blob(x: Any, name: str, meta: dict[str, Any]) -> np.ndarray:
 def preprocess(x: np.ndarray, name: str, meta: dict[str, Any]) -> np.ndarray:
     """Scaler (channelScale * x + bias of each channel) or mean image, for the input that a preprocessor names."""
     for p in meta["preprocessing"]:
-        if p.get("featureName") not in (name, None, "") or (not p.get("featureName") and name not in meta.get("images", {})):
+        if p.get("featureName") not in (name, None, "") or (
+            not p.get("featureName") and name not in meta.get("images", {})
+        ):
             continue
         if "scaler" in p:
             x = _scale(x, p["scaler"], meta.get("images", {}).get(name, "RGB"))

@@ -1,7 +1,8 @@
 """A layer's parameter message <-> attributes under dotted paths, by the schema.
 
 ``mode.samplingMethod`` is a field of a field, ``weightParams.0.x`` a field of a list's first element.  A oneof is an
-attribute that names the chosen member.  Borders are flat lists (start, end of height, start, end of width); an activation
+attribute that names the chosen member.  Borders are flat lists (start, end of height, start, end of width); an
+activation
 inside another layer is text such as ``sigmoid`` or ``scaledTanh(1.7159,0.6667)``; nested networks are graphs.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,12 @@ def activation_text(params: Message) -> str:
     return name + (f"({','.join(repr(float(body.get(f, 0.0))) for f in fields)})" if fields else "")
 
 
-def encode(schema: OpSchema, attrs: dict[str, Any], constants: dict[str, tuple[np.ndarray, Any]],
-           network: Callable[[Graph], Message]) -> Message:  # fmt: skip
+def encode(
+    schema: OpSchema,
+    attrs: dict[str, Any],
+    constants: dict[str, tuple[np.ndarray, Any]],
+    network: Callable[[Graph], Message],
+) -> Message:
     """Parameter message of a layer.  constants: slot -> (array, quantisation).  network: Graph -> NeuralNetwork."""
     message = schema.extra["message"]
     root: Message = {}
@@ -105,13 +110,15 @@ def _custom(v: Any) -> Message:
     return {kind: v}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _choices(message: str) -> dict[str, str]:
     """Member -> oneof."""
     return {n: f[3] for n, f in wire.fields(message).items() if f[3] is not None}
 
 
-def decode(schema: OpSchema, root: Message, network: Callable[[Message], Graph]) -> tuple[dict[str, Any], dict[str, Message]]:
+def decode(
+    schema: OpSchema, root: Message, network: Callable[[Message], Graph]
+) -> tuple[dict[str, Any], dict[str, Message]]:
     """(attributes, weight messages by slot) of a parameter message: what is set, nothing else."""
     attrs: dict[str, Any] = {}
     held: dict[str, Message] = {}
@@ -126,8 +133,14 @@ def decode(schema: OpSchema, root: Message, network: Callable[[Message], Graph])
     return attrs, held
 
 
-def _get(root: Message, message: str, prefix: str, attrs: dict[str, Any], held: dict[str, Message],
-         network: Callable[[Message], Graph]) -> None:  # fmt: skip
+def _get(
+    root: Message,
+    message: str,
+    prefix: str,
+    attrs: dict[str, Any],
+    held: dict[str, Message],
+    network: Callable[[Message], Graph],
+) -> None:
     for name, value in root.items():
         path = prefix + name
         _, kind, repeated, _ = wire.fields(message)[name]

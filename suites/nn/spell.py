@@ -60,15 +60,23 @@ def folded(error: ErrorClass) -> ErrorClass:
 class Weight(Codec):
     """A tensor parameter stored in the layer under ``slot``.
 
-    flag: the parameter that says whether it is there.  sizes: parameters that repeat extents of its shape, name -> axis,
-    or a function of the shape -> {name: value}.  stored: semantic shape -> stored shape; load: stored array -> semantic.
+    flag: the parameter that says whether it is there.  sizes: parameters that repeat extents of its shape, name ->
+    axis,
+    or a function of the shape -> {name: value}.  stored: semantic shape -> stored shape; load: stored array ->
+    semantic.
     """
 
     for_tensor = True
 
-    def __init__(self, slot: str, *, flag: str | None = None, sizes: Any = None,
-                 stored: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-                 load: Callable[[np.ndarray], np.ndarray] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        slot: str,
+        *,
+        flag: str | None = None,
+        sizes: Any = None,
+        stored: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
+        load: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
         self.slot, self.flag, self.sizes, self.stored, self.load = slot, flag, sizes, stored, load
 
     def decode(self, call: Call) -> Any:

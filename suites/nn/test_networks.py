@@ -18,21 +18,28 @@ def layer(kind, ins, outs, **params):
 
 
 def model(layers, inputs, outputs, version=5, mapping="EXACT_ARRAY_MAPPING", **network):
-    return wire.encode("Model", {
-        "specificationVersion": version,
-        "description": {"input": inputs, "output": outputs},
-        "neuralNetwork": {"layers": layers, "arrayInputShapeMapping": mapping, **network},
-    })  # fmt: skip
+    return wire.encode(
+        "Model",
+        {
+            "specificationVersion": version,
+            "description": {"input": inputs, "output": outputs},
+            "neuralNetwork": {"layers": layers, "arrayInputShapeMapping": mapping, **network},
+        },
+    )
 
 
 def x(*shape):
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
 
-@pytest.mark.parametrize(("given", "seen"), [((4,), (1, 1, 4, 1, 1)), ((2, 3, 4), (1, 1, 2, 3, 4)), ((5, 2, 2, 3, 4), (5, 2, 2, 3, 4))])
+@pytest.mark.parametrize(
+    ("given", "seen"), [((4,), (1, 1, 4, 1, 1)), ((2, 3, 4), (1, 1, 2, 3, 4)), ((5, 2, 2, 3, 4), (5, 2, 2, 3, 4))]
+)
 def test_rank5_mapping(given, seen) -> None:
     declared = given[-3:] if len(given) == 5 else given
-    m = model([layer("copy", ["x"], ["y"])], [feature("x", declared)], [feature("y", ())], mapping="RANK5_ARRAY_MAPPING")
+    m = model(
+        [layer("copy", ["x"], ["y"])], [feature("x", declared)], [feature("y", ())], mapping="RANK5_ARRAY_MAPPING"
+    )
     assert run_model(m, {"x": x(*given)})[0].shape == seen
 
 
@@ -43,7 +50,11 @@ def test_rank5_mapping_forbids_other_ranks() -> None:
 
 
 def test_inputs_by_order_and_a_missing_one() -> None:
-    m = model([layer("subtractBroadcastable", ["a", "b"], ["y"])], [feature("a", (2,)), feature("b", (2,))], [feature("y", ())])
+    m = model(
+        [layer("subtractBroadcastable", ["a", "b"], ["y"])],
+        [feature("a", (2,)), feature("b", (2,))],
+        [feature("y", ())],
+    )
     assert run_model(m, [np.array([5, 7]), np.array([1, 2])])[0].tolist() == [4, 5]
     with pytest.raises(UsageError, match="input 'b' is missing"):
         run_model(m, {"a": x(2)})
@@ -57,8 +68,13 @@ def image(name, color, h, w):
 @pytest.mark.parametrize(("mapping", "lead"), [("RANK5_IMAGE_MAPPING", 2), ("RANK4_IMAGE_MAPPING", 1)])
 def test_images_are_scaled_by_colour(color, order, mapping, lead) -> None:
     scaler = {"channelScale": 2.0, "redBias": 10.0, "greenBias": 20.0, "blueBias": 30.0}
-    m = model([layer("copy", ["x"], ["y"])], [image("x", color, 2, 2)], [feature("y", ())], imageInputShapeMapping=mapping,
-              preprocessing=[{"featureName": "x", "scaler": scaler}])  # fmt: skip
+    m = model(
+        [layer("copy", ["x"], ["y"])],
+        [image("x", color, 2, 2)],
+        [feature("y", ())],
+        imageInputShapeMapping=mapping,
+        preprocessing=[{"featureName": "x", "scaler": scaler}],
+    )
     (y,) = run_model(m, {"x": x(3, 2, 2)})
     assert y.shape == (1,) * lead + (3, 2, 2)
     np.testing.assert_array_equal(y.reshape(3, 4), 2 * x(3, 4) + np.array(order)[:, None])
@@ -66,8 +82,12 @@ def test_images_are_scaled_by_colour(color, order, mapping, lead) -> None:
 
 def test_mean_image_and_gray() -> None:
     mean = np.array([1, 2, 3, 4], np.float32)
-    m = model([layer("copy", ["x"], ["y"])], [image("x", "GRAYSCALE", 2, 2)], [feature("y", ())],
-              preprocessing=[{"featureName": "x", "meanImage": {"meanImage": mean}}])  # fmt: skip
+    m = model(
+        [layer("copy", ["x"], ["y"])],
+        [image("x", "GRAYSCALE", 2, 2)],
+        [feature("y", ())],
+        preprocessing=[{"featureName": "x", "meanImage": {"meanImage": mean}}],
+    )
     (y,) = run_model(m, {"x": x(2, 2)})
     np.testing.assert_array_equal(y.ravel(), x(4) - mean)
     with pytest.raises(RuleError, match="image-channels"):
@@ -75,12 +95,21 @@ def test_mean_image_and_gray() -> None:
 
 
 def test_a_classifier_names_the_largest() -> None:
-    spec = {"specificationVersion": 4, "description": {
-                "input": [feature("x", (3,))], "output": [{"name": "label"}, {"name": "all"}],
-                "predictedFeatureName": "label", "predictedProbabilitiesName": "all"},
-            "neuralNetworkClassifier": {"layers": [layer("softmaxND", ["x"], ["p"])], "labelProbabilityLayerName": "p",
-                                        "arrayInputShapeMapping": "EXACT_ARRAY_MAPPING",
-                                        "stringClassLabels": {"vector": ["cat", "dog", "cow"]}}}  # fmt: skip
+    spec = {
+        "specificationVersion": 4,
+        "description": {
+            "input": [feature("x", (3,))],
+            "output": [{"name": "label"}, {"name": "all"}],
+            "predictedFeatureName": "label",
+            "predictedProbabilitiesName": "all",
+        },
+        "neuralNetworkClassifier": {
+            "layers": [layer("softmaxND", ["x"], ["p"])],
+            "labelProbabilityLayerName": "p",
+            "arrayInputShapeMapping": "EXACT_ARRAY_MAPPING",
+            "stringClassLabels": {"vector": ["cat", "dog", "cow"]},
+        },
+    }
     label, p = run_model(wire.encode("Model", spec), {"x": np.array([0.0, 3.0, 1.0])})
     assert label == "dog"
     assert p["dog"] == max(p.values()) and sum(p.values()) == pytest.approx(1, abs=1e-6)
@@ -104,8 +133,11 @@ NEXT = (layer("add", ["i"], ["n"], alpha=1.0), layer("copy", ["n"], ["i"]))
 
 
 def run_loop(one, out="i"):
-    m = model([*COUNT, layer("loadConstantND", [], ["k"], shape=[1], data={"floatValue": [3.0]}), one],
-              [feature("x", (1,))], [feature(out, ())])  # fmt: skip
+    m = model(
+        [*COUNT, layer("loadConstantND", [], ["k"], shape=[1], data={"floatValue": [3.0]}), one],
+        [feature("x", (1,))],
+        [feature(out, ())],
+    )
     return run_model(m, {"x": x(1)})[0].item()
 
 
@@ -123,7 +155,13 @@ def test_break_and_continue_act_on_the_innermost_loop() -> None:
     inner = loop(maxLoopIterations=10, bodyNetwork=net(*NEXT, layer("greaterEqual", ["i"], ["s"], alpha=2.0), stop))
     assert run_loop(loop(maxLoopIterations=3, bodyNetwork=net(inner))) == 4  # 2, then one more each time
     skip = layer("branch", ["t"], [], ifBranch=net(layer("loopContinue", [], [])))
-    twice = [*NEXT, layer("equal", ["i"], ["t"], alpha=2.0), skip, layer("add", ["i"], ["m"], alpha=10.0), layer("copy", ["m"], ["i"])]
+    twice = [
+        *NEXT,
+        layer("equal", ["i"], ["t"], alpha=2.0),
+        skip,
+        layer("add", ["i"], ["m"], alpha=10.0),
+        layer("copy", ["m"], ["i"]),
+    ]
     assert run_loop(loop(maxLoopIterations=2, bodyNetwork=net(*twice))) == 22
 
 

@@ -1,6 +1,7 @@
 """Layer parameters that hold numbers: the shapes they are stored in, and their float, half and quantised forms.
 
-A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one value
+A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one
+value
 or one per output channel, which is the first stored axis) or {"bits": n, "lut": [...]} (table of 2**n floats).
 Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, LookUpTableQuantizationParams.
 """
@@ -79,8 +80,10 @@ def message(array: np.ndarray, quant: dict[str, Any] | None) -> Message:
         if "lut" in quant:
             body["lookupTableQuantization"] = {"floatValue": np.asarray(quant["lut"], np.float32)}
         else:
-            body["linearQuantization"] = {"scale": np.asarray(quant["scale"], np.float32),
-                                          "bias": np.asarray(quant["bias"], np.float32)}  # fmt: skip
+            body["linearQuantization"] = {
+                "scale": np.asarray(quant["scale"], np.float32),
+                "bias": np.asarray(quant["bias"], np.float32),
+            }
         return {"rawValue": pack_bits(array, bits), "quantization": body}
     if array.dtype == np.float16:
         return {"float16Value": array.tobytes()}

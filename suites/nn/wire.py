@@ -1,8 +1,10 @@
 """Core ML specification messages as plain dicts, both ways, driven by ``messages.json``.
 
 A message is a dict of its set fields: scalars, strings for enum members (a number where the schema has no name for it),
-dicts for messages, lists for repeated fields, NumPy arrays for repeated floats.  As in proto3, a scalar that equals zero
-is not written, and reads as absent.  A codec of our own keeps the noisy and slow import of coremltools out of every run;
+dicts for messages, lists for repeated fields, NumPy arrays for repeated floats.  As in proto3, a scalar that equals
+zero
+is not written, and reads as absent.  A codec of our own keeps the noisy and slow import of coremltools out of every
+run;
 a test compares it with the official classes.
 """
 
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import json
 import struct
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +25,24 @@ _VARINT = {"int64", "uint64", "int32", "uint32", "bool"}
 _WIDTH = {"double": ("<d", 1, 8, "<f8"), "float": ("<f", 5, 4, "<f4")}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _schema() -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
     data = json.loads((Path(__file__).parent / "messages.json").read_text())
     return data["messages"], data["enums"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def fields(message: str) -> dict[str, list[Any]]:
     """Field name -> [number, kind, repeated, oneof] of a message type; kind "@X" is message X, "#X" enum X."""
     return _schema()[0][message]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _by_number(message: str) -> dict[int, tuple[str, str, bool]]:
     return {n: (name, kind, repeated) for name, (n, kind, repeated, _) in fields(message).items()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _enum(name: str) -> tuple[dict[str, int], dict[int, str]]:
     table = _schema()[1][name]
     return table, {v: k for k, v in table.items()}
@@ -133,7 +135,8 @@ def _repeated(out: bytearray, number: int, kind: str, values: Any, where: str) -
 
 
 def decode(message: str, data: bytes | memoryview) -> Message:
-    """Dict of the fields that are set; unknown fields are passed over.  Raises FormatError for bytes that do not parse."""
+    """Dict of the fields that are set; unknown fields are passed over.  Raises FormatError for bytes that do not
+    parse."""
     try:
         return _decode(message, memoryview(data))
     except (IndexError, struct.error, UnicodeDecodeError, ValueError) as e:

@@ -55,9 +55,15 @@ def _shifted_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_shifted_bound), source="NN UnaryFunctionLayerParams")
-def shifted(x: Float["*d"], *, function: Choice(*_FUNCTIONS), alpha: Real(-2.0, 2.0, also=(0.0, 0.5, 1.0, 2.0)) = 0.0,
-            epsilon: Real(0.015625, 1.0, also=(1e-6,)) = 1e-6, shift: Real(-2.0, 2.0, also=(0.0,)) = 0.0,
-            scale: Real(-2.0, 2.0, also=(1.0,)) = 1.0) -> Float["*d"]:  # fmt: skip
+def shifted(
+    x: Float["*d"],
+    *,
+    function: Choice(*_FUNCTIONS),
+    alpha: Real(-2.0, 2.0, also=(0.0, 0.5, 1.0, 2.0)) = 0.0,
+    epsilon: Real(0.015625, 1.0, also=(1e-6,)) = 1e-6,
+    shift: Real(-2.0, 2.0, also=(0.0,)) = 0.0,
+    scale: Real(-2.0, 2.0, also=(1.0,)) = 1.0,
+) -> Float["*d"]:
     """f(scale * x + shift); rsqrt and inverse add epsilon, power raises to alpha, threshold is max(alpha, .)."""
     with np.errstate(all="ignore"):
         return _FUNCTIONS[function](scale * x.astype(np.float64) + shift, alpha, epsilon)
@@ -91,11 +97,19 @@ def _depth(ctx: Context) -> float:
 
 
 @semantics(error=accumulates(_depth), source="NN BatchedMatMulLayerParams")
-def batched_matmul(x: Float["*d"], y: Float["*e"], bias: Float["n"] | None = None, *, transpose_x: Flag = False,
-                   transpose_y: Flag = False, stack: Flag = False):  # fmt: skip
+def batched_matmul(
+    x: Float["*d"],
+    y: Float["*e"],
+    bias: Float["n"] | None = None,
+    *,
+    transpose_x: Flag = False,
+    transpose_y: Flag = False,
+    stack: Flag = False,
+):
     """Matrix product with broadcast batches, plus ``bias`` along the last axis.
 
-    stack: a vector ``x`` is a [1, n] matrix and a vector ``y`` an [n, 1] matrix, and the result keeps the axes of length 1;
+    stack: a vector ``x`` is a [1, n] matrix and a vector ``y`` an [n, 1] matrix, and the result keeps the axes of
+    length 1;
     otherwise a vector ``x`` gives a vector.  A vector is never transposed.  Raises RuleError "contracted-agrees".
     """
     if stack:
@@ -141,7 +155,12 @@ def _cosine_zero(inputs: dict, params: dict) -> str | None:
     return None
 
 
-@semantics(error=composed(_dot_bound), source="NN DotProductLayerParams", ambiguous=_cosine_zero, data=("small", "unit", "wide"))
+@semantics(
+    error=composed(_dot_bound),
+    source="NN DotProductLayerParams",
+    ambiguous=_cosine_zero,
+    data=("small", "unit", "wide"),
+)
 def dot_channels(a: Float["*d"], b: Float["*d"], *, cosine: Flag = False):
     """Sum of products over axis -3, of the vectors divided by their lengths when ``cosine``; the last two axes are 1.
 
@@ -217,11 +236,21 @@ def _batch_bound(ctx: Context) -> Array:
     return b.reshape(ctx.wide.shape)
 
 
-@semantics(error=composed(_batch_bound), source="NN BatchnormLayerParams",
-           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("uniform:0.25:4", "positive")})  # fmt: skip
-def batchnorm(x: Float["n c h w"], scale: Float["c"] | None = None, bias: Float["c"] | None = None,
-              mean: Float["c"] | None = None, var: Float["c"] | None = None, *, epsilon: Real = 1e-5,
-              statistics: Choice(*STATISTICS) = "given"):  # fmt: skip
+@semantics(
+    error=composed(_batch_bound),
+    source="NN BatchnormLayerParams",
+    data={"x": ("unit", "small", "uniform:-4:4"), "var": ("uniform:0.25:4", "positive")},
+)
+def batchnorm(
+    x: Float["n c h w"],
+    scale: Float["c"] | None = None,
+    bias: Float["c"] | None = None,
+    mean: Float["c"] | None = None,
+    var: Float["c"] | None = None,
+    *,
+    epsilon: Real = 1e-5,
+    statistics: Choice(*STATISTICS) = "given",
+):
     """(x - mean) / sqrt(var + epsilon) * scale + bias per channel.
 
     statistics: the given ones, those of every image and channel, or those of every channel over the whole batch.
@@ -268,7 +297,9 @@ def _between(x: Array, axis: int, at: Array) -> Array:
     at = np.clip(at, 0, x.shape[axis] - 1)
     lo = np.floor(at).astype(np.int64)
     f = at - lo
-    return native.interpolate(x, axis, np.stack([lo, np.minimum(lo + 1, x.shape[axis] - 1)], 1), np.stack([1 - f, f], 1))
+    return native.interpolate(
+        x, axis, np.stack([lo, np.minimum(lo + 1, x.shape[axis] - 1)], 1), np.stack([1 - f, f], 1)
+    )
 
 
 @quiet
@@ -279,11 +310,25 @@ def _crop_bound(ctx: Context) -> Array:
     return 8 * ctx.acc_u * (np.abs(x).max() * (2 + 2 * reach)) + ctx.ulp
 
 
-@semantics(error=composed(_crop_bound), source="NN CropResizeLayerParams; MIL crop_resize iOS15", data={"x": ("unit", "small", "iota")})
-def crop_resize(x: Float["b c h w"], roi: Float["n k"], *, sizes: Ints, mode: Choice(*SAMPLING) = "strict_align",
-                form: Choice("corners_height_first", "corners_width_first", "center_height_first", "center_width_first"
-                             ) = "corners_height_first", normalized: Flag = False, scale: Real = 1.0):  # fmt: skip
-    """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5 and the
+@semantics(
+    error=composed(_crop_bound),
+    source="NN CropResizeLayerParams; MIL crop_resize iOS15",
+    data={"x": ("unit", "small", "iota")},
+)
+def crop_resize(
+    x: Float["b c h w"],
+    roi: Float["n k"],
+    *,
+    sizes: Ints,
+    mode: Choice(*SAMPLING) = "strict_align",
+    form: Choice(
+        "corners_height_first", "corners_width_first", "center_height_first", "center_width_first"
+    ) = "corners_height_first",
+    normalized: Flag = False,
+    scale: Real = 1.0,
+):
+    """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5
+    and the
     first number of a row names the image.
 
     normalized: coordinates are parts of (h - 1, w - 1).  scale multiplies them.  Raises RuleError "batch-in-range",

@@ -31,8 +31,19 @@ def _gate(x: Running, h: Running, w: Array, r: Array, b: Object, more: Object = 
     return (total if more is None else total + more).clipped(LIMIT)
 
 
-def _step(cell: str, x: Running, h: Running, c: Running, w: Array, r: Array, b: Object, p: Object, acts: list,
-          cell_clip: float, coupled: bool) -> tuple[Running, Running]:  # fmt: skip
+def _step(
+    cell: str,
+    x: Running,
+    h: Running,
+    c: Running,
+    w: Array,
+    r: Array,
+    b: Object,
+    p: Object,
+    acts: list,
+    cell_clip: float,
+    coupled: bool,
+) -> tuple[Running, Running]:
     """Output and cell after one element.  Gates: rnn one; gru update reset output; lstm input forget block output."""
 
     def gate(k: int, state: Running, more: Object = None) -> Running:
@@ -55,8 +66,18 @@ def _step(cell: str, x: Running, h: Running, c: Running, w: Array, r: Array, b: 
     return _act(c, acts[2]) * o, c
 
 
-def _run(u: float, low: float, x: Array, w: Array, r: Array, b: Object, p: Object, h0: Object, c0: Object,
-         q: dict[str, Object]) -> list[Running]:  # fmt: skip
+def _run(
+    u: float,
+    low: float,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Object,
+    p: Object,
+    h0: Object,
+    c0: Object,
+    q: dict[str, Object],
+) -> list[Running]:
     """Y [t, b, e * h], then h and c [b, h] of every direction."""
     wide = [None if v is None else np.asarray(v, np.float64) for v in (x, w, r, b, p, h0, c0)]
     x, w, r, b, p, h0, c0 = wide
@@ -69,8 +90,19 @@ def _run(u: float, low: float, x: Array, w: Array, r: Array, b: Object, p: Objec
         back = bool(q["reverse"]) or e == 1
         steps: list[Object] = []
         for k in range(t)[::-1] if back else range(t):
-            h, c = _step(q["cell"], Running(x[k], u, low), h, c, w[e], r[e], None if b is None else b[e],
-                         None if p is None else p[e], q["activations"], q["cell_clip"], q["coupled"])  # fmt: skip
+            h, c = _step(
+                q["cell"],
+                Running(x[k], u, low),
+                h,
+                c,
+                w[e],
+                r[e],
+                None if b is None else b[e],
+                None if p is None else p[e],
+                q["activations"],
+                q["cell_clip"],
+                q["coupled"],
+            )
             steps.append(h)
         steps = steps[::-1] if e == 1 else steps
         ys.append(steps)
@@ -95,17 +127,31 @@ def _bound(output: int) -> Object:
     return bound
 
 
-@semantics(error=tuple(composed(_bound(k)) for k in range(5)),
-           source="NN SimpleRecurrentLayerParams, GRULayerParams, LSTMParams, BiDirectionalLSTMLayerParams",
-           data={"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1"), "r": ("unit", "uniform:-1:1")})  # fmt: skip
-def unrolled(x: Float["t b i"], w: Float["e g h i"], r: Float["e g h h"], b: Float["e g h"] | None = None,
-             p: Float["e p h"] | None = None, h0: Float["e b h"] | None = None, c0: Float["e b h"] | None = None, *,
-             cell: Choice("rnn", "gru", "lstm"), activations: Opaque, reverse: Flag = False, cell_clip: Real = 50.0,
-             coupled: Flag = False):  # fmt: skip
+@semantics(
+    error=tuple(composed(_bound(k)) for k in range(5)),
+    source="NN SimpleRecurrentLayerParams, GRULayerParams, LSTMParams, BiDirectionalLSTMLayerParams",
+    data={"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1"), "r": ("unit", "uniform:-1:1")},
+)
+def unrolled(
+    x: Float["t b i"],
+    w: Float["e g h i"],
+    r: Float["e g h h"],
+    b: Float["e g h"] | None = None,
+    p: Float["e p h"] | None = None,
+    h0: Float["e b h"] | None = None,
+    c0: Float["e b h"] | None = None,
+    *,
+    cell: Choice("rnn", "gru", "lstm"),
+    activations: Opaque,
+    reverse: Flag = False,
+    cell_clip: Real = 50.0,
+    coupled: Flag = False,
+):
     """Y [t, b, e * h], then h and c [b, h] of every direction, e of them; the second direction runs backwards.
 
     Gates in order: gru update, reset, output; lstm input, forget, block, output; peepholes input, forget, output.
-    Gate sums are limited to +-50, cells to +-cell_clip.  coupled: forget is 1 - input.  activations: (name, alpha, beta)
+    Gate sums are limited to +-50, cells to +-cell_clip.  coupled: forget is 1 - input.  activations: (name, alpha,
+    beta)
     of f, g, h.  reverse: the steps are taken from the last one, and Y comes in that order.
     Raises RuleError "sizes-agree".
     """

@@ -1,7 +1,9 @@
 """A second reading of the NeuralNetwork specification, as a backend: ``nn-definition``.
 
-Written from the comments of NeuralNetwork.proto with plain NumPy and loops, one function a layer.  It shares nothing with
-the reference: no meaning, no kernel, no codec; it reads models with the official message classes of coremltools.  Where the
+Written from the comments of NeuralNetwork.proto with plain NumPy and loops, one function a layer.  It shares nothing
+with
+the reference: no meaning, no kernel, no codec; it reads models with the official message classes of coremltools.
+Where the
 two readings differ, one of them is wrong.  Slow by design.
 """
 

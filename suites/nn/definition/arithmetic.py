@@ -9,20 +9,49 @@ import numpy as np
 
 from suites.nn.definition.common import LAYERS, Array, check, layer, weights
 
-_ONE = {"ceil": np.ceil, "floor": np.floor, "sign": np.sign, "exp2": np.exp2, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-        "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-        "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "round": np.rint, "copy": np.array}  # fmt: skip
+_ONE = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "sign": np.sign,
+    "exp2": np.exp2,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "round": np.rint,
+    "copy": np.array,
+}
 for _name, _fn in _ONE.items():
     LAYERS[_name] = lambda p, x, fn=_fn: fn(x)
 
-_TWO = {"addBroadcastable": np.add, "subtractBroadcastable": np.subtract, "multiplyBroadcastable": np.multiply,
-        "divideBroadcastable": np.divide, "powBroadcastable": np.power, "maxBroadcastable": np.maximum,
-        "minBroadcastable": np.minimum}  # fmt: skip
+_TWO = {
+    "addBroadcastable": np.add,
+    "subtractBroadcastable": np.subtract,
+    "multiplyBroadcastable": np.multiply,
+    "divideBroadcastable": np.divide,
+    "powBroadcastable": np.power,
+    "maxBroadcastable": np.maximum,
+    "minBroadcastable": np.minimum,
+}
 for _name, _fn in _TWO.items():
     LAYERS[_name] = lambda p, a, b, fn=_fn: fn(a, b)
 
-_RELATION = {"equal": np.equal, "notEqual": np.not_equal, "lessThan": np.less, "lessEqual": np.less_equal,
-             "greaterThan": np.greater, "greaterEqual": np.greater_equal}  # fmt: skip
+_RELATION = {
+    "equal": np.equal,
+    "notEqual": np.not_equal,
+    "lessThan": np.less,
+    "lessEqual": np.less_equal,
+    "greaterThan": np.greater,
+    "greaterEqual": np.greater_equal,
+}
 for _name, _fn in _RELATION.items():
     LAYERS[_name] = lambda p, a, b=None, fn=_fn: fn(a, p.alpha if b is None else b)
 

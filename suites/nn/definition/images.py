@@ -18,7 +18,7 @@ def _edges(amounts: Any) -> list[tuple[int, int]]:
 @layer("padding")
 def padding(p: Any, x: Array) -> Array:
     """A border around the last two axes: a value, the mirror image without the edge, or the edge."""
-    (t, b), (l, r) = _edges(p.paddingAmounts)  # noqa: E741
+    (t, b), (l, r) = _edges(p.paddingAmounts)
     h, w = x.shape[-2:]
     kind = p.WhichOneof("PaddingType")
     y = np.zeros((*x.shape[:-2], t + h + b, l + w + r))
@@ -57,7 +57,7 @@ def crop(p: Any, x: Array, like: Array | None = None) -> Array:
         o = list(p.offset) or [0, 0]
         check(o[0] + like.shape[-2] <= h and o[1] + like.shape[-1] <= w, "outside")
         return x[..., o[0] : o[0] + like.shape[-2], o[1] : o[1] + like.shape[-1]]
-    (t, b), (l, r) = _edges(p.cropAmounts)  # noqa: E741
+    (t, b), (l, r) = _edges(p.cropAmounts)
     check(t + b <= h and l + r <= w, "outside")
     return x[..., t : h - b, l : w - r]
 
@@ -132,7 +132,10 @@ def _interval(mode: int, lo: float, hi: float, count: int) -> Array:
 @layer("cropResize")
 def crop_resize(p: Any, x: Array, roi: Array) -> Array:
     """Boxes [N, 1, 4 or 5, 1, 1] of images [1, B, C, H, W], resized bilinearly."""
-    check(x.ndim == 5 and x.shape[0] == 1 and roi.ndim == 5 and roi.shape[1] == roi.shape[3] == roi.shape[4] == 1, "shapes")
+    check(
+        x.ndim == 5 and x.shape[0] == 1 and roi.ndim == 5 and roi.shape[1] == roi.shape[3] == roi.shape[4] == 1,
+        "shapes",
+    )
     batch, _, h, w = x.shape[1:]
     size = [int(v) for v in p.targetSize] or [1, 1]
     mode, form = p.mode.samplingMethod, p.boxIndicesMode.boxMode

@@ -37,7 +37,10 @@ def gather_nd(p: Any, data: Array, indices: Array) -> Array:
 def gather_along(p: Any, data: Array, indices: Array) -> Array:
     """Element by element along the axis."""
     a = axis_of(p.axis, data.ndim)
-    check(all(n == m for i, (n, m) in enumerate(zip(data.shape, indices.shape)) if i != a) and data.ndim == indices.ndim, "shape")
+    check(
+        all(n == m for i, (n, m) in enumerate(zip(data.shape, indices.shape)) if i != a) and data.ndim == indices.ndim,
+        "shape",
+    )
     y = np.zeros(indices.shape)
     for at in np.ndindex(*indices.shape):
         y[at] = data[(*at[:a], _at(indices[at], data.shape[a]), *at[a + 1 :])]
@@ -160,5 +163,3 @@ def non_maximum_suppression(p: Any, boxes: Array, scores: Array, *rest: Array) -
             out[0][b, k], out[1][b, k], out[2][b, k] = boxes[b, i], scores[b, i], i
         out[3][b] = len(kept)
     return out
-
-

@@ -86,7 +86,9 @@ def _same(n: int, k: int, s: int, top_left: bool) -> tuple[int, int]:
     return (total - small, small) if top_left else (small, total - small)
 
 
-def _borders(p: Any, choice: str, shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...]) -> list[tuple[int, int]]:
+def _borders(
+    p: Any, choice: str, shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...]
+) -> list[tuple[int, int]]:
     kind = p.WhichOneof(choice)
     check(kind is not None, "padding type is missing")
     if kind == "same":
@@ -119,8 +121,14 @@ def _scatter(x: Array, w: Array, stride: Any, pads: Any, size: Any, groups: int)
     per = w.shape[1]
     check(c == w.shape[0] and c % groups == 0, "channels")
     kh, kw = w.shape[2:]
-    full = np.zeros((n, per * groups, max((h - 1) * stride[0] + kh, size[0] + pads[0]),
-                     max((v - 1) * stride[1] + kw, size[1] + pads[1])))  # fmt: skip
+    full = np.zeros(
+        (
+            n,
+            per * groups,
+            max((h - 1) * stride[0] + kh, size[0] + pads[0]),
+            max((v - 1) * stride[1] + kw, size[1] + pads[1]),
+        )
+    )
     for i, o, a, b in itertools.product(range(c), range(per), range(kh), range(kw)):
         to = i // (c // groups) * per + o
         full[:, to, a : a + (h - 1) * stride[0] + 1 : stride[0], b : b + (v - 1) * stride[1] + 1 : stride[1]] += (
@@ -180,8 +188,11 @@ def convolution3d(p: Any, x: Array) -> Array:
 
 def _borders3(p: Any, shape: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:
     if p.paddingType == 0:
-        return [(p.customPaddingFront, p.customPaddingBack), (p.customPaddingTop, p.customPaddingBottom),
-                (p.customPaddingLeft, p.customPaddingRight)]  # fmt: skip
+        return [
+            (p.customPaddingFront, p.customPaddingBack),
+            (p.customPaddingTop, p.customPaddingBottom),
+            (p.customPaddingLeft, p.customPaddingRight),
+        ]
     if p.paddingType == 1:
         return [(0, 0)] * 3
     return [_same(n, k, s, False) for n, k, s in zip(shape, kernel, stride)]

@@ -73,7 +73,17 @@ def _nd(fn: Callable[[list[float]], float]) -> Callable[..., Array]:
 for _name, _fn in _FUNCTIONS.items():
     LAYERS[_name] = _nd(_fn)
 
-_OLD = ("reduceSum", "reduceMean", "reduceProd", None, "reduceSumSquare", "reduceL1", "reduceL2", "reduceMax", "reduceMin")
+_OLD = (
+    "reduceSum",
+    "reduceMean",
+    "reduceProd",
+    None,
+    "reduceSumSquare",
+    "reduceL1",
+    "reduceL2",
+    "reduceMax",
+    "reduceMin",
+)
 _REGION = ((-3, -2, -1), (-2, -1), (-3,), (-2,), (-1,))
 
 

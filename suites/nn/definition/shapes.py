@@ -143,7 +143,10 @@ def concat_nd(p: Any, *xs: Array) -> Array:
 
 def _join(xs: Any, axis: int) -> Array:
     for x in xs:
-        check(x.ndim == xs[0].ndim and all(n == m for i, (n, m) in enumerate(zip(x.shape, xs[0].shape)) if i != axis), "shapes")
+        check(
+            x.ndim == xs[0].ndim and all(n == m for i, (n, m) in enumerate(zip(x.shape, xs[0].shape)) if i != axis),
+            "shapes",
+        )
     shape = list(xs[0].shape)
     shape[axis] = sum(x.shape[axis] for x in xs)
     y, at = _fresh(tuple(shape)), 0
@@ -285,7 +288,7 @@ def slice_one(p: Any, x: Array) -> Array:
 def slice_by_size(p: Any, x: Array, begin: Array) -> Array:
     """Some elements of one axis."""
     axis, b = axis_of(p.axis, x.ndim), int(begin.item())
-    check(0 <= b and b + p.size <= x.shape[axis], "outside")
+    check(b >= 0 and b + p.size <= x.shape[axis], "outside")
     return np.take(x, range(b, b + p.size), axis=axis)
 
 
@@ -382,7 +385,9 @@ def range_static(p: Any) -> Array:
 @layer("rangeDynamic")
 def range_dynamic(p: Any, end: Array, start: Array | None = None, step: Array | None = None) -> Array:
     """The same from inputs."""
-    return _range(p.startValue if start is None else start.item(), end.item(), p.stepSizeValue if step is None else step.item())
+    return _range(
+        p.startValue if start is None else start.item(), end.item(), p.stepSizeValue if step is None else step.item()
+    )
 
 
 def _band(x: Array, keep: Any) -> Array:
@@ -416,7 +421,8 @@ def lower_triangular(p: Any, x: Array) -> Array:
 def reorganize_data(p: Any, x: Array) -> Array:
     """Blocks of space and channels exchanged.
 
-    SPACE_TO_DEPTH: the element at offset (i, j) of its block goes to channel (i * block + j) * C + c.  DEPTH_TO_SPACE is its
+    SPACE_TO_DEPTH: the element at offset (i, j) of its block goes to channel (i * block + j) * C + c.  DEPTH_TO_SPACE
+    is its
     inverse; PIXEL_SHUFFLE reads channel c * block**2 + i * block + j instead.
     """
     check(x.ndim >= 3, "rank")

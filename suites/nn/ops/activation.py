@@ -17,7 +17,6 @@ from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
 
 
-
 def infinite(c: Call) -> str | None:
     """The printed formula meets inf / inf or 0 * inf there; its limit is finite."""
     return "formula-at-infinity" if np.isinf(c.inputs["x"]).any() else None
@@ -85,10 +84,28 @@ def _breaks(*names: str) -> dict[str, Any]:
 
 _X = Fn(_image)
 _X.for_tensor = True
-op("activation.PReLU", s.prelu_channels, x=_X, alpha=_channels("alpha"), out=_back, draw=_draw("alpha"), tags=("rank5",),
-   breaks=_breaks("alpha"))  # fmt: skip
-op("activation.parametricSoftplus", s.softplus_parametric, error=folded(s.softplus_parametric.error), x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back,
-   draw=_draw("alpha", "beta"), tags=("rank5",), breaks=_breaks("alpha", "beta"))  # fmt: skip
+op(
+    "activation.PReLU",
+    s.prelu_channels,
+    x=_X,
+    alpha=_channels("alpha"),
+    out=_back,
+    draw=_draw("alpha"),
+    tags=("rank5",),
+    breaks=_breaks("alpha"),
+)
+op(
+    "activation.parametricSoftplus",
+    s.softplus_parametric,
+    error=folded(s.softplus_parametric.error),
+    x=_X,
+    alpha=_channels("alpha"),
+    beta=_channels("beta"),
+    out=_back,
+    draw=_draw("alpha", "beta"),
+    tags=("rank5",),
+    breaks=_breaks("alpha", "beta"),
+)
 
 op("gelu.EXACT", s.gelu_exact, ambiguous=infinite)
 op("gelu.TANH_APPROXIMATION", s.gelu_tanh, ambiguous=infinite)

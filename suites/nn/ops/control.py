@@ -57,9 +57,11 @@ def _draw_branch(d: Draw) -> dict[str, Any]:
         if d.chance(4):  # a branch inside the branch, on a condition of its own
             inner = Graph(nodes=[_copy(reads[0], results[0])])
             test = f"{side}_test"
-            nodes += [Node("reduceMax", {"x": reads[0]}, [f"{side}_max"], {"reduceAll": True}),
-                      _against("greaterThan", f"{side}_max", 0.0, test),
-                      Node("branch", {"condition": test}, [], {"ifBranch": inner})]  # fmt: skip
+            nodes += [
+                Node("reduceMax", {"x": reads[0]}, [f"{side}_max"], {"reduceAll": True}),
+                _against("greaterThan", f"{side}_max", 0.0, test),
+                Node("branch", {"condition": test}, [], {"ifBranch": inner}),
+            ]
         sides[side] = Graph(nodes=nodes)
     condition = T((1,), values=[float(d.pick((0, 1, 0, 1, 2, -1)))])
     return {"condition": condition, "captured": _captured(d, n), **sides, "@results": results, "@outs": outs}
@@ -69,8 +71,15 @@ def _wide_condition(d: Draw) -> dict[str, Any]:
     return {**_draw_branch(d), "condition": T((2,), values=[1.0, 1.0])}
 
 
-op("branch", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_branch, breaks={"condition-is-scalar": _wide_condition},
-   tags=("control",))  # fmt: skip
+op(
+    "branch",
+    evaluate=evaluate,
+    error=exact(),
+    source=_SOURCE,
+    draw=_draw_branch,
+    breaks={"condition-is-scalar": _wide_condition},
+    tags=("control",),
+)
 
 
 def _step(d: Draw, states: list[str], reads: list[str], prefix: str = "b_") -> list[Node]:
@@ -94,7 +103,11 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
         counter = "s" + str(k)
         out["captured"] = [*out["captured"][:k], T((1,), values=[0.0], const=False), *out["captured"][k:]]
         reads = [f"captured{k + 1 + i}" for i in range(more)]
-        body = [*_step(d, states, reads), Node("add", {"xs": [counter]}, ["next"], {"alpha": 1.0}), _copy("next", counter)]
+        body = [
+            *_step(d, states, reads),
+            Node("add", {"xs": [counter]}, ["next"], {"alpha": 1.0}),
+            _copy("next", counter),
+        ]
         out["@results"], out["@outs"] = [*states, counter], k + 1
         out["conditionVar"] = "go"
         out["conditionNetwork"] = Graph(nodes=[_against("lessThan", counter, float(d.int(0, 4)), "go")])
@@ -107,11 +120,24 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
 
 
 def _nameless_condition(d: Draw) -> dict[str, Any]:
-    return {"captured": _captured(d, 1), "@results": ["s0"], "conditionVar": "go", "maxLoopIterations": 2,
-            "bodyNetwork": Graph(nodes=[_copy("captured0", "s0")])}  # fmt: skip
+    return {
+        "captured": _captured(d, 1),
+        "@results": ["s0"],
+        "conditionVar": "go",
+        "maxLoopIterations": 2,
+        "bodyNetwork": Graph(nodes=[_copy("captured0", "s0")]),
+    }
 
 
-op("loop", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_loop, breaks={"condition-named": _nameless_condition}, tags=("control",))
+op(
+    "loop",
+    evaluate=evaluate,
+    error=exact(),
+    source=_SOURCE,
+    draw=_draw_loop,
+    breaks={"condition-named": _nameless_condition},
+    tags=("control",),
+)
 
 
 def _draw_inside(layer: str) -> Any:
@@ -121,16 +147,32 @@ def _draw_inside(layer: str) -> Any:
         states = ["s0", "s1"]
         at = float(d.int(1, 4))
         test = d.pick(("equal", "greaterEqual"))
-        body = [Node("add", {"xs": ["s1"]}, ["next"], {"alpha": 1.0}), _copy("next", "s1"), *_step(d, ["s0"], ["captured2"], "x_"),
-                _against(test, "s1", at, "stop"),
-                Node("branch", {"condition": "stop"}, [], {"ifBranch": Graph(nodes=[Node(layer, {}, [])])}),
-                *_step(d, ["s0"], ["captured2"], "z_")]  # fmt: skip
+        body = [
+            Node("add", {"xs": ["s1"]}, ["next"], {"alpha": 1.0}),
+            _copy("next", "s1"),
+            *_step(d, ["s0"], ["captured2"], "x_"),
+            _against(test, "s1", at, "stop"),
+            Node("branch", {"condition": "stop"}, [], {"ifBranch": Graph(nodes=[Node(layer, {}, [])])}),
+            *_step(d, ["s0"], ["captured2"], "z_"),
+        ]
         first, other = _captured(d, 2)
-        return {"captured": [first, T((1,), values=[0.0], const=False), other], "@results": states, "@outs": 2,
-                "@maxLoopIterations": d.int(1, 5), "@bodyNetwork": Graph(nodes=body)}  # fmt: skip
+        return {
+            "captured": [first, T((1,), values=[0.0], const=False), other],
+            "@results": states,
+            "@outs": 2,
+            "@maxLoopIterations": d.int(1, 5),
+            "@bodyNetwork": Graph(nodes=body),
+        }
 
     return draw
 
 
 op("loopBreak", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside("loopBreak"), tags=("control",))
-op("loopContinue", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside("loopContinue"), tags=("control",))
+op(
+    "loopContinue",
+    evaluate=evaluate,
+    error=exact(),
+    source=_SOURCE,
+    draw=_draw_inside("loopContinue"),
+    tags=("control",),
+)

@@ -1,4 +1,5 @@
-"""Convolutions.  Source: NeuralNetwork.proto, ConvolutionLayerParams, Convolution3DLayerParams, ValidPadding, SamePadding."""
+"""Convolutions.  Source: NeuralNetwork.proto, ConvolutionLayerParams, Convolution3DLayerParams, ValidPadding,
+SamePadding."""
 
 from __future__ import annotations
 
@@ -69,13 +70,13 @@ class Padding(Codec):
 
 def _read_pads(c: Call) -> tuple[int, ...]:
     """(top, left, bottom, right) of borders stored (top, bottom, left, right)."""
-    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))  # noqa: E741
+    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))
     return t, l, b, r
 
 
 def _write_pads(v: Any, b: Build) -> None:
     if v is not None and (any(v) or b.draw.bool()):
-        t, l, m, r = v  # noqa: E741
+        t, l, m, r = v
         b.attrs["valid.paddingAmounts"] = [t, m, l, r]
 
 
@@ -106,9 +107,16 @@ class Filters(Weight):
 
 
 _SHARED: dict[str, Any] = {
-    "x": Image(), "b": Weight("bias", flag="hasBias"), "groups": Or("nGroups", 1), "strides": ListOr("stride", (1, 1)),
-    "padding": Padding("ConvolutionPaddingType"), "pads": PADS, "out": unfold, "ranks": (4, 4), "tags": ("rank5",),
-}  # fmt: skip
+    "x": Image(),
+    "b": Weight("bias", flag="hasBias"),
+    "groups": Or("nGroups", 1),
+    "strides": ListOr("stride", (1, 1)),
+    "padding": Padding("ConvolutionPaddingType"),
+    "pads": PADS,
+    "out": unfold,
+    "ranks": (4, 4),
+    "tags": ("rank5",),
+}
 op("convolution", s.conv, w=Filters(False), dilations=ListOr("dilationFactor", (1, 1)), **_SHARED)
 
 
@@ -127,8 +135,16 @@ def _odd_cell(c: Call) -> str | None:
     return "output-shape-with-odd-padding" if odd else None
 
 
-op("convolution.isDeconvolution", s.conv_transpose, ambiguous=_odd_cell, w=Filters(True), fixed={"output_padding": None, "dilations": (1, 1)},
-   output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)), odd=Fn(lambda c: "upper_end"), **_SHARED)  # fmt: skip
+op(
+    "convolution.isDeconvolution",
+    s.conv_transpose,
+    ambiguous=_odd_cell,
+    w=Filters(True),
+    fixed={"output_padding": None, "dilations": (1, 1)},
+    output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)),
+    odd=Fn(lambda c: "upper_end"),
+    **_SHARED,
+)
 
 
 # -- three spatial axes
@@ -139,8 +155,10 @@ _CUSTOM = tuple(f"customPadding{n}" for n in ("Front", "Top", "Left", "Back", "B
 
 def triple(prefix: str) -> Fn:
     """Three parameters as one list."""
-    return Fn(lambda c: tuple(c.attr(f"{prefix}{a}") for a in _AXES),
-              lambda v, b: b.attrs.update({f"{prefix}{a}": n for a, n in zip(_AXES, v)}) if v is not None else None)  # fmt: skip
+    return Fn(
+        lambda c: tuple(c.attr(f"{prefix}{a}") for a in _AXES),
+        lambda v, b: b.attrs.update({f"{prefix}{a}": n for a, n in zip(_AXES, v)}) if v is not None else None,
+    )
 
 
 def read_mode(c: Call) -> str:
@@ -153,8 +171,10 @@ def write_mode(v: str, b: Build) -> None:
 
 
 MODE3 = Fn(read_mode, write_mode)
-PADS3 = Fn(lambda c: tuple(c.attr(n) for n in _CUSTOM),
-           lambda v, b: b.attrs.update(dict(zip(_CUSTOM, v))) if v is not None else None)  # fmt: skip
+PADS3 = Fn(
+    lambda c: tuple(c.attr(n) for n in _CUSTOM),
+    lambda v, b: b.attrs.update(dict(zip(_CUSTOM, v))) if v is not None else None,
+)
 
 
 class Filters3(Weight):
@@ -191,5 +211,16 @@ class Volume(Codec):
         b.tensor("x", value)
 
 
-op("convolution3d", s.conv, x=Volume(), w=Filters3(), b=Weight("bias", flag="hasBias"), groups=Or("nGroups", 1),
-   strides=triple("stride"), dilations=triple("dilation"), padding=MODE3, pads=PADS3, ranks=(5, 5))  # fmt: skip
+op(
+    "convolution3d",
+    s.conv,
+    x=Volume(),
+    w=Filters3(),
+    b=Weight("bias", flag="hasBias"),
+    groups=Or("nGroups", 1),
+    strides=triple("stride"),
+    dilations=triple("dilation"),
+    padding=MODE3,
+    pads=PADS3,
+    ranks=(5, 5),
+)

@@ -59,11 +59,24 @@ def _unlike(name: str, draw: Any) -> Any:
     return fn
 
 
-op("gatherAlongAxis", s.gather_elements, x="data", indices=_tensor(_like_data), draw=_draw_along,
-   breaks={"indices-like-data": _unlike("data", _draw_along)})  # fmt: skip
+op(
+    "gatherAlongAxis",
+    s.gather_elements,
+    x="data",
+    indices=_tensor(_like_data),
+    draw=_draw_along,
+    breaks={"indices-like-data": _unlike("data", _draw_along)},
+)
 
-_MODES = {"none": "SCATTER_UPDATE", "add": "SCATTER_ADD", "sub": "SCATTER_SUB", "mul": "SCATTER_MUL", "div": "SCATTER_DIV",
-          "max": "SCATTER_MAX", "min": "SCATTER_MIN"}  # fmt: skip
+_MODES = {
+    "none": "SCATTER_UPDATE",
+    "add": "SCATTER_ADD",
+    "sub": "SCATTER_SUB",
+    "mul": "SCATTER_MUL",
+    "div": "SCATTER_DIV",
+    "max": "SCATTER_MAX",
+    "min": "SCATTER_MIN",
+}
 _TABLE = Map("mode", _MODES)
 
 
@@ -81,8 +94,13 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     at = _places(d, n, d.int(1, n) if once else d.dim(1, 6), once)
     slices = list(shape)
     slices[axis] = len(at)
-    return {"container": T(shape), "indices": T((len(at),), values=at), "axis": axis, "mode": mode,
-            "updates": T(slices, recipe="positive" if mode == "SCATTER_DIV" else None)}  # fmt: skip
+    return {
+        "container": T(shape),
+        "indices": T((len(at),), values=at),
+        "axis": axis,
+        "mode": mode,
+        "updates": T(slices, recipe="positive" if mode == "SCATTER_DIV" else None),
+    }
 
 
 def _outside(draw: Any, extent: Any) -> Any:
@@ -94,8 +112,15 @@ def _outside(draw: Any, extent: Any) -> Any:
     return fn
 
 
-op("scatter", s.scatter, x="container", indices=whole("indices"), mode=_TABLE, draw=_draw_scatter,
-   breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])})  # fmt: skip
+op(
+    "scatter",
+    s.scatter,
+    x="container",
+    indices=whole("indices"),
+    mode=_TABLE,
+    draw=_draw_scatter,
+    breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
+)
 
 
 def _draw_scatter_along(d: Draw) -> dict[str, Any]:
@@ -109,14 +134,27 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
     row = np.array(_places(d, n, count, once))
     grid = row.reshape([-1 if k == axis % len(shape) else 1 for k in range(len(shape))])
     values = np.broadcast_to(grid, like).ravel().tolist()
-    return {"container": T(shape), "indices": T(like, values=values), "axis": axis, "mode": mode,
-            "updates": T(like, recipe="positive" if mode == "SCATTER_DIV" else None)}  # fmt: skip
+    return {
+        "container": T(shape),
+        "indices": T(like, values=values),
+        "axis": axis,
+        "mode": mode,
+        "updates": T(like, recipe="positive" if mode == "SCATTER_DIV" else None),
+    }
 
 
-op("scatterAlongAxis", s.scatter_elements, x="container", indices=_tensor(_like_data), reduction=_TABLE,
-   draw=_draw_scatter_along,
-   breaks={"index-in-range": _outside(_draw_scatter_along, lambda o: o["container"].shape[o["axis"]]),
-           "indices-like-data": _unlike("container", _draw_scatter_along)})  # fmt: skip
+op(
+    "scatterAlongAxis",
+    s.scatter_elements,
+    x="container",
+    indices=_tensor(_like_data),
+    reduction=_TABLE,
+    draw=_draw_scatter_along,
+    breaks={
+        "index-in-range": _outside(_draw_scatter_along, lambda o: o["container"].shape[o["axis"]]),
+        "indices-like-data": _unlike("container", _draw_scatter_along),
+    },
+)
 
 
 def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
@@ -125,15 +163,30 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
     depth, mode = d.int(1, len(shape)), d.pick(tuple(_MODES.values()))
     total = int(np.prod(shape[:depth]))
     once = mode == "SCATTER_UPDATE"
-    spots = d.shuffle(range(total))[: d.int(1, min(total, 6))] if once else [d.int(0, total - 1) for _ in range(d.int(1, 6))]
+    spots = (
+        d.shuffle(range(total))[: d.int(1, min(total, 6))]
+        if once
+        else [d.int(0, total - 1) for _ in range(d.int(1, 6))]
+    )
     values = [float(i) for k in spots for i in np.unravel_index(k, shape[:depth])]
-    return {"container": T(shape), "indices": T((len(spots), depth), values=values), "mode": mode,
-            "updates": T((len(spots), *shape[depth:]), recipe="positive" if mode == "SCATTER_DIV" else None)}  # fmt: skip
+    return {
+        "container": T(shape),
+        "indices": T((len(spots), depth), values=values),
+        "mode": mode,
+        "updates": T((len(spots), *shape[depth:]), recipe="positive" if mode == "SCATTER_DIV" else None),
+    }
 
 
-op("scatterND", s.scatter_nd, x="container", indices=whole("indices"), reduction=_TABLE, draw=_draw_scatter_nd,
-   fixed={"signed": False},
-   breaks={"index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape))})  # fmt: skip
+op(
+    "scatterND",
+    s.scatter_nd,
+    x="container",
+    indices=whole("indices"),
+    reduction=_TABLE,
+    draw=_draw_scatter_nd,
+    fixed={"signed": False},
+    breaks={"index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape))},
+)
 
 
 # -- order
@@ -150,8 +203,13 @@ def _write_k(v: int, b: Any) -> None:
         b.tensor("k", T((1,), values=[float(v)]))
 
 
-op("topK", s.topk, k=Fn(_k, _write_k), largest=Fn(lambda c: not c.attr("useBottomK"), lambda v, b: b.attr("useBottomK", not v)),
-   fixed={"sorted": True})  # fmt: skip
+op(
+    "topK",
+    s.topk,
+    k=Fn(_k, _write_k),
+    largest=Fn(lambda c: not c.attr("useBottomK"), lambda v, b: b.attr("useBottomK", not v)),
+    fixed={"sorted": True},
+)
 
 
 def _plain_axis(c: Call) -> int:
@@ -166,8 +224,13 @@ def _draw_sorted(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "axis": d.int(0, len(shape) - 1), "descending": d.bool()}
 
 
-op("argSort", s.argsort, axis=Fn(_plain_axis), draw=_draw_sorted,
-   breaks={"axis-not-negative": lambda d: {"x": T(d.shape(1)), "axis": -1}})  # fmt: skip
+op(
+    "argSort",
+    s.argsort,
+    axis=Fn(_plain_axis),
+    draw=_draw_sorted,
+    breaks={"axis-not-negative": lambda d: {"x": T(d.shape(1)), "axis": -1}},
+)
 
 
 def _draw_nonzero(d: Draw) -> dict[str, Any]:
@@ -192,8 +255,12 @@ def _hot_value(slot: str, name: str) -> Fn:
 def _draw_hot(d: Draw) -> dict[str, Any]:
     """The first extra inputs override, the rest are parameters."""
     shape, n = d.shape(1, 4), d.int(1, 7)
-    values = (("size_in", "oneHotVectorSize", n), ("axis_in", "axis", d.axis(len(shape) + 1)),
-              ("on_in", "onValue", d.int(1, 16) / 4), ("off_in", "offValue", d.int(-8, 0) / 4))  # fmt: skip
+    values = (
+        ("size_in", "oneHotVectorSize", n),
+        ("axis_in", "axis", d.axis(len(shape) + 1)),
+        ("on_in", "onValue", d.int(1, 16) / 4),
+        ("off_in", "offValue", d.int(-8, 0) / 4),
+    )
     given = d.int(0, 4)
     out: dict[str, Any] = {"x": T(shape, recipe=f"index:{n}")}
     for i, (slot, name, v) in enumerate(values):
@@ -201,6 +268,14 @@ def _draw_hot(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("oneHot", s.one_hot, indices="x", depth=Fn(lambda c: int(_hot(c, "size_in", "oneHotVectorSize"))),
-   axis=Fn(lambda c: int(_hot(c, "axis_in", "axis"))), on=_hot_value("on_in", "onValue"),
-   off=_hot_value("off_in", "offValue"), fixed={"negative": "off"}, draw=_draw_hot)  # fmt: skip
+op(
+    "oneHot",
+    s.one_hot,
+    indices="x",
+    depth=Fn(lambda c: int(_hot(c, "size_in", "oneHotVectorSize"))),
+    axis=Fn(lambda c: int(_hot(c, "axis_in", "axis"))),
+    on=_hot_value("on_in", "onValue"),
+    off=_hot_value("off_in", "offValue"),
+    fixed={"negative": "off"},
+    draw=_draw_hot,
+)

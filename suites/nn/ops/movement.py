@@ -1,4 +1,5 @@
-"""Layers that move elements: shapes, slices, pads, joins, fills.  Source: NeuralNetwork.proto, message of each layer."""
+"""Layers that move elements: shapes, slices, pads, joins, fills.  Source: NeuralNetwork.proto, message of each
+layer."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ from suites.nn.spell import Const, Or, Weight
 from suites.semantics import movement as s
 
 op("copy", s.identity)
-op("transpose", s.transpose, perm=Fn(lambda c: tuple(c.attr("axes")), lambda v, b: b.attrs.update(axes=list(_perm(v, b)))))
+op(
+    "transpose",
+    s.transpose,
+    perm=Fn(lambda c: tuple(c.attr("axes")), lambda v, b: b.attrs.update(axes=list(_perm(v, b)))),
+)
 op("expandDims", s.expand_dims)
 op("flattenTo2D", s.flatten)
 op("reshapeStatic", s.reshape, shape="targetShape", fixed={"zero": "literal"})
@@ -46,8 +51,13 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "reverseDim": [d.bool() for _ in shape]}
 
 
-op("reverse", s.reverse, axes=Fn(_reversed), draw=_draw_reverse,
-   breaks={"entry-per-axis": lambda d: {"x": T(d.shape(2)), "reverseDim": [True]}})  # fmt: skip
+op(
+    "reverse",
+    s.reverse,
+    axes=Fn(_reversed),
+    draw=_draw_reverse,
+    breaks={"entry-per-axis": lambda d: {"x": T(d.shape(2)), "reverseDim": [True]}},
+)
 
 
 # -- inputs that carry sizes: blobs of floats
@@ -60,8 +70,7 @@ def ints(x: np.ndarray) -> tuple[int, ...]:
 
 def sizes(slot: str) -> Fn:
     """A list parameter that is always an input."""
-    return Fn(lambda c: ints(c.inputs[slot]),
-              lambda v, b: b.tensor(slot, T((len(v),), values=[float(x) for x in v])))  # fmt: skip
+    return Fn(lambda c: ints(c.inputs[slot]), lambda v, b: b.tensor(slot, T((len(v),), values=[float(x) for x in v])))
 
 
 op("reshapeDynamic", s.reshape, shape=sizes("shape"), fixed={"zero": "literal"})
@@ -107,11 +116,23 @@ def _rank_changed(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "targetShape": [*shape, 1]}
 
 
-op("rankPreservingReshape", s.reshape, shape=Fn(_rank_kept), fixed={"zero": "copy"}, draw=_draw_rank_kept,
-   breaks={"rank-kept": _rank_changed})  # fmt: skip
+op(
+    "rankPreservingReshape",
+    s.reshape,
+    shape=Fn(_rank_kept),
+    fixed={"zero": "copy"},
+    draw=_draw_rank_kept,
+    breaks={"rank-kept": _rank_changed},
+)
 
-op("squeeze", s.squeeze, axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes")),
-                                 lambda v, b: b.attrs.update(squeezeAll=True) if v is None else b.attr("axes", v)))  # fmt: skip
+op(
+    "squeeze",
+    s.squeeze,
+    axes=Fn(
+        lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes")),
+        lambda v, b: b.attrs.update(squeezeAll=True) if v is None else b.attr("axes", v),
+    ),
+)
 
 
 # -- slices
@@ -127,14 +148,30 @@ def _masked_backwards(c: Call) -> str | None:
     masks = [c.attr("beginMasks") or (), c.attr("endMasks") or ()]
     masks += [c.inputs[n].tolist() for n in ("begin_mask", "end_mask") if n in c.inputs]
     backwards = np.asarray(strides).reshape(-1) < 0
-    return "mask-with-negative-stride" if any(np.any(np.asarray(m, bool) & backwards) for m in masks if len(m)) else None
+    return (
+        "mask-with-negative-stride" if any(np.any(np.asarray(m, bool) & backwards) for m in masks if len(m)) else None
+    )
 
 
-op("sliceStatic", s.strided_slice, begin="beginIds", end="endIds", stride="strides", begin_mask=_mask("beginMasks"),
-   end_mask=_mask("endMasks"), squeeze_mask=_mask("squeezeMasks"), ambiguous=_masked_backwards)  # fmt: skip
+op(
+    "sliceStatic",
+    s.strided_slice,
+    begin="beginIds",
+    end="endIds",
+    stride="strides",
+    begin_mask=_mask("beginMasks"),
+    end_mask=_mask("endMasks"),
+    squeeze_mask=_mask("squeezeMasks"),
+    ambiguous=_masked_backwards,
+)
 
-_OVERRIDES = (("end", "endIds"), ("stride", "strides"), ("begin_mask", "beginMasks"), ("end_mask", "endMasks"),
-              ("squeeze_mask", "squeezeMasks"))  # fmt: skip
+_OVERRIDES = (
+    ("end", "endIds"),
+    ("stride", "strides"),
+    ("begin_mask", "beginMasks"),
+    ("end_mask", "endMasks"),
+    ("squeeze_mask", "squeezeMasks"),
+)
 
 
 def _override(slot: str, name: str) -> Fn:
@@ -142,7 +179,8 @@ def _override(slot: str, name: str) -> Fn:
 
 
 def _draw_dynamic(d: Draw) -> dict[str, Any]:
-    """The first inputs override, the rest are parameters: inputs have no names, so that none can be left out between."""
+    """The first inputs override, the rest are parameters: inputs have no names, so that none can be left out
+    between."""
     values = s.strided_slice.derive(d)
     out = {"x": values["x"], "begin": T((len(values["begin"]),), values=[float(v) for v in values["begin"]])}
     given = d.int(0, len(_OVERRIDES))
@@ -155,8 +193,14 @@ def _draw_dynamic(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("sliceDynamic", s.strided_slice, begin=sizes("begin"), draw=_draw_dynamic, ambiguous=_masked_backwards,
-   **{slot: _override(slot, name) for slot, name in _OVERRIDES})  # fmt: skip
+op(
+    "sliceDynamic",
+    s.strided_slice,
+    begin=sizes("begin"),
+    draw=_draw_dynamic,
+    ambiguous=_masked_backwards,
+    **{slot: _override(slot, name) for slot, name in _OVERRIDES},
+)
 
 _AXES = {"CHANNEL_AXIS": -3, "HEIGHT_AXIS": -2, "WIDTH_AXIS": -1}
 
@@ -181,13 +225,29 @@ def _draw_slice(d: Draw) -> dict[str, Any]:
     lo = d.int(0, n - 1)
     hi = d.int(lo + 1, n)
     end = hi if d.bool() or hi == n else hi - n
-    return {"x": T(shape), "axis": axis, "startIndex": lo - n if d.bool() else lo, "endIndex": end, "stride": d.int(1, 4)}
+    return {
+        "x": T(shape),
+        "axis": axis,
+        "startIndex": lo - n if d.bool() else lo,
+        "endIndex": end,
+        "stride": d.int(1, 4),
+    }
 
 
-op("slice", s.slice_axes, starts=Fn(lambda c: (c.attr("startIndex"),)), ends=Fn(lambda c: (c.attr("endIndex"),)),
-   axes=Fn(_slice_axis), steps=Fn(_slice_step), draw=_draw_slice, tags=("rank5",),
-   breaks={"stride-positive": lambda d: {"x": T(d.shape(3)), "startIndex": 0, "endIndex": 1, "axis": "WIDTH_AXIS"},
-           "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1}})  # fmt: skip
+op(
+    "slice",
+    s.slice_axes,
+    starts=Fn(lambda c: (c.attr("startIndex"),)),
+    ends=Fn(lambda c: (c.attr("endIndex"),)),
+    axes=Fn(_slice_axis),
+    steps=Fn(_slice_step),
+    draw=_draw_slice,
+    tags=("rank5",),
+    breaks={
+        "stride-positive": lambda d: {"x": T(d.shape(3)), "startIndex": 0, "endIndex": 1, "axis": "WIDTH_AXIS"},
+        "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1},
+    },
+)
 
 
 def _one_axis(c: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -213,8 +273,14 @@ def _by_size_outside(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "begin": T((1,), values=[1.0]), "axis": 0, "size": shape[0]}
 
 
-op("sliceBySize", s.slice_by_size, begin=Fn(lambda c: _one_axis(c)[0]), size=Fn(lambda c: _one_axis(c)[1]),
-   draw=_draw_by_size, breaks={"slice-inside": _by_size_outside})  # fmt: skip
+op(
+    "sliceBySize",
+    s.slice_by_size,
+    begin=Fn(lambda c: _one_axis(c)[0]),
+    size=Fn(lambda c: _one_axis(c)[1]),
+    draw=_draw_by_size,
+    breaks={"slice-inside": _by_size_outside},
+)
 
 
 # -- joins and cuts along a fixed axis
@@ -238,8 +304,13 @@ def _draw_concat(d: Draw) -> dict[str, Any]:
     return {**out, "sequenceConcat": True} if sequence else out
 
 
-op("concat", s.concat, axis=Fn(lambda c: -5 if c.attr("sequenceConcat") else -3), draw=_draw_concat,
-   breaks={"axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2}})  # fmt: skip
+op(
+    "concat",
+    s.concat,
+    axis=Fn(lambda c: -5 if c.attr("sequenceConcat") else -3),
+    draw=_draw_concat,
+    breaks={"axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2}},
+)
 
 
 def _draw_split(d: Draw) -> dict[str, Any]:
@@ -255,7 +326,14 @@ def _split_uneven(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "nOutputs": 2, "@outs": 2}
 
 
-op("split", s.split_even, axis=Fn(lambda c: -3), count="nOutputs", draw=_draw_split, breaks={"count-divides": _split_uneven})
+op(
+    "split",
+    s.split_even,
+    axis=Fn(lambda c: -3),
+    count="nOutputs",
+    draw=_draw_split,
+    breaks={"count-divides": _split_uneven},
+)
 
 
 def _sizes_nd(c: Call) -> tuple[int, ...]:
@@ -306,16 +384,29 @@ def _draw_tile(d: Draw) -> dict[str, Any]:
     return {"x": values["x"], "reps_in": T((len(reps),), values=[float(r) for r in reps])}
 
 
-op("tile", s.tile, repeats=Fn(_reps), draw=_draw_tile,
-   breaks={"repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]}})  # fmt: skip
+op(
+    "tile",
+    s.tile,
+    repeats=Fn(_reps),
+    draw=_draw_tile,
+    breaks={"repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]}},
+)
 
 
 def _draw_sequence(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(5)), "nRepetitions": d.int(0, 4)}
 
 
-op("sequenceRepeat", s.repeat_axis, axis=Fn(lambda c: -5), times=Or("nRepetitions", 1), fixed={"mode": "tile"},
-   draw=_draw_sequence, tags=("rank5",), breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}})  # fmt: skip
+op(
+    "sequenceRepeat",
+    s.repeat_axis,
+    axis=Fn(lambda c: -5),
+    times=Or("nRepetitions", 1),
+    fixed={"mode": "tile"},
+    draw=_draw_sequence,
+    tags=("rank5",),
+    breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}},
+)
 
 
 def _draw_reverse_seq(d: Draw) -> dict[str, Any]:
@@ -324,16 +415,34 @@ def _draw_reverse_seq(d: Draw) -> dict[str, Any]:
     seq = d.int(batch + 1, len(shape) - 1)
     lengths = [float(d.int(0, shape[seq])) for _ in range(shape[batch])]
     r = len(shape)
-    return {"x": T(shape), "lengths": T((shape[batch],), values=lengths),
-            "batchAxis": batch - r if d.bool() else batch, "sequenceAxis": seq - r if d.bool() else seq}  # fmt: skip
+    return {
+        "x": T(shape),
+        "lengths": T((shape[batch],), values=lengths),
+        "batchAxis": batch - r if d.bool() else batch,
+        "sequenceAxis": seq - r if d.bool() else seq,
+    }
 
 
-op("reverseSeq", s.reverse_sequence, lengths=Slotted("lengths", lambda x: x.astype(np.int64)), seq_axis="sequenceAxis",
-   batch_axis="batchAxis", draw=_draw_reverse_seq)  # fmt: skip
+op(
+    "reverseSeq",
+    s.reverse_sequence,
+    lengths=Slotted("lengths", lambda x: x.astype(np.int64)),
+    seq_axis="sequenceAxis",
+    batch_axis="batchAxis",
+    draw=_draw_reverse_seq,
+)
 
-op("reorganizeData", s.depth_to_space, evaluate=lambda c: _reorganise(c), error=s.depth_to_space.error, draw=lambda d: _draw_blocks(d),
-   breaks={"block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
-           "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2}})  # fmt: skip
+op(
+    "reorganizeData",
+    s.depth_to_space,
+    evaluate=lambda c: _reorganise(c),
+    error=s.depth_to_space.error,
+    draw=lambda d: _draw_blocks(d),
+    breaks={
+        "block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
+        "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2},
+    },
+)
 
 
 def _reorganise(c: Call) -> np.ndarray:
@@ -375,7 +484,7 @@ def _pad_value(c: Call) -> Any:
 
 
 def _pads(c: Call) -> tuple[int, ...]:
-    t, b, l, r = _edges(c, "paddingAmounts")  # noqa: E741
+    t, b, l, r = _edges(c, "paddingAmounts")
     return t, l, b, r
 
 
@@ -388,13 +497,21 @@ def _draw_padding(d: Draw) -> dict[str, Any]:
     return {**out, "constant.value": d.int(-8, 8) / 4} if mode == "constant" else out
 
 
-op("padding", s.pad, value=Fn(_pad_value), pads=Fn(_pads), mode=Map("PaddingType", _MODES), fixed={"axes": (-2, -1)},
-   draw=_draw_padding, breaks={"two-borders": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 1],
-                                                         "PaddingType": "constant"}})  # fmt: skip
+op(
+    "padding",
+    s.pad,
+    value=Fn(_pad_value),
+    pads=Fn(_pads),
+    mode=Map("PaddingType", _MODES),
+    fixed={"axes": (-2, -1)},
+    draw=_draw_padding,
+    breaks={"two-borders": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 1], "PaddingType": "constant"}},
+)
 
 
 def _nd_pads(c: Call) -> tuple[int, ...]:
-    """Begins then ends.  Amounts come as (begin, end) of each axis; in the output-size mode the one that is set says how
+    """Begins then ends.  Amounts come as (begin, end) of each axis; in the output-size mode the one that is set says
+    how
     large the axis shall be, and on which side it grows."""
     x = c.inputs["x"]
     a = ints(c.inputs["pads_in"]) if "pads_in" in c.inputs else tuple(c.attr("padAmounts"))
@@ -422,15 +539,21 @@ def _draw_constant_pad(d: Draw) -> dict[str, Any]:
     return {**out, "pads_in": T((len(amounts),), values=[float(a) for a in amounts])}
 
 
-op("constantPad", s.pad, value=Const("value"), pads=Fn(_nd_pads), fixed={"mode": "constant", "axes": None},
-   draw=_draw_constant_pad,
-   breaks={"pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]}})  # fmt: skip
+op(
+    "constantPad",
+    s.pad,
+    value=Const("value"),
+    pads=Fn(_nd_pads),
+    fixed={"mode": "constant", "axes": None},
+    draw=_draw_constant_pad,
+    breaks={"pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]}},
+)
 
 
 def _crop_border(c: Call) -> tuple[int, ...]:
     x = c.inputs["x"]
     if "like" not in c.inputs:
-        t, b, l, r = _edges(c, "cropAmounts")  # noqa: E741
+        t, b, l, r = _edges(c, "cropAmounts")
         return l, t, r, b
     like, off = c.inputs["like"], tuple(c.attr("offset") or (0, 0))
     if like.ndim != x.ndim:
@@ -440,7 +563,7 @@ def _crop_border(c: Call) -> tuple[int, ...]:
 
 
 def _draw_crop(d: Draw) -> dict[str, Any]:
-    t, b, l, r = (d.int(0, 3) for _ in range(4))  # noqa: E741
+    t, b, l, r = (d.int(0, 3) for _ in range(4))
     h, w = d.dim(1, 6), d.dim(1, 6)
     lead = d.part(1, 3)
     x = T((*lead, h + t + b, w + l + r))
@@ -449,8 +572,13 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
     return {"x": x, "like": T((*lead, h, w)), "offset": [t, l]}
 
 
-op("crop", s.crop_spatial, border=Fn(_crop_border), draw=_draw_crop,
-   breaks={"crops-inside": lambda d: {"x": T((2, 3, 4)), "cropAmounts": [2, 2, 0, 0]}})  # fmt: skip
+op(
+    "crop",
+    s.crop_spatial,
+    border=Fn(_crop_border),
+    draw=_draw_crop,
+    breaks={"crops-inside": lambda d: {"x": T((2, 3, 4)), "cropAmounts": [2, 2, 0, 0]}},
+)
 
 
 # -- constants and ranges
@@ -481,8 +609,13 @@ def _static(d: Draw) -> dict[str, Any]:
 
 
 _scalar = {"start": "startValue", "limit": "endValue", "delta": "stepSizeValue"}
-op("rangeStatic", s.range_of, draw=_static, **{k: Const(v) for k, v in _scalar.items()},
-   breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}})  # fmt: skip
+op(
+    "rangeStatic",
+    s.range_of,
+    draw=_static,
+    **{k: Const(v) for k, v in _scalar.items()},
+    breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}},
+)
 
 
 def _dynamic(d: Draw) -> dict[str, Any]:
@@ -500,8 +633,14 @@ def _number(slot: str, name: str) -> Fn:
     return c
 
 
-op("rangeDynamic", s.range_of, start=_number("start", "startValue"), limit=_number("end", ""),
-   delta=_number("step", "stepSizeValue"), draw=_dynamic)  # fmt: skip
+op(
+    "rangeDynamic",
+    s.range_of,
+    start=_number("start", "startValue"),
+    limit=_number("end", ""),
+    delta=_number("step", "stepSizeValue"),
+    draw=_dynamic,
+)
 
 
 # -- the two layers that know an image order of their own
@@ -520,9 +659,14 @@ def _flatten(c: Call) -> np.ndarray:
     return y.reshape(*x.shape[:-3], -1, 1, 1)
 
 
-op("flatten", evaluate=_flatten, error=s.identity.error, source="NeuralNetwork.proto, FlattenLayerParams",
-   draw=lambda d: {"x": T(d.shape(3)), "mode": d.pick(("CHANNEL_FIRST", "CHANNEL_LAST"))},
-   breaks={"rank-at-least-3": lambda d: {"x": T(d.shape(1, 2))}})  # fmt: skip
+op(
+    "flatten",
+    evaluate=_flatten,
+    error=s.identity.error,
+    source="NeuralNetwork.proto, FlattenLayerParams",
+    draw=lambda d: {"x": T(d.shape(3)), "mode": d.pick(("CHANNEL_FIRST", "CHANNEL_LAST"))},
+    breaks={"rank-at-least-3": lambda d: {"x": T(d.shape(1, 2))}},
+)
 
 
 def _reshape(c: Call) -> np.ndarray:
@@ -556,10 +700,17 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
     return {**out, "targetShape": d.pick(([seq, *target], [1, target[0] * seq, *target[1:]]))}
 
 
-op("reshape", evaluate=_reshape, error=s.identity.error, draw=_draw_reshape,
-   source="NeuralNetwork.proto, ReshapeLayerParams",
-   breaks={"count-kept": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [5, 5, 1]},
-           "three-or-four-extents": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [24]}})  # fmt: skip
+op(
+    "reshape",
+    evaluate=_reshape,
+    error=s.identity.error,
+    draw=_draw_reshape,
+    source="NeuralNetwork.proto, ReshapeLayerParams",
+    breaks={
+        "count-kept": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [5, 5, 1]},
+        "three-or-four-extents": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [24]},
+    },
+)
 
 
 def _permute(c: Call) -> tuple[int, ...]:
@@ -574,6 +725,10 @@ def _permute(c: Call) -> tuple[int, ...]:
     return (p[0], 1, *p[1:])
 
 
-op("permute", s.transpose, perm=Fn(_permute),
-   draw=lambda d: {"x": T(d.shape(5)), "axis": d.shuffle(range(4)) if d.int(0, 4) else None},
-   breaks={"perm-is-permutation": lambda d: {"x": T(d.shape(5)), "axis": [0, 1, 1, 3]}})  # fmt: skip
+op(
+    "permute",
+    s.transpose,
+    perm=Fn(_permute),
+    draw=lambda d: {"x": T(d.shape(5)), "axis": d.shuffle(range(4)) if d.int(0, 4) else None},
+    breaks={"perm-is-permutation": lambda d: {"x": T(d.shape(5)), "axis": [0, 1, 1, 3]}},
+)

@@ -1,4 +1,5 @@
-"""Normalisation.  Source: NeuralNetwork.proto, Batchnorm, MeanVarianceNormalize, L2Normalize, Softmax, LRN, LayerNormalization."""
+"""Normalisation.  Source: NeuralNetwork.proto, Batchnorm, MeanVarianceNormalize, L2Normalize, Softmax, LRN,
+LayerNormalization."""
 
 from __future__ import annotations
 
@@ -13,9 +14,21 @@ from suites.nn.spell import Or, Weight, folded
 from suites.semantics import coreml, norm
 
 op("softmaxND", norm.softmax)
-op("softmax", norm.softmax, axis=Fn(lambda c: -3), draw=lambda d: {"x": T(d.shape(3))}, tags=("rank5",),
-   breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}})  # fmt: skip
-op("l2normalize", norm.l2_normalization, epsilon=Or("epsilon", 1e-6), fixed={"axes": (-3, -2, -1), "under": "sum"}, ranks=(3, 5))
+op(
+    "softmax",
+    norm.softmax,
+    axis=Fn(lambda c: -3),
+    draw=lambda d: {"x": T(d.shape(3))},
+    tags=("rank5",),
+    breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}},
+)
+op(
+    "l2normalize",
+    norm.l2_normalization,
+    epsilon=Or("epsilon", 1e-6),
+    fixed={"axes": (-3, -2, -1), "under": "sum"},
+    ranks=(3, 5),
+)
 
 
 def tensor(read: Any) -> Fn:
@@ -56,8 +69,11 @@ _STEPS = ("unit", "small", "uniform:-4:4")
 def _draw_batchnorm(d: Draw) -> dict[str, Any]:
     shape = d.shape(3)
     c = shape[-3]
-    out: dict[str, Any] = {"x": T(shape, recipe=d.pick(_STEPS)), "channels": c,
-                           "epsilon": d.pick((0.0, 1e-5, 1e-3, 0.25))}  # fmt: skip
+    out: dict[str, Any] = {
+        "x": T(shape, recipe=d.pick(_STEPS)),
+        "channels": c,
+        "epsilon": d.pick((0.0, 1e-5, 1e-3, 0.25)),
+    }
     if d.int(0, 2):
         out.update(computeMeanVar=True, instanceNormalization=d.bool())
     else:
@@ -70,9 +86,21 @@ def _batch_apart(d: Draw) -> dict[str, Any]:
     return {**out, "channels": out["channels"] + 1}
 
 
-op("batchnorm", coreml.batchnorm, x=tensor(_channelled), scale=Weight("gamma"), bias=Weight("beta"), mean=Weight("mean"),
-   var=Weight("variance"), epsilon=Or("epsilon", 1e-5), statistics=Fn(_statistics), out=_back, draw=_draw_batchnorm,
-   breaks={"channels-agree": _batch_apart}, tags=("rank5",))  # fmt: skip
+op(
+    "batchnorm",
+    coreml.batchnorm,
+    x=tensor(_channelled),
+    scale=Weight("gamma"),
+    bias=Weight("beta"),
+    mean=Weight("mean"),
+    var=Weight("variance"),
+    epsilon=Or("epsilon", 1e-5),
+    statistics=Fn(_statistics),
+    out=_back,
+    draw=_draw_batchnorm,
+    breaks={"channels-agree": _batch_apart},
+    tags=("rank5",),
+)
 
 
 def _mvn_axes(c: Call) -> tuple[int, ...]:
@@ -87,16 +115,30 @@ def _root(c: Call) -> str | None:
 
 
 def _draw_mvn(d: Draw) -> dict[str, Any]:
-    return {"x": T(d.shape(3), recipe=d.pick(_STEPS)), "acrossChannels": d.bool(), "normalizeVariance": d.bool(),
-            "epsilon": d.pick((0.0, 1e-6, 1e-3))}  # fmt: skip
+    return {
+        "x": T(d.shape(3), recipe=d.pick(_STEPS)),
+        "acrossChannels": d.bool(),
+        "normalizeVariance": d.bool(),
+        "epsilon": d.pick((0.0, 1e-6, 1e-3)),
+    }
 
 
 def _flat(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 2))}
 
 
-op("mvn", norm.mean_variance_normalization, axes=Fn(_mvn_axes), epsilon=Or("epsilon", 1e-6), divide="normalizeVariance",
-   fixed={"outside": False}, draw=_draw_mvn, ambiguous=_root, breaks={"rank-at-least-3": _flat}, tags=("rank5",))  # fmt: skip
+op(
+    "mvn",
+    norm.mean_variance_normalization,
+    axes=Fn(_mvn_axes),
+    epsilon=Or("epsilon", 1e-6),
+    divide="normalizeVariance",
+    fixed={"outside": False},
+    draw=_draw_mvn,
+    ambiguous=_root,
+    breaks={"rank-at-least-3": _flat},
+    tags=("rank5",),
+)
 
 
 def _which_c(c: Call) -> str | None:
@@ -113,13 +155,29 @@ def _draw_lrn(d: Draw) -> dict[str, Any]:
     size = d.pick((1, 3, 5, 3, 2))
     if d.bool():
         shape[-3] = size
-    return {"x": T(shape, recipe=d.pick(_STEPS)), "localSize": size, "alpha": d.pick((1e-4, 0.5, 1.0)),
-            "beta": d.pick((0.75, 0.5, 1.0)), "k": d.pick((0.0, 1.0, 2.0))}  # fmt: skip
+    return {
+        "x": T(shape, recipe=d.pick(_STEPS)),
+        "localSize": size,
+        "alpha": d.pick((1e-4, 0.5, 1.0)),
+        "beta": d.pick((0.75, 0.5, 1.0)),
+        "k": d.pick((0.0, 1.0, 2.0)),
+    }
 
 
-op("lrn", norm.lrn, error=folded(norm.lrn.error), x=tensor(_image), size="localSize", bias=Or("k", 1.0), fixed={"scaled": True, "axis": 1}, out=_back,
-   draw=_draw_lrn, ambiguous=_even, tags=("rank5",),
-   breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}})  # fmt: skip
+op(
+    "lrn",
+    norm.lrn,
+    error=folded(norm.lrn.error),
+    x=tensor(_image),
+    size="localSize",
+    bias=Or("k", 1.0),
+    fixed={"scaled": True, "axis": 1},
+    out=_back,
+    draw=_draw_lrn,
+    ambiguous=_even,
+    tags=("rank5",),
+    breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}},
+)
 
 
 def _trailing(c: Call) -> tuple[int, ...]:
@@ -132,13 +190,33 @@ def _trailing(c: Call) -> tuple[int, ...]:
 def _draw_layer(d: Draw) -> dict[str, Any]:
     shape = d.shape(1)
     tail = shape[d.int(0, len(shape) - 1) :]
-    return {"x": T(shape, recipe=d.pick(_STEPS)), "normalizedShape": list(tail), "eps": d.pick((1e-5, 1e-3, 1.0)),
-            "gamma": T(tail, const=True), "beta": T(tail, const=True)}  # fmt: skip
+    return {
+        "x": T(shape, recipe=d.pick(_STEPS)),
+        "normalizedShape": list(tail),
+        "eps": d.pick((1e-5, 1e-3, 1.0)),
+        "gamma": T(tail, const=True),
+        "beta": T(tail, const=True),
+    }
 
 
 def _not_trailing(d: Draw) -> dict[str, Any]:
-    return {"x": T((2, 3, 4)), "normalizedShape": [3], "eps": 1e-5, "gamma": T((3,), const=True), "beta": T((3,), const=True)}
+    return {
+        "x": T((2, 3, 4)),
+        "normalizedShape": [3],
+        "eps": 1e-5,
+        "gamma": T((3,), const=True),
+        "beta": T((3,), const=True),
+    }
 
 
-op("layerNormalization", norm.layer_norm, scale=Weight("gamma"), bias=Weight("beta"), axes=Fn(_trailing), epsilon="eps",
-   fixed={"axis": None}, draw=_draw_layer, breaks={"normalized-shape-trails": _not_trailing})  # fmt: skip
+op(
+    "layerNormalization",
+    norm.layer_norm,
+    scale=Weight("gamma"),
+    bias=Weight("beta"),
+    axes=Fn(_trailing),
+    epsilon="eps",
+    fixed={"axis": None},
+    draw=_draw_layer,
+    breaks={"normalized-shape-trails": _not_trailing},
+)

@@ -42,7 +42,7 @@ def _pads(c: Call) -> tuple[int, ...]:
         return (0, 0, 0, 0)
     if _complete(c):
         return _amounts(c) * 2
-    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))  # noqa: E741
+    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))
     return t, l, b, r
 
 
@@ -88,13 +88,26 @@ def _no_type(d: Draw) -> dict[str, Any]:
 
 
 _POOL: dict[str, Any] = {
-    "x": Image(), "kernel": Fn(_kernel), "strides": Fn(_strides), "pads": Fn(_pads), "padding": Fn(_mode),
-    "ceil": Fn(_complete), "last": Fn(_last), "out": unfold, "fixed": {"dilations": None}, "tags": ("rank5",),
+    "x": Image(),
+    "kernel": Fn(_kernel),
+    "strides": Fn(_strides),
+    "pads": Fn(_pads),
+    "padding": Fn(_mode),
+    "ceil": Fn(_complete),
+    "last": Fn(_last),
+    "out": unfold,
+    "fixed": {"dilations": None},
+    "tags": ("rank5",),
     "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
-}  # fmt: skip
+}
 op("pooling.MAX", s.max_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "column_major": False}})
-op("pooling.AVERAGE", s.avg_pool, draw=_draw(True), count_include_pad=Fn(lambda c: not c.attr("avgPoolExcludePadding")),
-   **_POOL)  # fmt: skip
+op(
+    "pooling.AVERAGE",
+    s.avg_pool,
+    draw=_draw(True),
+    count_include_pad=Fn(lambda c: not c.attr("avgPoolExcludePadding")),
+    **_POOL,
+)
 op("pooling.L2", s.lp_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "p": 2.0}})
 
 
@@ -117,8 +130,11 @@ def _draw3(average: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         kernel = [d.int(1, 3) for _ in range(3)]
         mode = d.pick(("CUSTOM", "VALID", "SAME"))
-        out: dict[str, Any] = {"paddingType": mode, **{f"kernel{n}": k for n, k in zip(_NAMES, kernel)},
-                               **{f"stride{n}": d.int(1, 3) for n in _NAMES}}  # fmt: skip
+        out: dict[str, Any] = {
+            "paddingType": mode,
+            **{f"kernel{n}": k for n, k in zip(_NAMES, kernel)},
+            **{f"stride{n}": d.int(1, 3) for n in _NAMES},
+        }
         space = []
         for k, pair in zip(kernel, _BORDERS):
             b, e = (d.int(0, k - 1), d.int(0, k - 1)) if mode == "CUSTOM" else (0, 0)
@@ -132,18 +148,36 @@ def _draw3(average: bool) -> Any:
 
 
 def _flat(d: Draw) -> dict[str, Any]:
-    return {"x": T(d.shape(4, 4)), **{f"{w}{n}": 1 for w in ("kernel", "stride") for n in _NAMES}, "paddingType": "VALID"}
+    return {
+        "x": T(d.shape(4, 4)),
+        **{f"{w}{n}": 1 for w in ("kernel", "stride") for n in _NAMES},
+        "paddingType": "VALID",
+    }
 
 
 _POOL3: dict[str, Any] = {
-    "x": _X, "kernel": triple("kernel"), "strides": triple("stride"), "padding": MODE3, "pads": PADS3,
+    "x": _X,
+    "kernel": triple("kernel"),
+    "strides": triple("stride"),
+    "padding": MODE3,
+    "pads": PADS3,
     "breaks": {"rank-5": _flat},
-}  # fmt: skip
+}
 _FIXED = {"dilations": None, "ceil": False, "last": "keep"}
 op("pooling3d.MAX", s.max_pool, draw=_draw3(False), fixed={**_FIXED, "column_major": False}, **_POOL3)
-op("pooling3d.AVERAGE", s.avg_pool, draw=_draw3(True), fixed=_FIXED, **_POOL3,
-   count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")))  # fmt: skip
+op(
+    "pooling3d.AVERAGE",
+    s.avg_pool,
+    draw=_draw3(True),
+    fixed=_FIXED,
+    **_POOL3,
+    count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")),
+)
 
-_GLOBAL: dict[str, Any] = {"x": _X, "draw": lambda d: {"x": T(d.shape(5))}, "breaks": {"rank-5": lambda d: {"x": T(d.shape(1, 4))}}}
+_GLOBAL: dict[str, Any] = {
+    "x": _X,
+    "draw": lambda d: {"x": T(d.shape(5))},
+    "breaks": {"rank-5": lambda d: {"x": T(d.shape(1, 4))}},
+}
 op("globalPooling3d.MAX", s.global_max_pool, **_GLOBAL)
 op("globalPooling3d.AVERAGE", s.global_avg_pool, **_GLOBAL)

@@ -23,8 +23,11 @@ _KINDS: tuple[tuple[str, Any, dict[str, str]], ...] = (
 
 def _numbers(d: Draw, kind: str) -> dict[str, Any]:
     low = d.int(-8, 8) / 4
-    return {"Normal": {"mean": low, "stdDev": d.int(1, 16) / 8}, "Uniform": {"minVal": low, "maxVal": low + d.int(1, 16) / 4},
-            "Bernoulli": {"prob": d.int(0, 8) / 8}}[kind]  # fmt: skip
+    return {
+        "Normal": {"mean": low, "stdDev": d.int(1, 16) / 8},
+        "Uniform": {"minVal": low, "maxVal": low + d.int(1, 16) / 4},
+        "Bernoulli": {"prob": d.int(0, 8) / 8},
+    }[kind]
 
 
 def _drawn(kind: str, form: str) -> Any:
@@ -53,12 +56,23 @@ def _weights(c: Call) -> np.ndarray:
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     """A temperature of probabilities has no stated meaning: drawn for logits alone."""
     logits = d.bool()
-    out: dict[str, Any] = {"x": T(d.shape(1), recipe="unit" if logits else "uniform:0.125:1"), "isLogits": logits,
-                           "numSamples": d.int(1, 9), "seed": d.int(0, 2**31 - 1)}  # fmt: skip
+    out: dict[str, Any] = {
+        "x": T(d.shape(1), recipe="unit" if logits else "uniform:0.125:1"),
+        "isLogits": logits,
+        "numSamples": d.int(1, 9),
+        "seed": d.int(0, 2**31 - 1),
+    }
     return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
 
 
 _X = Fn(_weights)
 _X.for_tensor = True
-op("categoricalDistribution", s.categorical, x=_X, size=Or("numSamples", 1), logits="isLogits", seed="seed",
-   draw=_draw_categorical)  # fmt: skip
+op(
+    "categoricalDistribution",
+    s.categorical,
+    x=_X,
+    size=Or("numSamples", 1),
+    logits="isLogits",
+    seed="seed",
+    draw=_draw_categorical,
+)

@@ -12,8 +12,14 @@ from suites.nn import op
 from suites.semantics.coreml_recurrent import unrolled
 
 # text of an activation -> (name, alpha, beta); a linear one without numbers leaves its input as it is
-_NAMES = {"sigmoid": "sigmoid", "tanh": "tanh", "ReLU": "relu", "linear": "affine", "scaledTanh": "scaled_tanh",
-          "sigmoidHard": "hard_sigmoid"}  # fmt: skip
+_NAMES = {
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "ReLU": "relu",
+    "linear": "affine",
+    "scaledTanh": "scaled_tanh",
+    "sigmoidHard": "hard_sigmoid",
+}
 _TEXTS = ("sigmoid", "tanh", "ReLU", "linear(0.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)")
 
 
@@ -49,7 +55,9 @@ def _state(*slots: str) -> Fn:
     return tensor(read)
 
 
-def _stacked(prefixes: tuple[str, ...], names: tuple[str, ...], flag: str | None = None, forget: int | None = None) -> Fn:
+def _stacked(
+    prefixes: tuple[str, ...], names: tuple[str, ...], flag: str | None = None, forget: int | None = None
+) -> Fn:
     """Weights of all gates as one array [e, g, ...]."""
 
     def read(c: Call) -> Any:
@@ -124,8 +132,14 @@ def _breaks(draw: Any) -> dict[str, Any]:
 
 def _order(c: Call) -> str | None:
     """Whether the outputs of a reversed sequence come in the order of the steps or of the input."""
-    sequence = c.attr("params.sequenceOutput") if "params.sequenceOutput" in c.version.schema.attrs else c.attr("sequenceOutput")
-    return "order-of-a-reversed-sequence" if c.attr("reverseInput") and sequence and c.inputs["x"].shape[0] > 1 else None
+    sequence = (
+        c.attr("params.sequenceOutput")
+        if "params.sequenceOutput" in c.version.schema.attrs
+        else c.attr("sequenceOutput")
+    )
+    return (
+        "order-of-a-reversed-sequence" if c.attr("reverseInput") and sequence and c.inputs["x"].shape[0] > 1 else None
+    )
 
 
 # -- simpleRecurrent
@@ -133,8 +147,13 @@ def _order(c: Call) -> str | None:
 
 def _draw_simple(d: Draw) -> dict[str, Any]:
     out, (_, b, i, h) = _basic(d)
-    out.update(weightMatrix=_weight((h, i)), recursionMatrix=_weight((h, h)), activation=d.pick(_TEXTS),
-               sequenceOutput=d.bool(), reverseInput=d.bool())  # fmt: skip
+    out.update(
+        weightMatrix=_weight((h, i)),
+        recursionMatrix=_weight((h, h)),
+        activation=d.pick(_TEXTS),
+        sequenceOutput=d.bool(),
+        reverseInput=d.bool(),
+    )
     if d.bool():
         out.update(hasBiasVector=True, biasVector=_weight((h,)))
     return _ends(d, out, b, h, ("h",), 2)
@@ -144,11 +163,25 @@ def _one(name: str, flag: str | None = None) -> Fn:
     return tensor(lambda c: c.inputs[name][None, None] if flag is None or c.attr(flag) else None)
 
 
-op("simpleRecurrent", unrolled, x=tensor(_steps), w=_one("weightMatrix"), r=_one("recursionMatrix"),
-   b=_one("biasVector", "hasBiasVector"), h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None),
-   activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]), reverse="reverseInput",
-   fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False}, draw=_draw_simple, breaks=_breaks(_draw_simple), ambiguous=_order, tags=("rank5",),
-   out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
+op(
+    "simpleRecurrent",
+    unrolled,
+    x=tensor(_steps),
+    w=_one("weightMatrix"),
+    r=_one("recursionMatrix"),
+    b=_one("biasVector", "hasBiasVector"),
+    h0=_state("h"),
+    p=tensor(lambda c: None),
+    c0=tensor(lambda c: None),
+    activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]),
+    reverse="reverseInput",
+    fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False},
+    draw=_draw_simple,
+    breaks=_breaks(_draw_simple),
+    ambiguous=_order,
+    tags=("rank5",),
+    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+)
 
 # -- gru
 
@@ -165,17 +198,33 @@ def _draw_gru(d: Draw) -> dict[str, Any]:
         out[f"{g}WeightMatrix"], out[f"{g}RecursionMatrix"] = _weight((h, i)), _weight((h, h))
     if d.bool():
         out.update({f"{g}BiasVector": _weight((h,)) for g in _GRU}, hasBiasVectors=True)
-    out.update(activations=["sigmoid", "tanh"] if d.bool() else [d.pick(_TEXTS), d.pick(_TEXTS)],
-               sequenceOutput=d.bool(), reverseInput=d.bool())  # fmt: skip
+    out.update(
+        activations=["sigmoid", "tanh"] if d.bool() else [d.pick(_TEXTS), d.pick(_TEXTS)],
+        sequenceOutput=d.bool(),
+        reverseInput=d.bool(),
+    )
     return _ends(d, out, b, h, ("h",), 2)
 
 
-op("gru", unrolled, x=tensor(_steps), w=_stacked(("",), _names(_GRU, "WeightMatrix")),
-   r=_stacked(("",), _names(_GRU, "RecursionMatrix")), b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
-   h0=_state("h"), p=tensor(lambda c: None), c0=tensor(lambda c: None), activations=_listed("activations"),
-   reverse="reverseInput", fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False}, draw=_draw_gru,
-   breaks=_breaks(_draw_gru), ambiguous=_order, tags=("rank5",),
-   out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1))  # fmt: skip
+op(
+    "gru",
+    unrolled,
+    x=tensor(_steps),
+    w=_stacked(("",), _names(_GRU, "WeightMatrix")),
+    r=_stacked(("",), _names(_GRU, "RecursionMatrix")),
+    b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
+    h0=_state("h"),
+    p=tensor(lambda c: None),
+    c0=tensor(lambda c: None),
+    activations=_listed("activations"),
+    reverse="reverseInput",
+    fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False},
+    draw=_draw_gru,
+    breaks=_breaks(_draw_gru),
+    ambiguous=_order,
+    tags=("rank5",),
+    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+)
 
 # -- lstm
 
@@ -203,14 +252,19 @@ def _draw_lstm(prefixes: tuple[str, ...], acts: tuple[str, ...]) -> Any:
         bias, peep = d.bool(), d.bool()
         for p in prefixes:
             out.update(_lstm_weights(d, p, i, h, bias, peep))
-        for name, on in (("hasBiasVectors", bias), ("hasPeepholeVectors", peep), ("sequenceOutput", d.bool()),
-                         ("forgetBias", bias and d.bool()), ("coupledInputAndForgetGate", d.chance(3))):  # fmt: skip
+        for name, on in (
+            ("hasBiasVectors", bias),
+            ("hasPeepholeVectors", peep),
+            ("sequenceOutput", d.bool()),
+            ("forgetBias", bias and d.bool()),
+            ("coupledInputAndForgetGate", d.chance(3)),
+        ):
             if on or d.bool():
                 out[f"params.{name}"] = on
         if d.bool():
             out["params.cellClipThreshold"] = d.pick((0.25, 0.5, 3.0))
         texts = ["sigmoid", "tanh", "tanh"] if d.bool() else [d.pick(_TEXTS) for _ in range(3)]
-        out.update({a: texts for a in acts})
+        out.update(dict.fromkeys(acts, texts))
         if not both:
             out["reverseInput"] = d.bool()
         return _ends(d, out, b, h, ("h", "c", "h_back", "c_back") if both else ("h", "c"), 5 if both else 3)
@@ -220,16 +274,40 @@ def _draw_lstm(prefixes: tuple[str, ...], acts: tuple[str, ...]) -> Any:
 
 def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **more: Any) -> None:
     draw = _draw_lstm(prefixes, acts)
-    op(name, unrolled, x=tensor(_steps), w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
-       r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
-       b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
-       p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"), activations=_listed(acts[0]),
-       cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
-       coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))), draw=draw, breaks=_breaks(draw), ambiguous=_order, tags=("rank5",),
-       out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)), **more)  # fmt: skip
+    op(
+        name,
+        unrolled,
+        x=tensor(_steps),
+        w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
+        r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
+        b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
+        p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"),
+        activations=_listed(acts[0]),
+        cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
+        coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
+        draw=draw,
+        breaks=_breaks(draw),
+        ambiguous=_order,
+        tags=("rank5",),
+        out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
+        **more,
+    )
 
 
-_lstm_entry("uniDirectionalLSTM", ("weightParams.",), ("activations",), h0=_state("h"), c0=_state("c"), reverse="reverseInput",
-            fixed={"cell": "lstm"})  # fmt: skip
-_lstm_entry("biDirectionalLSTM", ("weightParams.0.", "weightParams.1."), ("activationsForwardLSTM", "activationsBackwardLSTM"),
-            h0=_state("h", "h_back"), c0=_state("c", "c_back"), fixed={"cell": "lstm", "reverse": False})  # fmt: skip
+_lstm_entry(
+    "uniDirectionalLSTM",
+    ("weightParams.",),
+    ("activations",),
+    h0=_state("h"),
+    c0=_state("c"),
+    reverse="reverseInput",
+    fixed={"cell": "lstm"},
+)
+_lstm_entry(
+    "biDirectionalLSTM",
+    ("weightParams.0.", "weightParams.1."),
+    ("activationsForwardLSTM", "activationsBackwardLSTM"),
+    h0=_state("h", "h_back"),
+    c0=_state("c", "c_back"),
+    fixed={"cell": "lstm", "reverse": False},
+)

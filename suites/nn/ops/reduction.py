@@ -27,8 +27,14 @@ def _write(v: Any, b: Any) -> None:
         b.attrs["axes"] = list(v)
 
 
-_ND = {"axes": Fn(_axes, _write), "keepdims": "keepDims", "breaks": {"axes-given": lambda d: {"x": T(d.shape(1))},
-       "axes-in-range": lambda d: {"x": T(d.shape(1, 3)), "axes": [4]}}}  # fmt: skip
+_ND = {
+    "axes": Fn(_axes, _write),
+    "keepdims": "keepDims",
+    "breaks": {
+        "axes-given": lambda d: {"x": T(d.shape(1))},
+        "axes-in-range": lambda d: {"x": T(d.shape(1, 3)), "axes": [4]},
+    },
+}
 op("reduceSum", s.reduce_sum, **_ND)
 op("reduceMean", s.reduce_mean, **_ND)
 op("reduceSumSquare", s.reduce_sum_square, **_ND)
@@ -59,8 +65,13 @@ def _region_too_high(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 1)), "axis": d.pick(("CHW", "HW"))}
 
 
-_OLD: dict[str, Any] = {"axes": Fn(_region), "fixed": {"keepdims": True}, "draw": _draw_region, "tags": ("rank5",),
-                        "breaks": {"rank-reaches-axis": _region_too_high}}  # fmt: skip
+_OLD: dict[str, Any] = {
+    "axes": Fn(_region),
+    "fixed": {"keepdims": True},
+    "draw": _draw_region,
+    "tags": ("rank5",),
+    "breaks": {"rank-reaches-axis": _region_too_high},
+}
 op("reduce.SUM", s.reduce_sum, **_OLD)
 op("reduce.AVG", s.reduce_mean, **_OLD)
 op("reduce.PROD", s.reduce_prod, **_OLD)
@@ -90,8 +101,15 @@ def _draw_arg(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(-_REGIONS[region][0])), "axis": region}
 
 
-op("reduce.ARGMAX", s.argmax, axis=Fn(_one), fixed={"keepdims": True, "select_last": False}, draw=_draw_arg, tags=("rank5",),
-   breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}})  # fmt: skip
+op(
+    "reduce.ARGMAX",
+    s.argmax,
+    axis=Fn(_one),
+    fixed={"keepdims": True, "select_last": False},
+    draw=_draw_arg,
+    tags=("rank5",),
+    breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}},
+)
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
 op("argMax", s.argmax, keepdims=_KEEP, fixed={"select_last": False})

@@ -1,4 +1,5 @@
-"""Resampling images.  Source: NeuralNetwork.proto, Upsample, ResizeBilinear, CropResize, SamplingMode, BoxCoordinatesMode."""
+"""Resampling images.  Source: NeuralNetwork.proto, Upsample, ResizeBilinear, CropResize, SamplingMode,
+BoxCoordinatesMode."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from suites.nn.spell import ListOr, Or
 from suites.semantics import coreml
 from suites.semantics.resize import resize
 
-_SAMPLING = {"align_corners": "STRICT_ALIGN_ENDPOINTS_MODE", "align_corners_centred": "ALIGN_ENDPOINTS_MODE",
-             "asymmetric": "UPSAMPLE_MODE", "offset_corners": "ROI_ALIGN_MODE"}  # fmt: skip
+_SAMPLING = {
+    "align_corners": "STRICT_ALIGN_ENDPOINTS_MODE",
+    "align_corners_centred": "ALIGN_ENDPOINTS_MODE",
+    "asymmetric": "UPSAMPLE_MODE",
+    "offset_corners": "ROI_ALIGN_MODE",
+}
 _LINEAR = {"asymmetric": "DEFAULT", "align_corners": "ALIGN_CORNERS_TRUE", "half_pixel": "ALIGN_CORNERS_FALSE"}
 
 
@@ -44,17 +49,43 @@ def _flat(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 2)), "scalingFactor": [2, 2]}
 
 
-_UP: dict[str, Any] = {"axes": Fn(_space), "scales": Fn(_factors), "tags": ("rank5",), "breaks": {"rank-at-least-3": _flat}}
-_OFF = {"sizes": None, "cubic_a": -0.75, "exclude_outside": False, "antialias": False, "extrapolation": 0.0, "policy": "stretch"}
-op("upsample.NN", resize, draw=_draw_up(()), **_UP,
-   fixed={**_OFF, "mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"})  # fmt: skip
-op("upsample.BILINEAR", resize, draw=_draw_up(tuple(_LINEAR.values())), coordinates=Map("linearUpsampleMode", _LINEAR), **_UP,
-   fixed={**_OFF, "mode": "linear", "nearest": "floor"})  # fmt: skip
+_UP: dict[str, Any] = {
+    "axes": Fn(_space),
+    "scales": Fn(_factors),
+    "tags": ("rank5",),
+    "breaks": {"rank-at-least-3": _flat},
+}
+_OFF = {
+    "sizes": None,
+    "cubic_a": -0.75,
+    "exclude_outside": False,
+    "antialias": False,
+    "extrapolation": 0.0,
+    "policy": "stretch",
+}
+op(
+    "upsample.NN",
+    resize,
+    draw=_draw_up(()),
+    **_UP,
+    fixed={**_OFF, "mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"},
+)
+op(
+    "upsample.BILINEAR",
+    resize,
+    draw=_draw_up(tuple(_LINEAR.values())),
+    coordinates=Map("linearUpsampleMode", _LINEAR),
+    **_UP,
+    fixed={**_OFF, "mode": "linear", "nearest": "floor"},
+)
 
 
 def _draw_resize(d: Draw) -> dict[str, Any]:
     shape = (*d.part(1, 3), d.dim(1, 7), d.dim(1, 7))
-    out = {"x": T(shape, recipe=d.pick(("unit", "small", "iota"))), "mode.samplingMethod": d.pick(tuple(_SAMPLING.values()))}
+    out = {
+        "x": T(shape, recipe=d.pick(("unit", "small", "iota"))),
+        "mode.samplingMethod": d.pick(tuple(_SAMPLING.values())),
+    }
     return {**out, "targetSize": [d.int(1, 9), d.int(1, 9)]} if d.int(0, 6) else out
 
 
@@ -62,16 +93,32 @@ def _flat_target(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 2)), "targetSize": [2, 2]}
 
 
-op("resizeBilinear", resize, sizes=ListOr("targetSize", (1, 1)), axes=Fn(_space), coordinates=Map("mode.samplingMethod", _SAMPLING),
-   fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
-   draw=_draw_resize, breaks={"rank-at-least-3": _flat_target}, tags=("rank5",))  # fmt: skip
+op(
+    "resizeBilinear",
+    resize,
+    sizes=ListOr("targetSize", (1, 1)),
+    axes=Fn(_space),
+    coordinates=Map("mode.samplingMethod", _SAMPLING),
+    fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
+    draw=_draw_resize,
+    breaks={"rank-at-least-3": _flat_target},
+    tags=("rank5",),
+)
 
 # -- regions of interest
 
-_MODES = {"strict_align": "STRICT_ALIGN_ENDPOINTS_MODE", "align": "ALIGN_ENDPOINTS_MODE", "upsample": "UPSAMPLE_MODE",
-          "roi_align": "ROI_ALIGN_MODE"}  # fmt: skip
-_FORMS = {"corners_height_first": "CORNERS_HEIGHT_FIRST", "corners_width_first": "CORNERS_WIDTH_FIRST",
-          "center_height_first": "CENTER_SIZE_HEIGHT_FIRST", "center_width_first": "CENTER_SIZE_WIDTH_FIRST"}  # fmt: skip
+_MODES = {
+    "strict_align": "STRICT_ALIGN_ENDPOINTS_MODE",
+    "align": "ALIGN_ENDPOINTS_MODE",
+    "upsample": "UPSAMPLE_MODE",
+    "roi_align": "ROI_ALIGN_MODE",
+}
+_FORMS = {
+    "corners_height_first": "CORNERS_HEIGHT_FIRST",
+    "corners_width_first": "CORNERS_WIDTH_FIRST",
+    "center_height_first": "CENTER_SIZE_HEIGHT_FIRST",
+    "center_width_first": "CENTER_SIZE_WIDTH_FIRST",
+}
 
 
 def tensor(read: Any) -> Fn:
@@ -116,10 +163,15 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
     rows: list[float] = []
     for _ in range(n):
         rows += ([float(d.int(0, b - 1))] if five else []) + _box(d, h, w, form, part, scale)
-    return {"x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota")), const=False),
-            "roi": T((n, 1, 5 if five else 4, 1, 1), values=rows), "targetSize": [d.int(1, 5), d.int(1, 5)],
-            "normalizedCoordinates": part, "mode.samplingMethod": d.pick(tuple(_MODES.values())),
-            "boxIndicesMode.boxMode": form, "spatialScale": scale}  # fmt: skip
+    return {
+        "x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota")), const=False),
+        "roi": T((n, 1, 5 if five else 4, 1, 1), values=rows),
+        "targetSize": [d.int(1, 5), d.int(1, 5)],
+        "normalizedCoordinates": part,
+        "mode.samplingMethod": d.pick(tuple(_MODES.values())),
+        "boxIndicesMode.boxMode": form,
+        "spatialScale": scale,
+    }
 
 
 def _roi_apart(d: Draw) -> dict[str, Any]:
@@ -130,6 +182,16 @@ def _image_apart(d: Draw) -> dict[str, Any]:
     return {**_draw_crop(d), "x": T((2, 1, 1, 3, 3))}
 
 
-op("cropResize", coreml.crop_resize, x=tensor(_images), roi=tensor(_rows), sizes=ListOr("targetSize", (1, 1)),
-   mode=Map("mode.samplingMethod", _MODES), form=Map("boxIndicesMode.boxMode", _FORMS), normalized="normalizedCoordinates",
-   scale=Or("spatialScale", 1.0), draw=_draw_crop, breaks={"roi-shape": _roi_apart, "image-shape": _image_apart})  # fmt: skip
+op(
+    "cropResize",
+    coreml.crop_resize,
+    x=tensor(_images),
+    roi=tensor(_rows),
+    sizes=ListOr("targetSize", (1, 1)),
+    mode=Map("mode.samplingMethod", _MODES),
+    form=Map("boxIndicesMode.boxMode", _FORMS),
+    normalized="normalizedCoordinates",
+    scale=Or("spatialScale", 1.0),
+    draw=_draw_crop,
+    breaks={"roi-shape": _roi_apart, "image-shape": _image_apart},
+)

@@ -31,9 +31,17 @@ def _tensor(name: str) -> Fn:
 def _draw(d: Draw) -> dict[str, Any]:
     """The first extra inputs override, the rest are parameters."""
     v = s.padded_nms.derive(d)
-    numbers = (("iou_threshold", "iouThreshold", float(v["iou_threshold"])),
-               ("score_threshold", "scoreThreshold", float(v["score_threshold"])), ("max_boxes", "maxBoxes", v["max_boxes"]))  # fmt: skip
-    out: dict[str, Any] = {"boxes": v["boxes"], "scores": v["scores"], "perClassSuppression": v["per_class"], "@outs": 4}
+    numbers = (
+        ("iou_threshold", "iouThreshold", float(v["iou_threshold"])),
+        ("score_threshold", "scoreThreshold", float(v["score_threshold"])),
+        ("max_boxes", "maxBoxes", v["max_boxes"]),
+    )
+    out: dict[str, Any] = {
+        "boxes": v["boxes"],
+        "scores": v["scores"],
+        "perClassSuppression": v["per_class"],
+        "@outs": 4,
+    }
     given = d.int(0, 3)
     for i, (slot, name, n) in enumerate(numbers):
         out.update({slot: T((1,), values=[float(n)])} if i < given else {name: n})
@@ -45,7 +53,17 @@ def _flat_boxes(d: Draw) -> dict[str, Any]:
     return {**out, "boxes": T(out["boxes"].shape[1:]), "scores": T(out["scores"].shape[1:])}
 
 
-op("NonMaximumSuppression", s.padded_nms, boxes=_tensor("boxes"), scores=_tensor("scores"),
-   iou_threshold=_value("iou_threshold", "iouThreshold"), score_threshold=_value("score_threshold", "scoreThreshold"),
-   max_boxes=Fn(lambda c: int(c.inputs["max_boxes"].reshape(-1)[0]) if "max_boxes" in c.inputs else c.attr("maxBoxes")),
-   per_class="perClassSuppression", draw=_draw, breaks={"table-shape": _flat_boxes})  # fmt: skip
+op(
+    "NonMaximumSuppression",
+    s.padded_nms,
+    boxes=_tensor("boxes"),
+    scores=_tensor("scores"),
+    iou_threshold=_value("iou_threshold", "iouThreshold"),
+    score_threshold=_value("score_threshold", "scoreThreshold"),
+    max_boxes=Fn(
+        lambda c: int(c.inputs["max_boxes"].reshape(-1)[0]) if "max_boxes" in c.inputs else c.attr("maxBoxes")
+    ),
+    per_class="perClassSuppression",
+    draw=_draw,
+    breaks={"table-shape": _flat_boxes},
+)

@@ -97,7 +97,7 @@ def _draw_space_to_depth(d: Draw) -> dict:
 @space_to_depth.breaks("block-divides-space")
 def _space_misfit(d: Draw) -> dict:
     values = _draw_space_to_depth(d)
-    n, c, h, _ = values["x"].shape
+    n, c, *_ = values["x"].shape
     return {**values, "x": T((n, c, _small(d) * 2, _small(d) * 2 + 1)), "block": 2}
 
 

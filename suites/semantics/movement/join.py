@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from harness.core.errors import RuleError
@@ -36,7 +38,7 @@ def _parts(d: Draw) -> tuple[list[tuple[int, ...]], int]:
     else:
         axis = d.axis(len(shape))
     a = axis % len(shape)
-    return [shape, *(shape[:a] + (d.dim(),) + shape[a + 1 :] for _ in range(d.int(0, 3)))], axis
+    return [shape, *((*shape[:a], d.dim(), *shape[a + 1 :]) for _ in range(d.int(0, 3)))], axis
 
 
 @concat.draw
@@ -50,7 +52,7 @@ def _concat_extents(d: Draw) -> dict:
     shape = d.shape(max(2, _reach(d)), lo=1)
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
     other = d.pick([i for i in range(len(shape)) if i != axis % len(shape)])
-    return {"xs": [T(shape), T(shape[:other] + (shape[other] + 1,) + shape[other + 1 :])], "axis": axis}
+    return {"xs": [T(shape), T((*shape[:other], shape[other] + 1, *shape[other + 1 :]))], "axis": axis}
 
 
 def _reach(d: Draw) -> int:
@@ -87,9 +89,7 @@ def _draw_interleaved(d: Draw) -> dict:
     return {"xs": [T(shape) for _ in range(d.int(1, 4))], "axis": d.axis(len(shape))}
 
 
-@semantics(
-    error=copied(), source="ONNX ConcatFromSequence-11 new_axis=1; MIL stack iOS15; TFLite PACK; NN stack"
-)
+@semantics(error=copied(), source="ONNX ConcatFromSequence-11 new_axis=1; MIL stack iOS15; TFLite PACK; NN stack")
 def stack(xs: Variadic[Any["*d"]], *, axis: Integer):
     """Equally shaped parts along a new axis, which stands at ``axis`` of the result.
 
@@ -118,9 +118,7 @@ def _stack_axis(d: Draw) -> dict:
     return {"xs": [T(shape), T(shape)], "axis": beyond(d, len(shape) + 1)}
 
 
-@semantics(
-    error=copied(), source="ONNX Split-1, -2, -11, -13, -18; MIL split iOS15; TFLite SPLIT_V; NN splitND"
-)
+@semantics(error=copied(), source="ONNX Split-1, -2, -11, -13, -18; MIL split iOS15; TFLite SPLIT_V; NN splitND")
 def split(x: Any["*d"], *, axis: Integer, sizes: Ints):
     """Consecutive parts of the given extents along ``axis``, which sum to it; 0 is allowed.  Returns a list.
 
@@ -132,7 +130,7 @@ def split(x: Any["*d"], *, axis: Integer, sizes: Ints):
     if sum(sizes) != x.shape[a]:
         raise RuleError("sizes-sum", f"sizes {list(sizes)} for extent {x.shape[a]}")
     cuts = np.cumsum([0, *sizes]).tolist()
-    return [x[(slice(None),) * a + (slice(lo, hi),)] for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [x[(slice(None),) * a + (slice(lo, hi),)] for lo, hi in itertools.pairwise(cuts)]
 
 
 def _with_extent(d: Draw, extent: int) -> tuple[tuple[int, ...], int]:
@@ -140,7 +138,7 @@ def _with_extent(d: Draw, extent: int) -> tuple[tuple[int, ...], int]:
     shape = d.shape(max(1, _reach(d)))
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
     a = axis % len(shape)
-    return shape[:a] + (extent,) + shape[a + 1 :], axis
+    return (*shape[:a], extent, *shape[a + 1 :]), axis
 
 
 @split.draw
@@ -163,9 +161,7 @@ def _split_axis(d: Draw) -> dict:
     return {"x": T(shape), "axis": beyond(d, len(shape)), "sizes": (1, shape[0])}
 
 
-@semantics(
-    error=copied(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes"
-)
+@semantics(error=copied(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes")
 def split_even(x: Any["*d"], *, axis: Integer, count: Integer):
     """``count`` equal consecutive parts along ``axis``, as a list.  Raises RuleError "axis-in-range",
     "count-divides"."""
@@ -289,8 +285,8 @@ def _clash(d: Draw) -> dict:
     full = d.shape(1, lo=1)
     i = d.int(0, len(full) - 1)
     return {
-        "x": T(full[:i] + (full[i] + 2,) + full[i + 1 :]),
-        "shape": full[:i] + (full[i] + 1,) + full[i + 1 :],
+        "x": T((*full[:i], full[i] + 2, *full[i + 1 :])),
+        "shape": (*full[:i], full[i] + 1, *full[i + 1 :]),
     }
 
 

@@ -11,9 +11,7 @@ from harness.spec.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axis, options
 
 
-@semantics(
-    error=exact(), source="ONNX ConstantOfShape-9; MIL fill iOS15; TFLite FILL; NN fillDynamic, fillStatic"
-)
+@semantics(error=exact(), source="ONNX ConstantOfShape-9; MIL fill iOS15; TFLite FILL; NN fillDynamic, fillStatic")
 def fill(value: Any["*v"], *, shape: Ints):
     """A tensor of ``shape`` whose every element is the only element of ``value``.  Raises RuleError
     "extents-nonnegative"."""
@@ -48,9 +46,7 @@ def zeros_like(x: Any["*d"]) -> Any["*d"]:
     return np.zeros(x.shape, x.dtype) if x.dtype.kind != "O" else np.full(x.shape, "", object)
 
 
-@semantics(
-    error=rounded(1), source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic"
-)
+@semantics(error=rounded(1), source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic")
 def range_of(start: Num[""], limit: Num[""], delta: Num[""]):
     """start + i * delta for i in 0 .. max(ceil((limit - start) / delta), 0) - 1.
 
@@ -107,9 +103,7 @@ def _draw_eye(d: Draw) -> dict:
 @semantics(error=exact(), source="ONNX Trilu-14; NN lowerTriangular, upperTriangular")
 def triangle(x: Any["*d r c"], *, k: Integer(-6, 6) = 0, upper: Flag = True) -> Any["*d r c"]:
     """The part on and above (upper) or on and below diagonal ``k`` of each matrix, zero elsewhere."""
-    keep = (
-        np.triu(np.ones(x.shape[-2:], np.bool_), k) if upper else np.tril(np.ones(x.shape[-2:], np.bool_), k)
-    )
+    keep = np.triu(np.ones(x.shape[-2:], np.bool_), k) if upper else np.tril(np.ones(x.shape[-2:], np.bool_), k)
     return np.where(keep, x, x.dtype.type(0))
 
 

@@ -10,9 +10,7 @@ from harness.spec.draw import Draw
 from suites.semantics.movement.common import norm_axes, norm_axis
 
 
-@semantics(
-    error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute"
-)
+@semantics(error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute")
 def transpose(x: Any["*d"], *, perm: Ints = None):
     """Axis i of the result is axis perm[i] of ``x``; None reverses the axes.  Negative entries count from
     the end.
@@ -58,9 +56,7 @@ def roll(x: Any["*d"], *, axis: Axis["d"], shift: Integer(-15, 15)) -> Any["*d"]
     error=copied(),
     source="ONNX ReverseSequence-10; MIL reverse_sequence iOS15; TFLite REVERSE_SEQUENCE; NN reverseSeq",
 )
-def reverse_sequence(
-    x: Any["*d"], lengths: Int["b"], *, seq_axis: Axis["d"], batch_axis: Axis["d"]
-) -> Any["*d"]:
+def reverse_sequence(x: Any["*d"], lengths: Int["b"], *, seq_axis: Axis["d"], batch_axis: Axis["d"]) -> Any["*d"]:
     """Per batch entry b, the first lengths[b] elements along ``seq_axis`` reversed, the rest kept.
 
     Raises RuleError "axes-in-range", "axes-distinct", "lengths-per-batch", "lengths-in-range" (0..extent).

@@ -89,9 +89,7 @@ def _reach(mode: str, n: int) -> int:
 def _draw_pad(d: Draw) -> dict:
     mode = d.pick(options(d, "mode"))
     shape = d.shape(1, lo=0 if mode == "constant" else 1)
-    axes = fixed(
-        d, "axes", lambda: None if d.bool() else signed(d, d.subset(range(len(shape)), 1), len(shape))
-    )
+    axes = fixed(d, "axes", lambda: None if d.bool() else signed(d, d.subset(range(len(shape)), 1), len(shape)))
     if "axes" not in d.fixed and "axes" not in d.version.param_codecs:
         axes = None
     at = range(len(shape)) if axes is None else [a % len(shape) for a in axes]

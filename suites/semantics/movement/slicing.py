@@ -41,9 +41,7 @@ def window(shape: Sequence[int], begin: Sequence[int], end: Sequence[int], strid
                 raise RuleError("index-in-range", f"index {b} on axis {i} of extent {n}")
             out.append(b)
             continue
-        lo, hi, _ = slice(None if _flag(begin_mask, i) else b, None if _flag(end_mask, i) else e, s).indices(
-            n
-        )
+        lo, hi, _ = slice(None if _flag(begin_mask, i) else b, None if _flag(end_mask, i) else e, s).indices(n)
         out.append(slice(lo, hi if hi >= 0 else None, s) if (hi - lo) * s > 0 else slice(0, 0))
     return tuple(out)
 
@@ -63,9 +61,7 @@ def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
     """
     stride = (1,) * x.ndim if stride is None else stride
     if not len(begin) == len(end) == len(stride) == x.ndim:
-        raise RuleError(
-            "entry-per-axis", f"{len(begin)}, {len(end)}, {len(stride)} entries for rank {x.ndim}"
-        )
+        raise RuleError("entry-per-axis", f"{len(begin)}, {len(end)}, {len(stride)} entries for rank {x.ndim}")
     return x[window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask)]
 
 
@@ -139,9 +135,7 @@ def slice_axes(x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, ste
     axes = tuple(range(len(starts))) if axes is None else axes
     steps = (1,) * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise RuleError(
-            "same-length", f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps"
-        )
+        raise RuleError("same-length", f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps")
     at = norm_axes(axes, x.ndim)
     index: list = [slice(None)] * x.ndim
     for a, w in zip(at, window([x.shape[a] for a in at], starts, ends, steps), strict=True):
@@ -276,9 +270,7 @@ def _draw_by_size(d: Draw) -> dict:
     shape = d.shape(1)
     least = 0 if d.empty else 1
     begin = tuple(d.int(0, max(0, n - least)) for n in shape)
-    size = tuple(
-        -1 if d.chance(4) else d.int(min(least, n - b), n - b) for n, b in zip(shape, begin, strict=True)
-    )
+    size = tuple(-1 if d.chance(4) else d.int(min(least, n - b), n - b) for n, b in zip(shape, begin, strict=True))
     return {"x": T(shape), "begin": begin, "size": size}
 
 
