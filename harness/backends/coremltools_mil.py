@@ -126,7 +126,7 @@ class _Builder:
             return env[r["v"]]
         if "c" in r:
             a = self.consts[r["c"]]
-            return a if a.ndim or a.dtype == object else a[()]
+            return a if a.ndim else a[()]
         if "l" in r:
             return tuple(self.ref(x, env) for x in r["l"])
         if "b" in r:
@@ -572,7 +572,7 @@ def apply_passes(model):
 
 
 def _shape_of_program(block):
-    """Op types with where their inputs come from: what a pass that does something changes."""
+    """Op types, modes and where inputs come from: what a pass that does something changes."""
     at, out = {}, []
     for op in block.operations:
         if op.op_type == "const":
@@ -582,8 +582,7 @@ def _shape_of_program(block):
             v = op.inputs[slot]
             for x in v if isinstance(v, (list, tuple)) else (v,):
                 val = getattr(x, "val", None)
-                small = isinstance(val, (str, bool, int, float, np.generic)) or np.size(val) < 9
-                inputs.append((slot, at.get(id(x), repr(val) if small else None)))
+                inputs.append((slot, at.get(id(x), val if isinstance(val, (str, bool, np.bool_)) else None)))
         out.append((op.op_type, tuple(inputs), tuple(tuple(_shape_of_program(b)) for b in op.blocks)))
         for i, v in enumerate(op.outputs):
             at[id(v)] = (len(out), i)

@@ -41,6 +41,7 @@ BUILTIN: dict[str, Spec] = {
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
         _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
         _spec("coremltools-nn", "coremltools_mil.py", "NeuralNetwork"),
+        _spec("coremltools-passes", "coremltools_mil.py", "Passes"),
         Spec("native-ref", "Native", module="harness.backends.native"),
         _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
         _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
@@ -51,7 +52,7 @@ BUILTIN: dict[str, Spec] = {
 
 
 # what a built-in takes, so that a test can be listed without starting a runtime; whether it runs unless asked for by name
-_FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
+_FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",), "coremltools-passes": ("mil-passes",),
             "coreml": ("mil", "nn"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
 _ON_REQUEST = {"onnxruntime-basic"}
 
@@ -73,7 +74,7 @@ def _installed(name: str) -> bool:
 def formats_of(name: str) -> tuple[str, ...]:
     """Formats that a backend takes; a foreign one is started to be asked.  Raises UsageError, BackendError."""
     if name in BUILTIN:
-        return _FORMATS[name.split("-")[0]]
+        return _FORMATS.get(name) or _FORMATS[name.split("-")[0]]
     with create(name) as handle:
         return tuple(handle.hello["formats"])
 

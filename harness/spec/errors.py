@@ -61,6 +61,7 @@ class Context:
     dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
     rerun: inputs dict -> wide result of this output (the same semantics evaluated again).
     acc: the accumulation type of the implementation being judged.
+    call: the dialect's call, for entries that evaluate by themselves.
     within: where a dialect lays the result out in its own way, the context of the meaning's own result, and how a bound
     on that becomes one on the output.
     """
@@ -81,6 +82,7 @@ class Context:
         self._inputs, self.params, self.wide, self.out = inputs, params, wide, out
         self.dims, self._rerun, self._count = dims or {}, rerun, count
         self.acc = acc or default_acc(out)
+        self.call: Any = None
         self.within = within
 
     @cached_property

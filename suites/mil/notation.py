@@ -76,3 +76,13 @@ def _names(g: Graph, v: str | list[str] | None) -> str:
     if isinstance(v, list):
         return "(" + ", ".join(_names(g, x) for x in v) + ")"
     return value(g.consts[v]) if v in g.consts else f"%{v}"
+
+
+def program(g: Graph, args: list[Arg], opset: object) -> str:
+    """A whole program: its inputs are p0, p1, ..."""
+    params: list[str] = []
+    for i, a in enumerate(args):
+        _arg(f"p{i}", a, params)
+    number = {"ios15": 5, "ios16": 6, "ios17": 7, "ios18": 8}.get(str(opset), opset)
+    outs = ", ".join(_names(g, o) for o in g.outputs)
+    return "\n".join([f"main[CoreML{number}]({', '.join(params)}) {{", *_block(g, "  ")[:-1], f"}} -> ({outs})"])

@@ -35,6 +35,7 @@ class Program:
         self.inputs: list[list[Any]] = []
         self.ops: list[list[Any]] = []
         self.outputs: list[str] = []
+        self.extra: dict[str, Any] = {}  # more of the header: passes to run
         self._consts: list[list[Any]] = []
         self._blob = bytearray()
 
@@ -53,16 +54,8 @@ class Program:
         return {"c": len(self._consts) - 1}
 
     def dumps(self) -> bytes:
-        head = json.dumps(
-            {
-                "opset": self.opset,
-                "inputs": self.inputs,
-                "consts": self._consts,
-                "ops": self.ops,
-                "outputs": self.outputs,
-            },
-            separators=(",", ":"),
-        ).encode()
+        body = {"opset": self.opset, "inputs": self.inputs, "consts": self._consts, "ops": self.ops}
+        head = json.dumps({**body, "outputs": self.outputs, **self.extra}, separators=(",", ":")).encode()
         head += b" " * (-len(head) % 8)
         return MAGIC + struct.pack("<I", len(head)) + head + bytes(self._blob)
 

@@ -1,0 +1,131 @@
+"""Constants folded into convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32
+from harness.spec import Draw
+from suites.passes.program import Program, declare
+
+
+def _conv(p: Program, d: Draw, transposed: bool | None = None, bias: bool | None = None,
+          groups: int | None = None) -> tuple[str, int]:  # fmt: skip
+    """A convolution or transposed one over a fresh input: its result and number of channels."""
+    transposed = d.chance(3) if transposed is None else transposed
+    groups = d.pick((1, 1, 2, 3)) if groups is None else groups
+    c, m = groups * d.dim(1, 3), groups * d.dim(1, 3)
+    k = (d.int(1, 3), d.int(1, 3))
+    x = p.input((d.dim(1, 2), c, d.int(3, 6), d.int(3, 6)))
+    w = p.weights((c, m // groups, *k) if transposed else (m, c // groups, *k))
+    args: dict[str, Any] = {"x": x, "weight": w, "groups": groups, "pad_type": "valid"}
+    if d.bool():
+        args["strides"] = [d.int(1, 2), d.int(1, 2)]
+    if d.bool() if bias is None else bias:
+        args["bias"] = p.weights((m,))
+    return p.op("conv_transpose" if transposed else "conv", **args), m
+
+
+def _bn(p: Program, d: Draw, x: str, m: int) -> str:
+    args: dict[str, Any] = {"x": x, "mean": p.weights((m,)), "variance": np.abs(p.weights((m,))) + 0.5,
+                            "epsilon": 1e-3 if d.bool() else 1e-2}  # fmt: skip
+    if d.bool():
+        args["gamma"] = p.weights((m,)) + 0.125
+    if d.bool():
+        args["beta"] = p.weights((m,))
+    return p.op("batch_norm", **args)
+
+
+def _normalised(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, m = _conv(p, d)
+    return p.done(p.op("relu", x=_bn(p, d, y, m)))
+
+
+def _shared(d: Draw) -> dict[str, Any]:
+    """The convolution has a second user, is an output itself, or something stands between."""
+    p = Program(d, F32)
+    y, m = _conv(p, d)
+    kind = d.pick(("second user", "output", "between"))
+    z = _bn(p, d, p.op("relu", x=y) if kind == "between" else y, m)
+    outs = {"second user": [p.op("relu", x=z), p.op("abs", x=y)], "output": [p.op("relu", x=z), y],
+            "between": [z]}[kind]  # fmt: skip
+    return p.done(*outs, fires=False, pattern=f"near miss {kind}")
+
+
+declare("fuse_conv_batchnorm", _normalised, _normalised, _shared)
+
+
+def _per_channel(p: Program, m: int) -> np.ndarray:
+    return p.weights((1, m, 1, 1))
+
+
+def _biased(d: Draw) -> dict[str, Any]:
+    """The docstring promises a subtraction only with the constant on the right of it."""
+    p = Program(d, F32)
+    kind = d.pick(("add", "constant on the left", "sub"))
+    y, m = _conv(p, d)
+    c = p.const(_per_channel(p, m))
+    z = {"add": lambda: p.op("add", x=y, y=c), "constant on the left": lambda: p.op("add", x=c, y=y),
+         "sub": lambda: p.op("sub", x=y, y=c)}[kind]()  # fmt: skip
+    return p.done(p.op("relu", x=z), pattern=f"match {kind}")
+
+
+def _biased_from(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, m = _conv(p, d)
+    z = p.op("sub", x=p.const(_per_channel(p, m)), y=y)
+    return p.done(p.op("relu", x=z), fires=False, pattern="near miss sub from the constant")
+
+
+def _not_per_channel(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, m = _conv(p, d)
+    if d.bool():
+        z = p.op("add", x=y, y=p.op("reduce_sum", x=y, axes=[2, 3], keep_dims=True))
+        return p.done(z, fires=False, pattern="near miss not constant")
+    return p.done(p.op("add", x=y, y=_per_channel(p, m)), y, fires=False, pattern="near miss output")
+
+
+declare("fuse_conv_bias", _biased, _biased, _biased_from, _not_per_channel)
+
+
+def _scaled(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, m = _conv(p, d)
+    whole = d.bool()
+    c = p.const(d.pick((0.5, -2.0, 3.0)) if whole else _per_channel(p, m) + 0.125)
+    kind = d.pick(("mul", "constant on the left", "real_div"))
+    z = {"mul": lambda: p.op("mul", x=y, y=c), "constant on the left": lambda: p.op("mul", x=c, y=y),
+         "real_div": lambda: p.op("real_div", x=y, y=c)}[kind]()  # fmt: skip
+    return p.done(p.op("relu", x=z), pattern=f"match {kind}" + (" by a scalar" if whole else ""))
+
+
+def _divided(d: Draw) -> dict[str, Any]:
+    """A constant divided by the convolution, or a scale over the wrong axis."""
+    p = Program(d, F32)
+    y, _ = _conv(p, d, transposed=False)
+    if d.bool():
+        z = p.op("real_div", x=p.const(2.0), y=p.op("add", x=p.op("square", x=y), y=1.0))
+        return p.done(z, fires=False, pattern="near miss divisor")
+    return p.done(p.op("relu", x=p.op("mul", x=y, y=2.0)), y, fires=False, pattern="near miss output")
+
+
+declare("fuse_conv_scale", _scaled, _scaled, _divided)
+
+
+def _ambiguous_extent(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, _ = _conv(p, d, transposed=True)
+    return p.done(p.op("relu", x=y))
+
+
+def _plain_conv(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y, _ = _conv(p, d, transposed=False)
+    return p.done(p.op("relu", x=y), fires=False)
+
+
+declare("add_conv_transpose_output_shape", _ambiguous_extent, _plain_conv)

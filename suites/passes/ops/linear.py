@@ -1,0 +1,74 @@
+"""Matrix products with constants and transposes around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import F32
+from harness.spec import Draw
+from suites.passes.program import Program, declare
+
+
+def _linear(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    n, m = d.dim(1, 5), d.dim(1, 5)
+    args: dict[str, Any] = {"x": p.input((d.dim(1, 3), n)), "weight": p.weights((m, n))}
+    if d.bool():
+        args["bias"] = p.weights((m,))
+    y, c = p.op("linear", **args), p.const(p.weights((m,) if d.bool() else (1, m)))
+    kind = d.pick(("add", "constant on the left", "sub", "sub from the constant"))
+    z = {"add": lambda: p.op("add", x=y, y=c), "constant on the left": lambda: p.op("add", x=c, y=y),
+         "sub": lambda: p.op("sub", x=y, y=c), "sub from the constant": lambda: p.op("sub", x=c, y=y)}[kind]()  # fmt: skip
+    return p.done(p.op("relu", x=z), pattern=f"match {kind}")
+
+
+def _linear_near(d: Draw) -> dict[str, Any]:
+    """A constant per row, or a linear whose result is an output."""
+    p = Program(d, F32)
+    y = p.op("linear", x=p.input((3, 4)), weight=p.weights((2, 4)))
+    if d.bool():
+        return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((3, 1)))), fires=False, pattern="near miss per row")
+    return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((2,)))), y, fires=False, pattern="near miss output")
+
+
+declare("fuse_linear_bias", _linear, _linear, _linear_near)
+
+
+def _product(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    n, m = d.dim(1, 5), d.dim(2, 5)
+    ty = d.bool()
+    y = p.op("matmul", x=p.input((d.dim(1, 3), n)), y=p.weights((m, n) if ty else (n, m)), transpose_x=False, transpose_y=ty)
+    c = p.weights((m,))
+    z = p.op("add", x=y, y=c) if d.bool() else p.op("sub", x=y, y=c)
+    return p.done(p.op("relu", x=z))
+
+
+def _product_near(d: Draw) -> dict[str, Any]:
+    p = Program(d, F32)
+    y = p.op("matmul", x=p.input((3, 4)), y=p.input((4, 2)), transpose_x=False, transpose_y=False)
+    return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((2,)))), fires=False)
+
+
+declare("fuse_matmul_weight_bias", _product, _product_near)
+
+
+def _turned(d: Draw) -> dict[str, Any]:
+    """A transpose of exactly the last two axes, in either spelling, on either side."""
+    p = Program(d, F32)
+    b, n, k, m = d.dim(1, 3), d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
+    perm = [0, 2, 1] if d.bool() else [-3, -1, -2]
+    side = d.int(0, 2)
+    x = p.op("transpose", x=p.input((b, k, n)), perm=perm) if side != 1 else p.input((b, n, k))
+    y = p.op("transpose", x=p.input((b, m, k)), perm=perm) if side != 0 else p.input((b, k, m))
+    return p.done(p.op("relu", x=p.op("matmul", x=x, y=y, transpose_x=False, transpose_y=False)))
+
+
+def _turned_near(d: Draw) -> dict[str, Any]:
+    """A permutation of the batch axes too, or one that is an output."""
+    p = Program(d, F32)
+    x = p.op("transpose", x=p.input((2, 3, 2)), perm=[2, 1, 0])
+    return p.done(p.op("relu", x=p.op("matmul", x=x, y=p.input((2, 2, 4)), transpose_x=False, transpose_y=False)), fires=False)
+
+
+declare("fuse_transpose_matmul", _turned, _turned, _turned_near)

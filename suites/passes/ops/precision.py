@@ -1,0 +1,70 @@
+"""add_fp16_cast: the whole program in fp16, judged by roundings to fp16; and the pipelines that every conversion runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32
+from harness.spec import Draw
+from suites.passes.ops import activation, cleanup, conv, elementwise, linear, repeat
+from suites.passes.program import Program, declare
+
+_SMOOTH = ("relu", "tanh", "sigmoid", "abs", "square", "sqrt", "leaky_relu", "softplus", "gelu")
+
+
+def _chain(d: Draw) -> dict[str, Any]:
+    """A few ops in f32 over moderate data; no result is near the ends of fp16."""
+    p = Program(d, F32)
+    shape = (d.dim(1, 3), d.dim(1, 4))
+    y = p.input(shape, "uniform:-2:2")
+    for _ in range(d.int(1, 3)):
+        kind = d.pick((*_SMOOTH, "add", "mul", "matmul", "softmax"))
+        if kind in ("add", "mul"):
+            y = p.op(kind, x=y, y=p.weights((shape[1],)) + 0.125)
+        elif kind == "matmul":
+            m = d.dim(1, 4)
+            y = p.op("matmul", x=y, y=p.weights((shape[1], m)), transpose_x=False, transpose_y=False)
+            shape = (shape[0], m)
+        elif kind == "sqrt":
+            y = p.op("sqrt", x=p.op("add", x=p.op("square", x=y), y=1.0))
+        elif kind == "leaky_relu":
+            y = p.op("leaky_relu", x=y, alpha=0.25)
+        elif kind == "gelu":
+            y = p.op("gelu", x=y, mode="EXACT")
+        else:
+            y = p.op(kind, x=y)
+    return p.done(y)
+
+
+def _integers(d: Draw) -> dict[str, Any]:
+    """Nothing in it is f32."""
+    from harness.core.dtypes import I32
+
+    p = Program(d, F32)
+    x = p.input(d.shape(1, 3, lo=1), "small", I32)
+    return p.done(p.op("add", x=x, y=np.int32(3)), fires=False)
+
+
+declare("add_fp16_cast", _chain, _chain, _integers, narrow=True)
+
+
+def _any(d: Draw) -> dict[str, Any]:
+    """Any family's program: whatever the pipeline makes of it, it computes the same.  Conversion also turns f32 into fp16."""
+    make = d.pick((cleanup._noop, cleanup._known, cleanup._twice, conv._normalised, conv._biased, conv._scaled,
+                   activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
+                   elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,
+                   _chain))  # fmt: skip
+    return make(d)
+
+
+def _changed(d: Draw) -> dict[str, Any]:
+    out = _any(d)
+    out["program"].meta["fires"] = True
+    out["pattern"] = "any"
+    return out
+
+
+declare("default_pipeline", _changed, narrow=True)
+declare("cleanup_pipeline", lambda d: cleanup._noop(d), lambda d: cleanup._known(d), lambda d: cleanup._dead(d))
