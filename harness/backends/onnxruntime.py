@@ -129,6 +129,8 @@ def to_ort(v):
     if name not in _NUMBER:
         own = np.array(v, order="C")
         return _c.OrtValue.ortvalue_from_numpy(own, cpu), own
+    if not hasattr(_c.OrtValue, "ortvalue_from_numpy_with_onnx_type"):
+        raise Unsupported(f"this release's Python binding takes no {name}")
     bytes_ = np.array(raw(v), order="C")
     if name in _PACKED:
         # The binding takes the shape from the array but reads the elements packed: packed bytes first, the rest unused.

@@ -344,7 +344,8 @@ class OpVersion:
         m = self.meaning
 
         def inputs() -> dict[str, Any]:
-            return {n: _wide(v) for n, v in tensors.items()}
+            own = tensors if self.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
+            return {n: _wide(v) for n, v in own.items()}
 
         def rerun(changed: dict[str, Any]) -> np.ndarray:
             assert m is not None

@@ -451,6 +451,18 @@ def test_draws_follow_their_distribution(name):
         assert kind(random_output(error, params, shifted), shifted) == "distribution"
 
 
+def test_draws_of_categories_follow_their_row():
+    weights = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
+    error = errors.statistical("categorical", weights=lambda c: weights)
+    g = np.random.default_rng(0)
+    a = np.stack([g.choice(3, 400, p=w) for w in weights]).astype(np.int32)
+    d = dtype("i32")
+    e = expect(np.zeros_like(a), None, error, errors.Context({}, {}, np.zeros(a.shape), d))
+    assert agrees(e, a)
+    assert kind(e, a[::-1].copy()) == "distribution"  # the rows exchanged
+    assert kind(e, a + 1) == "distribution"
+
+
 def test_draws_outside_constant_or_nan_are_refused():
     error, params, _ = RANDOM["uniform"]
     for a in (np.full(64, 0.5), np.full(64, 3.5), np.full(64, np.nan)):

@@ -1,0 +1,65 @@
+"""A backend in another Python: the worker is one file that needs an old Python, NumPy and the runtime, nothing of ours."""
+
+import ast
+import os
+import subprocess
+from pathlib import Path
+
+import ml_dtypes as ml
+import numpy as np
+import pytest
+
+import harness.backends
+from harness.backends import registry
+from harness.core.outcome import Status
+from suites.meta.test_runtimes import ask, onnx_model
+
+HERE = Path(harness.backends.__file__).parent
+OTHER = os.environ.get("OPCONFORM_OTHER_PYTHON")  # an interpreter with NumPy and onnxruntime or tflite-runtime
+
+ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py")
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_worker_files_import_nothing_of_ours_and_parse_in_python_3_8(name):
+    tree = ast.parse((HERE / name).read_text(), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or "."]
+        for n in names:
+            assert n.split(".")[0] not in ("harness", "native_ref", "suites", "reports"), f"{name}:{node.lineno}"
+
+
+def test_the_worker_does_not_shadow_the_runtimes():
+    """Started as a script, its folder would be the first on the path, and holds a file called onnxruntime.py."""
+    text = (HERE / "worker.py").read_text()
+    assert text.index("del sys.path[0]") < text.index("import numpy")
+
+
+@pytest.mark.skipif(not OTHER, reason="set OPCONFORM_OTHER_PYTHON to an interpreter with a runtime")
+def test_a_runtime_in_another_python():
+    version = subprocess.run([OTHER, "-c", "import sys; print(sys.version.split()[0])"], capture_output=True, text=True,
+                             check=True).stdout.strip()  # fmt: skip
+    found = 0
+    for name in ("onnxruntime", "litert-ref"):
+        with registry.create(name, python=OTHER) as h:
+            if h.missing():
+                continue
+            found += 1
+            assert h.hello["python"] == version
+            if name == "onnxruntime":
+                x = np.array([-1, 0, 2.5], np.float32)
+                assert ask(h, onnx_model("Relu", [1], [(3,)], 1, opset=13), x).outputs[0].tolist() == [0, 0, 2.5]
+                out = ask(h, onnx_model("Cast", [1], [(3,)], 16, opset=13, to=16), x)
+                assert out.status is not Status.VALUE or out.outputs[0].dtype == ml.bfloat16
+    assert found, "neither onnxruntime nor a TFLite runtime is there"
+
+
+def test_an_interpreter_without_numpy_says_so(tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'numpy'\" >&2\nexit 1\n")
+    fake.chmod(0o755)
+    with registry.create("onnxruntime", python=str(fake)) as h:
+        why = h.missing()
+    assert "no sign of life" in why and "No module named 'numpy'" in why
