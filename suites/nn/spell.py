@@ -13,12 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.spec import Build, Call, Codec, Context, Entry, ErrorClass, Param, T
+from harness.spec import Build, Call, Codec, Context, Entry, ErrorClass, Fn, Param, T
 from harness.spec.semantics import Semantics
 
 if TYPE_CHECKING:
     from harness.spec import OpVersion
     from suites.nn.dialect import Nn
+
+
+def ints(x: np.ndarray) -> tuple[int, ...]:
+    """Sizes and positions that travel as floats."""
+    return tuple(int(v) for v in x.reshape(-1))
+
+
+def sizes(slot: str) -> Fn:
+    """A list parameter that is always an input."""
+    return Fn(lambda c: ints(c.inputs[slot]), lambda v, b: b.tensor(slot, T((len(v),), values=[float(x) for x in v])))
+
+
+def tensor(read: Callable[[Call], Any]) -> Fn:
+    """A tensor parameter that a function reads from the call."""
+    out = Fn(read)
+    out.for_tensor = True
+    return out
 
 
 def declare(dialect: Nn) -> Callable[..., Entry]:

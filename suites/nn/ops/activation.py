@@ -12,7 +12,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import folded
+from suites.nn.spell import folded, tensor
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
 
@@ -49,9 +49,7 @@ def _channels(name: str) -> Fn:
             raise RuleError("one-or-per-channel", f"{v.size} values for {n} channels")
         return np.broadcast_to(v.reshape(-1), (n,))
 
-    out = Fn(read)
-    out.for_tensor = True
-    return out
+    return tensor(read)
 
 
 def _image(c: Call) -> np.ndarray:
@@ -82,8 +80,7 @@ def _breaks(*names: str) -> dict[str, Any]:
     return {"one-or-per-channel": wrong, "rank-at-least-3": flat}
 
 
-_X = Fn(_image)
-_X.for_tensor = True
+_X = tensor(_image)
 op(
     "activation.PReLU",
     s.prelu_channels,

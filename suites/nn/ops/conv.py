@@ -14,13 +14,6 @@ from suites.nn.spell import ListOr, Or, Weight
 from suites.semantics import conv as s
 
 
-def tensor(read: Any) -> Fn:
-    """A tensor parameter that is read by a function."""
-    out = Fn(read)
-    out.for_tensor = True
-    return out
-
-
 class Image(Codec):
     """Input [..., C, H, W]: the axes before the last three are one batch axis.  Drawn with one more or one less."""
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, Real, T
+from harness.spec import Call, Draw, Real, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight
+from suites.nn.spell import Or, Weight, tensor
 from suites.semantics import coreml
 from suites.semantics import elementwise as e
 from suites.semantics.elementwise import math as m
@@ -65,12 +65,6 @@ op("logicalNot", e.logical_not)
 op("whereBroadcastable", e.where, c="condition", x="a", y="b")
 
 
-def _tensor(read: Any) -> Fn:
-    out = Fn(read)
-    out.for_tensor = True
-    return out
-
-
 def _second(c: Call) -> np.ndarray:
     return c.inputs["b"] if "b" in c.inputs else np.array([c.attr("alpha")], np.float32)
 
@@ -93,7 +87,7 @@ def _clash(d: Draw) -> dict[str, Any]:
     return {"a": T((*shape[:-1], 3)), "b": T((*shape[:-1], 2))}
 
 
-_COMPARED: dict[str, Any] = {"x": "a", "y": _tensor(_second), "draw": _draw_compared}
+_COMPARED: dict[str, Any] = {"x": "a", "y": tensor(_second), "draw": _draw_compared}
 op("equal", e.equal, **_COMPARED)
 op("notEqual", e.not_equal, **_COMPARED)
 op("lessThan", e.less, **_COMPARED)
@@ -136,11 +130,11 @@ def _alone(d: Draw) -> dict[str, Any]:
     return {"xs": [T(d.shape(1))]}
 
 
-op("add", e.sum_n, xs=_tensor(_operands), draw=_draw_operands(True, 4))
-op("multiply", e.mul_n, xs=_tensor(_operands), draw=_draw_operands(True, 4))
-op("average", e.mean_n, xs=_tensor(_several), draw=_draw_operands(False, 4), breaks={"two-or-more": _alone})
-op("max", e.max_n, xs=_tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
-op("min", e.min_n, xs=_tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
+op("add", e.sum_n, xs=tensor(_operands), draw=_draw_operands(True, 4))
+op("multiply", e.mul_n, xs=tensor(_operands), draw=_draw_operands(True, 4))
+op("average", e.mean_n, xs=tensor(_several), draw=_draw_operands(False, 4), breaks={"two-or-more": _alone})
+op("max", e.max_n, xs=tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
+op("min", e.min_n, xs=tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
 
 # -- stored scale and bias
 

@@ -12,6 +12,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.nn import op
+from suites.nn.spell import tensor
 from suites.semantics import indexing as s
 
 
@@ -30,12 +31,6 @@ def _like_data(c: Call) -> np.ndarray:
     if i.ndim != x.ndim or any(n != m for k, (n, m) in enumerate(zip(i.shape, x.shape)) if k != axis % x.ndim):
         raise RuleError("indices-like-data", f"indices {list(i.shape)} for {list(x.shape)} along {axis}")
     return i.astype(np.int64)
-
-
-def _tensor(read: Any) -> Fn:
-    out = Fn(read)
-    out.for_tensor = True
-    return out
 
 
 def _draw_along(d: Draw) -> dict[str, Any]:
@@ -63,7 +58,7 @@ op(
     "gatherAlongAxis",
     s.gather_elements,
     x="data",
-    indices=_tensor(_like_data),
+    indices=tensor(_like_data),
     draw=_draw_along,
     breaks={"indices-like-data": _unlike("data", _draw_along)},
 )
@@ -147,7 +142,7 @@ op(
     "scatterAlongAxis",
     s.scatter_elements,
     x="container",
-    indices=_tensor(_like_data),
+    indices=tensor(_like_data),
     reduction=_TABLE,
     draw=_draw_scatter_along,
     breaks={
@@ -249,7 +244,7 @@ def _hot(c: Call, slot: str, name: str) -> Any:
 
 
 def _hot_value(slot: str, name: str) -> Fn:
-    return _tensor(lambda c: np.asarray(_hot(c, slot, name), np.float32))
+    return tensor(lambda c: np.asarray(_hot(c, slot, name), np.float32))
 
 
 def _draw_hot(d: Draw) -> dict[str, Any]:

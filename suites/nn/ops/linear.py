@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Slotted, T
 from suites.nn import op
-from suites.nn.spell import Weight
+from suites.nn.spell import Weight, tensor
 from suites.semantics import coreml as s
 from suites.semantics import linear
 
@@ -37,12 +37,6 @@ def _unfold(c: Call, results: list[Any]) -> list[Any]:
     return [results[0].reshape(*lead, results[0].shape[-1], *ones)]
 
 
-def _x(read: Any) -> Fn:
-    out = Fn(read)
-    out.for_tensor = True
-    return out
-
-
 def _bias(d: Draw, n: int) -> dict[str, Any]:
     return {"hasBias": True, "bias": T((n,), const=True)} if d.bool() else {}
 
@@ -59,7 +53,7 @@ def _inner_apart(d: Draw) -> dict[str, Any]:
     return {**out, "inputChannels": n, "weights": T((out["outputChannels"], n), const=True)}
 
 
-op("innerProduct", linear.linear, x=_x(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
+op("innerProduct", linear.linear, x=tensor(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
    draw=_draw_inner, tags=("rank5",), breaks={"channels-agree": _inner_apart})  # fmt: skip
 
 
@@ -98,7 +92,7 @@ def _wide(draw: Any) -> Any:
     return fn
 
 
-op("embedding", s.embedding, indices=_x(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+op("embedding", s.embedding, indices=tensor(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
    draw=_draw_embedding, tags=("rank5",), out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
    breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)})  # fmt: skip
 
@@ -116,7 +110,7 @@ def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
     return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}
 
 
-op("embeddingND", s.embedding, indices=_x(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+op("embeddingND", s.embedding, indices=tensor(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
    draw=_draw_embedding_nd,
    breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)})  # fmt: skip
 
@@ -143,7 +137,7 @@ def _product_apart(d: Draw) -> dict[str, Any]:
     return {"a": T((3, k)), "b": T((k + 1, 2))}
 
 
-op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=_x(_right), bias=Weight("bias", flag="hasBias"),
+op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=tensor(_right), bias=Weight("bias", flag="hasBias"),
    transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
    breaks={"contracted-agrees": _product_apart})  # fmt: skip
 

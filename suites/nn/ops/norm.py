@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight, folded
+from suites.nn.spell import Or, Weight, folded, tensor
 from suites.semantics import coreml, norm
 
 op("softmaxND", norm.softmax)
@@ -29,13 +29,6 @@ op(
     fixed={"axes": (-3, -2, -1), "under": "sum"},
     ranks=(3, 5),
 )
-
-
-def tensor(read: Any) -> Fn:
-    """A tensor parameter that is read by a function."""
-    out = Fn(read)
-    out.for_tensor = True
-    return out
 
 
 def _image(c: Call) -> np.ndarray:

@@ -8,6 +8,7 @@ from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
+from suites.nn.spell import tensor
 from suites.semantics import pool as s
 
 _CHOICE = "PoolingPaddingType"
@@ -120,8 +121,7 @@ def _rank5(c: Call) -> Any:
     return c.inputs["x"]
 
 
-_X = Fn(_rank5)
-_X.for_tensor = True
+_X = tensor(_rank5)
 _NAMES = ("Depth", "Height", "Width")
 _BORDERS = (("Front", "Back"), ("Top", "Bottom"), ("Left", "Right"))
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.ops.movement import sizes
-from suites.nn.spell import Or
+from suites.nn.spell import Or, sizes
 from suites.semantics import random as s
 
 _LIKE = Fn(lambda c: c.inputs["x"].shape)

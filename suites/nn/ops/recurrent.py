@@ -9,6 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
+from suites.nn.spell import tensor
 from suites.semantics.coreml_recurrent import unrolled
 
 # text of an activation -> (name, alpha, beta); a linear one without numbers leaves its input as it is
@@ -29,13 +30,6 @@ def _activation(text: str) -> tuple[str, float, float]:
         raise RuleError("activation-known", text)
     a, b = (float(np.float32(float(v))) for v in rest.split(",")) if rest else (0.0, 0.0)
     return _NAMES[name], (1.0 if name == "linear" and not a and not b else a), b
-
-
-def tensor(read: Any) -> Fn:
-    """A tensor parameter that is read by a function."""
-    out = Fn(read)
-    out.for_tensor = True
-    return out
 
 
 def _steps(c: Call) -> np.ndarray:

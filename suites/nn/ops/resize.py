@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Map, T
 from suites.nn import op
-from suites.nn.spell import ListOr, Or
+from suites.nn.spell import ListOr, Or, tensor
 from suites.semantics import coreml
 from suites.semantics.resize import resize
 
@@ -119,13 +119,6 @@ _FORMS = {
     "center_height_first": "CENTER_SIZE_HEIGHT_FIRST",
     "center_width_first": "CENTER_SIZE_WIDTH_FIRST",
 }
-
-
-def tensor(read: Any) -> Fn:
-    """A tensor parameter that is read by a function."""
-    out = Fn(read)
-    out.for_tensor = True
-    return out
 
 
 def _images(c: Call) -> np.ndarray:

@@ -1,0 +1,195 @@
+"""Parts joined and cut, repeated, reordered in blocks.  Source: NeuralNetwork.proto, message of each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, Slotted, T
+from suites.nn import op
+from suites.nn.spell import Or, ints
+from suites.semantics import movement as s
+
+op("concatND", s.concat)
+op("stack", s.stack)
+
+
+def _along(axis: int, least: int) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = list(d.shape(least))
+        parts = []
+        for _ in range(d.int(2, 4)):
+            shape[axis] = d.dim(1, 5)
+            parts.append(T(shape))
+        return {"xs": parts}
+
+    return draw
+
+
+def _draw_concat(d: Draw) -> dict[str, Any]:
+    sequence = d.chance(3)
+    out = _along(-5 if sequence else -3, 5 if sequence else 3)(d)
+    return {**out, "sequenceConcat": True} if sequence else out
+
+
+op(
+    "concat",
+    s.concat,
+    axis=Fn(lambda c: -5 if c.attr("sequenceConcat") else -3),
+    draw=_draw_concat,
+    breaks={"axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2}},
+)
+
+
+def _draw_split(d: Draw) -> dict[str, Any]:
+    n = d.int(2, 4)
+    shape = list(d.shape(3))
+    shape[-3] = n * d.dim(1, 4)
+    return {"x": T(shape), "nOutputs": n, "@outs": n}
+
+
+def _split_uneven(d: Draw) -> dict[str, Any]:
+    shape = list(d.shape(3))
+    shape[-3] = 2 * d.dim(1, 4) + 1
+    return {"x": T(shape), "nOutputs": 2, "@outs": 2}
+
+
+op(
+    "split",
+    s.split_even,
+    axis=Fn(lambda c: -3),
+    count="nOutputs",
+    draw=_draw_split,
+    breaks={"count-divides": _split_uneven},
+)
+
+
+def _sizes_nd(c: Call) -> tuple[int, ...]:
+    if c.attr("splitSizes"):
+        return tuple(c.attr("splitSizes"))
+    x, axis, n = c.inputs["x"], c.attr("axis"), c.attr("numSplits")
+    if not -x.ndim <= axis < x.ndim:
+        raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
+    if n < 1 or x.shape[axis] % n:
+        raise RuleError("count-divides", f"{n} parts of extent {x.shape[axis]}")
+    return (x.shape[axis] // n,) * n
+
+
+def _draw_split_nd(d: Draw) -> dict[str, Any]:
+    shape = list(d.shape(1))
+    axis, n = d.axis(len(shape)), d.int(2, 4)
+    if d.bool():
+        shape[axis] = n * d.dim(1, 4)
+        return {"x": T(shape), "axis": axis, "numSplits": n, "@outs": n}
+    parts = [d.dim(1, 5) for _ in range(n)]
+    shape[axis] = sum(parts)
+    return {"x": T(shape), "axis": axis, "splitSizes": parts, "@outs": n}
+
+
+def _split_nd_short(d: Draw) -> dict[str, Any]:
+    shape = (5, *d.part(0, 3))
+    return {"x": T(shape), "axis": 0, "splitSizes": [2, 2], "@outs": 2}
+
+
+op("splitND", s.split, sizes=Fn(_sizes_nd), draw=_draw_split_nd, breaks={"sizes-sum": _split_nd_short})
+
+
+# -- repetition
+
+
+def _reps(c: Call) -> tuple[int, ...]:
+    reps = ints(c.inputs["reps_in"]) if "reps_in" in c.inputs else tuple(c.attr("reps"))
+    return (1,) * (c.inputs["x"].ndim - len(reps)) + reps
+
+
+def _draw_tile(d: Draw) -> dict[str, Any]:
+    values = s.tile.derive(d)
+    reps = list(values["repeats"])
+    while len(reps) > 1 and reps[0] == 1 and d.bool():
+        reps = reps[1:]
+    if d.bool():
+        return {"x": values["x"], "reps": reps}
+    return {"x": values["x"], "reps_in": T((len(reps),), values=[float(r) for r in reps])}
+
+
+op(
+    "tile",
+    s.tile,
+    repeats=Fn(_reps),
+    draw=_draw_tile,
+    breaks={"repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]}},
+)
+
+
+def _draw_sequence(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(5)), "nRepetitions": d.int(0, 4)}
+
+
+op(
+    "sequenceRepeat",
+    s.repeat_axis,
+    axis=Fn(lambda c: -5),
+    times=Or("nRepetitions", 1),
+    fixed={"mode": "tile"},
+    draw=_draw_sequence,
+    tags=("rank5",),
+    breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}},
+)
+
+
+def _draw_reverse_seq(d: Draw) -> dict[str, Any]:
+    shape = d.shape(2)
+    batch = d.int(0, len(shape) - 2)
+    seq = d.int(batch + 1, len(shape) - 1)
+    lengths = [float(d.int(0, shape[seq])) for _ in range(shape[batch])]
+    r = len(shape)
+    return {
+        "x": T(shape),
+        "lengths": T((shape[batch],), values=lengths),
+        "batchAxis": batch - r if d.bool() else batch,
+        "sequenceAxis": seq - r if d.bool() else seq,
+    }
+
+
+op(
+    "reverseSeq",
+    s.reverse_sequence,
+    lengths=Slotted("lengths", lambda x: x.astype(np.int64)),
+    seq_axis="sequenceAxis",
+    batch_axis="batchAxis",
+    draw=_draw_reverse_seq,
+)
+
+op(
+    "reorganizeData",
+    s.depth_to_space,
+    evaluate=lambda c: _reorganise(c),
+    error=s.depth_to_space.error,
+    draw=lambda d: _draw_blocks(d),
+    breaks={
+        "block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
+        "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2},
+    },
+)
+
+
+def _reorganise(c: Call) -> np.ndarray:
+    """On [..., C, H, W].  SPACE_TO_DEPTH and DEPTH_TO_SPACE order channels block first, PIXEL_SHUFFLE channel first."""
+    x, block, mode = c.inputs["x"], c.attr("blockSize"), c.attr("mode")
+    if x.ndim < 3:
+        raise RuleError("rank-at-least-3", f"rank {x.ndim}")
+    flat = x.reshape((-1, *x.shape[-3:]))
+    if mode == "SPACE_TO_DEPTH":
+        y = s.space_to_depth(flat, block=block, mode="dcr")
+    else:
+        y = s.depth_to_space(flat, block=block, mode="crd" if mode == "PIXEL_SHUFFLE" else "dcr")
+    return y.reshape(*x.shape[:-3], *y.shape[1:])
+
+
+def _draw_blocks(d: Draw) -> dict[str, Any]:
+    mode, k = d.pick(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "PIXEL_SHUFFLE")), d.pick((2, 2, 3))
+    c, h, w = d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
+    core = (c, h * k, w * k) if mode == "SPACE_TO_DEPTH" else (c * k * k, h, w)
+    return {"x": T((*(d.dim(1, 3) for _ in range(d.int(0, 2))), *core)), "mode": mode, "blockSize": k}

@@ -1,0 +1,83 @@
+"""Constants, fills, ranges, triangles and bands.  Source: NeuralNetwork.proto, message of each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.spec import Draw, Fn, T
+from suites.nn import op
+from suites.nn.spell import Const, Weight, sizes
+from suites.semantics import movement as s
+
+op("lowerTriangular", s.triangle, fixed={"upper": False})
+op("upperTriangular", s.triangle, fixed={"upper": True})
+op("matrixBandPart", s.band_part, lower="numLower", upper="numUpper")
+op("fillLike", s.fill_like, value=Const("value"))
+op("fillStatic", s.fill, value=Const("value"), shape="targetShape")
+
+
+op("fillDynamic", s.fill, value=Const("value"), shape=sizes("shape"))
+
+
+# -- constants and ranges
+
+
+def _constant(rank: int | None) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = tuple(d.dim(1, 5) for _ in range(3)) if rank == 5 else d.shape(1, 4)
+        return {"data": T(shape, const=True), "shape": list(shape)}
+
+    return draw
+
+
+op("loadConstant", s.identity, x=Weight("data", load=lambda w: w.reshape(1, 1, *w.shape)), draw=_constant(5))
+op("loadConstantND", s.identity, x=Weight("data"), draw=_constant(None))
+
+
+def _draw_range(d: Draw) -> tuple[float, float, float]:
+    """start, end, step on a grid that makes the element count exact."""
+    count, step = d.int(1, 12), d.pick((0.5, 1.0, 2.0, -0.5, -1.0, 0.25, 3.0))
+    start = d.int(-20, 20) / 2
+    return start, start + step * count - (step / 2 if d.bool() else 0.0), step
+
+
+def _static(d: Draw) -> dict[str, Any]:
+    start, end, step = _draw_range(d)
+    return {"startValue": start, "endValue": end, "stepSizeValue": step}
+
+
+_scalar = {"start": "startValue", "limit": "endValue", "delta": "stepSizeValue"}
+op(
+    "rangeStatic",
+    s.range_of,
+    draw=_static,
+    **{k: Const(v) for k, v in _scalar.items()},
+    breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}},
+)
+
+
+def _dynamic(d: Draw) -> dict[str, Any]:
+    start, end, step = _draw_range(d)
+    given = d.int(0, 2)
+    out: dict[str, Any] = {"end": T((1,), values=[end])}
+    for i, (slot, name, v) in enumerate((("start", "startValue", start), ("step", "stepSizeValue", step))):
+        out.update({slot: T((1,), values=[v])} if i < given else {name: v})
+    return out
+
+
+def _number(slot: str, name: str) -> Fn:
+    c = Fn(lambda c: np.asarray(c.inputs[slot] if slot in c.inputs else c.attr(name), np.float32).reshape(()))
+    c.for_tensor = True
+    return c
+
+
+op(
+    "rangeDynamic",
+    s.range_of,
+    start=_number("start", "startValue"),
+    limit=_number("end", ""),
+    delta=_number("step", "stepSizeValue"),
+    draw=_dynamic,
+)

@@ -1,0 +1,126 @@
+"""Borders added and cut off.  Source: NeuralNetwork.proto, message of each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, Fn, Map, T
+from suites.nn import op
+from suites.nn.spell import Const, ints
+from suites.semantics import movement as s
+
+
+def _edges(c: Call, name: str) -> tuple[int, ...]:
+    """(height start, end, width start, end); absent is none."""
+    e = tuple(c.attr(name) or (0, 0, 0, 0))
+    if len(e) != 4:
+        raise RuleError("two-borders", f"{name} {list(e)}")
+    return e
+
+
+_MODES = {"constant": "constant", "reflect": "reflection", "edge": "replication"}
+
+
+def _pad_value(c: Call) -> Any:
+    return np.array(c.attr("constant.value"), np.float32) if c.attr("PaddingType") == "constant" else None
+
+
+def _pads(c: Call) -> tuple[int, ...]:
+    t, b, l, r = _edges(c, "paddingAmounts")
+    return t, l, b, r
+
+
+def _draw_padding(d: Draw) -> dict[str, Any]:
+    shape = d.shape(2)
+    mode = d.pick(tuple(_MODES.values()))
+    top = [n - 1 if mode == "reflection" else 3 for n in shape[-2:]]
+    amounts = [d.int(0, min(3, top[i // 2])) for i in range(4)]
+    out = {"x": T(shape), "paddingAmounts": amounts, "PaddingType": mode}
+    return {**out, "constant.value": d.int(-8, 8) / 4} if mode == "constant" else out
+
+
+op(
+    "padding",
+    s.pad,
+    value=Fn(_pad_value),
+    pads=Fn(_pads),
+    mode=Map("PaddingType", _MODES),
+    fixed={"axes": (-2, -1)},
+    draw=_draw_padding,
+    breaks={"two-borders": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 1], "PaddingType": "constant"}},
+)
+
+
+def _nd_pads(c: Call) -> tuple[int, ...]:
+    """Begins then ends.  Amounts come as (begin, end) of each axis; in the output-size mode the one that is set says
+    how
+    large the axis shall be, and on which side it grows."""
+    x = c.inputs["x"]
+    a = ints(c.inputs["pads_in"]) if "pads_in" in c.inputs else tuple(c.attr("padAmounts"))
+    if len(a) != 2 * x.ndim:
+        raise RuleError("pads-per-axis", f"{len(a)} amounts for rank {x.ndim}")
+    if c.attr("padToGivenOutputSizeMode"):
+        a = tuple(max(v - x.shape[i // 2], 0) if v else 0 for i, v in enumerate(a))
+    return a[::2] + a[1::2]
+
+
+def _draw_constant_pad(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    to_size = d.chance(3)
+    amounts = []
+    for n in shape:
+        pair = [d.int(0, 2), d.int(0, 2)]
+        if to_size:
+            pair = d.pick(([0, 0], [n + d.int(0, 3), 0], [0, n + d.int(0, 3)]))
+        amounts += pair
+    out: dict[str, Any] = {"x": T(shape), "value": d.int(-8, 8) / 4}
+    if to_size:
+        out["padToGivenOutputSizeMode"] = True
+    if d.bool():
+        return {**out, "padAmounts": amounts}
+    return {**out, "pads_in": T((len(amounts),), values=[float(a) for a in amounts])}
+
+
+op(
+    "constantPad",
+    s.pad,
+    value=Const("value"),
+    pads=Fn(_nd_pads),
+    fixed={"mode": "constant", "axes": None},
+    draw=_draw_constant_pad,
+    breaks={"pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]}},
+)
+
+
+def _crop_border(c: Call) -> tuple[int, ...]:
+    x = c.inputs["x"]
+    if "like" not in c.inputs:
+        t, b, l, r = _edges(c, "cropAmounts")
+        return l, t, r, b
+    like, off = c.inputs["like"], tuple(c.attr("offset") or (0, 0))
+    if like.ndim != x.ndim:
+        raise RuleError("equal-rank", f"ranks {x.ndim} and {like.ndim}")
+    bottom, right = x.shape[-2] - off[0] - like.shape[-2], x.shape[-1] - off[1] - like.shape[-1]
+    return off[1], off[0], right, bottom
+
+
+def _draw_crop(d: Draw) -> dict[str, Any]:
+    t, b, l, r = (d.int(0, 3) for _ in range(4))
+    h, w = d.dim(1, 6), d.dim(1, 6)
+    lead = d.part(1, 3)
+    x = T((*lead, h + t + b, w + l + r))
+    if d.bool():
+        return {"x": x, "cropAmounts": [t, b, l, r]}
+    return {"x": x, "like": T((*lead, h, w)), "offset": [t, l]}
+
+
+op(
+    "crop",
+    s.crop_spatial,
+    border=Fn(_crop_border),
+    draw=_draw_crop,
+    breaks={"crops-inside": lambda d: {"x": T((2, 3, 4)), "cropAmounts": [2, 2, 0, 0]}},
+)
