@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Slotted, T
 from suites.nn import op
 from suites.nn.spell import Weight, tensor
@@ -24,7 +24,14 @@ def fold(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]
     return lead, (1, 1), int(np.prod(shape[-3:]))
 
 
+def _described(c: Call) -> None:
+    """The flag is in the format without a word on what it computes."""
+    if c.attr("int8DynamicQuantize"):
+        raise Unsupported("int8DynamicQuantize is not described")
+
+
 def _fold_x(c: Call) -> np.ndarray:
+    _described(c)
     x = c.inputs["x"]
     lead, _, n = fold(x.shape)
     if n != c.attr("inputChannels"):
@@ -119,6 +126,7 @@ op("embeddingND", s.embedding, indices=tensor(_embedded_nd), w=Weight("weights")
 
 
 def _right(c: Call) -> np.ndarray:
+    _described(c)
     return c.inputs["b"] if "b" in c.inputs else c.inputs["weights"].T
 
 

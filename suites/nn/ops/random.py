@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, sizes
+from suites.nn.spell import Or, sizes, tensor
 from suites.semantics import random as s
 
 _LIKE = Fn(lambda c: c.inputs["x"].shape)
@@ -64,8 +64,7 @@ def _draw_categorical(d: Draw) -> dict[str, Any]:
     return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
 
 
-_X = Fn(_weights)
-_X.for_tensor = True
+_X = tensor(_weights)
 op(
     "categoricalDistribution",
     s.categorical,

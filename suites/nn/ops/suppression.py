@@ -9,6 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
+from suites.nn.spell import tensor
 from suites.semantics import suppression as s
 
 
@@ -23,9 +24,7 @@ def _tensor(name: str) -> Fn:
             raise RuleError("table-shape", f"{name} {list(x.shape)}")
         return x
 
-    out = Fn(read)
-    out.for_tensor = True
-    return out
+    return tensor(read)
 
 
 def _draw(d: Draw) -> dict[str, Any]:

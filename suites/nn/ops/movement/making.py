@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.spec import Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Const, Weight, sizes
+from suites.nn.spell import Const, Weight, sizes, tensor
 from suites.semantics import movement as s
 
 op("lowerTriangular", s.triangle, fixed={"upper": False})
@@ -68,9 +68,7 @@ def _dynamic(d: Draw) -> dict[str, Any]:
 
 
 def _number(slot: str, name: str) -> Fn:
-    c = Fn(lambda c: np.asarray(c.inputs[slot] if slot in c.inputs else c.attr(name), np.float32).reshape(()))
-    c.for_tensor = True
-    return c
+    return tensor(lambda c: np.asarray(c.inputs[slot] if slot in c.inputs else c.attr(name), np.float32).reshape(()))
 
 
 op(

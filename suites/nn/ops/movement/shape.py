@@ -1,4 +1,7 @@
-"""Shapes: reshape, squeeze, flatten, axes in another order, broadcast.  Source: NeuralNetwork.proto, message of each layer."""
+"""Shapes: reshape, squeeze, flatten, axes in another order, broadcast.
+
+Source: NeuralNetwork.proto, message of each layer.
+"""
 
 from __future__ import annotations
 
