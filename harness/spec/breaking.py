@@ -27,12 +27,17 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
         if m.drawer is None:
             out.update(_dim_rules(v))
         for rule, fn in m.breakers.items():
-            out[rule] = lambda d, fn=fn: v._instance(d, v._encode(d, fn(d)))
+            out[rule] = lambda d, fn=fn: _made(v, d, fn(d))
     for rule, fn in v.entry.breaks.items():
         out[rule] = lambda d, fn=fn: v._instance(d, v._encode_raw(d, fn(d)))
     unsayable = getattr(v.dialect, "unsayable_rules", ())
     unsayable = unsayable(v) if callable(unsayable) else unsayable  # prefixes, of all ops or of this one
     return {r: f for r, f in out.items() if not r.startswith(tuple(unsayable) or ("\0",))}
+
+
+def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | None:
+    """None where the breaker cannot break its rule in this version."""
+    return None if values is None else v._instance(d, v._encode(d, values))
 
 
 def draw_invalid(v: OpVersion, rule: str, engine: Engine, opset: Any = None) -> Instance | None:

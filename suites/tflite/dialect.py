@@ -42,7 +42,9 @@ class TfLite(Dialect):
     const_chance = 4
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
     _rows: dict[str, list[OpSchema]] | None = None
-    unsayable_rules = ("unknown-attribute",)  # an option table has no place for it
+    # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take; more is
+    # no fault.  Index operands of one operator need not share their type.
+    unsayable_rules = ("unknown-attribute", "type:", "tied-type:I", "tied-type:W", "tied-type:B")
 
     def order(self, version: Any) -> Any:
         """Versions compare by number; the form is told by the domain."""

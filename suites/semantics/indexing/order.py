@@ -72,7 +72,9 @@ def _topk_too_many(d: Draw) -> dict:
 
 
 @topk.breaks("axis-in-range")
-def _topk_axis(d: Draw) -> dict:
+def _topk_axis(d: Draw) -> dict | None:
+    if "axis" in d.fixed:
+        return None
     v = _draw_topk(d)
     r = len(v["x"].shape)
     return {**v, "axis": d.pick((r, -r - 1)), "k": 1}

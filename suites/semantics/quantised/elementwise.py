@@ -161,8 +161,12 @@ def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
     """Error of linear interpolation in a table of 513 points over the 16-bit range (spacing 128 steps), in output steps:
     the second difference over twice the spacing bounds h**2 / 8 * max|f''|, one step more for the table's rounding."""
     r, h = real(x, xq), 128 * xq["scale"][0]
+
+    def entry(at: Array) -> Array:  # the table itself holds clamped steps
+        return np.clip(fn(at) / oq["scale"][0], -32768, 32767)
+
     with np.errstate(all="ignore"):
-        mid = np.abs(fn(r - h) - 2 * fn(r) + fn(r + h)) / oq["scale"][0]
+        mid = np.abs(entry(r - h) - 2 * entry(r) + entry(r + h))
     return np.nan_to_num(mid, nan=np.inf) + 1.0
 
 
