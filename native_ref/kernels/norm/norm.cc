@@ -14,10 +14,18 @@ namespace {
 
 constexpr Index kWide = 16;
 
+// exp(x - m), where the rounding error of x - m counts (f64 input: it is worth |x - m| units of the result).
+inline double shifted(double x, double m) {
+  const double d = x - m, b = d - x;
+  const double lost = (x - (d - b)) + (-m - b);
+  const double e = exponential(d);
+  return e + e * (lost - lost == 0 ? lost : 0);
+}
+
 inline double larger(double a, double b) { return a != a || a > b ? a : b; }
 
 // One line of n elements, in place.  Sixteen partial sums in fixed places, so bits do not depend on the machine.
-void line(double* x, Index n, bool log) {
+void line(double* x, Index n, bool log, bool careful) {
   double top[kWide], sum[kWide];
   for (Index l = 0; l < kWide; ++l) top[l] = -std::numeric_limits<double>::infinity(), sum[l] = 0;
   Index i = 0;
@@ -32,7 +40,10 @@ void line(double* x, Index n, bool log) {
     spare.resize(static_cast<std::size_t>(n));
     e = spare.data();
   }
-  for (i = 0; i < n; ++i) e[i] = exponential(x[i] - m);
+  if (careful)
+    for (i = 0; i < n; ++i) e[i] = shifted(x[i], m);
+  else
+    for (i = 0; i < n; ++i) e[i] = exponential(x[i] - m);
   for (i = 0; i + kWide <= n; i += kWide)
     for (Index l = 0; l < kWide; ++l) sum[l] += e[i + l];
   for (Index l = 0; i + l < n; ++l) sum[l] += e[i + l];
@@ -47,7 +58,7 @@ void line(double* x, Index n, bool log) {
 }
 
 // n elements of each of `width` columns, rows `width` apart.
-void columns(double* x, Index n, Index width, bool log, std::vector<double>& work) {
+void columns(double* x, Index n, Index width, bool log, bool careful, std::vector<double>& work) {
   work.assign(static_cast<std::size_t>(2 * width), 0);
   double *top = work.data(), *sum = top + width;
   std::fill_n(top, width, -std::numeric_limits<double>::infinity());
@@ -56,7 +67,7 @@ void columns(double* x, Index n, Index width, bool log, std::vector<double>& wor
   for (Index i = 0; i < n; ++i)
     for (Index c = 0; c < width; ++c) {
       double& v = x[i * width + c];
-      const double d = v - top[c], e = exponential(d);
+      const double d = v - top[c], e = careful ? shifted(v, top[c]) : exponential(d);
       sum[c] += e;
       v = log ? d : e;
     }
@@ -73,15 +84,16 @@ void softmax(const Tensor& x, int axis, bool log, const Tensor& y) {
   Index width = 1;
   for (int i = axis + 1; i < x.rank; ++i) width *= x.dim(i);
   const StoreF64 store = store_f64(y.dtype);
+  const bool careful = x.dtype == DType::f64;
   Reader reader(x);
   std::vector<double> block(static_cast<std::size_t>(n * width)), work;
   char* to = y.data;
   for (Index left = total / (n * width); left > 0; --left) {
     reader.next(block.data(), n * width);
     if (width == 1)
-      line(block.data(), n, log);
+      line(block.data(), n, log, careful);
     else
-      columns(block.data(), n, width, log, work);
+      columns(block.data(), n, width, log, careful, work);
     store(block.data(), to, y.bytes(), n * width);
     to += n * width * y.bytes();
   }
