@@ -30,10 +30,27 @@ class Case:
     expected: list[list[Expected]] | None = None
     problem: str = ""
     ambiguous: str | None = None
+    _types: tuple[Any, ...] | None = None
+    _dtype: str | None = None
 
     @property
     def dtype(self) -> DType | None:
         return dtype_of(self.inst)
+
+    @property
+    def dtype_name(self) -> str:
+        """What the case is counted under."""
+        if self._dtype is None:
+            self._dtype = str(dtype_of(self.inst))
+        return self._dtype
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """Op version and the types of the arguments: what a backend's habits are learned by."""
+        if self._types is None:
+            self._types = self.version.key, *[a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
+                                              for a in self.inst.args.values()]  # fmt: skip
+        return self._types
 
 
 def dtype_of(inst: Instance) -> DType | None:

@@ -155,7 +155,7 @@ class Engine:
         for c in pack.cases:
             if c.problem or c.inst.rule is not None:
                 continue
-            n = habits.get(types_of(c))
+            n = habits.get(c.types)
             if n == PASSES:
                 continue
             if n is not None and n >= GAP and c.index % ASK_AGAIN:
@@ -167,7 +167,7 @@ class Engine:
     def _learn(self, judged: Judged) -> None:
         if judged.case.inst.rule is not None:
             return
-        habits, key = self._seen[judged.backend], types_of(judged.case)
+        habits, key = self._seen[judged.backend], judged.case.types
         if judged.verdict is Verdict.UNSUPPORTED:
             habits[key] = max(habits.get(key, 0), 0) + 1
         elif judged.outcome.status is Status.VALUE:
@@ -198,32 +198,44 @@ class Engine:
         backends = [h.name for h in self._for(pack.dialect.format)]
         at = 0
         for unit in pack.units:
-            rows: Counter[tuple[str, str, str]] = Counter()
+            rows: Counter[tuple[str, str, Verdict]] = Counter()
             for case in pack.cases[at : at + unit.count]:
                 self._cover_case(case)
                 if case.problem:
                     self._problem(case)
-                    rows["native_ref", str(case.dtype), Verdict.UNKNOWN.value] += 1
+                    rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
                 votes: dict[str, Judged] = {}
+                notable = False
                 for name in backends:
                     outcomes = pack.outcomes[name].get(id(case))
                     if not outcomes:
                         continue
-                    votes[name] = judge_case(case, self.profiles[name], outcomes, self.ledger)
-                for name, judged in votes.items():
-                    rows[name, str(case.dtype), judged.verdict.value] += 1
-                    self._count(judged, {n: j.verdict.value for n, j in votes.items()})
+                    judged = votes[name] = judge_case(case, self.profiles[name], outcomes, self.ledger)
+                    rows[name, case.dtype_name, judged.verdict] += 1
+                    if judged.verdict is Verdict.AGREE:
+                        if case.inst.rule is None:
+                            self._seen[name][case.types] = PASSES
+                    else:
+                        notable = True
+                if notable:
+                    words = {n: j.verdict.value for n, j in votes.items()}
+                    for judged in votes.values():
+                        if judged.verdict is not Verdict.AGREE:
+                            self._note_verdict(judged, words)
             at += unit.count
             self.summary.cases += unit.count
+            for (name, _, verdict), n in rows.items():
+                if name != "native_ref":
+                    self.summary.tally[pack.dialect.name, name][verdict.value] += n
             if self.sink is not None:
                 self.sink({"t": "batch", "key": unit.version.key, "opset": unit.opset, "first": unit.first,
-                           "count": unit.count, "tally": [[*k, n] for k, n in rows.items()]})  # fmt: skip
+                           "count": unit.count, "tally": [[b, d, v.value, n] for (b, d, v), n in rows.items()]})  # fmt: skip
 
-    def _count(self, judged: Judged, votes: dict[str, str]) -> None:
+    def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
+        """Everything but plain agreement: habits, counts, evidence."""
         verdict = judged.verdict
         self._learn(judged)
-        self.summary.tally[judged.case.inst.dialect, judged.backend][verdict.value] += 1
         if verdict is Verdict.MISTRUSTED:
             self._cover[judged.case.version.key].mistrusted += 1
         if judged.outcome.status is Status.HARNESS_ERROR:
@@ -239,7 +251,7 @@ class Engine:
         self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
         if self.sink is not None:
             self.sink({"t": "case", "id": case.inst.id, "key": case.version.key, "opset": case.inst.opset,
-                       "backend": "native_ref", "dtype": str(case.dtype), "verdict": Verdict.UNKNOWN.value,
+                       "backend": "native_ref", "dtype": case.dtype_name, "verdict": Verdict.UNKNOWN.value,
                        "status": Status.HARNESS_ERROR.value, "phase": "reference", "message": case.problem,
                        "rule": case.inst.rule, "instance": case.inst.to_json(), "minimal": None,
                        "notation": case.version.dialect.notation(case.inst) if case.inst.args else "", "output": 0,
@@ -254,7 +266,7 @@ class Engine:
 
     def _cover_case(self, case: Case) -> None:
         c = self._cover[case.version.key]
-        c.dtypes[str(case.dtype)] += 1
+        c.dtypes[case.dtype_name] += 1
         if case.inst.rule is not None:
             c.rules[case.inst.rule] += 1
             return
@@ -288,12 +300,6 @@ class Engine:
             self.summary.seconds = now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0
-
-
-def types_of(case: Case) -> tuple[Any, ...]:
-    """Op version and the types of its arguments: what a backend's habits are learned by."""
-    return case.version.key, *[a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
-                               for a in case.inst.args.values()]  # fmt: skip
 
 
 def profile_of(handle: BackendHandle) -> Profile:
