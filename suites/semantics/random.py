@@ -42,6 +42,12 @@ def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: Elemen
     return (_generator(seed).random(_positive(shape)) < p).astype(np.float64)
 
 
+@semantics(error=statistical("bernoulli", p=lambda ctx: ctx.inputs["x"], seeded=True), source="ONNX Bernoulli-15", data=("prob",))
+def bernoulli_each(x: Float["*d"], *, seed: Integer = None, dtype: ElementType = None) -> Float["*d"]:
+    """One with the probability that each element of ``x`` states, else zero."""
+    return (_generator(seed).random(x.shape) < x.astype(np.float64)).astype(np.float64)
+
+
 def _weights(ctx: Context) -> np.ndarray:
     return probabilities(ctx.inputs["x"], ctx.params.get("logits", True))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I32, DType, of
-from harness.spec import Call, Draw, Fn, T, statistical
+from harness.spec import Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import random as s
@@ -70,6 +70,11 @@ def _draw_multinomial(d: Draw) -> dict:
     return out
 
 
+def _as_type(call: Call, results: list[Any]) -> list[Any]:
+    t = _type(None)(call)
+    return results if t.kind == "f" else [results[0].astype(t.np)]
+
+
 def _integers(call: Call, results: list[Any]) -> list[Any]:
     return [results[0].astype(_type(I32)(call).np)]
 
@@ -78,15 +83,4 @@ op("Multinomial", s.categorical, x="input", size="sample_size", fixed={"logits":
    draw=_draw_multinomial, out_dtype=_type(I32))  # fmt: skip
 
 
-def _bernoulli(call: Call) -> np.ndarray:
-    p = call.inputs["input"].astype(np.float64)
-    u = np.random.Generator(np.random.Philox(_bits(call) or 0)).random(p.shape)
-    return (u < p).astype(_type(None)(call).np)
-
-
-def _cells(ctx: Any) -> Any:
-    return ctx.inputs["input"]
-
-
-op("Bernoulli", evaluate=_bernoulli, error=statistical("bernoulli", p=_cells, seeded=True), draw=_draw,
-   out_dtype=_type(None), source="ONNX Bernoulli-15")  # fmt: skip
+op("Bernoulli", s.bernoulli_each, x="input", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out=_as_type, out_dtype=_type(None))

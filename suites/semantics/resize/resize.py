@@ -188,8 +188,8 @@ def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, 
     how = {"mode": mode, "nearest": nearest, "cubic_a": cubic_a, "exclude_outside": bool(exclude_outside),
            "antialias": bool(antialias)}  # fmt: skip
     y = apply(x, planned, coordinates, extrapolation, **how)
-    if mode == "nearest":
-        return y.astype(x.dtype)
+    if mode == "nearest":  # floats wide: next to a rounding boundary the bound allows the neighbour
+        return y.astype(np.float64 if of(x).kind == "f" else x.dtype)
     return y if of(x).kind == "f" else np.trunc(y).astype(np.int64).astype(x.dtype)
 
 
