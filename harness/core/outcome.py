@@ -17,6 +17,8 @@ class Status(str, Enum):
     TIMED_OUT = "timed_out"
     HARNESS_ERROR = "harness_error"
 
+    __hash__ = str.__hash__
+
 
 class Verdict(str, Enum):
     """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
@@ -34,13 +36,12 @@ class Verdict(str, Enum):
     UNSUPPORTED = "unsupported"
     UNKNOWN = "unknown"
 
-    @property
-    def bad(self) -> bool:
-        """Does it fail a run?"""
-        return self in _BAD
+    bad: bool  # does it fail a run?
+    __hash__ = str.__hash__  # the one of Enum runs in Python, and verdicts are counted for every case
 
 
-_BAD = {Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED, Verdict.CRASHED, Verdict.TIMED_OUT}
+for _v in Verdict:
+    _v.bad = _v.value in ("mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out")
 
 
 @dataclass(slots=True)
