@@ -36,7 +36,10 @@ def _sequence(x: Array, size: int) -> Array:
 
 
 def _start(h: Array | None, batch: int, size: int) -> Array:
-    return np.zeros((batch, size)) if h is None else h.reshape(batch, size)
+    if h is None:
+        return np.zeros((batch, size))
+    check(h.shape == (1, batch, size, 1, 1), "state")
+    return h[0, :, :, 0, 0]
 
 
 def _shaped(v: Array) -> Array:

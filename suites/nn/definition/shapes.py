@@ -270,7 +270,7 @@ def slice_static(p: Any, x: Array) -> Array:
 @layer("sliceDynamic")
 def slice_dynamic(p: Any, x: Array, begin: Array, *rest: Array) -> Array:
     """As sliceStatic; the inputs after the begin override the parameters in order."""
-    values = [p.endIds, p.strides, p.beginMasks, p.endMasks, p.squeezeMasks]
+    values = [list(v)[: x.ndim] for v in (p.endIds, p.strides, p.beginMasks, p.endMasks, p.squeezeMasks)]
     for i, r in enumerate(rest):
         values[i] = _whole(r)
     return _sliced(x, _whole(begin), *values)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.nn import op
 from suites.nn.spell import tensor
@@ -172,11 +172,18 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
     }
 
 
+def _plain_indices(c: Call) -> np.ndarray:
+    """The text reads a negative index as the whole slice, without saying what shape the updates have then."""
+    if np.any(c.inputs["indices"] < 0):
+        raise Unsupported("negative indices of scatterND")
+    return c.inputs["indices"].astype(np.int64)
+
+
 op(
     "scatterND",
     s.scatter_nd,
     x="container",
-    indices=whole("indices"),
+    indices=tensor(_plain_indices),
     reduction=_TABLE,
     draw=_draw_scatter_nd,
     fixed={"signed": False},

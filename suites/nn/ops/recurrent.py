@@ -44,7 +44,11 @@ def _state(*slots: str) -> Fn:
 
     def read(c: Call) -> Any:
         got = [c.inputs[s] for s in slots if s in c.inputs]
-        return None if not got else np.stack([g.reshape(g.shape[1], -1) for g in got])
+        want = (1, c.inputs["x"].shape[1], c.attr("outputVectorSize"), 1, 1)
+        for g in got:
+            if g.shape != want:
+                raise RuleError("state-shape", f"{list(g.shape)}, expected {list(want)}")
+        return None if not got else np.stack([g[0, :, :, 0, 0] for g in got])
 
     return tensor(read)
 
@@ -120,8 +124,21 @@ def _wrong_size(draw: Any) -> Any:
     return fn
 
 
-def _breaks(draw: Any) -> dict[str, Any]:
-    return {"sequence-shape": _sequence_apart(draw), "sizes-agree": _wrong_size(draw)}
+def _state_apart(draw: Any, slots: tuple[str, ...]) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        b, h = out["x"].shape[1], out["outputVectorSize"]
+        return {**out, **{s: T((1, b, h + 1, 1, 1), recipe="unit") for s in slots}}
+
+    return fn
+
+
+def _breaks(draw: Any, *slots: str) -> dict[str, Any]:
+    return {
+        "sequence-shape": _sequence_apart(draw),
+        "sizes-agree": _wrong_size(draw),
+        "state-shape": _state_apart(draw, slots),
+    }
 
 
 def _order(c: Call) -> str | None:
@@ -171,7 +188,7 @@ op(
     reverse="reverseInput",
     fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False},
     draw=_draw_simple,
-    breaks=_breaks(_draw_simple),
+    breaks=_breaks(_draw_simple, "h"),
     ambiguous=_order,
     tags=("rank5",),
     out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
@@ -214,7 +231,7 @@ op(
     reverse="reverseInput",
     fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False},
     draw=_draw_gru,
-    breaks=_breaks(_draw_gru),
+    breaks=_breaks(_draw_gru, "h"),
     ambiguous=_order,
     tags=("rank5",),
     out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
@@ -280,7 +297,7 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
         coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
         draw=draw,
-        breaks=_breaks(draw),
+        breaks=_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
         ambiguous=_order,
         tags=("rank5",),
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
