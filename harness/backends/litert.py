@@ -31,6 +31,7 @@ _STATEFUL = {
 _GAPS = re.compile(
     r"Didn't find op for builtin opcode|out of range|not (currently |yet )?(supported|implemented)"
     r"|unsupported|unimplemented|only (supports?|float|int|uint)|does not support|Unresolved custom op"
+    r"|type == kTfLite\w+|Got value of type NOTYPE"
     r"|\((NOTYPE|BOOL|STRING|U?INT\d+|B?FLOAT\d+\w*|COMPLEX\d+) != [A-Z0-9_]+\)",
     re.IGNORECASE,
 )
@@ -56,7 +57,8 @@ class LiteRt(Backend):
     def version(self):
         from importlib import metadata
 
-        return metadata.version(PACKAGE)
+        version = metadata.version(PACKAGE)
+        return version if PACKAGE == "ai-edge-litert" else f"{PACKAGE} {version}"
 
     def info(self):
         return {"package": PACKAGE}

@@ -39,6 +39,7 @@ import numpy as np
 
 HEAD = struct.Struct("<IIQ")
 INLINE = 48 << 10  # larger frames go through a memory file: two of these always fit into a socket's buffer
+FLUSH = 0.004  # seconds of work at most that a crash makes undone
 PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase, start time of the job
 PHASES = ("idle", "load", "run", "answer")
 PAD = [b"\0" * n for n in range(16)]
@@ -425,7 +426,7 @@ class Server:
             answers.append(self.execute(job, reader, out))
             fatal = any(e.get("kind") == "crashed" for e in errors_of(answers[-1]))
             now = time.monotonic()
-            if i + 1 == len(jobs) or fatal or now - flushed > 0.02 or out.size > 1 << 20:
+            if i + 1 == len(jobs) or fatal or now - flushed > FLUSH or out.size > 1 << 20:
                 self.mark(3)
                 send_frame(sock, {"batch": self.batch, "answers": answers, "rss": rss()}, out.parts, out.size)
                 answers, out, flushed = [], Writer(), now
