@@ -6,9 +6,10 @@ first output tells whether the pass is to change anything, the others are those 
 
 from __future__ import annotations
 
-
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
@@ -48,8 +49,11 @@ class Passes(Dialect):
         w.prog.ops = block["ops"]
         w.prog.outputs = [r["v"] for r in block["outputs"]]
         entry = self.version_of(inst).entry
-        w.prog.extra = {"passes": f"{inst.op.removesuffix('_pipeline')}" if inst.op.endswith("_pipeline") else
-                        [f"common::{t}" for t in (*entry.tags, inst.op)]}  # fmt: skip
+        pipeline = inst.op.removesuffix("_pipeline")
+        w.prog.extra = {
+            "passes": pipeline if pipeline != inst.op else [f"common::{t}" for t in (*entry.tags, inst.op)],
+            "fires": bool(inst.attrs["program"].meta["fires"]),
+        }
         return Model(self.format, w.prog.dumps(), [ins], [["fired", *w.prog.outputs]])
 
     def notation(self, inst: Instance) -> str:
@@ -63,9 +67,11 @@ class Passes(Dialect):
         return mil.parse(data)
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+        """What the promise says about the pass, then the program's outputs."""
         from suites.mil import dialect as mil
+        from suites.mil import plain
 
-        return mil.run_model(model, inputs)
+        return [np.array(plain.loads(model)[0]["fires"]), *mil.run_model(model, inputs)]
 
     def backends(self) -> Iterable[str]:
         return ("coremltools-passes",)
