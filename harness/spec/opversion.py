@@ -309,6 +309,10 @@ class OpVersion:
     def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any]) -> Expected:
         error = self._error(i)
         if not isinstance(r, np.ndarray):
+            if isinstance(r, (str, bytes)):  # NumPy hands out the element of an object array where no axis is left
+                one = np.empty((), object)
+                one[()] = r
+                return self._expect(call, i, one, tensors, params)
             if not isinstance(r, np.generic):  # containers: lists of arrays, None
                 return Expected(r, None, _container_dtype(r), error, lambda: _no_context(self.key))
             r = np.asarray(r)

@@ -63,9 +63,9 @@ def back(acc: Array, scale: Array, oq: Quant, x: Array, activation: str) -> Arra
 
 
 def freedom(scale: Array, acc: Array, x: Array) -> Array:
-    """Width of the rounding window; 16-bit activations lose the multiplier's lower half."""
+    """Width of the rounding window; with 16-bit activations the multiplier may lose its lower half."""
     if x.dtype.itemsize == 2:
-        return np.abs(acc * scale) * 2.0**-15 + 2.0**-8
+        return window(scale) + np.abs(acc * scale) * 2.0**-15 + 2.0**-8
     return window(scale) + np.abs(acc * scale) * 2.0**-22
 
 

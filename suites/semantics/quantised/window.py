@@ -59,7 +59,8 @@ def _folded(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mea
 
 def _fold_freedom(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mean: bool) -> Object:
     n = np.prod([x.shape[a] for a in axes], dtype=np.int64) if mean else 1
-    return max(float(window(xq["scale"][0] / oq["scale"][0])), float(window(xq["scale"][0] / oq["scale"][0] / max(1, n)))) + (
+    # the division by the count is folded into the multiplier, which may then be one bit short of its normal range
+    return 2 * max(float(window(xq["scale"][0] / oq["scale"][0])), float(window(xq["scale"][0] / oq["scale"][0] / max(1, n)))) + (
         2.0**-8 if x.dtype.itemsize == 1 else 1.0)
 
 
