@@ -202,7 +202,7 @@ def unstack(x: Any["*d"], *, axis: Axis["d"]):
     """The slices along ``axis``, each without it, as a list of shape[axis] tensors.  Raises RuleError
     "axis-in-range"."""
     a = norm_axis(axis, x.ndim)
-    return [x[(slice(None),) * a + (i,)] for i in range(x.shape[a])]
+    return [x[((slice(None),) * a) + (i, ...)] for i in range(x.shape[a])]  # the ellipsis keeps rank 0 an array
 
 
 @unstack.draw

@@ -43,7 +43,8 @@ def _transpose_twice(d: Draw) -> dict:
 def reverse(x: Any["*d"], *, axes: Axes["d"] = None) -> Any["*d"]:
     """``x`` backwards along ``axes`` (None: all); no axes leave it unchanged.  Raises RuleError
     "axes-distinct"."""
-    return np.flip(x, tuple(norm_axes(axes, x.ndim)))
+    at = tuple(norm_axes(axes, x.ndim))
+    return np.flip(x, at) if at else x
 
 
 @semantics(error=copied(), source="element i moves to (i + shift) mod extent, as numpy.roll")

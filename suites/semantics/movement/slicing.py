@@ -62,7 +62,9 @@ def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
     stride = (1,) * x.ndim if stride is None else stride
     if not len(begin) == len(end) == len(stride) == x.ndim:
         raise RuleError("entry-per-axis", f"{len(begin)}, {len(end)}, {len(stride)} entries for rank {x.ndim}")
-    return x[window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask)]
+    return x[
+        (*window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask), ...)
+    ]  # the ellipsis keeps rank 0 an array
 
 
 def _bounds(d: Draw, n: int, step: int) -> tuple[int, int]:
@@ -206,7 +208,7 @@ def strided_slice_bits(x: Any["*d"], *, begin: Ints, end: Ints, strides: Ints,
             index += window(x.shape[axis : axis + 1], [begin[i]], [e], [strides[i]], [_bit(begin_mask, i)],
                             [_bit(end_mask, i)], [_bit(shrink_axis_mask, i)])  # fmt: skip
             axis += 1
-    return x[tuple(index)]
+    return x[(*index, ...)]
 
 
 @strided_slice_bits.draw
