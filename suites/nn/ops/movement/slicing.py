@@ -50,7 +50,7 @@ _OVERRIDES = (
 
 
 def _override(slot: str, name: str) -> Fn:
-    """coremltools fills parameters that are not given to length 5, whatever the rank: the entries beyond it say nothing."""
+    """coremltools fills what is not given to length 5, whatever the rank: the entries beyond it say nothing."""
     return Fn(lambda c: ints(c.inputs[slot]) if slot in c.inputs else tuple(c.attr(name))[: c.inputs["x"].ndim])
 
 
