@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
+from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
@@ -71,6 +72,7 @@ class Engine:
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
         self.summary = Summary()
+        self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
         self._seen: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
@@ -93,6 +95,7 @@ class Engine:
             self.summary.interrupted = True
         self.summary.seconds += time.monotonic() - start
         self._write_coverage()
+        self._judge_pools()
         return self.summary
 
     def judge(self, cases: Sequence[Case]) -> Iterator[Judged]:
@@ -213,6 +216,8 @@ class Engine:
                         continue
                     judged = votes[name] = judge_case(case, self.profiles[name], outcomes, self.ledger)
                     rows[name, case.dtype_name, judged.verdict] += 1
+                    if judged.judgement is not None and judged.judgement.sample is not None:
+                        self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample)
                     if judged.verdict is Verdict.AGREE:
                         if case.inst.rule is None:
                             self._seen[name][case.types] = PASSES
@@ -292,6 +297,11 @@ class Engine:
             self.sink({"t": "coverage", "key": key, "dtype": dict(c.dtypes), "choices": dict(c.choices),
                        "pairs": [min(len(c.pairs), total), total], "rules": dict(c.rules),
                        "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
+
+    def _judge_pools(self) -> None:
+        """Draws of random ops, pooled over the run: what no single case could show."""
+        for (key, dtype, backend), why in self.pool.failures().items():
+            self._note("distribution", f"{key} {dtype} on {backend}: {why}")
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()

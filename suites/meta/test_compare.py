@@ -481,11 +481,12 @@ def test_pools_find_what_single_cases_cannot():
             assert j.verdict is Verdict.AGREE
             p.add(("op", "f32", "b"), j.sample)
     assert not fair.failures() and pool.failures()
-    same = Pool()
-    for _ in range(5):
-        a = np.random.default_rng(1).normal(2, 0.5, 50).astype(np.float32)
-        same.add(("op",), verdict(random_output(error, params, a), a).sample)
-    assert "same draws" in next(iter(same.failures().values()))
+    same = Pool()  # one stream a hundred times over is one sample, not a hundred
+    a = np.random.default_rng(1).normal(2, 0.5, 300).astype(np.float32)
+    for n in range(100):
+        b = a[: 100 + n]
+        same.add(("op",), verdict(random_output(error, params, b), b).sample)
+    assert not same.failures() and sum(p.size for p in same._streams(same.samples["op",])) == 199
 
 
 # -- the numbers of a mismatch ----------------------------------------------------------------------------------
