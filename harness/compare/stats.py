@@ -1,9 +1,10 @@
 """Random ops: do the draws follow the distribution that the operator states?
 
 A draw is carried through its distribution function (probability integral transform), so that continuous draws of
-instances with different parameters pool into one uniform sample.  The test is the Dvoretzky-Kiefer-Wolfowitz inequality with Massart's
-constant, P(sup|F_n - F| > d) <= 2 exp(-2 n d^2): exact for every n and conservative for discrete distributions, so the
-stated false alarm rate holds.  ``ALPHA`` is that rate for one case, ``POOLED`` for one pool of a whole run.
+instances with different parameters pool into one uniform sample.  The test is the Dvoretzky-Kiefer-Wolfowitz
+inequality with Massart's constant, P(sup|F_n - F| > d) <= 2 exp(-2 n d^2): exact for every n and conservative for
+discrete distributions, so the stated false alarm rate holds.  ``ALPHA`` is that rate for one case, ``POOLED`` for
+one pool of a whole run.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def check(error: ErrorClass, ctx: Context, actual: np.ndarray) -> tuple[str, np.
 
 
 def transform(a: np.ndarray, below: Any, upto: Any, discrete: bool) -> np.ndarray:
-    """F(x), spread evenly over [F(x-), F(x)] where the distribution jumps; the spread is fixed by position and value."""
+    """F(x), spread evenly over [F(x-), F(x)] where the distribution jumps; the spread depends on the draws alone."""
     hi = np.asarray(upto(a), np.float64)
     if not discrete:
         return np.clip(hi, 0.0, 1.0)
@@ -89,7 +90,10 @@ def distribution(error: ErrorClass, ctx: Context) -> tuple[float, float, Any, An
         def cdf(x: np.ndarray) -> np.ndarray:
             return (x - low) / span if span else (x >= low).astype(np.float64)
 
-        return min(low, high), max(low, high), cdf, cdf, span == 0
+        def under(x: np.ndarray) -> np.ndarray:
+            return cdf(x) if span else (x > low).astype(np.float64)
+
+        return min(low, high), max(low, high), under, cdf, span == 0
     if error.dist == "normal":
         mean, std = p("mean", 0.0), p("std", 1.0)
 

@@ -94,9 +94,9 @@ class Writer:
         for name, v in inst.attrs.items():
             if not name.startswith("@"):
                 args[name] = self.attribute(schema, name, v, types, outer)
-        outs = [f"o{n}_{i}" for i in range(max(1, inst.outs))]
-        self.prog.ops.append([inst.op, args, outs])
         read = inst.attrs.get("@read")
+        outs = [f"o{n}_{i}" for i in range(max(1, inst.outs - (read == "state")))]  # the state comes last
+        self.prog.ops.append([inst.op, args, outs])
         if read in ("list", "length"):
             size = f"o{n}_n"
             self.prog.ops.append(["list_length", {"ls": {"v": outs[0]}}, [size]])

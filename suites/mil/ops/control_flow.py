@@ -239,12 +239,12 @@ def _update(call: Call) -> list[Any]:
 
 def _draw_update(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
-    return {"state": _state(d, shape), "value": T(shape), "@read": "state", "@outs": 1}
+    return {"state": _state(d, shape), "value": T(shape), "@read": "state", "@outs": 2}
 
 
 def _break_update(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
-    return {"state": _state(d, shape), "value": T((*shape, 2)), "@read": "state"}
+    return {"state": _state(d, shape), "value": T((*shape, 2)), "@read": "state", "@outs": 2}
 
 
 op("coreml_update_state", evaluate=_update, error=exact(), draw=_draw_update, domain="coreml",

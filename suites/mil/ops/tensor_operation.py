@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Build, Call, Draw, Fn, Slotted, T, exact
+from harness.spec import Build, Call, Context, Draw, Fn, Slotted, T, accepted, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
+from suites.semantics.indexing.order import winners
 from suites.semantics.suppression import draw_padded, padded_nms
 
 # -- joining and splitting
@@ -183,7 +184,21 @@ def _order(name: str = "ascending") -> Fn:
     return Fn(lambda c: not c.attr(name, False), encode)
 
 
-op("argsort", indexing.argsort, descending=_order())
+def _any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """the indices of the winners in order; which of equal elements comes first is not said"""
+    x, axis = ctx.inputs["x"], ctx.params["axis"]
+    at, want = np.asarray(actual).astype(np.int64), np.asarray(ctx.wide).astype(np.int64)
+    inside = (at >= 0) & (at < x.shape[axis])
+    got = np.take_along_axis(x, np.where(inside, at, 0), axis)
+    expected = np.take_along_axis(x, want, axis)
+    if not ctx.params.get("sorted", True):
+        got, expected = np.sort(got, axis=axis), np.sort(expected, axis=axis)
+    ordered = np.sort(at, axis=axis)
+    once = (np.diff(ordered, axis=axis) > 0).all(axis=axis, keepdims=True)
+    return inside & (got == expected) & once
+
+
+op("argsort", indexing.argsort, descending=_order(), error=accepted(_any_of_equals))
 
 
 def _draw_topk(d: Draw) -> dict[str, Any]:
@@ -232,7 +247,7 @@ def _topk_types(call: Call, i: int) -> Any:
 
 
 op("topk", indexing.topk, k=Fn(_k), largest=_order(), sorted=Fn(lambda c: c.attr("sort", True)), draw=_draw_topk,
-   out=_index_type, breaks={"k-in-range": _break_k},
+   error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(_any_of_equals)), out=_index_type, breaks={"k-in-range": _break_k},
    out_dtype=_topk_types)  # fmt: skip
 
 

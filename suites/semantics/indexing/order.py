@@ -33,7 +33,7 @@ def ranking(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     return np.flip(k.shape[axis] - 1 - np.argsort(back, axis=axis, kind="stable"), axis)
 
 
-def _same_set(ctx: Context, actual: np.ndarray) -> np.ndarray:
+def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """the k winners in order; with sorted off, the same winners in any order"""
     axis = ctx.params["axis"]
     want = ctx.wide
@@ -42,7 +42,7 @@ def _same_set(ctx: Context, actual: np.ndarray) -> np.ndarray:
     return np.sort(np.asarray(actual, np.float64), axis=axis) == np.sort(want, axis=axis)
 
 
-@semantics(error=accepted(_same_set), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED)
+@semantics(error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED)
 def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
     """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index wins.
 
