@@ -32,7 +32,7 @@ TYPES = {
 ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
 
 # Attributes of type INT that hold an element type.
-DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "qk_matmul_precision"}
+DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "precision"}
 # String attributes with a closed set of values; the schema objects keep those in prose only.
 PADS = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
@@ -52,6 +52,10 @@ ENUMS: dict[str, dict[str, list]] = {
                                            (19, [*COORDINATES, "half_pixel_symmetric"])],
         "nearest_mode": ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
         "keep_aspect_ratio_policy": ["stretch", "not_larger", "not_smaller"],
+    },
+    "GridSample": {
+        "mode": [(16, ["bilinear", "nearest", "bicubic"]), (20, ["linear", "nearest", "cubic"])],
+        "padding_mode": ["zeros", "border", "reflection"],
     },
     "SpaceToDepth": {"mode": ["DCR", "CRD"]},
     "LSTM": {"direction": ["forward", "reverse", "bidirectional"]},

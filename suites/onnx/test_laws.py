@@ -1,0 +1,132 @@
+"""Laws over all declared op versions: what is drawn can be built, checked, parsed, run; neighbours agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.core.instance import Instance
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.spec import OpVersion
+from suites.onnx import builder, dialect, notation
+from suites.onnx.crossing import neighbours, said_at, same, values
+from suites.onnx.test_schema import tomllib
+
+CHANGED = tomllib.loads((Path(__file__).parent / "changed.toml").read_text())
+VERSIONS = sorted(dialect.versions.values(), key=lambda v: (v.op, int(v.version)))
+OPS = sorted({v.op for v in VERSIONS})
+GROUPS = [OPS[i : i + 12] for i in range(0, len(OPS), 12)]
+
+
+def random_op(v: OpVersion) -> bool:
+    e = v.entry.error or v.meaning.error  # type: ignore[union-attr]
+    return (e[0] if isinstance(e, tuple) else e).kind == "statistical"
+
+
+def draws(v: OpVersion, n: int, opset: Any = None) -> list[tuple[Instance, dict[str, Any]]]:
+    out = []
+    for i in range(n):
+        inst = v.draw(Prng(case_seed(20, v.key, i)), opset)
+        out.append((inst, arrays_of(inst)))
+    return out
+
+
+def feeds(model: Any, i: int, arrays: dict[str, Any]) -> dict[str, Any]:
+    return {n: arrays[s] if k is None else arrays[s][k] for n, s, k in model.inputs[i]}
+
+
+@pytest.mark.parametrize("ops", GROUPS, ids=lambda g: f"{g[0]}-{g[-1]}")
+def test_a_built_model_passes_the_checker_and_means_what_the_instance_means(ops: list[str]) -> None:
+    for v in VERSIONS:
+        if v.op not in ops:
+            continue
+        for inst, arrays in draws(v, 3):
+            expected = dialect.evaluate(inst, arrays)
+            model = dialect.build([inst], [arrays])
+            declared = [[builder.type_of(e.value, e.dtype) for e in expected]]
+            told = not v.op.startswith("Optional")  # an optional's value does not tell its type
+            if None not in declared[0] and told and not v.schema.deprecated:
+                onnx.checker.check_model(builder.build([inst], [arrays], declared).data)
+            got = dialect.run_model(model.data, feeds(model, 0, arrays))
+            assert len(got) == len(expected)
+            for g, e in zip(got, expected):
+                assert same(g, e.value), notation.text(inst)
+
+
+@pytest.mark.parametrize("ops", GROUPS[::3], ids=lambda g: f"{g[0]}-{g[-1]}")
+def test_many_instances_share_a_model(ops: list[str]) -> None:
+    for opset in (9, 13, 21):
+        cases = [c for v in VERSIONS if v.op in ops and opset in v.opsets and not random_op(v) for c in draws(v, 2, opset)]
+        model = dialect.build([i for i, _ in cases], [a for _, a in cases])
+        onnx.load_from_string(model.data)
+        g = dialect.parse(model.data)
+        everything: dict[str, Any] = {}
+        for i, (_, arrays) in enumerate(cases):
+            everything |= feeds(model, i, arrays)
+        got = dict(zip(g.outputs, dialect.run_model(model.data, everything)))
+        for i, (inst, arrays) in enumerate(cases):
+            for name, e in zip(model.outputs[i], dialect.evaluate(inst, arrays)):
+                assert same(got[name], e.value), notation.text(inst)
+
+
+def test_notation_is_the_textual_syntax() -> None:
+    """What a person would paste into onnx.parser parses, for the ops without containers and odd attributes."""
+    seen = 0
+    for name in ("Relu", "Add", "Conv", "ReduceSum", "Concat", "Slice", "Softmax", "Gemm", "Clip", "Resize", "LSTM"):
+        for v in VERSIONS:
+            if v.op != name or int(v.version) < 7:
+                continue
+            for inst, _ in draws(v, 3):
+                text = "\n".join(x for x in notation.text(inst).splitlines() if not x.startswith("#"))
+                if "inf" in text or '""' in text.split("{", 1)[1]:
+                    continue
+                typed = text.replace("=> (y)", "=> (float y)").replace("=> (y0", "=> (float y0").replace(", y1", ", float y1", 1)
+                typed = typed.replace(", y2)", ", float y2)", 1) if "float y2" not in typed else typed
+                head, body = typed.split("{", 1)
+                m = onnx.parser.parse_model(head + "{" + body.replace("float y", "y"))
+                assert m.graph.node[0].op_type == name
+                seen += 1
+    assert seen > 60
+
+
+PAIRS = [p for p in neighbours() if not random_op(p[0])]
+
+
+@pytest.mark.parametrize("ops", GROUPS, ids=lambda g: f"{g[0]}-{g[-1]}")
+def test_neighbouring_versions_agree_or_are_listed(ops: list[str]) -> None:
+    for a, b in PAIRS:
+        if a.op not in ops:
+            continue
+        listed = f"{a.version}-{b.version}" in CHANGED.get(a.op, {})
+        equal = differ = 0
+        for old, new in ((a, b), (b, a)):
+            for inst, arrays in draws(old, 40 if listed else 6):
+                there = said_at(inst, new)
+                if there is None:
+                    continue
+                x, y = values(inst, arrays), values(there, arrays)
+                if x is None or y is None:
+                    continue
+                agree = same(x, y)
+                assert agree or listed, f"{a.op} {a.version} and {b.version} differ:\n{notation.text(inst)}"
+                equal, differ = equal + agree, differ + (not agree)
+        assert not listed or differ, f"{a.op} {a.version}-{b.version} is listed as changed, but nothing shows it"
+
+
+def test_changes_are_of_pairs_that_exist() -> None:
+    pairs = {(a.op, f"{a.version}-{b.version}") for a, b in PAIRS}
+    assert {(op, p) for op, row in CHANGED.items() for p in row} <= pairs
+
+
+def test_a_float_attribute_means_its_f32() -> None:
+    """LeakyRelu's default alpha of 0.01 is the f32 next to it, whether written or left out."""
+    x = np.array([-1.0], np.float64)
+    for attrs in ({}, {"alpha": float(np.float32(0.01))}):
+        inst = Instance("onnx", "LeakyRelu", 16, 17, attrs, {})
+        got = dialect.versions["onnx/LeakyRelu/16"].evaluate(dialect.call_of(inst, {"X": x}))
+        assert got[0].value[0] == -float(np.float32(0.01))
