@@ -6,18 +6,15 @@ Source: NeuralNetwork.proto ("N rank tensors, where N >= 1"; comparisons give 1.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.spec import Build, Call, Codec, Context, Entry, ErrorClass, Fn, Param, T
+from harness.spec import Build, Call, Codec, Entry, Fn, T
 from harness.spec.semantics import Semantics
 
 if TYPE_CHECKING:
-    from harness.spec import OpVersion
     from suites.nn.dialect import Nn
 
 
@@ -41,11 +38,18 @@ def tensor(read: Callable[[Call], Any]) -> Fn:
 def declare(dialect: Nn) -> Callable[..., Entry]:
     """``op`` of this dialect."""
 
-    def op(name: str, meaning: Semantics | None = None, *, out: Any = None, **kw: Any) -> Entry:
+    def op(name: str, meaning: Semantics | None = None, *, out: Any = None, ambiguous: Any = None, **kw: Any) -> Entry:
         def finish(call: Call, results: list[Any]) -> list[Any]:
             return [blob(r) for r in (out(call, results) if out is not None else results)]
 
-        return dialect.op(name, meaning, out=finish, **kw)
+        def unclear(call: Call) -> str | None:
+            """What this layer's text leaves open, then what the meaning does."""
+            why = ambiguous(call)
+            if why is None and meaning is not None and meaning.ambiguous is not None:
+                why = meaning.ambiguous(*call.version.decode(call))
+            return why
+
+        return dialect.op(name, meaning, out=finish, ambiguous=unclear if ambiguous is not None else None, **kw)
 
     return op
 
@@ -60,41 +64,18 @@ def blob(r: Any) -> np.ndarray:
     return a.reshape(1) if a.ndim == 0 else a
 
 
-def folded(error: ErrorClass) -> ErrorClass:
-    """An error class for an entry that shows its meaning another shape than the layer's: the bound is asked for in the
-    shape of the meaning's first tensor and given in that of the result."""
-    assert error.fn is not None
-    inner = error.fn
-
-    def bound(ctx: Context) -> np.ndarray:
-        seen = copy.copy(ctx)
-        seen.wide = ctx.wide.reshape(np.shape(ctx.inputs["x"]))
-        return np.broadcast_to(np.asarray(inner(seen), np.float64), seen.wide.shape).reshape(ctx.wide.shape)
-
-    return replace(error, fn=bound)
-
-
 class Weight(Codec):
     """A tensor parameter stored in the layer under ``slot``.
 
-    flag: the parameter that says whether it is there.  sizes: parameters that repeat extents of its shape, name ->
-    axis,
-    or a function of the shape -> {name: value}.  stored: semantic shape -> stored shape; load: stored array ->
-    semantic.
+    flag: the parameter that says whether it is there.  load: stored array -> the meaning's.
     """
 
     for_tensor = True
 
     def __init__(
-        self,
-        slot: str,
-        *,
-        flag: str | None = None,
-        sizes: Any = None,
-        stored: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-        load: Callable[[np.ndarray], np.ndarray] | None = None,
+        self, slot: str, *, flag: str | None = None, load: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> None:
-        self.slot, self.flag, self.sizes, self.stored, self.load = slot, flag, sizes, stored, load
+        self.slot, self.flag, self.load = slot, flag, load
 
     def decode(self, call: Call) -> Any:
         if self.flag is not None and not call.attr(self.flag):
@@ -105,12 +86,7 @@ class Weight(Codec):
     def encode(self, value: Any, b: Build) -> None:
         if self.flag is not None:
             b.attrs[self.flag] = True
-        if callable(self.sizes):
-            b.attrs.update(self.sizes(value.shape))
-        elif self.sizes:
-            b.attrs.update({name: value.shape[axis] for name, axis in self.sizes.items()})
-        shape = value.shape if self.stored is None else self.stored(value.shape)
-        b.tensor(self.slot, T(shape, value.recipe, value.dtype, True, value.values if self.stored is None else None))
+        b.tensor(self.slot, T(value.shape, value.recipe, value.dtype, True, value.values))
 
 
 class Or(Codec):
@@ -141,38 +117,6 @@ class ListOr(Codec):
     def encode(self, value: Any, b: Build) -> None:
         if tuple(value) != self.default or b.draw.bool():
             b.attrs[self.name] = list(value)
-
-
-class Dynamic(Codec):
-    """A parameter that an input overrides.  slot: the input.  name: the layer's parameter, None where there is none.
-
-    read: array -> value."""
-
-    def __init__(self, slot: str, name: str | None, read: Callable[[np.ndarray], Any] | None = None) -> None:
-        self.slot, self.name = slot, name
-        self.read = read
-        self.param: Param | None = None
-
-    def bind(self, version: OpVersion, param: Param) -> Codec:
-        out = Dynamic(self.slot, self.name, self.read)
-        out.param = param
-        return out
-
-    def decode(self, call: Call) -> Any:
-        v = call.inputs.get(self.slot)
-        if v is not None:
-            return self.read(v) if self.read is not None else tuple(int(x) for x in v.reshape(-1))
-        v = call.attr(self.name) if self.name is not None else None
-        return v if v is None or self.param is None else self.param.read(v)
-
-    def encode(self, value: Any, b: Build) -> None:
-        if value is None:
-            return
-        if self.name is None or (b.values.get("@dynamic", True) and b.draw.bool()):
-            flat = [float(x) for x in np.asarray(value).reshape(-1)]
-            b.tensor(self.slot, T((len(flat),), values=flat))
-        else:
-            b.attrs[self.name] = list(value) if isinstance(value, tuple) else value
 
 
 class Const(Codec):

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight, folded, tensor
+from suites.nn.spell import Or, Weight, tensor
 from suites.semantics import coreml, norm
 
 op("softmaxND", norm.softmax)
@@ -160,7 +160,6 @@ def _draw_lrn(d: Draw) -> dict[str, Any]:
 op(
     "lrn",
     norm.lrn,
-    error=folded(norm.lrn.error),
     x=tensor(_image),
     size="localSize",
     bias=Or("k", 1.0),
