@@ -10,6 +10,9 @@ tape through the same ``MLModel`` code, on any system; a key that is not on it i
 exporter is noticed.
 """
 
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
 import atexit
 import base64
 import hashlib

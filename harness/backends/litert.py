@@ -6,6 +6,9 @@ computes the outputs; everything else is said to be unsupported, since the optim
 Uninitialised memory shows because the worker runs with MALLOC_PERTURB_ set (see ``registry``).
 """
 
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
 import re
 import struct
 

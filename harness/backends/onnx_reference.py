@@ -1,5 +1,8 @@
 """``onnx.reference``: the evaluator of the onnx package itself, written in NumPy."""
 
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
 import onnx
 from onnx.reference import ReferenceEvaluator
 from opconform_worker import Backend, Unsupported

@@ -5,6 +5,9 @@ the price of the public class), else by the public one.  Types that the Python b
 through OrtValues over raw bytes; int4 is packed two per byte there.
 """
 
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
 import ctypes
 
 import numpy as np
@@ -52,8 +55,8 @@ class OnnxRuntime(Backend):
         return ort.__version__
 
     def info(self):
-        """Highest opset and IR version, found by asking.  oldest_opset: what the documentation promises ("Compatibility",
-        ONNX opset 7 and higher); older models are run all the same, but refusing one is no fault."""
+        """Highest opset and IR version, found by asking.  oldest_opset: what the documentation promises
+        ("Compatibility", ONNX opset 7 and higher); older models are run all the same, but refusing one is no fault."""
         out = {"oldest_opset": 7}
         for key, made in (("opset", lambda v: tiny_model(opset=v)), ("ir", lambda v: tiny_model(ir=v))):
             for v in range(40, 0, -1):

@@ -1,9 +1,9 @@
 """A backend in the host: jobs in, outcomes out, whatever the backend does to its process.
 
-What holds: every (set, instance) of a submitted job gets exactly one ``Outcome``.  A model that is refused, crashes or
-hangs is bisected through the job's ``rebuild`` until the culprit stands alone; a lone suspect is asked once more in a
-fresh process before it is called crashed or timed out, since heap corruption may strike several cases late.  What a dead
-process had not answered is asked again.
+What holds: every (set, instance) of a submitted job gets exactly one ``Outcome``.  A model that is refused, crashes
+or hangs is bisected through the job's ``rebuild`` until the culprit stands alone; a lone suspect is asked once more
+in a fresh process before it is called crashed or timed out, since heap corruption may strike several cases late.
+What a dead process had not answered is asked again.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class BackendHandle:
                 self._drop(kill=True)
             if self._channel is None:
                 self._spawn()
-            tasks, size = [], 0
+            tasks: list[Task] = []
+            size = 0
             while self._queue and len(tasks) < FRAME_TASKS and size < FRAME_BYTES:
                 if self._queue[0].alone and tasks:
                     break
@@ -280,7 +281,7 @@ class BackendHandle:
         self._channel.close()
         self._channel = None
         self.stats["deaths"] += 1
-        batch, job, index, phase, seconds = self._zygote.progress()
+        _, job, index, phase, seconds = self._zygote.progress()
         orphans = [t for q in self._flying.values() for t in q]
         self._flying.clear()
         culprit = next((t for t in orphans if t.id == job and phase in ("load", "run")), None)

@@ -73,7 +73,7 @@ class Zygote:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.log = tempfile.TemporaryFile("w+b", buffering=0)
+        self.log = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115  lives as long as the process
         log_fd = self.log.fileno()
         fcntl.fcntl(log_fd, fcntl.F_SETFL, os.O_APPEND)  # appended to, so that it can be cut at any time
         self.page_fd = worker.memory_file()

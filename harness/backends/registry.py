@@ -34,6 +34,10 @@ BUILTIN: dict[str, Spec] = {
         _spec("onnxruntime-basic", "onnxruntime.py", "OnnxRuntime", level="basic", name="onnxruntime-basic"),
         _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all", name="onnxruntime-all"),
         _spec("onnx-reference", "onnx_reference.py", "OnnxReference"),
+        Spec("onnx-shape-inference", "ShapeInference", module="harness.backends.onnx_tools"),
+        Spec("onnx-converter-up", "Converter", module="harness.backends.onnx_tools"),
+        Spec("onnx-converter-down", "Converter", module="harness.backends.onnx_tools",
+             kwargs={"direction": "down", "name": "onnx-converter-down"}),
         _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
         _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
         _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
@@ -51,10 +55,11 @@ BUILTIN: dict[str, Spec] = {
 }
 
 
-# what a built-in takes, so that a test can be listed without starting a runtime; whether it runs unless asked for by name
-_FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",), "coremltools-passes": ("mil-passes",),
-            "coreml": ("mil", "nn"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
-_ON_REQUEST = {"onnxruntime-basic"}
+# what a built-in takes, so that a test can be listed without starting a runtime; what runs only when asked for by name
+_FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
+            "coremltools-passes": ("mil-passes",), "coreml": ("mil", "nn"),
+            "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
+_ON_REQUEST = {"onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down"}
 
 
 def names(fmt: str | None = None) -> list[str]:

@@ -14,6 +14,9 @@ A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, 
 inputs)``; see ``Backend`` below for what else it may define.
 """
 
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
 from __future__ import annotations
 
 import sys

@@ -49,7 +49,9 @@ def family(name: str) -> str:
     )
 
 
-def groups(expected: Sequence[Any], outcomes: Mapping[str, Outcome], verdicts: Mapping[str, Verdict]) -> list[list[str]]:
+def groups(
+    expected: Sequence[Any], outcomes: Mapping[str, Outcome], verdicts: Mapping[str, Verdict]
+) -> list[list[str]]:
     """Parties that agree with each other, the largest group first; the reference is a party like any other."""
     out: list[tuple[list[str], Sequence[Any]]] = [([REFERENCE], [e.value for e in expected])]
     for name, o in outcomes.items():

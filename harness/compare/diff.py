@@ -22,14 +22,16 @@ def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[st
         out["shape"] = list(want.shape)
     if isinstance(actual, np.ndarray):
         out["got_shape"], out["got_dtype"] = list(actual.shape), str(_dtype_name(actual))
-    if not isinstance(want, np.ndarray) or not isinstance(actual, np.ndarray) or kind in ("shape", "dtype", "distribution"):
+    arrays = isinstance(want, np.ndarray) and isinstance(actual, np.ndarray)
+    if not arrays or kind in ("shape", "dtype", "distribution"):
         out.update(count=0, size=int(getattr(want, "size", 0)), elements=[], pattern=None)
         if kind in ("shape", "dtype") and isinstance(actual, np.ndarray) and isinstance(want, np.ndarray):
             out["pattern"] = pattern.of_shape(want, actual)
         return out
     d: DType = e.dtype
     if d.kind == "s":
-        bad = np.array([str(x) != str(y) for x, y in zip(want.ravel(), actual.ravel(), strict=True)]).reshape(want.shape)
+        bad = np.array([str(x) != str(y) for x, y in zip(want.ravel(), actual.ravel(), strict=True)])
+        bad = bad.reshape(want.shape)
         return {**out, **_places(bad, want, actual, None, None, d)}
     error, limit, factor = _errors(e, actual, bound, ulps, kind)
     bad = _bad(e, actual, error, limit, kind, bound)

@@ -25,8 +25,9 @@ SMALL = 32  # outputs below this size are not called dull for being constant
 
 @dataclass(slots=True)
 class Judgement:
-    """verdict: agree, mismatch, mistrusted, or unknown when the bound itself could not be computed.  output: number of the output that decided.  kind: what is wrong: missing,
-    type, length, dtype, shape, nan, inf, zero_sign, flush, value, integer, string, order, choice, distribution, or "".
+    """verdict: agree, mismatch, mistrusted, or unknown when the bound itself could not be computed.
+    output: number of the output that decided.  kind: what is wrong: missing, type, length, dtype, shape, nan, inf,
+    zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
     klass, formula: of the error class.  comparison: the native kernel's counts.  sample: of a random op, probability
     integral transform of the elements, for pooling.
     """
@@ -261,7 +262,8 @@ def _complex(e: Any, error: ErrorClass, a: Any, i: int) -> Judgement:
     part = BY_NAME["f32"] if e.dtype.name == "c64" else BY_NAME["f64"]
     flat = np.ascontiguousarray(a).reshape(-1).view(part.np)
     if error.kind == "exact" or e.wide is None:
-        want, bound = np.ascontiguousarray(e.value).reshape(-1).view(part.np), 0.0
+        want = np.ascontiguousarray(e.value).reshape(-1).view(part.np)
+        bound: Any = 0.0
         k = error.k if error.kind == "rounded" else 0.0
         c = compare(flat, want, ulps=k, signed_zero=error.signed_zero)
     else:
@@ -294,7 +296,9 @@ def _special(e: Any, a: Any, i: int, got: Any) -> Judgement:
         if a.dtype.kind not in "OSU" and not compare(a, e.value).bad:
             return _AGREE  # the reference's own choice
         ok = np.broadcast_to(np.asarray(e.error.fn(ctx, a), bool), a.shape)
-        return _AGREE if ok.all() else _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
+        if ok.all():
+            return _AGREE
+        return _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
     why, sample = stats.check(e.error, ctx, a)
     if why:
         return _wrong(e, a, i, "distribution", why)

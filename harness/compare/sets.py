@@ -17,8 +17,9 @@ def reorder(expected: Sequence[Any], got: Sequence[Any]) -> list[Any]:
     by_axis: dict[Any, list[int]] = {}
     for i, e in enumerate(expected):
         a = out[i] if i < len(out) else None
-        fits = isinstance(a, np.ndarray) and isinstance(e.value, np.ndarray)
-        if e.error.kind == "any_order" and fits and a.shape == e.value.shape and a.dtype == e.value.dtype:
+        if e.error.kind != "any_order" or not isinstance(a, np.ndarray) or not isinstance(e.value, np.ndarray):
+            continue
+        if a.shape == e.value.shape and a.dtype == e.value.dtype:
             by_axis.setdefault(e.error.axis, []).append(i)
     for axis, numbers in by_axis.items():
         want = [_rows(expected[i].value, axis) for i in numbers]

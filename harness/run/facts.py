@@ -148,7 +148,7 @@ class Facts(Mapping[str, Any]):
         return False
 
     def _finite(self, slot: str | None) -> list[Any]:
-        out = []
+        out: list[Any] = []
         for a in self._arrays(slot):
             kind = of(a).kind
             if kind in "iub" and a.size:

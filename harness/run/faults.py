@@ -398,7 +398,7 @@ def truncated_division(s: Scene) -> Outputs | None:
     two = [(n, v) for n, v in s.decoded[0].items() if isinstance(v, np.ndarray)]
     if len(two) != 2 or any(of(v).kind not in "if" for _, v in two) or len(s.expected) != 1:
         return None
-    (a, x), (b, y) = two
+    (_, x), (_, y) = two
     e = s.expected[0]
     v = e.value
     with np.errstate(all="ignore"):
@@ -483,7 +483,8 @@ FAULTS: dict[str, Fault] = {
 
 
 def differs(s: Scene, outputs: Outputs) -> bool:
-    """Is it another answer at all?  (Random outputs always are another, so they do not count.)  Bit for bit, but NaN is NaN, and zeros are equal unless their sign is fixed."""
+    """Is it another answer at all?  Bit for bit, but NaN is NaN, and zeros are equal unless their sign is fixed.
+    Random outputs always are another, so they do not count."""
     for e, a in zip(s.expected, outputs, strict=False):
         v = e.value
         if e.error.kind == "statistical":

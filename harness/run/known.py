@@ -31,7 +31,7 @@ The condition is a Python expression over these names and nothing else:
   ``const(slot)``, ``recipe(slot)``; a slot of several tensors takes an index: ``shape('inputs', 1)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
-* ``len``, ``min``, ``max``, ``sum``, ``abs``, ``any``, ``all``, ``prod``, ``sorted``, ``set``, ``range``, ``int``, ``str``
+* ``len min max sum abs any all prod sorted set range int str zip``
 
 Entries match outcomes, not tests; what never matches in a full run is reported, so that the list shrinks.
 """

@@ -1,8 +1,8 @@
 """How many planted faults the suite catches, per op version, element type and fault.
 
-A fault counts as planted where an instance shows it (the faulty answer differs from the right one) and as caught when the
-judge calls one of the first ``instances`` such instances a mismatch.  Nothing runs but generator, reference and judge: a
-backend that always answered like this would be found just as soon.
+A fault counts as planted where an instance shows it (the faulty answer differs from the right one) and as caught when
+the judge calls one of the first ``instances`` such instances a mismatch.  Nothing runs but generator, reference and
+judge: a backend that always answered like this would be found just as soon.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far a correct implementation may be from the exact result: one error class per output of a semantics.
 
-A class says *which* rule; the numbers come from the instance when it is judged.  ``u`` is the unit roundoff of the output
-type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type the implementation accumulates in (f32 for f16, bf16
-and f8 outputs unless the backend's profile says otherwise), ``S`` the same semantics run on absolute inputs.
+A class says *which* rule; the numbers come from the instance when it is judged.  ``u`` is the unit roundoff of the
+output type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type the implementation accumulates in (f32 for
+f16, bf16 and f8 outputs unless the backend's profile says otherwise), ``S`` the same semantics run on absolute inputs.
 
     exact() copied()             comparison, integer arithmetic, min / max; data movement, where zeros keep their sign
     rounded(k)                   |a - h| <= k * ulp(h)

@@ -285,7 +285,7 @@ def at_bound():
     assert one == 1
 
 
-@pytest.mark.parametrize("name,error,last,beyond,scale", list(at_bound()), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize("name,error,last,beyond,scale", list(at_bound()), ids=[n[0] for n in at_bound()])
 def test_15_at_the_bound_passes_and_the_next_fails(name, error, last, beyond, scale):
     h = np.array([1.0])
     ctx = errors.Context({"x": h}, {}, h, F32, rerun=lambda i: np.full(1, scale or 1.0))
@@ -436,7 +436,8 @@ def random_output(error, params, a, d=F32):
 
 RANDOM = {
     "uniform": (errors.statistical("uniform"), {"low": -1.0, "high": 3.0}, lambda g, n: g.uniform(-1, 3, n)),
-    "normal": (errors.statistical("normal", std="scale"), {"mean": 2.0, "scale": 0.5}, lambda g, n: g.normal(2, 0.5, n)),
+    "normal": (errors.statistical("normal", std="scale"), {"mean": 2.0, "scale": 0.5},
+               lambda g, n: g.normal(2, 0.5, n)),
     "bernoulli": (errors.statistical("bernoulli"), {"p": 0.2}, lambda g, n: (g.random(n) < 0.2) * 1.0),
 }
 

@@ -1,4 +1,4 @@
-"""A backend in another Python: the worker is one file that needs an old Python, NumPy and the runtime, nothing of ours."""
+"""A backend in another Python: the worker is one file that needs NumPy and the runtime, nothing of ours."""
 
 import ast
 import os

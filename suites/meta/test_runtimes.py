@@ -31,7 +31,8 @@ def onnx_backend(request):
 
 def onnx_model(op, types, shapes, out, opset=21, **attrs):
     onnx = pytest.importorskip("onnx")
-    ins = [onnx.helper.make_tensor_value_info(f"x{i}", t, s) for i, (t, s) in enumerate(zip(types, shapes, strict=True))]
+    typed = enumerate(zip(types, shapes, strict=True))
+    ins = [onnx.helper.make_tensor_value_info(f"x{i}", t, s) for i, (t, s) in typed]
     node = onnx.helper.make_node(op, [i.name for i in ins], ["y"], name="n0", **attrs)
     graph = onnx.helper.make_graph([node], "g", ins, [onnx.helper.make_tensor_value_info("y", out, None)])
     m = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
@@ -117,8 +118,10 @@ def lite_model(op, values, out, options=None, shape=(2, 3), version=1):
     if options:
         node.update(builtin_options_type=options[0], builtin_options=options[1])
     code = {"deprecated_builtin_code": min(op, 127), "version": version, "builtin_code": op}
-    graph = {"name": "main", "inputs": node["inputs"], "outputs": node["outputs"], "tensors": tensors, "operators": [node]}
-    data = flatbuffers.encode("Model", {"version": 3, "buffers": [{}], "operator_codes": [code], "subgraphs": [graph]})
+    graph = {"name": "main", "inputs": node["inputs"], "outputs": node["outputs"], "tensors": tensors,
+             "operators": [node]}  # fmt: skip
+    model = {"version": 3, "buffers": [{}], "operator_codes": [code], "subgraphs": [graph]}
+    data = flatbuffers.encode("Model", model)
     return Model("tflite", data, [[(f"x{i}", f"x{i}", None) for i in range(len(values))]], [["y"]])
 
 

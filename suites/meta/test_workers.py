@@ -230,7 +230,8 @@ def test_recycling_and_idle_death():
 
 def values():
     rng = np.random.default_rng(0)
-    out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None, [np.arange(3.0), np.zeros((0, 2))]]
+    out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None]
+    out.append([np.arange(3.0), np.zeros((0, 2))])
     for name, d in worker._BY_NAME.items():
         raw = rng.integers(0, 2 if name == "bool" else 4, (3, 5 * d.itemsize), np.uint8)
         out += [raw.view(d), np.zeros((2, 0, 3), d), np.ones((), np.float32).astype(d)]
