@@ -81,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")
     v.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops")
     v.add_argument("--fresh", action="store_true", help="never resume; an older run in the folder is set aside")
+    v.add_argument("--sensitivity", nargs="?", type=_positive, const=200, default=0, metavar="N",
+                   help="also plant faults in up to N instances per op and type, count what is caught (200)")  # fmt: skip
 
     v = _verb(verbs, "campaign", _campaign, "run on all cores until the time is up or Ctrl-C, then report")
     _selection(v)
@@ -227,7 +229,7 @@ def _plan(args: argparse.Namespace) -> Any:
     command = "opconform " + " ".join(sys.argv[1:])
     return Plan(
         _select(args), list(args.backend), args.backend_python, args.cases, args.draws, args.seed, not args.no_invalid,
-        args.out, args.seconds, args.minimize, command,
+        args.out, args.seconds, args.minimize, command, getattr(args, "sensitivity", 0),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,21 @@ class Writer:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._buffer: list[bytes] = []
         self._size = 0
+        self._flushed = time.monotonic()
 
     def write(self, record: dict[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
         self._buffer.append(line)
         self._size += len(line)
-        if self._size > 1 << 16 or record["t"] not in ("batch", "coverage"):
+        late = time.monotonic() - self._flushed > 1.0  # a killed run loses a second of work, not more
+        if self._size > 1 << 16 or late or record["t"] not in ("batch", "coverage"):
             self.flush()
 
     def flush(self) -> None:
         data = b"".join(self._buffer)
         self._buffer.clear()
         self._size = 0
+        self._flushed = time.monotonic()
         view = memoryview(data)
         try:
             while view:
@@ -103,6 +107,13 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 def done_units(path: Path) -> set[tuple[str, Any, int]]:
     """Units that a record file already holds."""
-    if not path.exists():
+    if not path.is_file():
         return set()
     return {(o["key"], o["opset"], o["first"]) for o in read(path) if o["t"] == "batch"}
+
+
+def has(path: Path, kind: str) -> bool:
+    """Is there a record of that kind in the file already?"""
+    mark = f'"t":"{kind}"'.encode()
+    with open(path, "rb") as f:
+        return any(mark in line for line in f)

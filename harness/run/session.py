@@ -22,6 +22,7 @@ from harness.run.known import load_ledger
 from harness.run.minimize import Budget
 from harness.run.results import Judged
 from harness.run.select import Selection, units, versions
+from harness.run.sensitivity import measure
 from harness.spec import registry
 
 VERSION = "0.1.0"
@@ -30,7 +31,8 @@ VERSION = "0.1.0"
 @dataclass
 class Plan:
     """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
-    runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed."""
+    runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed.  sensitivity: plant
+    faults into so many instances per op version and element type, 0 for none."""
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
@@ -43,6 +45,7 @@ class Plan:
     seconds: float | None = None
     minimize: float = 120.0
     command: str = ""
+    sensitivity: int = 0
 
 
 @dataclass
@@ -123,6 +126,9 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         summary = engine.run(_until(work, plan.seconds))
         full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
                     or plan.selection.opset is not None or plan.selection.shard != (1, 1))  # fmt: skip
+        if plan.sensitivity and not summary.interrupted and not records.has(path, "sensitivity"):
+            for rec in measure(chosen, seed=plan.seed, instances=plan.sensitivity).records():
+                writer.write(rec)
         for rec in ledger.records():
             writer.write(rec)
         unused = ledger.unused([v.key for v in chosen], [h.name for h in handles]) if full else []
