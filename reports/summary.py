@@ -144,6 +144,7 @@ class _Reader:
         self.ends: set[str] = set()
 
     def file(self, path: Any) -> None:
+        """One file: a run, and the runs that resumed it.  Only the last one's end says whether it came to its end."""
         run: dict[str, Any] = {}
         skip = ended = False
         for r in read(path, self.s.notes):
@@ -154,16 +155,15 @@ class _Reader:
             elif skip:
                 continue
             elif kind == "end":
-                ended = True
+                ended = not r.get("interrupted")
                 self.s.elapsed += r.get("elapsed") or 0.0
-                self.s.interrupted |= bool(r.get("interrupted"))
                 for name in r.get("unused") or ():
                     _listed(self.s.known, {"id": name})
             elif kind in _HANDLERS:
                 _HANDLERS[kind](self, r, run)
         if not ended and not skip:
             self.s.interrupted = True
-            self.s.notes.append(f"{path.name}: no end record; that run was stopped or is still going on")
+            self.s.notes.append(f"{path.name}: that run did not come to its end: stopped, or still going on")
 
     def start(self, r: dict[str, Any], name: str) -> bool:
         ident = repr([r.get(f) for f in ("started", "seed", "command", "selection", "shard")])

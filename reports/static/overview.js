@@ -38,7 +38,7 @@ function kpiSensitivity() {
 
 function notes() {
   const lines = [...D.notes];
-  if (D.interrupted) lines.unshift("The run did not finish; what follows is what it had judged until then.");
+  if (D.interrupted) lines.push("What follows is what had been judged until then.");
   return lines.length ? h("ul", { class: "notes" }, lines.map((n) => h("li", {}, n))) : null;
 }
 

@@ -277,11 +277,13 @@ def test_a_resumed_run_counts_no_batch_twice(tmp_path: Path) -> None:
     """The second session of a run repeats the batch that the first was stopped in."""
     at = [i for i, r in enumerate(RUN) if r["t"] == "batch"][20]
     again = next(i for i in range(at, 0, -1) if RUN[i - 1]["t"] == "batch")
-    rows = [*RUN[: at + 1], RUN[0] | {"started": "2026-03-13T00:00:00Z"}, *RUN[again:]]
+    stop = {"t": "end", "elapsed": 1.0, "cases": 9, "interrupted": True}
+    rows = [*RUN[: at + 1], stop, RUN[0] | {"started": "2026-03-13T00:00:00Z"}, *RUN[again:]]
     s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
     assert s.totals == dict(tallied(RUN))
     assert len(s.cases) == sum(r["t"] == "case" for r in RUN)
     assert any("more than once" in n for n in s.notes)
+    assert not s.interrupted  # the last session came to its end
 
 
 def test_versions_of_one_backend_stay_apart(tmp_path: Path) -> None:

@@ -1,0 +1,503 @@
+"""The command line, as a user meets it: real processes, a toy dialect, one bug per backend."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reports
+from harness import cli
+from suites.meta import golden
+
+ROOT = Path(__file__).resolve().parents[2]
+TOY = "suites.meta.toy_backends"
+VERBS = ("list", "run", "campaign", "replay", "minimize", "report", "diff", "merge")
+
+
+@pytest.fixture(scope="session")
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which the toy dialect is installed."""
+    site = tmp_path_factory.mktemp("site")
+    info = site / "toy_dialect-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-dialect\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[opconform.dialects]\ntoy = suites.meta.toy:toy\n")
+    path = os.pathsep.join([str(ROOT), str(site)])
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "100", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Cli:
+    """Runs ``opconform`` in a folder of its own."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self.folder, self.env = folder, env
+
+    def command(self, *args: Any) -> list[str]:
+        return [sys.executable, "-m", "harness.cli", *map(str, args)]
+
+    def __call__(self, *args: Any, **kw: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*args), cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=180, **kw
+        )
+
+    def run(self, backend: str, *args: Any, **kw: Any) -> subprocess.CompletedProcess[str]:
+        """``run`` over the toy dialect on one backend."""
+        backend = backend if ":" in backend else f"{TOY}:{backend}"
+        return self("run", "--dialect", "toy", "--backend", backend, "--minimize", "5", *args, **kw)
+
+    def start(self, *args: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def opconform(tmp_path: Path, env: dict[str, str]) -> Cli:
+    return Cli(tmp_path, env)
+
+
+def one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Exit code 2 and a single line that says why."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("opconform") and done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    for w in words:
+        assert w in done.stderr, done.stderr
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def cases_judged(path: Path) -> Counter[tuple[str, str]]:
+    """Outcomes per op version and verdict, from the batches themselves."""
+    out: Counter[tuple[str, str]] = Counter()
+    for r in records(path):
+        if r["t"] == "batch":
+            for _, _, verdict, n in r["tally"]:
+                out[r["key"], verdict] += n
+    return out
+
+
+def wait_for(test: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not test():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+# ------------------------------------------------------------------------------------------------------------- help
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as e:
+        cli.main(["--help"])
+    text = capsys.readouterr().out
+    assert e.value.code == 0
+    assert all(f"\n    {v} " in text for v in VERBS) and "exit codes" in text and "examples:" in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as e:
+        cli.main([verb, "--help"])
+    assert e.value.code == 0
+    verbs = next(a for a in cli.parser()._actions if a.dest == "verb" or hasattr(a, "choices") and a.choices)
+    options = verbs.choices[verb]._actions  # type: ignore[index]
+    assert all(a.help for a in options), [a.dest for a in options if not a.help]
+    assert len(capsys.readouterr().out.splitlines()) > 5
+
+
+# --------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["frob"], ["invalid choice: 'frob'"]),
+        ([], ["required", "VERB"]),
+        (["run", "--dialect", "tory"], ["unknown dialect 'tory'", "did you mean toy?"]),
+        (["run", "--dialect", "toy", "--op", "Addd"], ["no op matches 'Addd'", "did you mean Add?"]),
+        (["run", "--dialect", "toy", "--family", "tooy"], ["no op family 'tooy'", "did you mean toy?"]),
+        (["run", "--dialect", "toy", "--backend", "onxruntime"], ["unknown backend 'onxruntime'", "module:Class"]),
+        (["run", "--dialect", "toy", "--backend", "nowhere:Class"], ["nowhere"]),
+        (["run", "--dialect", "toy", "--backend", "suites.meta.toy_backends:Nobody"], ["Nobody"]),
+        (["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:NoVersion"], ["not licensed"]),
+        (["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--backend-python", "/no/python"], ["/no/python"]),
+        (["run", "--cases", "none"], ["--cases", "none"]),
+        (["run", "--cases", "0"], ["expected a positive number"]),
+        (["run", "--shard", "5/4"], ["1 <= I <= N"]),
+        (["run", "--shard", "half"], ["expected I/N"]),
+        (["list", "planets"], ["invalid choice: 'planets'"]),
+        (["replay", "toy/Add/1"], ["expected a file or dialect/op/version@opset#seed.index"]),
+        (["replay", "toy/Add/7@1#0.0"], ["no op version 'toy/Add/7'"]),
+        (["replay", "toy/Add/1@9#0.0"], ["no opset '9'"]),
+        (["replay", "nothing.json"], ["nothing.json"]),
+        (["minimize", "toy/Add/1@1#0.0"], ["--backend"]),
+        (["report", "nothing.jsonl"], ["no such record file"]),
+        (["report"], ["RECORDS"]),
+        (["diff", "nothing.jsonl", "nothing.jsonl"], ["no such record file"]),
+        (["merge", "nothing.jsonl", "--out", "x"], ["no such record file"]),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_told_in_one_line(opconform: Cli, args: list[str], words: list[str]) -> None:
+    one_line(opconform(*args), *words)
+    assert not (opconform.folder / ".opconform").exists() or not list(opconform.folder.rglob("report.html"))
+
+
+def test_unknown_opset(opconform: Cli) -> None:
+    one_line(opconform("run", "--opset", "ios99"), "unknown opset 'ios99'", "ios17")
+
+
+def test_opset_of_another_dialect(opconform: Cli) -> None:
+    one_line(opconform("run", "--opset", "ios17", "--dialect", "toy"), "is of dialect mil, not toy")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"format":0,"op":"Add"}', ["expected format 1, got 0"]),
+        ("{", ["not a case file"]),
+        ("[]", ["expected a JSON object"]),
+        ('{"format":1,"dialect":"toy","op":"Add","version":1,"opset":1,"attrs":{}}', ["'args' is missing"]),
+        ('{"format":1,"dialect":"toy","op":"Nope","version":1,"opset":1,"attrs":{},"args":{}}', ["Nope"]),
+        ('{"format":1,"dialect":"gone","op":"Add","version":1,"opset":1,"attrs":{},"args":{}}', ["unknown dialect"]),
+    ],
+)
+def test_case_files_that_do_not_fit(opconform: Cli, text: str, words: list[str]) -> None:
+    (opconform.folder / "case.json").write_text(text)
+    one_line(opconform("replay", "case.json"), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["empty"]),
+        ("hello\n", [":1: not a record"]),
+        ('{"t":"run","format":0}\n', ["older"]),
+        ('{"t":"run","format":9}\n', ["newer"]),
+        ('{"t":"run","format":1}\n{"t":"batch"\n{"t":"end"}\n', [":2: not a record"]),
+    ],
+)
+@pytest.mark.parametrize("verb", ["report", "diff", "merge"])
+def test_record_files_that_do_not_fit(opconform: Cli, verb: str, text: str, words: list[str]) -> None:
+    bad = opconform.folder / "bad.jsonl"
+    bad.write_text(text)
+    args = {"report": [bad], "diff": [bad, bad], "merge": [bad, "--out", "x.jsonl"]}[verb]
+    one_line(opconform(verb, *args), "bad.jsonl", *words)
+    assert not (opconform.folder / "x.jsonl").exists()
+
+
+def test_truncated_records_are_reported_with_a_note(opconform: Cli) -> None:
+    path = golden.write(opconform.folder / "r.jsonl", golden.records(seed=2, keep=0.3))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+    done = opconform("report", path, "--out", "out")
+    assert done.returncode == 1 and "cut short" in done.stderr and (opconform.folder / "out/report.html").exists()
+
+
+# --------------------------------------------------------------------------------------------------------- good runs
+
+
+def test_a_clean_run(opconform: Cli) -> None:
+    done = opconform.run("Right", "--cases", "40", "--out", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = opconform.folder / "out"
+    assert {p.name for p in out.iterdir()} >= {"records.jsonl", "report.html", "report.json", "summary.md", "junit.xml"}
+    judged = cases_judged(out / "records.jsonl")
+    assert sum(judged.values()) == 40 * 5 and not any(v == "mismatch" for _, v in judged)
+    assert "0 unexplained of 200 judged outcomes" in done.stdout
+    assert str(out / "report.html") in done.stdout
+    assert re.search(r"^toy +\S*Right +1\.0 +\d+", done.stdout, re.M)
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> tuple[Cli, str]:
+    """A run on a backend with one bug, and what it printed."""
+    c = Cli(tmp_path_factory.mktemp("failed"), env)
+    done = c.run("SwappedAxis", "--cases", "60", "--out", "out")
+    assert done.returncode == 1, done.stdout + done.stderr
+    return c, done.stdout
+
+
+def test_a_failing_run_tells_what_a_stranger_needs(failed: tuple[Cli, str]) -> None:
+    c, text = failed
+    assert "mismatch" in text and "smallest passing tolerance" in text and "expected" in text
+    replay = re.search(r"^  (opconform replay (\S+) --backend \S+)$", text, re.M)
+    assert replay
+    folder = (c.folder / replay[2]).parent
+    assert {"instance.json", "repro.py"} <= {p.name for p in folder.iterdir()}
+    done = c(*shlex.split(replay[1])[1:])
+    assert done.returncode == 1 and "mismatch" in done.stdout
+
+
+def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
+    c, _ = failed
+    case = next((c.folder / "out/failures").rglob("instance.json"))
+    done = c("replay", case, "--backend", f"{TOY}:Right")
+    assert done.returncode == 0 and "agree" in done.stdout
+
+
+def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:
+    c, _ = failed
+    case = next(
+        r for r in records(c.folder / "out/records.jsonl") if r["t"] == "case" and r["verdict"] == "mismatch"
+    )  # fmt: skip
+    (c.folder / "big.json").write_text(json.dumps(case["instance"]))
+    done = c("minimize", "big.json", "--backend", f"{TOY}:SwappedAxis", "--seconds", "10", "--out", "small")
+    assert done.returncode == 1 and "mismatch" in done.stdout, done.stdout + done.stderr
+    small = json.loads(next((c.folder / "small").rglob("instance.json")).read_text())
+
+    def size(inst: dict[str, Any]) -> int:
+        total = 0
+        for a in inst["args"].values():
+            n = 1
+            for d in a["shape"]:
+                n *= d
+            total += n
+        return total
+
+    assert size(small) <= size(case["instance"])
+    done = c("minimize", "big.json", "--backend", f"{TOY}:Right")
+    assert done.returncode == 0 and "does not fail" in done.stdout
+
+
+def test_a_second_run_compares_with_the_first(opconform: Cli) -> None:
+    """A finished run is set aside, and what is new against it is told."""
+    assert opconform.run("Right", "--cases", "20", "--out", "out").returncode == 0
+    done = opconform.run("SwappedAxis", "--cases", "60", "--out", "out")
+    assert done.returncode == 1
+    data = json.loads((opconform.folder / "out/report.json").read_text())
+    assert data["diff"] is not None and (opconform.folder / "out/previous/records.jsonl").exists()
+
+
+def test_foreign_files_in_the_folder_stay(opconform: Cli) -> None:
+    out = opconform.folder / "out"
+    out.mkdir()
+    (out / "precious.txt").write_text("mine")
+    for _ in range(2):
+        assert opconform.run("Right", "--cases", "8", "--out", "out").returncode == 0
+    assert (out / "precious.txt").read_text() == "mine"
+
+
+def test_shards_make_the_whole(opconform: Cli) -> None:
+    for i in (1, 2):
+        assert opconform.run("Right", "--cases", "16", "--shard", f"{i}/2", "--out", f"s{i}").returncode == 0
+    assert opconform.run("Right", "--cases", "16", "--out", "whole").returncode == 0
+    done = opconform("merge", "s1", "s2", "--out", "all.jsonl")
+    assert done.returncode == 0
+    f = opconform.folder
+    assert cases_judged(f / "all.jsonl") == cases_judged(f / "whole/records.jsonl")
+    done = opconform("report", "s1/records.jsonl", "s2/records.jsonl", "--out", "merged")
+    assert done.returncode == 0 and "0 unexplained of 80" in done.stdout
+    done = opconform("diff", "whole/records.jsonl", "all.jsonl")
+    assert done.returncode == 0 and "new: 0" in done.stdout
+
+
+def test_diff_tells_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None:
+    bad = failed[0].folder / "out/records.jsonl"
+    good = opconform.folder / "good.jsonl"
+    rows = records(bad)
+    for r in rows:
+        if r["t"] == "batch":
+            r["tally"] = [[b, d, "agree" if v == "mismatch" else v, n] for b, d, v, n in r["tally"]]
+    golden.write(good, [r for r in rows if r["t"] != "case"])
+    done = opconform("diff", good, bad)
+    assert done.returncode == 1 and re.search(r"^new: [1-9]", done.stdout, re.M) and "toy/Flip/1" in done.stdout
+    done = opconform("diff", bad, good, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["gone"]
+
+
+def test_lists(opconform: Cli) -> None:
+    assert opconform("list", "ops", "--dialect", "toy").stdout.split()[0] == "toy/Add/1"
+    families = opconform("list", "families", "--dialect", "toy").stdout.split()
+    assert families[:2] == ["toy", "5"]
+    done = opconform("list", "dialects", "--dialect", "toy")
+    assert done.returncode == 0 and "5 ops" in done.stdout
+
+
+# ---------------------------------------------------------------------------------------- interruption and resumption
+
+
+def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
+    args = ["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Slow", "--cases", "64", "--out", "out"]
+    path = opconform.folder / "out/records.jsonl"
+    p = opconform.start(*args)
+    wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
+    os.killpg(p.pid, signal.SIGINT)  # as the terminal does: the whole group gets it
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 2, out + err
+    assert "Traceback" not in err and "the same command goes on from here" in err
+    assert "report:" in out and (opconform.folder / "out/report.html").exists()
+    first = records(path)
+    assert first[-1]["t"] == "end" and first[-1]["interrupted"] is True
+    done_before = sum(r["count"] for r in first if r["t"] == "batch")
+    assert 0 < done_before < 64 * 5
+    again = opconform(*args)
+    assert again.returncode == 0 and "resuming" in again.stderr, again.stdout + again.stderr
+    batches = [(r["key"], r["opset"], r["first"]) for r in records(path) if r["t"] == "batch"]
+    assert len(batches) == len(set(batches))  # nothing is judged twice
+    assert f"0 unexplained of {64 * 5} judged" in again.stdout
+    whole = opconform(*args[:-1], "whole")
+    assert whole.returncode == 0
+    assert cases_judged(path) == cases_judged(opconform.folder / "whole/records.jsonl")
+
+
+def test_a_killed_run_resumes(opconform: Cli) -> None:
+    args = ["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Slow", "--cases", "64", "--out", "out"]
+    path = opconform.folder / "out/records.jsonl"
+    p = opconform.start(*args)
+    wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
+    os.killpg(p.pid, signal.SIGKILL)
+    p.communicate()
+    with open(path, "ab") as f:
+        f.write(b'{"t":"batch","key":"toy/A')  # half a line, as a write that was cut leaves it
+    again = opconform(*args)
+    assert again.returncode == 0 and "resuming" in again.stderr, again.stdout + again.stderr
+    assert sum(cases_judged(path).values()) == 64 * 5
+
+
+def test_fresh_does_not_resume(opconform: Cli) -> None:
+    path = opconform.folder / "out/records.jsonl"
+    assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
+    head = records(path)[0]
+    golden.write(path, [head])  # as if stopped right after the start
+    done = opconform.run("Right", "--cases", "16", "--out", "out", "--fresh")
+    assert done.returncode == 0 and "resuming" not in done.stderr
+    assert records(opconform.folder / "out/previous/records.jsonl") == [head]
+
+
+def test_another_plan_does_not_resume(opconform: Cli) -> None:
+    path = opconform.folder / "out/records.jsonl"
+    assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
+    golden.write(path, records(path)[:1])
+    done = opconform.run("Right", "--cases", "16", "--seed", "5", "--out", "out")
+    assert done.returncode == 0 and "resuming" not in done.stderr
+    assert [r["seed"] for r in records(path) if r["t"] == "run"] == [5]
+
+
+def test_records_of_another_format_in_the_folder(opconform: Cli) -> None:
+    out = opconform.folder / "out"
+    golden.write(out / "records.jsonl", [{"t": "run", "format": 0}])
+    one_line(opconform.run("Right", "--cases", "8", "--out", "out"), "format", "--fresh")
+    assert opconform.run("Right", "--cases", "8", "--out", "out", "--fresh").returncode == 0
+
+
+FULL_DISK = """
+import os, sys
+from harness.run import records
+left, write = 24 << 10, os.write
+
+class Disk:  # the records' own view of the operating system: a disk with little room
+    def __getattr__(self, name):
+        return getattr(os, name)
+    def write(self, fd, data):
+        global left
+        if left == 0:
+            raise OSError(28, "No space left on device")
+        n = write(fd, data[:left])
+        left -= n
+        return n
+
+records.os = Disk()
+from harness import cli
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_is_told_and_what_was_judged_is_kept(opconform: Cli) -> None:
+    args = ["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--cases", "3000", "--out", "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, *args], cwd=opconform.folder, env=opconform.env, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    one_line(done, "No space left on device", "what was judged before is kept")
+    assert "report:" in done.stdout
+    path = opconform.folder / "out/records.jsonl"
+    assert path.stat().st_size == 24 << 10
+    kept = reports.summarise(path).judged
+    assert kept > 0 and f"of {kept:,} judged outcomes" in done.stdout
+    again = opconform(*args)
+    assert again.returncode == 0 and "resuming" in again.stderr, again.stderr
+    assert sum(cases_judged(path).values()) == 3000 * 5
+
+
+def test_a_device_without_space(opconform: Cli) -> None:
+    out = opconform.folder / "out"
+    out.mkdir()
+    (out / "records.jsonl").symlink_to("/dev/full")
+    one_line(opconform.run("Right", "--cases", "8", "--out", "out"), "No space left")
+
+
+def test_a_folder_that_cannot_be_made(opconform: Cli) -> None:
+    (opconform.folder / "file").write_text("")
+    one_line(opconform.run("Right", "--cases", "8", "--out", "file/out"), "file")
+
+
+# ---------------------------------------------------------------------------------------------------------- campaigns
+
+
+def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
+    args = ["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "2", "--out", "c"]
+    done = opconform(*args, "--seconds", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = sorted((opconform.folder / "c").glob("part-*/records.jsonl"))
+    assert len(parts) == 2
+    keys = [{r["key"] for r in records(p) if r["t"] == "batch"} for p in parts]
+    assert not keys[0] & keys[1] and keys[0] | keys[1] == {f"toy/{o}/1" for o in ("Add", "Sum", "Flip", "Max", "MatMul")}
+    judged = sum(sum(cases_judged(p).values()) for p in parts)
+    again = opconform(*args, "--seconds", "2")
+    assert again.returncode == 0
+    assert sum(sum(cases_judged(p).values()) for p in parts) > judged  # it went on
+    batches = [(r["key"], r["opset"], r["first"]) for p in parts for r in records(p) if r["t"] == "batch"]
+    assert len(batches) == len(set(batches))
+
+
+def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli) -> None:
+    p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "2", "--out", "c")
+    c = opconform.folder / "c"
+    wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
+    os.killpg(p.pid, signal.SIGINT)
+    out, err = p.communicate(timeout=90)
+    assert p.returncode == 2 and "Traceback" not in err, out + err
+    assert (c / "report.html").exists() and "judged outcomes" in out
+    for f in c.glob("part-*/records.jsonl"):
+        assert records(f)[-1]["t"] == "end"
+
+
+def test_a_campaign_with_a_wrong_name(opconform: Cli) -> None:
+    one_line(opconform("campaign", "--dialect", "toy", "--backend", "nobody", "--jobs", "2"), "unknown backend")
+
+
+# ------------------------------------------------------------------------------------------------------------- README
+
+
+def test_the_backend_in_the_readme_works(opconform: Cli) -> None:
+    """The very text of the README, run as it says."""
+    pytest.importorskip("onnxruntime")
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("## A backend of your own") :]
+    code = re.search(r"```python\n(.*?)```", section, re.S)
+    line = re.search(r"```sh\nopconform (run --backend .*)\n```", section)
+    assert code and line
+    assert sum(bool(x.strip()) for x in code[1].splitlines()) <= 12
+    (opconform.folder / "my_module.py").write_text(code[1])
+    opconform.env = {**opconform.env, "PYTHONPATH": f"{opconform.folder}{os.pathsep}{opconform.env['PYTHONPATH']}"}
+    done = opconform(*shlex.split(line[1]), "--cases", "24", "--out", "out", "--minimize", "0")
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    verdicts: Counter[str] = Counter()
+    for (_, v), n in cases_judged(opconform.folder / "out/records.jsonl").items():
+        verdicts[v] += n
+    assert verdicts["agree"] > 50 and not set(verdicts) & {"mismatch", "crashed", "timed_out", "unknown"}, verdicts
