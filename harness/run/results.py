@@ -75,6 +75,9 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
 
 def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
     if case.inst.rule is not None:
+        if profile.info.get("validates") is False and outcome.status in (Status.VALUE, Status.REJECTED):
+            gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, "makes no claim about invalid models")
+            return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
         if outcome.status is Status.VALUE:
             return Judged(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
         if outcome.status is Status.REJECTED:
