@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from harness.spec import Draw
-from suites.onnx import op
+import numpy as np
+
+from harness.core.dtypes import F32, F64, DType, of
+from harness.core.instance import Arg, Graph, Node
+from harness.spec import Call, Draw, T, bounded
+from suites.onnx import dialect, op
 from suites.onnx.codecs import ToType
 from suites.semantics import attention as s
+from suites.semantics import streaming
 
 
 def _outs(d: Draw, values: dict) -> int:
@@ -17,3 +22,59 @@ op("Attention", s.attention, q="Q", k="K", v="V", mask="attn_mask", past_k="past
    lengths="nonpad_kv_seqlen", causal="is_causal", q_heads="q_num_heads", kv_heads="kv_num_heads",
    qk_mode="qk_matmul_output_mode", softmax_type=ToType("softmax_precision"), left="left_window_size",
    right="right_window_size", outs=_outs)  # fmt: skip
+
+op("RotaryEmbedding", streaming.rotary_embedding, x="X", cos="cos_cache", sin="sin_cache", at="position_ids",
+   size="rotary_embedding_dim", heads="num_heads")  # fmt: skip
+op("CausalConvWithState", streaming.causal_conv, x="input", w="weight", b="bias", past="past_state", outs=2)
+op("LinearAttention", streaming.linear_attention, q="query", k="key", v="value", past="past_state", q_heads="q_num_heads",
+   kv_heads="kv_num_heads", rule="update_rule", outs=2, out_dtype=lambda c, i: _state_type(c, i))  # fmt: skip
+
+
+def _state_type(call: Call, i: int) -> DType:
+    """The state keeps its own type; a first one has that of the query."""
+    past = call.inputs.get("past_state")
+    return of(past) if i == 1 and past is not None else of(call.inputs["query"])
+
+
+# -- FlexAttention: blocks change the scores and the weights
+
+def _flex(call: Call) -> np.ndarray:
+    q, k, v = (call.inputs[n].astype(np.float64) for n in "QKV")
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scale = call.attr("scale")
+    precision = call.attr("softmax_precision") or (F64 if of(call.inputs["Q"]) is F64 else F32)
+    scores = np.matmul(q, k.swapaxes(-1, -2)) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    scores = _through(call, "score_mod", scores, precision)
+    with np.errstate(all="ignore"):
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        weights = _through(call, "prob_mod", e / e.sum(-1, keepdims=True), precision)
+    return np.matmul(weights, v)
+
+
+def _through(call: Call, name: str, x: np.ndarray, precision: DType) -> np.ndarray:
+    block = call.attrs.get(name)
+    if block is None:
+        return x
+    assert call.run is not None
+    return call.run(block, [dialect.round(x, precision)])[0].astype(np.float64)
+
+
+def _draw_flex(d: Draw) -> dict:
+    b, kv, group, lq, lk, e, ev = d.int(1, 2), d.int(1, 2), d.int(1, 2), d.int(1, 4), d.int(1, 4), d.pick((1, 2, 4)), d.int(1, 4)
+    dtype = d.types["T1"]
+    out = {"Q": T((b, kv * group, lq, e), "unit"), "K": T((b, kv, lk, e), "unit"), "V": T((b, kv, lk, ev), "unit")}
+    if d.bool():
+        out["scale"] = d.pick((0.5, 1.0))
+    inner = F64 if dtype is F64 else F32
+    for name in ("score_mod", "prob_mod"):
+        if d.bool():
+            k = np.array(d.pick((0.5, 2.0)), inner.np)
+            node = Node("Mul", {"A": "s", "B": "k"}, ["o"]) if name == "prob_mod" else Node("Add", {"A": "s", "B": "k"}, ["o"])
+            out[name] = Graph([("s", Arg(inner, (-1, -1, -1, -1)))], [node], ["o"], {"k": k}, {"out_types": {"o": inner.name}})
+    return out
+
+
+op("FlexAttention", evaluate=_flex, draw=_draw_flex, domain="ai.onnx.preview", out_dtype=lambda c, i: of(c.inputs["Q"]),
+   error=bounded(lambda c: 512 * c.acc_u * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"),
+   source="ONNX ai.onnx.preview FlexAttention-1")  # fmt: skip

@@ -1,0 +1,174 @@
+"""Layers of autoregressive models: rotary embedding, causal convolution with state, linear attention."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.errors import RuleError
+from harness.spec import Choice, Context, Flag, Float, Int, Integer, Real, T, accumulates, composed, semantics
+from harness.spec.draw import Draw
+from harness.spec.errors import gamma
+
+Array = np.ndarray
+
+
+def _heads(x: Array, heads: int) -> Array:
+    """[b, t, h * d] as [b, t, h, d]; raises RuleError "heads-divide"."""
+    if heads < 1 or x.shape[2] % heads:
+        raise RuleError("heads-divide", f"{x.shape[2]} channels for {heads} heads")
+    return x.reshape(*x.shape[:2], heads, -1)
+
+
+@semantics(error=accumulates(2.0), source="ONNX RotaryEmbedding-23", data=("unit", "small", "uniform:-4:4"))
+def rotary_embedding(x: Float["*a"], cos: Float["*b"], sin: Float["*c"], at: Int["n t"] | None = None, *, interleaved: Flag = False,
+                     size: Integer = 0, heads: Integer = None):  # fmt: skip
+    """Pairs of the first ``size`` (0: all) channels of each head turned by the angles of their position.
+
+    x: [n, h, t, d], or [n, t, h * d] with ``heads``.  cos, sin: a table [positions, size / 2] looked up by ``at``, or
+    [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-divide", "table-fits".
+    """
+    v = x.astype(np.float64)
+    v = v.transpose(0, 2, 1, 3) if x.ndim == 4 else _heads(v, heads or 0)
+    size = size or v.shape[3]
+    c, s = (t.astype(np.float64) if at is None else t.astype(np.float64)[at] for t in (cos, sin))
+    if c.shape[-1] != size // 2 or s.shape != c.shape:
+        raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)} for {size} channels")
+    c, s = c[:, :, None], s[:, :, None]
+    turned = v[..., :size]
+    a, b = (turned[..., 0::2], turned[..., 1::2]) if interleaved else np.split(turned, 2, -1)
+    re, im = c * a - s * b, s * a + c * b
+    out = np.stack([re, im], -1).reshape(turned.shape) if interleaved else np.concatenate([re, im], -1)
+    out = np.concatenate([out, v[..., size:]], -1)
+    return out.transpose(0, 2, 1, 3) if x.ndim == 4 else out.reshape(x.shape)
+
+
+@rotary_embedding.draw
+def _draw_rotary(d: Draw) -> dict:
+    n, t, h, half, rest = d.int(1, 2), d.int(1, 4), d.int(1, 3), d.int(1, 4), d.pick((0, 0, 2))
+    flat = d.bool()
+    width = 2 * half + rest
+    out: dict[str, Object] = {"x": T((n, t, h * width) if flat else (n, h, t, width)), "interleaved": d.bool(),
+                              "size": 2 * half if rest or d.bool() else 0, "heads": h if flat or d.bool() else None}  # fmt: skip
+    if d.bool():
+        positions = t + d.int(0, 5)
+        out |= {"cos": T((positions, half)), "sin": T((positions, half)), "at": T((n, t), f"ints:0:{positions - 1}")}
+    else:
+        out |= {"cos": T((n, t, half)), "sin": T((n, t, half))}
+    return out
+
+
+def _conv_bound(ctx: Context) -> Array:
+    """gamma(k + 3) of |x||w| + |b|, and 8 roundings of the activation"""
+    i = {k: None if v is None else np.abs(np.asarray(v, np.float64)) for k, v in ctx.inputs.items()}
+    total, _ = _causal(i["x"], i["w"], i["b"], i["past"])
+    return gamma(ctx.inputs["w"].shape[2] + 3, ctx.acc_u) * 1.2 * total + 8 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
+
+
+def _causal(x: Array, w: Array, b: Object, past: Object) -> tuple[Array, Array]:
+    k, length = w.shape[2], x.shape[2]
+    if w.shape[:2] != (x.shape[1], 1):
+        raise RuleError("kernel-fits", f"w {list(w.shape)} for {x.shape[1]} channels")
+    before = np.zeros((*x.shape[:2], k - 1)) if past is None else past.astype(np.float64)
+    whole = np.concatenate([before, x.astype(np.float64)], -1)
+    y = sum(whole[:, :, j : j + length] * w[:, 0, j].astype(np.float64)[None, :, None] for j in range(k))
+    if b is not None:
+        y = y + b.astype(np.float64)[None, :, None]
+    return y, whole[:, :, whole.shape[2] - (k - 1) :]
+
+
+@semantics(error=(composed(_conv_bound), accumulates(0.0)), source="ONNX CausalConvWithState-27", data=("unit", "small", "uniform:-4:4"))
+def causal_conv(x: Float["n c t"], w: Float["c u k"], b: Float["c"] | None = None, past: Float["n c s"] | None = None, *,
+                activation: Choice("none", "silu", "swish") = "none"):  # fmt: skip
+    """Depthwise convolution over the past and the present, and the last k - 1 elements of what it saw.
+
+    past: zeros if absent.  silu, swish: y * sigmoid(y).  Raises RuleError "kernel-fits".
+    """
+    y, state = _causal(x, w, b, past)
+    if activation != "none":
+        y = y / (1 + np.exp(-y))
+    return y, state.astype(x.dtype)
+
+
+@causal_conv.draw
+def _draw_causal(d: Draw) -> dict:
+    n, c, t, k = d.int(1, 3), d.int(1, 4), d.int(1, 8), d.int(1, 4)
+    out = {"x": T((n, c, t)), "w": T((c, 1, k)), "activation": d.pick(("none", "silu", "swish"))}
+    if d.bool():
+        out["b"] = T((c,))
+    if d.bool():
+        out["past"] = T((n, c, k - 1))
+    return out
+
+
+RULES = ("linear", "gated", "delta", "gated_delta")
+
+
+def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tuple[Array, Array]:
+    """Outputs and last state; sign -1 adds where the delta rule subtracts (for bounds on absolute inputs)."""
+    hq, hk = p["q_heads"], p["kv_heads"]
+    q, k, v = (_heads(i[n].astype(np.float64), h) for n, h in (("q", hq), ("k", hk), ("v", hk)))
+    b, t, _, dk = k.shape
+    dv = v.shape[3]
+    scale = p["scale"] or 1 / np.sqrt(dk)
+    state = np.zeros((b, hk, dk, dv)) if i["past"] is None else i["past"].astype(np.float64)
+    g = None if i["decay"] is None else i["decay"].astype(np.float64).reshape(b, t, hk, -1)
+    beta = None if i["beta"] is None else i["beta"].astype(np.float64)
+    rule, out = p["rule"], np.zeros((b, t, hq, dv))
+    for s in range(t):
+        if "gated" in rule:
+            if g is None:
+                raise RuleError("decay-given", rule)
+            state = state * np.exp(g[:, s])[..., None]
+        new = v[:, s]
+        if "delta" in rule:
+            if beta is None:
+                raise RuleError("beta-given", rule)
+            new = (new - sign * np.einsum("bhkv,bhk->bhv", state, k[:, s])) * beta[:, s, :, None]
+        state = state + k[:, s][..., None] * new[:, :, None, :]
+        out[:, s] = scale * np.einsum("bhkv,bhk->bhv", np.repeat(state, hq // hk, 1), q[:, s])
+    return out.reshape(b, t, hq * dv), state
+
+
+def _linear_bound(which: int) -> Object:
+    def bound(ctx: Context) -> Array:
+        """gamma(T (dk + 12)) times the recurrence on absolute values"""
+        i = {k: None if v is None else (np.asarray(v, np.float64) if k == "decay" else np.abs(np.asarray(v, np.float64)))
+             for k, v in ctx.inputs.items()}  # fmt: skip
+        top = _recur(i, ctx.params, -1.0)[which]
+        steps = ctx.inputs["k"].shape[1]
+        width = ctx.inputs["k"].shape[2] // ctx.params["kv_heads"]
+        far = 0.0 if i["decay"] is None else float(np.abs(i["decay"]).max(initial=0.0))
+        return gamma(steps * (width + 12 + 4 * far) + 16, ctx.acc_u) * top + 2 * ctx.ulp
+
+    return composed(bound)
+
+
+@semantics(error=(_linear_bound(0), _linear_bound(1)), source="ONNX LinearAttention-27",
+           data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)})  # fmt: skip
+def linear_attention(q: Float["b t d"], k: Float["b t e"], v: Float["b t f"], past: Float["*s"] | None = None,
+                     decay: Float["*g"] | None = None, beta: Float["*h"] | None = None, *, q_heads: Integer, kv_heads: Integer,
+                     rule: Choice(*RULES) = "gated_delta", scale: Real = 0.0):  # fmt: skip
+    """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
+
+    Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide", "decay-given",
+    "beta-given".
+    """
+    i = {"q": q, "k": k, "v": v, "past": past, "decay": decay, "beta": beta}
+    return _recur(i, {"q_heads": q_heads, "kv_heads": kv_heads, "rule": rule, "scale": scale})
+
+
+@linear_attention.draw
+def _draw_linear(d: Draw) -> dict:
+    b, t, hk, group, dk, dv = d.int(1, 2), d.int(1, 4), d.int(1, 2), d.int(1, 2), d.int(1, 4), d.int(1, 4)
+    rule = d.pick(RULES)
+    out: dict[str, Object] = {"q": T((b, t, hk * group * dk)), "k": T((b, t, hk * dk)), "v": T((b, t, hk * dv)), "q_heads": hk * group,
+                              "kv_heads": hk, "rule": rule, "scale": d.pick((0.0, 0.5, 1.0))}  # fmt: skip
+    if d.bool():
+        out["past"] = T((b, hk, dk, dv), "unit")
+    if "gated" in rule:
+        out["decay"] = T((b, t, hk * dk if d.bool() else hk))
+    if "delta" in rule:
+        out["beta"] = T((b, t, hk if d.bool() else 1))
+    return out

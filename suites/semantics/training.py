@@ -1,0 +1,100 @@
+"""One step of an optimiser over several tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as Object
+
+import numpy as np
+
+from harness.spec import Choice, Context, Float, Int, Real, T, Variadic, composed, semantics
+from harness.spec.draw import Draw
+
+Array = np.ndarray
+
+
+def _bound(parts: int) -> Object:
+    """128 roundings of the result and of what it was made from, element by element"""
+
+    def bound(ctx: Context) -> Array:
+        xs = [np.abs(np.asarray(x, np.float64)) for x in ctx.inputs["xs"]]
+        r = abs(float(np.asarray(ctx.inputs["rate"]).reshape(-1)[0]))
+        n = len(xs) // parts
+        alike = [sum(xs[k] for k in range(j, len(xs), n)) for j in range(n)]
+        fit = [s for s in alike if s.shape == ctx.wide.shape]
+        top = np.maximum.reduce(fit) if fit else np.zeros(ctx.wide.shape)
+        return 128 * max(ctx.acc_u, 2.0**-24) * (np.abs(ctx.wide) + (1 + r) * (top + top * top)) + ctx.ulp
+
+    return composed(bound, "128 u of the result and of the tensors it was made from")
+
+
+def _groups(xs: list[Array], parts: int) -> list[tuple[Array, ...]]:
+    n = len(xs) // parts
+    return [tuple(xs[k * n + j].astype(np.float64) for k in range(parts)) for j in range(n)]
+
+
+def _flat(rows: list[tuple[Array, ...]]) -> list[Array]:
+    return [r[k] for k in range(len(rows[0])) for r in rows]
+
+
+def _number(v: Array) -> float:
+    return float(v.reshape(-1)[0])
+
+
+@semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1")
+def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, alpha: Real, beta: Real, norm: Real,
+             mode: Choice("standard", "nesterov") = "standard"):  # fmt: skip
+    """xs: values, gradients, momenta; results: new values, new momenta."""
+    r, t = _number(rate), _number(count)
+    rows = []
+    for x, g, v in _groups(xs, 3):
+        g = norm * x + g
+        v = alpha * v + (beta if t > 0 else 1.0) * g
+        rows.append((x - r * (v if mode == "standard" else g + alpha * v), v))
+    return _flat(rows)
+
+
+@semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Adagrad-1", data={"xs": ("positive", "prob")})
+def adagrad(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, decay: Real = 0.0, epsilon: Real = 1e-6, norm: Real = 0.0):
+    """xs: values, gradients, accumulated squares; results: new values, new accumulated squares."""
+    r = _number(rate) / (1 + _number(count) * decay)
+    rows = []
+    for x, g, h in _groups(xs, 3):
+        g = norm * x + g
+        h = h + g * g
+        rows.append((x - r * g / (np.sqrt(h) + epsilon), h))
+    return _flat(rows)
+
+
+@semantics(error=_bound(4), source="ONNX ai.onnx.preview.training Adam-1", data={"xs": ("positive", "prob")})
+def adam(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, alpha: Real = 0.9, beta: Real = 0.999,
+         epsilon: Real = 1e-6, norm: Real = 0.0, norm_post: Real = 0.0):  # fmt: skip
+    """xs: values, gradients, their running means, running means of squares; results: all but the gradients, new."""
+    r, t = _number(rate), _number(count)
+    step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r
+    rows = []
+    for x, g, v, h in _groups(xs, 4):
+        g = norm * x + g
+        v = alpha * v + (1 - alpha) * g
+        h = beta * h + (1 - beta) * g * g
+        rows.append(((1 - norm_post) * (x - step * v / (np.sqrt(h) + epsilon)), v, h))
+    return _flat(rows)
+
+
+def drawer(parts: int, extra: Callable[[Draw], dict]) -> Callable[[Draw], dict]:
+    """A draw for one or two tensors with their companions."""
+
+    def draw(d: Draw) -> dict:
+        shapes = [d.shape(0, 3) for _ in range(d.int(1, 2))]
+        recipe = d.pick(("positive", "prob", "unit")) if parts == 3 else "prob"
+        return {"rate": T((), values=[d.pick((0.5, 0.125, 0.1))]), "count": T((), values=[d.int(0, 3)]),
+                "xs": [T(s, "prob" if recipe == "unit" and k else recipe) for k in range(parts) for s in shapes], **extra(d)}  # fmt: skip
+
+    return draw
+
+
+momentum.draw(drawer(3, lambda d: {"alpha": d.pick((0.5, 0.95)), "beta": d.pick((0.5, 1.0)), "norm": d.pick((0.0, 0.25)),
+                                   "mode": d.pick(("standard", "nesterov"))}))  # fmt: skip
+adagrad.draw(drawer(3, lambda d: {"decay": d.pick((0.0, 0.5)), "epsilon": d.pick((1e-6, 0.01)), "norm": d.pick((0.0, 0.25))}))
+adam.draw(drawer(4, lambda d: {"alpha": d.pick((0.5, 0.9)), "beta": d.pick((0.5, 0.999)), "epsilon": d.pick((1e-6, 0.01)),
+                               "norm": d.pick((0.0, 0.25)), "norm_post": d.pick((0.0, 0.25))}))  # fmt: skip
