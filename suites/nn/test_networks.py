@@ -233,3 +233,65 @@ def test_a_network_made_by_the_official_builder(tmp_path) -> None:
     seen = []
     dialect.run_model(path, {"x": v}, watch=lambda node, outs: seen.append(node.op))
     assert seen == ["convolution", "activation.ReLU", "pooling.MAX", "flatten", "innerProduct"]
+
+
+def converted(program):
+    """The specification that coremltools lowers a program to."""
+    import coremltools as ct
+
+    return ct.convert(program, convert_to="neuralnetwork").get_spec()
+
+
+def test_control_flow_that_coremltools_lowered() -> None:
+    """A loop that doubles and adds one, then a branch on the largest element."""
+    from coremltools.converters.mil import Builder as mb
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(2, 3)), mb.TensorSpec(shape=(1,))])
+    def program(x, n):
+        _, a = mb.while_loop(
+            _cond=lambda i, a: mb.squeeze(x=mb.less(x=i, y=n)),
+            _body=lambda i, a: (mb.add(x=i, y=1.0), mb.add(x=mb.mul(x=a, y=2.0), y=1.0)),
+            loop_vars=(np.array([0.0], np.float32), x),
+        )
+        large = mb.greater(x=mb.reduce_max(x=a, axes=[0, 1]), y=100.0)
+        return mb.cond(pred=large, _true_fn=lambda: mb.relu(x=mb.sub(x=a, y=100.0)), _false_fn=lambda: mb.sigmoid(x=a))
+
+    spec = converted(program)
+    v = x(2, 3)
+    for times in (0, 3, 6):
+        a = v * 2.0**times + (2.0**times - 1)
+        want = np.maximum(a - 100, 0) if a.max() > 100 else 1 / (1 + np.exp(-a))
+        (y,) = run_model(spec, {"x": v, "n": np.array([times], np.float32)})
+        np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_a_small_network_that_coremltools_lowered() -> None:
+    """Convolution with padding and stride, batch normalisation, pooling, attention over positions: against NumPy."""
+    from coremltools.converters.mil import Builder as mb
+
+    rng = np.random.Generator(np.random.PCG64(8))
+    w, b = rng.standard_normal((4, 3, 3, 3)).astype(np.float32), rng.standard_normal(4).astype(np.float32)
+    mean, var = rng.standard_normal(4).astype(np.float32), rng.uniform(0.5, 2, 4).astype(np.float32)
+    q, one = rng.standard_normal((4, 4)).astype(np.float32), np.ones(4, np.float32)
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 3, 9, 9))])
+    def program(x):
+        y = mb.conv(x=x, weight=w, bias=b, strides=[2, 2], pad_type="custom", pad=[1, 1, 1, 1])
+        y = mb.relu(x=mb.batch_norm(x=y, mean=mean, variance=var, gamma=one, beta=0 * one, epsilon=1e-3))
+        y = mb.avg_pool(x=y, kernel_sizes=[2, 2], strides=[1, 1], pad_type="valid")
+        t = mb.transpose(x=mb.reshape(x=y, shape=[1, 4, 16]), perm=[0, 2, 1])
+        s = mb.softmax(x=mb.matmul(x=mb.linear(x=t, weight=q), y=t, transpose_y=True), axis=-1)
+        return mb.reduce_mean(x=mb.matmul(x=s, y=t), axes=[1], keep_dims=False)
+
+    v = rng.standard_normal((1, 3, 9, 9)).astype(np.float32)
+    padded = np.pad(v[0], ((0, 0), (1, 1), (1, 1)))
+    conv = np.array(
+        [[[(padded[:, i : i + 3, j : j + 3] * k).sum() for j in range(0, 9, 2)] for i in range(0, 9, 2)] for k in w]
+    )
+    y = np.maximum((conv + (b - mean)[:, None, None]) / np.sqrt(var + 1e-3)[:, None, None], 0)
+    y = (y[:, :-1, :-1] + y[:, 1:, :-1] + y[:, :-1, 1:] + y[:, 1:, 1:]) / 4
+    t = y.reshape(4, 16).T
+    scores = np.exp((t @ q.T) @ t.T - ((t @ q.T) @ t.T).max(1, keepdims=True))
+    want = (scores / scores.sum(1, keepdims=True) @ t).mean(0)
+    (got,) = run_model(converted(program), {"x": v})
+    np.testing.assert_allclose(got.ravel(), want, rtol=2e-4, atol=1e-5)
