@@ -23,13 +23,14 @@ from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
+PATIENCE = 4  # times the deadline for a process that has hardly been given the processor
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
 class BackendHandle:
     """One backend with one serving process, started when first needed.
 
-    deadline: seconds for one model, load and all sets.  recycle: a fresh process after so many tasks.
+    deadline: seconds for one model, load and all sets (more where the process hardly got the processor).  recycle: a fresh process after so many tasks.
     rss_limit: or above so much resident memory.  events: remarks on crashes that no single instance repeats.
     stats: counts of tasks, frames, deaths, restarts, bisections.
     """
@@ -145,7 +146,12 @@ class BackendHandle:
         if batch not in self._flying or phase in ("idle", "answer"):
             return False
         task = next((t for t in self._flying[batch] if t.id == job), None)
-        return task is not None and seconds > self.deadline * (2 if task.alone else 1)
+        limit = self.deadline * (2 if task is not None and task.alone else 1)
+        if task is None or seconds <= limit:
+            return False
+        # On a loaded machine a process may have had little of that time: it gets more, unless it spends none at all.
+        spent = self._zygote.cpu_seconds(self._pid)
+        return spent is None or spent > limit / 2 or seconds > PATIENCE * limit
 
     def _feed(self) -> None:
         while self._queue and len(self._flying) < DEPTH:

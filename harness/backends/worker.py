@@ -43,7 +43,7 @@ import numpy as np
 HEAD = struct.Struct("<IIQ")
 INLINE = 48 << 10  # larger frames go through a memory file: two of these always fit into a socket's buffer
 FLUSH = 0.004  # seconds of work at most that a crash makes undone
-PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase, start time of the job
+PAGE = struct.Struct("<qqqqdd")  # batch, job, set, phase; when the job began: time, CPU time of the process
 PHASES = ("idle", "load", "run", "answer")
 PAD = [b"\0" * n for n in range(16)]
 
@@ -349,8 +349,8 @@ class Server:
 
     def mark(self, phase, index=0, start=False):
         if self.page is not None:
-            now = time.monotonic() if start else PAGE.unpack_from(self.page)[4]
-            PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, now)
+            began = (time.monotonic(), time.process_time()) if start else PAGE.unpack_from(self.page)[4:]
+            PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, *began)
 
     def execute(self, job, reader, out):
         """One job -> its answer (header form); outputs go into ``out``, a Writer."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.pool import BackendHandle
+from harness.compare import blame
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.run.case import Case, fill
@@ -98,6 +99,7 @@ def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, f
         "notation": case.version.dialect.notation(shown.case.inst), "output": j.output if j is not None else 0,
         "class": j.klass if j is not None else "", "formula": j.formula if j is not None else "",
         "kind": j.kind if j is not None else "", "diff": j.diff() if j is not None else {}, "votes": votes,
+        "blame": blame(votes).text,
         "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed),
         "folder": str(folder) if folder is not None else None, "cluster": None,
     }  # fmt: skip
@@ -120,8 +122,7 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
         for e in diff.get("elements", ())[:2]:
             lines.append(f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
                          f"got {e['actual']} ({e['actual_hex']})")  # fmt: skip
-        alone = [b for b, v in rec["votes"].items() if v == "agree"]
-        lines.append(f"  agree with the reference: {', '.join(alone) or 'none'}")
+        lines.append(f"  votes: {rec.get('blame') or blame(rec['votes']).text}")
     elif rec["rule"]:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
     if rec["message"]:

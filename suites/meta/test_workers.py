@@ -90,7 +90,7 @@ def test_a_crash_loses_nobody_else(deed):
 @pytest.mark.parametrize("deed", ["hang", "spin"])
 def test_a_hang_is_found_by_its_deadline(deed):
     deeds = ["add", deed, "add"]
-    with handle(deadline=0.4) as h:
+    with handle(deadline=0.2) as h:
         (result,) = h.run([job_of(deeds)])
         check_values(result, deeds, skip=(1,))
         assert result.outcomes[0][1].status is Status.TIMED_OUT
