@@ -4,7 +4,8 @@ For each (op version, backend, verdict) with failures: every fact of ``harness.c
 Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact
 names a cluster, its failures are set aside, and the rest is searched again, so that two defects of one op
 come out as two.  A fact counts only if chance would hardly make any of those tried look that good, so a failure or two
-of many instances name none.
+of many instances name none.  What is left of several op versions with the same kind of failure is searched once more
+together.
 
 Where the numbers come from: failures from case records, scaled to the tallies where only some were recorded;
 instances per dtype and opset from the batch tallies; instances per other fact, and the share of instances that break
@@ -39,10 +40,17 @@ def find_clusters(
             groups[c["key"], c["backend"], c["verdict"]].append(c)
     counts = _Counts(cube, coverage)
     out: list[dict[str, Any]] = []
+    unexplained: dict[tuple[str, str, str], list[tuple[_Group, list[dict[str, Any]]]]] = defaultdict(list)
     for (key, backend, verdict), members in groups.items():
         failed = max(counts.verdict[key, backend, verdict], len(members))
-        for cluster in _of_group(members, failed, counts, key, backend, verdict == "wrongly_accepted"):
-            out.append({"key": key, "backend": backend, "verdict": verdict, **cluster})
+        group = _Group(members, failed, counts, key, backend, verdict == "wrongly_accepted")
+        found, left = _split(group)
+        out += [{"key": key, "backend": backend, "verdict": verdict, **c} for c in found]
+        for kind in sorted({str(c.get("kind") or "") for c in left}):
+            rest = [c for c in left if str(c.get("kind") or "") == kind]
+            unexplained[backend, verdict, kind].append((group, rest))
+    for (backend, verdict, _), pool in unexplained.items():
+        out += [{"backend": backend, "verdict": verdict, **c} for c in _pooled(pool)]
     out.sort(key=lambda c: (-c["failed"], c["key"], c["backend"], c["predicate"]))
     return out
 
@@ -189,17 +197,57 @@ class _Group:
         return out
 
 
-def _of_group(
-    members: list[dict[str, Any]], failed: float, counts: _Counts, key: str, backend: str, invalid: bool
-) -> list[dict[str, Any]]:
-    group = _Group(members, failed, counts, key, backend, invalid)
-    left, out = list(members), []
-    rules = {str(c["rule"]) for c in members if c.get("rule")}
-    if invalid and rules:  # a broken rule is a cause by construction: one cluster for each
+class _Pool(_Group):
+    """Failures of several op versions that look alike: too few in each to tell why, perhaps enough together."""
+
+    def __init__(self, parts: list[tuple[_Group, list[dict[str, Any]]]]) -> None:
+        self.parts = [g for g, _ in parts]
+        self.members = [c for _, rest in parts for c in rest]
+        self.facts = {id(c): g.facts[id(c)] for g, rest in parts for c in rest}
+        self.passed = sum(g.passed for g in self.parts)
+
+    def passing_with(self, fact: str) -> float | None:
+        """Summed over the op versions; one that has failures with an uncounted fact spoils it."""
+        total = 0.0
+        for g in self.parts:
+            passing = g.passing_with(fact)
+            if passing is None and g.have[fact] and g.passed > 0:
+                return None
+            total += passing or 0.0
+        return total if self.passed > 0 else None
+
+
+def _pooled(pool: list[tuple[_Group, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """Clusters of what no fact explained within one op version, searched again over all of them."""
+    together = _Pool(pool)
+    left, out = list(together.members), []
+    for _ in range(ROUNDS):
+        fact = together.best(left) if left else None
+        if fact is None:
+            break
+        hit = {id(c) for c in left if fact in together.facts[id(c)]}
+        for group, rest in pool:
+            mine = [c for c in rest if id(c) in hit]
+            if mine:
+                out.append({"key": group.key, **group.cluster(mine, fact, len(rest))})
+        left = [c for c in left if id(c) not in hit]
+    rest_ids = {id(c) for c in left}
+    for group, rest in pool:
+        mine = [c for c in rest if id(c) in rest_ids]
+        if mine:
+            out.append({"key": group.key, **group.cluster(mine, None, len(rest))})
+    return out
+
+
+def _split(group: _Group) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Clusters of one op version, and the failures that none of its facts explains."""
+    left, out = list(group.members), []
+    rules = {str(c["rule"]) for c in left if c.get("rule")}
+    if group.invalid and rules:  # a broken rule is a cause by construction: one cluster for each
         for rule in sorted(rules):
             hit = [c for c in left if c.get("rule") == rule]
             out.append(group.cluster(hit, f"breaks {rule}", len(left)))
-        return out
+        return out, []
     for _ in range(ROUNDS):
         fact = group.best(left) if left else None
         if fact is None:
@@ -207,6 +255,7 @@ def _of_group(
         hit = [c for c in left if fact in group.facts[id(c)]]
         out.append(group.cluster(hit, fact, len(left)))
         left = [c for c in left if fact not in group.facts[id(c)]]
-    if left:
+    if left and group.passed <= 0:
         out.append(group.cluster(left, None, len(left)))
-    return out
+        left = []
+    return out, left

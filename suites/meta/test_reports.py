@@ -146,6 +146,37 @@ def test_one_failure_names_no_predicate() -> None:
     ]
 
 
+def test_failures_too_few_in_one_op_are_explained_together() -> None:
+    """Two failures in each of ten ops, all with f16, name it only when looked at together."""
+    from reports.clusters import find_clusters
+
+    cases, cube, coverage = [], Counter(), {}
+    for op in range(10):
+        key, choices = f"onnx/Op{op}/1", Counter()
+        for i in range(40):
+            dtype = "f16" if i in (3, 17) else "f32"
+            inst = {
+                "attrs": {"axis": i % 5},
+                "args": {f"x{op}": {"dtype": dtype, "shape": [i % 4]}},
+                "opset": 13,
+            }
+            choices.update(golden.features(inst))
+            cube[key, 13, "b", dtype, "mismatch" if dtype == "f16" else "agree"] += 1
+            if dtype == "f16":
+                cases.append(
+                    {"key": key, "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "value"}
+                )
+        coverage[key] = {"choices": dict(choices), "instances": 40, "valid": 40, "counted": 40}
+    alone = find_clusters(
+        cases[:2], Counter({c: n for c, n in cube.items() if c[0] == "onnx/Op0/1"}), coverage, ("mismatch",)
+    )
+    together = find_clusters(cases, cube, coverage, ("mismatch",))
+    assert {c["predicate"] for c in together} == {"dtype=f16"}
+    assert [(c["failed"], c["passed"]) for c in together] == [(2, 0)] * 10
+    assert {c["key"] for c in together} == set(coverage)
+    assert sum(c["failed"] for c in alone) == 2
+
+
 def test_broken_rules_are_told_apart() -> None:
     from reports.clusters import find_clusters
 
