@@ -23,6 +23,7 @@ from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
+EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline for a process that has hardly been given the processor
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
@@ -30,9 +31,9 @@ DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 class BackendHandle:
     """One backend with one serving process, started when first needed.
 
-    deadline: seconds for one model, load and all sets (more where the process hardly got the processor).  recycle: a fresh process after so many tasks.
-    rss_limit: or above so much resident memory.  events: remarks on crashes that no single instance repeats.
-    stats: counts of tasks, frames, deaths, restarts, bisections.
+    deadline: seconds for one model, load and all sets (more where the process hardly got the processor).
+    recycle: a fresh process after so many tasks.  rss_limit: or above so much resident memory.
+    events: the latest remarks on deaths.  stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
     def __init__(
@@ -281,6 +282,10 @@ class BackendHandle:
             self._zygote.reap(self._pid, kill)
         self._channel = None
 
+    def _remark(self, text: str) -> None:
+        self.events.append(f"{self.name}: {text}")
+        del self.events[:-EVENTS]
+
     def _died(self, how: str, timed_out: bool = False) -> None:
         """The process is gone: find whom it was working for, ask everything else again."""
         assert self._channel is not None and self._zygote is not None
@@ -295,7 +300,7 @@ class BackendHandle:
             if orphans[0].alone:
                 culprit = orphans[0]
             else:
-                self.events.append(f"{self.name}: {how} between cases; {len(orphans)} were asked again")
+                self._remark(f"{how} between cases; {len(orphans)} were asked again")
                 orphans[0].alone = len(orphans[0].instances) == 1
         status = Status.TIMED_OUT if timed_out else Status.CRASHED
         message = f"no answer within {seconds:.1f} s in {phase}" if timed_out else f"{how} (in {phase})"
@@ -315,7 +320,7 @@ class BackendHandle:
             parts = [task.sets[:index], [bad], task.sets[index + 1 :]]
             return [Task(task.root, task.instances, p, task.model) for p in parts if p]
         if not task.alone:
-            self.events.append(f"{self.name}: {message}; asked once more alone")
+            self._remark(f"{message}; asked once more alone")
             task.alone = True
             return [task]
         for r in task.sets:

@@ -113,10 +113,12 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     if rec["verdict"] == Verdict.MISMATCH.value:
         lines.append(f"  output {rec['output']}: {rec.get('kind') or 'value'}; rule {rec['formula'] or rec['class']}")
         if diff.get("count"):
-            lines.append(f"  {diff['count']} of {diff['size']} elements; largest error {_num(diff.get('max_ulp'))} ulp, "
+            worst = _num(diff.get("max_ulp"))
+            lines.append(f"  {diff['count']} of {diff['size']} elements; largest error {worst} ulp, "
                          f"smallest passing tolerance {_num(diff.get('factor'))} x the bound")  # fmt: skip
         if rec.get("kind") in ("shape", "dtype"):
-            lines.append(f"  expected {diff.get('dtype')}{diff.get('shape')}, got {diff.get('got_dtype')}{diff.get('got_shape')}")
+            got = f"{diff.get('got_dtype')}{diff.get('got_shape')}"
+            lines.append(f"  expected {diff.get('dtype')}{diff.get('shape')}, got {got}")
         if diff.get("detail"):
             lines.append(f"  {diff['detail']}")
         for e in diff.get("elements", ())[:2]:
