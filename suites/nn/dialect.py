@@ -123,6 +123,8 @@ class Nn(Dialect):
                 many = isinstance(v, list)
                 v = [map_input(x, x.shape, "RANK5_ARRAY_MAPPING", n) for x in (v if many else [v])]
                 v = v if many else v[0]
+            if slot is not None and not slot.const:
+                check_blobs(n, v)
             seen[n] = v
         check_inputs(s, seen)
         call = super().call_of(inst, seen, version)
@@ -170,6 +172,15 @@ def as_stored(v: Any) -> Any:
     if isinstance(v, float):
         return float(np.float32(v))
     return [as_stored(x) for x in v] if isinstance(v, (list, tuple)) else v
+
+
+def check_blobs(name: str, v: Any) -> None:
+    """Raises RuleError "rank-1-to-5", "extents-positive": a blob has axes, and elements."""
+    for x in v if isinstance(v, list) else [v]:
+        if not 1 <= x.ndim <= 5:
+            raise RuleError("rank-1-to-5", f"{name} {list(x.shape)}")
+        if x.size == 0:
+            raise RuleError("extents-positive", f"{name} {list(x.shape)}")
 
 
 def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:

@@ -34,10 +34,17 @@ def _arg(a: Arg) -> str:
 def _value(v: Any, depth: int = 4) -> str:
     if isinstance(v, Graph):
         pad = " " * depth
-        body = [f"{pad}{n.op}({', '.join(_names(n.inputs))}) -> {', '.join(n.outputs)}" for n in v.nodes]
+        body = [
+            f"{pad}{n.op}({', '.join(_names(n.inputs) + _given(n.attrs, depth))}) -> {', '.join(n.outputs)}"
+            for n in v.nodes
+        ]
         return "{\n" + "\n".join(body) + "\n" + " " * (depth - 2) + "}"
     return str(list(v) if isinstance(v, tuple) else v)
 
 
 def _names(inputs: dict[str, Any]) -> list[str]:
     return [n for v in inputs.values() if v is not None for n in (v if isinstance(v, list) else [v])]
+
+
+def _given(attrs: dict[str, Any], depth: int) -> list[str]:
+    return [f"{k}={_value(v, depth + 2)}" for k, v in attrs.items()]
