@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -480,6 +481,9 @@ class RoundTrip(_Base):
         return {n: got[n] for n in whole}
 
 
+_NOT_IN_NN = re.compile(r"not supported in 'neuralnetwork|doesn't support dynamic|Unsupported mode for Pad|greater than 1")
+
+
 class NeuralNetwork(_Base):
     """Lowered to a NeuralNetwork spec, which our NeuralNetwork interpreter executes."""
 
@@ -515,8 +519,10 @@ class NeuralNetwork(_Base):
             with _quiet():
                 PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline("backend_neuralnetwork"))
                 spec = lower(prog)
-        except NotImplementedError as e:
-            raise Unsupported(str(e) or "not implemented in the lowering to a neural network") from None
+        except Exception as e:
+            if isinstance(e, NotImplementedError) or _NOT_IN_NN.search(str(e)):
+                raise Unsupported(str(e) or "not implemented in the lowering to a neural network") from None
+            raise
         names = [o.name for o in spec.description.output]
         return run, spec.SerializeToString(), names, list(zip(h["outputs"], wants))
 

@@ -24,7 +24,7 @@ def _draw(meaning: Any) -> Any:
         ceil = bool(v["ceil"]) and n <= 2 and not v["padding"].startswith("same")
         x, pads = v["x"], v["pads"]
         if pads is not None and ceil:
-            pads = (*pads[:n], *pads[:n])
+            pads = tuple(max(pads[i], pads[i + n]) for i in range(n)) * 2
         out: dict[str, Any] = {"x": x, "kernel_sizes": list(v["kernel"]), "pad_type": MODE[v["padding"]]}
         if v["padding"] == "explicit":
             p = pads or (0,) * (2 * n)
