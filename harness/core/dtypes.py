@@ -34,7 +34,7 @@ class DType:
         return dtype, (self.name,)  # copies and pickles stay the one object
 
 
-def _d(name: str, code: int, np_type: object, kind: str, bits: int, frac: int = 0) -> DType:
+def _d(name: str, code: int, np_type: Any, kind: str, bits: int, frac: int = 0) -> DType:
     return DType(name, code, np.dtype(np_type), kind, bits, frac)
 
 

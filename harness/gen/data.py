@@ -29,6 +29,7 @@ def materialize(a: Arg, draw: int = 0) -> Any:
 
 def literal(values: list[Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     """Literal elements as an array; raises FormatError when their number does not fit."""
+    out: np.ndarray
     if dtype.kind == "s":
         out = np.empty(len(values), object)
         out[:] = values

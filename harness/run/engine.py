@@ -289,7 +289,7 @@ class Engine:
         if self.sink is None:
             return
         for key, c in self._cover.items():
-            names = defaultdict(int)
+            names: defaultdict[str, int] = defaultdict(int)
             for f in c.choices:
                 names[f.split("=")[0].split(" ")[0]] += 1
             n = sum(names.values())

@@ -265,6 +265,7 @@ def _shrink_data(inst: Instance, check: Fails, budget: Budget) -> Instance:
             if size > 512 or (one.values is not None and size <= 1):
                 continue
             array = np.asarray(materialize(one))
+            flat: list[Any]
             if one.dtype.kind == "f":
                 flat = [float(x) for x in array.ravel()]
             elif one.dtype.kind == "c":

@@ -26,10 +26,11 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
                 out.update(_param_rules(v, name))
         if m.drawer is None:
             out.update(_dim_rules(v))
-        for rule, fn in m.breakers.items():
-            out[rule] = lambda d, fn=fn: _made(v, d, fn(d))
-    for rule, fn in v.entry.breaks.items():
-        out[rule] = lambda d, fn=fn: v._instance(d, v._encode_raw(d, fn(d)))
+        for rule, make in m.breakers.items():
+            out[rule] = lambda d, make=make: _made(v, d, make(d))
+    for rule, make in v.entry.breaks.items():
+        out[rule] = lambda d, make=make: v._instance(d, v._encode_raw(d, make(d)))
+    out.update(v.dialect.rules_of(v))
     unsayable = getattr(v.dialect, "unsayable_rules", ())
     unsayable = unsayable(v) if callable(unsayable) else unsayable  # prefixes, of all ops or of this one
     return {r: f for r, f in out.items() if not r.startswith(tuple(unsayable) or ("\0",))}

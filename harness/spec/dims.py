@@ -112,7 +112,7 @@ def window(s: Any, k: Any, strides: Any, dilations: Any, pads: Any) -> tuple[int
     )
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Any] = {
     "size": size, "prod": size, "reduce": reduced, "extent": extent, "window": window, "broadcast": broadcast,
     "len": len, "max": max, "min": min, "abs": abs, "range": range, "sum": sum, "tuple": tuple, "int": int,
     "__builtins__": {},
