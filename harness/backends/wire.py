@@ -69,6 +69,7 @@ class Root:
 def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Writer]:
     """One frame that asks for all tasks."""
     w = worker.Writer()
+    put = w.put
     jobs = []
     for t in tasks:
         model = t.model
@@ -76,7 +77,7 @@ def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Wr
         specs: list[Any] = []
         for r in t.sets:
             row = t.root.job.feeds[r]
-            spec = [w.put(v) for k in t.instances for v in row[k]]
+            spec = [put(v) for k in t.instances for v in row[k]]
             specs.append(None if specs and spec == specs[0] else spec)
         ins = [x[0] for group in model.inputs for x in group]
         jobs.append(
@@ -97,10 +98,11 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
             out.append(form["error"])
             continue
         spec = form.get("spec", spec)
-        values = [_host(reader.get(s)) for s in spec]
+        get = reader.get
+        values = [get(s) for s in spec]
         row, at = [], 0
         for group in task.model.outputs:
-            part = values[at : at + len(group)]
+            part = [_host(v) if type(v) is worker.TypeOnly else v for v in values[at : at + len(group)]]
             row.append(Outcome(Status.VALUE, part, "", form.get("odd", ""), millis))
             at += len(group)
         out.append(row)
@@ -108,9 +110,7 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
 
 
 def _host(v: Any) -> Any:
-    if type(v) is worker.TypeOnly:
-        return TypeOnly(v.dtype, v.shape)
-    return v
+    return TypeOnly(v.dtype, v.shape)
 
 
 class Channel:

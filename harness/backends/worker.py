@@ -69,6 +69,7 @@ for _n, (_m, _raw) in _EXTRA.items():
     else:
         _BY_NAME[_n], _TAGGED[_n] = np.dtype(_raw), True
 _NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
+_SLOW = {"str", *_TAGGED}
 
 
 class Unsupported(Exception):
@@ -176,17 +177,28 @@ class Writer:
         return len(b)
 
     def put(self, v):
+        if type(v) is np.ndarray:  # nearly always, so that this part is written for speed
+            name = _NAME_OF.get(v.dtype)
+            if name is not None:
+                b = v.tobytes()
+                n = len(b)
+                self.parts.append(b)
+                pad = -n & 15
+                if pad:
+                    self.parts.append(PAD[pad])
+                self.size += n + pad
+                return [name, v.shape]
         if isinstance(v, np.ndarray):
             name = dtype_name(v)
             if name == "str":
                 text = [as_text(x) for x in v.ravel()]
                 n = self.bytes(json.dumps(text).encode())
-                return ["str", list(v.shape), n]
+                return ["str", v.shape, n]
             d = v.dtype
             if not d.isnative:
                 v = v.astype(d.newbyteorder("="))
             self.bytes(v.tobytes())
-            return [name, list(v.shape)]
+            return [name, v.shape]
         if v is None:
             return None
         if isinstance(v, (list, tuple)):
@@ -216,16 +228,20 @@ class Reader:
     def get(self, spec):
         if type(spec) is list:
             name, shape = spec[0], spec[1]
+            if name not in _SLOW:
+                a = np.ndarray(shape, _BY_NAME[name], self.data, self.pos)
+                n = a.nbytes
+                self.pos += n + (-n & 15)
+                return a
             if name == "str":
                 text = json.loads(self.bytes(spec[2]))
                 out = np.empty(len(text), object)
                 out[:] = text
                 return out.reshape(shape)
-            d = _BY_NAME[name]
-            a = np.ndarray(shape, d, self.data, self.pos) if 0 not in shape else np.empty(shape, d)
+            a = np.ndarray(shape, _BY_NAME[name], self.data, self.pos)
             n = a.nbytes
-            self.pos += n + (-n % 16)
-            return from_raw(a, name) if name in _TAGGED else a
+            self.pos += n + (-n & 15)
+            return from_raw(a, name)
         if spec is None:
             return None
         if "l" in spec:
