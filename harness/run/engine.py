@@ -245,6 +245,8 @@ class Engine:
             self._cover[judged.case.version.key].mistrusted += 1
         if judged.outcome.status is Status.HARNESS_ERROR:
             self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
+        elif verdict is Verdict.UNKNOWN and judged.judgement is not None:
+            self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
         if verdict.bad:
             self.summary.failures += 1
         if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
