@@ -140,6 +140,68 @@ void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Windo
     }
 }
 
+// One channel per group: tap by tap over whole output rows.  The sums are plain f64, with their size beside them, and redone
+// by Dot2 where that is not enough; no packing would pay for so few products.
+void convolve_depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
+  const Operand<float> x(tx);
+  const Geometry g = geometry(x, w, y, v.groups);
+  const std::vector<float> a = weights_with_bias<float>(w, bias);
+  const Index taps = g.taps(), depth = taps + (bias ? 1 : 0), n = g.outputs();
+  Result<double> result(y, g.filters * n);
+  std::vector<double> scale(static_cast<std::size_t>(n)), p, q;
+  for (Index b = 0; b < g.batch; ++b)
+    for (Index group = 0; group < v.groups; ++group) {
+      const float* image = x.data() + b * x.step(0) + group * x.step(1);
+      const WindowRows<float> rows{image, x.step(1), g, v, false};
+      const Index offset = (b * v.groups + group) * g.filters * n;
+      double* cells = result.cells(offset);
+      for (Index f = 0; f < g.filters; ++f, cells += n) {
+        const float* weight = a.data() + (group * g.filters + f) * depth;
+        const double start = bias ? static_cast<double>(weight[taps]) : 0.0;
+        std::fill_n(cells, n, start);
+        std::fill(scale.begin(), scale.end(), std::abs(start));
+        Index tap = 0;
+        for (Index kz = 0; kz < g.kernel[0]; ++kz)
+          for (Index ky = 0; ky < g.kernel[1]; ++ky)
+            for (Index kx = 0; kx < g.kernel[2]; ++kx) {
+              const double wt = static_cast<double>(weight[tap++]);
+              const bool plain = std::isfinite(wt);  // padding times infinity is NaN, as in every other way
+              const Index at = kx * v.dilation[2] - v.begin[2], s = v.stride[2], step = s * g.step[2];
+              const Index low = std::min(g.out[2], at >= 0 ? Index{0} : (-at + s - 1) / s);
+              const Index high = std::max(low, std::min(g.out[2], g.in[2] > at ? (g.in[2] - at + s - 1) / s : Index{0}));
+              for (Index oz = 0; oz < g.out[0]; ++oz)
+                for (Index oy = 0; oy < g.out[1]; ++oy) {
+                  const Index iz = oz * v.stride[0] - v.begin[0] + kz * v.dilation[0];
+                  const Index iy = oy * v.stride[1] - v.begin[1] + ky * v.dilation[1];
+                  const bool inside = iz >= 0 && iz < g.in[0] && iy >= 0 && iy < g.in[1];
+                  double *c = cells + (oz * g.out[1] + oy) * g.out[2], *z = scale.data() + (oz * g.out[1] + oy) * g.out[2];
+                  if (!plain)
+                    for (Index o = 0; o < g.out[2]; ++o)
+                      if (!inside || o < low || o >= high) c[o] += wt * 0;
+                  if (!inside) continue;
+                  const float* from = image + iz * g.step[0] + iy * g.step[1] + (low * s + at) * g.step[2];
+                  for (Index o = low; o < high; ++o) {
+                    const double t = wt * static_cast<double>(from[(o - low) * step]);
+                    c[o] += t;
+                    z[o] += std::abs(t);
+                  }
+                }
+            }
+        for (Index o = 0; o < n; ++o) {
+          if (!(std::abs(cells[o]) < scale[static_cast<std::size_t>(o)] * 0x1p-20)) continue;
+          p.assign(weight, weight + depth);
+          q.assign(static_cast<std::size_t>(depth), 1.0);
+          for (Index t = 0; t < taps; ++t) {
+            float one;
+            q[static_cast<std::size_t>(t)] = static_cast<double>(*rows.row(t, o, 1, &one));
+          }
+          cells[o] = dot2(depth, p.data(), q.data());
+        }
+      }
+      result.store(offset, g.filters * n);
+    }
+}
+
 // Every column block of w' x is added where its taps fall.  Carry: whether rounding errors of these additions are kept.
 template <class T, class C, bool Carry, class Product>
 void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias, const Window& v, const Tensor& y,
@@ -225,7 +287,9 @@ Way way_of(const Tensor& x, const Tensor& w, const Tensor* bias, Index depth) {
 void conv(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   if (y.size() == 0) return;
   switch (way_of(x, w, bias, w.dim(0) ? w.size() / w.dim(0) : 0)) {
-    case Way::screened: return convolve<float, double, true>(x, w, bias, v, y, screened);
+    case Way::screened:
+      if (w.dim(1) == 1 && w.dim(0) / v.groups <= 2) return convolve_depthwise(x, w, bias, v, y);
+      return convolve<float, double, true>(x, w, bias, v, y, screened);
     case Way::dot2: return convolve<double, double, true>(x, w, bias, v, y, twice);
     case Way::bytes: return convolve<float, std::int64_t, false>(x, w, bias, v, y, bytes);
     case Way::halves: return convolve<double, double, false>(x, w, bias, v, y, halves);

@@ -144,6 +144,76 @@ void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* 
   }
 }
 
+// Up to four rows, the rows of b contiguous: b is read once, in place, nothing is packed.  The order of sums is that of
+// ``multiply``.  scale[i * ldc + j] (may be null): sum of |a||b| beside every sum.
+template <int R, class T, bool Scaled>
+void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale, Index ldc) {
+  constexpr int L = kLanes<double>, NV = R == 1 ? 4 : 2, W = L * NV;
+  using V = Vec<double>;
+  typedef T Narrow __attribute__((vector_size(L * sizeof(T))));
+  Index j = 0;
+  for (; j + W <= n; j += W) {
+    V total[R][NV] = {}, size[R][NV] = {};
+    for (Index pc = 0; pc < k; pc += kDepth) {
+      const Index end = std::min(k, pc + kDepth);
+      V acc[R][NV] = {};
+      for (Index q = pc; q < end; ++q) {
+        const T* p = b.data + q * b.row_stride + j;
+        V bv[NV];
+        for (int v = 0; v < NV; ++v) {
+          Narrow narrow;
+          std::memcpy(&narrow, p + v * L, sizeof narrow);
+          bv[v] = __builtin_convertvector(narrow, V);
+        }
+        for (int r = 0; r < R; ++r) {
+          const V av = static_cast<double>(a.at(r, q)) - V{};
+          for (int v = 0; v < NV; ++v) {
+            acc[r][v] = multiply_add<double>(av, bv[v], acc[r][v]);
+            if constexpr (Scaled) {
+              const V m = av * bv[v];
+              size[r][v] += m < 0 ? -m : m;
+            }
+          }
+        }
+      }
+      for (int r = 0; r < R; ++r)
+        for (int v = 0; v < NV; ++v) total[r][v] = pc == 0 ? acc[r][v] : total[r][v] + acc[r][v];
+    }
+    for (int r = 0; r < R; ++r)
+      for (int v = 0; v < NV; ++v) {
+        store(c + r * ldc + j + v * L, total[r][v]);
+        if constexpr (Scaled) store(scale + r * ldc + j + v * L, size[r][v]);
+      }
+  }
+  for (; j < n; ++j)
+    for (int r = 0; r < R; ++r) {
+      double total = 0, size = 0;
+      for (Index pc = 0; pc < k; pc += kDepth) {
+        double acc = 0;
+        for (Index q = pc; q < std::min(k, pc + kDepth); ++q) {
+          const double x = static_cast<double>(a.at(r, q)), y = static_cast<double>(b.data[q * b.row_stride + j]);
+          acc = multiply_add(x, y, acc);
+          if constexpr (Scaled) size += std::abs(x * y);
+        }
+        total = pc == 0 ? acc : total + acc;
+      }
+      c[r * ldc + j] = total;
+      if constexpr (Scaled) scale[r * ldc + j] = size;
+    }
+}
+
+template <bool Scaled, class T>
+void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale, Index ldc) {
+  for (Index i = 0; i < m;) {
+    const Matrix<T> part{a.data + i * a.row_stride, a.row_stride, a.col_stride};
+    double* s = Scaled ? scale + i * ldc : nullptr;
+    const Index left = m - i;
+    if (left >= 4) multiply_rows<4, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 4;
+    else if (left >= 2) multiply_rows<2, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 2;
+    else multiply_rows<1, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 1;
+  }
+}
+
 // As ``multiply`` for f64 operands, in twice the precision and rounded once.
 template <class MatrixA, class RowsB>
 void multiply_dot2(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
@@ -205,22 +275,79 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
   return ta * tb * static_cast<double>(k) < 0x1p53;
 }
 
+// A matrix, rows contiguous, times a vector: dot products in eight fixed lanes, redone by Dot2 where that is not enough.
+template <class T>
+void multiply_vector(Index m, Index k, const Matrix<T>& a, const double* x, double* c) {
+  typedef double Eight __attribute__((vector_size(64)));
+  typedef T Narrow __attribute__((vector_size(8 * sizeof(T))));
+  std::vector<double> row;
+  for (Index i = 0; i < m; ++i) {
+    const T* p = a.data + i * a.row_stride;
+    Eight s[2] = {}, t[2] = {};
+    Index q = 0;
+    for (; q + 16 <= k; q += 16)
+      for (int h = 0; h < 2; ++h) {
+        Narrow narrow;
+        Eight y;
+        std::memcpy(&narrow, p + q + 8 * h, sizeof narrow);
+        std::memcpy(&y, x + q + 8 * h, sizeof y);
+        const Eight v = __builtin_convertvector(narrow, Eight) * y;
+        s[h] += v;
+        t[h] += v < 0 ? -v : v;
+      }
+    double sum = 0, size = 0;
+    for (; q < k; ++q) {
+      const double v = static_cast<double>(p[q]) * x[q];
+      sum += v;
+      size += std::abs(v);
+    }
+    for (int l = 0; l < 8; ++l) {
+      sum += s[0][l] + s[1][l];
+      size += t[0][l] + t[1][l];
+    }
+    if (std::abs(sum) < size * 0x1p-20) {
+      row.assign(p, p + k);
+      sum = dot2(k, row.data(), x);
+    }
+    c[i] = sum;
+  }
+}
+
 // Narrow float operands (exact in f32): plain f64 sums, then Dot2 for elements with sum|a||b| > 2^20 |result|, which
 // Cauchy and Schwarz' bound (row norm times column norm) finds without another product.
 template <class MatrixA, class RowsB>
 void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
   using T = typename RowsB::Element;
   if (k < 2) return multiply<double, double>(m, n, k, a, b, c, ldc);
+  if constexpr (std::is_same_v<RowsB, Matrix<T>>)
+    if (m <= 4 && b.col_stride == 1) {
+      std::vector<double> size(static_cast<std::size_t>(m * ldc)), x(static_cast<std::size_t>(k)), y = x;
+      multiply_thin<true>(m, n, k, a, b, c, size.data(), ldc);
+      for (Index i = 0; i < m; ++i)
+        for (Index j = 0; j < n; ++j) {
+          double& r = c[i * ldc + j];
+          if (!(std::abs(r) < size[static_cast<std::size_t>(i * ldc + j)] * 0x1p-20)) continue;
+          for (Index q = 0; q < k; ++q) {
+            x[static_cast<std::size_t>(q)] = static_cast<double>(a.at(i, q));
+            y[static_cast<std::size_t>(q)] = static_cast<double>(b.at(q, j));
+          }
+          r = dot2(k, x.data(), y.data());
+        }
+      return;
+    }
   std::vector<double> na(static_cast<std::size_t>(m)), nb(static_cast<std::size_t>(n)), x, y;
   std::vector<T> scratch(static_cast<std::size_t>(n));
   multiply<double, double>(m, n, k, a, b, c, ldc, nb.data());
   for (Index i = 0; i < m; ++i) {
-    double s = 0;
-    for (Index q = 0; q < k; ++q) {
-      const double v = static_cast<double>(a.at(i, q));
-      s += v * v;
+    double s[8] = {};
+    Index q = 0;
+    if (a.col_stride == 1) {
+      const auto* p = a.data + i * a.row_stride;
+      for (; q + 8 <= k; q += 8)
+        for (int l = 0; l < 8; ++l) s[l] += static_cast<double>(p[q + l]) * static_cast<double>(p[q + l]);
     }
-    na[static_cast<std::size_t>(i)] = s;
+    for (; q < k; ++q) s[0] += static_cast<double>(a.at(i, q)) * static_cast<double>(a.at(i, q));
+    na[static_cast<std::size_t>(i)] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
   }
   x.resize(static_cast<std::size_t>(k));
   y.resize(static_cast<std::size_t>(k));

@@ -26,7 +26,16 @@ void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& produc
   for (Index i = 0; i < count; ++i) {
     const Matrix<T> ma{oa.data() + pa, oa.step(r - 2), oa.step(r - 1)}, mb{ob.data() + pb, ob.step(r - 2), ob.step(r - 1)};
     C* cells = result.cells(i * m * n);
-    if (flip) {
+    bool done = false;
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<C, double>)
+      if (n == 1 && k > 1 && ma.col_stride == 1) {
+        std::vector<double> x(static_cast<std::size_t>(k));
+        for (Index q = 0; q < k; ++q) x[static_cast<std::size_t>(q)] = static_cast<double>(mb.at(q, 0));
+        multiply_vector(m, k, ma, x.data(), cells);
+        done = true;
+      }
+    if (done) {
+    } else if (flip) {
       const auto turned = [](const Matrix<T>& x) { return Matrix<T>{x.data, x.col_stride, x.row_stride}; };
       product(n, m, k, turned(mb), turned(ma), flipped.data(), m);
       for (Index p = 0; p < m; ++p)

@@ -74,6 +74,14 @@ inline Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
   return c + a * b;
 }
 
+inline double multiply_add(double a, double b, double c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return std::fma(a, b, c);
+#else
+  return c + a * b;
+#endif
+}
+
 // out[rows][vecs*lanes] = sum over k of a[k][rows] * b[k][vecs*lanes]; k in order, so every tile shape gives the same bits.
 template <class T, int R, int NV>
 inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t a_step, const T* b, T* out) {

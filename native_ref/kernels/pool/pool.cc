@@ -45,6 +45,30 @@ struct Largest {
   }
 };
 
+// Largest and sums without positions: tap by tap over whole rows, so that the inner loop runs along the output.
+// cells: one number per output; lost: rounding errors of the sums.
+template <class Tap>
+void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v, const double* plane,
+             Tap&& tap) {
+  const auto width = static_cast<Index>(r[2].size());
+  Index line = 0;
+  for (const Range& z : r[0])
+    for (const Range& h : r[1]) {
+      for (Index a = 0; a < z.count; ++a)
+        for (Index b = 0; b < h.count; ++b) {
+          const double* row = plane + ((z.start + a * v.dilation[0]) * in[1] + h.start + b * v.dilation[1]) * in[2];
+          for (Index k = 0; k < v.kernel[2]; ++k) {
+            // outputs o with 0 <= o * stride - begin + k * dilation < in
+            const Index at = k * v.dilation[2] - v.begin[2], s = v.stride[2];
+            const Index low = at >= 0 ? 0 : (-at + s - 1) / s;
+            const Index high = std::min(width, in[2] > at ? (in[2] - at + s - 1) / s : 0);
+            if (low < high) tap(line + low, high - low, row + low * s + at, s);
+          }
+        }
+      line += width;
+    }
+}
+
 void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, const Tensor* positions) {
   const int spatial = x.rank - 2;
   std::array<Index, 3> in{1, 1, 1}, out{1, 1, 1};
@@ -56,13 +80,56 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
   for (std::size_t a = 0; a < 3; ++a)
     r[a] = ranges(out[a], in[a], v.kernel[a], v.stride[a], v.dilation[a], v.begin[a], v.end[a]);
   const Index inputs = in[0] * in[1] * in[2], outputs = out[0] * out[1] * out[2];
-  std::vector<double> plane(static_cast<std::size_t>(inputs)), result(static_cast<std::size_t>(outputs));
+  std::vector<double> plane(static_cast<std::size_t>(inputs)), result(static_cast<std::size_t>(outputs)), lost;
   const StoreF64 store = store_f64(y.dtype);
   Reader reader(x);
   char* to = y.data;
   std::int64_t* where = positions ? reinterpret_cast<std::int64_t*>(positions->data) : nullptr;
   for (Index nc = x.dim(0) * x.dim(1); nc > 0; --nc) {
     reader.next(plane.data(), inputs);
+    if (!where && kind != Pooling::lp) {
+      const bool largest = kind == Pooling::max;
+      std::fill(result.begin(), result.end(), largest ? -std::numeric_limits<double>::infinity() : 0.0);
+      double* cells = result.data();
+      if (largest) {
+        by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
+          double* c = cells + o;
+          for (Index i = 0; i < n; ++i) {
+            const double e = from[i * step];
+            c[i] = (e > c[i]) | (e != e) ? e : c[i];
+          }
+        });
+      } else {
+        lost.assign(static_cast<std::size_t>(outputs), 0.0);
+        // a few narrow elements add up exactly, or nearly, in f64; many of them, or f64 ones, take their errors along
+        const bool careful = x.dtype == DType::f64 || v.kernel[0] * v.kernel[1] * v.kernel[2] > 64;
+        if (!careful)
+          by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
+            double* c = cells + o;
+            for (Index i = 0; i < n; ++i) c[i] += from[i * step];
+          });
+        else
+         by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
+          double *c = cells + o, *l = lost.data() + o;
+          for (Index i = 0; i < n; ++i) {
+            const double e = from[i * step], u = c[i] + e, q = u - c[i];
+            l[i] += (c[i] - (u - q)) + (e - q);
+            c[i] = u;
+          }
+        });
+        Index o = 0;
+        for (const Range& z : r[0])
+          for (const Range& h : r[1])
+            for (const Range& w : r[2]) {
+              const Index n = kind == Pooling::average ? z.count * h.count * w.count : z.padded * h.padded * w.padded;
+              const double s = std::isfinite(cells[o]) ? cells[o] + lost[static_cast<std::size_t>(o)] : cells[o];
+              cells[o++] = s / static_cast<double>(n);
+            }
+      }
+      store(cells, to, y.bytes(), outputs);
+      to += outputs * y.bytes();
+      continue;
+    }
     double* o = result.data();
     for (const Range& z : r[0])
       for (const Range& h : r[1])
@@ -76,37 +143,22 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
                 for (Index c = 0; c < w.count; ++c) f(p[c * dw], p + c * dw);
               }
           };
-          const Index count = z.count * h.count * w.count;
-          if (kind == Pooling::max && where) {
+          if (where) {
             Largest m;
             each([&](double e, const double* p) { m.add(e, p - plane.data()); });
             *o++ = m.best;
             *where++ = m.at;
-          } else if (kind == Pooling::max) {
-            double m = -std::numeric_limits<double>::infinity();
-            each([&](double e, const double*) { m = e > m || e != e ? e : m; });
-            // once NaN, "e > m" is never true again
-            *o++ = m;
-          } else if (kind == Pooling::lp) {
-            double s = 0, lost = 0;
+          } else {
+            double s = 0, missed = 0;
             const double power = v.p;
             each([&](double e, const double*) {
               const double t = power == 1 ? std::abs(e) : power == 2 ? e * e : std::pow(std::abs(e), power);
               const double u = s + t, q = u - s;
-              lost += (s - (u - q)) + (t - q);
+              missed += (s - (u - q)) + (t - q);
               s = u;
             });
-            s = std::isfinite(s) ? s + lost : s;
+            s = std::isfinite(s) ? s + missed : s;
             *o++ = power == 1 ? s : power == 2 ? std::sqrt(s) : std::pow(s, 1 / power);
-          } else {
-            double s = 0, lost = 0;
-            each([&](double e, const double*) {
-              const double u = s + e, q = u - s;
-              lost += (s - (u - q)) + (e - q);
-              s = u;
-            });
-            s = std::isfinite(s) ? s + lost : s;
-            *o++ = s / static_cast<double>(kind == Pooling::average ? count : z.padded * h.padded * w.padded);
           }
         }
     store(result.data(), to, y.bytes(), outputs);

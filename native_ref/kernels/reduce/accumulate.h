@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -14,28 +15,45 @@ namespace opconform::reducing {
 
 inline constexpr Index kLanes = 16;
 
+// Eight f64 (or 64-bit integers), whatever the machine's own width: compilers split it where they must.  Two of them are the
+// sixteen lanes.  Written out, since loops over a struct's members stay scalar.
+typedef double V8 __attribute__((vector_size(64)));
+typedef std::int64_t M8 __attribute__((vector_size(64)));
+
+inline V8 load8(const double* p) {
+  V8 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+inline void store8(double* p, V8 v) { std::memcpy(p, &v, sizeof v); }
+inline V8 choose8(M8 mask, V8 a, V8 b) { return reinterpret_cast<V8>((mask & reinterpret_cast<M8>(a)) | (~mask & reinterpret_cast<M8>(b))); }
+
 // Value plus the sum of the rounding errors made so far; NaN or infinity in hi decides alone.
 struct Pair {
   double hi, lo;
   double value() const { return std::isfinite(hi) ? hi + lo : hi; }
 };
 
-inline void add_to(double& hi, double& lo, double v) {
-  const double t = hi + v, z = t - hi;
+template <class T>
+inline void add_to(T& hi, T& lo, T v) {
+  const T t = hi + v, z = t - hi;
   lo += (hi - (t - z)) + (v - z);
   hi = t;
 }
 
 struct Identity {
   static double main(double v) { return v; }
+  static V8 main8(V8 v) { return v; }
   static double rest(double, double) { return 0; }
   static constexpr bool has_rest = false;
 };
 struct Magnitude : Identity {
   static double main(double v) { return std::abs(v); }
+  static V8 main8(V8 v) { return reinterpret_cast<V8>(reinterpret_cast<M8>(v) & 0x7fffffffffffffff); }
 };
 struct Square {
   static double main(double v) { return v * v; }
+  static V8 main8(V8 v) { return v * v; }
   static double rest(double v, double p) { return std::fma(v, v, -p); }
   static constexpr bool has_rest = true;  // zero for narrow types; f64 squares are rounded
 };
@@ -76,8 +94,17 @@ struct Sum {
     void add(const double* x, Index n) {
       count += n;
       Index i = 0;
-      for (; i + kLanes <= n; i += kLanes)
-        for (Index l = 0; l < kLanes; ++l) one(l, x[i + l]);
+      if constexpr (!Map::has_rest) {
+        V8 h0 = load8(hi), h1 = load8(hi + 8), l0 = load8(lo), l1 = load8(lo + 8);
+        for (; i + kLanes <= n; i += kLanes) {
+          add_to(h0, l0, Map::main8(load8(x + i)));
+          add_to(h1, l1, Map::main8(load8(x + i + 8)));
+        }
+        store8(hi, h0), store8(hi + 8, h1), store8(lo, l0), store8(lo + 8, l1);
+      } else {
+        for (; i + kLanes <= n; i += kLanes)
+          for (Index l = 0; l < kLanes; ++l) one(l, x[i + l]);
+      }
       for (Index l = 0; i + l < n; ++l) one(l, x[i + l]);
     }
     double result() const {
@@ -175,6 +202,12 @@ struct Extreme {
       return (Max ? a > b : a < b) ? a : b;
     }
   }
+  // the same on eight; equal operands differ at most in the sign of zero, which one bit operation settles
+  static V8 pick8(V8 a, V8 b) {
+    const M8 x = reinterpret_cast<M8>(a), y = reinterpret_cast<M8>(b);
+    const V8 r = choose8((Max ? a > b : a < b) | (a != a), a, b);
+    return choose8(a == b, reinterpret_cast<V8>(Max ? x & y : x | y), r);
+  }
   struct Single {
     T lane[kLanes];
     Single() {
@@ -182,6 +215,14 @@ struct Extreme {
     }
     void add(const Value* x, Index n) {
       Index i = 0;
+      if constexpr (std::is_same_v<T, double>) {
+        V8 a = load8(lane), b = load8(lane + 8);
+        for (; i + kLanes <= n; i += kLanes) {
+          a = pick8(a, load8(x + i));
+          b = pick8(b, load8(x + i + 8));
+        }
+        store8(lane, a), store8(lane + 8, b);
+      }
       for (; i + kLanes <= n; i += kLanes)
         for (Index l = 0; l < kLanes; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
       for (Index l = 0; i + l < n; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
@@ -198,7 +239,10 @@ struct Extreme {
       for (Index i = 0; i < n; ++i) cell[i] = start();
     }
     void add(const Value* x, Index n) {
-      for (Index i = 0; i < n; ++i) cell[i] = pick(cell[i], static_cast<T>(x[i]));
+      Index i = 0;
+      if constexpr (std::is_same_v<T, double>)
+        for (; i + 8 <= n; i += 8) store8(cell + i, pick8(load8(cell + i), load8(x + i)));
+      for (; i < n; ++i) cell[i] = pick(cell[i], static_cast<T>(x[i]));
     }
     void result(Value* y, Index n) const {
       for (Index i = 0; i < n; ++i) y[i] = static_cast<Value>(cell[i]);

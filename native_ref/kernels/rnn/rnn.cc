@@ -40,8 +40,23 @@ void rnn(const RnnCall& c) {
   const auto size = [](Index n) { return static_cast<std::size_t>(n); };
   const auto clip = [&](double v) { return c.clip > 0 ? (v > c.clip ? c.clip : v < -c.clip ? -c.clip : v) : v; };
   std::vector<double> in(size(c.t * c.b * width)), back(size(c.b * width)), state(size(c.b * h)), cell(size(c.b * h)), mixed;
+  // turned once: the products run along their rows
+  const auto turned = [&](const double* w, Index columns) {
+    std::vector<double> t(size(width * columns));
+    for (Index k = 0; k < width; ++k)
+      for (Index i = 0; i < columns; ++i) t[size(i * width + k)] = w[k * columns + i];
+    return t;
+  };
+  const auto product = [&](Index rows, Index depth, const double* a, const std::vector<double>& b, double* y) {
+    const Matrix<double> left{a, depth, 1}, right{b.data(), width, 1};
+    if (rows <= 4 && depth > 0)
+      gemm::multiply_thin<false>(rows, width, depth, left, right, y, nullptr, width);
+    else
+      gemm::multiply<double, double>(rows, width, depth, left, right, y, width);
+  };
+  const std::vector<double> r_turned = turned(c.r, h);
   // what the inputs give, for all steps in one product
-  gemm::multiply<double, double>(c.t * c.b, width, c.i, Matrix<double>{c.x, c.i, 1}, Matrix<double>{c.w, 1, c.i}, in.data(), width);
+  product(c.t * c.b, c.i, c.x, turned(c.w, c.i), in.data());
   if (c.bias_w)
     for (Index n = 0; n < c.t * c.b; ++n)
       for (Index k = 0; k < width; ++k) in[size(n * width + k)] += c.bias_w[k];
@@ -51,7 +66,7 @@ void rnn(const RnnCall& c) {
     for (Index b = 0; b < c.b; ++b) std::fill_n(c.y + s * c.y_step + b * h, h, 0.0);
   if (c.cells) std::fill_n(c.cells, c.t * c.b * h, 0.0);
   for (Index s = 0; s < c.t; ++s) {
-    gemm::multiply<double, double>(c.b, width, h, Matrix<double>{state.data(), h, 1}, Matrix<double>{c.r, 1, h}, back.data(), width);
+    product(c.b, h, state.data(), r_turned, back.data());
     for (Index b = 0; b < c.b; ++b) {
       const Index length = c.lengths ? std::min<Index>(c.lengths[b], c.t) : c.t;
       if (s >= length) continue;
