@@ -100,7 +100,7 @@ def units(chosen: Sequence[OpVersion], cases: int, opset: Any = None, done: set[
     cases: per op version.  The units of a version are spread over the opsets at which it is in force, the first and the
     last one favoured.  done: names of units to leave out (resume)."""
     first = 0
-    while endless or first < cases:
+    while chosen and (endless or first < cases):  # a shard may be empty
         count = UNIT if endless else min(UNIT, cases - first)
         for v in sorted(chosen, key=lambda v: str(opset_at(v, first // UNIT, opset))):
             o = opset_at(v, first // UNIT, opset)
