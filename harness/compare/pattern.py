@@ -46,6 +46,8 @@ def _relation(w: np.ndarray, a: np.ndarray, limit: np.ndarray) -> str | None:
         return "all zero" if not a.any() else None  # constant: every arrangement is the same
     if not a.any():
         return "all zero"
+    if _close(w, a, limit):
+        return None  # wrong, but so nearly right that another arrangement would look right too
     if w.ndim <= 4:
         for p in permutations(range(w.ndim)):
             if p != tuple(range(w.ndim)):

@@ -535,6 +535,11 @@ def test_every_fourth_and_the_border_and_the_tail():
     assert verdict(expect(v), a).diff()["pattern"] == "the border"
 
 
+def test_nearly_right_is_no_rearrangement():
+    v = (1 + 1e-9 * normal((5, 5))).astype(np.float64)
+    assert verdict(expect(v), v + 1e-8).diff()["pattern"] == "everywhere"
+
+
 def test_large_maps_are_thinned():
     v = np.zeros((500, 300), np.float32)
     a = v.copy()
