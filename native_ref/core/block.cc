@@ -47,7 +47,7 @@ struct Nibble {  // low bits of a byte; what stands above them is not ours
 };
 
 template <class D>
-void load(const char* src, Index stride, Index n, double* dst) {
+void load(const char* __restrict src, Index stride, Index n, double* __restrict dst) {
   using R = typename D::raw;
   if (stride == static_cast<Index>(sizeof(R))) {
     for (Index i = 0; i < n; ++i) dst[i] = D::up(get<R>(src + i * static_cast<Index>(sizeof(R))));
@@ -60,7 +60,7 @@ void load(const char* src, Index stride, Index n, double* dst) {
 }
 
 template <class D>
-void load_int(const char* src, Index stride, Index n, std::int64_t* dst) {
+void load_int(const char* __restrict src, Index stride, Index n, std::int64_t* __restrict dst) {
   using R = typename D::raw;
   const auto up = [](R v) {
     if constexpr (requires { D::value(v); })
@@ -136,7 +136,7 @@ struct LowNibble {
 };
 
 template <class T, class R, class Fn>
-void store_with(const T* src, char* dst, Index stride, Index n, Fn fn) {
+void store_with(const T* __restrict src, char* __restrict dst, Index stride, Index n, Fn fn) {
   if (stride == static_cast<Index>(sizeof(R))) {
     for (Index i = 0; i < n; ++i) {
       const R v = fn(src[i]);

@@ -96,6 +96,17 @@ class Reader {
   Index total() const { return walk_.total(); }
   void next(double* dst, Index n) { pull(f64_, dst, n); }
   void next(std::int64_t* dst, Index n) { pull(i64_, dst, n); }
+  // The same elements without a copy where they lie as f64 in a row, else loaded into `room`.
+  const double* look(double* room, Index n) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(walk_.ptr(0)) % alignof(double) == 0;
+    if (f64_ == plain_ && walk_.step(0) == 8 && walk_.run() >= n && n > 0 && aligned) {
+      const auto* p = reinterpret_cast<const double*>(walk_.ptr(0));
+      walk_.advance(n);
+      return p;
+    }
+    next(room, n);
+    return room;
+  }
 
  private:
   template <class Load, class T>
@@ -110,6 +121,7 @@ class Reader {
   }
   Walk<1> walk_;
   LoadF64 f64_;
+  LoadF64 plain_ = load_f64(DType::f64);
   LoadI64 i64_;
 };
 

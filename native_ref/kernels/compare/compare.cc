@@ -165,12 +165,10 @@ void floats(const Tensor& a, const Tensor& w, const Tensor& bound, const Compare
             std::uint8_t* mask, double* ulp) {
   Reader ra(a), rw(w), rb(bound);
   Judge judge{shape(a.dtype), o, out};
-  double ba[kBlock], bw[kBlock], bb[kBlock];
+  double room[3][kBlock];
   for (Index at = 0; at < out.size; at += kBlock) {
     const Index n = std::min(kBlock, out.size - at);
-    ra.next(ba, n);
-    rw.next(bw, n);
-    rb.next(bb, n);
+    const double *ba = ra.look(room[0], n), *bw = rw.look(room[1], n), *bb = rb.look(room[2], n);
     if (!mask && !ulp) {
       judge.block<F64>(ba, bw, bb, n, at);
       continue;

@@ -4,12 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "native_ref/kernels/elementwise/math.h"
 #include "native_ref/kernels/elementwise/run.h"
 
 namespace opconform::binary {
 
 using U = std::uint64_t;
 using S = std::int64_t;
+
+using math::bits;
+using math::from_bits;
 
 inline S wrap(U v) { return static_cast<S>(v); }
 
@@ -105,8 +109,9 @@ struct Pow {
 struct Maximum {
   static constexpr const char* name = "maximum";
   static double f(double x, double y) {
-    const double m = x > y ? x : y > x ? y : x == y ? (std::signbit(x) ? y : x) : x + y;
-    return m;
+    const double zeros = from_bits(bits(x) & bits(y));  // of equal numbers: the number, of two zeros the positive one
+    const double m = x > y ? x : x == y ? zeros : y;
+    return x != x ? x : m;
   }
   static S s(S x, S y) { return x > y ? x : y; }
   static U u(U x, U y) { return x > y ? x : y; }
@@ -114,8 +119,9 @@ struct Maximum {
 struct Minimum {
   static constexpr const char* name = "minimum";
   static double f(double x, double y) {
-    const double m = x < y ? x : y < x ? y : x == y ? (std::signbit(x) ? x : y) : x + y;
-    return m;
+    const double zeros = from_bits(bits(x) | bits(y));
+    const double m = x < y ? x : x == y ? zeros : y;
+    return x != x ? x : m;
   }
   static S s(S x, S y) { return x < y ? x : y; }
   static U u(U x, U y) { return x < y ? x : y; }

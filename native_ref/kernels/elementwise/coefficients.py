@@ -93,4 +93,13 @@ def scaled(t: Any) -> Any:
 lowest = (mp.mpf("0.9") - 4) / (mp.mpf("0.9") + 4)
 highest = (mp.mpf(28) - 4) / (mp.mpf(28) + 4)
 show("kErfcx", "e^(x^2) erfc(x) (1 + 2x) in t = (x - 4) / (x + 4)", scaled, lowest, highest, 22)
+
+
+def middle(t: Any) -> Any:
+    return erfcx(2.5 * (1 + t) / (1 - t))
+
+
+# for erf alone: its tail is only wanted absolutely, so a shorter range and fewer terms do
+lowest, highest = (mp.mpf(1) - 2.5) / (mp.mpf(1) + 2.5), (mp.mpf(6) - 2.5) / (mp.mpf(6) + 2.5)
+show("kErfTail", "e^(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5)", middle, lowest, highest, 16)
 print("\n}  // namespace opconform::math")

@@ -56,8 +56,7 @@ void run_binary(const BinaryEntry& op, const Tensor& x, const Tensor& y, const T
   for (Index left = a.total(); left > 0; left -= kBlock) {
     const Index n = std::min(left, kBlock);
     a.next(u, n);
-    b.next(v, n);
-    op.f(u, v, n);
+    op.f(u, b.look(v, n), n);
     out.next(u, n);
   }
 }

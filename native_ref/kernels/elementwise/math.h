@@ -84,19 +84,36 @@ inline double expm1(double x) {
   return x == 0 ? x : x < -60.0 ? -1.0 : x > 709.0 ? kInfinity : y;
 }
 
-inline double log(double x) {
-  // x = 2^k m, sqrt(1/2) <= m < sqrt(2)
+// log(u) + lost / u for 0 < u < 2^1000, with one division for both.
+inline double log_sum(double u, double lost) {
+  // u = 2^k m, sqrt(1/2) <= m < sqrt(2)
   constexpr std::int64_t root = 0x3fe6a09e667f3bcd;
   constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;
-  const std::int64_t shifted = bits(x) - root + (std::int64_t{1024} << 52);  // exponent 1024 + k, never negative
+  const std::int64_t shifted = bits(u) - root + (std::int64_t{1024} << 52);  // exponent 1024 + k, never negative
   const auto field = static_cast<std::int64_t>(static_cast<std::uint64_t>(shifted) >> 52);
   const double k = from_bits(field + bits(kMagic)) - (kMagic + 1024.0);
-  const double m = from_bits(bits(x) - ((field - 1024) << 52));
+  const double m = from_bits(bits(u) - ((field - 1024) << 52));
   const double f = m - 1.0;
-  const double s = f / (2.0 + f);
+  const double two_f = 2.0 + f, inverse = 1.0 / (two_f * u);
+  const double s = f * (u * inverse);
   const double z = s * s;
   const double half = 0.5 * f * f;
   const double r = z * horner(kLog, z);  // log(1+f) = f - half + s (half + r)
+  const double c = mad(k, low, lost * (two_f * inverse));
+  return k * high - ((half - (s * (half + r) + c)) - f);
+}
+
+inline double log(double x) {
+  constexpr std::int64_t root = 0x3fe6a09e667f3bcd;
+  constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;
+  const std::int64_t shifted = bits(x) - root + (std::int64_t{1024} << 52);
+  const auto field = static_cast<std::int64_t>(static_cast<std::uint64_t>(shifted) >> 52);
+  const double k = from_bits(field + bits(kMagic)) - (kMagic + 1024.0);
+  const double f = from_bits(bits(x) - ((field - 1024) << 52)) - 1.0;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  const double half = 0.5 * f * f;
+  const double r = z * horner(kLog, z);
   const double y = k * high - ((half - (s * (half + r) + k * low)) - f);
   return x > 0 ? (x == kInfinity ? x : y) : x == 0 ? -kInfinity : kNaN;
 }
@@ -104,9 +121,17 @@ inline double log(double x) {
 inline double log1p(double x) {
   const double u = 1.0 + x;
   const double lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);  // what u lost of the sum
-  const double y = log(u) + (u > 0 && u < kInfinity ? lost / u : 0.0);
-  return x == 0 ? x : y;
+  const double y = log_sum(u > 0 && u < 0x1p1000 ? u : 1.0, lost);
+  // added rather than chosen, which would tempt the compiler to branch around y; 32-bit inputs do not get near 2^1000
+  const double beyond = u > 0 ? (u < 0x1p1000 ? 0.0 : kInfinity) : u == 0 ? -kInfinity : kNaN;
+  return x == 0 ? x : y + beyond;
 }
+// log(1 + e) for 0 <= e <= 1
+inline double log1p_unit(double e) {
+  const double u = 1.0 + e;
+  return log_sum(u, e - (u - 1.0));
+}
+inline long double log1p_unit(long double e) { return std::log1p(e); }
 
 // Sine and cosine after taking off the nearest multiple of pi/2, in three parts whose products with k are exact.  Good to
 // |x| < 2^20 ; beyond that hard() sends the element to the C library.

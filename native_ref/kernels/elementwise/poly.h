@@ -46,5 +46,12 @@ inline constexpr double kErfcx[] = {
     0x1.394805a2541fep-22, -0x1.b4aece405ef32p-21, 0x1.43a1691c58b39p-24, 0x1.9d067e2130317p-24,
     -0x1.13813ea89c741p-26, -0x1.a7fe52b0e649ap-28,
 };
+// e^(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5), on [-0.428571, 0.411765], error 1.0e-17
+inline constexpr double kErfTail[] = {
+    0x1.afbb3f3b7343ap-3, -0x1.7ca88dec217a4p-2, 0x1.01c11a735ce12p-2, -0x1.001154371704cp-3,
+    0x1.470ba1f66220cp-5, -0x1.05bb2fe3d797cp-8, -0x1.5a57167cd25c8p-9, 0x1.cb3b600ad87b6p-11,
+    0x1.def25794251e9p-13, -0x1.0e460ac2287b2p-13, -0x1.1ea84db776574p-15, 0x1.38381b1459556p-16,
+    0x1.f64be7b5a367bp-18, -0x1.32951befcce73p-19, -0x1.a36ff5774dd16p-20, 0x1.5d5e7634f4ca6p-24,
+};
 
 }  // namespace opconform::math

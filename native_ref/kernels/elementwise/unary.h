@@ -15,7 +15,6 @@ namespace opconform::unary {
 using U = std::uint64_t;
 using S = std::int64_t;
 inline constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1, kSqrtHalfLow = -0x1.bdd3413b26456p-55;
-inline constexpr double kTwoOverSqrtPi = 0x1.20dd750429b6dp+0;
 inline constexpr double kGeluA = 0x1.9884533d43651p+0, kGeluALow = -0x1.cbc0d30ebfd15p-54;  // 2 sqrt(2/pi)
 inline constexpr double kGeluB = 0x1.2444f2a4d8b4bp-4, kGeluBLow = -0x1.3023b0e5fbc6ep-58;  // 0.044715 times that
 template <class T>
@@ -271,7 +270,7 @@ struct Sigmoid {
 // log(1 + e^x) without overflow, and without loss where e^x is small
 template <class T>
 T softplus(T x) {
-  return (x > 0 ? x : T(0)) + math::log1p(math::exp(-std::fabs(x)));
+  return (x > 0 ? x : T(0)) + math::log1p_unit(math::exp(-std::fabs(x)));
 }
 struct Softplus {
   static constexpr const char* name = "softplus";
@@ -373,10 +372,10 @@ struct HardSwish6 {  // x * clamp(x + 3, 0, 6) / 6: the exact sixth, where an al
 struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in the left tail
   static constexpr const char* name = "gelu_exact";
   static double f(double x) {
-    // erfc magnifies the rounding of its argument by x^2: the part that t lost comes back through the derivative
+    // erfc magnifies the rounding of its argument by x^2: hand it the part that t lost, too
     const double t = -x * kSqrtHalf;
     const double lost = -x * kSqrtHalfLow - std::fma(x, kSqrtHalf, t);
-    const double e = math::erfc(t) - kTwoOverSqrtPi * math::exp(-t * t) * lost;
+    const double e = math::erfc(t, lost);
     return x == kInf<double> ? x : left_tail(x, half_up(x, 0.5 * x * e));
   }
   static long double f(long double x) {

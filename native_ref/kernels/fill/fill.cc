@@ -297,18 +297,15 @@ void fill_float(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, do
         return std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));
       });
     case Recipe::special: {
-      floats(seed, y, [e](std::uint64_t h, Index) {
+      const SpecialBits s = specials(y.dtype);
+      std::array<double, 20> value{};
+      const LoadF64 load = load_f64(y.dtype);
+      for (std::size_t i = 0; i < s.count; ++i) load(reinterpret_cast<const char*>(&s.v[i]), 8, 1, &value[i]);
+      return floats(seed, y, [e, &value, n = s.count](std::uint64_t h, Index) {
+        if ((h & 6) == 0) return value[below(h << 20, n)];
         if (h & 8) return static_cast<double>(static_cast<int>(below(h, 17)) - 8);
         return std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));
       });
-      const SpecialBits s = specials(y.dtype);
-      const auto w = static_cast<std::size_t>(y.bytes());
-      for (Index i = 0; i < y.size(); ++i) {
-        const std::uint64_t h = hash(seed, static_cast<std::uint64_t>(i));
-        if ((h & 6) != 0) continue;
-        std::memcpy(y.data + i * y.bytes(), &s.v[below(h << 20, s.count)], w);
-      }
-      return;
     }
   }
 }
