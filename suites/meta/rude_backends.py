@@ -1,0 +1,87 @@
+"""Plug-ins that break the contract of a backend, each in one way, on the toy dialect."""
+
+import ctypes
+import os
+import time
+
+import numpy as np
+
+from suites.meta.toy_backends import Right
+
+
+class Raises(Right):
+    def load(self, model, format):
+        raise KeyError("no such kernel")
+
+
+class Unsupporting(Right):
+    class Unsupported(Exception):
+        pass
+
+    def load(self, model, format):
+        raise self.Unsupported("needs a licence")
+
+
+class WrongContainer(Right):
+    def run(self, handle, inputs):
+        return list(super().run(handle, inputs).values())
+
+
+class WrongNumber(Right):
+    def run(self, handle, inputs):
+        return {}
+
+
+class WrongType(Right):
+    def run(self, handle, inputs):
+        return {k: "a text" for k in super().run(handle, inputs)}
+
+
+class WrongDtype(Right):
+    def run(self, handle, inputs):
+        return {k: np.asarray(v, np.float64) for k, v in super().run(handle, inputs).items()}
+
+
+class AllNan(Right):
+    def run(self, handle, inputs):
+        return {k: np.full(v.shape, np.nan, np.float32) for k, v in super().run(handle, inputs).items()}
+
+
+class Transposed(Right):
+    def run(self, handle, inputs):
+        return {k: np.asarray(v).T for k, v in super().run(handle, inputs).items()}
+
+
+class Aborts(Right):
+    def run(self, handle, inputs):
+        os.abort()
+
+
+class Segfaults(Right):
+    def load(self, model, format):
+        ctypes.string_at(0)
+
+
+class Exits(Right):
+    def run(self, handle, inputs):
+        os._exit(0)
+
+
+class Hangs(Right):
+    def run(self, handle, inputs):
+        time.sleep(3600)
+
+
+class EatsMemory(Right):
+    def run(self, handle, inputs):
+        return {k: np.ones((1 << 42,), np.uint8) for k in super().run(handle, inputs)}
+
+
+class Chatters(Right):
+    """Right, but writes more to its standard output than a pipe holds, and through C as well."""
+
+    def run(self, handle, inputs):
+        print("chatter " * 20_000)
+        os.write(1, b"raw chatter\n" * 1000)
+        ctypes.CDLL(None).puts(b"chatter in C")
+        return super().run(handle, inputs)

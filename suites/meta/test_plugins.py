@@ -1,0 +1,56 @@
+"""A foreign backend that misbehaves: the right verdict and a message that says what it did, case by case."""
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.core.outcome import Status, Verdict
+from harness.run.case import draw_case
+from harness.run.engine import Engine
+from suites.meta.toy import toy
+
+CASES = 6
+RUDE = {
+    "Raises": (Verdict.WRONGLY_REJECTED, "KeyError: 'no such kernel'", ""),
+    "Unsupporting": (Verdict.UNSUPPORTED, "needs a licence", ""),
+    "WrongContainer": (Verdict.UNKNOWN, "run returned list, expected a dict", ""),
+    "WrongNumber": (Verdict.MISMATCH, "", "missing"),
+    "WrongType": (Verdict.MISMATCH, "", "dtype"),
+    "WrongDtype": (Verdict.MISMATCH, "", "dtype"),
+    "AllNan": (Verdict.MISMATCH, "", "nan"),
+    "Transposed": (Verdict.MISMATCH, "", "shape"),
+    "Aborts": (Verdict.CRASHED, "SIGABRT", ""),
+    "Segfaults": (Verdict.CRASHED, "SIGSEGV", ""),
+    "Exits": (Verdict.CRASHED, "exited with code 0", ""),
+    "Hangs": (Verdict.TIMED_OUT, "no answer within", ""),
+    "EatsMemory": (Verdict.CRASHED, "out of memory", ""),
+    "Chatters": (Verdict.AGREE, "", ""),
+}
+
+
+def cases():
+    """Valid sums of f32 that are neither empty nor square nor scalar, so that every misdeed shows."""
+    v = toy.versions["toy/Add/1"]
+    out, i = [], 0
+    while len(out) < CASES:
+        case = draw_case(v, v.opsets[-1], 0, i, 1, invalid=False)
+        i += 1
+        shape = case.expected[0][0].value.shape if case.expected else ()
+        if case.dtype.name == "f32" and len(shape) == 2 and shape[0] != shape[1] and 0 not in shape:
+            out.append(case)
+    return out
+
+
+@pytest.mark.parametrize("name", RUDE)
+def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
+    verdict, message, kind = RUDE[name]
+    with backends.create(f"suites.meta.rude_backends:{name}", deadline=0.2) as handle:
+        chosen = cases()[: 2 if name == "Hangs" else CASES]
+        judged = list(Engine([handle]).judge(chosen))
+    assert len(judged) == len(chosen)
+    for j in judged:
+        assert j.verdict is verdict, (name, j.verdict, j.outcome.message)
+        assert message in j.outcome.message
+        if kind:
+            assert j.judgement.kind == kind
+        if verdict is Verdict.UNKNOWN:
+            assert j.outcome.status is Status.HARNESS_ERROR
