@@ -160,6 +160,10 @@ class Dialect:
         """Is this input given as a constant?"""
         return self.const_chance > 0 and d.engine.int(0, self.const_chance - 1) == self.const_chance - 1
 
+    def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
+        """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""
+        return {}
+
     def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         """The one rounding of a wide result, to nearest even."""
         import native_ref

@@ -173,6 +173,13 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
     else:
         outs = [f"i{k}_out{j}" for j in range(inst.outs)]
         order = [n for slot in s.inputs for n in names.get(slot.name, ())]
+        if inst.attrs.get("@extra_input"):
+            b.add(f"i{k}_extra", "loadConstantND", [], [f"i{k}_extra"], {"shape": [1]}, {"data": (np.ones(1), None)})
+            order.append(f"i{k}_extra")
+        short = inst.attrs.get("@short_weight")
+        if short is not None:
+            array, quant = constants[short]
+            constants[short] = (array.ravel()[:-1], quant)
         b.add(f"i{k}", inst.op, order, outs, inst.attrs, constants)
     b.outputs += [feature(n, None) for n in outs]
     return fed, outs

@@ -43,6 +43,8 @@ def evaluate(call: Call) -> list[np.ndarray]:
     """Results of a control-flow call."""
     from suites.nn.interpret import Run
 
+    if call.attrs.get("@outside"):
+        raise RuleError("inside-a-loop", call.version.op)
     layer, attrs, results = layer_of(call.version.op, call.attrs)
     run = Run(call.version.dialect, {})
     captured = call.inputs.get("captured", [])
@@ -64,6 +66,9 @@ def evaluate(call: Call) -> list[np.ndarray]:
 
 def place(b: _Build, prefix: str, inst: Instance, names: dict[str, list[str]]) -> list[str]:
     """Append the layer of a control-flow instance to a network; returns the names of its result blobs."""
+    if inst.attrs.get("@outside"):
+        b.add(prefix, inst.op, [], [], {})
+        return names["captured"]
     layer, attrs, results = layer_of(inst.op, inst.attrs)
     captured = names.get("captured", [])
     to = {f"captured{i}": n for i, n in enumerate(captured)}

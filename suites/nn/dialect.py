@@ -78,6 +78,17 @@ class Nn(Dialect):
 
     # -- drawing and evaluating
 
+    def rules_of(self, version: OpVersion) -> dict[str, Any]:
+        """An input too many, where all inputs are counted; a weight with a number too few, where a size is stated."""
+        s, out = version.schema, {}
+        if not any(x.optional or x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
+            out["input-count"] = lambda d: _marked(version.draw(d.engine), "@extra_input", True)
+        for slot in s.inputs:
+            if slot.const and (s.op, slot.name) in weights.SHAPES:
+                name = slot.name
+                out[f"weight-count:{name}"] = lambda d, n=name: _short(version.draw(d.engine), n)
+        return out
+
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """Fields and types are what the format has; inputs have no names, so that one missing before an optional one is
         another call."""
@@ -127,6 +138,10 @@ class Nn(Dialect):
                 check_blobs(n, v)
             seen[n] = v
         check_inputs(s, seen)
+        if inst.attrs.get("@extra_input"):
+            raise RuleError("input-count", f"one more input than {s.op} takes")
+        if "@short_weight" in inst.attrs:
+            raise RuleError(f"weight-count:{inst.attrs['@short_weight']}", s.op)
         call = super().call_of(inst, seen, version)
         call.attrs = {n: as_stored(v) for n, v in inst.attrs.items()}
         return call
@@ -172,6 +187,17 @@ def as_stored(v: Any) -> Any:
     if isinstance(v, float):
         return float(np.float32(v))
     return [as_stored(x) for x in v] if isinstance(v, (list, tuple)) else v
+
+
+def _marked(inst: Instance, name: str, value: Any) -> Instance:
+    inst.attrs[name] = value
+    return inst
+
+
+def _short(inst: Instance, slot: str) -> Instance | None:
+    """None where the weight is absent or quantised."""
+    a = inst.args.get(slot)
+    return None if not isinstance(a, Arg) or a.quant else _marked(inst, "@short_weight", slot)
 
 
 def check_blobs(name: str, v: Any) -> None:

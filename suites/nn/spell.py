@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.core.errors import RuleError
 from harness.spec import Build, Call, Codec, Entry, Fn, T
 from harness.spec.semantics import Semantics
 
@@ -31,6 +32,23 @@ def sizes(slot: str) -> Fn:
 def tensor(read: Callable[[Call], Any]) -> Fn:
     """A tensor parameter that a function reads from the call."""
     out = Fn(read)
+    out.for_tensor = True
+    return out
+
+
+def several(slot: str = "xs") -> Fn:
+    """A variadic input of two or more."""
+
+    def read(c: Call) -> list[np.ndarray]:
+        if len(c.inputs[slot]) < 2:
+            raise RuleError("two-or-more", f"{len(c.inputs[slot])} inputs")
+        return c.inputs[slot]
+
+    def write(v: list[T], b: Build) -> None:
+        for t in v:
+            b.tensor(slot, t)
+
+    out = Fn(read, write)
     out.for_tensor = True
     return out
 

@@ -145,6 +145,7 @@ def convolution(p: Any, x: Array, given: Array | None = None) -> Array:
     kernel, stride = _pair(p.kernelSize, (3, 3)), _pair(p.stride, (1, 1))
     groups = int(p.nGroups) or 1
     if p.isDeconvolution:
+        check(given is None, "weights as an input of a deconvolution")
         w = weights(p.weights, p.kernelChannels, p.outputChannels // groups, *kernel)
         y = _transposed(p, x, w, kernel, stride, groups)
     else:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import LAYERS, Array, layer
+from suites.nn.definition.common import LAYERS, Array, check, layer
 
 
 def _many(shape: tuple[int, ...], fn: Any) -> Array:
+    check(len(shape) > 0 and min(shape) > 0, "a tensor has elements")
     return np.array([fn() for _ in range(int(np.prod(shape)))]).reshape(shape)
 
 

@@ -132,13 +132,18 @@ def expand_dims(p: Any, x: Array) -> Array:
 def concat(p: Any, *xs: Array) -> Array:
     """Along the channels, or along the sequence."""
     axis = -5 if p.sequenceConcat else -3
-    return _join(xs, axis_of(axis, xs[0].ndim))
+    return _join(_several(xs), axis_of(axis, xs[0].ndim))
 
 
 @layer("concatND")
 def concat_nd(p: Any, *xs: Array) -> Array:
     """Along any axis."""
-    return _join(xs, axis_of(p.axis, xs[0].ndim))
+    return _join(_several(xs), axis_of(p.axis, xs[0].ndim))
+
+
+def _several(xs: Any) -> Any:
+    check(len(xs) > 1, "more than one input")
+    return xs
 
 
 def _join(xs: Any, axis: int) -> Array:
@@ -160,7 +165,7 @@ def _join(xs: Any, axis: int) -> Array:
 def stack(p: Any, *xs: Array) -> Array:
     """Along a new axis."""
     axis = axis_of(p.axis, xs[0].ndim + 1)
-    check(all(x.shape == xs[0].shape for x in xs), "shapes")
+    check(all(x.shape == xs[0].shape for x in _several(xs)), "shapes")
     return _join([x.reshape(*x.shape[:axis], 1, *x.shape[axis:]) for x in xs], axis)
 
 

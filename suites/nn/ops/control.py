@@ -167,12 +167,22 @@ def _draw_inside(layer: str) -> Any:
     return draw
 
 
-op("loopBreak", evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside("loopBreak"), tags=("control",))
+_OUTSIDE = {"inside-a-loop": lambda d: {"captured": _captured(d, 1), "@results": ["captured0"], "@outside": True}}
+op(
+    "loopBreak",
+    evaluate=evaluate,
+    error=exact(),
+    source=_SOURCE,
+    draw=_draw_inside("loopBreak"),
+    breaks=_OUTSIDE,
+    tags=("control",),
+)
 op(
     "loopContinue",
     evaluate=evaluate,
     error=exact(),
     source=_SOURCE,
     draw=_draw_inside("loopContinue"),
+    breaks=_OUTSIDE,
     tags=("control",),
 )

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Real, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight, tensor
+from suites.nn.spell import Or, Weight, several, tensor
 from suites.semantics import coreml
 from suites.semantics import elementwise as e
 from suites.semantics.elementwise import math as m
@@ -87,7 +86,7 @@ def _clash(d: Draw) -> dict[str, Any]:
     return {"a": T((*shape[:-1], 3)), "b": T((*shape[:-1], 2))}
 
 
-_COMPARED: dict[str, Any] = {"x": "a", "y": tensor(_second), "draw": _draw_compared}
+_COMPARED: dict[str, Any] = {"x": "a", "y": tensor(_second), "draw": _draw_compared, "breaks": {"broadcast:b": _clash}}
 op("equal", e.equal, **_COMPARED)
 op("notEqual", e.not_equal, **_COMPARED)
 op("lessThan", e.less, **_COMPARED)
@@ -102,12 +101,6 @@ def _operands(c: Call) -> list[np.ndarray]:
     """The inputs; of a single one, with alpha beside it."""
     xs = c.inputs["xs"]
     return [*xs, np.array([c.attr("alpha")], np.float32)] if len(xs) == 1 else xs
-
-
-def _several(c: Call) -> list[np.ndarray]:
-    if len(c.inputs["xs"]) < 2:
-        raise RuleError("two-or-more", f"{len(c.inputs['xs'])} inputs")
-    return c.inputs["xs"]
 
 
 def _draw_operands(alone: bool, forms: int) -> Any:
@@ -130,11 +123,17 @@ def _alone(d: Draw) -> dict[str, Any]:
     return {"xs": [T(d.shape(1))]}
 
 
-op("add", e.sum_n, xs=tensor(_operands), draw=_draw_operands(True, 4))
-op("multiply", e.mul_n, xs=tensor(_operands), draw=_draw_operands(True, 4))
-op("average", e.mean_n, xs=tensor(_several), draw=_draw_operands(False, 4), breaks={"two-or-more": _alone})
-op("max", e.max_n, xs=tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
-op("min", e.min_n, xs=tensor(_several), draw=_draw_operands(False, 2), breaks={"two-or-more": _alone})
+def _apart(d: Draw) -> dict[str, Any]:
+    shape = d.shape(1)
+    return {"xs": [T((*shape[:-1], 3)), T((*shape[:-1], 2))]}
+
+
+_FEW = {"two-or-more": _alone, "broadcast:xs": _apart}
+op("add", e.sum_n, xs=tensor(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
+op("multiply", e.mul_n, xs=tensor(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
+op("average", e.mean_n, xs=several(), draw=_draw_operands(False, 4), breaks=_FEW)
+op("max", e.max_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)
+op("min", e.min_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)
 
 # -- stored scale and bias
 

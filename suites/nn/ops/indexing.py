@@ -280,4 +280,11 @@ op(
     off=_hot_value("off_in", "offValue"),
     fixed={"negative": "off"},
     draw=_draw_hot,
+    breaks={
+        "axis-in-range": lambda d: {
+            "x": T((3,), values=[0.0, 1.0, 0.0]),
+            "oneHotVectorSize": 2,
+            "axis": d.pick((2, -3)),
+        }
+    },
 )

@@ -13,7 +13,7 @@ from suites.nn import op
 from suites.nn.spell import Or, Weight, tensor
 from suites.semantics import coreml, norm
 
-op("softmaxND", norm.softmax)
+op("softmaxND", norm.softmax, breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}})
 op(
     "softmax",
     norm.softmax,

@@ -41,9 +41,29 @@ def _drawn(kind: str, form: str) -> Any:
     return draw
 
 
+def _empty(kind: str, form: str) -> Any:
+    """A shape that holds nothing."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        if form == "Static":
+            return {**_numbers(d, kind), "outputShape": [d.dim(1), 0]}
+        return {**_numbers(d, kind), "shape": T((2,), values=[2.0, 0.0])}
+
+    return draw
+
+
 for _kind, _meaning, _names in _KINDS:
     for _form, _shape in (("Like", _LIKE), ("Static", _STATIC), ("Dynamic", sizes("shape"))):
-        op(f"random{_kind}{_form}", _meaning, shape=_shape, draw=_drawn(_kind, _form), seed="seed", **_names)
+        _breaks = {} if _form == "Like" else {"extents-positive": _empty(_kind, _form)}
+        op(
+            f"random{_kind}{_form}",
+            _meaning,
+            shape=_shape,
+            draw=_drawn(_kind, _form),
+            seed="seed",
+            breaks=_breaks,
+            **_names,
+        )
 
 
 def _weights(c: Call) -> np.ndarray:

@@ -112,8 +112,9 @@ op(
 )
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
-op("argMax", s.argmax, keepdims=_KEEP, fixed={"select_last": False})
-op("argMin", s.argmin, keepdims=_KEEP, fixed={"select_last": False})
+_NO_AXIS = {"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}
+op("argMax", s.argmax, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
+op("argMin", s.argmin, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
 
 
 def _sum_axis(c: Call) -> int:

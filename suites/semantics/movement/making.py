@@ -100,16 +100,29 @@ def _draw_eye(d: Draw) -> dict:
     return {"x": T((d.dim(), d.dim())), "k": d.int(-6, 6), "dtype": fixed(d, "dtype", lambda: None)}
 
 
+def _matrices(x: np.ndarray) -> None:
+    if x.ndim < 2:
+        raise RuleError("matrices", f"rank {x.ndim}")
+
+
 @semantics(error=exact(), source="ONNX Trilu-14; NN lowerTriangular, upperTriangular")
 def triangle(x: Any["*d r c"], *, k: Integer(-6, 6) = 0, upper: Flag = True) -> Any["*d r c"]:
-    """The part on and above (upper) or on and below diagonal ``k`` of each matrix, zero elsewhere."""
+    """The part on and above (upper) or on and below diagonal ``k`` of each matrix, zero elsewhere.
+
+    Raises RuleError "matrices".
+    """
+    _matrices(x)
     keep = np.triu(np.ones(x.shape[-2:], np.bool_), k) if upper else np.tril(np.ones(x.shape[-2:], np.bool_), k)
     return np.where(keep, x, x.dtype.type(0))
 
 
 @semantics(error=exact(), source="MIL band_part iOS15; NN matrixBandPart; tf.linalg.band_part")
 def band_part(x: Any["*d r c"], *, lower: Integer(-1, 5), upper: Integer(-1, 5)) -> Any["*d r c"]:
-    """``lower`` sub-diagonals and ``upper`` super-diagonals of each matrix kept (-1: all), zero elsewhere."""
+    """``lower`` sub-diagonals and ``upper`` super-diagonals of each matrix kept (-1: all), zero elsewhere.
+
+    Raises RuleError "matrices".
+    """
+    _matrices(x)
     i, j = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
     keep = ((lower < 0) | (i - j <= lower)) & ((upper < 0) | (j - i <= upper))
     return np.where(keep, x, x.dtype.type(0))

@@ -9,11 +9,41 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Slotted, T
 from suites.nn import op
-from suites.nn.spell import Or, ints
+from suites.nn.spell import Or, ints, several
 from suites.semantics import movement as s
 
-op("concatND", s.concat)
-op("stack", s.stack)
+
+def _two(draw: Any) -> Any:
+    """A drawn list of parts, doubled where it is but one."""
+
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        return {**out, "xs": out["xs"] if len(out["xs"]) > 1 else [*out["xs"], *out["xs"]]}
+
+    return fn
+
+
+def _one_part(d: Draw) -> dict[str, Any]:
+    return {"xs": [T(d.shape(1, 4))], "axis": 0}
+
+
+def _parts_apart(d: Draw) -> dict[str, Any]:
+    return {"xs": [T((2, 3)), T((3, 2))], "axis": d.pick((0, 1, -1))}
+
+
+def _no_axis(d: Draw) -> dict[str, Any]:
+    return {"xs": [T((2, 3))] * 2, "axis": d.pick((3, 4, -4))}
+
+
+_JOINED: dict[str, Any] = {"two-or-more": _one_part, "axis-in-range": _no_axis}
+op(
+    "concatND",
+    s.concat,
+    xs=several(),
+    draw=_two(s.concat.derive),
+    breaks={**_JOINED, "same-other-extents": _parts_apart},
+)
+op("stack", s.stack, xs=several(), draw=_two(s.stack.derive), breaks={**_JOINED, "same-shape": _parts_apart})
 
 
 def _along(axis: int, least: int) -> Any:
@@ -37,9 +67,14 @@ def _draw_concat(d: Draw) -> dict[str, Any]:
 op(
     "concat",
     s.concat,
+    xs=several(),
     axis=Fn(lambda c: -5 if c.attr("sequenceConcat") else -3),
     draw=_draw_concat,
-    breaks={"axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2}},
+    breaks={
+        "axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2},
+        "two-or-more": lambda d: {"xs": [T(d.shape(3))]},
+        "same-other-extents": lambda d: {"xs": [T((2, 3, 4)), T((2, 3, 5))]},
+    },
 )
 
 
@@ -153,13 +188,29 @@ def _draw_reverse_seq(d: Draw) -> dict[str, Any]:
     }
 
 
+def _sequence_axis(c: Call) -> int:
+    batch, seq, rank = c.attr("batchAxis"), c.attr("sequenceAxis"), c.inputs["x"].ndim
+    if not -rank <= batch < rank or not -rank <= seq < rank or batch % rank >= seq % rank:
+        raise RuleError("batch-before-sequence", f"batchAxis {batch}, sequenceAxis {seq} of rank {rank}")
+    return seq
+
+
+def _sequence_first(d: Draw) -> dict[str, Any]:
+    return {"x": T((3, 2)), "lengths": T((2,), values=[1.0, 2.0]), "batchAxis": 1, "sequenceAxis": 0}
+
+
+def _too_long(d: Draw) -> dict[str, Any]:
+    return {"x": T((2, 3)), "lengths": T((2,), values=[1.0, 4.0]), "batchAxis": 0, "sequenceAxis": 1}
+
+
 op(
     "reverseSeq",
     s.reverse_sequence,
     lengths=Slotted("lengths", lambda x: x.astype(np.int64)),
-    seq_axis="sequenceAxis",
+    seq_axis=Fn(_sequence_axis),
     batch_axis="batchAxis",
     draw=_draw_reverse_seq,
+    breaks={"batch-before-sequence": _sequence_first, "lengths-in-range": _too_long},
 )
 
 op(

@@ -11,9 +11,10 @@ from suites.nn import op
 from suites.nn.spell import Const, Weight, sizes, tensor
 from suites.semantics import movement as s
 
-op("lowerTriangular", s.triangle, fixed={"upper": False})
-op("upperTriangular", s.triangle, fixed={"upper": True})
-op("matrixBandPart", s.band_part, lower="numLower", upper="numUpper")
+_FLAT = {"matrices": lambda d: {"x": T(d.shape(1, 1))}}
+op("lowerTriangular", s.triangle, fixed={"upper": False}, breaks=_FLAT)
+op("upperTriangular", s.triangle, fixed={"upper": True}, breaks=_FLAT)
+op("matrixBandPart", s.band_part, lower="numLower", upper="numUpper", breaks=_FLAT)
 op("fillLike", s.fill_like, value=Const("value"))
 op("fillStatic", s.fill, value=Const("value"), shape="targetShape")
 
@@ -78,4 +79,11 @@ op(
     limit=_number("end", ""),
     delta=_number("step", "stepSizeValue"),
     draw=_dynamic,
+    breaks={
+        "step-nonzero": lambda d: {
+            "end": T((1,), values=[3.0]),
+            "step": T((1,), values=[0.0]),
+            "start": T((1,), values=[0.0]),
+        }
+    },
 )

@@ -64,7 +64,18 @@ def _like(d: Draw) -> dict[str, Any]:
     return {"x": T(d.broadcast_from(full)), "like": T(full)}
 
 
-op("broadcastToLike", s.broadcast_to, draw=_like, shape=Fn(lambda c: c.inputs["like"].shape))
+def _unlike(d: Draw) -> dict[str, Any]:
+    full = d.shape(1)
+    return {"x": T((*full[:-1], full[-1] + 1)), "like": T((*full[:-1], full[-1] + 2))}
+
+
+op(
+    "broadcastToLike",
+    s.broadcast_to,
+    draw=_like,
+    shape=Fn(lambda c: c.inputs["like"].shape),
+    breaks={"shapes-broadcast": _unlike},
+)
 
 
 # -- reshape and squeeze with rules of their own

@@ -69,12 +69,22 @@ def _draw_dynamic(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _still(d: Draw) -> dict[str, Any]:
+    n = d.dim(1)
+    return {"x": T((n,)), "begin": T((1,), values=[0.0]), "endIds": [n], "strides": [0]}
+
+
+def _entry_missing(d: Draw) -> dict[str, Any]:
+    return {"x": T((d.dim(1), 2)), "begin": T((1,), values=[0.0]), "endIds": [1], "strides": [1]}
+
+
 op(
     "sliceDynamic",
     s.strided_slice,
     begin=sizes("begin"),
     draw=_draw_dynamic,
     ambiguous=_masked_backwards,
+    breaks={"stride-nonzero": _still, "entry-per-axis": _entry_missing},
     **{slot: _override(slot, name) for slot, name in _OVERRIDES},
 )
 
