@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.backends import registry as backends
 from harness.core.errors import OpconformError, UsageError
 from harness.run import folder, session
 from harness.run.engine import Summary
@@ -35,9 +36,11 @@ class Outcome:
 
 def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     """Carry the plan out with ``jobs`` processes.  Raises UsageError when no worker could begin."""
+    for name in plan.names:
+        backends.find(name, plan.python)  # a wrong name is told before anything starts
+    versions(plan.selection)
     parts = [_part(plan, i, jobs) for i in range(jobs)]
     for part in parts:
-        versions(part.selection)  # a wrong name is told before anything starts
         folder.prepare(part, fresh)
     ctx = multiprocessing.get_context("spawn")
     stop, told = ctx.Event(), ctx.Queue()

@@ -450,13 +450,15 @@ def test_a_folder_that_cannot_be_made(opconform: Cli) -> None:
 
 
 def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
-    args = ["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "2", "--out", "c"]
+    args = ["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c"]
     done = opconform(*args, "--seconds", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     parts = sorted((opconform.folder / "c").glob("part-*/records.jsonl"))
-    assert len(parts) == 2
     keys = [{r["key"] for r in records(p) if r["t"] == "batch"} for p in parts]
-    assert not keys[0] & keys[1] and keys[0] | keys[1] == {f"toy/{o}/1" for o in ("Add", "Sum", "Flip", "Max", "MatMul")}
+    keys = [k for k in keys if k]  # a share may be empty
+    assert len(parts) == 3 and len(keys) == 2
+    assert not keys[0] & keys[1]
+    assert keys[0] | keys[1] == {f"toy/{o}/1" for o in ("Add", "Sum", "Flip", "Max", "MatMul")}
     judged = sum(sum(cases_judged(p).values()) for p in parts)
     again = opconform(*args, "--seconds", "2")
     assert again.returncode == 0
@@ -466,7 +468,7 @@ def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
 
 
 def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli) -> None:
-    p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "2", "--out", "c")
+    p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c")
     c = opconform.folder / "c"
     wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
     os.killpg(p.pid, signal.SIGINT)
