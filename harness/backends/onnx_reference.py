@@ -30,11 +30,17 @@ class OnnxReference(Backend):
                 raise Unsupported(f"opset {o.version}, this release knows {onnx.defs.onnx_opset_version()}")
         try:
             return ReferenceEvaluator(proto)
-        except NotImplementedError as e:  # an operator without an implementation, seen when nodes are bound
-            raise Unsupported(str(e)) from None
+        except Exception as e:
+            raise _sorted(e) from None
 
     def run(self, handle, inputs):
         try:
             return dict(zip(handle.output_names, handle.run(None, dict(inputs))))
-        except NotImplementedError as e:
-            raise Unsupported(str(e)) from None
+        except Exception as e:
+            raise _sorted(e) from None
+
+
+def _sorted(e):
+    """The exception as one of ours where the evaluator says that it has no implementation."""
+    gap = isinstance(e, NotImplementedError) or "not implemented" in str(e) or "No implementation for" in str(e)
+    return Unsupported(str(e)) if gap else e
