@@ -604,7 +604,7 @@ def apply_passes(model):
 
 
 def _shape_of_program(block):
-    """Op types, modes and where inputs come from: what a pass that does something changes."""
+    """Op types, modes, shapes and where inputs come from: what a pass that does something changes."""
     at, out = {}, []
     for op in block.operations:
         if op.op_type == "const":
@@ -615,7 +615,8 @@ def _shape_of_program(block):
             for x in v if isinstance(v, (list, tuple)) else (v,):
                 val = getattr(x, "val", None)
                 inputs.append((slot, at.get(id(x), val if isinstance(val, (str, bool, np.bool_)) else None)))
-        out.append((op.op_type, tuple(inputs), tuple(tuple(_shape_of_program(b)) for b in op.blocks)))
+        shapes = tuple(str(getattr(v, "shape", None)) for v in op.outputs)
+        out.append((op.op_type, tuple(inputs), shapes, tuple(tuple(_shape_of_program(b)) for b in op.blocks)))
         for i, v in enumerate(op.outputs):
             at[id(v)] = (len(out), i)
     out.append(tuple(at.get(id(v), "input or constant") for v in block.outputs))

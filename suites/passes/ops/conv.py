@@ -129,3 +129,37 @@ def _plain_conv(d: Draw) -> dict[str, Any]:
 
 
 declare("add_conv_transpose_output_shape", _ambiguous_extent, _plain_conv)
+
+
+def _one_dimensional(d: Draw, wrong: bool = False) -> dict[str, Any]:
+    """A convolution over one axis put into two: with another extent than 1 there is nothing to take out."""
+    p = Program(d, F32)
+    c, m, k = d.int(1, 3), d.int(1, 3), d.int(1, 3)
+    x = p.op("relu", x=p.input((d.dim(1, 2), c, d.dim(k, 6))))
+    y = p.op("expand_dims", x=x, axes=[-2 if d.bool() else 2])
+    pad = [1, 1, 0, 0] if wrong else [0, 0, d.int(0, 1), d.int(0, 1)]
+    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, 1, k))), pad_type="custom", pad=pad, strides=[1, d.int(1, 2)],
+             dilations=[1, 1], groups=1)  # fmt: skip
+    if wrong:
+        return p.done(p.op("relu", x=p.op("reduce_sum", x=y, axes=[2], keep_dims=False)), fires=False)
+    return p.done(p.op("relu", x=p.op("squeeze", x=y, axes=[-2 if d.bool() else 2])))
+
+
+declare("compose_conv1d", _one_dimensional, lambda d: _one_dimensional(d, True))
+
+
+def _padded(d: Draw, mode: str = "constant") -> dict[str, Any]:
+    """Zeros put around data with channels last; other padding has no place in a convolution."""
+    p = Program(d, F32)
+    c, m = d.int(1, 3), d.int(1, 3)
+    x = p.op("relu", x=p.input((d.dim(1, 2), d.dim(3, 5), d.dim(3, 5), c)))
+    pad = [0, 0, d.int(1, 2), d.int(0, 2), d.int(0, 2), d.int(0, 2), 0, 0]
+    more = {"constant_val": 0.0} if mode == "constant" else {}
+    y = p.op("pad", x=x, pad=pad, mode=mode, **more)
+    y = p.op("transpose", x=y, perm=[0, 3, 1, 2])
+    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, 2, 2))), pad_type="valid", strides=[1, 1], dilations=[1, 1],
+             groups=1)  # fmt: skip
+    return p.done(p.op("relu", x=y), pattern=f"match {mode}")
+
+
+declare("fuse_pad_conv", _padded)

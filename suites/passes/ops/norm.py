@@ -1,0 +1,39 @@
+"""Normalisation written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import F32
+from harness.spec import Draw
+from suites.passes.program import Program, declare
+
+
+def _affine(d: Draw) -> dict[str, Any]:
+    """gamma * (x - mean) / sqrt(variance + epsilon) + beta, with gamma multiplied in first."""
+    p = Program(d, F32)
+    x = p.op("tanh", x=p.input((d.dim(1, 3), d.dim(2, 4), d.dim(2, 5)), "unit"))
+    n = p.tensors[0].shape[-1]
+    gamma, beta = p.const(p.weights((n,)) + 0.125), p.const(p.weights((n,)))
+    axes = [-1]
+    mean = p.op("reduce_mean", x=x, axes=axes, keep_dims=True)
+    square = p.op("square", x=p.op("sub", x=x, y=mean))
+    variance = p.op("reduce_mean", x=square, axes=axes, keep_dims=True)
+    r = p.op("rsqrt", x=p.op("add", x=variance, y=0.125))
+    scale = p.op("mul", x=r, y=gamma)
+    y = p.op("add", x=p.op("mul", x=x, y=scale), y=p.op("sub", x=beta, y=p.op("mul", x=mean, y=scale)))
+    return p.done(p.op("relu", x=y), pattern="match affine")
+
+
+def _plain(d: Draw, axes: tuple[int, int] = (1, 1)) -> dict[str, Any]:
+    """(x - mean) * rsqrt(mean((x - mean) ** 2) + epsilon) over the channels; near miss: two different axes."""
+    p = Program(d, F32)
+    x = p.op("tanh", x=p.input((d.dim(1, 2), d.dim(2, 4), 1, d.dim(2, 5)), "unit"))
+    mean = p.op("reduce_mean", x=x, axes=[axes[0]], keep_dims=True)
+    c = p.op("sub", x=x, y=mean)
+    variance = p.op("reduce_mean", x=p.op("mul", x=c, y=c), axes=[axes[1]], keep_dims=True)
+    y = p.op("mul", x=c, y=p.op("rsqrt", x=p.op("add", x=variance, y=0.125)))
+    return p.done(p.op("relu", x=y), fires=axes[0] == axes[1], pattern="match channels" if axes[0] == axes[1] else "")
+
+
+declare("fuse_layernorm_or_instancenorm", _affine, _plain, lambda d: _plain(d, (1, 3)))
