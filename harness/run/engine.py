@@ -6,7 +6,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
@@ -76,16 +76,18 @@ class Engine:
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
         self._seen: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
+        self._rude: set[tuple[str, str]] = set()  # backend and op version that took a process down
         self._last = 0.0
 
     # -- one pass
 
-    def run(self, units: Iterable[Unit]) -> Summary:
-        """Judge all units; what was judged before an interruption is in the records."""
+    def run(self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = ()) -> Summary:
+        """Judge the saved cases, then all units; what was judged before an interruption is in the records."""
         start = time.monotonic()
         waiting: list[Pack] = []
         try:
-            for pack in self._packs(units):
+            work = chain(((u, [c]) for u, c in saved), self._drawn(units))
+            for pack in self._packs(work):
                 self._submit(pack)
                 waiting.append(pack)
                 waiting = self._harvest(waiting, IN_FLIGHT - 1)
@@ -114,16 +116,20 @@ class Engine:
     def _for(self, fmt: str) -> list[BackendHandle]:
         return [h for h in self.handles if fmt in h.hello["formats"]]
 
-    def _packs(self, units: Iterable[Unit]) -> Iterator[Pack]:
+    def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
+        for u in units:
+            yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid)
+                      for i in range(u.first, u.first + u.count)]  # fmt: skip
+
+    def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack]:
         """Consecutive units of the same dialect and opset, up to a model's worth of cases."""
         open_: dict[tuple[str, Any], Pack] = {}
-        for u in units:
+        for u, cases in work:
             key = (u.version.dialect.name, u.opset)
             pack = open_.get(key)
             if pack is None:
                 pack = open_[key] = Pack(u.version.dialect, u.opset, [], [])
-            for i in range(u.first, u.first + u.count):
-                pack.cases.append(draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid))
+            pack.cases += cases
             pack.units.append(u)
             if len(pack.cases) >= PACK:
                 yield open_.pop(key)
@@ -148,8 +154,8 @@ class Engine:
         """What is known of how the backend takes these types: outcomes that need no asking, and cases that go alone.
 
         One refused instance fails the model that it shares, and finding it costs many models.  So a combination of op
-        version and types goes alone until it has passed once; one that was unsupported GAP times in a row is asked
-        only once in ASK_AGAIN cases."""
+        version and types goes alone until it has passed once, and again once the op version took a process down; one
+        that was unsupported GAP times in a row is asked only once in ASK_AGAIN cases."""
         settled = self._above(h, pack)
         alone: set[int] = set()
         if settled:
@@ -160,6 +166,8 @@ class Engine:
                 continue
             n = habits.get(c.types)
             if n == PASSES:
+                if (h.name, c.version.key) in self._rude:
+                    alone.add(id(c))
                 continue
             if n is not None and n >= GAP and c.index % ASK_AGAIN:
                 settled[id(c)] = Outcome(Status.UNSUPPORTED, None, "load", "as before: the op lacks these types")
@@ -171,6 +179,8 @@ class Engine:
         if judged.case.inst.rule is not None:
             return
         habits, key = self._seen[judged.backend], judged.case.types
+        if judged.outcome.status in (Status.CRASHED, Status.TIMED_OUT):
+            self._rude.add((judged.backend, judged.case.version.key))
         if judged.verdict is Verdict.UNSUPPORTED:
             habits[key] = max(habits.get(key, 0), 0) + 1
         elif judged.outcome.status is Status.VALUE:

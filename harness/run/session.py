@@ -14,7 +14,7 @@ from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.core.errors import UsageError
 from harness.core.instance import Instance
-from harness.run import records
+from harness.run import corpus, records
 from harness.run.case import draw_case, fill
 from harness.run.engine import Engine, Summary
 from harness.run.failure import Evidence, load_instance, record
@@ -123,7 +123,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
                         sink=writer.write, on_failure=evidence, progress=progress)  # fmt: skip
         work = units(chosen, plan.cases, plan.selection.opset, done, endless=plan.cases == 0)
-        summary = engine.run(_until(work, plan.seconds))
+        old = () if done else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
+        summary = engine.run(_until(work, plan.seconds), old)
         full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
                     or plan.selection.opset is not None or plan.selection.shard != (1, 1))  # fmt: skip
         if plan.sensitivity and not summary.interrupted and not records.has(path, "sensitivity"):

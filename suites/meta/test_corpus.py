@@ -1,0 +1,44 @@
+"""Saved instances first: every known difference with an instance still stands, nothing saved fails without a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.core.errors import FormatError
+from harness.run import corpus
+from harness.run.engine import Engine
+from harness.run.known import load_ledger
+from harness.run.session import Backends
+from harness.spec import registry
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_saved_instances_are_explained_and_known_differences_stand(name: str) -> None:
+    ledger = load_ledger()
+    d = registry.dialect(name)
+    pairs = list(corpus.cases(corpus.saved(ledger), d.versions.values()))
+    assert [c.problem for _, c in pairs if c.problem] == []
+    out: list[dict] = []
+    with Backends() as bench:
+        handles = bench.open(backends.names(d.format), strict=False)
+        if not handles:
+            pytest.skip(f"no backend for {d.format}: {bench.missing}")
+        engine = Engine(handles, ledger=ledger, sink=out.append,
+                        on_failure=lambda j, votes: {"t": "case", "id": j.case.inst.dumps(), "verdict": j.verdict,
+                                                     "backend": j.backend})  # fmt: skip
+        engine.run([], pairs)
+        here = [h.name for h in handles]
+    unexplained = [f"{r['backend']}: {r['verdict'].value}: {r['id']}" for r in out
+                   if r["t"] == "case" and r["verdict"].bad]  # fmt: skip
+    assert not unexplained, "\n".join(unexplained[:20])
+    ours = {i.dumps() for i in (c.inst for _, c in pairs)}
+    gone = [e.id for e in ledger.entries if e.kind_of == "known" and e.instance is not None and not e.hits
+            and e.instance.dumps() in ours and e.concerns([e.instance.key], here)]  # fmt: skip
+    assert not gone, f"these known differences no longer occur: {' '.join(gone)}"
+
+
+def test_a_bad_line_in_the_corpus_is_named(tmp_path) -> None:
+    (tmp_path / "a.jsonl").write_text('\n{"format": 7}\n')
+    with pytest.raises(FormatError, match=r"a.jsonl:2"):
+        corpus.saved(load_ledger([]), [tmp_path])
