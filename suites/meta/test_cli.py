@@ -58,8 +58,8 @@ class Cli:
 
     def start(self, *args: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,
+            self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
         )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit) as e:
         cli.main([verb, "--help"])
     assert e.value.code == 0
-    verbs = next(a for a in cli.parser()._actions if a.dest == "verb" or hasattr(a, "choices") and a.choices)
+    verbs = next(a for a in cli.parser()._actions if a.choices)
     options = verbs.choices[verb]._actions  # type: ignore[index]
     assert all(a.help for a in options), [a.dest for a in options if not a.help]
     assert len(capsys.readouterr().out.splitlines()) > 5
@@ -420,8 +420,8 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_full_disk_is_told_and_what_was_judged_is_kept(opconform: Cli) -> None:
     args = ["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--cases", "3000", "--out", "out"]
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, *args], cwd=opconform.folder, env=opconform.env, capture_output=True, text=True,
-        timeout=120,
+        [sys.executable, "-c", FULL_DISK, *args], cwd=opconform.folder, env=opconform.env, capture_output=True,
+        text=True, timeout=120,
     )  # fmt: skip
     one_line(done, "No space left on device", "what was judged before is kept")
     assert "report:" in done.stdout
