@@ -165,7 +165,8 @@ def test_break_and_continue_act_on_the_innermost_loop() -> None:
     assert run_loop(loop(maxLoopIterations=2, bodyNetwork=net(*twice))) == 22
 
 
-def test_a_loop_that_does_not_end_is_named() -> None:
+def test_a_loop_that_does_not_end_is_named(monkeypatch) -> None:
+    monkeypatch.setattr("suites.nn.interpret.LIMIT", 1000)
     forever = net(layer("lessThan", ["i"], ["go"], alpha=5.0))
     with pytest.raises(Exception, match="still running"):
         run_loop(loop(conditionVar="go", conditionNetwork=forever, bodyNetwork=net()))
