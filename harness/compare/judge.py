@@ -379,5 +379,7 @@ def _wrong(
             formula = error.numbers(e.context())
         except Exception:  # the formula without its numbers is still the formula
             formula = error.formula
-    return Judgement(Verdict.MISMATCH, i, kind, error.formula.split(":")[0], formula, detail, comparison, None, e, a,
+    if kind == "integer" and error.kind != "quantised":
+        formula = "EXACT (integers)"
+    return Judgement(Verdict.MISMATCH, i, kind, formula.split(":")[0], formula, detail, comparison, None, e, a,
                      bound, ulps)  # fmt: skip
