@@ -77,6 +77,35 @@ class Passes(Dialect):
         return ("coremltools-passes",)
 
 
+# Passes without programs of their own yet, and why.
+_OPTIONS = "does nothing before it is given options, which a program here cannot carry"
+_QUANTISED = "its patterns are made of quantised constants, whose rounding a propagated bound does not cover"
+ABSENT = {
+    "WeightRandomizer": "replaces weights by random ones: the program after it means something else on purpose",
+    "add_int16_cast": "narrows integers where their range is known, by analysis of gathers only: the round trip of gather covers it",
+    "canonicalize_inplace_pattern": "rearranges torch's slice updates of states; an evaluation has no order to lose",
+    "canonicalize_quantized_lut_pattern": _QUANTISED,
+    "const_deduplication": "changes which constants are shared, which neither values nor the ops show",
+    "dedup_op_and_var_names": "changes names only, which neither values nor ops show",
+    "dequantize_quantize_pair_elimination": _QUANTISED,
+    "dequantize_to_constexpr": _QUANTISED,
+    "distributive_quantized_binary_op_scale_normalization": _QUANTISED,
+    "expand_dynamic_linear": "takes linear with weights computed at run time, which no valid program has",
+    "fuse_dilated_conv": "its pattern is TensorFlow's space_to_batch around a convolution: not written down yet",
+    "image_input_preprocess": "takes image inputs, which plain programs do not have",
+    "int_op_canonicalization": _QUANTISED,
+    "lower_complex_dialect_ops": "the round trip of every op of the complex dialect goes through it",
+    "materialize_symbolic_shape_program": _OPTIONS,
+    "merge_affine_dequantize_with_consecutive_ops": _QUANTISED,
+    "nullify_redundant_quantization_zero_point": _QUANTISED,
+    "prefer_state_in_downstream": "chooses between a state and the value just written to it, which are the same",
+    "remove_symbolic_reshape": "takes programs with symbolic extents, which plain programs do not have",
+    "reorder_lut_per_channel_scale": _QUANTISED,
+    "sanitize_input_output_names": "changes names only, which neither values nor ops show",
+    "scaled_dot_product_attention_sliced_q": _OPTIONS,
+    "update_output_dtypes": "takes what the caller asked for as output types, which plain programs do not say",
+}
+
 dialect = Passes("suites.passes")
 op = dialect.op
-__all__ = ["dialect", "op"]
+__all__ = ["ABSENT", "dialect", "op"]

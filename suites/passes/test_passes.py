@@ -1,0 +1,50 @@
+"""Laws over the passes: each has programs that it acts on and programs that only look so, or a reason to have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.gen.engine import Prng, case_seed
+from suites.passes import ABSENT, dialect
+
+PASSES = sorted({v.op for v in dialect.versions.values()})
+
+
+def drawn(name: str, count: int = 24):  # type: ignore[no-untyped-def]
+    v = dialect.versions[f"passes/{name}/1"]
+    return [v.draw(Prng(case_seed(5, v.key, i)), v.opsets[i % len(v.opsets)]) for i in range(count)]
+
+
+def test_every_pass_is_declared_or_left_out_with_a_reason() -> None:
+    assert {s.op for s in dialect.schemas} - set(PASSES) == set(ABSENT)
+    assert all(len(reason) > 20 for reason in ABSENT.values())
+
+
+@pytest.mark.parametrize("name", [n for n in PASSES if not n.endswith("_pipeline")])
+def test_a_pass_has_programs_with_its_pattern_and_near_misses(name: str) -> None:
+    fires = [inst.attrs["program"].meta["fires"] for inst in drawn(name)]
+    assert any(fires)
+    if name != "add_conv_transpose_output_shape":
+        assert len({bool(f) for f in fires}) == 2 or len({i.attrs["pattern"] for i in drawn(name)}) > 1
+
+
+def test_the_pattern_says_what_the_promise_says() -> None:
+    for name in PASSES:
+        for inst in drawn(name, 8):
+            said = str(inst.attrs["pattern"])
+            assert said.startswith("near miss") != inst.attrs["program"].meta["fires"], f"{name}: {said}"
+
+
+def test_noop_elimination_acts_where_it_is_to_and_keeps_the_values() -> None:
+    from harness.core.outcome import Verdict
+    from harness.run.case import fill
+    from harness.run.engine import Engine
+
+    handle = backends.create("coremltools-passes")
+    if why := handle.missing():
+        pytest.skip(why)
+    with handle:
+        cases = [fill(dialect.version_of(inst), inst) for inst in drawn("noop_elimination", 8)]
+        verdicts = [judged.verdict for judged in Engine([handle]).judge(cases)]
+    assert verdicts == [Verdict.AGREE] * len(cases)
