@@ -41,11 +41,15 @@ _GAPS = re.compile(
 _CLAIM = re.compile(r"Type (\w+) \(\d+\)|type \w+ is not")
 
 
+_I32, _U32, _U16 = (struct.Struct(f).unpack_from for f in ("<i", "<I", "<H"))
+_FIELDS = struct.Struct("<6H").unpack_from  # sizes of vtable and table, then the offsets of four fields
+
+
 class LiteRt(Backend):
     """kernels: "ref", "opt" or "xnnpack".  formats: TFLite."""
 
     formats = ("tflite",)
-    pack = 1  # one bad op takes a packed model along, and interpreters are cheap
+    pack = 16  # an interpreter costs as much as a dozen small ops
 
     def __init__(self, kernels="opt", name="litert-opt"):
         self.name = name
@@ -192,37 +196,45 @@ def io_tensors(model):
     wrapper's details cost, and they tell types that its NumPy dtypes do not."""
 
     def field(table, i):
-        v = table - struct.unpack_from("<i", model, table)[0]
-        if 4 + 2 * i >= struct.unpack_from("<H", model, v)[0]:
+        vtable = table - _I32(model, table)[0]
+        if 4 + 2 * i >= _U16(model, vtable)[0]:
             return 0
-        o = struct.unpack_from("<H", model, v + 4 + 2 * i)[0]
-        return table + o if o else 0
-
-    def follow(at):
-        return at + struct.unpack_from("<I", model, at)[0]
+        offset = _U16(model, vtable + 4 + 2 * i)[0]
+        return table + offset if offset else 0
 
     def vector(table, i):
         at = field(table, i)
         if not at:
             return 0, 0
-        at = follow(at)
-        return at + 4, struct.unpack_from("<I", model, at)[0]
+        at += _U32(model, at)[0]
+        return at + 4, _U32(model, at)[0]
 
     try:
-        graphs, n = vector(struct.unpack_from("<I", model, 0)[0], 2)
-        graph = follow(graphs) if n else 0
+        graphs, n = vector(_U32(model, 0)[0], 2)
+        graph = graphs + _U32(model, graphs)[0] if n else 0
         tensors, _ = vector(graph, 0)
         both = []
         for f in (1, 2):
             at, n = vector(graph, f)
             out = {}
             for i in struct.unpack_from(f"<{n}i", model, at):
-                t = follow(tensors + 4 * i)
-                kind, (start, size), (dims, rank) = field(t, 1), vector(t, 3), vector(t, 0)
-                name = bytes(model[start : start + size]).decode("utf-8", "replace")
-                type_ = struct.unpack_from("<b", model, kind)[0] if kind else 0
-                out[name] = _Tensor(i, type_, struct.unpack_from(f"<{rank}i", model, dims))
+                t = tensors + 4 * i
+                t += _U32(model, t)[0]
+                # shape is field 0, type 1, name 3; the vtable is read once
+                vtable = t - _I32(model, t)[0]
+                _, _, shape, type_, _, name = _FIELDS(model, vtable) if _U16(model, vtable)[0] >= 12 else (0,) * 6
+                if not name:
+                    return {}, {}
+                at_name = t + name
+                at_name += _U32(model, at_name)[0]
+                text = bytes(model[at_name + 4 : at_name + 4 + _U32(model, at_name)[0]]).decode("utf-8", "replace")
+                dims = ()
+                if shape:
+                    at_shape = t + shape
+                    at_shape += _U32(model, at_shape)[0]
+                    dims = struct.unpack_from(f"<{_U32(model, at_shape)[0]}i", model, at_shape + 4)
+                out[text] = _Tensor(i, model[t + type_] if type_ else 0, dims)
             both.append(out)
         return both
-    except struct.error:
+    except (struct.error, IndexError):
         return {}, {}  # not a model: the interpreter says so

@@ -26,6 +26,10 @@ class Native:
 
         return f"0.1.0 {native_ref.isa}"
 
+    def info(self) -> dict[str, Any]:
+        """An interpreter runs what it can; it makes no claim to refuse the rest."""
+        return {"validates": False}
+
     def load(self, model: bytes, format: str) -> Any:
         """The dialect and the parsed graph; parse errors are refusals."""
         d = self._dialects[format]

@@ -59,7 +59,7 @@ BUILTIN: dict[str, Spec] = {
 _FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
             "coremltools-passes": ("mil-passes",), "coreml": ("mil", "nn"),
             "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
-_ON_REQUEST = {"onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down"}
+_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down"}
 
 
 def names(fmt: str | None = None) -> list[str]:
