@@ -159,7 +159,7 @@ class _Builder:
         made = getattr(mb, name)(**kwargs)
         made = made if isinstance(made, (list, tuple)) else (made,)
         if len(made) != len(outs):
-            raise ValueError("%s gave %d outputs, expected %d" % (name, len(made), len(outs)))
+            raise ValueError(f"{name} gave {len(made)} outputs, expected {len(outs)}")
         env.update(zip(outs, made))
 
 
@@ -183,7 +183,10 @@ def split_complex(h, outputs):
     tail, outs = [], []
     for o in h["outputs"]:
         if outputs and o in made:
-            tail += [["complex_real", {"data": {"v": o}}, [o + ".re"]], ["complex_imag", {"data": {"v": o}}, [o + ".im"]]]
+            tail += [
+                ["complex_real", {"data": {"v": o}}, [o + ".re"]],
+                ["complex_imag", {"data": {"v": o}}, [o + ".im"]],
+            ]
             outs += [o + ".re", o + ".im"]
         else:
             outs.append(o)
@@ -235,7 +238,7 @@ def read(prog, function="main"):
 
     def name(v):
         if id(v) not in names:
-            names[id(v)] = v.name if v.name not in taken else "%s.%d" % (v.name, len(names))
+            names[id(v)] = v.name if v.name not in taken else f"{v.name}.{len(names)}"
             taken.add(names[id(v)])
         return names[id(v)]
 
@@ -284,8 +287,8 @@ def read(prog, function="main"):
     outs = []
     for i, v in enumerate(f.outputs):
         if getattr(v, "op", None) is not None and v.op.op_type == "const":
-            ops.append(["identity", {"x": literal(v)}, ["out.const.%d" % i]])
-            outs.append("out.const.%d" % i)
+            ops.append(["identity", {"x": literal(v)}, [f"out.const.{i}"]])
+            outs.append(f"out.const.{i}")
         else:
             outs.append(name(v))
     version = f.opset_version or AvailableTarget.iOS15
@@ -302,7 +305,7 @@ def interpreter(name):
     for p in points:
         if p.name == name:
             return p.load().run_model
-    raise Unsupported("the dialect %r is not installed in this environment" % name)
+    raise Unsupported(f"the dialect {name!r} is not installed in this environment")
 
 
 def _shape_of(v, values=None):
@@ -370,7 +373,7 @@ class Fold(_Base):
             op = v.op
             made = getattr(op, "materialized_val_inference", None)
             if made is None or not op.op_type.startswith(("constexpr_", "dequantize")):
-                raise Unsupported("%s has no value inference" % op.op_type)
+                raise Unsupported(f"{op.op_type} has no value inference")
             val = made()
             if isinstance(val, (list, tuple)):
                 val = val[op.outputs.index(v)]
@@ -481,7 +484,9 @@ class RoundTrip(_Base):
         return {n: got[n] for n in whole}
 
 
-_NOT_IN_NN = re.compile(r"not supported in 'neuralnetwork|doesn't support dynamic|Unsupported mode for Pad|greater than 1")
+_NOT_IN_NN = re.compile(
+    r"not supported in 'neuralnetwork|doesn't support dynamic|Unsupported mode for Pad|greater than 1"
+)
 
 
 class NeuralNetwork(_Base):

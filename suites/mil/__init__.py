@@ -14,8 +14,9 @@ from harness.spec import Dialect, Draw, OpVersion, Slot, T
 
 
 class Mil(Dialect):
-    """Versions are the opset that (re)defines the class.  Scalar parameters that have a type letter of their own (iOS 17's
-    mixed precision) note the drawn type as a private attribute: ``"@U": "f16"``."""
+    """Versions are the opset that (re)defines the class.  Scalar parameters that have a type letter of their own (iOS
+    17's mixed precision) note the drawn type as a private attribute: ``"@U": "f16"``.
+    """
 
     name = "mil"
     title = "Core ML MIL"
@@ -81,8 +82,8 @@ class Mil(Dialect):
         return notation(inst)
 
     def parse(self, data: Any) -> Graph:
-        from suites.mil.running import settle
         from suites.mil.parse import parse
+        from suites.mil.running import settle
 
         g = parse(data)
         return settle(self, g, g.meta.get("opset"))
@@ -125,10 +126,8 @@ ABSENT = {
     "conv_quantized": "registered, not documented: nothing says what quantization_type and nbits mean",
     "torch_tensor_assign": "made and removed inside the PyTorch front end; slice_update is what it becomes",
     "torch_upsample_bilinear": "made and removed inside the PyTorch front end; upsample_bilinear is what it becomes",
-    "torch_upsample_nearest_neighbor": "made and removed inside the PyTorch front end; upsample_nearest_neighbor is what it "
-    "becomes",
+    "torch_upsample_nearest_neighbor": "made and removed inside the PyTorch front end, for upsample_nearest_neighbor",
 }
 
 dialect = Mil("suites.mil")
 op = dialect.op
-

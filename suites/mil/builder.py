@@ -1,8 +1,8 @@
 """Instances -> one plain MIL program, every op side by side in one function.
 
 A run-time argument is a function input, a constant one is written into the program.  A list argument is made first
-(``make_list``, then one ``list_write`` for each item) and a list result is read out again (``list_gather``), since lists
-cross no function boundary.  A state argument is a state input, whose value at the end is an output.
+(``make_list``, then one ``list_write`` for each item) and a list result is read out again (``list_gather``), since
+lists cross no function boundary.  A state argument is a state input, whose value at the end is an output.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ class Usual(Named):
 
 
 def fill(name: str, n: Any, x: str = "x", lead: int = 2, times: int = 1) -> Usual:
-    """A list with one entry for every axis of ``x`` after the first ``lead`` (``times`` entries each), ``n`` by default."""
+    """A list with one entry for every axis of ``x`` after the first ``lead`` (``times`` entries each), ``n`` by
+    default.
+    """
 
     def missing(call: Call) -> tuple[Any, ...]:
         return (n,) * (times * (call.inputs[x].ndim - lead))

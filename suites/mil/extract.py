@@ -1,13 +1,14 @@
 """Write ``schema.json`` from the op registry of the installed coremltools, read beside ``catalogue.json``.
 
-``python -m suites.mil.extract`` rewrites ``schema.json``; ``--check`` only says whether it would change, ``--differences``
-lists where the registry and the documentation (``catalogue.json``, a digest of the published MIL pages) disagree.
+``python -m suites.mil.extract`` rewrites ``schema.json``; ``--check`` only says whether it would change,
+``--differences`` lists where the registry and the documentation (``catalogue.json``, a digest of the published MIL
+pages) disagree.
 
-What comes from where: names, order, required, const, type domains, defaults, the range of opsets a class is effective in and
-which classes exist: the registry.  Whether a constant is a scalar or a vector, the legal strings of an enum, and the types of the
-outputs (inferred in code, never declared there): the documentation.  Classes registered for iOS13 are those the
-documentation calls iOS15.  A constant whose type is fixed is an attribute; one that shares a type letter with a tensor is an
-attribute if it is a scalar (its letter goes to ``dtype``) and a constant input otherwise.
+What comes from where: names, order, required, const, type domains, defaults, the range of opsets a class is effective
+in and which classes exist: the registry.  Whether a constant is a scalar or a vector, the legal strings of an enum,
+and the types of the outputs (inferred in code, never declared there): the documentation.  Classes registered for
+iOS13 are those the documentation calls iOS15.  A constant whose type is fixed is an attribute; one that shares a type
+letter with a tensor is an attribute if it is a scalar (its letter goes to ``dtype``) and a constant input otherwise.
 """
 
 from __future__ import annotations
@@ -27,17 +28,28 @@ _NAMES = {"fp16": "f16", "fp32": "f32", "complex64": "c64", "string": "str", "st
 
 # Scalars or vectors of classes that the documentation does not hold, and of inputs that it forgets.
 FORMS = {
-    "conv_quantized": {"quant_scale": "tensor", "quant_bias": "tensor", "weight": "tensor", "strides": "vector",
-                       "pad": "vector", "dilations": "vector"},
+    "conv_quantized": {
+        "quant_scale": "tensor",
+        "quant_bias": "tensor",
+        "weight": "tensor",
+        "strides": "vector",
+        "pad": "vector",
+        "dilations": "vector",
+    },
     "complex_fftn": {"shapes": "vector", "dims": "vector"},
     "complex_ifftn": {"shapes": "vector", "dims": "vector"},
     "complex_rfftn": {"shapes": "vector", "dims": "vector"},
     "complex_irfftn": {"shapes": "vector", "dims": "vector"},
     "complex_stft": {"window": "tensor"},
-    "torch_tensor_assign": {k: "vector" for k in ("begin", "end", "stride", "begin_mask", "end_mask", "squeeze_mask")},
-    "torch_upsample_nearest_neighbor": {}, "torch_upsample_bilinear": {},
-    "tf_lstm_block": {}, "tf_lstm_block_cell": {}, "tf_make_list": {"elem_shape": "vector"},
-}  # fmt: skip
+    "torch_tensor_assign": dict.fromkeys(
+        ("begin", "end", "stride", "begin_mask", "end_mask", "squeeze_mask"), "vector"
+    ),
+    "torch_upsample_nearest_neighbor": {},
+    "torch_upsample_bilinear": {},
+    "tf_lstm_block": {},
+    "tf_lstm_block_cell": {},
+    "tf_make_list": {"elem_shape": "vector"},
+}
 ENUMS = {
     "conv_quantized.quantization_type": ["linear", "lut"],
     "conv_quantized.pad_type": ["valid", "custom", "same", "same_lower"],
@@ -47,24 +59,61 @@ ENUMS = {
     "constexpr_cast.output_dtype": ["fp32"],
     "affine.padding_mode": ["constant"],
 }  # fmt: skip
-# Output types that the documentation leaves to prose: "letter:domain" invents a letter for a type chosen by an attribute.
+# Output types that the documentation leaves to prose: "letter:domain" invents a letter for a type chosen by an
+# attribute.
 OUTPUTS = {
-    "cast": ["O"], "constexpr_cast": ["f32"], "quantize": ["DstT"],
-    "reduce_argmax@ios17": ["O"], "reduce_argmin@ios17": ["O"], "topk@ios17": ["T", "O"],
-    "matmul@ios17": ["V"], "linear@ios17": ["V"],
-    "split": ["T..."], "concat": ["T"], "stack": ["T"], "einsum": ["T"], "identity": ["T"],
-    "cond": ["T..."], "while_loop": ["T..."], "const": ["T"], "shape": ["i32"], "random_categorical": ["T"],
-    "make_list": ["list(E)"], "list_write": ["list(T)"], "list_scatter": ["list(T)"], "list_read": ["E"], "list_gather": ["E"],
-    "list_length": ["i32"], "classify": ["ClassT", "dict(ClassT,f32)"], "read_state": ["S"], "coreml_update_state": ["T"],
-    "conv_quantized": ["T"], "_const_symbolic": ["i32"], "constexpr_lut_to_sparse": ["u1", "T"],
+    "cast": ["O"],
+    "constexpr_cast": ["f32"],
+    "quantize": ["DstT"],
+    "reduce_argmax@ios17": ["O"],
+    "reduce_argmin@ios17": ["O"],
+    "topk@ios17": ["T", "O"],
+    "matmul@ios17": ["V"],
+    "linear@ios17": ["V"],
+    "split": ["T..."],
+    "concat": ["T"],
+    "stack": ["T"],
+    "einsum": ["T"],
+    "identity": ["T"],
+    "cond": ["T..."],
+    "while_loop": ["T..."],
+    "const": ["T"],
+    "shape": ["i32"],
+    "random_categorical": ["T"],
+    "make_list": ["list(E)"],
+    "list_write": ["list(T)"],
+    "list_scatter": ["list(T)"],
+    "list_read": ["E"],
+    "list_gather": ["E"],
+    "list_length": ["i32"],
+    "classify": ["ClassT", "dict(ClassT,f32)"],
+    "read_state": ["S"],
+    "coreml_update_state": ["T"],
+    "conv_quantized": ["T"],
+    "_const_symbolic": ["i32"],
+    "constexpr_lut_to_sparse": ["u1", "T"],
     "constexpr_sparse_blockwise_shift_scale": ["u1", "DstT"],
-    "complex": ["c64"], "complex_real": ["f32"], "complex_imag": ["f32"], "complex_abs": ["f32"], "complex_shape": ["i32"],
-    "complex_fft": ["c64"], "complex_fftn": ["c64"], "complex_ifft": ["c64"], "complex_ifftn": ["c64"],
-    "complex_rfft": ["c64"], "complex_rfftn": ["c64"], "complex_irfft": ["f32"], "complex_irfftn": ["f32"],
+    "complex": ["c64"],
+    "complex_real": ["f32"],
+    "complex_imag": ["f32"],
+    "complex_abs": ["f32"],
+    "complex_shape": ["i32"],
+    "complex_fft": ["c64"],
+    "complex_fftn": ["c64"],
+    "complex_ifft": ["c64"],
+    "complex_ifftn": ["c64"],
+    "complex_rfft": ["c64"],
+    "complex_rfftn": ["c64"],
+    "complex_irfft": ["f32"],
+    "complex_irfftn": ["f32"],
     "complex_stft": ["c64"],
-    "torch_tensor_assign": ["T"], "torch_upsample_nearest_neighbor": ["T"], "torch_upsample_bilinear": ["T"],
-    "tf_lstm_block": ["T"] * 7, "tf_lstm_block_cell": ["T"] * 7, "tf_make_list": ["list(E)"],
-}  # fmt: skip
+    "torch_tensor_assign": ["T"],
+    "torch_upsample_nearest_neighbor": ["T"],
+    "torch_upsample_bilinear": ["T"],
+    "tf_lstm_block": ["T"] * 7,
+    "tf_lstm_block_cell": ["T"] * 7,
+    "tf_make_list": ["list(E)"],
+}
 _I8_16 = ["i8", "u8", "i16", "u16", "i32"]
 EXTRA_TYPES = {
     "cast@ios15": {"O": ["i32", "f16", "f32", "bool"]},
@@ -154,9 +203,7 @@ def _registry() -> list[tuple[str, str, str, str, str, type]]:
     return sorted(rows, key=lambda r: (r[1], r[0], r[2]))
 
 
-def _row(
-    op: str, domain: str, version: str, first: str, last: str, cls: type, doc: dict[str, Any]
-) -> dict[str, Any]:
+def _row(op: str, domain: str, version: str, first: str, last: str, cls: type, doc: dict[str, Any]) -> dict[str, Any]:
     from coremltools.converters.mil.mil.types.type_mapping import builtin_to_string
 
     def names(ts: Any) -> list[str]:
@@ -182,17 +229,13 @@ def _row(
             if what in ("ints", "bools"):
                 attrs.append({"name": name, "type": what, "required": need, "default": None, "enum": None})
             else:
-                inputs.append(
-                    {"name": name, "type": what, "optional": not need, "variadic": True, "const": False}
-                )
+                inputs.append({"name": name, "type": what, "optional": not need, "variadic": True, "const": False})
         elif kind == "ListInputType" and op == "classify":
             attrs.append({"name": name, "type": "strs", "required": need, "default": None, "enum": None})
         elif kind in ("ListInputType", "StateInputType", "ListOrTensorOrDictInputType"):
             letter = "T" if "T" in types else next((k for k in ("E", "S") if k in types), "T")
             box = {"L": f"list({letter})", "S": f"state({letter})"}[kind[0]] if kind[4:6] != "Or" else "T"
-            inputs.append(
-                {"name": name, "type": box, "optional": not need, "variadic": False, "const": False}
-            )
+            inputs.append({"name": name, "type": box, "optional": not need, "variadic": False, "const": False})
         else:
             letter = spec.type_domain_id
             if letter is None:
@@ -221,9 +264,21 @@ def _row(
     computed = {a["name"]: a["default"] for a in attrs if isinstance(a["default"], dict)}
     for a in attrs:
         a["default"] = None if a["name"] in computed else a["default"]
-    return {"op": op, "domain": domain, "version": version, "first_opset": first, "last_opset": last, "deprecated": False,
-            "family": family, "inputs": inputs, "outputs": outputs, "attrs": attrs, "types": types,
-            "attr_types": typed, "computed_defaults": computed}  # fmt: skip
+    return {
+        "op": op,
+        "domain": domain,
+        "version": version,
+        "first_opset": first,
+        "last_opset": last,
+        "deprecated": False,
+        "family": family,
+        "inputs": inputs,
+        "outputs": outputs,
+        "attrs": attrs,
+        "types": types,
+        "attr_types": typed,
+        "computed_defaults": computed,
+    }
 
 
 def _attr(op: str, name: str, form: str, letter: str, domain: list[str], fixed: bool, need: bool, default: Any,

@@ -12,7 +12,9 @@ from suites.mil.builder import mil_name
 
 
 def notation(inst: Instance) -> str:
-    """``main[CoreML7](%x: (2, 3, fp16)) { %out = relu(x=%x) } -> (%out)``, one op a line, constants spelled where short."""
+    """``main[CoreML7](%x: (2, 3, fp16)) { %out = relu(x=%x) } -> (%out)``, one op a line, constants spelled where
+    short.
+    """
     params, args = [], []
     for slot, a in inst.args.items():
         if isinstance(a, list):

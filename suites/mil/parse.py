@@ -11,8 +11,9 @@ from suites.mil import plain
 
 
 def parse(data: Any) -> Graph:
-    """``data``: plain bytes, a pymil Program, a Model message or its bytes (weights inside), a path to an ``.mlpackage``
-    or ``.mlmodel``, or an MLModel.  Raises FormatError."""
+    """``data``: plain bytes, a pymil Program, a Model message or its bytes (weights inside), a path to an
+    ``.mlpackage`` or ``.mlmodel``, or an MLModel.  Raises FormatError.
+    """
     if isinstance(data, (bytes, bytearray, memoryview)):
         data = bytes(data)
         if data[:4] == plain.MAGIC:

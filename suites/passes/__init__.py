@@ -1,7 +1,7 @@
 """MIL graph passes: a program before and after a pass means the same.
 
-An instance is a whole program; ``pattern`` says whether it holds what the pass looks for ("match") or only nearly so.  The
-first output tells whether the pass is to change anything, the others are those of the program.
+An instance is a whole program; ``pattern`` says whether it holds what the pass looks for ("match") or only nearly so.
+The first output tells whether the pass is to change anything, the others are those of the program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Passes(Dialect):
         if len(instances) != 1:
             raise Unsupported("a pass sees a program of its own")
         inst = instances[0]
-        w = Writer(lambda op, at: mil.effective(op, at, "coreml" if op.startswith("coreml") else "").schema, str(inst.opset))
+        w = Writer(
+            lambda op, at: mil.effective(op, at, "coreml" if op.startswith("coreml") else "").schema, str(inst.opset)
+        )
         ins = []
         for i, a in enumerate(inst.args.get("inputs", [])):
             kind = "state" if a.kind == "state" else "tensor"
@@ -82,7 +84,7 @@ _OPTIONS = "does nothing before it is given options, which a program here cannot
 _QUANTISED = "its patterns are made of quantised constants, whose rounding a propagated bound does not cover"
 ABSENT = {
     "WeightRandomizer": "replaces weights by random ones: the program after it means something else on purpose",
-    "add_int16_cast": "narrows integers where their range is known, by analysis of gathers only: the round trip of gather covers it",
+    "add_int16_cast": "narrows integers where their range is known, around gathers only: see the round trip of gather",
     "canonicalize_inplace_pattern": "rearranges torch's slice updates of states; an evaluation has no order to lose",
     "canonicalize_quantized_lut_pattern": _QUANTISED,
     "const_deduplication": "changes which constants are shared, which neither values nor the ops show",

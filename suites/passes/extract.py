@@ -1,4 +1,6 @@
-"""Write ``schema.json`` from coremltools' registry of graph passes and its pipelines: ``python -m suites.passes.extract``."""
+"""Write ``schema.json`` from coremltools' registry of graph passes and its pipelines: ``python -m
+suites.passes.extract``.
+"""
 
 from __future__ import annotations
 

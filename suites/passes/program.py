@@ -19,7 +19,7 @@ Ref = str | tuple[str, ...]
 
 
 class Program:
-    """A program under construction: ``p.input``, ``p.op`` give names; anything that is not a name becomes a constant."""
+    """A program under construction: ``p.input``, ``p.op`` give names; what is not a name becomes a constant."""
 
     def __init__(self, d: Draw, dtype: DType | None = None) -> None:
         self.d, self.g = d, Graph()
@@ -141,8 +141,10 @@ def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
 
 
 def bounds(call: Call, narrow: bool) -> list[Any]:
-    """First-order propagation by evaluation: every value of the program moved by its own error, one at a time and with several
-    sign patterns, and the changes of the outputs added up.  Twice that, since both programs round, plus one ulp."""
+    """First-order propagation by evaluation: every value of the program moved by its own error, one at a time and
+    with several sign patterns, and the changes of the outputs added up.  Twice that, since both programs round, plus
+    one ulp.
+    """
     g = settled(call.attrs["program"], call.opset)
     base: dict[str, Any] = {**g.consts, **_feed(call)}
     own: list[tuple[int, str, Any]] = []

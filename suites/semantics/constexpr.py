@@ -1,7 +1,8 @@
 """Compressed constants: affine, palettised and sparse weights as MIL stores them.
 
-Everything is known when the model is built; the result is what a runtime decompresses it to.  Bit fields of iOS 16 are packed
-least significant bit first and may straddle bytes; iOS 18 has sub-byte element types instead (one array element each here).
+Everything is known when the model is built; the result is what a runtime decompresses it to.  Bit fields of iOS 16
+are packed least significant bit first and may straddle bytes; iOS 18 has sub-byte element types instead (one array
+element each here).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def per_axis(v: np.ndarray, rank: int, axis: int) -> np.ndarray:
 
 
 @semantics(error=composed(_product), source="MIL constexpr_affine_dequantize iOS16, dequantize iOS17")
-def affine_dequantize(x: Num["*d"], zero_point: Num["*z"] | None, scale: Num["*s"], *, axis: Axis["d"] = 0) -> Num["*d"]:
+def affine_dequantize(
+    x: Num["*d"], zero_point: Num["*z"] | None, scale: Num["*s"], *, axis: Axis["d"] = 0
+) -> Num["*d"]:
     """scale * (x - zero_point); both are scalars or vectors along ``axis``, a missing zero point is 0.
 
     Raises RuleError "vector-fits-axis"."""
@@ -107,8 +110,8 @@ def blockwise_shift_scale(x: Num["*d"], scale: Num["*s"], offset: Num["*s"] | No
 
 @semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS18")
 def lut_to_dense(indices: Int["*d"], lut: Any["*e"], *, vector_axis: Integer = None):
-    """Palette entries for indices.  lut: [*groups, palettes, vector]; groups divide the extents of ``indices``; a vector fills
-    consecutive places along ``vector_axis``.
+    """Palette entries for indices.  lut: [*groups, palettes, vector]; groups divide the extents of ``indices``; a
+    vector fills consecutive places along ``vector_axis``.
 
     Raises RuleError "palette-rank", "blocks-divide", "vector-needs-axis"."""
     r = indices.ndim

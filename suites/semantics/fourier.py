@@ -17,7 +17,9 @@ def _bound(ctx: Context) -> np.ndarray:
     x, p = np.asarray(ctx.inputs["x"]), ctx.params
     n = max(2.0, float(x.size), float(ctx.wide.size))
     window = ctx.inputs.get("window")
-    total = float(np.abs(x.astype(np.complex128)).sum()) * (1.0 if window is None else float(np.abs(window).max(initial=0)))
+    total = float(np.abs(x.astype(np.complex128)).sum()) * (
+        1.0 if window is None else float(np.abs(window).max(initial=0))
+    )
     if p.get("norm", "backward") == "ortho":
         total /= np.sqrt(min(x.shape, default=1) or 1)
     return np.maximum((8 * n + 10) * 2.0**-24 * total, 4 * 2.0**-24 * np.abs(ctx.wide)) + 2.0**-126
@@ -35,7 +37,11 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
         raise RuleError("axes-in-range", f"{dims} for rank {x.ndim}")
     if shapes is not None and len(shapes) != len(dims):
         raise RuleError("one-per-axis", f"{list(shapes)} for axes {dims}")
-    sizes = [x.shape[a] for a in dims] if shapes is None else [x.shape[a] if n == -1 else int(n) for n, a in zip(shapes, dims)]
+    sizes = (
+        [x.shape[a] for a in dims]
+        if shapes is None
+        else [x.shape[a] if n == -1 else int(n) for n, a in zip(shapes, dims)]
+    )
     if one_sided and shapes is None:
         sizes[-1] = 2 * (x.shape[dims[-1]] - 1)
     if any(n < 1 for n in sizes):
@@ -87,8 +93,8 @@ def magnitude(x: Numeric["*d"]):
 
 
 @semantics(error=_ERROR, source="MIL complex_stft (torch.stft without centring)")
-def stft(x: Numeric["*d"], window: Numeric["w"] | None = None, *, n_fft: Integer, hop: Integer = None, width: Integer = None,
-         normalized: Flag = False, onesided: Flag = True):  # fmt: skip
+def stft(x: Numeric["*d"], window: Numeric["w"] | None = None, *, n_fft: Integer, hop: Integer = None,
+         width: Integer = None, normalized: Flag = False, onesided: Flag = True):  # fmt: skip
     """Transforms of windows of ``n_fft`` samples every ``hop`` (a quarter of it), each times ``window`` centred in it.
 
     x: [samples] or [batch, samples].  Returns [..., frequencies, windows].  Raises RuleError "window-fits".

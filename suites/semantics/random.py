@@ -1,4 +1,6 @@
-"""Draws from distributions.  The reference's own draw is one sample; results are judged by distribution, never by value."""
+"""Draws from distributions.  The reference's own draw is one sample; results are judged by distribution, never by
+value.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: Elemen
     return (_generator(seed).random(_positive(shape)) < p).astype(np.float64)
 
 
-@semantics(error=statistical("bernoulli", p=lambda ctx: ctx.inputs["x"], seeded=True), source="ONNX Bernoulli-15", data=("prob",))
+@semantics(
+    error=statistical("bernoulli", p=lambda ctx: ctx.inputs["x"], seeded=True),
+    source="ONNX Bernoulli-15",
+    data=("prob",),
+)
 def bernoulli_each(x: Float["*d"], *, seed: Integer = None, dtype: ElementType = None) -> Float["*d"]:
     """One with the probability that each element of ``x`` states, else zero."""
     return (_generator(seed).random(x.shape) < x.astype(np.float64)).astype(np.float64)

@@ -51,7 +51,9 @@ def along(x: Array, at: Array, axis: int) -> Array:
 
 
 def _bound(ctx: Context) -> Array:
-    """16 u (1 + extent) max|x|: positions up to the extent, rounded in the accumulation type, times the steepest slope"""
+    """16 u (1 + extent) max|x|: positions up to the extent, rounded in the accumulation type, times the steepest
+    slope
+    """
     x = np.abs(np.asarray(ctx.inputs["x"], np.float64))
     extent = max(max(x.shape[-2:], default=1), max(ctx.wide.shape[-2:], default=1))
     return 16 * ctx.acc_u * (1 + extent) * float(x.max(initial=0.0)) + ctx.ulp
@@ -60,7 +62,9 @@ def _bound(ctx: Context) -> Array:
 _ERROR = composed(_bound)
 
 
-@semantics(error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=("unit", "small", "uniform:-4:4"))
+@semantics(
+    error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=("unit", "small", "uniform:-4:4")
+)
 def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
     """``x`` resized linearly along its last len(sizes) axes."""
     y = x
@@ -80,7 +84,9 @@ def upsample_linear(x: Float["*d"], *, factors: Reals, align: Flag = True, half:
     return y
 
 
-@semantics(error=exact(), source="MIL resize_nearest_neighbor, upsample_nearest_neighbor iOS15, resize iOS17 NEAREST_NEIGHBOR")
+@semantics(
+    error=exact(), source="MIL resize_nearest_neighbor, upsample_nearest_neighbor iOS15, resize iOS17 NEAREST_NEIGHBOR"
+)
 def resize_nearest(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
     """The element at the floor of the position, along the last len(sizes) axes."""
     for k, m in enumerate(sizes):
@@ -94,7 +100,9 @@ BOXES = {"CORNERS_HEIGHT_FIRST": (0, 1, 2, 3, False), "CORNERS_WIDTH_FIRST": (1,
          "CENTER_SIZE_HEIGHT_FIRST": (0, 1, 2, 3, True), "CENTER_SIZE_WIDTH_FIRST": (1, 0, 3, 2, True)}  # fmt: skip
 
 
-def box_edges(box: Array, form: str, h: int, w: int, normalized: bool, scale: float) -> tuple[float, float, float, float]:
+def box_edges(
+    box: Array, form: str, h: int, w: int, normalized: bool, scale: float
+) -> tuple[float, float, float, float]:
     """(h start, w start, h end, w end) of one box in pixels."""
     a, b, c, d, centre = BOXES[form]
     y0, x0, y1, x1 = (float(box[i]) * scale for i in (a, b, c, d))
@@ -127,7 +135,9 @@ def crop_resize(x: Float["b c h w"], boxes: Num["n 4"], images: Int["n"] | None 
 
 
 def to_pixels(v: Array, n: int, coordinates: str, align: bool) -> Array:
-    """Coordinates of an axis of ``n`` pixels in pixels; align: the extremes are centres of the outer pixels, else their edges."""
+    """Coordinates of an axis of ``n`` pixels in pixels; align: the extremes are centres of the outer pixels, else
+    their edges.
+    """
     if coordinates == "unnormalized":
         return v
     t = (v + 1) / 2 if coordinates == "normalized_minus_one_to_one" else v
@@ -185,7 +195,9 @@ def resample(x: Float["b c h w"], coordinates: Num["b p q 2"], *, sampling: Choi
 
 @semantics(error=_ERROR, source="MIL affine iOS15", data={"x": ("unit", "small", "uniform:-4:4")})
 def affine(x: Float["b c h w"], matrix: Float["m 6"], *, size: Ints):
-    """Every output place (x, y), corners at -1 and 1, maps to x' = a0 x + a1 y + a2, y' = b0 x + b1 y + b2; zero outside."""
+    """Every output place (x, y), corners at -1 and 1, maps to x' = a0 x + a1 y + a2, y' = b0 x + b1 y + b2; zero
+    outside.
+    """
     if matrix.shape[0] not in (1, x.shape[0]):
         raise RuleError("matrix-per-image", f"{matrix.shape[0]} matrices for {x.shape[0]} images")
     h, w = x.shape[2:]

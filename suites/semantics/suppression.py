@@ -13,7 +13,8 @@ from suites.semantics.indexing.boxes import corners, iou
 @semantics(error=exact(), source="MIL non_maximum_suppression iOS15, iOS17; NN NonMaximumSuppressionLayerParams")
 def padded_nms(boxes: Float["b n 4"], scores: Float["b n k"], *, iou_threshold: Real, max_boxes: Integer,
                score_threshold: Real = None, per_class: Flag = False):  # fmt: skip
-    """(boxes [b, max, 4], scores [b, max, k], indices [b, max], counts [b]) of the boxes that survive, by falling score.
+    """(boxes [b, max, 4], scores [b, max, k], indices [b, max], counts [b]) of the boxes that survive, by falling
+    score.
 
     boxes: (centre x, centre y, width, height).  A box is judged by the largest of its class scores; one below
     ``score_threshold`` is dropped, one that overlaps a kept box (of the same best class if ``per_class``) by more than

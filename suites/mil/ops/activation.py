@@ -10,7 +10,17 @@ from harness.spec import Choice, Draw, Float, T, bounded, semantics
 from suites.mil import op
 from suites.semantics import elementwise as s
 
-for name in ("clamped_relu", "elu", "leaky_relu", "linear_activation", "relu", "relu6", "scaled_tanh", "sigmoid", "softplus"):  # fmt: skip
+for name in (
+    "clamped_relu",
+    "elu",
+    "leaky_relu",
+    "linear_activation",
+    "relu",
+    "relu6",
+    "scaled_tanh",
+    "sigmoid",
+    "softplus",
+):
     op(name, getattr(s, name))
 op("softsign", s.softsign, ambiguous=lambda c: "x / (1 + |x|) at an infinity: NaN by the formula, else its limit"
    if np.isinf(c.inputs["x"]).any() else None)  # fmt: skip

@@ -20,13 +20,23 @@ def _is(d: Any) -> Any:
     return {"out_dtype": lambda c, i: d}
 
 
-
-
 op("complex", s.pair, re="real_data", im="imag_data", **_is(C64), **DOMAIN)
-op("complex_real", evaluate=lambda c: c.inputs["data"].real.copy(), error=exact(), draw=lambda d: {"data": T(d.shape())},
-   **_is(F32), **DOMAIN)  # fmt: skip
-op("complex_imag", evaluate=lambda c: c.inputs["data"].imag.copy(), error=exact(), draw=lambda d: {"data": T(d.shape())},
-   **_is(F32), **DOMAIN)  # fmt: skip
+op(
+    "complex_real",
+    evaluate=lambda c: c.inputs["data"].real.copy(),
+    error=exact(),
+    draw=lambda d: {"data": T(d.shape())},
+    **_is(F32),
+    **DOMAIN,
+)
+op(
+    "complex_imag",
+    evaluate=lambda c: c.inputs["data"].imag.copy(),
+    error=exact(),
+    draw=lambda d: {"data": T(d.shape())},
+    **_is(F32),
+    **DOMAIN,
+)
 op("complex_abs", s.magnitude, **_is(F32), **DOMAIN)
 op("complex_shape", evaluate=lambda c: np.array(c.inputs["x"].shape, np.int32), error=exact(),
    draw=lambda d: {"x": T(d.shape(1))}, **_is(I32), **DOMAIN)  # fmt: skip
@@ -72,14 +82,28 @@ def _break(many: bool) -> Any:
     return draw
 
 
-for name, meaning, inverse, result in (("fft", s.fft, False, C64), ("ifft", s.fft, True, C64), ("rfft", s.rfft, None, C64),
-                                       ("irfft", s.irfft, None, F32)):  # fmt: skip
+for name, meaning, inverse, result in (
+    ("fft", s.fft, False, C64),
+    ("ifft", s.fft, True, C64),
+    ("rfft", s.rfft, None, C64),
+    ("irfft", s.irfft, None, F32),
+):
     fixed = {} if inverse is None else {"inverse": inverse}
     sided = name == "irfft"
     op(f"complex_{name}", meaning, x="data", shapes=Fn(_length), dims=Fn(_one), fixed=fixed, draw=_draw(False, sided),
        breaks={"axes-in-range": _break(False)}, **_is(result), **DOMAIN)  # fmt: skip
-    op(f"complex_{name}n", meaning, x="data", shapes=Fn(lambda c: ints(c, "shapes")), dims=Fn(lambda c: ints(c, "dims")),
-       fixed=fixed, draw=_draw(True, sided), breaks={"axes-in-range": _break(True)}, **_is(result), **DOMAIN)  # fmt: skip
+    op(
+        f"complex_{name}n",
+        meaning,
+        x="data",
+        shapes=Fn(lambda c: ints(c, "shapes")),
+        dims=Fn(lambda c: ints(c, "dims")),
+        fixed=fixed,
+        draw=_draw(True, sided),
+        breaks={"axes-in-range": _break(True)},
+        **_is(result),
+        **DOMAIN,
+    )
 
 
 def _draw_stft(d: Draw) -> dict[str, Any]:

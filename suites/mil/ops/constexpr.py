@@ -172,8 +172,14 @@ def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
     return {"indices_mask": mask, "indices_nonzero_data": T((n,), recipe=f"index:{1 << bits}"), "lut": lut, **extra}
 
 
-op("constexpr_lut_to_sparse", s.lut_to_sparse, mask="indices_mask", indices="indices_nonzero_data", draw=_draw_lut_sparse,
-   out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["lut"]))  # fmt: skip
+op(
+    "constexpr_lut_to_sparse",
+    s.lut_to_sparse,
+    mask="indices_mask",
+    indices="indices_nonzero_data",
+    draw=_draw_lut_sparse,
+    out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["lut"]),
+)
 
 
 def _draw_sparse_blockwise(d: Draw) -> dict[str, Any]:

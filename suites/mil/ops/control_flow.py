@@ -1,7 +1,8 @@
 """Blocks, lists, states and the classifier head: ops that do not stand alone.
 
-A list is a Python list of arrays; an instance that makes or changes one reads it out again ("@read": "list" for the stacked
-items, "length" for their number).  A state is an object with a ``value``; an instance that writes one reads it again.
+A list is a Python list of arrays; an instance that makes or changes one reads it out again ("@read": "list" for the
+stacked items, "length" for their number).  A state is an object with a ``value``; an instance that writes one reads
+it again.
 """
 
 from __future__ import annotations
@@ -161,8 +162,13 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
     return {"ls": ls, "indices": vector([d.int(0, n - 1) for _ in range(d.int(1, 4))])}
 
 
-op("list_gather", evaluate=lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]),
-   error=exact(), draw=_draw_gather, out_dtype=_elem)  # fmt: skip
+op(
+    "list_gather",
+    evaluate=lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]),
+    error=exact(),
+    draw=_draw_gather,
+    out_dtype=_elem,
+)
 
 
 def _write(call: Call) -> Any:

@@ -48,8 +48,15 @@ class Weight(Slotted):
         super().encode(value, b)
 
 
-_COMMON = {"w": Weight("weight"), "b": "bias", "pads": Pairs(), "strides": fill("strides", 1), "dilations": fill("dilations", 1),
-           "out_dtype": _type_of_x, "ranks": (3, 5)}  # fmt: skip
+_COMMON = {
+    "w": Weight("weight"),
+    "b": "bias",
+    "pads": Pairs(),
+    "strides": fill("strides", 1),
+    "dilations": fill("dilations", 1),
+    "out_dtype": _type_of_x,
+    "ranks": (3, 5),
+}
 op("conv", s.conv, padding=Mode("pad_type", MODE), **_COMMON)
 
 
@@ -104,6 +111,14 @@ def _break_bias(d: Draw) -> dict[str, Any]:
     return {"x": T((1, 2, 5, 5)), "weight": T((2, 3, 3, 3)), "bias": T((4,)), "pad_type": "valid"}
 
 
-op("conv_transpose", s.conv_transpose, padding=Mode("pad_type", {k: v for k, v in MODE.items() if k != "same_lower"}),
-   output_padding=Fn(_output_padding), output_shape=Fn(lambda c: None), odd=Fn(lambda c: "upper_end"),
-   draw=_draw_transposed, breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias}, **_COMMON)  # fmt: skip
+op(
+    "conv_transpose",
+    s.conv_transpose,
+    padding=Mode("pad_type", {k: v for k, v in MODE.items() if k != "same_lower"}),
+    output_padding=Fn(_output_padding),
+    output_shape=Fn(lambda c: None),
+    odd=Fn(lambda c: "upper_end"),
+    draw=_draw_transposed,
+    breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias},
+    **_COMMON,
+)

@@ -1,4 +1,6 @@
-"""Images resized, cropped and resampled.  Where a nearest position or a clamp is not spelled out the case is ambiguous."""
+"""Images resized, cropped and resampled.  Where a nearest position or a clamp is not spelled out the case is
+ambiguous.
+"""
 
 from __future__ import annotations
 
@@ -144,8 +146,15 @@ def _resize_open(call: Call) -> str | None:
     return _non_finite(call) or _one_point(call, sizes, x.shape)
 
 
-op("resize", draw=_draw_resize, ambiguous=_resize_open, evaluate=_resize, error=bounded(_resize_bound), out_dtype=_type_of_x,
-   breaks={"dims-within-shape": lambda d: {"x": T((2, 3, 4)), "shape": vector([5], const=True), "resized_dims": 2}})  # fmt: skip
+op(
+    "resize",
+    draw=_draw_resize,
+    ambiguous=_resize_open,
+    evaluate=_resize,
+    error=bounded(_resize_bound),
+    out_dtype=_type_of_x,
+    breaks={"dims-within-shape": lambda d: {"x": T((2, 3, 4)), "shape": vector([5], const=True), "resized_dims": 2}},
+)
 
 
 # -- upsample by factors
@@ -191,7 +200,8 @@ op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(l
    ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"].shape))  # fmt: skip
 
 
-# -- crop_resize: regions of every image (4 values), or of a named one (5 values, iOS 15 and 16; box_indices from iOS 17)
+# -- crop_resize: regions of every image (4 values), or of a named one (5 values, iOS 15 and 16; box_indices from
+# iOS 17)
 
 
 def _box(d: Draw, form: str, h: int, w: int, normalized: bool, whole: bool) -> list[float]:
@@ -248,10 +258,14 @@ def _regions(call: Call) -> tuple[np.ndarray, np.ndarray | None, bool]:
 
 
 def _crop_params(call: Call) -> dict[str, Any]:
-    return {"size": (scalar(call, "target_height", 1), scalar(call, "target_width", 1)),
-            "normalized": bool(call.attr("normalized_coordinates", False)), "scale": scalar(call, "spatial_scale", 1.0),
-            "form": call.attr("box_coordinate_mode", "CORNERS_HEIGHT_FIRST"),
-            "mode": call.attr("sampling_mode", "DEFAULT").lower(), "pad_value": scalar(call, "pad_value", 0.0)}  # fmt: skip
+    return {
+        "size": (scalar(call, "target_height", 1), scalar(call, "target_width", 1)),
+        "normalized": bool(call.attr("normalized_coordinates", False)),
+        "scale": scalar(call, "spatial_scale", 1.0),
+        "form": call.attr("box_coordinate_mode", "CORNERS_HEIGHT_FIRST"),
+        "mode": call.attr("sampling_mode", "DEFAULT").lower(),
+        "pad_value": scalar(call, "pad_value", 0.0),
+    }
 
 
 def _crop_resize(call: Call) -> Any:

@@ -1,5 +1,6 @@
-"""Pooling windows.  ceil_mode needs symmetric padding, valid or custom, and at most two spatial axes; a last window that would
-start behind the data goes only where there is padding on that axis."""
+"""Pooling windows.  ceil_mode needs symmetric padding, valid or custom, and at most two spatial axes; a last window
+that would start behind the data goes only where there is padding on that axis.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +12,15 @@ from suites.mil.codecs import fill, ints
 from suites.mil.ops.conv import MODE, Mode, Pairs
 from suites.semantics import pool as s
 
-_NAMES = {"kernel": Fn(lambda c: ints(c, "kernel_sizes")), "strides": fill("strides", 1), "dilations": Fn(lambda c: None),
-          "pads": Pairs(), "padding": Mode("pad_type", MODE), "ceil": Fn(lambda c: bool(c.attr("ceil_mode", False))),
-          "last": Fn(lambda c: "drop_if_padded")}  # fmt: skip
+_NAMES = {
+    "kernel": Fn(lambda c: ints(c, "kernel_sizes")),
+    "strides": fill("strides", 1),
+    "dilations": Fn(lambda c: None),
+    "pads": Pairs(),
+    "padding": Mode("pad_type", MODE),
+    "ceil": Fn(lambda c: bool(c.attr("ceil_mode", False))),
+    "last": Fn(lambda c: "drop_if_padded"),
+}
 
 
 def _draw(meaning: Any) -> Any:

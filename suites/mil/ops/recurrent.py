@@ -1,4 +1,4 @@
-"""Recurrent layers: one bias per direction, gates in MIL's order, both directions side by side in states and results."""
+"""Recurrent layers: one bias per direction, gates in MIL's order, directions side by side in states and results."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def _activations(*names: tuple[str, str]) -> Fn:
 
 
 def _arrange(results: list[Any], whole: bool) -> list[Any]:
-    """Y [t, dirs, b, h] and states [dirs, b, h] with the directions side by side; Y is the last step unless ``whole``."""
+    """Y [t, dirs, b, h] and states [dirs, b, h] with the directions side by side; Y is the last step unless
+    ``whole``.
+    """
     y, *states = results
     flat = [np.concatenate(list(v), -1) for v in states]
     return [np.concatenate([y[:, k] for k in range(y.shape[1])], -1) if whole else flat[0][None], *flat]
@@ -172,15 +174,54 @@ def _break(gates: int, cell: str) -> Any:
 
 
 _DATA = ("unit", "small", "uniform:-2:2")
-_COMMON = {"w": _stack("weight_ih"), "r": _stack("weight_hh"), "h0": _state("initial_h"), "lengths": Fn(lambda c: None),
-           "activation_alpha": Fn(lambda c: None), "activation_beta": Fn(lambda c: None), "steps_first": Fn(lambda c: True),
-           "out": _results, "data": _DATA, "ambiguous": _open}  # fmt: skip
+_COMMON = {
+    "w": _stack("weight_ih"),
+    "r": _stack("weight_hh"),
+    "h0": _state("initial_h"),
+    "lengths": Fn(lambda c: None),
+    "activation_alpha": Fn(lambda c: None),
+    "activation_beta": Fn(lambda c: None),
+    "steps_first": Fn(lambda c: True),
+    "out": _results,
+    "data": _DATA,
+    "ambiguous": _open,
+}
 _REC = ("recurrent_activation", "sigmoid")
-op("lstm", s.lstm, error=_errors(s.lstm, 3), b=Fn(_bias), c0=_state("initial_c"), p=Fn(_peephole), coupled=Fn(lambda c: False),
-   gates=Fn(lambda c: "ifoc"), draw=_draw("lstm", 4), breaks={"gates-agree": _break(4, "lstm")},
-   activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")), **_COMMON)  # fmt: skip
-op("gru", s.gru, error=_errors(s.gru, 2), b=Fn(_gru_bias), gates=Fn(lambda c: "rhz"), draw=_draw("gru", 3), clip=Fn(lambda c: None),
-   reset_after=Fn(lambda c: bool(c.attr("reset_after", False))), breaks={"gates-agree": _break(3, "gru")},
-   activations=_activations(_REC, ("activation", "tanh")), **_COMMON)  # fmt: skip
-op("rnn", s.rnn, error=_errors(s.rnn, 2), b=Fn(_bias), draw=_draw("rnn", 1), clip=Fn(lambda c: None), breaks={"gates-agree": _break(1, "rnn")},
-   activations=_activations(("activation", "tanh")), **_COMMON)  # fmt: skip
+op(
+    "lstm",
+    s.lstm,
+    error=_errors(s.lstm, 3),
+    b=Fn(_bias),
+    c0=_state("initial_c"),
+    p=Fn(_peephole),
+    coupled=Fn(lambda c: False),
+    gates=Fn(lambda c: "ifoc"),
+    draw=_draw("lstm", 4),
+    breaks={"gates-agree": _break(4, "lstm")},
+    activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")),
+    **_COMMON,
+)
+op(
+    "gru",
+    s.gru,
+    error=_errors(s.gru, 2),
+    b=Fn(_gru_bias),
+    gates=Fn(lambda c: "rhz"),
+    draw=_draw("gru", 3),
+    clip=Fn(lambda c: None),
+    reset_after=Fn(lambda c: bool(c.attr("reset_after", False))),
+    breaks={"gates-agree": _break(3, "gru")},
+    activations=_activations(_REC, ("activation", "tanh")),
+    **_COMMON,
+)
+op(
+    "rnn",
+    s.rnn,
+    error=_errors(s.rnn, 2),
+    b=Fn(_bias),
+    draw=_draw("rnn", 1),
+    clip=Fn(lambda c: None),
+    breaks={"gates-agree": _break(1, "rnn")},
+    activations=_activations(("activation", "tanh")),
+    **_COMMON,
+)

@@ -75,7 +75,6 @@ for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
        out=lambda c, r: [r[0].astype(_index_type(c).np)])  # fmt: skip
 
 
-
 def _draw_cumsum(d: Draw) -> dict[str, Any]:
     """An axis counted from the end beyond -1 is neither promised nor taken."""
     shape = d.shape(1)

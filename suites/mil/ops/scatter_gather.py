@@ -1,7 +1,7 @@
 """Reading and writing by index.
 
-Up to iOS 16 a negative index counts from the end; from iOS 17 on it is out of bounds.  Out of bounds is an error only with
-``validate_indices`` (iOS 17); without it the result is undefined and no instance is drawn.
+Up to iOS 16 a negative index counts from the end; from iOS 17 on it is out of bounds.  Out of bounds is an error only
+with ``validate_indices`` (iOS 17); without it the result is undefined and no instance is drawn.
 """
 
 from __future__ import annotations

@@ -246,9 +246,18 @@ def _topk_types(call: Call, i: int) -> Any:
     return BY_NAME[d] if isinstance(d, str) else d
 
 
-op("topk", indexing.topk, k=Fn(_k), largest=_order(), sorted=Fn(lambda c: c.attr("sort", True)), draw=_draw_topk,
-   error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(_any_of_equals)), out=_index_type, breaks={"k-in-range": _break_k},
-   out_dtype=_topk_types)  # fmt: skip
+op(
+    "topk",
+    indexing.topk,
+    k=Fn(_k),
+    largest=_order(),
+    sorted=Fn(lambda c: c.attr("sort", True)),
+    draw=_draw_topk,
+    error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(_any_of_equals)),
+    out=_index_type,
+    breaks={"k-in-range": _break_k},
+    out_dtype=_topk_types,
+)
 
 
 def _to_i32(call: Call, results: list[Any]) -> list[Any]:
@@ -320,7 +329,11 @@ op("pad", evaluate=_pad, error=exact(), draw=_draw_pad,
 def _draw_nms(last: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         v = draw_padded(d)
-        out: dict[str, Any] = {"iou_threshold": v["iou_threshold"], "max_boxes": v["max_boxes"], "@outs": 3 if last else 4}
+        out: dict[str, Any] = {
+            "iou_threshold": v["iou_threshold"],
+            "max_boxes": v["max_boxes"],
+            "@outs": 3 if last else 4,
+        }
         maybe(d, out, "per_class_suppression", v["per_class"], False)
         if not last:
             out["score_threshold"] = v["score_threshold"]

@@ -99,7 +99,9 @@ def _prelu(d: Draw) -> dict[str, Any]:
     same = d.bool()
     alpha = np.full(c, 0.25) if same or c == 1 else np.arange(1, c + 1) * 0.25
     y = p.op("prelu", x=p.input((d.dim(1, 2), c, d.dim(1, 4), d.dim(1, 4))), alpha=alpha)
-    return p.done(p.op("abs", x=y), fires=bool(same or c == 1), pattern="one slope" if same or c == 1 else "near miss slopes")
+    return p.done(
+        p.op("abs", x=y), fires=bool(same or c == 1), pattern="one slope" if same or c == 1 else "near miss slopes"
+    )
 
 
 declare("prelu_to_lrelu", _prelu)

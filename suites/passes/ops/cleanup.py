@@ -20,23 +20,47 @@ def _noop(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = (d.dim(1, 3), d.dim(1, 3), d.dim(1, 5), d.dim(1, 5))
     x = p.op("relu", x=p.input(shape))
-    kind = d.pick(("identity", "add", "sub", "mul", "real_div", "pow", "reshape", "transpose", "tile", "pad", "slice_by_index",
-                   "slice_by_size", "crop", "upsample_nearest_neighbor", "linear_activation", "floor_div"))  # fmt: skip
+    kind = d.pick(
+        (
+            "identity",
+            "add",
+            "sub",
+            "mul",
+            "real_div",
+            "pow",
+            "reshape",
+            "transpose",
+            "tile",
+            "pad",
+            "slice_by_index",
+            "slice_by_size",
+            "crop",
+            "upsample_nearest_neighbor",
+            "linear_activation",
+            "floor_div",
+        )
+    )
     zero, one = p.const(0.0), p.const(1.0)
     make = {
-        "identity": lambda: p.op("identity", x=x), "add": lambda: p.op("add", x=x, y=zero),
-        "sub": lambda: p.op("sub", x=x, y=zero), "mul": lambda: p.op("mul", x=x, y=one),
-        "real_div": lambda: p.op("real_div", x=x, y=one), "pow": lambda: p.op("pow", x=x, y=one),
+        "identity": lambda: p.op("identity", x=x),
+        "add": lambda: p.op("add", x=x, y=zero),
+        "sub": lambda: p.op("sub", x=x, y=zero),
+        "mul": lambda: p.op("mul", x=x, y=one),
+        "real_div": lambda: p.op("real_div", x=x, y=one),
+        "pow": lambda: p.op("pow", x=x, y=one),
         "floor_div": lambda: p.op("floor_div", x=p.op("floor", x=x), y=one),
         "reshape": lambda: p.op("reshape", x=x, shape=list(shape)),
-        "transpose": lambda: p.op("transpose", x=x, perm=[0, 1, 2, 3]), "tile": lambda: p.op("tile", x=x, reps=[1] * 4),
-        "pad": lambda: p.op("pad", x=x, pad=[0] * 8), "crop": lambda: p.op("crop", x=x, crop_height=[0, 0], crop_width=[0, 0]),
+        "transpose": lambda: p.op("transpose", x=x, perm=[0, 1, 2, 3]),
+        "tile": lambda: p.op("tile", x=x, reps=[1] * 4),
+        "pad": lambda: p.op("pad", x=x, pad=[0] * 8),
+        "crop": lambda: p.op("crop", x=x, crop_height=[0, 0], crop_width=[0, 0]),
         "slice_by_index": lambda: p.op("slice_by_index", x=x, begin=[0] * 4, end=list(shape)),
         "slice_by_size": lambda: p.op("slice_by_size", x=x, begin=[0] * 4, size=list(shape)),
-        "upsample_nearest_neighbor": lambda: p.op("upsample_nearest_neighbor", x=x, scale_factor_height=1,
-                                                  scale_factor_width=1),
+        "upsample_nearest_neighbor": lambda: p.op(
+            "upsample_nearest_neighbor", x=x, scale_factor_height=1, scale_factor_width=1
+        ),
         "linear_activation": lambda: p.op("linear_activation", x=x, alpha=one, beta=zero),
-    }[kind]  # fmt: skip
+    }[kind]
     return p.done(p.op("abs", x=make()), pattern=f"match {kind}")
 
 

@@ -75,7 +75,9 @@ def _masked(d: Draw) -> dict[str, Any]:
 def _mixed(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     cond = np.array([True, False, True])
-    return p.done(p.op("relu", x=p.op("select", cond=p.const(cond, BOOL), a=p.input((3,)), b=p.input((3,)))), fires=False)
+    return p.done(
+        p.op("relu", x=p.op("select", cond=p.const(cond, BOOL), a=p.input((3,)), b=p.input((3,)))), fires=False
+    )
 
 
 declare("select_optimization", _chosen, _masked, _mixed)

@@ -17,8 +17,12 @@ def _linear(d: Draw) -> dict[str, Any]:
         args["bias"] = p.weights((m,))
     y, c = p.op("linear", **args), p.const(p.weights((m,) if d.bool() else (1, m)))
     kind = d.pick(("add", "constant on the left", "sub", "sub from the constant"))
-    z = {"add": lambda: p.op("add", x=y, y=c), "constant on the left": lambda: p.op("add", x=c, y=y),
-         "sub": lambda: p.op("sub", x=y, y=c), "sub from the constant": lambda: p.op("sub", x=c, y=y)}[kind]()  # fmt: skip
+    z = {
+        "add": lambda: p.op("add", x=y, y=c),
+        "constant on the left": lambda: p.op("add", x=c, y=y),
+        "sub": lambda: p.op("sub", x=y, y=c),
+        "sub from the constant": lambda: p.op("sub", x=c, y=y),
+    }[kind]()
     return p.done(p.op("relu", x=z), pattern=f"match {kind}")
 
 
@@ -38,7 +42,9 @@ def _product(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     n, m = d.dim(1, 5), d.dim(2, 5)
     ty = d.bool()
-    y = p.op("matmul", x=p.input((d.dim(1, 3), n)), y=p.weights((m, n) if ty else (n, m)), transpose_x=False, transpose_y=ty)
+    y = p.op(
+        "matmul", x=p.input((d.dim(1, 3), n)), y=p.weights((m, n) if ty else (n, m)), transpose_x=False, transpose_y=ty
+    )
     c = p.weights((m,))
     z = p.op("add", x=y, y=c) if d.bool() else p.op("sub", x=y, y=c)
     return p.done(p.op("relu", x=z))
@@ -68,7 +74,9 @@ def _turned_near(d: Draw) -> dict[str, Any]:
     """A permutation of the batch axes too, or one that is an output."""
     p = Program(d, F32)
     x = p.op("transpose", x=p.input((2, 3, 2)), perm=[2, 1, 0])
-    return p.done(p.op("relu", x=p.op("matmul", x=x, y=p.input((2, 2, 4)), transpose_x=False, transpose_y=False)), fires=False)
+    return p.done(
+        p.op("relu", x=p.op("matmul", x=x, y=p.input((2, 2, 4)), transpose_x=False, transpose_y=False)), fires=False
+    )
 
 
 declare("fuse_transpose_matmul", _turned, _turned, _turned_near)

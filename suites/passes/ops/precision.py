@@ -1,4 +1,6 @@
-"""add_fp16_cast: the whole program in fp16, judged by roundings to fp16; and the pipelines that every conversion runs."""
+"""add_fp16_cast: the whole program in fp16, judged by roundings to fp16; and the pipelines that every conversion
+runs.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ declare("add_fp16_cast", _chain, _chain, _integers, narrow=True)
 
 
 def _any(d: Draw) -> dict[str, Any]:
-    """Any family's program: whatever the pipeline makes of it, it computes the same.  Conversion also turns f32 into fp16."""
+    """Any family's program: whatever the pipeline makes of it, it computes the same.  Conversion also turns f32 into
+    fp16.
+    """
     make = d.pick((cleanup._noop, cleanup._known, cleanup._twice, conv._normalised, conv._biased, conv._scaled,
                    activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
                    elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,

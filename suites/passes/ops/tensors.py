@@ -39,7 +39,9 @@ def _stacked_elsewhere(d: Draw) -> dict[str, Any]:
     shape = (d.dim(2, 3), d.dim(2, 5), d.dim(2, 3))
     y = p.op("stack", values=_inputs(p, 2, shape), axis=1)
     if d.bool():
-        return p.done(p.op("abs", x=p.op("reshape", x=y, shape=[2 * prod(shape)])), fires=False, pattern="near miss flat")
+        return p.done(
+            p.op("abs", x=p.op("reshape", x=y, shape=[2 * prod(shape)])), fires=False, pattern="near miss flat"
+        )
     z = p.op("reshape", x=y, shape=[shape[0], 2 * shape[1], shape[2]])
     return p.done(p.op("abs", x=z), y, fires=False, pattern="near miss output")
 
