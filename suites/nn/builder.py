@@ -82,7 +82,8 @@ def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int) -> int:
         return 4
     if s.op == "reorganizeData" and attrs.get("mode") == "PIXEL_SHUFFLE":
         return 5
-    return 5 if s.op == "upsample" and attrs.get("fractionalScalingFactor") else 1
+    fraction = s.extra["layer"] == "upsample" and attrs.get("fractionalScalingFactor")
+    return 5 if fraction or s.op == "concatND.interleave" else 1
 
 
 def feature(name: str, shape: Sequence[int] | None) -> Message:

@@ -30,6 +30,8 @@ VARIANTS = {
     "globalPooling3d": "type",
     "upsample": "mode",
     "convolution": "isDeconvolution",
+    "convolution3d": "isDeconvolution",
+    "concatND": "interleave",
 }
 ROOTS = ("Model", "NeuralNetworkClassifier", "NeuralNetworkRegressor", "NeuralNetwork")
 # Members of Model.Type and FeatureType that have nothing to do with networks stay out.
@@ -146,7 +148,8 @@ def schema() -> dict[str, Any]:
             a, w = flatten(m)
             rest = [x for x in a if x["name"] != chooser]
             ops.append(_op(f, f.name, named[f.name], rest, w))
-            once = (named[f.name][0][:1], named[f.name][1])  # a second input is only for the unset flag
+            ins, outs = named[f.name]
+            once = ([s for s in ins if not s["optional"]], outs)  # a second input is only for the unset flag
             ops.append(_op(f, f"{f.name}.{chooser}", once, rest, w, select=[chooser, True]))
         else:
             a, w = flatten(m)

@@ -33,6 +33,11 @@ def _conv3d(a: Attrs) -> tuple[int, ...]:
     return (a("outputChannels"), a("inputChannels") // (a("nGroups") or 1), *kernel)
 
 
+def _deconv3d(a: Attrs) -> tuple[int, ...]:
+    kernel = tuple(a(f"kernel{k}") for k in ("Depth", "Height", "Width"))
+    return (a("inputChannels"), a("outputChannels") // (a("nGroups") or 1), *kernel)
+
+
 def _matrix(rows: str, columns: str) -> Callable[[Attrs], tuple[int, ...]]:
     return lambda a: (a(rows), a(columns))
 
@@ -45,6 +50,7 @@ _IN, _REC = _matrix("outputVectorSize", "inputVectorSize"), _matrix("outputVecto
 SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
     ("convolution", "weights"): _conv,
     ("convolution.isDeconvolution", "weights"): _deconv,
+    ("convolution3d.isDeconvolution", "weights"): _deconv3d,
     ("convolution3d", "weights"): _conv3d,
     ("innerProduct", "weights"): _matrix("outputChannels", "inputChannels"),
     ("embedding", "weights"): _matrix("outputChannels", "inputDim"),

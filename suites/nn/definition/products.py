@@ -181,10 +181,39 @@ def convolution3d(p: Any, x: Array) -> Array:
     stride = (p.strideDepth, p.strideHeight, p.strideWidth)
     dilation = (p.dilationDepth, p.dilationHeight, p.dilationWidth)
     groups = p.nGroups or 1
+    if p.isDeconvolution:
+        y = _spread3(
+            p, x, weights(p.weights, p.inputChannels, p.outputChannels // groups, *kernel), stride, dilation, groups
+        )
+        return y + weights(p.bias, p.outputChannels)[:, None, None, None] if p.hasBias else y
     w = weights(p.weights, p.outputChannels, p.inputChannels // groups, *kernel)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
     y = _correlate(x, w, stride, dilation, _borders3(p, x.shape[2:], reach, stride), groups)
     return y + weights(p.bias, p.outputChannels)[:, None, None, None] if p.hasBias else y
+
+
+def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int) -> Array:
+    """Deconvolution: every cell adds its kernel to the output, which is then cut."""
+    n, c = x.shape[:2]
+    per, kernel = w.shape[1], w.shape[2:]
+    check(c % groups == 0, "groups")
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    full = np.zeros((n, groups * per, *((s - 1) * t + r for s, t, r in zip(x.shape[2:], stride, reach))))
+    for i, o, tap in itertools.product(range(c), range(per), itertools.product(*map(range, kernel))):
+        at = tuple(slice(v * d, v * d + (s - 1) * t + 1, t) for v, d, s, t in zip(tap, dilation, x.shape[2:], stride))
+        full[(slice(None), i // (c // groups) * per + o, *at)] += x[:, i] * w[(i, o, *tap)]
+    size = [int(v) for v in p.outputShape]
+    if not size and p.paddingType == 2:
+        size = [s * t for s, t in zip(x.shape[2:], stride)]
+    if size:
+        cut = [f - v for f, v in zip(full.shape[2:], size)]
+        check(min(cut) >= 0, "output larger than what the kernel reaches")
+        begins = [v // 2 if p.paddingType == 2 else v - v // 2 for v in cut]
+    else:
+        pads = _borders3(p, full.shape[2:], kernel, (1, 1, 1)) if p.paddingType == 0 else [(0, 0)] * 3
+        begins, size = [b for b, _ in pads], [f - b - e for f, (b, e) in zip(full.shape[2:], pads)]
+        check(min(size) > 0, "nothing left")
+    return full[(slice(None), slice(None), *(slice(b, b + v) for b, v in zip(begins, size)))]
 
 
 def _borders3(p: Any, shape: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:

@@ -137,7 +137,11 @@ def concat(p: Any, *xs: Array) -> Array:
 
 @layer("concatND")
 def concat_nd(p: Any, *xs: Array) -> Array:
-    """Along any axis."""
+    """Along any axis; interleaved: element after element of equally shaped parts."""
+    if p.interleave:
+        a = axis_of(p.axis, xs[0].ndim)
+        check(all(x.shape == xs[0].shape for x in _several(xs)), "shapes")
+        return _join([np.take(x, [i], axis=a) for i in range(xs[0].shape[a]) for x in xs], a)
     return _join(_several(xs), axis_of(p.axis, xs[0].ndim))
 
 

@@ -171,14 +171,16 @@ PADS3 = Fn(
 
 
 class Filters3(Weight):
-    """[out, in / groups, depth, height, width]."""
+    """[out, in / groups, depth, height, width]; of a deconvolution [in, out / groups, depth, height, width]."""
 
-    def __init__(self) -> None:
+    def __init__(self, transposed: bool) -> None:
         super().__init__("weights")
+        self.transposed = transposed
 
     def encode(self, value: T, b: Build) -> None:
         m, k, *kernel = value.shape
-        b.attrs.update(outputChannels=m, inputChannels=k * (b.values.get("groups") or 1))
+        k *= b.values.get("groups") or 1
+        b.attrs.update(outputChannels=k if self.transposed else m, inputChannels=m if self.transposed else k)
         b.attrs.update({f"kernel{a}": n for a, n in zip(_AXES, kernel)})
         super().encode(value, b)
 
@@ -204,16 +206,37 @@ class Volume(Codec):
         b.tensor("x", value)
 
 
+_SHARED3: dict[str, Any] = {
+    "x": Volume(),
+    "b": Weight("bias", flag="hasBias"),
+    "groups": Or("nGroups", 1),
+    "strides": triple("stride"),
+    "padding": MODE3,
+    "pads": PADS3,
+    "ranks": (5, 5),
+}
+op("convolution3d", s.conv, w=Filters3(False), dilations=triple("dilation"), **_SHARED3)
+
+
+def _odd_cell3(c: Call) -> str | None:
+    """As in two dimensions; there, dilation is said to be ignored, here nothing is."""
+    if any(c.attr(f"dilation{a}") > 1 for a in _AXES):
+        return "dilation-of-a-deconvolution"
+    if not c.attr("outputShape"):
+        return None
+    kernel, stride = (tuple(c.attr(f"{p}{a}") for a in _AXES) for p in ("kernel", "stride"))
+    full = [(n - 1) * t + k for n, t, k in zip(c.inputs["x"].shape[2:], stride, kernel)]
+    return "output-shape-with-odd-padding" if any((f - o) % 2 for f, o in zip(full, c.attr("outputShape"))) else None
+
+
 op(
-    "convolution3d",
-    s.conv,
-    x=Volume(),
-    w=Filters3(),
-    b=Weight("bias", flag="hasBias"),
-    groups=Or("nGroups", 1),
-    strides=triple("stride"),
+    "convolution3d.isDeconvolution",
+    s.conv_transpose,
+    w=Filters3(True),
     dilations=triple("dilation"),
-    padding=MODE3,
-    pads=PADS3,
-    ranks=(5, 5),
+    output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)),
+    odd=Fn(lambda c: "upper_end"),
+    fixed={"output_padding": None},
+    ambiguous=_odd_cell3,
+    **_SHARED3,
 )

@@ -43,6 +43,13 @@ op(
     draw=_two(s.concat.derive),
     breaks={**_JOINED, "same-other-extents": _parts_apart},
 )
+op(
+    "concatND.interleave",
+    s.concat_interleaved,
+    xs=several(),
+    draw=_two(s.concat_interleaved.derive),
+    breaks={**_JOINED, "same-shape": _parts_apart},
+)
 op("stack", s.stack, xs=several(), draw=_two(s.stack.derive), breaks={**_JOINED, "same-shape": _parts_apart})
 
 
