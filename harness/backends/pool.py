@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import select
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -130,7 +129,7 @@ class BackendHandle:
         if channel is None:
             return
         if timeout and self._flying:
-            select.select([channel], [], [], timeout)
+            wire.wait([channel], timeout)
         channel.take()
         for header, payload in channel.frames():
             self._answers(header, payload)
@@ -353,7 +352,7 @@ def wait_all(handles: Sequence[BackendHandle], timeout: float = 0.25) -> None:
     waiting = [h for h in handles if h.pending]
     channels = [h._channel for h in waiting if h._channel is not None]
     if channels:
-        select.select(channels, [], [], timeout)
+        wire.wait(channels, timeout)
     elif waiting:
         time.sleep(0.001)
     for h in waiting:

@@ -113,6 +113,15 @@ def _host(v: Any) -> Any:
     return TypeOnly(v.dtype, v.shape)
 
 
+def wait(channels: Sequence[Channel], seconds: float | None, writing: bool = False) -> bool:
+    """Wait until one of the channels has something to read (or, ``writing``, takes something); True for the former."""
+    p = select.poll()  # select.select stops at descriptor 1023
+    for c in channels:
+        p.register(c, select.POLLIN | (select.POLLOUT if writing else 0))
+    ready = p.poll(None if seconds is None else max(1, round(seconds * 1000)))
+    return any(event & ~select.POLLOUT for _, event in ready)
+
+
 class Channel:
     """A socket to a worker.  ``send`` never deadlocks: while the peer's buffer is full, what the peer has to say is
     taken in.  ``frames`` yields what has arrived whole."""
@@ -148,8 +157,7 @@ class Channel:
                 view = view[self.sock.sendmsg([view], anc) :]
                 anc = []
             except BlockingIOError:
-                readable, _, _ = select.select([self.sock], [self.sock], [])
-                if readable:
+                if wait([self], None, writing=True):
                     self.take()
                     if self.closed:
                         raise BrokenPipeError("worker is gone") from None
