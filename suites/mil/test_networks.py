@@ -1,0 +1,100 @@
+"""Whole networks, converted and saved by coremltools, read and run by our interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.run.known import load_ledger
+from suites.mil import dialect
+
+ct = pytest.importorskip("coremltools", reason="networks are made with its builder")
+
+
+def _weights(*shape: int, seed: int = 0) -> np.ndarray:
+    return (np.random.default_rng(seed).standard_normal(shape) * 0.2).astype(np.float32)
+
+
+def _convolutional(target: object) -> object:
+    """Convolution, batch norm, a depthwise separable block with a shortcut, pooling, a classifier."""
+    from coremltools.converters.mil import Builder as mb
+
+    @mb.program(input_specs=[mb.TensorSpec((1, 3, 12, 12))], opset_version=target)
+    def prog(image):  # type: ignore[no-untyped-def]
+        x = mb.conv(x=image, weight=_weights(8, 3, 3, 3), pad_type="same", strides=[2, 2])
+        x = mb.batch_norm(x=x, mean=_weights(8, seed=1), variance=np.abs(_weights(8, seed=2)) + 0.5, epsilon=1e-3,
+                          gamma=_weights(8, seed=8) + 1, beta=_weights(8, seed=9))  # fmt: skip
+        x = mb.relu6(x=x)
+        y = mb.conv(x=x, weight=_weights(8, 1, 3, 3, seed=3), groups=8, pad_type="custom", pad=[1, 1, 1, 1])
+        y = mb.conv(x=mb.silu(x=y), weight=_weights(8, 8, 1, 1, seed=4), bias=_weights(8, seed=5))
+        x = mb.add(x=x, y=y)
+        x = mb.max_pool(x=x, kernel_sizes=[2, 2], strides=[2, 2], pad_type="valid")
+        x = mb.reduce_mean(x=x, axes=[2, 3])
+        return mb.softmax(x=mb.linear(x=x, weight=_weights(5, 8, seed=6), bias=_weights(5, seed=7)), axis=-1)
+
+    return prog
+
+
+def _attention(target: object) -> object:
+    """Layer norm, two heads of attention written out, a gated feed-forward layer."""
+    from coremltools.converters.mil import Builder as mb
+
+    @mb.program(input_specs=[mb.TensorSpec((1, 6, 8))], opset_version=target)
+    def prog(x):  # type: ignore[no-untyped-def]
+        n = mb.layer_norm(x=x, axes=[-1], gamma=_weights(8) + 1, beta=_weights(8, seed=1), epsilon=1e-5)
+
+        def heads(seed: int):  # type: ignore[no-untyped-def]
+            y = mb.reshape(x=mb.linear(x=n, weight=_weights(8, 8, seed=seed)), shape=[1, 6, 2, 4])
+            return mb.transpose(x=y, perm=[0, 2, 1, 3])
+
+        scores = mb.mul(x=mb.matmul(x=heads(2), y=heads(3), transpose_y=True), y=np.float32(0.5))
+        a = mb.matmul(x=mb.softmax(x=scores, axis=-1), y=heads(4))
+        a = mb.reshape(x=mb.transpose(x=a, perm=[0, 2, 1, 3]), shape=[1, 6, 8])
+        x = mb.add(x=x, y=mb.linear(x=a, weight=_weights(8, 8, seed=5)))
+        f = mb.gelu(x=mb.linear(x=x, weight=_weights(16, 8, seed=6)), mode="EXACT")
+        return mb.add(x=x, y=mb.linear(x=f, weight=_weights(8, 16, seed=7)))
+
+    return prog
+
+
+def _recurrent(target: object) -> object:
+    """An embedding, an LSTM, the last state through a dense layer."""
+    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil.mil import types
+
+    @mb.program(input_specs=[mb.TensorSpec((5, 1), dtype=types.int32)], opset_version=target)
+    def prog(words):  # type: ignore[no-untyped-def]
+        x = mb.gather(x=_weights(9, 4), indices=words, axis=0)
+        zero = np.zeros((1, 3), np.float32)
+        _, h, _ = mb.lstm(x=x, initial_h=zero, initial_c=zero, weight_ih=_weights(12, 4, seed=1),
+                          weight_hh=_weights(12, 3, seed=2), bias=_weights(12, seed=3))  # fmt: skip
+        return mb.tanh(x=mb.linear(x=h, weight=_weights(2, 3, seed=4)))
+
+    return prog
+
+
+NETWORKS = {"convolutional": _convolutional, "attention": _attention, "recurrent": _recurrent}
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+@pytest.mark.parametrize("release", ["iOS15", "iOS17"])
+def test_a_converted_network_computes_what_its_program_does(name: str, release: str, tmp_path: Path) -> None:
+    target = getattr(ct.target, release)
+    prog = NETWORKS[name](target)
+    rng = np.random.default_rng(11)
+    shape = tuple(prog.functions["main"].inputs[next(iter(prog.functions["main"].inputs))].shape)
+    key = next(iter(prog.functions["main"].inputs))
+    x = rng.integers(0, 9, shape).astype(np.int32) if name == "recurrent" else rng.standard_normal(shape).astype("f4")
+    before = dialect.run_model(prog, {key: x})
+    saved = tmp_path / "network.mlpackage"
+    ct.convert(prog, minimum_deployment_target=target, compute_precision=ct.precision.FLOAT32,
+               skip_model_load=True).save(str(saved))  # fmt: skip
+    after = dialect.run_model(str(saved), [x])
+    assert len(before) == len(after) == 1
+    np.testing.assert_allclose(after[0], before[0], rtol=2e-5, atol=2e-6)
+
+
+def test_the_ledger_of_known_differences_can_be_read() -> None:
+    assert any(e.id.startswith("ct-") for e in load_ledger().entries)
