@@ -121,7 +121,8 @@ inline double log(double x) {
 inline double log1p(double x) {
   const double u = 1.0 + x;
   const double lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);  // what u lost of the sum
-  const double y = log_sum(u > 0 && u < 0x1p1000 ? u : 1.0, lost);
+  const bool fine = u > 0 && u < 0x1p1000;
+  const double y = log_sum(fine ? u : 1.0, fine ? lost : 0.0);
   // added rather than chosen, which would tempt the compiler to branch around y; 32-bit inputs do not get near 2^1000
   const double beyond = u > 0 ? (u < 0x1p1000 ? 0.0 : kInfinity) : u == 0 ? -kInfinity : kNaN;
   return x == 0 ? x : y + beyond;
