@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import float_max, int_range, of
-from harness.spec import Call, Draw, Slotted, T
+from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.spec import Call, Context, Draw, Slotted, T, bounded
 from suites.onnx import op
 from suites.onnx.schemas import first_slot
 from suites.onnx.codecs import Default
@@ -91,3 +91,27 @@ def in_type(x: np.ndarray, bias: float) -> bool:
 
 
 op("Shrink", s.shrink, x="input", out=_whole, ambiguous=_fraction)
+
+
+def _swiglu(c: Call) -> np.ndarray:
+    a, b = (c.inputs[n].astype(np.float64) for n in "AB")
+    with np.errstate(all="ignore"):
+        return a / (1 + np.exp(-c.attr("alpha") * a)) * b
+
+
+def _swiglu_bound(ctx: Context) -> np.ndarray:
+    """Three roundings and that of alpha a, which e^x makes a relative error; the function body rounds each to the type."""
+    c = ctx.call
+    a, b = (np.abs(c.inputs[n].astype(np.float64)) for n in "AB")
+    with np.errstate(all="ignore"):
+        lost = smallest_normal(ctx.out) * (1 + a) * (1 + b)
+        return ctx.u * (12 + 4 * abs(c.attr("alpha")) * a) * np.abs(ctx.wide) + lost + 2 * ctx.ulp
+
+
+def _draw_swiglu(d: Draw) -> dict:
+    shape = d.shape(0, 4)
+    return {"A": T(shape, "unit" if d.bool() else None), "B": T(shape), **({"alpha": d.pick((0.5, 1.702, -1.0))} if d.bool() else {})}
+
+
+op("SwiGLU", evaluate=_swiglu, draw=_draw_swiglu, error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"),
+   out_dtype=lambda c, i: of(c.inputs["A"]), source="ONNX SwiGLU-28")  # fmt: skip

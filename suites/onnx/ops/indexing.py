@@ -17,6 +17,7 @@ op("GatherND", s.gather_nd, x="data")
 op("Scatter", s.scatter_elements, x="data", until=9, fixed={"signed": False})
 op("ScatterElements", s.scatter_elements, x="data")
 op("ScatterND", s.scatter_nd, x="data")
+op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
 op("Compress", s.compress, x="input")
 op("NonZero", s.nonzero, x="X")
 

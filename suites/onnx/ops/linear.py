@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from harness.spec import Draw, Slotted, T
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Call, Context, Draw, T, bounded
 from suites.onnx import op
 from suites.semantics import linear as s
 
@@ -32,4 +36,26 @@ op("Gemm", s.gemm, since=7, **_GEMM)
 op("MatMulInteger", s.matmul_integer, x="A", y="B", x_zero="a_zero_point", y_zero="b_zero_point")
 op("Einsum", s.einsum, xs="Inputs")
 
-__all__ = ["Slotted"]
+
+def _det_bound(ctx: Context) -> np.ndarray:
+    """Elimination with pivoting: growth 2^(n-1), and the product of the row norms bounds every cofactor expansion."""
+    x = np.abs(ctx.call.inputs["X"].astype(np.float64))
+    n = x.shape[-1]
+    return 4 * n * n * 2.0**n * ctx.acc_u * x.sum(-1).prod(-1) + ctx.ulp
+
+
+def _det(c: Call) -> np.ndarray:
+    x = c.inputs["X"].astype(np.float64)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise RuleError("square", f"shape {list(x.shape)}")
+    with np.errstate(all="ignore"):
+        return np.asarray(np.linalg.det(x))
+
+
+def _draw_det(d: Draw) -> dict:
+    n = d.int(1, 5)
+    return {"X": T((*d.shape(0, 2), n, n), "unit")}
+
+
+op("Det", evaluate=_det, draw=_draw_det, error=bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"),
+   out_dtype=lambda c, i: of(c.inputs["X"]), source="ONNX Det-11, -22")  # fmt: skip

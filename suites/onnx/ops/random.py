@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, I32, DType, of
-from harness.spec import Call, Draw, Fn, T
+from harness.core.dtypes import BOOL, F32, I32, DType, of
+from harness.spec import Call, Context, Draw, Fn, T, accepted
 from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import random as s
@@ -84,3 +84,62 @@ op("Multinomial", s.categorical, x="input", size="sample_size", fixed={"logits":
 
 
 op("Bernoulli", s.bernoulli_each, x="input", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out=_as_type, out_dtype=_type(None))
+
+
+# -- Dropout: in training a choice of elements, otherwise a copy
+
+
+def _ratio(c: Call) -> float:
+    """The share of dropped elements; 0 where nothing is dropped."""
+    if c.version.version >= 12:
+        train = c.inputs.get("training_mode")
+        if train is None or not train.reshape(-1)[0]:
+            return 0.0
+        r = c.inputs.get("ratio")
+        return 0.5 if r is None else float(r.reshape(-1)[0])
+    return float(c.attr("ratio")) if c.version.version < 7 and not c.attr("is_test") else 0.0
+
+
+def _dropout(c: Call) -> tuple[np.ndarray, np.ndarray]:
+    x, r = c.inputs["data"], _ratio(c)
+    kept = np.random.default_rng(0).random(x.shape) >= r
+    mask = kept if c.version.version >= 10 else kept.astype(x.dtype)
+    return (x if r == 0 else np.where(kept, x.astype(np.float64) / (1 - r), 0.0)), mask
+
+
+def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """Zero or the scaled element; all of them where nothing is dropped."""
+    c = ctx.call
+    x, r = c.inputs["data"].astype(np.float64), _ratio(c)
+    y = np.asarray(actual, np.float64)
+    with np.errstate(all="ignore"):
+        near = (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp) | (np.isnan(x) & np.isnan(y)) | (y == x / (1 - r))
+    return near | ((y == 0) & (r > 0))
+
+
+def _any_mask(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    return np.ones(np.shape(actual), bool) if _ratio(ctx.call) else np.asarray(actual, bool)
+
+
+def _draw_dropout(d: Draw) -> dict:
+    v = d.version.version
+    out: dict[str, Any] = {"data": T(d.shape(0, 4))}
+    if v < 7:
+        out["is_test"] = 1
+    if v < 12:
+        return {**out, **({"ratio": d.int(0, 3) / 4} if d.bool() else {})}
+    if d.bool():
+        out["ratio"] = T((), values=[d.pick((0.0, 0.25, 0.5, 0.75))])
+    if d.bool():
+        out["training_mode"] = T((), values=[d.bool()])
+    return out
+
+
+def _dropout_outs(d: Draw, values: dict) -> int:
+    """Before version 12 nothing says what the mask holds outside of training."""
+    return d.int(1, 2) if d.version.version >= 12 else 1
+
+
+op("Dropout", evaluate=_dropout, draw=_draw_dropout, outs=_dropout_outs, source="ONNX Dropout-1 .. -22",
+   error=(accepted(_kept, "zero or x / (1 - ratio)"), accepted(_any_mask, "any mask in training, else all ones")),
+   out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL)  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, exact, semantics
+from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, copied, exact, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma
 from suites.semantics.indexing.common import distinct, fixed, index_recipe, prod, resolve, spoiled
@@ -254,3 +254,48 @@ def _draw_scatter(d: Draw) -> dict:
 
 
 __all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new"]
+
+
+@semantics(error=copied(), source="ONNX TensorScatter-24")
+def cache_write(x: Any["b *d"], update: Any["b *u"], starts: Int["b"] | None = None, *, axis: Integer = -2,
+                mode: Choice("linear", "circular") = "linear") -> Any["b *d"]:  # fmt: skip
+    """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around the end.
+
+    Raises RuleError "axis-in-range", "batch-axis", "update-shape", "write-in-range"."""
+    a = norm_axis(axis, x.ndim)
+    if a == 0:
+        raise RuleError("batch-axis", "the first axis holds the samples")
+    if any(m != n for k, (m, n) in enumerate(zip(update.shape, x.shape)) if k != a) or update.ndim != x.ndim:
+        raise RuleError("update-shape", f"update {list(update.shape)} of {list(x.shape)} along {a}")
+    out, n, m = x.copy(), x.shape[a], update.shape[a]
+    for b in range(x.shape[0]):
+        at = (int(starts[b]) if starts is not None else 0) + np.arange(m)
+        if mode == "circular":
+            at %= n
+        elif m and not (at[0] >= 0 and at[-1] < n):
+            raise RuleError("write-in-range", f"places {at[0]}..{at[-1]} of {n}")
+        np.moveaxis(out[b], a - 1, 0)[at] = np.moveaxis(update[b], a - 1, 0)
+    return out
+
+
+@cache_write.draw
+def _draw_cache(d: Draw) -> dict:
+    shape = [max(1, n) for n in d.shape(2, 4)]
+    a = d.int(1, len(shape) - 1)
+    n = shape[a]
+    m = d.int(1, n)
+    mode = d.pick(("linear", "circular"))
+    out: dict = {"x": T(shape), "update": T([m if k == a else v for k, v in enumerate(shape)]), "mode": mode,
+                 "axis": a if d.bool() else a - len(shape)}  # fmt: skip
+    if len(shape) == 2:
+        out["axis"] = d.pick((1, -1))
+    if d.int(0, 2):
+        out["starts"] = T((shape[0],), values=[d.int(0, 2 * n if mode == "circular" else n - m) for _ in range(shape[0])])
+    return out
+
+
+@cache_write.breaks("write-in-range")
+def _cache_beyond(d: Draw) -> dict:
+    v = _draw_cache(d)
+    shape, m = v["x"].shape, v["update"].shape[v["axis"]]
+    return {**v, "mode": "linear", "starts": T((shape[0],), values=[shape[v["axis"]] - m + 1] * shape[0])}

@@ -1,0 +1,428 @@
+"""ai.onnx.ml: encoders, scalers, linear models and support vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, of
+from harness.core.errors import RuleError
+from harness.spec import Call, Context, Draw, T, bounded, exact
+from harness.spec.errors import gamma
+from suites.onnx import op
+from suites.onnx.ops.text import words
+from suites.semantics import indexing
+from suites.semantics import tabular as s
+
+ML = "ai.onnx.ml"
+Array = np.ndarray
+WORDS = ("a", "bb", "Z", "", "é")
+
+
+def _objects(values: list[Any], shape: tuple[int, ...]) -> Array:
+    out = np.empty(len(values), object)
+    out[:] = values
+    return out.reshape(shape)
+
+
+def _as(values: list[Any], shape: tuple[int, ...], dtype: DType) -> Array:
+    return _objects(values, shape) if dtype.kind == "s" else np.array(values, dtype.np).reshape(shape)
+
+
+def single(c: Call, i: int) -> DType:
+    """f32, whatever goes in."""
+    return F32
+
+
+def quarters(d: Draw, n: int, lo: int = -12, hi: int = 12) -> list[float]:
+    """Multiples of 1/4, whose products and sums are exact."""
+    return [d.int(lo, hi) / 4 for _ in range(n)]
+
+
+def rows(d: Draw, dtype: DType, n: int, f: int, lo: int = -12, hi: int = 12) -> T:
+    """N rows of F features on the grid of quarters, or whole."""
+    return T((n, f), values=quarters(d, n * f, lo, hi) if dtype.kind == "f" else [d.int(lo // 2, hi // 2) for _ in range(n * f)])
+
+
+op("ArrayFeatureExtractor", indexing.array_feature, x="X", indices="Y", domain=ML)
+
+# -- element by element
+
+op("Binarizer", evaluate=lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype), error=exact(), domain=ML,
+   draw=lambda d: {"X": rows(d, d.types["T"], d.int(1, 4), d.int(1, 5)), **({"threshold": d.int(-4, 4) / 4} if d.bool() else {})},
+   source="ONNX ai.onnx.ml Binarizer-1")  # fmt: skip
+
+
+def _scale(c: Call) -> Array:
+    return (c.inputs["X"].astype(np.float64) - np.array(c.attr("offset"))) * np.array(c.attr("scale"))
+
+
+def _scale_bound(ctx: Context) -> Array:
+    c = ctx.call
+    x, off = np.abs(c.inputs["X"].astype(np.float64)), np.abs(c.attr("offset"))
+    return 3 * ctx.acc_u * (x + off) * np.abs(c.attr("scale")) + ctx.ulp
+
+
+def _draw_scale(d: Draw) -> dict:
+    n, f = d.int(1, 4), d.int(1, 5)
+    k = d.pick((1, f))
+    return {"X": rows(d, d.types["T"], n, f), "offset": [d.int(-9, 9) / 3 for _ in range(k)], "scale": [d.int(-9, 9) / 5 for _ in range(k)]}
+
+
+op("Scaler", evaluate=_scale, draw=_draw_scale, error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"), domain=ML,
+   out_dtype=single, source="ONNX ai.onnx.ml Scaler-1")  # fmt: skip
+
+
+def _normalize(c: Call) -> Array:
+    x = c.inputs["X"].astype(np.float64)
+    how = c.attr("norm")
+    top = x.max(-1, keepdims=True) if how == "MAX" else (x if how == "L1" else x * x).sum(-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        y = x / top if how != "L2" else np.sqrt(x * x / top)
+    return np.where(top == 0, x, y)
+
+
+def _draw_normalize(d: Draw) -> dict:
+    """Nothing negative: there the formulas of the text and what everybody calls these norms part."""
+    f = d.int(1, 6)
+    t = rows(d, d.types["T"], d.int(1, 4), f, 0)
+    if d.chance(3):
+        t = T((f,), values=t.values[:f])
+    return {"X": t, **({"norm": d.pick(("MAX", "L1", "L2"))} if d.int(0, 3) else {})}
+
+
+op("Normalizer", evaluate=_normalize, draw=_draw_normalize, error=bounded(lambda c: 16 * c.acc_u * np.abs(c.wide) + c.ulp,
+   "16 u |y| + ulp"), out_dtype=single, domain=ML, source="ONNX ai.onnx.ml Normalizer-1")  # fmt: skip
+
+
+def _impute(c: Call) -> Array:
+    x = c.inputs["X"]
+    if of(x).kind == "f":
+        old, new = c.attr("replaced_value_float"), c.attr("imputed_value_floats")
+    else:
+        old, new = c.attr("replaced_value_int64"), c.attr("imputed_value_int64s")
+    hit = np.isnan(x) if old != old else x == old
+    return np.where(hit, np.array(new, x.dtype), x)
+
+
+def _draw_impute(d: Draw) -> dict:
+    n, f, dtype = d.int(1, 4), d.int(1, 4), d.types["T"]
+    k = d.pick((1, f))
+    if dtype.kind != "f":
+        pool = [-1, 0, 3, 7]
+        return {"X": T((n, f), values=[d.pick(pool) for _ in range(n * f)]), "replaced_value_int64": d.pick(pool),
+                "imputed_value_int64s": [d.int(-5, 5) for _ in range(k)]}  # fmt: skip
+    reals = [-1.0, 0.0, 2.5, float("nan")]
+    return {"X": T((n, f), values=[d.pick(reals) for _ in range(n * f)]), "replaced_value_float": d.pick(reals),
+            "imputed_value_floats": quarters(d, k)}  # fmt: skip
+
+
+op("Imputer", evaluate=_impute, error=exact(), draw=_draw_impute, domain=ML, source="ONNX ai.onnx.ml Imputer-1")
+
+
+def _join(c: Call) -> Array:
+    return np.concatenate([x.reshape(1, -1) if x.ndim == 1 else x for x in c.inputs["X"]], 1).astype(np.float64)
+
+
+def _draw_join(d: Draw) -> dict:
+    n = d.pick((1, 1, 2, 3))
+    widths = [d.int(1, 4) for _ in range(d.int(1, 4))]
+    return {"X": [T((w,) if n == 1 and d.bool() else (n, w)) for w in widths], "inputdimensions": widths}
+
+
+op("FeatureVectorizer", evaluate=_join, error=exact(), draw=_draw_join, out_dtype=single, domain=ML,
+   source="ONNX ai.onnx.ml FeatureVectorizer-1")  # fmt: skip
+
+# -- categories and labels
+
+
+def lookup(x: Array, keys: list[Any], values: list[Any], default: Any, dtype: DType) -> Array:
+    """Each element through a table; one NaN is as good as another; of equal keys the last counts."""
+    table = {_key(k): v for k, v in zip(keys, values)}
+    return _as([table.get(_key(v), default) for v in x.ravel().tolist()], x.shape, dtype)
+
+
+def _key(v: Any) -> Any:
+    return "\0nan" if isinstance(v, float) and v != v else v
+
+
+def _label(c: Call) -> Array:
+    x, a = c.inputs["X"], c.attr
+    if c.version.version == 1:
+        names = a("classes_strings")
+        if of(x).kind == "s":
+            return lookup(x, names[::-1], list(range(len(names)))[::-1], a("default_int64"), I64)
+        return lookup(x, list(range(len(names))), names, a("default_string"), STR)
+    keys = next(k for k in (a(n) for n in ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")) if k is not None)
+    for name, kind in (("int64", I64), ("string", STR), ("float", F32)):
+        values = a(f"values_{name}s")
+        if values is not None:
+            return lookup(x, _list(keys), _list(values), a(f"default_{name}"), kind)
+    values, default = a("values_tensor"), a("default_tensor")
+    dtype = of(values)
+    first = default.reshape(-1)[0] if default is not None else "_Unused" if dtype.kind == "s" else -0.0 if dtype.kind == "f" else -1
+    return lookup(x, _list(keys), _list(values), first, dtype)
+
+
+def _list(v: Any) -> list[Any]:
+    return v.tolist() if isinstance(v, np.ndarray) else list(v)
+
+
+def label_type(c: Call, i: int) -> DType:
+    """What the table maps to."""
+    a = c.attr
+    if c.version.version == 1:
+        return I64 if of(c.inputs["X"]).kind == "s" else STR
+    found = [t for n, t in (("int64", I64), ("string", STR), ("float", F32)) if a(f"values_{n}s") is not None]
+    return found[0] if found else of(a("values_tensor"))
+
+
+def _some(d: Draw, dtype: DType, n: int) -> list[Any]:
+    """Distinct keys, or any values."""
+    pool: list[Any] = list(WORDS) if dtype.kind == "s" else [1, 2, 5, -3, 40] if dtype.kind in "iu" else [0.5, 1.25, -2.0, float("nan"), 3.0]
+    return d.shuffle(pool)[:n]
+
+
+_SUFFIX = {"i64": "int64s", "str": "strings", "f32": "floats"}
+
+
+def _draw_label(d: Draw) -> dict:
+    dtype, v = d.types["T1"], d.version.version
+    shape = d.shape(0, 3)
+    if v == 1:
+        n = d.int(1, 4)
+        out: dict[str, Any] = {"classes_strings": d.shuffle(WORDS)[:n]}
+        out["X"] = words(d, shape, WORDS) if dtype.kind == "s" else T(shape, values=[d.int(0, n) for _ in range(int(np.prod(shape)))])
+        if d.bool():
+            out |= {"default_int64": 7} if dtype.kind == "s" else {"default_string": "none"}
+        return out
+    n = d.int(1, 5)
+    keys = _some(d, dtype, n)
+    pool = keys + _some(d, dtype, 5)
+    out = {"X": T(shape, values=[d.pick(pool) for _ in range(int(np.prod(shape)))])}
+    to = d.pick([BY_NAME[t] for t in d.version.schema.types["T2"]])
+    values = [d.pick(_some(d, to, 5)) for _ in keys]
+    if v >= 4 and d.chance(3):
+        keys, values = [*keys, keys[0]], [*values, _some(d, to, 5)[0]]
+    tensors = dtype.name not in _SUFFIX or to.name not in _SUFFIX or (v >= 4 and d.bool())
+    if tensors:
+        out |= {"keys_tensor": _as(keys, (len(keys),), dtype), "values_tensor": _as(values, (len(values),), to)}
+        if d.bool():
+            out["default_tensor"] = _as(_some(d, to, 1), (1,), to)
+        return out
+    out |= {f"keys_{_SUFFIX[dtype.name]}": keys, f"values_{_SUFFIX[to.name]}": values}
+    if d.bool():
+        out[f"default_{_SUFFIX[to.name][:-1]}"] = _some(d, to, 1)[0]
+    return out
+
+
+op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML,
+   source="ONNX ai.onnx.ml LabelEncoder-1, -2, -4")  # fmt: skip
+
+
+def _map_category(c: Call) -> Array:
+    numbers, names = c.attr("cats_int64s"), c.attr("cats_strings")
+    if of(c.inputs["X"]).kind == "s":
+        return lookup(c.inputs["X"], names, numbers, c.attr("default_int64"), I64)
+    return lookup(c.inputs["X"], numbers, names, c.attr("default_string"), STR)
+
+
+def _draw_category(d: Draw) -> dict:
+    n, shape, text = d.int(1, 4), d.shape(0, 3), d.types["T1"].kind == "s"
+    out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle((3, -1, 0, 12))[:n]}
+    out["X"] = words(d, shape, WORDS) if text else T(shape, values=[d.pick((3, -1, 0, 12, 5)) for _ in range(int(np.prod(shape)))])
+    return {**out, **({"default_int64": d.int(-1, 9)} if text else {"default_string": "none"})}
+
+
+op("CategoryMapper", evaluate=_map_category, error=exact(), draw=_draw_category, domain=ML,
+   out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR, source="ONNX ai.onnx.ml CategoryMapper-1")  # fmt: skip
+
+
+def _one_hot(c: Call) -> Array:
+    """Raises RuleError "category-known" where an unknown category is not allowed."""
+    x = c.inputs["X"]
+    cats = c.attr("cats_strings") if of(x).kind == "s" else c.attr("cats_int64s")
+    flat = [v if isinstance(v, str) else int(v) for v in x.ravel().tolist()]
+    if not c.attr("zeros") and any(v not in cats for v in flat):
+        raise RuleError("category-known", "an element is in no category")
+    return np.array([[v == k for k in cats] for v in flat], np.float32).reshape(*x.shape, len(cats))
+
+
+def _draw_hot(d: Draw) -> dict:
+    shape, dtype, all_known = d.shape(0, 3), d.types["T"], d.bool()
+    n = int(np.prod(shape))
+    cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else (3, -1, 0, 12))[: d.int(1, 4)]
+    pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
+    values = [d.pick(pool) for _ in range(n)]
+    out = {"X": T(shape, values=[float(v) for v in values] if dtype.kind == "f" else values),
+           "cats_strings" if dtype.kind == "s" else "cats_int64s": cats}  # fmt: skip
+    return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
+
+
+op("OneHotEncoder", evaluate=_one_hot, error=exact(), draw=_draw_hot, out_dtype=single, domain=ML, source="ONNX ai.onnx.ml OneHotEncoder-1")
+
+# -- maps
+
+
+def _cast_map(c: Call) -> Array:
+    m, to = c.inputs["X"], {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")]
+    read = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}[c.attr("cast_to")]
+    if c.attr("map_form") == "DENSE":
+        return _as([read(m[k]) for k in sorted(m)], (1, len(m)), to)
+    n = c.attr("max_map")
+    return _as([read(m[k]) if k in m else read(0) if to is not STR else "" for k in range(n)], (1, n), to)
+
+
+def _draw_cast_map(d: Draw) -> dict:
+    n = d.int(1, 4)
+    keys = d.shuffle(range(6))[:n]
+    text = d.bool()
+    out: dict[str, Any] = {"X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])}
+    pool = ["TO_STRING"] if text and d.bool() else ["TO_FLOAT", "TO_INT64"]
+    out["cast_to"] = d.pick(pool)
+    if d.bool():
+        out |= {"map_form": "SPARSE", "max_map": d.int(6, 8)}
+    return out
+
+
+def _map(kt: DType, keys: list[Any], vt: DType, values: list[Any]) -> T:
+    return T((), kind="map", dtype=vt, items=[T((len(keys),), values=list(keys), dtype=kt), T((len(keys),), values=values, dtype=vt)])
+
+
+op("CastMap", evaluate=_cast_map, error=exact(), draw=_draw_cast_map, domain=ML, source="ONNX ai.onnx.ml CastMap-1",
+   out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")])  # fmt: skip
+
+
+def _value_type(c: Call, i: int = 0) -> DType:
+    v = next(iter(c.inputs["X"].values()))
+    return STR if isinstance(v, str) else I64 if isinstance(v, int) else F32
+
+
+def _vectorize(c: Call) -> Array:
+    m, dtype = c.inputs["X"], _value_type(c)
+    keys = c.attr("string_vocabulary") or c.attr("int64_vocabulary")
+    return _as([m.get(k, "" if dtype is STR else 0) for k in keys], (len(keys),), dtype)
+
+
+def _draw_vectorize(d: Draw) -> dict:
+    kt, vt = d.pick(((I64, F32), (STR, F32), (STR, I64), (I64, STR)))
+    keys: list[Any] = d.shuffle(("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2))
+    used = keys[: d.int(1, 4)]
+    values = _some(d, vt, 5) if vt is not F32 else quarters(d, 5)
+    return {"X": _map(kt, used, vt, values[: len(used)]), "string_vocabulary" if kt is STR else "int64_vocabulary": d.shuffle(keys)}
+
+
+op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
+   source="ONNX ai.onnx.ml DictVectorizer-1")  # fmt: skip
+
+# -- linear models and support vectors
+
+POSTS = ("NONE", "SOFTMAX", "LOGISTIC")
+
+
+def _weights(c: Call) -> tuple[Array, Array, Array]:
+    x = c.inputs["X"].astype(np.float64)
+    x = x.reshape(1, -1) if x.ndim == 1 else x
+    w = np.array(c.attr("coefficients")).reshape(-1, x.shape[-1])
+    return x, w, np.array(c.attr("intercepts") or [0.0])
+
+
+def _linear_bound(ctx: Context) -> Array:
+    """A dot product, and a transform whose slope is at most 1 in each score."""
+    x, w, b = _weights(ctx.call)
+    scale = np.abs(x) @ np.abs(w).T + np.abs(b)
+    return 2 * gamma(x.shape[1] + 8, ctx.acc_u) * scale.max(-1, initial=0.0, keepdims=True) + 16 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
+
+
+def _regress(c: Call) -> Array:
+    x, w, b = _weights(c)
+    return s.post(x @ w.T + b, c.attr("post_transform"))
+
+
+def _draw_linear(d: Draw) -> dict:
+    n, f, k = d.int(1, 4), d.int(1, 5), d.int(1, 3)
+    out: dict[str, Any] = {"X": rows(d, d.dtype("X"), n, f), "coefficients": quarters(d, k * f), "post_transform": d.pick(POSTS)}
+    if k > 1 or d.bool():
+        out["targets"] = k
+    if d.bool():
+        out["intercepts"] = quarters(d, k)
+    return out
+
+
+op("LinearRegressor", evaluate=_regress, draw=_draw_linear, out_dtype=single, domain=ML,
+   error=bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"), source="ONNX ai.onnx.ml LinearRegressor-1")  # fmt: skip
+
+
+def classes(d: Draw, k: int, ints: str) -> dict:
+    """The labels of k classes, under the attribute names of this op."""
+    if d.bool():
+        return {"classlabels_strings": ["cat", "dog", "", "é"][:k]}
+    return {ints: d.shuffle((4, -1, 0, 10))[:k]}
+
+
+def pick_labels(c: Call, z: Array, ints: str) -> Array:
+    """The label of the greatest score of each row."""
+    names = c.attr("classlabels_strings")
+    best = z.argmax(-1).tolist()
+    return _objects([names[i] for i in best], (len(best),)) if names else np.array([c.attr(ints)[i] for i in best], np.int64)
+
+
+def classified(ints: str) -> Any:
+    """Types of the two outputs of a classifier."""
+    return lambda c, i: F32 if i else STR if c.attr("classlabels_strings") else I64
+
+
+def _classify(c: Call) -> tuple[Array, Array]:
+    x, w, b = _weights(c)
+    z = x @ w.T + b
+    return pick_labels(c, z, "classlabels_ints"), s.post(z, c.attr("post_transform"))
+
+
+def _draw_classify(d: Draw) -> dict:
+    """The intercepts keep the scores of a row apart: no ties."""
+    n, f, k = d.int(1, 4), d.int(1, 5), d.int(2, 4)
+    return {"X": rows(d, d.types["T1"], n, f), "coefficients": quarters(d, k * f), "post_transform": d.pick(POSTS),
+            "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))], **classes(d, k, "classlabels_ints")}  # fmt: skip
+
+
+op("LinearClassifier", evaluate=_classify, draw=_draw_classify, outs=2, out_dtype=classified("classlabels_ints"), domain=ML,
+   error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+   source="ONNX ai.onnx.ml LinearClassifier-1")  # fmt: skip
+
+
+def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
+    x = c.inputs["X"].astype(np.float64)
+    n = c.attr("n_supports")
+    w = np.array(c.attr("coefficients"))
+    sv = np.array(c.attr("support_vectors")).reshape(n, -1)
+    g, c0, deg = c.attr("kernel_params") or (0.0, 0.0, 0.0)
+    return s.kernel(x, sv, c.attr("kernel_type"), g, c0, deg), w, x, (c.attr("rho") or [0.0])[0]
+
+
+def _svm(c: Call) -> Array:
+    k, w, _, rho = _svm_parts(c)
+    y = (k @ w + rho).reshape(-1, 1)
+    if c.attr("one_class"):
+        y = np.where(y > 0, 1.0, -1.0)
+    return s.post(y, c.attr("post_transform"))
+
+
+def _svm_bound(ctx: Context) -> Array:
+    k, w, x, rho = _svm_parts(ctx.call)
+    scale = (np.abs(k) + 1) @ np.abs(w) + abs(rho)
+    return 64 * (x.shape[1] + len(w)) * ctx.acc_u * scale.reshape(-1, 1) + ctx.ulp
+
+
+def _draw_svm(d: Draw) -> dict:
+    n, f, k = d.int(1, 4), d.int(1, 4), d.int(1, 4)
+    kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
+    return {"X": rows(d, d.types["T"], n, f, -4, 4), "coefficients": quarters(d, k), "support_vectors": quarters(d, k * f, -4, 4),
+            "n_supports": k, "kernel_type": kind, "kernel_params": [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))],
+            "rho": [d.int(-8, 8) / 8]}  # fmt: skip
+
+
+op("SVMRegressor", evaluate=_svm, draw=_draw_svm, out_dtype=single, domain=ML,
+   error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp"), source="ONNX ai.onnx.ml SVMRegressor-1")  # fmt: skip
+
+

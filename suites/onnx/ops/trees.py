@@ -1,0 +1,256 @@
+"""ai.onnx.ml: ensembles of decision trees, in the flat spelling of the old ops and in that of TreeEnsemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, U8, DType, of
+from harness.core.errors import RuleError
+from harness.spec import Call, Context, Draw, T, bounded, exact
+from suites.onnx import op
+from suites.onnx.ops.ml import ML, POSTS, classes, classified, pick_labels, quarters, rows
+from suites.semantics import tabular as s
+from suites.semantics.tabular import Branch, Leaf
+
+Array = np.ndarray
+Tree = Branch | Leaf
+
+# -- reading
+
+
+def _either(c: Call, name: str) -> Any:
+    """An attribute in floats, or its twin in a tensor."""
+    v = c.attr(name)
+    if v is None and f"{name}_as_tensor" in c.version.schema.attrs:
+        v = c.attr(f"{name}_as_tensor")
+    return [] if v is None else np.asarray(v, np.float64).ravel().tolist()
+
+
+def _old(c: Call, kind: str) -> list[Tree]:
+    """Trees of TreeEnsembleClassifier ("class") and -Regressor ("target")."""
+    a = c.attr
+    votes: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    ids = a(f"{kind}_ids") or []
+    for tree, node, target, w in zip(a(f"{kind}_treeids") or [], a(f"{kind}_nodeids") or [], ids, _either(c, f"{kind}_weights")):
+        votes.setdefault((tree, node), []).append((target, w))
+    modes, values = a("nodes_modes") or [], _either(c, "nodes_values")
+    missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
+    table = {key: i for i, key in enumerate(zip(a("nodes_treeids"), a("nodes_nodeids")))}
+    yes, no, features = a("nodes_truenodeids"), a("nodes_falsenodeids"), a("nodes_featureids")
+
+    def build(tree: int, node: int) -> Tree:
+        i = table[tree, node]
+        if modes[i] == "LEAF":
+            return Leaf(votes.get((tree, node), []))
+        return Branch(modes[i][7:], features[i], values[i], bool(missing[i]), build(tree, yes[i]), build(tree, no[i]))
+
+    children = {(t, n) for (t, _), i in table.items() if modes[i] != "LEAF" for n in (yes[i], no[i])}
+    return [build(*key) for key in table if key not in children]
+
+
+_MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
+
+
+def _new(c: Call) -> list[Tree]:
+    """Trees of TreeEnsemble."""
+    a = c.attr
+    modes = [_MODES[m] for m in a("nodes_modes").ravel().tolist()]
+    splits = a("nodes_splits").astype(np.float64).ravel().tolist()
+    members = a("membership_values")
+    if members is not None:
+        groups: list[list[float]] = [[]]
+        for v in members.astype(np.float64).ravel().tolist():
+            if v != v:
+                groups.append([])
+            else:
+                groups[-1].append(v)
+        sets = iter(groups)
+        splits = [next(sets) if m == "MEMBER" else v for m, v in zip(modes, splits)]
+    weights, targets = a("leaf_weights").astype(np.float64).ravel().tolist(), a("leaf_targetids")
+    missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
+
+    def child(is_leaf: int, i: int) -> Tree:
+        return Leaf([(targets[i], weights[i])]) if is_leaf else build(i)
+
+    def build(i: int) -> Tree:
+        yes = child(a("nodes_trueleafs")[i], a("nodes_truenodeids")[i])
+        no = child(a("nodes_falseleafs")[i], a("nodes_falsenodeids")[i])
+        return Branch(modes[i], a("nodes_featureids")[i], splits[i], bool(missing[i]), yes, no)
+
+    return [build(i) for i in a("tree_roots")]
+
+
+# -- drawing
+
+
+def _draw_tree(d: Draw, features: int, depth: int, modes: tuple[str, ...], targets: int, one: bool) -> Tree:
+    """one: a single vote a leaf."""
+    if depth == 0 or d.chance(4):
+        some = [d.int(0, targets - 1)] if one else range(targets)
+        return Leaf([(t, d.int(-16, 16) / 4) for t in some])
+    mode = d.pick(modes)
+    value: Any = sorted({d.int(-6, 6) / 2 for _ in range(d.int(1, 4))}) if mode == "MEMBER" else d.int(-6, 6) / 2
+    yes, no = (_draw_tree(d, features, depth - 1, modes, targets, one) for _ in range(2))
+    return Branch(mode, d.int(0, features - 1), value, d.bool(), yes, no)
+
+
+def _flat(trees: list[Tree]) -> tuple[list[list[Any]], list[list[Any]]]:
+    """(tree, id, mode, feature, value, missing, yes, no) of every node; (tree, node, target, weight) of every vote."""
+    nodes: list[list[Any]] = []
+    votes: list[list[Any]] = []
+    for t, tree in enumerate(trees):
+        count = 0
+
+        def add(node: Tree, t: int = t) -> int:
+            nonlocal count
+            me, count = count, count + 1
+            if isinstance(node, Leaf):
+                nodes.append([t, me, "LEAF", 0, 0.0, 0, 0, 0])
+                votes.extend([t, me, target, w] for target, w in node.votes)
+                return me
+            row = [t, me, f"BRANCH_{node.mode}", node.feature, node.value, int(node.missing), 0, 0]
+            nodes.append(row)
+            row[6], row[7] = add(node.yes), add(node.no)
+            return me
+
+        add(tree)
+    return nodes, votes
+
+
+def _draw_x(d: Draw, dtype: DType, features: int) -> T:
+    t = rows(d, dtype, d.int(1, 5), features, -12, 12)
+    if dtype.kind == "f" and d.chance(4):
+        t.values[d.int(0, len(t.values) - 1)] = float("nan")
+    return t
+
+
+def _draw_old(kind: str) -> Any:
+    def draw(d: Draw) -> dict:
+        features, targets = d.int(1, 4), d.int(2 if kind == "class" else 1, 3)
+        dtype = d.dtype("X")
+        trees = [_draw_tree(d, features, d.int(0, 3), _MODES[:6], targets, False) for _ in range(d.int(1, 3))]
+        nodes, votes = _flat(trees)
+        out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
+        names = ("treeids", "nodeids", "modes", "featureids", "values", "missing_value_tracks_true", "truenodeids", "falsenodeids")
+        for name, column in zip(names, zip(*nodes)):
+            out[f"nodes_{name}"] = list(column)
+        if d.chance(3):
+            del out["nodes_missing_value_tracks_true"]
+        for name, column in zip(("treeids", "nodeids", "ids", "weights"), zip(*votes)):
+            out[f"{kind}_{name}"] = list(column)
+        if kind == "class" or d.bool():  # those of classes keep the scores of a row apart
+            out["base_values"] = [v + i / 128 for i, v in enumerate(quarters(d, targets))]
+        if kind == "class":
+            out |= classes(d, targets, "classlabels_int64s")
+        else:
+            out["n_targets"] = targets
+            if d.bool():
+                out["aggregate_function"] = d.pick(("SUM", "AVERAGE", "MIN", "MAX"))
+        if d.bool():
+            out["post_transform"] = d.pick(POSTS)
+        if dtype.name == "f64" and "nodes_values_as_tensor" in d.version.schema.attrs:
+            for name in ("nodes_values", f"{kind}_weights", "base_values"):
+                if name in out:
+                    out[f"{name}_as_tensor"] = np.array(out.pop(name), np.float64)
+        return out
+
+    return draw
+
+
+def _draw_new(d: Draw) -> dict:
+    dtype = d.types["T"]
+    features, targets = d.int(1, 4), d.int(1, 3)
+    fold = d.int(0, 3) if targets == 1 else 1
+    trees: list[Tree] = []
+    for _ in range(d.int(1, 3)):
+        t = _draw_tree(d, features, d.int(1, 3), _MODES, targets, True)
+        if isinstance(t, Leaf):
+            t = Branch("LEQ", 0, 0.0, False, t, t)
+        trees.append(t)
+    nodes: list[list[Any]] = []
+    leaves: list[tuple[int, float]] = []
+    members: list[float] = []
+
+    def add(node: Branch) -> int:
+        row = [_MODES.index(node.mode), node.feature, 0.0, int(node.missing)] + [0] * 4
+        me = len(nodes)
+        nodes.append(row)
+        if node.mode == "MEMBER":
+            members.extend([*node.value, float("nan")])  # type: ignore[misc]
+        else:
+            row[2] = node.value
+        for k, child in enumerate((node.yes, node.no)):
+            if isinstance(child, Leaf):
+                row[4 + k], row[6 + k] = 1, len(leaves)
+                leaves.extend(child.votes)
+            else:
+                row[6 + k] = add(child)
+        return me
+
+    roots = [add(t) for t in trees]  # type: ignore[arg-type]
+    columns = [list(x) for x in zip(*nodes)]
+    out: dict[str, Any] = {
+        "X": _draw_x(d, dtype, features), "tree_roots": roots, "nodes_modes": np.array(columns[0], U8.np),
+        "nodes_featureids": columns[1], "nodes_splits": np.array(columns[2]).astype(dtype.np), "nodes_trueleafs": columns[4],
+        "nodes_falseleafs": columns[5], "nodes_truenodeids": columns[6], "nodes_falsenodeids": columns[7],
+        "leaf_targetids": [t for t, _ in leaves], "leaf_weights": np.array([w for _, w in leaves]).astype(dtype.np),
+        "n_targets": targets,
+    }  # fmt: skip
+    if any(columns[3]) or d.bool():
+        out["nodes_missing_value_tracks_true"] = columns[3]
+    if members:
+        out["membership_values"] = np.array(members).astype(dtype.np)
+    if fold != 1 or d.bool():
+        out["aggregate_function"] = fold
+    if d.bool():
+        out["post_transform"] = d.int(0, 2)
+    return out
+
+
+# -- the ops
+
+
+def _bound(ctx: Context) -> Array:
+    """The sums of the drawn quarters are exact; left are a mean and a transform, whose slope is at most 1."""
+    u = max(ctx.acc_u, ctx.u)
+    return 64 * u * (1 + np.abs(ctx.wide)) + ctx.ulp
+
+
+_BOUND = bounded(_bound, "64 u (1 + |y|) + ulp")
+
+
+def _rows(c: Call) -> Array:
+    x = c.inputs["X"].astype(np.float64)
+    if x.ndim != 2:
+        raise RuleError("rank-2", f"X has rank {x.ndim}")
+    return x
+
+
+def _classify(c: Call) -> tuple[Array, Array]:
+    ints = "classlabels_int64s"
+    count = len(c.attr("classlabels_strings") or c.attr(ints))
+    z = s.forest(_old(c, "class"), _rows(c), count, "SUM", _either(c, "base_values"))
+    return pick_labels(c, z, ints), s.post(z, c.attr("post_transform"))
+
+
+def _regress(c: Call) -> Array:
+    z = s.forest(_old(c, "target"), _rows(c), c.attr("n_targets"), c.attr("aggregate_function"), _either(c, "base_values"))
+    return s.post(z, c.attr("post_transform"))
+
+
+_POSTS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def _ensemble(c: Call) -> Array:
+    fold = ("AVERAGE", "SUM", "MIN", "MAX")[c.attr("aggregate_function")]
+    return s.post(s.forest(_new(c), _rows(c), c.attr("n_targets"), fold), _POSTS[c.attr("post_transform")])
+
+
+op("TreeEnsembleClassifier", evaluate=_classify, draw=_draw_old("class"), outs=2, out_dtype=classified("classlabels_int64s"),
+   error=(exact(), _BOUND), domain=ML, source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5")  # fmt: skip
+op("TreeEnsembleRegressor", evaluate=_regress, draw=_draw_old("target"), out_dtype=lambda c, i: F32, error=_BOUND, domain=ML,
+   source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5")  # fmt: skip
+op("TreeEnsemble", evaluate=_ensemble, draw=_draw_new, out_dtype=lambda c, i: of(c.inputs["X"]), error=_BOUND, domain=ML,
+   source="ONNX ai.onnx.ml TreeEnsemble-5")  # fmt: skip
