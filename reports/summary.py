@@ -139,6 +139,7 @@ class _Reader:
         self.seen_runs: set[str] = set()
         self.seen_rows: set[tuple[Any, ...]] = set()
         self.seen_cases: set[tuple[Any, ...]] = set()
+        self.seen_faults: set[tuple[Any, ...]] = set()
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = 0
         self.ends: set[str] = set()
@@ -235,7 +236,10 @@ class _Reader:
         c["counted"] += r.get("counted", valid)
 
     def sensitivity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        self.s.sensitivity.append({k: v for k, v in r.items() if k != "t"})
+        ident = (run.get("seed"), r["key"], r["dtype"], r.get("fault"))
+        if ident not in self.seen_faults:  # the same measurement from another machine of a matrix counts once
+            self.seen_faults.add(ident)
+            self.s.sensitivity.append({k: v for k, v in r.items() if k != "t"})
 
     def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         _listed(self.s.ambiguity if r.get("kind") == "ambiguous" else self.s.known, r)

@@ -80,26 +80,45 @@ function coverageOf(key) {
 
 // Planted faults: which op lets which fault through.
 function sensitivity() {
-  const el = h("section", { class: "page" });
+  const list = new VirtualList(28, row, { "aria-label": "Faults caught by op version", id: "fault-list" });
+  const head = h("div", { class: "headwrap" });
+  const lead = h("p", { class: "lead" });
+  const table = h("div", { class: "card faults" }, head, list.el);
+  const missing = h("div", {});
+  const el = h("section", { class: "page" }, lead, table, missing);
+  let faults = [];
+
+  const sum = (rows) => rows.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
+
+  function cell(rows, label) {
+    const [caught, planted] = sum(rows);
+    if (!planted) return h("span", {});
+    const missed = rows.filter((r) => r.caught < r.planted).map((r) => `${r.dtype} ${r.caught}/${r.planted}`);
+    return h("span", { class: `heat v-${caught / planted >= 0.95 ? "agree" : "mismatch"}${caught < planted ? " part" : ""}`, title: `${label}: ${caught} of ${planted}${missed.length ? `; missed: ${missed.join(", ")}` : ""}` }, caught === planted ? "✓" : `${caught}/${planted}`);
+  }
+
+  function row(r) {
+    const by = groupBy(r.rows, (x) => x.fault || "any");
+    return h("div", { class: `frow${r.all ? " all" : ""}` }, h("span", { class: "fname" }, r.key), cell(r.rows, r.key), faults.map((f) => cell(by.get(f) || [], `${r.key}, ${f}`)));
+  }
+
   function update() {
     const words = (state.q || "").toLowerCase();
     const rows = D.sensitivity.filter((r) => r.key.toLowerCase().includes(words) && (!state.dialect || r.key.startsWith(`${state.dialect}/`)) && (!state.dtype || r.dtype === state.dtype) && (!state.key || r.key === state.key));
-    if (!rows.length) return fill(el, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run; run `opconform run --sensitivity` to measure."));
-    const faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
-    const sum = (list) => list.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
-    const heat = (list, label) => {
-      const [caught, planted] = sum(list);
-      if (!planted) return h("td", { class: "none" }, "");
-      const each = list.map((r) => `${r.dtype} ${r.caught}/${r.planted}`).join(", ");
-      return h("td", { title: `${label}: ${each}` }, h("span", { class: `heat v-${caught / planted >= 0.95 ? "agree" : "mismatch"}${caught < planted ? " part" : ""}` }, caught === planted ? "✓" : `${caught}/${planted}`));
-    };
+    table.hidden = !rows.length;
+    if (!rows.length) {
+      lead.textContent = "";
+      return void fill(missing, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run: opconform run --sensitivity measures it."));
+    }
+    faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
+    table.style.setProperty("--faults", String(faults.length + 1));
     const [caught, planted] = sum(rows);
+    lead.textContent = `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`;
+    fill(head, h("div", { class: "frow fhead" }, h("span", {}, "op version"), ["all", ...faults].map((f) => h("span", {}, f.replaceAll("_", " ")))));
+    list.set([{ key: "every op", rows, all: true }, ...[...groupBy(rows, (r) => r.key)].map(([key, own]) => ({ key, rows: own }))]);
     const missed = rows.filter((r) => r.caught < r.planted);
-    fill(el, 
-      h("p", { class: "lead" }, `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`),
-      h("div", { class: "card scroll tall" }, h("table", { class: "cross wide" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "op version"), h("th", { scope: "col" }, "all"), faults.map((f) => h("th", { scope: "col" }, f)))),
-        h("tbody", {}, [["every op", rows], ...groupBy(rows, (r) => r.key)].map(([key, own]) => h("tr", {}, h("th", { scope: "row" }, key), heat(own, key), faults.map((f) => heat(own.filter((r) => (r.fault || "any") === f), `${key}, ${f}`))))))),
-      missed.length ? h("section", { class: "card" }, h("h2", {}, "Missed"), h("table", { class: "data" }, h("tbody", {}, missed.map((r) => h("tr", {}, h("th", { scope: "row" }, r.key), h("td", {}, r.dtype), h("td", {}, r.fault), h("td", { class: "num" }, `${r.caught}/${r.planted}`), h("td", { class: "dim" }, (r.missed || []).join(", "))))))) : null);
+    const shown = missed.slice(0, 300);
+    fill(missing, missed.length ? h("section", { class: "card" }, h("h2", {}, `Missed: ${whole(missed.length)}`), h("table", { class: "data" }, h("tbody", {}, shown.map((r) => h("tr", {}, h("th", { scope: "row" }, r.key), h("td", {}, r.dtype), h("td", {}, r.fault), h("td", { class: "num" }, `${r.caught}/${r.planted}`), h("td", { class: "dim" }, (r.missed || []).join(", "))))) ), missed.length > shown.length ? h("p", { class: "dim" }, `and ${whole(missed.length - shown.length)} more, in report.json`) : null) : null);
   }
   return { el, update };
 }
