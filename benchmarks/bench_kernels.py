@@ -2,7 +2,8 @@
 
     python benchmarks/bench_kernels.py [--family conv] [--rounds 7]
 
-Every row is the ratio of the two minima of one interleaved run; compare ratios, not times of different runs.  ``limit`` is
+Every row is the ratio of the two minima of one interleaved run; compare ratios, not times of different runs.
+``limit`` is
 the target of the design: 1.0 up to 4k elements or 64^3, then by kind.
 """
 
@@ -22,7 +23,8 @@ Array = np.ndarray
 
 @dataclass
 class Row:
-    """family, text: what is measured.  node: (op, attributes, inputs by name).  ours: the same through the reference."""
+    """family, text: what is measured.  node: (op, attributes, inputs by name).  ours: the same through the
+    reference."""
 
     family: str
     text: str
@@ -54,15 +56,28 @@ def rows() -> Iterator[Row]:
                   lambda a=a, b=b: native.matmul(a, b, np.dtype(np.int32)), 1.0 if n <= 64 else 4.0)  # fmt: skip
     a, b = rng.standard_normal((256, 256)), rng.standard_normal((256, 256))
     yield Row("matmul", "f64 256^3 (Dot2)", "MatMul", {}, {"A": a, "B": b}, lambda: native.matmul(a, b), 10)
-    for x, m, k, p, g in (((1, 3, 8, 8), 4, 3, 1, 1), ((1, 3, 16, 16), 8, 3, 1, 1), ((2, 16, 14, 14), 32, 3, 1, 1),
-                          ((1, 32, 28, 28), 32, 3, 1, 32), ((1, 64, 14, 14), 128, 1, 0, 1), ((1, 64, 56, 56), 64, 3, 1, 1)):  # fmt: skip
+    for x, m, k, p, g in (
+        ((1, 3, 8, 8), 4, 3, 1, 1),
+        ((1, 3, 16, 16), 8, 3, 1, 1),
+        ((2, 16, 14, 14), 32, 3, 1, 1),
+        ((1, 32, 28, 28), 32, 3, 1, 32),
+        ((1, 64, 14, 14), 128, 1, 0, 1),
+        ((1, 64, 56, 56), 64, 3, 1, 1),
+    ):
         v, w = _f32(rng, *x), _f32(rng, m, x[1] // g, k, k)
         yield Row("conv", f"f32 {x} m{m} k{k} g{g}", "Conv", {"pads": [p] * 4, "group": g}, {"X": v, "W": w},
                   lambda v=v, w=w, p=p, g=g: native.conv(v, w, None, (1, 1), (1, 1), (p,) * 4, g, f32),
                   1.0 if v.size <= 4096 and m * v.size * k * k <= 64**3 * x[1] else 2.2)  # fmt: skip
     v, w = _f32(rng, 1, 16, 14, 14), _f32(rng, 16, 16, 3, 3)
-    yield Row("conv", "transpose (1, 16, 14, 14) k3 s2", "ConvTranspose", {"strides": [2, 2]}, {"X": v, "W": w},
-              lambda: native.conv_transpose(v, w, None, (2, 2), out=f32), 2.2)
+    yield Row(
+        "conv",
+        "transpose (1, 16, 14, 14) k3 s2",
+        "ConvTranspose",
+        {"strides": [2, 2]},
+        {"X": v, "W": w},
+        lambda: native.conv_transpose(v, w, None, (2, 2), out=f32),
+        2.2,
+    )
     for shape, axes in (((16, 16), (1,)), ((64, 64), (1,)), ((64, 64), (0,)), ((512, 512), (1,)), ((512, 512), (0,)),
                         ((512, 512), (0, 1))):  # fmt: skip
         x = _f32(rng, *shape)
@@ -72,18 +87,39 @@ def rows() -> Iterator[Row]:
                       1.0 if x.size <= 4096 else 5.0)  # fmt: skip
     for shape, axis in (((16, 16), 1), ((64, 64), 1), ((512, 512), 1), ((64, 8, 512), 1)):
         x = _f32(rng, *shape)
-        yield Row("softmax", f"{shape} over {axis}", "Softmax", {"axis": axis}, {"input": x},
-                  lambda x=x, axis=axis: native.softmax(x, axis, False, f32), 1.0 if x.size <= 4096 else 5.0)  # fmt: skip
+        yield Row(
+            "softmax",
+            f"{shape} over {axis}",
+            "Softmax",
+            {"axis": axis},
+            {"input": x},
+            lambda x=x, axis=axis: native.softmax(x, axis, False, f32),
+            1.0 if x.size <= 4096 else 5.0,
+        )
     for shape in ((1, 2, 16, 16), (1, 32, 56, 56)):
         x = _f32(rng, *shape)
         for kind, op in (("max", "MaxPool"), ("avg", "AveragePool")):
-            yield Row("pool", f"{op} {shape} k3 s2", op, {"kernel_shape": [3, 3], "strides": [2, 2]}, {"X": x},
-                      lambda x=x, kind=kind: native.pool(kind, x, (3, 3), (2, 2), out=f32), 1.0 if x.size <= 4096 else 2.5)  # fmt: skip
+            yield Row(
+                "pool",
+                f"{op} {shape} k3 s2",
+                op,
+                {"kernel_shape": [3, 3], "strides": [2, 2]},
+                {"X": x},
+                lambda x=x, kind=kind: native.pool(kind, x, (3, 3), (2, 2), out=f32),
+                1.0 if x.size <= 4096 else 2.5,
+            )
     for t, b, i, h in ((4, 1, 8, 8), (10, 2, 32, 64)):
         x, w, r = _f32(rng, t, b, i), _f32(rng, 1, 4 * h, i), _f32(rng, 1, 4 * h, h)
         acts = [("sigmoid", 0, 0), ("tanh", 0, 0), ("tanh", 0, 0)]
-        yield Row("rnn", f"LSTM t{t} b{b} i{i} h{h}", "LSTM", {"hidden_size": h}, {"X": x, "W": w, "R": r},
-                  lambda x=x, w=w, r=r, acts=acts: native.recurrent("lstm", x, w[0], r[0], activations=acts), 2.5)  # fmt: skip
+        yield Row(
+            "rnn",
+            f"LSTM t{t} b{b} i{i} h{h}",
+            "LSTM",
+            {"hidden_size": h},
+            {"X": x, "W": w, "R": r},
+            lambda x=x, w=w, r=r, acts=acts: native.recurrent("lstm", x, w[0], r[0], activations=acts),
+            2.5,
+        )
 
 
 def session(row: Row) -> Callable[[], object]:
@@ -98,8 +134,9 @@ def session(row: Row) -> Callable[[], object]:
     kind = dtype(np.dtype(np.int32)) if row.op == "MatMulInteger" else ins[0].type.tensor_type.elem_type
     infos = [helper.make_tensor_value_info(o, kind, None) for o in outs]
     opset = 17 if row.op.startswith("Reduce") and row.op != "ReduceSum" else 12 if row.op == "ReduceSum" else 17
-    model = helper.make_model(helper.make_graph([node], "g", ins, infos), opset_imports=[helper.make_opsetid("", opset)],
-                              ir_version=8)  # fmt: skip
+    model = helper.make_model(
+        helper.make_graph([node], "g", ins, infos), opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    )
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

@@ -14,7 +14,8 @@ Array = np.ndarray
 def matmul(a: Array, b: Array, out: Any = None) -> Array:
     """Product of ``a`` [..., m, k] and ``b`` [..., k, n], leading axes broadcast; vectors as in ``numpy.matmul``.
 
-    Floats: f64, or one rounding to ``out``.  Integers: exact modulo 2**64 as i64 (u64 when only unsigned 64-bit comes in);
+    Floats: f64, or one rounding to ``out``.  Integers: exact modulo 2**64 as i64 (u64 when only unsigned 64-bit
+    comes in);
     an integer ``out`` keeps the low bits.  Raises ValueError where shapes do not fit.
     """
     return _native.matmul(a, b, out)
@@ -24,7 +25,9 @@ def window_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dil
                  pads: Sequence[int]) -> tuple[int, ...]:  # fmt: skip
     """Positions of a window of ``k`` over ``s`` per axis; pads = begins then ends."""
     n = len(s)
-    return tuple(max(0, (s[i] + pads[i] + pads[n + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1) for i in range(n))
+    return tuple(
+        max(0, (s[i] + pads[i] + pads[n + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1) for i in range(n)
+    )
 
 
 def transposed_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
@@ -33,7 +36,8 @@ def transposed_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int],
     n = len(s)
     more = output_padding or (0,) * n
     return tuple(
-        max(0, strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 - pads[i] - pads[n + i]) for i in range(n)
+        max(0, strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 - pads[i] - pads[n + i])
+        for i in range(n)
     )
 
 

@@ -16,12 +16,15 @@ _F64 = np.dtype(np.float64)
 _NEEDS_FLOAT = frozenset(("mean", "l2", "log_sum", "log_sum_exp"))
 
 
-def reduce(name: str, x: Array, axes: int | Sequence[int] | None = None, keepdims: bool = False, out: Any = None) -> Array:
+def reduce(
+    name: str, x: Array, axes: int | Sequence[int] | None = None, keepdims: bool = False, out: Any = None
+) -> Array:
     """Fold ``axes`` of ``x`` (None: all, (): none) into one element each.
 
     Floats: f64, correctly rounded for all but absurd cancellation, or one rounding to ``out``.  Integers and bools stay
     exact modulo 2**64 (i64 or u64) for sum, prod, sum_square, l1, max, min, any, all; the other names give f64.
-    Over no element: sums 0, products 1, max -inf or the lowest integer, min the opposite, mean NaN, any False, all True.
+    Over no element: sums 0, products 1, max -inf or the lowest integer, min the opposite, mean NaN, any False, all
+    True.
     NaN wins max and min.  any, all give bool.  Raises ValueError for an axis out of range or an unknown name.
     """
     code = _CODE.get(name)
@@ -50,8 +53,11 @@ def arg_reduce(name: str, x: Array, axis: int, keepdims: bool = False, last: boo
     return np.asarray(n - 1 - pick(np.flip(x, axis), axis=axis, keepdims=keepdims), np.int64)
 
 
-def cumulative(name: str, x: Array, axis: int, exclusive: bool = False, reverse: bool = False, out: Any = None) -> Array:
-    """Running "sum" or "prod" along ``axis``: element i folds 0..i, or 0..i-1 when exclusive, from the end when reverse.
+def cumulative(
+    name: str, x: Array, axis: int, exclusive: bool = False, reverse: bool = False, out: Any = None
+) -> Array:
+    """Running "sum" or "prod" along ``axis``: element i folds 0..i, or 0..i-1 when exclusive, from the end when
+    reverse.
 
     f64 with the rounding errors carried along; integers exact modulo 2**64.
     """

@@ -12,8 +12,19 @@ from native_ref._linear import window_sizes
 
 Array = np.ndarray
 
-ACTIVATIONS = ("affine", "relu", "tanh", "sigmoid", "leaky_relu", "thresholded_relu", "scaled_tanh", "hard_sigmoid", "elu",
-               "softsign", "softplus")  # fmt: skip
+ACTIVATIONS = (
+    "affine",
+    "relu",
+    "tanh",
+    "sigmoid",
+    "leaky_relu",
+    "thresholded_relu",
+    "scaled_tanh",
+    "hard_sigmoid",
+    "elu",
+    "softsign",
+    "softplus",
+)
 _CELL = {"rnn": 0, "gru": 1, "lstm": 2}
 
 
@@ -23,7 +34,8 @@ def pool(kind: str, x: Array, kernel: Sequence[int], strides: Sequence[int] | No
          positions: bool = False, out: Any = None) -> Any:  # fmt: skip
     """Slide a window over the spatial axes of x [n, c, *s].
 
-    kind: "max" (x's type), "avg", "lp" (f64).  pads: begins then ends.  extra_end: cells beyond the declared padding that
+    kind: "max" (x's type), "avg", "lp" (f64).  pads: begins then ends.  extra_end: cells beyond the declared
+    padding that
     rounding the sizes up brings in; they hold nothing and never count.  count_include_pad: averages divide by the cells
     inside the declared padding rather than inside x.  positions: also the flat spatial index of each maximum (first of
     equals, -1 for a window that meets no element).  A window over no element: max -inf or lowest, average NaN.
@@ -39,8 +51,11 @@ def pool(kind: str, x: Array, kernel: Sequence[int], strides: Sequence[int] | No
 
 
 def interpolate(x: Array, axis: int, index: Array, weight: Array, out: Any = None) -> Array:
-    """y[o] = sum over t of weight[o, t] * x[index[o, t]] along ``axis``; taps of weight 0 are not read.  f64 or ``out``."""
-    return _native.interpolate(x, axis, np.ascontiguousarray(index, np.int64), np.ascontiguousarray(weight, np.float64), out)
+    """y[o] = sum over t of weight[o, t] * x[index[o, t]] along ``axis``; taps of weight 0 are not read.  f64 or
+    ``out``."""
+    return _native.interpolate(
+        x, axis, np.ascontiguousarray(index, np.int64), np.ascontiguousarray(weight, np.float64), out
+    )
 
 
 def softmax(x: Array, axis: int, log: bool = False, out: Any = None) -> Array:
@@ -60,6 +75,7 @@ def recurrent(cell: str, x: Array, w: Array, r: Array, *, bias_w: Array | None =
     enters f and g, 0 is none.  coupled: forget = 1 - input.  reset_after: gru's reset gate multiplies the recurrent
     product instead of the state.  lengths: steps beyond are zero in y and leave the state alone.
     """
+
     def f64(a: Array | None) -> Array | None:
         return None if a is None else np.ascontiguousarray(a, np.float64)
 

@@ -9,7 +9,8 @@ namespace {
 std::array<Index, 3> three(nb::handle h, int spatial, Index fill, const char* what) {
   const std::vector<Index> v = as_ints(h);
   if (static_cast<int>(v.size()) < spatial)
-    throw Error(std::string(what) + ": expected " + std::to_string(spatial) + " numbers, got " + std::to_string(v.size()));
+    throw Error(std::string(what) + ": expected " + std::to_string(spatial) + " numbers, got "
+        + std::to_string(v.size()));
   std::array<Index, 3> out{fill, fill, fill};
   for (int i = 0; i < spatial; ++i) out[static_cast<std::size_t>(3 - spatial + i)] = v[static_cast<std::size_t>(i)];
   return out;
@@ -21,17 +22,20 @@ std::array<Index, 3> three(nb::handle h, int spatial, Index fill, const char* wh
 static const Family reg{[](nb::module_& m) {
   m.def(
       "conv",
-      [](const In& x, const In& w, nb::object b, nb::handle strides, nb::handle dilations, nb::handle begins, Index groups,
+      [](const In& x, const In& w, nb::object b, nb::handle strides, nb::handle dilations, nb::handle begins,
+          Index groups,
          nb::handle sizes, bool transposed, nb::handle out) {
         static const ConvTable& k = table<ConvTable>("opconform_conv");
         const int spatial = x.t.rank - 2;
         if (spatial < 1 || spatial > 3 || w.t.rank != x.t.rank)
           throw Error("conv: x " + text(x.t) + " and w " + text(w.t) + " need the same rank, 3 to 5");
         if (groups < 1 || x.t.dim(1) % groups || w.t.dim(0) % groups)
-          throw Error("conv: " + std::to_string(groups) + " groups do not divide the channels of x " + text(x.t) + ", w " + text(w.t));
+          throw Error("conv: " + std::to_string(groups) + " groups do not divide the channels of x " + text(x.t)
+              + ", w " + text(w.t));
         const Index want = transposed ? x.t.dim(1) : x.t.dim(1) / groups, have = w.t.dim(transposed ? 0 : 1);
         if (want != have)
-          throw Error("conv: w " + text(w.t) + " has " + std::to_string(have) + " input channels, expected " + std::to_string(want));
+          throw Error("conv: w " + text(w.t) + " has " + std::to_string(have) + " input channels, expected "
+              + std::to_string(want));
         Window v;
         v.stride = three(strides, spatial, 1, "conv: strides");
         v.dilation = three(dilations, spatial, 1, "conv: dilations");

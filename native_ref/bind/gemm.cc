@@ -27,7 +27,8 @@ static const Family reg{[](nb::module_& m) {
         }
         const Index p = x.dim(x.rank - 2), q = x.dim(x.rank - 1), r = z.dim(z.rank - 1);
         if (z.dim(z.rank - 2) != q)
-          throw Error("matmul: shapes " + text(a.t) + " and " + text(b.t) + ": " + std::to_string(q) + " columns against " +
+          throw Error("matmul: shapes " + text(a.t) + " and " + text(b.t) + ": " + std::to_string(q)
+              + " columns against " +
                       std::to_string(z.dim(z.rank - 2)) + " rows");
         Tensor lead_x = x, lead_z = z, lead;
         lead_x.rank -= 2;
@@ -49,7 +50,8 @@ static const Family reg{[](nb::module_& m) {
         if (!column) seen.push_back(r);
         const bool whole = is_int(x.dtype) && is_int(z.dtype);
         const bool uns = !is_sint(x.dtype) && !is_sint(z.dtype);
-        Out y = new_array(as_dtype(out, !whole ? DType::f64 : uns && (x.dtype == DType::u64 || z.dtype == DType::u64) ? DType::u64 : DType::i64), seen);
+        Out y = new_array(as_dtype(out, !whole ? DType::f64 : uns && (x.dtype == DType::u64
+            || z.dtype == DType::u64) ? DType::u64 : DType::i64), seen);
         if (whole != is_int(y.t.dtype)) throw Error("matmul: integers give an integer result, floats a float one");
         Tensor full = y.t;
         full.rank = static_cast<int>(shape.size());

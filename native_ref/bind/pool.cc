@@ -7,7 +7,8 @@ namespace opconform::bind {
 static const Family reg{[](nb::module_& m) {
   m.def(
       "pool",
-      [](int kind, const In& x, nb::handle kernel, nb::handle strides, nb::handle dilations, nb::handle begins, nb::handle ends,
+      [](int kind, const In& x, nb::handle kernel, nb::handle strides, nb::handle dilations, nb::handle begins,
+          nb::handle ends,
          nb::handle sizes, double p, bool positions, nb::handle out) -> nb::object {
         static const PoolTable& k = table<PoolTable>("opconform_pool");
         const int spatial = x.t.rank - 2;

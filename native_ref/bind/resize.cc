@@ -17,12 +17,14 @@ static const Family reg{[](nb::module_& m) {
         const auto* at = reinterpret_cast<const std::int64_t*>(index.t.data);
         const Index n = x.t.dim(static_cast<int>(a));
         for (Index i = 0; i < index.t.size(); ++i)
-          if (at[i] < 0 || at[i] >= n) throw Error("interpolate: index " + std::to_string(at[i]) + " of " + std::to_string(n));
+          if (at[i] < 0 || at[i] >= n) throw Error("interpolate: index " + std::to_string(at[i]) + " of "
+              + std::to_string(n));
         Tensor shape = x.t;
         shape.shape[static_cast<std::size_t>(a)] = index.t.dim(0);
         Out y = new_like(shape, as_dtype(out, DType::f64));
         run(y.t.size() * index.t.dim(1), [&] {
-          k.interpolate(x, static_cast<int>(a), at, reinterpret_cast<const double*>(weight.t.data), index.t.dim(1), y.t);
+          k.interpolate(x, static_cast<int>(a), at, reinterpret_cast<const double*>(weight.t.data), index.t.dim(1),
+              y.t);
         });
         return release(std::move(y));
       },

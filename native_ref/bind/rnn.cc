@@ -32,13 +32,15 @@ static const Family reg{[](nb::module_& m) {
   m.def(
       "rnn",
       [](int cell, const In& x, const In& w, const In& r, nb::handle bias_w, nb::handle bias_r, nb::handle peephole,
-         nb::handle lengths, nb::handle h0, nb::handle c0, nb::handle activations, double clip, bool coupled, bool reset_after,
+         nb::handle lengths, nb::handle h0, nb::handle c0, nb::handle activations, double clip, bool coupled,
+             bool reset_after,
          bool backward) {
         static const RnnTable& k = table<RnnTable>("opconform_rnn");
         RnnCall c;
         if (cell < 0 || cell > 2) throw Error("rnn: cell must be 0, 1 or 2");
         c.cell = static_cast<Cell>(cell);
-        if (x.t.rank != 3 || r.t.rank != 2) throw Error("rnn: x " + text(x.t) + " needs 3 axes, r " + text(r.t) + " two");
+        if (x.t.rank != 3 || r.t.rank != 2) throw Error("rnn: x " + text(x.t) + " needs 3 axes, r " + text(r.t)
+            + " two");
         const Index gates = cell == 2 ? 4 : cell == 1 ? 3 : 1;
         c.t = x.t.dim(0);
         c.b = x.t.dim(1);
@@ -60,7 +62,8 @@ static const Family reg{[](nb::module_& m) {
           steps = as_ints(lengths);
           if (static_cast<Index>(steps.size()) != c.b) throw Error("rnn: one length per batch entry");
           for (Index n : steps)
-            if (n < 0 || n > c.t) throw Error("rnn: length " + std::to_string(n) + " of " + std::to_string(c.t) + " steps");
+            if (n < 0 || n > c.t) throw Error("rnn: length " + std::to_string(n) + " of " + std::to_string(c.t)
+                + " steps");
           c.lengths = steps.data();
         }
         const auto list = nb::cast<nb::tuple>(activations);
@@ -88,7 +91,8 @@ static const Family reg{[](nb::module_& m) {
         return nb::make_tuple(release(std::move(y)), release(std::move(last)), c_last, cells);
       },
       nb::arg("cell"), nb::arg("x"), nb::arg("w"), nb::arg("r"), nb::arg("bias_w").none(), nb::arg("bias_r").none(),
-      nb::arg("peephole").none(), nb::arg("lengths").none(), nb::arg("h0").none(), nb::arg("c0").none(), nb::arg("activations"),
+      nb::arg("peephole").none(), nb::arg("lengths").none(), nb::arg("h0").none(), nb::arg("c0").none(),
+          nb::arg("activations"),
       nb::arg("clip"), nb::arg("coupled"), nb::arg("reset_after"), nb::arg("backward"));
 }};
 

@@ -60,9 +60,14 @@ def _product(v: list) -> object:
 
 
 FOLDS = {
-    "sum": lambda v: sum(v, 0), "mean": lambda v: sum(v, 0) / Fraction(len(v)), "prod": _product, "max": max, "min": min,
-    "sum_square": lambda v: sum((x * x for x in v), 0), "l1": lambda v: sum((abs(x) for x in v), 0),
-}  # fmt: skip
+    "sum": lambda v: sum(v, 0),
+    "mean": lambda v: sum(v, 0) / Fraction(len(v)),
+    "prod": _product,
+    "max": max,
+    "min": min,
+    "sum_square": lambda v: sum((x * x for x in v), 0),
+    "l1": lambda v: sum((abs(x) for x in v), 0),
+}
 
 
 def conv(x: Array, w: Array, b: Array | None, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int],

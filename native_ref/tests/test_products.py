@@ -32,7 +32,9 @@ def correct(got: np.ndarray, want: np.ndarray, digits: float = 2.0**-32) -> None
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS], ids=lambda d: np.dtype(d).name)
-@pytest.mark.parametrize("m,k,n", [(1, 1, 1), (3, 5, 7), (9, 4, 25), (8, 3, 24), (17, 6, 49), (1, 7, 3), (20, 2, 1), (4, 0, 5)])
+@pytest.mark.parametrize(
+    "m,k,n", [(1, 1, 1), (3, 5, 7), (9, 4, 25), (8, 3, 24), (17, 6, 49), (1, 7, 3), (20, 2, 1), (4, 0, 5)]
+)
 def test_matmul(dtype: object, m: int, k: int, n: int) -> None:
     rng = np.random.default_rng(m * 100 + k * 10 + n)
     a, b = draw(rng, (m, k), dtype), draw(rng, (k, n), dtype)
@@ -72,7 +74,9 @@ def test_batches_and_vectors() -> None:
         assert got.shape == want.shape
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
     spread = np.broadcast_to(rng.standard_normal((3, 4)).astype(np.float32), (5, 3, 4))
-    np.testing.assert_allclose(native.matmul(spread, spread.swapaxes(1, 2)), spread.astype(float) @ spread.swapaxes(1, 2))
+    np.testing.assert_allclose(
+        native.matmul(spread, spread.swapaxes(1, 2)), spread.astype(float) @ spread.swapaxes(1, 2)
+    )
 
 
 def test_cancellation_is_rounded_right() -> None:

@@ -24,11 +24,12 @@ def data(shape: tuple[int, ...], dtype: object, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint16, np.int64],
-                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint16, np.int64],
+    ids=lambda d: np.dtype(d).name,
+)
 def test_exact_names(name: str, dtype: object) -> None:
-    if name == "mean" and np.dtype(dtype).kind in "iu":
-        pytest.skip("integers have no mean of their own type; see test_integer_mean")
     x = data((3, 2, 5), dtype)
     for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
         y = x.transpose(order)
@@ -79,7 +80,9 @@ def test_cancellation() -> None:
 def test_composed_names(name: str, formula: object) -> None:
     x = abs(data((7, 40), np.float32)) / 50
     np.testing.assert_allclose(native.reduce(name, x, (1,)), formula(x.astype(np.longdouble)).astype(float), rtol=4e-16)
-    np.testing.assert_allclose(native.reduce(name, x.T, (0,)), formula(x.astype(np.longdouble)).astype(float), rtol=4e-16)
+    np.testing.assert_allclose(
+        native.reduce(name, x.T, (0,)), formula(x.astype(np.longdouble)).astype(float), rtol=4e-16
+    )
 
 
 def test_log_sum_exp_does_not_overflow() -> None:
@@ -94,14 +97,26 @@ def test_product_does_not_overflow_on_its_way() -> None:
     np.testing.assert_allclose(native.reduce("prod", x), 3.0, rtol=1e-15)
     assert native.reduce("prod", np.array([1e-200] * 5)) == 0
     assert native.reduce("prod", np.array([1e200, -1e200])) == -np.inf
-    assert native.reduce("prod", np.array([-0.0, 5.0])) == 0 and np.signbit(native.reduce("prod", np.array([-0.0, 5.0])))
+    assert native.reduce("prod", np.array([-0.0, 5.0])) == 0 and np.signbit(
+        native.reduce("prod", np.array([-0.0, 5.0]))
+    )
 
 
 @pytest.mark.parametrize("shape,axes", [((0,), (0,)), ((2, 0), (1,)), ((2, 0), (0,)), ((0, 3), (0, 1)), ((0, 3), ())])
 def test_over_no_element(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
-    for name, value in {"sum": 0, "prod": 1, "mean": np.nan, "max": -np.inf, "min": np.inf, "sum_square": 0, "l1": 0, "l2": 0,
-                        "log_sum": -np.inf, "log_sum_exp": -np.inf}.items():  # fmt: skip
+    for name, value in {
+        "sum": 0,
+        "prod": 1,
+        "mean": np.nan,
+        "max": -np.inf,
+        "min": np.inf,
+        "sum_square": 0,
+        "l1": 0,
+        "l2": 0,
+        "log_sum": -np.inf,
+        "log_sum_exp": -np.inf,
+    }.items():
         got = native.reduce(name, x, axes, False)
         want = np.sum(x, axes or ()).shape if axes else shape
         assert got.shape == want
@@ -112,14 +127,21 @@ def test_over_no_element(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
 
 def test_special_values() -> None:
     inf, nan = np.inf, np.nan
-    for row, total, top, low in [((1, nan, 2), nan, nan, nan), ((inf, 1, -inf), nan, inf, -inf), ((inf, 1, 2), inf, inf, 1),
-                                 ((-0.0, -0.0), 0, 0, 0), ((1e308, 1e308), inf, 1e308, 1e308)]:  # fmt: skip
+    for row, total, top, low in [
+        ((1, nan, 2), nan, nan, nan),
+        ((inf, 1, -inf), nan, inf, -inf),
+        ((inf, 1, 2), inf, inf, 1),
+        ((-0.0, -0.0), 0, 0, 0),
+        ((1e308, 1e308), inf, 1e308, 1e308),
+    ]:
         for x in (np.array([row] * 20), np.array([row] * 20).T.copy().T):
             np.testing.assert_array_equal(native.reduce("sum", x, (1,)), [total] * 20)
             np.testing.assert_array_equal(native.reduce("max", x, (1,)), [top] * 20)
             np.testing.assert_array_equal(native.reduce("min", x, (1,)), [low] * 20)
     zeros = np.array([[0.0, -0.0], [-0.0, 0.0]])
-    assert not np.signbit(native.reduce("max", zeros, (1,))).any() and np.signbit(native.reduce("min", zeros, (1,))).all()
+    assert (
+        not np.signbit(native.reduce("max", zeros, (1,))).any() and np.signbit(native.reduce("min", zeros, (1,))).all()
+    )
 
 
 def test_integers_wrap_and_bools() -> None:
@@ -150,7 +172,9 @@ def test_arg_reduce(name: str, last: bool) -> None:
             for i in np.ndindex(best.shape):
                 at = [k for k, v in enumerate(moved[i].astype(float)) if v == best[i]]
                 assert got[i] == at[-1 if last else 0]
-            assert native.arg_reduce(name, x, axis, True, last).shape == np.sum(x.astype(float), axis, keepdims=True).shape
+            assert (
+                native.arg_reduce(name, x, axis, True, last).shape == np.sum(x.astype(float), axis, keepdims=True).shape
+            )
 
 
 @pytest.mark.parametrize("reverse", [False, True])

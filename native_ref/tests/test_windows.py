@@ -64,7 +64,11 @@ def test_softmax(n: int, log: bool) -> None:
             y = x.transpose(order)
             w = y.astype(np.longdouble)
             e = np.exp(w - w.max(axis, keepdims=True))
-            want = (w - w.max(axis, keepdims=True) - np.log(e.sum(axis, keepdims=True))) if log else e / e.sum(axis, keepdims=True)
+            want = (
+                (w - w.max(axis, keepdims=True) - np.log(e.sum(axis, keepdims=True)))
+                if log
+                else e / e.sum(axis, keepdims=True)
+            )
             got = native.softmax(y, axis, log)
             np.testing.assert_allclose(got, want.astype(float), rtol=4e-15, atol=4e-15 if log else 0)
 
@@ -113,8 +117,23 @@ ACT = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0), 
        "softplus": lambda x: np.log1p(np.exp(x))}  # fmt: skip
 
 
-def layer(cell: str, x: np.ndarray, w: np.ndarray, r: np.ndarray, bw: np.ndarray, br: np.ndarray, p: np.ndarray, length: list,
-          h0: np.ndarray, c0: np.ndarray, acts: list, clip: float, coupled: bool, after: bool, back: bool) -> list:  # fmt: skip
+def layer(
+    cell: str,
+    x: np.ndarray,
+    w: np.ndarray,
+    r: np.ndarray,
+    bw: np.ndarray,
+    br: np.ndarray,
+    p: np.ndarray,
+    length: list,
+    h0: np.ndarray,
+    c0: np.ndarray,
+    acts: list,
+    clip: float,
+    coupled: bool,
+    after: bool,
+    back: bool,
+) -> list:
     """One direction, one sequence at a time, equation by equation."""
     t, batch, _ = x.shape
     n = r.shape[1]
@@ -157,9 +176,23 @@ def test_recurrent(cell: str, seed: int) -> None:
         acts = [*({"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}[cell])]
     length = [int(v) for v in rng.integers(0, t + 1, b)]
     clip, coupled, after, back = (0, 0.7)[seed % 3 == 0], seed % 4 == 0, seed % 5 < 2, seed % 2 == 1
-    got = native.recurrent(cell, x, w, r, bias_w=bw, bias_r=br, peephole=p if cell == "lstm" else None, lengths=length, h0=h0,
-                           c0=c0 if cell == "lstm" else None, activations=[(q, 0.5, 0.25) for q in acts], clip=clip,
-                           coupled=coupled, reset_after=after, backward=back)  # fmt: skip
+    got = native.recurrent(
+        cell,
+        x,
+        w,
+        r,
+        bias_w=bw,
+        bias_r=br,
+        peephole=p if cell == "lstm" else None,
+        lengths=length,
+        h0=h0,
+        c0=c0 if cell == "lstm" else None,
+        activations=[(q, 0.5, 0.25) for q in acts],
+        clip=clip,
+        coupled=coupled,
+        reset_after=after,
+        backward=back,
+    )
     want = layer(cell, x, w, r, bw, br, p, length, h0, c0, acts, clip, coupled, after, back)
     for k in range(3 if cell == "lstm" else 2):
         np.testing.assert_allclose(got[k], want[k], rtol=1e-11, atol=1e-12)

@@ -37,7 +37,8 @@ def additive(mask: Array | None, keys: int) -> Array | None:
 
 
 def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: int, right: int) -> Array | None:
-    """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where those are
+    """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where
+    those are
     not negative.  An array of offsets gives a leading axis of batches and one of heads."""
     if not causal and left < 0 and right < 0:
         return None
@@ -56,7 +57,9 @@ def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: in
 class Attended:
     """One evaluation in f64.  scores: q k' * scale; capped; biased: with the mask; weights; y.  Kept for the bound."""
 
-    def __init__(self, q: Array, k: Array, v: Array, bias: Array | None, scale: float, softcap: float, zero_rows: bool) -> None:
+    def __init__(
+        self, q: Array, k: Array, v: Array, bias: Array | None, scale: float, softcap: float, zero_rows: bool
+    ) -> None:
         self.q, self.k, self.v, self.scale, self.softcap = _wide(q), _wide(k), _wide(v), scale, softcap
         with np.errstate(all="ignore"):
             self.scores = native.matmul(q, np.swapaxes(k, -1, -2)) * scale
@@ -148,7 +151,8 @@ def _unit(ctx: Context) -> float:
 
 @quiet
 def _y_bound(ctx: Context) -> Array:
-    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their sum over |v|"""
+    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their
+    sum over |v|"""
     a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
     e = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))[2]
     if ctx.wide.ndim == 3:
@@ -165,7 +169,10 @@ def _qk_bound(ctx: Context) -> Array:
     if mode == 3:
         return weight.reshape(ctx.wide.shape) + ctx.ulp
     extra = ctx.u * np.abs(a.biased) if mode == 2 else 0.0
-    return np.broadcast_to(np.where(np.isfinite(a.biased), score + extra, 0.0) if mode == 2 else score, ctx.wide.shape) + ctx.ulp
+    return (
+        np.broadcast_to(np.where(np.isfinite(a.biased), score + extra, 0.0) if mode == 2 else score, ctx.wide.shape)
+        + ctx.ulp
+    )
 
 
 def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -177,27 +184,61 @@ def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> st
     return None
 
 
-_DATA = {"q": ("unit", "small", "uniform:-2:2"), "k": ("unit", "small", "uniform:-2:2"), "v": ("unit", "small", "uniform:-2:2"),
-         "past_k": ("unit",), "past_v": ("unit",)}  # fmt: skip
+_DATA = {
+    "q": ("unit", "small", "uniform:-2:2"),
+    "k": ("unit", "small", "uniform:-2:2"),
+    "v": ("unit", "small", "uniform:-2:2"),
+    "past_k": ("unit",),
+    "past_v": ("unit",),
+}
 
 
-@semantics(error=(composed(_y_bound), exact(), exact(), composed(_qk_bound)), source="ONNX Attention-23, -24, -25", data=_DATA,
-           ambiguous=_hidden_infinity)  # fmt: skip
-def attention(q: Float["*a"], k: Float["*b"], v: Float["*c"], mask: Any["*m"] | None = None, past_k: Float["*e"] | None = None,
-              past_v: Float["*f"] | None = None, lengths: Int["*l"] | None = None, *, scale: Real = None, causal: Flag = False,
-              q_heads: Integer = None, kv_heads: Integer = None, softcap: Real = 0.0, qk_mode: Integer = 0,
-              softmax_type: ElementType(F32, F16, BF16, F64) = None, left: Integer = -1, right: Integer = -1):  # fmt: skip
+@semantics(
+    error=(composed(_y_bound), exact(), exact(), composed(_qk_bound)),
+    source="ONNX Attention-23, -24, -25",
+    data=_DATA,
+    ambiguous=_hidden_infinity,
+)
+def attention(
+    q: Float["*a"],
+    k: Float["*b"],
+    v: Float["*c"],
+    mask: Any["*m"] | None = None,
+    past_k: Float["*e"] | None = None,
+    past_v: Float["*f"] | None = None,
+    lengths: Int["*l"] | None = None,
+    *,
+    scale: Real = None,
+    causal: Flag = False,
+    q_heads: Integer = None,
+    kv_heads: Integer = None,
+    softcap: Real = 0.0,
+    qk_mode: Integer = 0,
+    softmax_type: ElementType(F32, F16, BF16, F64) = None,
+    left: Integer = -1,
+    right: Integer = -1,
+):
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
-    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are shared
-    by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i + offset),
-    left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row that sees
+    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads
+    are shared
+    by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i +
+    offset),
+    left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row
+    that sees
     no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
     Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together".
     """
     inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
-    params = {"scale": scale, "causal": causal, "q_heads": q_heads, "kv_heads": kv_heads, "softcap": softcap, "left": left,
-              "right": right}  # fmt: skip
+    params = {
+        "scale": scale,
+        "causal": causal,
+        "q_heads": q_heads,
+        "kv_heads": kv_heads,
+        "softcap": softcap,
+        "left": left,
+        "right": right,
+    }
     a, present_k, present_v = _prepare(inputs, params)
     y = a.y if q.ndim == 4 else a.y.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1)
     return y, present_k, present_v, _qk(a, int(qk_mode or 0))
@@ -244,7 +285,8 @@ def _heads_apart(d: Draw) -> dict[str, Object]:
 
 @quiet
 def _sdpa_bound(ctx: Context) -> Array:
-    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their sum over |v|"""
+    """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their
+    sum over |v|"""
     i = ctx.inputs
     a = _plain(i["q"], i["k"], i["v"], i.get("mask"))
     return a.errors(ctx.u, ctx.acc_u, float(a.k.shape[-2]))[2].reshape(ctx.wide.shape) + ctx.ulp
@@ -262,9 +304,15 @@ def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     return _hidden_infinity(inputs, params)
 
 
-@semantics(error=composed(_sdpa_bound), source="MIL scaled_dot_product_attention iOS18", data=_DATA, ambiguous=_masked_row)
-def scaled_dot_product_attention(q: Float["*b l e"], k: Float["*b s e"], v: Float["*b s f"], mask: Any["*m"] | None = None,
-                                 ) -> Float["*b l f"]:  # fmt: skip
+@semantics(
+    error=composed(_sdpa_bound), source="MIL scaled_dot_product_attention iOS18", data=_DATA, ambiguous=_masked_row
+)
+def scaled_dot_product_attention(
+    q: Float["*b l e"],
+    k: Float["*b s e"],
+    v: Float["*b s f"],
+    mask: Any["*m"] | None = None,
+) -> Float["*b l f"]:
     """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts."""
     if mask is not None and of(mask).kind not in "fb":
         raise RuleError("mask-kind", "expected bool or float")

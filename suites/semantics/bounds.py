@@ -73,7 +73,8 @@ def first_of(*checks: Any) -> Any:
 
 
 def overflows(size: Any) -> Any:
-    """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results; integers beyond their type
+    """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results; integers beyond
+    their type
     wrap, saturate or trap as an implementation likes, floats beyond it meet infinities in no stated order."""
 
     def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:

@@ -70,8 +70,12 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
         raise RuleError("bias-agrees", f"b {list(b.shape)}, expected [{m}]")
 
 
-@semantics(error=accumulates(_terms), source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
-           "CONV_3D; NN ConvolutionLayerParams", ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum)))  # fmt: skip
+@semantics(
+    error=accumulates(_terms),
+    source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
+    "CONV_3D; NN ConvolutionLayerParams",
+    ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum)),
+)
 def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
          dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
          padding: Choice(*MODES) = "explicit"):  # fmt: skip
@@ -97,7 +101,11 @@ def draw_channels(d: Draw) -> tuple[int, int, int]:
 def _draw_conv(d: Draw) -> dict[str, Object]:
     w = draw_window(d)
     c, m, groups = draw_channels(d)
-    out = _window_args(w) | {"x": T((d.dim(hi=3), c, *w.extents)), "w": T((m, c // groups, *w.kernel)), "groups": groups}
+    out = _window_args(w) | {
+        "x": T((d.dim(hi=3), c, *w.extents)),
+        "w": T((m, c // groups, *w.kernel)),
+        "groups": groups,
+    }
     if given(d, "b"):
         out["b"] = T((m,))
     return out
@@ -134,9 +142,18 @@ def _conv_window(d: Draw) -> dict[str, Object]:
 
 
 @semantics(error=exact(), source="ONNX ConvInteger-10", data=("full", "small", "full"))
-def conv_integer(x: Int["n c *s"], w: Int["m g *k"], x_zero: Int["*e"] | None = None, w_zero: Int["*f"] | None = None, *,
-                 strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
-                 groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
+def conv_integer(
+    x: Int["n c *s"],
+    w: Int["m g *k"],
+    x_zero: Int["*e"] | None = None,
+    w_zero: Int["*f"] | None = None,
+    *,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s", "k"] = None,
+    groups: Divisor["c"] = 1,
+    padding: Choice(*MODES) = "explicit",
+):
     """``conv`` of x - x_zero with w - w_zero as i32; padding stands for x_zero; w_zero for all or per filter.
 
     Raises RuleError as ``conv`` does.
@@ -166,9 +183,17 @@ def split_total(total: int, mode: str, upper_end: bool) -> tuple[int, int]:
     return (small, total - small) if last else (total - small, small)
 
 
-def transposed_geometry(s: tuple[int, ...], k: tuple[int, ...], strides: Object, dilations: Object, pads: Object, mode: str,
-                        output_padding: Object, output_shape: Object, upper_end: bool,
-                        ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+def transposed_geometry(
+    s: tuple[int, ...],
+    k: tuple[int, ...],
+    strides: Object,
+    dilations: Object,
+    pads: Object,
+    mode: str,
+    output_padding: Object,
+    output_shape: Object,
+    upper_end: bool,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Strides, dilations, pads (begins then ends) and extents of a transposed convolution.
 
     Extent = stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads.  output_shape, or s * stride in the same
@@ -181,7 +206,9 @@ def transposed_geometry(s: tuple[int, ...], k: tuple[int, ...], strides: Object,
     if any(len(v) != n for v in (k, strides, dilations, more)) or (pads is not None and len(pads) != 2 * n):
         raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
     if any(m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
-        raise RuleError("output-padding-small", f"{list(more)} for strides {list(strides)}, dilations {list(dilations)}")
+        raise RuleError(
+            "output-padding-small", f"{list(more)} for strides {list(strides)}, dilations {list(dilations)}"
+        )
     full = [strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 for i in range(n)]
     if output_shape is None and mode.startswith("same"):
         output_shape = [a * b for a, b in zip(s, strides)]
@@ -210,12 +237,26 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     return None
 
 
-@semantics(error=accumulates(_terms_transposed), source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
-           "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution", ambiguous=first_of(_odd_halves, overflows(_largest_sum)))  # fmt: skip
-def conv_transpose(x: Float["n c *s"], w: Float["c g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
-                   dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
-                   output_padding: Ints = None, output_shape: Ints = None, padding: Choice(*MODES) = "explicit",
-                   odd: Choice("upper_end", "upper_begin") = "upper_end"):  # fmt: skip
+@semantics(
+    error=accumulates(_terms_transposed),
+    source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
+    "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution",
+    ambiguous=first_of(_odd_halves, overflows(_largest_sum)),
+)
+def conv_transpose(
+    x: Float["n c *s"],
+    w: Float["c g *k"],
+    b: Float["m"] | None = None,
+    *,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s", "k"] = None,
+    groups: Divisor["c"] = 1,
+    output_padding: Ints = None,
+    output_shape: Ints = None,
+    padding: Choice(*MODES) = "explicit",
+    odd: Choice("upper_end", "upper_begin") = "upper_end",
+):
     """Transposed convolution with w [c, m // groups, *k], plus b: y[i * stride - begin + t * dilation] += x[i] w[t].
 
     output_shape: the spatial extents, padding follows from it.  odd: where the odd cell of a computed padding goes for

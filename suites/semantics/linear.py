@@ -45,7 +45,8 @@ def _largest_product(inputs: dict[str, Object], params: dict[str, Object]) -> fl
 @semantics(error=accumulates(_depth), source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
            ambiguous=overflows(_largest_product))  # fmt: skip
 def matmul(x: Num["*d"], y: Num["*e"], *, transpose_x: Flag = False, transpose_y: Flag = False):
-    """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in NumPy.
+    """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in
+    NumPy.
 
     transpose_x, transpose_y: exchange the last two axes first (no effect on a vector).
     Raises RuleError "rank-at-least-1", "contracted-agrees".
@@ -66,7 +67,7 @@ def _draw_matmul(d: Draw) -> dict[str, Object]:
     lead = lead if product(lead) * max(m * k, k * n, m * n) <= 6000 else lead[:0]
     lead = (1,) * (max(0, d.min_rank - 2) - len(lead)) + tuple(lead)
     keep = d.min_rank > 2
-    a, b = ((lead, lead) if keep and not d.bool() else (lead, _some(d, lead)))
+    a, b = (lead, lead) if keep and not d.bool() else (lead, _some(d, lead))
     if d.bool():
         a, b = b, a
     xs, ys = (*a, k, m) if tx else (*a, m, k), (*b, n, k) if ty else (*b, k, n)
@@ -102,7 +103,9 @@ def gemm_bound(ctx: Context) -> Array:
         s = s + abs(p["beta"]) * np.abs(i["c"])
     k = a.shape[-1]
     partial = np.maximum(s, native.matmul(a, b)) * (1 + k * ctx.acc_u)
-    return np.where(partial >= top(ctx), np.inf, slope(k + 4, ctx) * s + ctx.ulp + (k + 2) * tiny(ctx) * max(1, abs(p["alpha"])))
+    return np.where(
+        partial >= top(ctx), np.inf, slope(k + 4, ctx) * s + ctx.ulp + (k + 2) * tiny(ctx) * max(1, abs(p["alpha"]))
+    )
 
 
 def _scaled_away(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -369,4 +372,3 @@ def _einsum_apart(d: Draw) -> dict[str, Object]:
 @einsum.breaks("result-labels-known")
 def _einsum_unknown(d: Draw) -> dict[str, Object]:
     return {"xs": [T((3, 2)), T((2, 4))], "equation": "ij,jk->iz"}
-

@@ -34,8 +34,16 @@ Array = np.ndarray
 LAST = ("keep", "drop", "drop_if_padded")
 
 
-def pooled(s: tuple[int, ...], kernel: Object, strides: Object, dilations: Object, pads: Object, padding: str, ceil: bool,
-           last: str) -> Geometry:  # fmt: skip
+def pooled(
+    s: tuple[int, ...],
+    kernel: Object,
+    strides: Object,
+    dilations: Object,
+    pads: Object,
+    padding: str,
+    ceil: bool,
+    last: str,
+) -> Geometry:
     """Geometry of a pooling window.  ceil: extents are rounded up.  last: whether a window that would then start behind
     the data goes: never, always, or only when there is any padding on that axis.
 
@@ -74,7 +82,9 @@ def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str |
         g = pooled(x.shape[2:], **p, padding=params["padding"], ceil=params["ceil"], last=params["last"])
     except RuleError:
         return None
-    if params["padding"].startswith("same") and negative_same(x.shape[2:], params["kernel"], params["strides"], params["dilations"]):
+    if params["padding"].startswith("same") and negative_same(
+        x.shape[2:], params["kernel"], params["strides"], params["dilations"]
+    ):
         return "SAME with a stride above the window: negative padding by the formula, none by its text"
     return "a window without any element" if _misses(x.shape[2:], tuple(params["kernel"]), g) else None
 
@@ -132,9 +142,18 @@ def _same_maximum(ctx: Context, actual: Array) -> Array:
 
 @semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool, ambiguous=_max_silent,
            source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX")  # fmt: skip
-def max_pool(x: Real_["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
-             pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
-             column_major: Flag = False):  # fmt: skip
+def max_pool(
+    x: Real_["n c *s"],
+    *,
+    kernel: Ints,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s"] = None,
+    padding: Choice(*MODES) = "explicit",
+    ceil: Flag = False,
+    last: Choice(*LAST) = "keep",
+    column_major: Flag = False,
+):
     """Largest element of every window, and its flat index in x (padding does not count).
 
     column_major: spatial indices are flattened first axis fastest.  Raises RuleError as ``pooled`` does.
@@ -157,11 +176,24 @@ def _cells(ctx: Context) -> float:
     return float(product(ctx.params["kernel"]))
 
 
-@semantics(error=averages(_cells), draw=_draw_pool, ambiguous=first_of(_sees_nothing, overflows(_whole)),
-           source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE")  # fmt: skip
-def avg_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
-             pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
-             count_include_pad: Flag = False):  # fmt: skip
+@semantics(
+    error=averages(_cells),
+    draw=_draw_pool,
+    ambiguous=first_of(_sees_nothing, overflows(_whole)),
+    source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE",
+)
+def avg_pool(
+    x: Float["n c *s"],
+    *,
+    kernel: Ints,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s"] = None,
+    padding: Choice(*MODES) = "explicit",
+    ceil: Flag = False,
+    last: Choice(*LAST) = "keep",
+    count_include_pad: Flag = False,
+):
     """Mean of every window: over its elements, or (count_include_pad) over its cells inside the padded image.
 
     Cells that only rounding up brings in never count.  Raises RuleError as ``pooled`` does.
@@ -171,7 +203,8 @@ def avg_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = Non
 
 
 def power_bound(ctx: Context, h: Array, p: float, k: float) -> Array:
-    """Of (sum of k terms |x|**p)**(1/p): |h| * (gamma(K+c)/p + c u) + ulp, c = 2, or 16 where a power function is used."""
+    """Of (sum of k terms |x|**p)**(1/p): |h| * (gamma(K+c)/p + c u) + ulp, c = 2, or 16 where a power function is
+    used."""
     c = 2 if p in (1, 2) else 16
     lost = np.minimum((k * tiny(ctx)) ** (1 / p), k * tiny(ctx) / (p * h ** (p - 1)))
     b = h * (slope(k + c, ctx) / p + c * ctx.acc_u) + ctx.ulp + np.where(h == 0, (k * tiny(ctx)) ** (1 / p), lost)
@@ -186,9 +219,18 @@ def _lp_bound(ctx: Context) -> Array:
 
 @semantics(error=composed(_lp_bound), draw=_draw_pool, ambiguous=_sees_nothing,
            source="ONNX LpPool-1..22; MIL l2_pool iOS15; TFLite L2_POOL_2D; NN PoolingLayerParams.L2")  # fmt: skip
-def lp_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
-            pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False, last: Choice(*LAST) = "keep",
-            p: Real = 2.0):  # fmt: skip
+def lp_pool(
+    x: Float["n c *s"],
+    *,
+    kernel: Ints,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s"] = None,
+    padding: Choice(*MODES) = "explicit",
+    ceil: Flag = False,
+    last: Choice(*LAST) = "keep",
+    p: Real = 2.0,
+):
     """(sum |x|**p)**(1/p) of every window; padding is zero.  Raises RuleError as ``pooled`` does."""
     g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
     return _run("lp", x, kernel, g, p=float(p))
@@ -204,7 +246,9 @@ def _image(x: Array) -> tuple[int, ...]:
 
 def _draw_image(d: Draw) -> dict[str, Object]:
     lo = max(3, d.min_rank)
-    out: dict[str, Object] = {"x": T(d.shape(lo, max(lo, min(d.max_rank, 5)), 0 if d.version.op != "GlobalMaxPool" else 1))}
+    out: dict[str, Object] = {
+        "x": T(d.shape(lo, max(lo, min(d.max_rank, 5)), 0 if d.version.op != "GlobalMaxPool" else 1))
+    }
     if d.version.meaning is not None and "p" in d.version.meaning.params:
         out["p"] = param(d, "p", lambda: d.pick((1, 2, 2, 3)))
     return out
@@ -254,7 +298,9 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
             "sizes": (d.int(1, 4), d.int(1, 4))}  # fmt: skip
 
 
-@semantics(error=exact(), source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)", draw=_draw_rois, ambiguous=has_nan("x"))
+@semantics(
+    error=exact(), source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)", draw=_draw_rois, ambiguous=has_nan("x")
+)
 def max_roi_pool(x: Float["n c h w"], rois: Float["r 5"], *, sizes: Ints, scale: Real = 1.0):
     """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
 
@@ -277,5 +323,3 @@ def max_roi_pool(x: Float["n c h w"], rois: Float["r 5"], *, sizes: Ints, scale:
                 if bottom > top_ and right > left:
                     y[r, :, i, j] = x[b, :, top_:bottom, left:right].max((1, 2))
     return y
-
-

@@ -65,7 +65,8 @@ def functions(cell: str, count: int, names: Object, alphas: Object, betas: Objec
 
 
 def ordered(v: Object, cell: str, gates: str) -> Object:
-    """Blocks of gates [..., g * h, *] brought from the order ``gates`` into ONNX's; the axis is the first but directions."""
+    """Blocks of gates [..., g * h, *] brought from the order ``gates`` into ONNX's; the axis is the first but
+    directions."""
     want = _ORDER[cell]
     if v is None or gates == want:
         return v
@@ -125,12 +126,23 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
 def _act(x: Running, how: tuple[str, float, float], clip: float) -> Running:
     name, a, b = how
     x = x.clipped(clip) if clip else x
-    extra = (x.u * (np.abs(a * x.value) + abs(b)) * 2 if name in ("affine", "hard_sigmoid") else 0.0)
+    extra = x.u * (np.abs(a * x.value) + abs(b)) * 2 if name in ("affine", "hard_sigmoid") else 0.0
     return x.through(lambda v: FUNCTIONS[name](v, a, b), extra=extra)
 
 
-def _cell_step(cell: str, px: Running, h: Running, c: Running | None, r: Array, br: Array, p: Object, acts: list, clip: float,
-               coupled: bool, reset_after: bool) -> tuple[Running, Running | None]:  # fmt: skip
+def _cell_step(
+    cell: str,
+    px: Running,
+    h: Running,
+    c: Running | None,
+    r: Array,
+    br: Array,
+    p: Object,
+    acts: list,
+    clip: float,
+    coupled: bool,
+    reset_after: bool,
+) -> tuple[Running, Running | None]:
     n = r.shape[1]
     hr = h.dot(r.T)
 
@@ -189,8 +201,19 @@ def running_bound(cell: str, output: int) -> Object:
                 steps = range(int(lengths[s]))
                 for k in reversed(steps) if q["direction"] == "reverse" or d == 1 else steps:
                     px = Running(x[k, s : s + 1], ctx.acc_u, tiny(ctx)).dot(w.T) + bw
-                    h, fresh = _cell_step(cell, px, h, c, r, br, p, acts[d * per : (d + 1) * per],
-                                          float(q["clip"] or 0), bool(q.get("coupled")), bool(q.get("reset_after")))  # fmt: skip
+                    h, fresh = _cell_step(
+                        cell,
+                        px,
+                        h,
+                        c,
+                        r,
+                        br,
+                        p,
+                        acts[d * per : (d + 1) * per],
+                        float(q["clip"] or 0),
+                        bool(q.get("coupled")),
+                        bool(q.get("reset_after")),
+                    )
                     c = fresh if fresh is not None else c
                     y[k, s] = h.error[0]
                 ends[s], cells[s] = h.error[0], c.error[0]
@@ -253,9 +276,31 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
 
 def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:
     per = len(_NAMED[cell]) * count
-    names = param(d, "activations", lambda: None if d.bool() else tuple(
-        d.pick(("Sigmoid", "Tanh", "Relu", "HardSigmoid", "LeakyRelu", "Affine", "ScaledTanh", "Elu", "Softsign", "Softplus"))
-        for _ in range(per)))  # fmt: skip
+    names = param(
+        d,
+        "activations",
+        lambda: (
+            None
+            if d.bool()
+            else tuple(
+                d.pick(
+                    (
+                        "Sigmoid",
+                        "Tanh",
+                        "Relu",
+                        "HardSigmoid",
+                        "LeakyRelu",
+                        "Affine",
+                        "ScaledTanh",
+                        "Elu",
+                        "Softsign",
+                        "Softplus",
+                    )
+                )
+                for _ in range(per)
+            )
+        ),
+    )
     alphas = betas = None
     if names and d.bool():
         takers = [n for n in names if _PLAIN.get(n.lower().replace("_", ""), "") in DEFAULTS]
@@ -284,12 +329,34 @@ def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"
     clip bounds what enters f and g.  steps_first: x [t, b, i], else batch comes first everywhere.
     Raises RuleError as ``layer`` does.
     """
-    return layer("lstm", x, w, r, b, lengths, h0, c0, p, direction=direction, activations=activations, alphas=activation_alpha,
-                 betas=activation_beta, clip=clip, coupled=bool(coupled), steps_first=bool(steps_first), gates=gates)  # fmt: skip
+    return layer(
+        "lstm",
+        x,
+        w,
+        r,
+        b,
+        lengths,
+        h0,
+        c0,
+        p,
+        direction=direction,
+        activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
+        clip=clip,
+        coupled=bool(coupled),
+        steps_first=bool(steps_first),
+        gates=gates,
+    )
 
 
-@semantics(error=_errors("gru"), source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)", data=_DATA,
-           draw=lambda d: draw_layer(d, "gru"), ambiguous=_jumps)  # fmt: skip
+@semantics(
+    error=_errors("gru"),
+    source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)",
+    data=_DATA,
+    draw=lambda d: draw_layer(d, "gru"),
+    ambiguous=_jumps,
+)
 def gru(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
         lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
         activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,

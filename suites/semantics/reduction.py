@@ -64,8 +64,9 @@ def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
 _K = "extent(d,axes)"
 
 
-_product_overflows = overflows(lambda i, p: np.abs(native.reduce("prod", i["x"].astype(np.float64),
-                                                                 norm_axes(p["axes"], i["x"].ndim), False)))  # fmt: skip
+_product_overflows = overflows(
+    lambda i, p: np.abs(native.reduce("prod", i["x"].astype(np.float64), norm_axes(p["axes"], i["x"].ndim), False))
+)
 
 
 @semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
@@ -75,8 +76,11 @@ def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -
     return fold("sum", x, axes, keepdims)
 
 
-@semantics(error=averages(lambda c: c.inputs["x"].size / max(1, c.wide.size)), source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
-           ambiguous=first_of(_fraction, _folded("l1")))  # fmt: skip
+@semantics(
+    error=averages(lambda c: c.inputs["x"].size / max(1, c.wide.size)),
+    source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
+    ambiguous=first_of(_fraction, _folded("l1")),
+)
 def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` divided by the count, NaN over no element; integers divide toward zero."""
     if of(x).kind == "f":
@@ -160,13 +164,17 @@ def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
     return y.astype(x.dtype)
 
 
-@semantics(error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX", ambiguous=has_nan("x"))
+@semantics(
+    error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX", ambiguous=has_nan("x")
+)
 def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
     """Largest element over ``axes``; over no element -inf, the lowest integer, or False."""
     return _extreme("max", x, axes, keepdims)
 
 
-@semantics(error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN", ambiguous=has_nan("x"))
+@semantics(
+    error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN", ambiguous=has_nan("x")
+)
 def reduce_min(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
     """Smallest element over ``axes``; over no element +inf, the highest integer, or True."""
     return _extreme("min", x, axes, keepdims)
@@ -184,7 +192,9 @@ def log_sum_bound(ctx: Context) -> Array:
     return np.where(r < 0.5, r / (1 - r), np.inf) + 4 * ctx.ulp
 
 
-@semantics(error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15", ambiguous=_fraction)
+@semantics(
+    error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15", ambiguous=_fraction
+)
 def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                    ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Logarithm of the sum over ``axes``; -inf over no element."""
@@ -194,7 +204,8 @@ def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = Tru
 
 @quiet
 def log_sum_exp_bound(ctx: Context) -> Array:
-    """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; free where exp(x) overflows or all vanish"""
+    """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; free where exp(x) overflows or
+    all vanish"""
     x = np.asarray(ctx.inputs["x"], np.float64)
     axes = axes_of(ctx, x.ndim)
     k = x.size / max(1, ctx.wide.size)
@@ -241,23 +252,40 @@ def _draw_arg(d: Draw) -> dict[str, Object]:
     shape = list(d.shape(1))
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
     shape[axis] = max(1, shape[axis])
-    return {"x": T(shape), "axis": axis, "keepdims": fixed(d, "keepdims", d.bool),
-            "select_last": fixed(d, "select_last", d.bool), "dtype": fixed(d, "dtype", lambda: d.pick((I64, I32)))}  # fmt: skip
+    return {
+        "x": T(shape),
+        "axis": axis,
+        "keepdims": fixed(d, "keepdims", d.bool),
+        "select_last": fixed(d, "select_last", d.bool),
+        "dtype": fixed(d, "dtype", lambda: d.pick((I64, I32))),
+    }
 
 
-@semantics(error=exact(), source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax", draw=_draw_arg,
-           ambiguous=has_nan("x"), data=("small", "ties", "unit", "special", "full"))  # fmt: skip
+@semantics(
+    error=exact(),
+    source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax",
+    draw=_draw_arg,
+    ambiguous=has_nan("x"),
+    data=("small", "ties", "unit", "special", "full"),
+)
 def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
            dtype: ElementType(I64, I32) = I64):  # fmt: skip
-    """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError "axis-not-empty"."""
+    """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError
+    "axis-not-empty"."""
     return _arg("max", x, axis, keepdims, select_last, dtype)
 
 
-@semantics(error=exact(), source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin", draw=_draw_arg,
-           ambiguous=has_nan("x"), data=("small", "ties", "unit", "special", "full"))  # fmt: skip
+@semantics(
+    error=exact(),
+    source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin",
+    draw=_draw_arg,
+    ambiguous=has_nan("x"),
+    data=("small", "ties", "unit", "special", "full"),
+)
 def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
            dtype: ElementType(I64, I32) = I64):  # fmt: skip
-    """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError "axis-not-empty"."""
+    """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError
+    "axis-not-empty"."""
     return _arg("min", x, axis, keepdims, select_last, dtype)
 
 
@@ -280,8 +308,11 @@ def cumprod_bound(ctx: Context) -> Array:
     return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
 
 
-@semantics(error=composed(cumprod_bound), source="ONNX CumProd-26",
-           ambiguous=overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])))  # fmt: skip
+@semantics(
+    error=composed(cumprod_bound),
+    source="ONNX CumProd-26",
+    ambiguous=overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])),
+)
 def cumprod(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running product along ``axis``; exclusive starts from 1.  Integers wrap."""
     return _running("prod", x, axis, exclusive, reverse)

@@ -18,7 +18,8 @@ def resolve_pads(mode: str, s: Sequence[int], k: Sequence[int], strides: Sequenc
                  pads: Sequence[int] | None = None) -> tuple[int, ...]:  # fmt: skip
     """Padding as begins then ends.
 
-    explicit: ``pads`` (none: zero).  valid: zero.  same_*: as many cells as make the output ceil(s / stride), half on each
+    explicit: ``pads`` (none: zero).  valid: zero.  same_*: as many cells as make the output ceil(s / stride), half
+    on each
     side, the odd one at the end (upper) or the beginning (lower).  Source: ONNX Conv-11 auto_pad; MIL conv pad_type;
     TFLite Padding SAME.
     """
@@ -58,7 +59,9 @@ def geometry(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, p
     strides = tuple(strides) if strides is not None else (1,) * n
     dilations = tuple(dilations) if dilations is not None else (1,) * n
     if len(k) != n or len(strides) != n or len(dilations) != n or (pads is not None and len(pads) != 2 * n):
-        raise RuleError("one-per-axis", f"kernel {k}, strides {strides}, dilations {dilations}, pads {pads} for {n} axes")
+        raise RuleError(
+            "one-per-axis", f"kernel {k}, strides {strides}, dilations {dilations}, pads {pads} for {n} axes"
+        )
     for rule, values in (("kernel-positive", k), ("strides-positive", strides), ("dilations-positive", dilations)):
         if any(v < 1 for v in values):
             raise RuleError(rule, f"{list(values)}")

@@ -36,7 +36,8 @@ Geometry geometry(const Operand<T>& x, const Tensor& w, const Tensor& y, Index g
   return g;
 }
 
-// The image as a matrix [channels * taps (+ 1), outputs], made row by row and never stored: row (c, kz, ky, kx) holds what
+// The image as a matrix [channels * taps (+ 1), outputs], made row by row and never stored: row (c, kz, ky, kx)
+// holds what
 // that tap of the window sees at every output position.  The last row, all ones, carries the bias.
 template <class T>
 struct WindowRows {
@@ -115,7 +116,8 @@ std::vector<T> weights_with_bias(const Tensor& w, const Tensor* bias) {
 }
 
 template <class T, class C, bool Merged, class Product>
-void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y, Product&& product) {
+void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y,
+    Product&& product) {
   const Operand<T> x(tx);
   const Geometry g = geometry(x, w, y, v.groups);
   // floats take the bias as a term of the sum, so that it shares its care; integers add it exactly afterwards
@@ -132,7 +134,8 @@ void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Windo
       const T* image = x.data() + b * x.step(0) + group * g.channels * x.step(1);
       const WindowRows<T> rows{image, x.step(1), g, v, plain};
       const Index offset = (b * v.groups + group) * g.filters * n;
-      product(g.filters, n, depth, Matrix<T>{a.data() + group * g.filters * depth, depth, 1}, rows, result.cells(offset), n);
+      product(g.filters, n, depth, Matrix<T>{a.data() + group * g.filters * depth, depth, 1}, rows,
+          result.cells(offset), n);
       if (!added.empty())
         for (Index i = 0; i < g.filters * n; ++i)
           result.cells(offset)[i] += added[static_cast<std::size_t>(group * g.filters + i / n)];
@@ -140,7 +143,8 @@ void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Windo
     }
 }
 
-// One channel per group: tap by tap over whole output rows.  The sums are plain f64, with their size beside them, and redone
+// One channel per group: tap by tap over whole output rows.  The sums are plain f64, with their size beside them,
+// and redone
 // by Dot2 where that is not enough; no packing would pay for so few products.
 void convolve_depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   const Operand<float> x(tx);
@@ -168,13 +172,15 @@ void convolve_depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, c
               const bool plain = std::isfinite(wt);  // padding times infinity is NaN, as in every other way
               const Index at = kx * v.dilation[2] - v.begin[2], s = v.stride[2], step = s * g.step[2];
               const Index low = std::min(g.out[2], at >= 0 ? Index{0} : (-at + s - 1) / s);
-              const Index high = std::max(low, std::min(g.out[2], g.in[2] > at ? (g.in[2] - at + s - 1) / s : Index{0}));
+              const Index high = std::max(low, std::min(g.out[2], g.in[2] > at ? (g.in[2] - at
+                  + s - 1) / s : Index{0}));
               for (Index oz = 0; oz < g.out[0]; ++oz)
                 for (Index oy = 0; oy < g.out[1]; ++oy) {
                   const Index iz = oz * v.stride[0] - v.begin[0] + kz * v.dilation[0];
                   const Index iy = oy * v.stride[1] - v.begin[1] + ky * v.dilation[1];
                   const bool inside = iz >= 0 && iz < g.in[0] && iy >= 0 && iy < g.in[1];
-                  double *c = cells + (oz * g.out[1] + oy) * g.out[2], *z = scale.data() + (oz * g.out[1] + oy) * g.out[2];
+                  double *c = cells + (oz * g.out[1] + oy) * g.out[2], *z = scale.data() + (oz * g.out[1]
+                      + oy) * g.out[2];
                   if (!plain)
                     for (Index o = 0; o < g.out[2]; ++o)
                       if (!inside || o < low || o >= high) c[o] += wt * 0;
@@ -221,7 +227,8 @@ void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias,
       for (Index c = 0; c < g.channels; ++c)
         for (Index z = 0; z < g.in[0]; ++z)
           for (Index r = 0; r < g.in[1]; ++r) {
-            const T* from = x.data() + b * x.step(0) + (group * g.channels + c) * x.step(1) + z * g.step[0] + r * g.step[1];
+            const T* from = x.data() + b * x.step(0) + (group * g.channels + c) * x.step(1) + z * g.step[0]
+                + r * g.step[1];
             for (Index i = 0; i < g.in[2]; ++i) *to++ = from[i * g.step[2]];
           }
       product(width, n, g.channels, Matrix<T>{w.data() + group * g.channels * width, 1, width},

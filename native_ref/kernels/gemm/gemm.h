@@ -1,4 +1,5 @@
-// Matrix product of any rows-times-columns sources: packs both operands into panels of the accumulation type, so element
+// Matrix product of any rows-times-columns sources: packs both operands into panels of the accumulation type, so
+// element
 // types, strides, transposes and image windows cost one conversion each and the inner loop is the same for all.
 #pragma once
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace opconform::gemm {
 
 using Index = std::int64_t;
 
-// Depth of one block.  Part of the meaning: partial sums are added up per block, and bits must not depend on the machine.
+// Depth of one block.  Part of the meaning: partial sums are added up per block, and bits must not depend on the
+// machine.
 inline constexpr Index kDepth = 256;
 inline constexpr Index kRowsBlock = 96, kColsBlock = 1536;
 
@@ -203,7 +205,8 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
 }
 
 template <bool Scaled, class T>
-void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale, Index ldc) {
+void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale,
+    Index ldc) {
   for (Index i = 0; i < m;) {
     const Matrix<T> part{a.data + i * a.row_stride, a.row_stride, a.col_stride};
     double* s = Scaled ? scale + i * ldc : nullptr;
@@ -275,7 +278,8 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
   return ta * tb * static_cast<double>(k) < 0x1p53;
 }
 
-// A matrix, rows contiguous, times a vector: dot products in eight fixed lanes, redone by Dot2 where that is not enough.
+// A matrix, rows contiguous, times a vector: dot products in eight fixed lanes, redone by Dot2 where that is not
+// enough.
 template <class T>
 void multiply_vector(Index m, Index k, const Matrix<T>& a, const double* x, double* c) {
   typedef double Eight __attribute__((vector_size(64)));

@@ -24,7 +24,8 @@ void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& produc
   std::array<Index, kMaxRank> at{};
   Index pa = 0, pb = 0;
   for (Index i = 0; i < count; ++i) {
-    const Matrix<T> ma{oa.data() + pa, oa.step(r - 2), oa.step(r - 1)}, mb{ob.data() + pb, ob.step(r - 2), ob.step(r - 1)};
+    const Matrix<T> ma{oa.data() + pa, oa.step(r - 2), oa.step(r - 1)}, mb{ob.data() + pb, ob.step(r - 2),
+        ob.step(r - 1)};
     C* cells = result.cells(i * m * n);
     bool done = false;
     if constexpr (std::is_same_v<T, float> && std::is_same_v<C, double>)
@@ -69,7 +70,8 @@ void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
       return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
     case Way::integers:
       return batches<std::int64_t, std::int64_t>(a, b, y, [](Index m, Index n, Index k, const Matrix<std::int64_t>& x,
-                                                             const Matrix<std::int64_t>& z, std::int64_t* c, Index ldc) {
+                                                             const Matrix<std::int64_t>& z, std::int64_t* c,
+                                                                 Index ldc) {
         multiply<std::uint64_t>(m, n, k, x, z, reinterpret_cast<std::uint64_t*>(c), ldc);
       });
   }

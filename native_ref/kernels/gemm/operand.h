@@ -1,4 +1,5 @@
-// A tensor as elements of one of the types that products are made of: f32 (holds every narrower float and 8-bit integer),
+// A tensor as elements of one of the types that products are made of: f32 (holds every narrower float and 8-bit
+// integer),
 // f64, i64.  Tensors of that very type are used in place, others are copied once.
 #pragma once
 
@@ -10,7 +11,8 @@
 namespace opconform::gemm {
 
 template <class T>
-inline constexpr DType kTypeOf = std::is_same_v<T, float> ? DType::f32 : std::is_same_v<T, double> ? DType::f64 : DType::i64;
+inline constexpr DType kTypeOf = std::is_same_v<T, float> ? DType::f32 : std::is_same_v<T,
+    double> ? DType::f64 : DType::i64;
 
 template <class T>
 class Operand {
@@ -72,7 +74,8 @@ enum class Way {
 };
 
 inline Way way(DType a, DType b, Index depth) {
-  if (!is_int(a) || !is_int(b)) return a == DType::f64 || b == DType::f64 || is_int(a) || is_int(b) ? Way::dot2 : Way::screened;
+  if (!is_int(a) || !is_int(b)) return a == DType::f64 || b == DType::f64 || is_int(a)
+      || is_int(b) ? Way::dot2 : Way::screened;
   const int bits = info(a).bits > info(b).bits ? info(a).bits : info(b).bits;
   if (bits <= 8) return Way::bytes;
   return bits <= 16 && depth <= (Index{1} << 21) ? Way::halves : Way::integers;

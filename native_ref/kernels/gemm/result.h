@@ -8,11 +8,13 @@
 
 namespace opconform::gemm {
 
-// Result cells in the accumulation type: y itself when it has that type, else a buffer that is stored with one rounding.
+// Result cells in the accumulation type: y itself when it has that type, else a buffer that is stored with one
+// rounding.
 template <class C>
 class Result {
  public:
-  Result(const Tensor& y, Index n) : y_(y), direct_(std::is_same_v<C, double> ? y.dtype == DType::f64 : y.dtype == DType::i64 || y.dtype == DType::u64) {
+  Result(const Tensor& y, Index n) : y_(y), direct_(std::is_same_v<C,
+      double> ? y.dtype == DType::f64 : y.dtype == DType::i64 || y.dtype == DType::u64) {
     if (!direct_) buffer_.resize(static_cast<std::size_t>(n));
   }
   C* cells(Index offset) { return direct_ ? reinterpret_cast<C*>(y_.data) + offset : buffer_.data(); }

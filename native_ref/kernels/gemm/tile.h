@@ -1,4 +1,5 @@
-// Register tiles of the packed matrix product, written with vector extensions so that one text serves every instruction set.
+// Register tiles of the packed matrix product, written with vector extensions so that one text serves every
+// instruction set.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -82,7 +83,8 @@ inline double multiply_add(double a, double b, double c) {
 #endif
 }
 
-// out[rows][vecs*lanes] = sum over k of a[k][rows] * b[k][vecs*lanes]; k in order, so every tile shape gives the same bits.
+// out[rows][vecs*lanes] = sum over k of a[k][rows] * b[k][vecs*lanes]; k in order, so every tile shape gives the
+// same bits.
 template <class T, int R, int NV>
 inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t a_step, const T* b, T* out) {
   using V = Vec<T>;

@@ -49,7 +49,8 @@ inline Eight exponential(Eight x) {
   const Eight k = z - shift;
   const Eight r = (y - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
   Eight p = 1.0 / 6227020800 - Eight{};
-  for (const double c : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
+  for (const double c : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+      1.0 / 720,
                          1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
     p = p * r + c;
   const Eight e = 1.0 + (r + r * r * p);

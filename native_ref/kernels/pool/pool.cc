@@ -48,7 +48,8 @@ struct Largest {
 // Largest and sums without positions: tap by tap over whole rows, so that the inner loop runs along the output.
 // cells: one number per output; lost: rounding errors of the sums.
 template <class Tap>
-void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v, const double* plane,
+void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v,
+    const double* plane,
              Tap&& tap) {
   const auto width = static_cast<Index>(r[2].size());
   Index line = 0;

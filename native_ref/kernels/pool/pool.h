@@ -7,7 +7,8 @@ namespace opconform {
 
 enum class Pooling : std::int32_t { max = 0, average, average_with_padding, lp };
 
-struct PoolWindow {  // per spatial axis; begin, end: declared padding; the result's sizes say how many windows there are
+// per spatial axis; begin, end: declared padding; the result's sizes say how many windows there are
+struct PoolWindow {
   std::array<Index, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, begin{0, 0, 0}, end{0, 0, 0};
   double p = 2;
 };

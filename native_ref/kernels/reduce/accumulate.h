@@ -15,7 +15,8 @@ namespace opconform::reducing {
 
 inline constexpr Index kLanes = 16;
 
-// Eight f64 (or 64-bit integers), whatever the machine's own width: compilers split it where they must.  Two of them are the
+// Eight f64 (or 64-bit integers), whatever the machine's own width: compilers split it where they must.  Two of them
+// are the
 // sixteen lanes.  Written out, since loops over a struct's members stay scalar.
 typedef double V8 __attribute__((vector_size(64)));
 typedef std::int64_t M8 __attribute__((vector_size(64)));
@@ -26,7 +27,9 @@ inline V8 load8(const double* p) {
   return v;
 }
 inline void store8(double* p, V8 v) { std::memcpy(p, &v, sizeof v); }
-inline V8 choose8(M8 mask, V8 a, V8 b) { return reinterpret_cast<V8>((mask & reinterpret_cast<M8>(a)) | (~mask & reinterpret_cast<M8>(b))); }
+inline V8 choose8(M8 mask, V8 a, V8 b) {
+  return reinterpret_cast<V8>((mask & reinterpret_cast<M8>(a)) | (~mask & reinterpret_cast<M8>(b)));
+}
 
 // Value plus the sum of the rounding errors made so far; NaN or infinity in hi decides alone.
 struct Pair {

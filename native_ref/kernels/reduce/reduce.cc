@@ -66,7 +66,8 @@ auto loader(DType d) {
     return load_i64(d);
 }
 
-// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when a kept
+// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when
+// a kept
 // axis is the one contiguous in memory, with a block of accumulators side by side.
 template <class Acc>
 void walk(const Tensor& x, const Axes& kept, const Axes& reduced, bool along, typename Acc::Value* out) {

@@ -9,7 +9,8 @@
 namespace opconform {
 namespace {
 
-void interpolate(const Tensor& x, int axis, const std::int64_t* index, const double* weight, Index taps, const Tensor& y) {
+void interpolate(const Tensor& x, int axis, const std::int64_t* index, const double* weight, Index taps,
+    const Tensor& y) {
   if (y.size() == 0) return;
   const Index n = x.dim(axis), m = y.dim(axis);
   Index inner = 1;

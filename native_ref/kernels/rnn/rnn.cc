@@ -39,7 +39,8 @@ void rnn(const RnnCall& c) {
   const Index gates = c.cell == Cell::lstm ? 4 : c.cell == Cell::gru ? 3 : 1, h = c.h, width = gates * h;
   const auto size = [](Index n) { return static_cast<std::size_t>(n); };
   const auto clip = [&](double v) { return c.clip > 0 ? (v > c.clip ? c.clip : v < -c.clip ? -c.clip : v) : v; };
-  std::vector<double> in(size(c.t * c.b * width)), back(size(c.b * width)), state(size(c.b * h)), cell(size(c.b * h)), mixed;
+  std::vector<double> in(size(c.t * c.b * width)), back(size(c.b * width)), state(size(c.b * h)), cell(size(c.b * h)),
+      mixed;
   // turned once: the products run along their rows
   const auto turned = [&](const double* w, Index columns) {
     std::vector<double> t(size(width * columns));

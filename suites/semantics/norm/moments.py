@@ -107,9 +107,12 @@ def _draw_batch(d: Draw) -> dict[str, Object]:
     return out
 
 
-@semantics(error=composed(_batch_bound), source="ONNX BatchNormalization-1..15 (test mode); MIL batch_norm iOS15; NN Batchnorm",
-           draw=_draw_batch,
-           data={"x": ("unit", "small", "uniform:-4:4", "wide", "special"), "scale": SCALES, "bias": SCALES})  # fmt: skip
+@semantics(
+    error=composed(_batch_bound),
+    source="ONNX BatchNormalization-1..15 (test mode); MIL batch_norm iOS15; NN Batchnorm",
+    draw=_draw_batch,
+    data={"x": ("unit", "small", "uniform:-4:4", "wide", "special"), "scale": SCALES, "bias": SCALES},
+)
 def batch_norm(x: Float["n c *s"], mean: Float["*e"], var: Float["*e"], scale: Float["*e"] | None = None,
                bias: Float["*e"] | None = None, *, epsilon: Real = 1e-5, spatial: Flag = True):  # fmt: skip
     """(x - mean) / sqrt(var + epsilon) * scale + bias with given statistics.
@@ -158,8 +161,12 @@ def _running_bound(ctx: Context) -> Array:
     return gamma(n + 5, ctx.acc_u) * abs(1 - m) * size + 3 * ctx.acc_u * abs(m) * old + ctx.ulp
 
 
-@semantics(error=(composed(_training_bound), composed(_running_bound)), source="ONNX BatchNormalization-14, -15 training",
-           draw=_draw_batch, data={"x": ("unit", "small", "uniform:-4:4"), "scale": SCALES, "bias": SCALES})  # fmt: skip
+@semantics(
+    error=(composed(_training_bound), composed(_running_bound)),
+    source="ONNX BatchNormalization-14, -15 training",
+    draw=_draw_batch,
+    data={"x": ("unit", "small", "uniform:-4:4"), "scale": SCALES, "bias": SCALES},
+)
 def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"], mean: Float["c"], var: Float["c"], *,
                         epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip
     """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
@@ -193,8 +200,17 @@ def _instance_bound(ctx: Context) -> Array:
     mean, var = native.moments(x, tuple(range(2, x.ndim)))
     n = float(product(x.shape[2:]))
     scale, bias = i.get("scale"), i.get("bias")
-    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), None if scale is None else along_channels(scale, x.ndim),
-                        None if bias is None else along_channels(bias, x.ndim), n, ctx.acc_u)  # fmt: skip
+    return spread_bound(
+        ctx,
+        x,
+        mean,
+        var,
+        float(ctx.params["epsilon"]),
+        None if scale is None else along_channels(scale, x.ndim),
+        None if bias is None else along_channels(bias, x.ndim),
+        n,
+        ctx.acc_u,
+    )
 
 
 def _draw_instance(d: Draw) -> dict[str, Object]:
@@ -247,7 +263,8 @@ def _scale(v: Object, x: Array, axes: list[int], params: dict[str, Object]) -> O
 
 @quiet
 def _layer_bound(ctx: Context) -> Array:
-    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight roundings"""
+    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight
+    roundings"""
     x, mean, var, scale, bias, n = _layer_parts(ctx)
     return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), scale, bias, n, stage_unit(ctx))
 
@@ -311,8 +328,16 @@ def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
 @semantics(error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
            source="ONNX LayerNormalization-17; MIL layer_norm iOS15", draw=_draw_layer,
            data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
-def layer_norm(x: Float["*d"], scale: Float["*e"] | None = None, bias: Float["*f"] | None = None, *, axes: Axes["d"] = None,
-               axis: Integer = None, epsilon: Real = 1e-5, stash: ElementType(F32, BF16) = F32):  # fmt: skip
+def layer_norm(
+    x: Float["*d"],
+    scale: Float["*e"] | None = None,
+    bias: Float["*f"] | None = None,
+    *,
+    axes: Axes["d"] = None,
+    axis: Integer = None,
+    epsilon: Real = 1e-5,
+    stash: ElementType(F32, BF16) = F32,
+):
     """(x - mean) / sqrt(var + epsilon) * scale + bias over ``axes`` (None: all), the mean, and the inverse root.
 
     axis: everything from there on, and scale and bias broadcast to x; with ``axes`` they have the shape x.shape[axes].
@@ -336,7 +361,8 @@ def _per_channel(v: Array, x: Array, groups: int, per_group: bool) -> Array:
 
 @quiet
 def _group_bound(ctx: Context) -> Array:
-    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight roundings"""
+    """first-order error of the mean (gamma(n+1) E|x|), the variance (gamma(n+3) (E x^2 + mean^2)) and eight
+    roundings"""
     i, p = ctx.inputs, ctx.params
     x, groups = wide(i["x"]), p["groups"]
     g = _grouped(x, groups)
@@ -360,8 +386,15 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     shape = (shape[0], c, *(max(1, n) for n in shape[2:]))
     per_group = bool(param(d, "per_group", lambda: False))
     size = groups if per_group else c
-    return {"x": T(shape), "scale": T((size,)), "bias": T((size,)), "groups": groups, "per_group": per_group,
-            "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)), "stash": param(d, "stash", lambda: F32)}  # fmt: skip
+    return {
+        "x": T(shape),
+        "scale": T((size,)),
+        "bias": T((size,)),
+        "groups": groups,
+        "per_group": per_group,
+        "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
+        "stash": param(d, "stash", lambda: F32),
+    }
 
 
 @semantics(error=composed(_group_bound), source="ONNX GroupNormalization-18, -21", draw=_draw_group,
@@ -412,7 +445,9 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
     shape = tuple(max(1, n) for n in d.shape(max(1, d.min_rank)))
     if "axes" in d.fixed and d.fixed["axes"] is not None:
         shape = tuple(max(1, n) for n in d.shape(max(d.fixed["axes"]) + 1))
-    axes = param(d, "axes", lambda: None if d.chance(5) and len(shape) == 4 else tuple(sorted(d.subset(range(len(shape)), 1))))
+    axes = param(
+        d, "axes", lambda: None if d.chance(5) and len(shape) == 4 else tuple(sorted(d.subset(range(len(shape)), 1)))
+    )
     if axes is None:
         shape = (*shape, 2, 3, 2, 3)[:4]
         axes = (0, 2, 3)
@@ -420,11 +455,18 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
             "outside": param(d, "outside", lambda: True), "divide": param(d, "divide", d.bool)}  # fmt: skip
 
 
-@semantics(error=composed(_mvn_bound), source="ONNX MeanVarianceNormalization-9, -13 (function body); NN MeanVarianceNormalize",
-           draw=_draw_mvn, ambiguous=_constant, data=("unit", "small", "uniform:-4:4"))  # fmt: skip
-def mean_variance_normalization(x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True,
-                                divide: Flag = True) -> Float["*d"]:  # fmt: skip
-    """(x - mean) / (sqrt(var) + epsilon) over ``axes``; outside: whether epsilon is added to the root rather than under it;
+@semantics(
+    error=composed(_mvn_bound),
+    source="ONNX MeanVarianceNormalization-9, -13 (function body); NN MeanVarianceNormalize",
+    draw=_draw_mvn,
+    ambiguous=_constant,
+    data=("unit", "small", "uniform:-4:4"),
+)
+def mean_variance_normalization(
+    x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True, divide: Flag = True
+) -> Float["*d"]:
+    """(x - mean) / (sqrt(var) + epsilon) over ``axes``; outside: whether epsilon is added to the root rather than
+    under it;
     divide: whether the deviation is divided out at all."""
     mean, var = native.moments(x, norm_axes(axes, x.ndim))
     with np.errstate(all="ignore"):

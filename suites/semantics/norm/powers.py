@@ -76,8 +76,12 @@ def _draw_l2(d: Draw) -> dict[str, Object]:
             "under": param(d, "under", lambda: "sum")}  # fmt: skip
 
 
-@semantics(error=composed(_l2_bound), source="MIL l2_norm iOS15 (under sum); TFLite L2_NORMALIZATION (largest of both); NN "
-           "L2Normalize", draw=_draw_l2, data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
+@semantics(
+    error=composed(_l2_bound),
+    source="MIL l2_norm iOS15 (under sum); TFLite L2_NORMALIZATION (largest of both); NN L2Normalize",
+    draw=_draw_l2,
+    data=("unit", "small", "uniform:-4:4", "wide"),
+)
 def l2_normalization(x: Float["*d"], *, axes: Axes["d"] = (-1,), epsilon: Real = 1e-6,
                      under: Choice("sum", "max_root") = "sum") -> Float["*d"]:  # fmt: skip
     """x / sqrt(sum x^2 + epsilon) over ``axes``; max_root: x / max(sqrt(sum x^2), epsilon) instead."""
@@ -102,8 +106,13 @@ def _rms_bound(ctx: Context) -> Array:
 def _draw_rms(d: Draw) -> dict[str, Object]:
     shape, axis = draw_tail(d)
     tail = shape[axis % len(shape) :]
-    return {"x": T(shape), "scale": T(d.pick((tail, tail, (1,) * len(tail), tail[-1:]))), "axis": axis,
-            "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)), "stash": param(d, "stash", lambda: F32)}  # fmt: skip
+    return {
+        "x": T(shape),
+        "scale": T(d.pick((tail, tail, (1,) * len(tail), tail[-1:]))),
+        "axis": axis,
+        "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
+        "stash": param(d, "stash", lambda: F32),
+    }
 
 
 @semantics(error=composed(_rms_bound), source="ONNX RMSNormalization-23", draw=_draw_rms,
@@ -131,7 +140,8 @@ def _neighbours(x: Array, axis: int, size: int) -> Array:
 
 @quiet
 def _lrn_bound(ctx: Context) -> Array:
-    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(size+c+3) |alpha'| sum x^2 + u |bias|) / |base|"""
+    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(size+c+3) |alpha'| sum x^2 + u |bias|) /
+    |base|"""
     x, p = wide(ctx.inputs["x"]), ctx.params
     total = _neighbours(x, p["axis"] % x.ndim, p["size"])
     a = abs(p["alpha"]) / (p["size"] if p["scaled"] else 1)
@@ -148,16 +158,33 @@ def _lrn_bound(ctx: Context) -> Array:
 def _draw_lrn(d: Draw) -> dict[str, Object]:
     lo = max(3, d.min_rank)
     shape = d.shape(lo, max(lo, min(5, d.max_rank)))
-    return {"x": T(shape), "axis": param(d, "axis", lambda: 1), "size": param(d, "size", lambda: d.pick((1, 3, 5, 2, 4, 7))),
-            "alpha": param(d, "alpha", lambda: d.pick((1e-4, 0.5, 1.0, 2.0))), "scaled": param(d, "scaled", lambda: True),
-            "beta": param(d, "beta", lambda: d.pick((0.75, 0.5, 1.0, 2.0))),
-            "bias": param(d, "bias", lambda: d.pick((1.0, 2.0, 0.5)))}  # fmt: skip
+    return {
+        "x": T(shape),
+        "axis": param(d, "axis", lambda: 1),
+        "size": param(d, "size", lambda: d.pick((1, 3, 5, 2, 4, 7))),
+        "alpha": param(d, "alpha", lambda: d.pick((1e-4, 0.5, 1.0, 2.0))),
+        "scaled": param(d, "scaled", lambda: True),
+        "beta": param(d, "beta", lambda: d.pick((0.75, 0.5, 1.0, 2.0))),
+        "bias": param(d, "bias", lambda: d.pick((1.0, 2.0, 0.5))),
+    }
 
 
-@semantics(error=composed(_lrn_bound), source="ONNX LRN-1, -13; MIL local_response_norm iOS15; TFLite LOCAL_RESPONSE_NORMALIZATION; "
-           "NN LRN", draw=_draw_lrn, data=("unit", "small", "uniform:-4:4"))  # fmt: skip
-def lrn(x: Float["n c *s"], *, size: Integer, alpha: Real = 1e-4, beta: Real = 0.75, bias: Real = 1.0, scaled: Flag = True,
-        axis: Integer = 1) -> Float["n c *s"]:  # fmt: skip
+@semantics(
+    error=composed(_lrn_bound),
+    source="ONNX LRN-1, -13; MIL local_response_norm iOS15; TFLite LOCAL_RESPONSE_NORMALIZATION; NN LRN",
+    draw=_draw_lrn,
+    data=("unit", "small", "uniform:-4:4"),
+)
+def lrn(
+    x: Float["n c *s"],
+    *,
+    size: Integer,
+    alpha: Real = 1e-4,
+    beta: Real = 0.75,
+    bias: Real = 1.0,
+    scaled: Flag = True,
+    axis: Integer = 1,
+) -> Float["n c *s"]:
     """x / (bias + alpha / size * sum of squares over the ``size`` channels around)^beta.
 
     An even window reaches one further after than before.  scaled: whether alpha is divided by size (TFLite does not).

@@ -19,7 +19,8 @@ Array = np.ndarray
 
 
 def flattened(x: Array, axis: int) -> tuple[Array, int]:
-    """``x`` as a matrix, the axes from ``axis`` on in one row.  Raises RuleError "axis-in-range" (rank itself is allowed)."""
+    """``x`` as a matrix, the axes from ``axis`` on in one row.  Raises RuleError "axis-in-range" (rank itself is
+    allowed)."""
     a = axis + x.ndim if axis < 0 else axis
     if not 0 <= a <= x.ndim:
         raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
@@ -84,8 +85,11 @@ def _draw_axis(d: Draw) -> dict[str, Object]:
     return out
 
 
-@semantics(error=composed(softmax_bound(False)), source="ONNX Softmax-13; MIL softmax iOS15; TFLite SOFTMAX; NN Softmax",
-           draw=_draw_axis)  # fmt: skip
+@semantics(
+    error=composed(softmax_bound(False)),
+    source="ONNX Softmax-13; MIL softmax iOS15; TFLite SOFTMAX; NN Softmax",
+    draw=_draw_axis,
+)
 def softmax(x: Float["*d"], *, axis: Axis["d"] = -1, beta: Real = 1.0) -> Float["*d"]:
     """exp(beta x) / sum exp(beta x) along ``axis``.  Raises RuleError "axis-in-range"."""
     y = x if beta == 1 else x.astype(np.float64) * beta

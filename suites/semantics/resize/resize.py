@@ -22,8 +22,15 @@ Array = np.ndarray
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
-def plan(shape: tuple[int, ...], sizes: Object, scales: Object, axes: Object, coordinates: str, roi: Object, policy: str,
-         ) -> dict[int, Axis]:  # fmt: skip
+def plan(
+    shape: tuple[int, ...],
+    sizes: Object,
+    scales: Object,
+    axes: Object,
+    coordinates: str,
+    roi: Object,
+    policy: str,
+) -> dict[int, Axis]:
     """The resized axes of ``shape``; sizes, scales and roi speak of ``axes`` (None: all).
 
     Raises RuleError "sizes-or-scales", "one-per-axis", "scales-positive", "axes-in-range", "axes-distinct".
@@ -141,7 +148,9 @@ def _nearest_bound(ctx: Context, axes: dict[int, Axis]) -> Array:
     for choice in range(1, 1 << len(loose)):
         y = x
         for a, axis in axes.items():
-            base = np.clip(rounded_index(axis.positions(p["coordinates"]), p["nearest"]), 0, axis.n - 1).astype(np.int64)
+            base = np.clip(rounded_index(axis.positions(p["coordinates"]), p["nearest"]), 0, axis.n - 1).astype(
+                np.int64
+            )
             if a in loose and choice >> loose.index(a) & 1:
                 base = np.where(others[a] >= 0, others[a], base)
             y = np.take(y, base, axis=a)
@@ -170,16 +179,21 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     return None
 
 
-@semantics(error=composed(resize_bound), source="ONNX Upsample-7, -9, Resize-10, -11, -13, -18, -19; MIL resize, resize_bilinear, "
-           "resize_nearest_neighbor, upsample_* iOS15-17; TFLite RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; NN Upsample, "
-           "ResizeBilinear", ambiguous=_silent)  # fmt: skip
+@semantics(
+    error=composed(resize_bound),
+    source="ONNX Upsample-7, -9, Resize-10, -11, -13, -18, -19; MIL resize, resize_bilinear, "
+    "resize_nearest_neighbor, upsample_* iOS15-17; TFLite RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; NN Upsample, "
+    "ResizeBilinear",
+    ambiguous=_silent,
+)
 def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, scales: Reals = None, axes: Ints = None,
            mode: Choice("nearest", "linear", "cubic") = "nearest", coordinates: Choice(*COORDINATES) = "half_pixel",
            nearest: Choice(*NEAREST) = "round_prefer_floor", cubic_a: Real = -0.75, exclude_outside: Flag = False,
            antialias: Flag = False, extrapolation: Real = 0.0, policy: Choice(*POLICIES) = "stretch"):  # fmt: skip
     """``x`` resampled to ``sizes``, or by ``scales`` (extent = floor(extent * scale)), along ``axes`` (None: all).
 
-    coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts then ends,
+    coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts
+    then ends,
     1 being the last element; used by tf_crop_and_resize, outside of which ``extrapolation`` stands.  policy: how sizes
     keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does.
     """
@@ -210,7 +224,9 @@ _FACTORS = (1.0, 2.0, 0.5, 3.0, 1.5, 0.75, 0.6, 2.5, 1.0 / 3, 1.25)
 @resize.draw
 def _draw_resize(d: Draw) -> dict[str, Object]:
     mode = choose(d, "mode")
-    if d.types and any(t.kind != "f" for n, t in d.types.items() if t in d.version.candidates.get(n, ()) and _is_x(d, n)):
+    if d.types and any(
+        t.kind != "f" for n, t in d.types.items() if t in d.version.candidates.get(n, ()) and _is_x(d, n)
+    ):
         mode = "nearest" if "mode" not in d.fixed else mode
     coordinates = _coordinates(d, mode)
     shape = tuple(min(max(1, n), 8) for n in d.shape(max(1, d.min_rank), min(d.max_rank, 5)))
