@@ -60,7 +60,7 @@ def _factors(d: Draw, n: int, rank: int) -> list[int]:
 def _draw_reshape(d: Draw) -> dict:
     shape = d.shape(0)
     n = prod(shape)
-    rank = d.rank(0 if n == 1 else 1)
+    rank = d.rank(max(d.min_rank, 0 if n == 1 else 1))
     target = _factors(d, n, rank) if rank else []
     zero = d.pick(options(d, "zero"))
     fits = [i for i, t in enumerate(target) if i < len(shape) and t == shape[i]]
