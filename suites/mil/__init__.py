@@ -41,6 +41,7 @@ class Mil(Dialect):
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Scalar parameters are rounded to the type that they have in the program."""
         letters = version.schema.extra.get("attr_types", {})
+        carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)}
         free = []
         for name, value in inst.attrs.items():
             letter = letters.get(name)
@@ -49,6 +50,7 @@ class Mil(Dialect):
             if letter not in d.types and f"@{letter}" not in inst.attrs:
                 names = version.schema.types[letter]
                 d.types[letter] = BY_NAME[names[d.int(0, len(names) - 1)]]
+            if letter not in carried and f"@{letter}" not in inst.attrs:
                 free.append(letter)
             dtype = d.types.get(letter) or BY_NAME[inst.attrs[f"@{letter}"]]
             if dtype.kind == "f" and isinstance(value, (float, int)) and not isinstance(value, bool):
