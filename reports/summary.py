@@ -16,7 +16,7 @@ from reports.records import PathLike, expand, read
 
 VERDICTS = tuple(v.value for v in Verdict)
 BAD = tuple(v.value for v in Verdict if v.bad)
-PER_GROUP = 400  # cases kept per op version, backend and verdict: more of one kind tell nothing new
+PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one kind tell nothing new
 SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 

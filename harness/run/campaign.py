@@ -86,10 +86,11 @@ def _part(plan: session.Plan, i: int, jobs: int) -> session.Plan:
 def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
     """One process: judge until told to stop or the time is up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
 
     def progress(s: Summary) -> None:
         told.put(("progress", i, s.cases, s.failures, sum(s.tally.values(), Counter())))
-        if stop.is_set():
+        if stop.is_set() or parent is None or not parent.is_alive():
             raise KeyboardInterrupt
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,34 +40,51 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 class Cli:
-    """Runs ``opconform`` in a folder of its own."""
+    """Runs ``opconform`` in a folder of its own; nothing that it starts outlives the test."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self.folder, self.env = folder, env
+        self.started: list[subprocess.Popen[str]] = []
 
     def command(self, *args: Any) -> list[str]:
         return [sys.executable, "-m", "harness.cli", *map(str, args)]
 
-    def __call__(self, *args: Any, **kw: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*args), cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=180, **kw
-        )
+    def __call__(self, *args: Any) -> subprocess.CompletedProcess[str]:
+        p = self.start(*args)
+        try:
+            out, err = p.communicate(timeout=240)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise
+        return subprocess.CompletedProcess(p.args, p.returncode, out, err)
 
-    def run(self, backend: str, *args: Any, **kw: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, backend: str, *args: Any) -> subprocess.CompletedProcess[str]:
         """``run`` over the toy dialect on one backend."""
         backend = backend if ":" in backend else f"{TOY}:{backend}"
-        return self("run", "--dialect", "toy", "--backend", backend, "--minimize", "5", *args, **kw)
+        return self("run", "--dialect", "toy", "--backend", backend, "--minimize", "5", *args)
 
     def start(self, *args: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        """Start a verb in a process group of its own."""
+        p = subprocess.Popen(
             self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
         )  # fmt: skip
+        self.started.append(p)
+        return p
+
+    def end(self) -> None:
+        """Kill what still runs, with all that it started."""
+        for p in self.started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
 
 
 @pytest.fixture
-def opconform(tmp_path: Path, env: dict[str, str]) -> Cli:
-    return Cli(tmp_path, env)
+def opconform(tmp_path: Path, env: dict[str, str]) -> Iterator[Cli]:
+    c = Cli(tmp_path, env)
+    yield c
+    c.end()
 
 
 def one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -475,6 +494,25 @@ def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli) -> None:
     out, err = p.communicate(timeout=90)
     assert p.returncode == 2 and "Traceback" not in err, out + err
     assert (c / "report.html").exists() and "judged outcomes" in out
+    for f in c.glob("part-*/records.jsonl"):
+        assert records(f)[-1]["t"] == "end"
+
+
+def test_workers_end_when_the_campaign_is_killed(opconform: Cli) -> None:
+    p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c")
+    c = opconform.folder / "c"
+    wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
+    p.kill()
+    p.wait()
+
+    def left() -> bool:  # is anybody of its group alive?
+        try:
+            os.killpg(p.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    wait_for(lambda: not left())
     for f in c.glob("part-*/records.jsonl"):
         assert records(f)[-1]["t"] == "end"
 
