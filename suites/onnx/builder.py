@@ -76,7 +76,9 @@ def _type_body(arg: Arg, name: str) -> bytes:
     return proto.type_proto(arg_type(arg, name))
 
 
-def encode_attrs(schema: OpSchema, attrs: dict[str, Any], opset: int, outer: dict[str, str] | None = None) -> list[bytes]:
+def encode_attrs(
+    schema: OpSchema, attrs: dict[str, Any], opset: int, outer: dict[str, str] | None = None
+) -> list[bytes]:
     """AttributeProto bodies in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
@@ -110,7 +112,8 @@ def to_sparse(dense: np.ndarray) -> proto.Sparse:
 
 
 def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | None, Any]]:
-    """(slot, index in a variadic slot, what was given) in the schema's order; absent slots before a given one as None."""
+    """(slot, index in a variadic slot, what was given) in the schema's order; absent slots before a given one as
+    None."""
     out: list[tuple[str, int | None, Any]] = []
     keep = 0
     for slot in schema.inputs:
@@ -138,8 +141,12 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
         ins = [names.get(x, x) if x else "" for _, _, x in positions(schema, n.inputs)]
         nodes.append(proto.node(n.op, ins, n.outputs, encode_attrs(schema, n.attrs, opset, names), schema.domain))
     consts = [proto.tensor(k, v) for k, v in g.consts.items()]
-    if schemas.releases()[opset]["ir"] < 4 and consts:  # there, an initializer would have to be an input of the block too
-        nodes[:0] = [proto.node("Constant", (), (k,), (proto.attribute("value", v, proto.TENSOR),)) for k, v in g.consts.items()]
+    if (
+        schemas.releases()[opset]["ir"] < 4 and consts
+    ):  # there, an initializer would have to be an input of the block too
+        nodes[:0] = [
+            proto.node("Constant", (), (k,), (proto.attribute("value", v, proto.TENSOR),)) for k, v in g.consts.items()
+        ]
         consts = []
     inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
     declared = g.meta.get("out_types", {})
@@ -163,7 +170,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     """Pack instances into one model, at the opset of the first.
 
     arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.
-    declared: types of each instance's outputs where known in full (the format's checker asks for a shape; runtimes infer
+    declared: types of each instance's outputs where known in full (the format's checker asks for a shape; runtimes
+    infer
     it).  Raises Unsupported for what the format lacks."""
     opset = int(instances[0].opset)
     p = Parts(opset)

@@ -1,4 +1,5 @@
-"""Spelling of ONNX that differs from the meanings' own: old axis rules, defaults told in prose only, automatic padding."""
+"""Spelling of ONNX that differs from the meanings' own: old axis rules, defaults told in prose only, automatic
+padding."""
 
 from __future__ import annotations
 
@@ -141,8 +142,11 @@ _OLD = {
 OLD_WORDS = {v: k for k, v in _OLD.items()}
 
 
-def same_pads(mode: str, extent: list[int], kernel: list[int], strides: list[int], dilations: list[int]) -> tuple[int, ...]:
-    """Begins then ends such that the output has ceil(extent / stride) elements; the odd one goes to the end (SAME_UPPER)
+def same_pads(
+    mode: str, extent: list[int], kernel: list[int], strides: list[int], dilations: list[int]
+) -> tuple[int, ...]:
+    """Begins then ends such that the output has ceil(extent / stride) elements; the odd one goes to the end
+    (SAME_UPPER)
     or to the beginning (SAME_LOWER).  Source: ONNX Conv-11, auto_pad."""
     begins, ends = [], []
     for n, k, s, d in zip(extent, kernel, strides, dilations):
@@ -184,7 +188,9 @@ class AutoPads(Codec):
             b.attrs["pads"] = [int(v) for v in value]
 
 
-def spatial(slot: str, weight: str | None = None) -> Callable[[Call], tuple[list[int], list[int], list[int], list[int]]]:
+def spatial(
+    slot: str, weight: str | None = None
+) -> Callable[[Call], tuple[list[int], list[int], list[int], list[int]]]:
     """Geometry of a window op for ``AutoPads``; the kernel is ``kernel_shape`` or the weight's spatial shape."""
 
     def read(call: Call) -> tuple[list[int], list[int], list[int], list[int]]:

@@ -1,11 +1,13 @@
 """The cross-version law: one instance at two versions of its op.
 
-Where an instance can be said at both (same slots, attributes and types) and both accept it, the results are equal bit for
+Where an instance can be said at both (same slots, attributes and types) and both accept it, the results are equal bit
+for
 bit, or the meaning changed: then the pair is listed in ``changed.toml`` with what changed.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,7 +27,7 @@ def neighbours() -> Iterator[tuple[OpVersion, OpVersion]]:
         by_op.setdefault(v.op, []).append(v)
     for versions in by_op.values():
         versions.sort(key=lambda v: int(v.version))
-        yield from zip(versions, versions[1:])
+        yield from itertools.pairwise(versions)
 
 
 def said_at(inst: Instance, other: OpVersion) -> Instance | None:
@@ -38,7 +40,9 @@ def said_at(inst: Instance, other: OpVersion) -> Instance | None:
     if any(a.required and a.name not in inst.attrs for a in s.attrs.values()):
         return None
     slots = {x.name: x for x in s.inputs}
-    if any(k not in slots for k in inst.args) or any(not x.optional and not x.variadic and x.name not in inst.args for x in s.inputs):
+    if any(k not in slots for k in inst.args) or any(
+        not x.optional and not x.variadic and x.name not in inst.args for x in s.inputs
+    ):
         return None
     bound: dict[str, Any] = {}
     for k, a in inst.args.items():

@@ -43,7 +43,8 @@ class Onnx(Dialect):
             raise UsageError(f"onnx: {op}-{version} is not declared") from None
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried idly."""
+        """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried
+        idly."""
         attrs = inst.attrs
         for k, v in attrs.items():
             if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):

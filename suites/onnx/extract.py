@@ -3,8 +3,10 @@
     python -m suites.onnx.extract            rewrite the file
     python -m suites.onnx.extract --check    fail when the file differs from what would be written
 
-Facts only: slots, arities, types, attributes, defaults, the range of opsets over which a version is in effect.  A version
-of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the package, so that
+Facts only: slots, arities, types, attributes, defaults, the range of opsets over which a version is in effect.  A
+version
+of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the package,
+so that
 one number names the opset of every model.
 """
 
@@ -21,14 +23,37 @@ from harness.core.dtypes import BY_NAME
 
 PATH = Path(__file__).with_name("schema.json")
 
-# onnx type word -> our dtype name; f6 types exist since opset 28 and have no dtype of ours yet (kept apart in "beyond").
+# onnx type word -> our dtype name; f6 types exist since opset 28 and have no dtype of ours yet (see "beyond").
 TYPES = {
-    "double": "f64", "float": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
-    "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool", "string": "str",
-    "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2", "float8e5m2fnuz": "f8e5m2fnuz",
-    "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1", "float6e2m3": "f6e2m3", "float6e3m2": "f6e3m2", "int4": "i4",
-    "uint4": "u4", "int2": "i2", "uint2": "u2", "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
+    "double": "f64",
+    "float": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint64": "u64",
+    "uint32": "u32",
+    "uint16": "u16",
+    "uint8": "u8",
+    "bool": "bool",
+    "string": "str",
+    "float8e4m3fn": "f8e4m3fn",
+    "float8e4m3fnuz": "f8e4m3fnuz",
+    "float8e5m2": "f8e5m2",
+    "float8e5m2fnuz": "f8e5m2fnuz",
+    "float8e8m0": "f8e8m0",
+    "float4e2m1": "f4e2m1",
+    "float6e2m3": "f6e2m3",
+    "float6e3m2": "f6e3m2",
+    "int4": "i4",
+    "uint4": "u4",
+    "int2": "i2",
+    "uint2": "u2",
+    "complex64": "c64",
+    "complex128": "c128",
+}
 ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
 
 # Attributes of type INT that hold an element type.
@@ -89,9 +114,12 @@ def leaf(name: str) -> str:
 def _slot(p: Any, minimum: int, position: int, boxed: dict[str, str]) -> dict[str, Any]:
     kind = type_name(p.type_str)
     out = {
-        "name": p.name, "type": f"{boxed[kind]}({kind})" if kind in boxed else kind, "optional": p.option.name == "Optional",
-        "variadic": p.option.name == "Variadic", "const": False,
-    }  # fmt: skip
+        "name": p.name,
+        "type": f"{boxed[kind]}({kind})" if kind in boxed else kind,
+        "optional": p.option.name == "Optional",
+        "variadic": p.option.name == "Variadic",
+        "const": False,
+    }
     if out["variadic"]:
         out["min"], out["homogeneous"] = max(0, minimum - position), p.is_homogeneous
     return out
@@ -167,13 +195,20 @@ def extract() -> dict[str, Any]:
             types: dict[str, list[str]] = {}
             beyond: dict[str, list[str]] = {}
             for c in s.type_constraints:
-                names = sorted((type_name(t) for t in c.allowed_type_strs), key=lambda n: (n.count("("), ORDER[leaf(n)], n))
+                names = sorted(
+                    (type_name(t) for t in c.allowed_type_strs), key=lambda n: (n.count("("), ORDER[leaf(n)], n)
+                )
                 types[c.type_param_str] = [n for n in names if leaf(n) in BY_NAME]
                 if len(types[c.type_param_str]) < len(names):
                     beyond[c.type_param_str] = [n for n in names if leaf(n) not in BY_NAME]
-            kinds = {k: {n.partition("(")[0] if "(" in n else "" for n in [*v, *beyond.get(k, ())]} for k, v in types.items()}
+            kinds = {
+                k: {n.partition("(")[0] if "(" in n else "" for n in [*v, *beyond.get(k, ())]} for k, v in types.items()
+            }
             boxed = {k: kind.pop() for k, kind in kinds.items() if kind in ({"seq"}, {"optional"})}
-            for k, head in boxed.items():  # a name that stands for sequences only: the slot says so, the name for its elements
+            for (
+                k,
+                head,
+            ) in boxed.items():  # a name that stands for sequences only: the slot says so, the name for its elements
                 types[k] = [n[len(head) + 1 : -1] for n in types[k]]
                 if k in beyond:
                     beyond[k] = [n[len(head) + 1 : -1] for n in beyond[k]]

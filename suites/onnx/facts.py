@@ -1,6 +1,7 @@
 """One op version as a short fingerprint, from either source: ``schema.json`` or the catalogue of operator sets.
 
-The catalogue was read from the same release by other code; equal fingerprints say that neither reading lost a slot, a type,
+The catalogue was read from the same release by other code; equal fingerprints say that neither reading lost a slot, a
+type,
 an attribute or a default.
 """
 
@@ -12,8 +13,19 @@ from typing import Any
 
 from suites.onnx.extract import DTYPE_ATTRS, type_name
 
-_ATTR = {"int": "INT", "float": "FLOAT", "str": "STRING", "tensor": "TENSOR", "graph": "GRAPH", "ints": "INTS", "floats": "FLOATS",
-         "strs": "STRINGS", "sparse_tensor": "SPARSE_TENSOR", "type_proto": "TYPE_PROTO", "dtype": "INT"}  # fmt: skip
+_ATTR = {
+    "int": "INT",
+    "float": "FLOAT",
+    "str": "STRING",
+    "tensor": "TENSOR",
+    "graph": "GRAPH",
+    "ints": "INTS",
+    "floats": "FLOATS",
+    "strs": "STRINGS",
+    "sparse_tensor": "SPARSE_TENSOR",
+    "type_proto": "TYPE_PROTO",
+    "dtype": "INT",
+}
 
 
 def _default(v: Any) -> Any:

@@ -98,7 +98,7 @@ class Run:
         return [e.value for e in version.evaluate(call)]
 
     def _call(self, node: Node, attrs: dict[str, Any], scope: Scope) -> list[Any]:
-        domain, op, overload = (node.op.split(":") + [""])[:3]
+        domain, op, overload = [*node.op.split(":"), ""][:3]
         f = self.functions.get((domain, op, overload))
         if f is None:
             raise UsageError(f"no op or local function {domain}.{op} in this model")

@@ -76,7 +76,7 @@ def text(inst: Instance) -> str:
     domain = schema.domain if schema else ""
     imports = f'"" : {opset}' + (f', "{domain}" : {release.get(domain, 1)}' if domain else "")
     names, formal, notes = [], [], []
-    for j, (slot, k, a) in enumerate(positions(schema, inst.args) if schema else []):
+    for slot, k, a in positions(schema, inst.args) if schema else []:
         if a is None:
             names.append('""')
             continue
@@ -87,7 +87,11 @@ def text(inst: Instance) -> str:
         notes.append(f"# {n}: {'constant, ' if a.const else ''}{data[:200]}")
     outs = [f"y{j}" if inst.outs > 1 else "y" for j in range(inst.outs)]
     op = f"{domain}.{inst.op}" if domain else inst.op
-    lines = [f"<ir_version: {release['ir']}, opset_import: [{imports}]>",
-             f"case ({', '.join(formal)}) => ({', '.join(outs)}) {{",
-             f"  {', '.join(outs)} = {op}{attrs_text(inst.attrs, opset)} ({', '.join(names)})", "}", *notes]  # fmt: skip
+    lines = [
+        f"<ir_version: {release['ir']}, opset_import: [{imports}]>",
+        f"case ({', '.join(formal)}) => ({', '.join(outs)}) {{",
+        f"  {', '.join(outs)} = {op}{attrs_text(inst.attrs, opset)} ({', '.join(names)})",
+        "}",
+        *notes,
+    ]
     return "\n".join(lines)

@@ -24,7 +24,7 @@ Functions = dict[tuple[str, str, str], "Function"]
 class Function:
     """A model-local function: formal names, body, defaults of its attributes."""
 
-    __slots__ = ("inputs", "outputs", "body", "defaults", "attributes")
+    __slots__ = ("attributes", "body", "defaults", "inputs", "outputs")
 
     def __init__(self, inputs: list[str], outputs: list[str], body: Graph, attributes: list[str],
                  defaults: dict[str, Any]) -> None:  # fmt: skip

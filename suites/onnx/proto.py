@@ -31,7 +31,8 @@ Dim = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A TypeProto.  kind: tensor, seq, optional, map, sparse.  dtype: element (tensor, sparse) or key (map) type, None where
+    """A TypeProto.  kind: tensor, seq, optional, map, sparse.  dtype: element (tensor, sparse) or key (map) type,
+    None where
     a file leaves it open.  shape: None where the rank is unknown; a dim is an int, a symbol or None.  elem: what the
     container holds."""
 

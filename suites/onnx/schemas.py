@@ -89,9 +89,11 @@ def effective(op: str, opset: int) -> OpSchema | None:
 
 # Outputs whose type follows from an input by the op's prose, not by a shared type name: slot it follows, its container.
 FOLLOWS = {
-    "SequenceAt": ("input_sequence", ""), "ConcatFromSequence": ("input_sequence", ""), "SequenceConstruct": ("inputs", "seq"),
+    "SequenceAt": ("input_sequence", ""),
+    "ConcatFromSequence": ("input_sequence", ""),
+    "SequenceConstruct": ("inputs", "seq"),
     "SplitToSequence": ("input", "seq"),
-}  # fmt: skip
+}
 
 
 class Plan:
@@ -100,7 +102,7 @@ class Plan:
     inputs: slot names in order.  variadic: the last slot repeats.  outputs[i]: how the type of output i is found: a
     (container, dtype) pair, the slots that bind its type name, or None when only inference can tell."""
 
-    __slots__ = ("inputs", "variadic", "outputs", "domain", "op", "schema", "blocks")
+    __slots__ = ("blocks", "domain", "inputs", "op", "outputs", "schema", "variadic")
 
     def __init__(self, s: OpSchema) -> None:
         self.schema, self.op, self.domain = s, s.op, s.domain
@@ -126,7 +128,8 @@ class Plan:
         return attr, binders, slot.container or ""
 
     def output(self, i: int, args: Mapping[str, Any], attrs: Mapping[str, Any]) -> tuple[str, DType] | None:
-        """(container or "", element type) of output ``i`` as far as slots and attributes tell; None: left to inference."""
+        """(container or "", element type) of output ``i`` as far as slots and attributes tell; None: left to
+        inference."""
         outs = self.outputs
         how = outs[i] if i < len(outs) else outs[-1] if outs else None
         if how is None or len(how) == 2:

@@ -61,7 +61,9 @@ def test_a_built_model_passes_the_checker_and_means_what_the_instance_means(ops:
 @pytest.mark.parametrize("ops", GROUPS[::3], ids=lambda g: f"{g[0]}-{g[-1]}")
 def test_many_instances_share_a_model(ops: list[str]) -> None:
     for opset in (9, 13, 21):
-        cases = [c for v in VERSIONS if v.op in ops and opset in v.opsets and not random_op(v) for c in draws(v, 2, opset)]
+        cases = [
+            c for v in VERSIONS if v.op in ops and opset in v.opsets and not random_op(v) for c in draws(v, 2, opset)
+        ]
         model = dialect.build([i for i, _ in cases], [a for _, a in cases])
         onnx.load_from_string(model.data)
         g = dialect.parse(model.data)
@@ -85,7 +87,11 @@ def test_notation_is_the_textual_syntax() -> None:
                 text = "\n".join(x for x in notation.text(inst).splitlines() if not x.startswith("#"))
                 if "inf" in text or '""' in text.split("{", 1)[1]:
                     continue
-                typed = text.replace("=> (y)", "=> (float y)").replace("=> (y0", "=> (float y0").replace(", y1", ", float y1", 1)
+                typed = (
+                    text.replace("=> (y)", "=> (float y)")
+                    .replace("=> (y0", "=> (float y0")
+                    .replace(", y1", ", float y1", 1)
+                )
                 typed = typed.replace(", y2)", ", float y2)", 1) if "float y2" not in typed else typed
                 head, body = typed.split("{", 1)
                 m = onnx.parser.parse_model(head + "{" + body.replace("float y", "y"))

@@ -30,7 +30,13 @@ def some(d: DType, shape: tuple[int, ...]) -> np.ndarray:
         return (2.0 ** (np.arange(n) % 200 - 100.0)).astype(d.np).reshape(shape)
     lo = {"i": -(1 << min(d.bits, 60) - 1), "u": 0}.get(d.kind, -2)
     top = (1 << min(d.bits, 60)) - 1 + lo if d.kind in "iu" else 3
-    return np.linspace(lo, top, n).astype(np.int64).astype(np.float64 if d.kind == "f" else np.int64).astype(d.np).reshape(shape)
+    return (
+        np.linspace(lo, top, n)
+        .astype(np.int64)
+        .astype(np.float64 if d.kind == "f" else np.int64)
+        .astype(d.np)
+        .reshape(shape)
+    )
 
 
 @pytest.mark.parametrize("raw", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def test_versions_cover_the_opsets_without_gap_or_overlap() -> None:
         by_op.setdefault(s.op, []).append(s)
     for op, rows in by_op.items():
         rows.sort(key=lambda s: s.version)
-        for a, b in zip(rows, rows[1:]):
+        for a, b in itertools.pairwise(rows):
             assert a.last_opset + 1 == b.first_opset, op
         assert rows[-1].last_opset == dialect.opsets[-1], op
 

@@ -19,7 +19,8 @@ ENDLESS = 100_000  # iterations after which a loop counts as one that does not e
 def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block) -> list[Any]:
     """``body([i, go, *carried]) -> [go, *carried, *scanned]`` while i < limit and go; a missing ``go`` is never asked.
 
-    Returns the carried values and each scanned output stacked on a new first axis (an empty 1-D array of f32 if the loop
+    Returns the carried values and each scanned output stacked on a new first axis (an empty 1-D array of f32 if the
+    loop
     did not run: no element tells its type).  Raises RuleError "loop-ends".
     """
     values, rows, i = list(carried), [], 0

@@ -36,10 +36,19 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
         return np.asarray(loss.sum() if mode == "sum" else loss.sum() / per.sum())
 
 
-@semantics(error=accumulates(lambda ctx: np.size(ctx.inputs["target"]) + 2.0), source="ONNX NegativeLogLikelihoodLoss-12..22",
-           data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
-def nll_loss(x: Float["n c *s"], target: Int["n *s"], weight: Float["c"] | None = None, *, reduction: Choice(*MODES) = "mean",
-             ignore_index: Integer = None):  # fmt: skip
+@semantics(
+    error=accumulates(lambda ctx: np.size(ctx.inputs["target"]) + 2.0),
+    source="ONNX NegativeLogLikelihoodLoss-12..22",
+    data={"x": ("unit", "small", "uniform:-4:4")},
+)
+def nll_loss(
+    x: Float["n c *s"],
+    target: Int["n *s"],
+    weight: Float["c"] | None = None,
+    *,
+    reduction: Choice(*MODES) = "mean",
+    ignore_index: Integer = None,
+):
     """-weight[t] * x[n, t, ...], reduced; ``ignore_index`` counts neither in the sum nor in the mean.
 
     Raises RuleError "class-in-range".

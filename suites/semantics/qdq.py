@@ -12,8 +12,22 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, U8, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Context, Divisor, Each, ElementType, Flag, Float, Integer, Num, Pads
-from harness.spec import quantised, rounded, semantics
+from harness.spec import (
+    Any,
+    Choice,
+    Context,
+    Divisor,
+    Each,
+    ElementType,
+    Flag,
+    Float,
+    Integer,
+    Num,
+    Pads,
+    quantised,
+    rounded,
+    semantics,
+)
 from harness.spec.errors import unit
 from suites.semantics.conv import check_channels
 from suites.semantics.linear import centred
@@ -92,8 +106,15 @@ def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *,
 
 
 @semantics(error=rounded(1.5), source="ONNX DequantizeLinear-10..28")
-def dequantize(x: Any["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *, axis: Integer = 1, block: Integer = 0,
-               dtype: ElementType = None) -> Float["*d"]:  # fmt: skip
+def dequantize(
+    x: Any["*d"],
+    scale: Float["*s"],
+    zero: Any["*z"] | None = None,
+    *,
+    axis: Integer = 1,
+    block: Integer = 0,
+    dtype: ElementType = None,
+) -> Float["*d"]:
     """(x - zero) * scale in the type of the scale, or ``dtype``."""
     s = spread(scale, x, axis, block).astype(np.float64)
     v = x.astype(np.float64)
@@ -133,9 +154,16 @@ def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None
     return None
 
 
-@semantics(error=(quantised(0, real=_dq_real, tie=lambda c: np.abs(_dq_real(c)) * 2.0**-20 + 2.0**-18), rounded(1.5),
-                  quantised(0, real=_dq_zero, tie=2.0**-14)),
-           source="ONNX DynamicQuantizeLinear-11", ambiguous=_dq_open, data=("small", "unit", "uniform:-4:4"))  # fmt: skip
+@semantics(
+    error=(
+        quantised(0, real=_dq_real, tie=lambda c: np.abs(_dq_real(c)) * 2.0**-20 + 2.0**-18),
+        rounded(1.5),
+        quantised(0, real=_dq_zero, tie=2.0**-14),
+    ),
+    source="ONNX DynamicQuantizeLinear-11",
+    ambiguous=_dq_open,
+    data=("small", "unit", "uniform:-4:4"),
+)
 def dynamic_quantize(x: Float["*d"]):
     """(u8 steps, scale, zero point) with the scale that maps the range of ``x``, zero included, on 0..255."""
     lo, hi = _range(x)
@@ -168,10 +196,20 @@ def _rows(v: Array) -> Array:
 
 
 @semantics(error=quantised(0, real=_product_real, tie=_near(_product_real)), source="ONNX QLinearMatMul-10, -21")
-def qlinear_matmul(x: Any["*d"], x_scale: Float["*s"], x_zero: Any["*t"], y: Any["*e"], y_scale: Float["*u"], y_zero: Any["*v"],
-                   out_scale: Float["*o"], out_zero: Any["*p"]):  # fmt: skip
+def qlinear_matmul(
+    x: Any["*d"],
+    x_scale: Float["*s"],
+    x_zero: Any["*t"],
+    y: Any["*e"],
+    y_scale: Float["*u"],
+    y_zero: Any["*v"],
+    out_scale: Float["*o"],
+    out_zero: Any["*p"],
+):
     """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero)."""
-    wide = np.matmul(x.astype(np.float64) - _rows(x_zero).astype(np.float64), y.astype(np.float64) - y_zero.astype(np.float64))
+    wide = np.matmul(
+        x.astype(np.float64) - _rows(x_zero).astype(np.float64), y.astype(np.float64) - y_zero.astype(np.float64)
+    )
     return to_steps(wide * _factor(_rows(x_scale), y_scale, out_scale), out_zero, of(out_zero))
 
 
@@ -188,7 +226,9 @@ def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
     g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"])
     column = (-1, *(1,) * (w.ndim - 1))
     wz = wz.reshape(column) if wz.size > 1 else wz.reshape(())
-    a = native.conv(centred(x, i["x_zero"].reshape(())), centred(w, wz), None, g.strides, g.dilations, g.pads, p["groups"])
+    a = native.conv(
+        centred(x, i["x_zero"].reshape(())), centred(w, wz), None, g.strides, g.dilations, g.pads, p["groups"]
+    )
     total = a.astype(np.float64)
     along = (1, -1, *(1,) * (x.ndim - 2))
     if i["b"] is not None:
@@ -203,7 +243,17 @@ def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: A
                  w_zero: Any["*h"], out_scale: Float["*o"], out_zero: Any["*p"], b: Any["m"] | None = None, *,
                  strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
                  groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
-    """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero point."""
-    i = {"x": x, "x_scale": x_scale, "x_zero": x_zero, "w": w, "w_scale": w_scale, "w_zero": w_zero, "out_scale": out_scale, "b": b}
+    """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero
+    point."""
+    i = {
+        "x": x,
+        "x_scale": x_scale,
+        "x_zero": x_zero,
+        "w": w,
+        "w_scale": w_scale,
+        "w_zero": w_zero,
+        "out_scale": out_scale,
+        "b": b,
+    }
     p = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups, "padding": padding}
     return to_steps(_conv_steps(i, p), out_zero.reshape(()), of(out_zero))

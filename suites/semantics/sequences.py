@@ -37,13 +37,15 @@ def insert(seq: Tensors, x: np.ndarray, at: int | None = None) -> Tensors:
 
 
 def erase(seq: Tensors, at: int | None = None) -> Tensors:
-    """Without the tensor at a position; None is the last.  Raises RuleError "position-in-range" on an empty sequence."""
+    """Without the tensor at a position; None is the last.  Raises RuleError "position-in-range" on an empty
+    sequence."""
     i = position(at, len(seq), len(seq) - 1)
     return [*seq[:i], *seq[i + 1 :]]
 
 
 def split(x: np.ndarray, sizes: int | Sequence[int] | None, axis: int, keepdims: bool) -> Tensors:
-    """Parts along ``axis``: chunks of one size (the last smaller), given sizes, or single slices (sizes None), which lose the
+    """Parts along ``axis``: chunks of one size (the last smaller), given sizes, or single slices (sizes None), which
+    lose the
     axis unless ``keepdims``.  Raises RuleError "sizes-sum", "sizes-positive"."""
     a = axis % x.ndim
     n = x.shape[a]

@@ -47,7 +47,10 @@ def _terms_bound(ctx: Context) -> Array:
     n = max(ctx.wide.shape[axis], x.shape[axis], 1)
     n = n if ctx.params["length"] is None else max(int(ctx.params["length"]), 1)
     total = 2 * np.abs(x).sum(axis=(axis, -1), keepdims=True)
-    return np.broadcast_to((9 * n + 16) * ctx.acc_u * total / (n if ctx.params["inverse"] else 1), ctx.wide.shape) + ctx.ulp
+    return (
+        np.broadcast_to((9 * n + 16) * ctx.acc_u * total / (n if ctx.params["inverse"] else 1), ctx.wide.shape)
+        + ctx.ulp
+    )
 
 
 @semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4"))
@@ -85,7 +88,13 @@ def draw_signal(d: Draw, axis_first: int = 0) -> dict:
     length = d.pick((None, n, d.int(1, n), n + d.int(1, 3)))
     if onesided and inverse and length is not None:
         length = max(2, min(length, 2 * n - 1))
-    return {"x": T((*sizes, k)), "axis": axis - r if d.bool() else axis, "length": length, "inverse": inverse, "onesided": onesided}
+    return {
+        "x": T((*sizes, k)),
+        "axis": axis - r if d.bool() else axis,
+        "length": length,
+        "inverse": inverse,
+        "onesided": onesided,
+    }
 
 
 dft.draw(draw_signal)
@@ -107,7 +116,9 @@ def _frame(signal: int, window: Object, length: Object) -> int:
 
 
 @semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4"))
-def stft(x: Float["b n k"], window: Float["w"] | None = None, *, step: Integer, length: Integer = None, onesided: Flag = True):
+def stft(
+    x: Float["b n k"], window: Float["w"] | None = None, *, step: Integer, length: Integer = None, onesided: Flag = True
+):
     """Transforms of windowed frames, ``step`` apart: [b, (n - length) // step + 1, bins, 2].
 
     Raises RuleError "window-length", "frame-fits", "step-positive", "onesided-is-real", "real-or-complex".
@@ -133,7 +144,11 @@ def _draw_stft(d: Draw) -> dict:
     n = d.int(2, 12)
     signal = n + d.int(0, 12)
     onesided = d.bool()
-    out: dict[str, Object] = {"x": T((d.int(1, 3), signal, 1 if onesided else d.int(1, 2))), "step": d.int(1, 5), "onesided": onesided}
+    out: dict[str, Object] = {
+        "x": T((d.int(1, 3), signal, 1 if onesided else d.int(1, 2))),
+        "step": d.int(1, 5),
+        "onesided": onesided,
+    }
     how = d.int(0, 2)
     if how != 1:
         out["window"] = T((n,), "unit")
@@ -156,7 +171,9 @@ def window(*, size: Integer, kind: Choice(*_WINDOWS) = "hann", periodic: Flag = 
     return a + b * np.cos(t) + c * np.cos(2 * t)
 
 
-@semantics(error=bounded(lambda ctx: 4 * ctx.ulp, "4 ulp"), source="ONNX MelWeightMatrix-17; the bins as in its reference code")
+@semantics(
+    error=bounded(lambda ctx: 4 * ctx.ulp, "4 ulp"), source="ONNX MelWeightMatrix-17; the bins as in its reference code"
+)
 def mel_matrix(*, bins: Integer, length: Integer, rate: Integer, low: Opaque, high: Opaque, dtype: ElementType = None):
     """Triangles on the mel scale: [length // 2 + 1, bins]."""
     rows = length // 2 + 1

@@ -22,12 +22,21 @@ def _heads(x: Array, heads: int) -> Array:
 
 
 @semantics(error=accumulates(2.0), source="ONNX RotaryEmbedding-23", data=("unit", "small", "uniform:-4:4"))
-def rotary_embedding(x: Float["*a"], cos: Float["*b"], sin: Float["*c"], at: Int["n t"] | None = None, *, interleaved: Flag = False,
-                     size: Integer = 0, heads: Integer = None):  # fmt: skip
+def rotary_embedding(
+    x: Float["*a"],
+    cos: Float["*b"],
+    sin: Float["*c"],
+    at: Int["n t"] | None = None,
+    *,
+    interleaved: Flag = False,
+    size: Integer = 0,
+    heads: Integer = None,
+):
     """Pairs of the first ``size`` (0: all) channels of each head turned by the angles of their position.
 
     x: [n, h, t, d], or [n, t, h * d] with ``heads``.  cos, sin: a table [positions, size / 2] looked up by ``at``, or
-    [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-divide", "table-fits".
+    [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-divide",
+    "table-fits".
     """
     v = x.astype(np.float64)
     v = v.transpose(0, 2, 1, 3) if x.ndim == 4 else _heads(v, heads or 0)
@@ -49,8 +58,12 @@ def _draw_rotary(d: Draw) -> dict:
     n, t, h, half, rest = d.int(1, 2), d.int(1, 4), d.int(1, 3), d.int(1, 4), d.pick((0, 0, 2))
     flat = d.bool()
     width = 2 * half + rest
-    out: dict[str, Object] = {"x": T((n, t, h * width) if flat else (n, h, t, width)), "interleaved": d.bool(),
-                              "size": 2 * half if rest or d.bool() else 0, "heads": h if flat or d.bool() else None}  # fmt: skip
+    out: dict[str, Object] = {
+        "x": T((n, t, h * width) if flat else (n, h, t, width)),
+        "interleaved": d.bool(),
+        "size": 2 * half if rest or d.bool() else 0,
+        "heads": h if flat or d.bool() else None,
+    }
     if d.bool():
         positions = t + d.int(0, 5)
         out |= {"cos": T((positions, half)), "sin": T((positions, half)), "at": T((n, t), f"ints:0:{positions - 1}")}
@@ -78,9 +91,19 @@ def _causal(x: Array, w: Array, b: Object, past: Object) -> tuple[Array, Array]:
     return y, whole[:, :, whole.shape[2] - (k - 1) :]
 
 
-@semantics(error=(composed(_conv_bound), accumulates(0.0)), source="ONNX CausalConvWithState-27", data=("unit", "small", "uniform:-4:4"))
-def causal_conv(x: Float["n c t"], w: Float["c u k"], b: Float["c"] | None = None, past: Float["n c s"] | None = None, *,
-                activation: Choice("none", "silu", "swish") = "none"):  # fmt: skip
+@semantics(
+    error=(composed(_conv_bound), accumulates(0.0)),
+    source="ONNX CausalConvWithState-27",
+    data=("unit", "small", "uniform:-4:4"),
+)
+def causal_conv(
+    x: Float["n c t"],
+    w: Float["c u k"],
+    b: Float["c"] | None = None,
+    past: Float["n c s"] | None = None,
+    *,
+    activation: Choice("none", "silu", "swish") = "none",
+):
     """Depthwise convolution over the past and the present, and the last k - 1 elements of what it saw.
 
     past: zeros if absent.  silu, swish: y * sigmoid(y).  Raises RuleError "kernel-fits".
@@ -134,8 +157,10 @@ def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tup
 def _linear_bound(which: int) -> Object:
     def bound(ctx: Context) -> Array:
         """gamma(T (dk + 12)) times the recurrence on absolute values"""
-        i = {k: None if v is None else (np.asarray(v, np.float64) if k == "decay" else np.abs(np.asarray(v, np.float64)))
-             for k, v in ctx.inputs.items()}  # fmt: skip
+        i = {
+            k: None if v is None else (np.asarray(v, np.float64) if k == "decay" else np.abs(np.asarray(v, np.float64)))
+            for k, v in ctx.inputs.items()
+        }
         top = _recur(i, ctx.params, -1.0)[which]
         steps = ctx.inputs["k"].shape[1]
         width = ctx.inputs["k"].shape[2] // ctx.params["kv_heads"]
@@ -145,14 +170,28 @@ def _linear_bound(which: int) -> Object:
     return composed(bound)
 
 
-@semantics(error=(_linear_bound(0), _linear_bound(1)), source="ONNX LinearAttention-27",
-           data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)})  # fmt: skip
-def linear_attention(q: Float["b t d"], k: Float["b t e"], v: Float["b t f"], past: Float["*s"] | None = None,
-                     decay: Float["*g"] | None = None, beta: Float["*h"] | None = None, *, q_heads: Integer, kv_heads: Integer,
-                     rule: Choice(*RULES) = "gated_delta", scale: Real = 0.0):  # fmt: skip
+@semantics(
+    error=(_linear_bound(0), _linear_bound(1)),
+    source="ONNX LinearAttention-27",
+    data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)},
+)
+def linear_attention(
+    q: Float["b t d"],
+    k: Float["b t e"],
+    v: Float["b t f"],
+    past: Float["*s"] | None = None,
+    decay: Float["*g"] | None = None,
+    beta: Float["*h"] | None = None,
+    *,
+    q_heads: Integer,
+    kv_heads: Integer,
+    rule: Choice(*RULES) = "gated_delta",
+    scale: Real = 0.0,
+):
     """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
 
-    Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide", "decay-given",
+    Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide",
+    "decay-given",
     "beta-given".
     """
     i = {"q": q, "k": k, "v": v, "past": past, "decay": decay, "beta": beta}
@@ -163,8 +202,15 @@ def linear_attention(q: Float["b t d"], k: Float["b t e"], v: Float["b t f"], pa
 def _draw_linear(d: Draw) -> dict:
     b, t, hk, group, dk, dv = d.int(1, 2), d.int(1, 4), d.int(1, 2), d.int(1, 2), d.int(1, 4), d.int(1, 4)
     rule = d.pick(RULES)
-    out: dict[str, Object] = {"q": T((b, t, hk * group * dk)), "k": T((b, t, hk * dk)), "v": T((b, t, hk * dv)), "q_heads": hk * group,
-                              "kv_heads": hk, "rule": rule, "scale": d.pick((0.0, 0.5, 1.0))}  # fmt: skip
+    out: dict[str, Object] = {
+        "q": T((b, t, hk * group * dk)),
+        "k": T((b, t, hk * dk)),
+        "v": T((b, t, hk * dv)),
+        "q_heads": hk * group,
+        "kv_heads": hk,
+        "rule": rule,
+        "scale": d.pick((0.0, 0.5, 1.0)),
+    }
     if d.bool():
         out["past"] = T((b, hk, dk, dv), "unit")
     if "gated" in rule:

@@ -60,11 +60,22 @@ def full_match(x: np.ndarray, pattern: str) -> np.ndarray:
     return _each(x, lambda s: re.fullmatch(pattern, s) is not None, bool)
 
 
-def ngrams(x: np.ndarray, pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int], *, shortest: int, longest: int,
-           skips: int, mode: str, weights: Sequence[float] | None) -> np.ndarray:  # fmt: skip
+def ngrams(
+    x: np.ndarray,
+    pool: Sequence[object],
+    counts: Sequence[int],
+    indexes: Sequence[int],
+    *,
+    shortest: int,
+    longest: int,
+    skips: int,
+    mode: str,
+    weights: Sequence[float] | None,
+) -> np.ndarray:
     """Counts of the pool's n-grams in x [c] or [n, c], as f64 [max(indexes) + 1] a row.
 
-    counts[k]: where the (k+1)-grams start in the pool.  skips: elements of an n-gram stand 1 .. skips + 1 apart (1-grams count
+    counts[k]: where the (k+1)-grams start in the pool.  skips: elements of an n-gram stand 1 .. skips + 1 apart
+    (1-grams count
     once).  mode: TF counts, IDF 0 or the weight, TFIDF count times weight.  Source: ONNX TfIdfVectorizer-9."""
     ends = [*counts[1:], len(pool)]
     where: dict[tuple[object, ...], int] = {}

@@ -55,7 +55,15 @@ def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, 
 
 
 @semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Adagrad-1", data={"xs": ("positive", "prob")})
-def adagrad(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, decay: Real = 0.0, epsilon: Real = 1e-6, norm: Real = 0.0):
+def adagrad(
+    rate: Float["*r"],
+    count: Int["*t"],
+    xs: Variadic[Float["*d"]],
+    *,
+    decay: Real = 0.0,
+    epsilon: Real = 1e-6,
+    norm: Real = 0.0,
+):
     """xs: values, gradients, accumulated squares; results: new values, new accumulated squares."""
     r = _number(rate) / (1 + _number(count) * decay)
     rows = []
@@ -87,14 +95,39 @@ def drawer(parts: int, extra: Callable[[Draw], dict]) -> Callable[[Draw], dict]:
     def draw(d: Draw) -> dict:
         shapes = [d.shape(0, 3) for _ in range(d.int(1, 2))]
         recipe = d.pick(("positive", "prob", "unit")) if parts == 3 else "prob"
-        return {"rate": T((), values=[d.pick((0.5, 0.125, 0.1))]), "count": T((), values=[d.int(0, 3)]),
-                "xs": [T(s, "prob" if recipe == "unit" and k else recipe) for k in range(parts) for s in shapes], **extra(d)}  # fmt: skip
+        return {
+            "rate": T((), values=[d.pick((0.5, 0.125, 0.1))]),
+            "count": T((), values=[d.int(0, 3)]),
+            "xs": [T(s, "prob" if recipe == "unit" and k else recipe) for k in range(parts) for s in shapes],
+            **extra(d),
+        }
 
     return draw
 
 
-momentum.draw(drawer(3, lambda d: {"alpha": d.pick((0.5, 0.95)), "beta": d.pick((0.5, 1.0)), "norm": d.pick((0.0, 0.25)),
-                                   "mode": d.pick(("standard", "nesterov"))}))  # fmt: skip
-adagrad.draw(drawer(3, lambda d: {"decay": d.pick((0.0, 0.5)), "epsilon": d.pick((1e-6, 0.01)), "norm": d.pick((0.0, 0.25))}))
-adam.draw(drawer(4, lambda d: {"alpha": d.pick((0.5, 0.9)), "beta": d.pick((0.5, 0.999)), "epsilon": d.pick((1e-6, 0.01)),
-                               "norm": d.pick((0.0, 0.25)), "norm_post": d.pick((0.0, 0.25))}))  # fmt: skip
+momentum.draw(
+    drawer(
+        3,
+        lambda d: {
+            "alpha": d.pick((0.5, 0.95)),
+            "beta": d.pick((0.5, 1.0)),
+            "norm": d.pick((0.0, 0.25)),
+            "mode": d.pick(("standard", "nesterov")),
+        },
+    )
+)
+adagrad.draw(
+    drawer(3, lambda d: {"decay": d.pick((0.0, 0.5)), "epsilon": d.pick((1e-6, 0.01)), "norm": d.pick((0.0, 0.25))})
+)
+adam.draw(
+    drawer(
+        4,
+        lambda d: {
+            "alpha": d.pick((0.5, 0.9)),
+            "beta": d.pick((0.5, 0.999)),
+            "epsilon": d.pick((1e-6, 0.01)),
+            "norm": d.pick((0.0, 0.25)),
+            "norm_post": d.pick((0.0, 0.25)),
+        },
+    )
+)

@@ -76,11 +76,29 @@ def _pick_bound(i: int) -> object:
     return bounded(bound, "that of the mode")
 
 
-@semantics(error=tuple(_pick_bound(i) for i in range(3)), source="ONNX BatchNormalization-1..15",
-           data={"x": ("unit", "small", "uniform:-4:4"), "var": ("positive", "uniform:0.25:4"), "scale": ("unit", "small"),
-                 "bias": ("unit", "small"), "mean": ("unit", "small")})  # fmt: skip
-def batch_norm(x: Float["n c *s"], scale: Float["*e"], bias: Float["*e"], mean: Float["*e"], var: Float["*e"], *,
-               epsilon: Real = 1e-5, momentum: Real = 0.9, spatial: Flag = True, training: Flag = False):  # fmt: skip
+@semantics(
+    error=tuple(_pick_bound(i) for i in range(3)),
+    source="ONNX BatchNormalization-1..15",
+    data={
+        "x": ("unit", "small", "uniform:-4:4"),
+        "var": ("positive", "uniform:0.25:4"),
+        "scale": ("unit", "small"),
+        "bias": ("unit", "small"),
+        "mean": ("unit", "small"),
+    },
+)
+def batch_norm(
+    x: Float["n c *s"],
+    scale: Float["*e"],
+    bias: Float["*e"],
+    mean: Float["*e"],
+    var: Float["*e"],
+    *,
+    epsilon: Real = 1e-5,
+    momentum: Real = 0.9,
+    spatial: Flag = True,
+    training: Flag = False,
+):
     """With the given statistics, or (training) with the batch's own, and then the running ones come as well."""
     if training:
         return n.batch_norm_training.fn(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
@@ -93,8 +111,16 @@ def _draw_batch(d: Draw) -> dict:
     training = d.fixed["training"] if "training" in d.fixed else d.bool()
     spatial = "spatial" not in d.version.param_codecs or training or d.bool()
     stat = (shape[1],) if spatial else shape[1:]
-    out = {"x": T(shape), "scale": T(stat), "bias": T(stat), "mean": T(stat), "var": T(stat),
-           "epsilon": d.pick((1e-5, 1e-3, 0.5, 1e-5)), "momentum": d.pick((0.9, 0.5, 0.0, 1.0)), "training": training}  # fmt: skip
+    out = {
+        "x": T(shape),
+        "scale": T(stat),
+        "bias": T(stat),
+        "mean": T(stat),
+        "var": T(stat),
+        "epsilon": d.pick((1e-5, 1e-3, 0.5, 1e-5)),
+        "momentum": d.pick((0.9, 0.5, 0.0, 1.0)),
+        "training": training,
+    }
     if "spatial" in d.version.param_codecs:
         out["spatial"] = spatial
     return out

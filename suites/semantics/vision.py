@@ -1,4 +1,5 @@
-"""Sampling images at real positions, and folding columns back: bilinear, cubic and nearest taps in any number of axes."""
+"""Sampling images at real positions, and folding columns back: bilinear, cubic and nearest taps in any number of
+axes."""
 
 from __future__ import annotations
 
@@ -9,8 +10,22 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Float, Int, Integer, Ints, Num, Real, T, composed, exact, semantics
-from harness.spec import accumulates
+from harness.spec import (
+    Choice,
+    Context,
+    Flag,
+    Float,
+    Int,
+    Integer,
+    Ints,
+    Num,
+    Real,
+    T,
+    accumulates,
+    composed,
+    exact,
+    semantics,
+)
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import prod
 
@@ -104,15 +119,29 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
             near = np.abs(p - np.floor(p) - 0.5)
             if params["mode"] == "cubic" and ((p < 0) | (p > n - 1)).any():
                 return "cubic taps at a position outside: whether the border rule moves the position or the taps"
-            if params["mode"] == "nearest" and (near < 1e-4 * n).any() or (of(x).kind != "f" and params["mode"] != "nearest"):
+            if (
+                (params["mode"] == "nearest"
+                and (near < 1e-4 * n).any())
+                or (of(x).kind != "f" and params["mode"] != "nearest")
+            ):
                 return "a position next to a rounding boundary"
     return None
 
 
-@semantics(error=composed(_grid_bound), source="ONNX GridSample-16, -20, -22", ambiguous=_grid_open,
-           data={"x": ("unit", "small", "uniform:-4:4"), "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")})  # fmt: skip
-def grid_sample(x: Num["n c *s"], grid: Float["n *o k"], *, mode: Choice(*MODES) = "linear",
-                border: Choice(*BORDERS) = "zeros", align: Flag = False):  # fmt: skip
+@semantics(
+    error=composed(_grid_bound),
+    source="ONNX GridSample-16, -20, -22",
+    ambiguous=_grid_open,
+    data={"x": ("unit", "small", "uniform:-4:4"), "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")},
+)
+def grid_sample(
+    x: Num["n c *s"],
+    grid: Float["n *o k"],
+    *,
+    mode: Choice(*MODES) = "linear",
+    border: Choice(*BORDERS) = "zeros",
+    align: Flag = False,
+):
     """``x`` at the normalised positions of ``grid``, whose last axis names the innermost axis first: [n, c, *o].
 
     -1 and 1 are the centres of the corner pixels (align) or their outer edges.  Raises RuleError "grid-rank".
@@ -138,12 +167,33 @@ def _draw_grid(d: Draw) -> dict:
     s = tuple(d.int(1, 5) for _ in range(k))
     o = tuple(d.int(1, 3) for _ in range(k))
     mode = d.pick(MODES if k < 3 else MODES[:2])
-    return {"x": T((n, d.int(1, 3), *s)), "grid": T((n, *o, k)), "mode": mode, "border": d.pick(BORDERS), "align": d.bool()}
+    return {
+        "x": T((n, d.int(1, 3), *s)),
+        "grid": T((n, *o, k)),
+        "mode": mode,
+        "border": d.pick(BORDERS),
+        "align": d.bool(),
+    }
 
 
-@semantics(error=composed(lambda c: 12 * c.acc_u * np.broadcast_to(
-    np.abs(np.asarray(c.inputs["theta"], np.float64)).sum(-1)[(slice(None), *(None,) * (c.wide.ndim - 2), slice(None))], c.wide.shape)
-    + c.ulp, "12 u sum|theta| of the row"), source="ONNX AffineGrid-20", data=("unit", "small"))  # fmt: skip
+@semantics(
+    error=composed(
+        lambda c: (
+            12
+            * c.acc_u
+            * np.broadcast_to(
+                np.abs(np.asarray(c.inputs["theta"], np.float64)).sum(-1)[
+                    (slice(None), *(None,) * (c.wide.ndim - 2), slice(None))
+                ],
+                c.wide.shape,
+            )
+            + c.ulp
+        ),
+        "12 u sum|theta| of the row",
+    ),
+    source="ONNX AffineGrid-20",
+    data=("unit", "small"),
+)
 def affine_grid(theta: Float["n k m"], *, size: Ints, align: Flag = False):
     """theta applied to evenly spaced positions in [-1, 1]: [n, *size[2:], k].  Raises RuleError "size-fits"."""
     s = [int(v) for v in size[2:]]
@@ -171,12 +221,27 @@ def _roi_bound(ctx: Context) -> Array:
     return np.full(ctx.wide.shape, 64 * max(x.shape[2:], default=1) * ctx.acc_u * x.max(initial=0.0)) + ctx.ulp
 
 
-@semantics(error=composed(_roi_bound), source="ONNX RoiAlign-10, -16, -22; Mask R-CNN", data={"x": ("unit", "small", "uniform:-4:4")})
-def roi_align(x: Float["n c h w"], rois: Float["r 4"], batch: Int["r"], *, height: Integer = 1, width: Integer = 1,
-              ratio: Integer = 0, scale: Real = 1.0, mode: Choice("avg", "max") = "avg", half: Flag = True):  # fmt: skip
+@semantics(
+    error=composed(_roi_bound),
+    source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
+    data={"x": ("unit", "small", "uniform:-4:4")},
+)
+def roi_align(
+    x: Float["n c h w"],
+    rois: Float["r 4"],
+    batch: Int["r"],
+    *,
+    height: Integer = 1,
+    width: Integer = 1,
+    ratio: Integer = 0,
+    scale: Real = 1.0,
+    mode: Choice("avg", "max") = "avg",
+    half: Flag = True,
+):
     """Mean (or maximum) of bilinear samples in each bin of each region: [r, c, height, width].
 
-    half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the four
+    half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the
+    four
     weighted neighbours of all samples.
     """
     v, r = x.astype(np.float64), rois.astype(np.float64)
@@ -223,7 +288,14 @@ def _corners(x: Array, y: float, xx: float, h: int, w: int) -> Array:
     else:
         xh = xl + 1
     ly, lx = y - yl, xx - xl
-    return np.array([(1 - ly) * (1 - lx) * x[:, yl, xl], (1 - ly) * lx * x[:, yl, xh], ly * (1 - lx) * x[:, yh, xl], ly * lx * x[:, yh, xh]])
+    return np.array(
+        [
+            (1 - ly) * (1 - lx) * x[:, yl, xl],
+            (1 - ly) * lx * x[:, yl, xh],
+            ly * (1 - lx) * x[:, yh, xl],
+            ly * lx * x[:, yh, xh],
+        ]
+    )
 
 
 @roi_align.draw
@@ -239,8 +311,11 @@ def _draw_roi(d: Draw) -> dict:
 
 
 @semantics(error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), source="ONNX Col2Im-18")
-def col2im(x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None):
-    """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError "columns-fit"."""
+def col2im(
+    x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
+):
+    """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
+    "columns-fit"."""
     r = len(image)
     st, di, p = strides or (1,) * r, dilations or (1,) * r, pads or (0,) * (2 * r)
     cells = prod(block)
@@ -266,20 +341,35 @@ def _draw_col2im(d: Draw) -> dict:
     p = tuple(d.int(0, 1) for _ in range(2 * r))
     image = tuple(di[i] * (block[i] - 1) + 1 + d.int(0, 3) for i in range(r))
     counts = [(image[i] + p[i] + p[r + i] - di[i] * (block[i] - 1) - 1) // st[i] + 1 for i in range(r)]
-    return {"x": T((d.int(1, 2), d.int(1, 2) * prod(block), prod(counts))), "image": image, "block": block, "strides": st,
-            "pads": p, "dilations": di}  # fmt: skip
+    return {
+        "x": T((d.int(1, 2), d.int(1, 2) * prod(block), prod(counts))),
+        "image": image,
+        "block": block,
+        "strides": st,
+        "pads": p,
+        "dilations": di,
+    }
 
 
 @semantics(error=exact(), source="ONNX MaxUnpool-9, -11, -22")
-def max_unpool(x: Float["n c *s"], index: Int["n c *s"], *, kernel: Ints, strides: Ints = None, pads: Ints = None, shape: Ints = None):
-    """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t], t = stride (s - 1) + kernel - pads; with
+def max_unpool(
+    x: Float["n c *s"],
+    index: Int["n c *s"],
+    *,
+    kernel: Ints,
+    strides: Ints = None,
+    pads: Ints = None,
+    shape: Ints = None,
+):
+    """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t], t = stride (s - 1) + kernel -
+    pads; with
     ``shape`` given, that tensor lies at the beginning of one of this shape.  Raises RuleError "index-in-range"."""
     r = x.ndim - 2
     st, p = strides or (1,) * r, pads or (0,) * (2 * r)
     inner = [(x.shape[2 + i] - 1) * st[i] + kernel[i] - p[i] - p[r + i] for i in range(r)]
     full = [*x.shape[:2], *inner]
     out = np.zeros(prod(full), x.dtype)
-    if x.size and not (0 <= index.min() and index.max() < out.size):
+    if x.size and not (index.min() >= 0 and index.max() < out.size):
         raise RuleError("index-in-range", f"index {index.max()} of {out.size}")
     out[index.reshape(-1)] = x.reshape(-1)
     if shape is None:
@@ -301,8 +391,14 @@ def _draw_unpool(d: Draw) -> dict:
     for b in range(n * c):
         step = d.int(1, max(1, image // max(count, 1)))
         values += [b * image + j * step for j in range(count)]
-    return {"x": T((n, c, *s)), "index": T((n, c, *s), values=values), "kernel": k, "strides": (2,) * len(s), "pads": None,
-            "shape": None}  # fmt: skip
+    return {
+        "x": T((n, c, *s)),
+        "index": T((n, c, *s), values=values),
+        "kernel": k,
+        "strides": (2,) * len(s),
+        "pads": None,
+        "shape": None,
+    }
 
 
 def _deform_bound(ctx: Context) -> Array:
@@ -317,12 +413,26 @@ def _deform_bound(ctx: Context) -> Array:
     return np.broadcast_to((k + 32 * reach + 16) * ctx.acc_u * total.reshape(along), ctx.wide.shape) + 2 * ctx.ulp
 
 
-@semantics(error=composed(_deform_bound), source="ONNX DeformConv-19, -22",
-           data={"x": ("unit", "small"), "w": ("unit", "small"), "offset": ("uniform:-2:2", "unit"), "mask": ("prob", "unit")})  # fmt: skip
-def deform_conv(x: Float["n c *s"], w: Float["m g *k"], offset: Float["n q *o"], b: Float["m"] | None = None,
-                mask: Float["n r *o"] | None = None, *, strides: Ints = None, pads: Ints = None, dilations: Ints = None,
-                groups: Integer = 1, offset_groups: Integer = 1):  # fmt: skip
-    """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside the image."""
+@semantics(
+    error=composed(_deform_bound),
+    source="ONNX DeformConv-19, -22",
+    data={"x": ("unit", "small"), "w": ("unit", "small"), "offset": ("uniform:-2:2", "unit"), "mask": ("prob", "unit")},
+)
+def deform_conv(
+    x: Float["n c *s"],
+    w: Float["m g *k"],
+    offset: Float["n q *o"],
+    b: Float["m"] | None = None,
+    mask: Float["n r *o"] | None = None,
+    *,
+    strides: Ints = None,
+    pads: Ints = None,
+    dilations: Ints = None,
+    groups: Integer = 1,
+    offset_groups: Integer = 1,
+):
+    """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside
+    the image."""
     r = x.ndim - 2
     st, p, di = strides or (1,) * r, pads or (0,) * (2 * r), dilations or (1,) * r
     kernel = w.shape[2:]

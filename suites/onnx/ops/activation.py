@@ -10,20 +10,52 @@ import numpy as np
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.spec import Call, Context, Draw, Slotted, T, bounded
 from suites.onnx import op
-from suites.onnx.schemas import first_slot
 from suites.onnx.codecs import Default
+from suites.onnx.schemas import first_slot
 from suites.semantics import elementwise as s
 from suites.semantics import variants
 
 for _name, _fn in {
-    "Abs": s.abs, "Acos": s.acos, "Acosh": s.acosh, "Asin": s.asin, "Asinh": s.asinh, "Atan": s.atan, "Atanh": s.atanh,
-    "Ceil": s.ceil, "Cos": s.cos, "Cosh": s.cosh, "Exp": s.exp, "Floor": s.floor, "Log": s.log, "Neg": s.neg,
-    "Reciprocal": s.reciprocal, "Relu": s.relu, "Sigmoid": s.sigmoid, "Sin": s.sin, "Sinh": s.sinh, "Softplus": s.softplus,
-    "Softsign": s.softsign, "Sqrt": s.sqrt, "Tan": s.tan, "Mish": s.mish, "HardSwish": s.hard_swish,
-    "HardSigmoid": s.hard_sigmoid, "Elu": s.elu, "Selu": s.selu, "LeakyRelu": s.leaky_relu, "ThresholdedRelu": s.thresholded_relu,
-    "Celu": s.celu, "Round": s.round_half_even, "Swish": s.swish, "Sign": s.sign, "Erf": s.erf, "Tanh": s.tanh,
-    "IsNaN": s.is_nan, "Not": s.logical_not, "BitwiseNot": s.bitwise_not,
-}.items():  # fmt: skip
+    "Abs": s.abs,
+    "Acos": s.acos,
+    "Acosh": s.acosh,
+    "Asin": s.asin,
+    "Asinh": s.asinh,
+    "Atan": s.atan,
+    "Atanh": s.atanh,
+    "Ceil": s.ceil,
+    "Cos": s.cos,
+    "Cosh": s.cosh,
+    "Exp": s.exp,
+    "Floor": s.floor,
+    "Log": s.log,
+    "Neg": s.neg,
+    "Reciprocal": s.reciprocal,
+    "Relu": s.relu,
+    "Sigmoid": s.sigmoid,
+    "Sin": s.sin,
+    "Sinh": s.sinh,
+    "Softplus": s.softplus,
+    "Softsign": s.softsign,
+    "Sqrt": s.sqrt,
+    "Tan": s.tan,
+    "Mish": s.mish,
+    "HardSwish": s.hard_swish,
+    "HardSigmoid": s.hard_sigmoid,
+    "Elu": s.elu,
+    "Selu": s.selu,
+    "LeakyRelu": s.leaky_relu,
+    "ThresholdedRelu": s.thresholded_relu,
+    "Celu": s.celu,
+    "Round": s.round_half_even,
+    "Swish": s.swish,
+    "Sign": s.sign,
+    "Erf": s.erf,
+    "Tanh": s.tanh,
+    "IsNaN": s.is_nan,
+    "Not": s.logical_not,
+    "BitwiseNot": s.bitwise_not,
+}.items():
     op(_name, _fn, x=first_slot(_name))
 
 op("Clip", s.clamp, until=5, x="input", lo=Default("min", -inf), hi=Default("max", inf))
@@ -49,8 +81,11 @@ def _open_end(call: Call) -> str | None:
     if of(x).kind != "f":
         return None
     wide = x.astype(np.float64)
-    if any(call.inputs.get(b) is None and np.isinf(wide[np.sign(wide) == sign]).any() for b, sign in (("min", -1), ("max", 1))):
-        return "an infinite element and an absent bound: the prose says the largest finite value, the function body no bound"
+    if any(
+        call.inputs.get(b) is None and np.isinf(wide[np.sign(wide) == sign]).any()
+        for b, sign in (("min", -1), ("max", 1))
+    ):
+        return "an infinite element and an absent bound: the prose says the largest finite value, the body no bound"
     return None
 
 
@@ -72,13 +107,17 @@ op("Gelu", variants.gelu, x="X")
 
 def _whole(call: Call, results: list[Any]) -> list[Any]:
     x = call.inputs["input"]
-    return [np.trunc(results[0]).astype(np.int64).astype(x.dtype)] if of(x).kind in "iu" and of(results[0]).kind == "f" else results
+    return (
+        [np.trunc(results[0]).astype(np.int64).astype(x.dtype)]
+        if of(x).kind in "iu" and of(results[0]).kind == "f"
+        else results
+    )
 
 
 def _fraction(call: Call) -> str | None:
     bias = float(call.attr("bias", 0.0))
     x = call.inputs["input"]
-    if of(x).kind in "iu" and (bias != int(bias) or x.size and not in_type(x, bias)):
+    if of(x).kind in "iu" and (bias != int(bias) or (x.size and not in_type(x, bias))):
         return "integers and a bias that the type does not hold"
     return None
 
@@ -100,7 +139,8 @@ def _swiglu(c: Call) -> np.ndarray:
 
 
 def _swiglu_bound(ctx: Context) -> np.ndarray:
-    """Three roundings and that of alpha a, which e^x makes a relative error; the function body rounds each to the type."""
+    """Three roundings and that of alpha a, which e^x makes a relative error; the function body rounds each to the
+    type."""
     c = ctx.call
     a, b = (np.abs(c.inputs[n].astype(np.float64)) for n in "AB")
     with np.errstate(all="ignore"):
@@ -110,7 +150,11 @@ def _swiglu_bound(ctx: Context) -> np.ndarray:
 
 def _draw_swiglu(d: Draw) -> dict:
     shape = d.shape(0, 4)
-    return {"A": T(shape, "unit" if d.bool() else None), "B": T(shape), **({"alpha": d.pick((0.5, 1.702, -1.0))} if d.bool() else {})}
+    return {
+        "A": T(shape, "unit" if d.bool() else None),
+        "B": T(shape),
+        **({"alpha": d.pick((0.5, 1.702, -1.0))} if d.bool() else {}),
+    }
 
 
 op("SwiGLU", evaluate=_swiglu, draw=_draw_swiglu, error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"),

@@ -1,6 +1,7 @@
 """Arithmetic, comparison and logic of two or more tensors.
 
-Until version 6 the second operand is a contiguous part of the first's shape, placed by ``axis`` when ``broadcast`` is set;
+Until version 6 the second operand is a contiguous part of the first's shape, placed by ``axis`` when ``broadcast`` is
+set;
 from 7 on broadcasting is NumPy's.
 """
 
@@ -36,7 +37,7 @@ class OldOperand(Slotted):
         return y.reshape(y.shape + (1,) * (x.ndim - axis - y.ndim))
 
 
-def _old(first: str, second: str):  # noqa: ANN202
+def _old(first: str, second: str):
     def draw(d: Draw) -> dict:
         shape = d.shape(0)
         how = d.int(0, 3)
@@ -45,7 +46,7 @@ def _old(first: str, second: str):  # noqa: ANN202
         start = d.int(0, len(shape))
         end = d.int(start, len(shape))
         out: dict[str, Any] = {first: T(shape), second: T(shape[start:end]), "broadcast": 1}
-        if end < len(shape) and start < end or (start < end and d.bool()):
+        if (end < len(shape) and start < end) or (start < end and d.bool()):
             out["axis"] = start
         elif start == end and d.bool():  # one element, of any rank up to the other's
             out[second] = T((1,) * d.int(0, len(shape)))
@@ -74,11 +75,25 @@ def _power_fits(call: Call) -> str | None:
 
 
 _BINARY = {
-    "Add": (s.add, 6), "Sub": (s.sub, 6), "Mul": (s.mul, 6), "Div": (s.div, 6), "Pow": (s.pow, 1), "Equal": (s.equal, 1),
-    "Greater": (s.greater, 1), "Less": (s.less, 1), "And": (s.logical_and, 1), "Or": (s.logical_or, 1), "Xor": (s.logical_xor, 1),
-    "GreaterOrEqual": (s.greater_equal, 0), "LessOrEqual": (s.less_equal, 0), "BitwiseAnd": (s.bitwise_and, 0),
-    "BitwiseOr": (s.bitwise_or, 0), "BitwiseXor": (s.bitwise_xor, 0), "BitShift": (s.bit_shift, 0), "Mod": (variants.mod, 0),
-}  # fmt: skip
+    "Add": (s.add, 6),
+    "Sub": (s.sub, 6),
+    "Mul": (s.mul, 6),
+    "Div": (s.div, 6),
+    "Pow": (s.pow, 1),
+    "Equal": (s.equal, 1),
+    "Greater": (s.greater, 1),
+    "Less": (s.less, 1),
+    "And": (s.logical_and, 1),
+    "Or": (s.logical_or, 1),
+    "Xor": (s.logical_xor, 1),
+    "GreaterOrEqual": (s.greater_equal, 0),
+    "LessOrEqual": (s.less_equal, 0),
+    "BitwiseAnd": (s.bitwise_and, 0),
+    "BitwiseOr": (s.bitwise_or, 0),
+    "BitwiseXor": (s.bitwise_xor, 0),
+    "BitShift": (s.bit_shift, 0),
+    "Mod": (variants.mod, 0),
+}
 for _name, (_fn, _last) in _BINARY.items():
     _a, _b = first_slot(_name), first_slot(_name, 1)
     if _last:
@@ -116,6 +131,13 @@ def _draw_bitcast(d: Draw) -> dict:
     return {"input": T(d.shape(0)), "to": d.pick(alike)}
 
 
-op("BitCast", evaluate=_bitcast, error=exact(), draw=_draw_bitcast, out_dtype=lambda c, i: c.attrs["to"], source="ONNX BitCast-26")
+op(
+    "BitCast",
+    evaluate=_bitcast,
+    error=exact(),
+    draw=_draw_bitcast,
+    out_dtype=lambda c, i: c.attrs["to"],
+    source="ONNX BitCast-26",
+)
 
 __all__ = ["Fn"]

@@ -26,8 +26,19 @@ op("Attention", s.attention, q="Q", k="K", v="V", mask="attn_mask", past_k="past
 op("RotaryEmbedding", streaming.rotary_embedding, x="X", cos="cos_cache", sin="sin_cache", at="position_ids",
    size="rotary_embedding_dim", heads="num_heads")  # fmt: skip
 op("CausalConvWithState", streaming.causal_conv, x="input", w="weight", b="bias", past="past_state", outs=2)
-op("LinearAttention", streaming.linear_attention, q="query", k="key", v="value", past="past_state", q_heads="q_num_heads",
-   kv_heads="kv_num_heads", rule="update_rule", outs=2, out_dtype=lambda c, i: _state_type(c, i))  # fmt: skip
+op(
+    "LinearAttention",
+    streaming.linear_attention,
+    q="query",
+    k="key",
+    v="value",
+    past="past_state",
+    q_heads="q_num_heads",
+    kv_heads="kv_num_heads",
+    rule="update_rule",
+    outs=2,
+    out_dtype=lambda c, i: _state_type(c, i),
+)
 
 
 def _state_type(call: Call, i: int) -> DType:
@@ -61,7 +72,15 @@ def _through(call: Call, name: str, x: np.ndarray, precision: DType) -> np.ndarr
 
 
 def _draw_flex(d: Draw) -> dict:
-    b, kv, group, lq, lk, e, ev = d.int(1, 2), d.int(1, 2), d.int(1, 2), d.int(1, 4), d.int(1, 4), d.pick((1, 2, 4)), d.int(1, 4)
+    b, kv, group, lq, lk, e, ev = (
+        d.int(1, 2),
+        d.int(1, 2),
+        d.int(1, 2),
+        d.int(1, 4),
+        d.int(1, 4),
+        d.pick((1, 2, 4)),
+        d.int(1, 4),
+    )
     dtype = d.types["T1"]
     out = {"Q": T((b, kv * group, lq, e), "unit"), "K": T((b, kv, lk, e), "unit"), "V": T((b, kv, lk, ev), "unit")}
     if d.bool():
@@ -70,11 +89,25 @@ def _draw_flex(d: Draw) -> dict:
     for name in ("score_mod", "prob_mod"):
         if d.bool():
             k = np.array(d.pick((0.5, 2.0)), inner.np)
-            node = Node("Mul", {"A": "s", "B": "k"}, ["o"]) if name == "prob_mod" else Node("Add", {"A": "s", "B": "k"}, ["o"])
-            out[name] = Graph([("s", Arg(inner, (-1, -1, -1, -1)))], [node], ["o"], {"k": k}, {"out_types": {"o": inner.name}})
+            node = (
+                Node("Mul", {"A": "s", "B": "k"}, ["o"])
+                if name == "prob_mod"
+                else Node("Add", {"A": "s", "B": "k"}, ["o"])
+            )
+            out[name] = Graph(
+                [("s", Arg(inner, (-1, -1, -1, -1)))], [node], ["o"], {"k": k}, {"out_types": {"o": inner.name}}
+            )
     return out
 
 
-op("FlexAttention", evaluate=_flex, draw=_draw_flex, domain="ai.onnx.preview", out_dtype=lambda c, i: of(c.inputs["Q"]),
-   error=bounded(lambda c: 512 * c.acc_u * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"),
-   source="ONNX ai.onnx.preview FlexAttention-1")  # fmt: skip
+op(
+    "FlexAttention",
+    evaluate=_flex,
+    draw=_draw_flex,
+    domain="ai.onnx.preview",
+    out_dtype=lambda c, i: of(c.inputs["Q"]),
+    error=bounded(
+        lambda c: 512 * c.acc_u * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"
+    ),
+    source="ONNX ai.onnx.preview FlexAttention-1",
+)

@@ -19,7 +19,13 @@ def _source(d: Draw, have: DType, to: DType, shape: tuple[int, ...]) -> T:
         n = 1
         for k in shape:
             n *= k
-        words = _NUMBERS if to.kind in "fs" else ("0", "1", "7", "100") if to.kind == "u" else ("0", "1", "-7", "100", "-128")
+        words = (
+            _NUMBERS
+            if to.kind in "fs"
+            else ("0", "1", "7", "100")
+            if to.kind == "u"
+            else ("0", "1", "-7", "100", "-128")
+        )
         return T(shape, values=[d.pick(words) for _ in range(n)])
     if have.kind == "f" and to.kind in "iu":
         hi = min(7, (1 << (to.bits - (to.kind == "i"))) - 1)

@@ -77,8 +77,12 @@ def _loop(c: Call) -> list[Any]:
     limit = c.inputs.get("M")
     body = c.attrs["body"]
     assert c.run is not None
-    return control.loop(None if limit is None else int(limit.reshape(-1)[0]), _flag(c.inputs.get("cond")),
-                        c.inputs.get("v_initial") or [], lambda row: c.run(body, row))  # type: ignore[misc]  # fmt: skip
+    return control.loop(
+        None if limit is None else int(limit.reshape(-1)[0]),
+        _flag(c.inputs.get("cond")),
+        c.inputs.get("v_initial") or [],
+        lambda row: c.run(body, row),
+    )  # type: ignore[misc]
 
 
 def _draw_loop(d: Draw) -> dict:
@@ -106,8 +110,11 @@ def _draw_loop(d: Draw) -> dict:
             nodes.append(step(d, dtype, shape, f"v{d.int(0, n - 1)}", f"s{k}", consts))
             outs.append(f"s{k}")
     types = {o: "bool" if o == "c_out" else dtype.name for o in outs}
-    out = {"body": Graph(inputs, nodes, outs, consts, {"out_types": types}), "@outs": len(outs) - 1,
-           "v_initial": [T(shape, dtype=dtype, recipe="bool" if dtype is BOOL else "small") for _ in range(n)]}  # fmt: skip
+    out = {
+        "body": Graph(inputs, nodes, outs, consts, {"out_types": types}),
+        "@outs": len(outs) - 1,
+        "v_initial": [T(shape, dtype=dtype, recipe="bool" if dtype is BOOL else "small") for _ in range(n)],
+    }
     if limit is not None:
         out["M"] = T((), values=[limit])
     if start is not None:
@@ -133,10 +140,14 @@ def _scan9(c: Call) -> list[Any]:
     outs = len(body.outputs) - n
     assert c.run is not None
     return control.scan(
-        xs[:n], scans, lambda row: c.run(body, row), in_axes=axes,  # type: ignore[misc]
+        xs[:n],
+        scans,
+        lambda row: c.run(body, row),
+        in_axes=axes,  # type: ignore[misc]
         in_back=[bool(v) for v in _per(c.attr("scan_input_directions"), m)],
-        out_axes=_per(c.attr("scan_output_axes"), outs), out_back=[bool(v) for v in _per(c.attr("scan_output_directions"), outs)],
-    )  # fmt: skip
+        out_axes=_per(c.attr("scan_output_axes"), outs),
+        out_back=[bool(v) for v in _per(c.attr("scan_output_directions"), outs)],
+    )
 
 
 def _scan8(c: Call) -> list[Any]:
@@ -148,9 +159,18 @@ def _scan8(c: Call) -> list[Any]:
     assert c.run is not None
     rows = []
     for b in range(xs[n].shape[0]):
-        rows.append(control.scan(
-            [x[b] for x in xs[:n]], [x[b] for x in xs[n:]], lambda row: c.run(body, row), in_axes=[0] * m,  # type: ignore[misc]
-            in_back=back, out_axes=[], out_back=[], length=None if lens is None else int(lens[b])))  # fmt: skip
+        rows.append(
+            control.scan(
+                [x[b] for x in xs[:n]],
+                [x[b] for x in xs[n:]],
+                lambda row: c.run(body, row),
+                in_axes=[0] * m,  # type: ignore[misc]
+                in_back=back,
+                out_axes=[],
+                out_back=[],
+                length=None if lens is None else int(lens[b]),
+            )
+        )
     return [np.stack([r[k] for r in rows]) for k in range(len(rows[0]))]
 
 
@@ -168,7 +188,7 @@ def _scan_body(d: Draw, dtype: DType, shape: tuple[int, ...], n: int, m: int, ou
         source = d.pick([f"x{j}" for j in range(m)] + [f"s{j}" for j in range(n)])
         nodes.append(step(d, dtype, shape, source, f"o{k}", consts))
         names.append(f"o{k}")
-    return Graph(inputs, nodes, names, consts, {"out_types": {o: dtype.name for o in names}})
+    return Graph(inputs, nodes, names, consts, {"out_types": dict.fromkeys(names, dtype.name)})
 
 
 def _draw_scan9(d: Draw) -> dict:
@@ -203,7 +223,9 @@ def _draw_scan8(d: Draw) -> dict:
     if d.chance(3):  # beyond its length an output is undefined, so then there is none
         outs = 0
         out["sequence_lens"] = T((batch,), f"ints:1:{length}")
-    args = [T((batch, *shape), recipe, dtype) for _ in range(n)] + [T((batch, length, *shape), recipe, dtype) for _ in range(m)]
+    args = [T((batch, *shape), recipe, dtype) for _ in range(n)] + [
+        T((batch, length, *shape), recipe, dtype) for _ in range(m)
+    ]
     out |= {"initial_state_and_scan_inputs": args, "num_scan_inputs": m, "@outs": n + outs,
             "body": _scan_body(d, dtype, shape, n, m, outs)}  # fmt: skip
     if d.bool():

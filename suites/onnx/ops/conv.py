@@ -8,7 +8,9 @@ from harness.spec import Build, Map, Slotted
 from suites.onnx import op
 from suites.semantics import conv as s
 
-AUTO_PAD = Map("auto_pad", {"explicit": "NOTSET", "valid": "VALID", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER"})
+AUTO_PAD = Map(
+    "auto_pad", {"explicit": "NOTSET", "valid": "VALID", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER"}
+)
 
 
 class Weight(Slotted):

@@ -42,7 +42,7 @@ def _pick(i: int) -> Fn:
     return Fn(lambda c: c.inputs["values"][i : i + 1])
 
 
-def _draw_hot(negative: str):  # noqa: ANN202
+def _draw_hot(negative: str):
     def draw(d: Draw) -> dict:
         shape = d.shape(0, 4)
         depth = d.int(1, 9)
@@ -63,8 +63,26 @@ def _depth(c: Call) -> int:
 
 
 # version 9: "the values must be non-negative integers", one outside means off
-op("OneHot", s.one_hot, until=10, fixed={"negative": "off"}, on=_pick(1), off=_pick(0), depth=Fn(_depth), draw=_draw_hot("none"))
-op("OneHot", s.one_hot, since=11, fixed={"negative": "wrap"}, on=_pick(1), off=_pick(0), depth=Fn(_depth), draw=_draw_hot("wrap"))
+op(
+    "OneHot",
+    s.one_hot,
+    until=10,
+    fixed={"negative": "off"},
+    on=_pick(1),
+    off=_pick(0),
+    depth=Fn(_depth),
+    draw=_draw_hot("none"),
+)
+op(
+    "OneHot",
+    s.one_hot,
+    since=11,
+    fixed={"negative": "wrap"},
+    on=_pick(1),
+    off=_pick(0),
+    depth=Fn(_depth),
+    draw=_draw_hot("wrap"),
+)
 
 op("NonMaxSuppression", s.non_max_suppression, limit=Scalar("max_output_boxes_per_class", (0, 1), 0),
    iou_threshold=Scalar("iou_threshold", (0, 1), 0.0), score_threshold=Scalar("score_threshold", (0, 1)),

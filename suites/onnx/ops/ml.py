@@ -42,16 +42,27 @@ def quarters(d: Draw, n: int, lo: int = -12, hi: int = 12) -> list[float]:
 
 def rows(d: Draw, dtype: DType, n: int, f: int, lo: int = -12, hi: int = 12) -> T:
     """N rows of F features on the grid of quarters, or whole."""
-    return T((n, f), values=quarters(d, n * f, lo, hi) if dtype.kind == "f" else [d.int(lo // 2, hi // 2) for _ in range(n * f)])
+    return T(
+        (n, f),
+        values=quarters(d, n * f, lo, hi) if dtype.kind == "f" else [d.int(lo // 2, hi // 2) for _ in range(n * f)],
+    )
 
 
 op("ArrayFeatureExtractor", indexing.array_feature, x="X", indices="Y", domain=ML)
 
 # -- element by element
 
-op("Binarizer", evaluate=lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype), error=exact(), domain=ML,
-   draw=lambda d: {"X": rows(d, d.types["T"], d.int(1, 4), d.int(1, 5)), **({"threshold": d.int(-4, 4) / 4} if d.bool() else {})},
-   source="ONNX ai.onnx.ml Binarizer-1")  # fmt: skip
+op(
+    "Binarizer",
+    evaluate=lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype),
+    error=exact(),
+    domain=ML,
+    draw=lambda d: {
+        "X": rows(d, d.types["T"], d.int(1, 4), d.int(1, 5)),
+        **({"threshold": d.int(-4, 4) / 4} if d.bool() else {}),
+    },
+    source="ONNX ai.onnx.ml Binarizer-1",
+)
 
 
 def _scale(c: Call) -> Array:
@@ -67,11 +78,22 @@ def _scale_bound(ctx: Context) -> Array:
 def _draw_scale(d: Draw) -> dict:
     n, f = d.int(1, 4), d.int(1, 5)
     k = d.pick((1, f))
-    return {"X": rows(d, d.types["T"], n, f), "offset": [d.int(-9, 9) / 3 for _ in range(k)], "scale": [d.int(-9, 9) / 5 for _ in range(k)]}
+    return {
+        "X": rows(d, d.types["T"], n, f),
+        "offset": [d.int(-9, 9) / 3 for _ in range(k)],
+        "scale": [d.int(-9, 9) / 5 for _ in range(k)],
+    }
 
 
-op("Scaler", evaluate=_scale, draw=_draw_scale, error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"), domain=ML,
-   out_dtype=single, source="ONNX ai.onnx.ml Scaler-1")  # fmt: skip
+op(
+    "Scaler",
+    evaluate=_scale,
+    draw=_draw_scale,
+    error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"),
+    domain=ML,
+    out_dtype=single,
+    source="ONNX ai.onnx.ml Scaler-1",
+)
 
 
 def _normalize(c: Call) -> Array:
@@ -92,8 +114,15 @@ def _draw_normalize(d: Draw) -> dict:
     return {"X": t, **({"norm": d.pick(("MAX", "L1", "L2"))} if d.int(0, 3) else {})}
 
 
-op("Normalizer", evaluate=_normalize, draw=_draw_normalize, error=bounded(lambda c: 16 * c.acc_u * np.abs(c.wide) + c.ulp,
-   "16 u |y| + ulp"), out_dtype=single, domain=ML, source="ONNX ai.onnx.ml Normalizer-1")  # fmt: skip
+op(
+    "Normalizer",
+    evaluate=_normalize,
+    draw=_draw_normalize,
+    error=bounded(lambda c: 16 * c.acc_u * np.abs(c.wide) + c.ulp, "16 u |y| + ulp"),
+    out_dtype=single,
+    domain=ML,
+    source="ONNX ai.onnx.ml Normalizer-1",
+)
 
 
 def _impute(c: Call) -> Array:
@@ -154,14 +183,24 @@ def _label(c: Call) -> Array:
         if of(x).kind == "s":
             return lookup(x, names[::-1], list(range(len(names)))[::-1], a("default_int64"), I64)
         return lookup(x, list(range(len(names))), names, a("default_string"), STR)
-    keys = next(k for k in (a(n) for n in ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")) if k is not None)
+    keys = next(
+        k for k in (a(n) for n in ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")) if k is not None
+    )
     for name, kind in (("int64", I64), ("string", STR), ("float", F32)):
         values = a(f"values_{name}s")
         if values is not None:
             return lookup(x, _list(keys), _list(values), a(f"default_{name}"), kind)
     values, default = a("values_tensor"), a("default_tensor")
     dtype = of(values)
-    first = default.reshape(-1)[0] if default is not None else "_Unused" if dtype.kind == "s" else -0.0 if dtype.kind == "f" else -1
+    first = (
+        default.reshape(-1)[0]
+        if default is not None
+        else "_Unused"
+        if dtype.kind == "s"
+        else -0.0
+        if dtype.kind == "f"
+        else -1
+    )
     return lookup(x, _list(keys), _list(values), first, dtype)
 
 
@@ -180,7 +219,13 @@ def label_type(c: Call, i: int) -> DType:
 
 def _some(d: Draw, dtype: DType, n: int) -> list[Any]:
     """Distinct keys, or any values."""
-    pool: list[Any] = list(WORDS) if dtype.kind == "s" else [1, 2, 5, -3, 40] if dtype.kind in "iu" else [0.5, 1.25, -2.0, float("nan"), 3.0]
+    pool: list[Any] = (
+        list(WORDS)
+        if dtype.kind == "s"
+        else [1, 2, 5, -3, 40]
+        if dtype.kind in "iu"
+        else [0.5, 1.25, -2.0, float("nan"), 3.0]
+    )
     return d.shuffle(pool)[:n]
 
 
@@ -193,7 +238,11 @@ def _draw_label(d: Draw) -> dict:
     if v == 1:
         n = d.int(1, 4)
         out: dict[str, Any] = {"classes_strings": d.shuffle(WORDS)[:n]}
-        out["X"] = words(d, shape, WORDS) if dtype.kind == "s" else T(shape, values=[d.int(0, n) for _ in range(int(np.prod(shape)))])
+        out["X"] = (
+            words(d, shape, WORDS)
+            if dtype.kind == "s"
+            else T(shape, values=[d.int(0, n) for _ in range(int(np.prod(shape)))])
+        )
         if d.bool():
             out |= {"default_int64": 7} if dtype.kind == "s" else {"default_string": "none"}
         return out
@@ -231,12 +280,23 @@ def _map_category(c: Call) -> Array:
 def _draw_category(d: Draw) -> dict:
     n, shape, text = d.int(1, 4), d.shape(0, 3), d.types["T1"].kind == "s"
     out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle((3, -1, 0, 12))[:n]}
-    out["X"] = words(d, shape, WORDS) if text else T(shape, values=[d.pick((3, -1, 0, 12, 5)) for _ in range(int(np.prod(shape)))])
+    out["X"] = (
+        words(d, shape, WORDS)
+        if text
+        else T(shape, values=[d.pick((3, -1, 0, 12, 5)) for _ in range(int(np.prod(shape)))])
+    )
     return {**out, **({"default_int64": d.int(-1, 9)} if text else {"default_string": "none"})}
 
 
-op("CategoryMapper", evaluate=_map_category, error=exact(), draw=_draw_category, domain=ML,
-   out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR, source="ONNX ai.onnx.ml CategoryMapper-1")  # fmt: skip
+op(
+    "CategoryMapper",
+    evaluate=_map_category,
+    error=exact(),
+    draw=_draw_category,
+    domain=ML,
+    out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR,
+    source="ONNX ai.onnx.ml CategoryMapper-1",
+)
 
 
 def _one_hot(c: Call) -> Array:
@@ -260,7 +320,15 @@ def _draw_hot(d: Draw) -> dict:
     return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
 
 
-op("OneHotEncoder", evaluate=_one_hot, error=exact(), draw=_draw_hot, out_dtype=single, domain=ML, source="ONNX ai.onnx.ml OneHotEncoder-1")
+op(
+    "OneHotEncoder",
+    evaluate=_one_hot,
+    error=exact(),
+    draw=_draw_hot,
+    out_dtype=single,
+    domain=ML,
+    source="ONNX ai.onnx.ml OneHotEncoder-1",
+)
 
 # -- maps
 
@@ -278,7 +346,9 @@ def _draw_cast_map(d: Draw) -> dict:
     n = d.int(1, 4)
     keys = d.shuffle(range(6))[:n]
     text = d.bool()
-    out: dict[str, Any] = {"X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])}
+    out: dict[str, Any] = {
+        "X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])
+    }
     pool = ["TO_STRING"] if text and d.bool() else ["TO_FLOAT", "TO_INT64"]
     out["cast_to"] = d.pick(pool)
     if d.bool():
@@ -287,7 +357,12 @@ def _draw_cast_map(d: Draw) -> dict:
 
 
 def _map(kt: DType, keys: list[Any], vt: DType, values: list[Any]) -> T:
-    return T((), kind="map", dtype=vt, items=[T((len(keys),), values=list(keys), dtype=kt), T((len(keys),), values=values, dtype=vt)])
+    return T(
+        (),
+        kind="map",
+        dtype=vt,
+        items=[T((len(keys),), values=list(keys), dtype=kt), T((len(keys),), values=values, dtype=vt)],
+    )
 
 
 op("CastMap", evaluate=_cast_map, error=exact(), draw=_draw_cast_map, domain=ML, source="ONNX ai.onnx.ml CastMap-1",
@@ -310,7 +385,10 @@ def _draw_vectorize(d: Draw) -> dict:
     keys: list[Any] = d.shuffle(("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2))
     used = keys[: d.int(1, 4)]
     values = _some(d, vt, 5) if vt is not F32 else quarters(d, 5)
-    return {"X": _map(kt, used, vt, values[: len(used)]), "string_vocabulary" if kt is STR else "int64_vocabulary": d.shuffle(keys)}
+    return {
+        "X": _map(kt, used, vt, values[: len(used)]),
+        "string_vocabulary" if kt is STR else "int64_vocabulary": d.shuffle(keys),
+    }
 
 
 op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
@@ -332,7 +410,11 @@ def _linear_bound(ctx: Context) -> Array:
     """A dot product, and a transform whose slope is at most 1 in each score."""
     x, w, b = _weights(ctx.call)
     scale = np.abs(x) @ np.abs(w).T + np.abs(b)
-    return 2 * gamma(x.shape[1] + 8, ctx.acc_u) * scale.max(-1, initial=0.0, keepdims=True) + 16 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
+    return (
+        2 * gamma(x.shape[1] + 8, ctx.acc_u) * scale.max(-1, initial=0.0, keepdims=True)
+        + 16 * ctx.acc_u * np.abs(ctx.wide)
+        + ctx.ulp
+    )
 
 
 def _regress(c: Call) -> Array:
@@ -342,7 +424,11 @@ def _regress(c: Call) -> Array:
 
 def _draw_linear(d: Draw) -> dict:
     n, f, k = d.int(1, 4), d.int(1, 5), d.int(1, 3)
-    out: dict[str, Any] = {"X": rows(d, d.dtype("X"), n, f), "coefficients": quarters(d, k * f), "post_transform": d.pick(POSTS)}
+    out: dict[str, Any] = {
+        "X": rows(d, d.dtype("X"), n, f),
+        "coefficients": quarters(d, k * f),
+        "post_transform": d.pick(POSTS),
+    }
     if k > 1 or d.bool():
         out["targets"] = k
     if d.bool():
@@ -350,8 +436,15 @@ def _draw_linear(d: Draw) -> dict:
     return out
 
 
-op("LinearRegressor", evaluate=_regress, draw=_draw_linear, out_dtype=single, domain=ML,
-   error=bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"), source="ONNX ai.onnx.ml LinearRegressor-1")  # fmt: skip
+op(
+    "LinearRegressor",
+    evaluate=_regress,
+    draw=_draw_linear,
+    out_dtype=single,
+    domain=ML,
+    error=bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"),
+    source="ONNX ai.onnx.ml LinearRegressor-1",
+)
 
 
 def classes(d: Draw, k: int, ints: str) -> dict:
@@ -365,7 +458,11 @@ def pick_labels(c: Call, z: Array, ints: str) -> Array:
     """The label of the greatest score of each row."""
     names = c.attr("classlabels_strings")
     best = z.argmax(-1).tolist()
-    return _objects([names[i] for i in best], (len(best),)) if names else np.array([c.attr(ints)[i] for i in best], np.int64)
+    return (
+        _objects([names[i] for i in best], (len(best),))
+        if names
+        else np.array([c.attr(ints)[i] for i in best], np.int64)
+    )
 
 
 def classified(ints: str) -> Any:
@@ -382,13 +479,25 @@ def _classify(c: Call) -> tuple[Array, Array]:
 def _draw_classify(d: Draw) -> dict:
     """The intercepts keep the scores of a row apart: no ties."""
     n, f, k = d.int(1, 4), d.int(1, 5), d.int(2, 4)
-    return {"X": rows(d, d.types["T1"], n, f), "coefficients": quarters(d, k * f), "post_transform": d.pick(POSTS),
-            "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))], **classes(d, k, "classlabels_ints")}  # fmt: skip
+    return {
+        "X": rows(d, d.types["T1"], n, f),
+        "coefficients": quarters(d, k * f),
+        "post_transform": d.pick(POSTS),
+        "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))],
+        **classes(d, k, "classlabels_ints"),
+    }
 
 
-op("LinearClassifier", evaluate=_classify, draw=_draw_classify, outs=2, out_dtype=classified("classlabels_ints"), domain=ML,
-   error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
-   source="ONNX ai.onnx.ml LinearClassifier-1")  # fmt: skip
+op(
+    "LinearClassifier",
+    evaluate=_classify,
+    draw=_draw_classify,
+    outs=2,
+    out_dtype=classified("classlabels_ints"),
+    domain=ML,
+    error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+    source="ONNX ai.onnx.ml LinearClassifier-1",
+)
 
 
 def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
@@ -417,12 +526,23 @@ def _svm_bound(ctx: Context) -> Array:
 def _draw_svm(d: Draw) -> dict:
     n, f, k = d.int(1, 4), d.int(1, 4), d.int(1, 4)
     kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
-    return {"X": rows(d, d.types["T"], n, f, -4, 4), "coefficients": quarters(d, k), "support_vectors": quarters(d, k * f, -4, 4),
-            "n_supports": k, "kernel_type": kind, "kernel_params": [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))],
-            "rho": [d.int(-8, 8) / 8]}  # fmt: skip
+    return {
+        "X": rows(d, d.types["T"], n, f, -4, 4),
+        "coefficients": quarters(d, k),
+        "support_vectors": quarters(d, k * f, -4, 4),
+        "n_supports": k,
+        "kernel_type": kind,
+        "kernel_params": [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))],
+        "rho": [d.int(-8, 8) / 8],
+    }
 
 
-op("SVMRegressor", evaluate=_svm, draw=_draw_svm, out_dtype=single, domain=ML,
-   error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp"), source="ONNX ai.onnx.ml SVMRegressor-1")  # fmt: skip
-
-
+op(
+    "SVMRegressor",
+    evaluate=_svm,
+    draw=_draw_svm,
+    out_dtype=single,
+    domain=ML,
+    error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp"),
+    source="ONNX ai.onnx.ml SVMRegressor-1",
+)

@@ -31,13 +31,40 @@ op("Expand", s.expand, x="input")
 op("Tile", s.repeat_axis, x="input", until=1, axis=Front("axis"), times="tiles", fixed={"mode": "tile"})
 op("Tile", s.tile, x="input", since=6)
 op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", until=10, fixed={"mode": "dcr"})
-op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", since=11, mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}))
+op(
+    "DepthToSpace",
+    s.depth_to_space,
+    x="input",
+    block="blocksize",
+    since=11,
+    mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}),
+)
 op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", until=27, fixed={"mode": "dcr"})
-op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", since=28, mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}))
-op("EyeLike", s.eye_like, x="input", dtype=ToType("dtype"), out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"]))
+op(
+    "SpaceToDepth",
+    s.space_to_depth,
+    x="input",
+    block="blocksize",
+    since=28,
+    mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}),
+)
+op(
+    "EyeLike",
+    s.eye_like,
+    x="input",
+    dtype=ToType("dtype"),
+    out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"]),
+)
 op("Trilu", s.triangle, x="input", k=Scalar("k", (0,), 0))
 op("Range", s.range_of)
-op("ReverseSequence", s.reverse_sequence, x="input", lengths="sequence_lens", seq_axis="time_axis", draw=lambda d: _sequence(d))
+op(
+    "ReverseSequence",
+    s.reverse_sequence,
+    x="input",
+    lengths="sequence_lens",
+    seq_axis="time_axis",
+    draw=lambda d: _sequence(d),
+)
 
 
 def _sequence(d: Draw) -> dict:
@@ -156,7 +183,14 @@ def literal(d: Draw, dtype: object, shape: tuple[int, ...]) -> np.ndarray:
     return np.array([d.int(lo, hi) for _ in range(n)], np.float64).astype(dtype.np).reshape(shape)  # type: ignore[attr-defined]
 
 
-op("ConstantOfShape", evaluate=_fill, error=exact(), draw=_draw_fill, out_dtype=_fill_type, source="ONNX ConstantOfShape-9")
+op(
+    "ConstantOfShape",
+    evaluate=_fill,
+    error=exact(),
+    draw=_draw_fill,
+    out_dtype=_fill_type,
+    source="ONNX ConstantOfShape-9",
+)
 
 _VALUES = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
            "value_string": object, "value_strings": object}  # fmt: skip
@@ -172,14 +206,22 @@ def _constant(call: Call) -> np.ndarray:
 
 def _draw_constant(d: Draw) -> dict:
     schema = d.version.schema
-    how = d.pick([a for a in schema.attrs])
+    how = d.pick(list(schema.attrs))
     if how == "value":
         return {"value": literal(d, d.pick(schema.dtypes(schema.outputs[0].element)), d.shape(0, 3))}
     if how == "sparse_value":
-        types = [t for t in schema.dtypes(schema.outputs[0].element) if t.bits >= 8 and t.kind in "fi" and t.frac != 0 or t.kind == "i"]
+        types = [
+            t
+            for t in schema.dtypes(schema.outputs[0].element)
+            if (t.bits >= 8 and t.kind in "fi" and t.frac != 0) or t.kind == "i"
+        ]
         a = literal(d, d.pick([t for t in types if t.bits >= 32]), (d.int(1, 3), d.int(1, 5)))
         return {how: a}
-    one = {"value_float": lambda: d.int(-16, 16) / 4, "value_int": lambda: d.int(-9, 9), "value_string": lambda: d.pick(("", "x", "é"))}
+    one = {
+        "value_float": lambda: d.int(-16, 16) / 4,
+        "value_int": lambda: d.int(-9, 9),
+        "value_string": lambda: d.pick(("", "x", "é")),
+    }
     if how in one:
         return {how: one[how]()}
     return {how: [one[how[:-1]]() for _ in range(d.int(1, 4))]}

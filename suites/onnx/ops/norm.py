@@ -9,31 +9,81 @@ from suites.onnx.codecs import Front
 from suites.semantics import norm as s
 from suites.semantics import variants
 
-for _name, _new, _old in (("Softmax", s.softmax, s.softmax_flattened), ("LogSoftmax", s.log_softmax, s.log_softmax_flattened),
-                          ("Hardmax", s.hardmax, s.hardmax_flattened)):  # fmt: skip
+for _name, _new, _old in (
+    ("Softmax", s.softmax, s.softmax_flattened),
+    ("LogSoftmax", s.log_softmax, s.log_softmax_flattened),
+    ("Hardmax", s.hardmax, s.hardmax_flattened),
+):
     op(_name, _old, x="input", until=10, axis=Front("axis", default=1))
     op(_name, _old, x="input", since=11, until=12)
     op(_name, _new, x="input", since=13, **({"fixed": {"beta": 1.0}} if _name == "Softmax" else {}))
 
 op("LpNormalization", s.lp_norm, x="input")
 op("LRN", s.lrn, x="X", fixed={"scaled": True, "axis": 1})
-op("MeanVarianceNormalization", s.mean_variance_normalization, x="X", fixed={"epsilon": 1e-9, "outside": True, "divide": True})
+op(
+    "MeanVarianceNormalization",
+    s.mean_variance_normalization,
+    x="X",
+    fixed={"epsilon": 1e-9, "outside": True, "divide": True},
+)
 op("InstanceNormalization", s.instance_norm, x="input", bias="B")
-op("GroupNormalization", s.group_norm, x="X", groups="num_groups", until=18, fixed={"per_group": True}, stash="stash_type")
-op("GroupNormalization", s.group_norm, x="X", groups="num_groups", since=21, fixed={"per_group": False}, stash="stash_type")
+op(
+    "GroupNormalization",
+    s.group_norm,
+    x="X",
+    groups="num_groups",
+    until=18,
+    fixed={"per_group": True},
+    stash="stash_type",
+)
+op(
+    "GroupNormalization",
+    s.group_norm,
+    x="X",
+    groups="num_groups",
+    since=21,
+    fixed={"per_group": False},
+    stash="stash_type",
+)
 
 
 def _outs(d: Draw, values: dict) -> int:
     return d.pick((1, 1, 2, 3))
 
 
-op("LayerNormalization", s.layer_norm, x="X", scale="Scale", bias="B", stash="stash_type", fixed={"axes": None}, outs=_outs,
-   out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"))  # fmt: skip
+op(
+    "LayerNormalization",
+    s.layer_norm,
+    x="X",
+    scale="Scale",
+    bias="B",
+    stash="stash_type",
+    fixed={"axes": None},
+    outs=_outs,
+    out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"),
+)
 op("RMSNormalization", s.rms_norm, x="X", stash="stash_type")
 
 _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
-op("BatchNormalization", variants.batch_norm, until=6, mean="mean", var="var", training=variants.NotFlag("is_test"), **_BATCH)
-op("BatchNormalization", variants.batch_norm, since=7, until=9, mean="mean", var="var", fixed={"training": False}, **_BATCH)
+op(
+    "BatchNormalization",
+    variants.batch_norm,
+    until=6,
+    mean="mean",
+    var="var",
+    training=variants.NotFlag("is_test"),
+    **_BATCH,
+)
+op(
+    "BatchNormalization",
+    variants.batch_norm,
+    since=7,
+    until=9,
+    mean="mean",
+    var="var",
+    fixed={"training": False},
+    **_BATCH,
+)
 op("BatchNormalization", variants.batch_norm, since=14, mean="input_mean", var="input_var", training="training_mode",
    outs=lambda d, v: 3 if v["training"] else 1, **_BATCH)  # fmt: skip
 

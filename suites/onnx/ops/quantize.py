@@ -92,9 +92,17 @@ def _draw_dq(d: Draw) -> dict:
     return out
 
 
-op("DequantizeLinear", s.dequantize, scale="x_scale", zero="x_zero_point", block=Default("block_size", 0), axis=Default("axis", 1),
-   dtype=ToType("output_dtype"), draw=_draw_dq,
-   out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]))  # fmt: skip
+op(
+    "DequantizeLinear",
+    s.dequantize,
+    scale="x_scale",
+    zero="x_zero_point",
+    block=Default("block_size", 0),
+    axis=Default("axis", 1),
+    dtype=ToType("output_dtype"),
+    draw=_draw_dq,
+    out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]),
+)
 
 op("DynamicQuantizeLinear", s.dynamic_quantize, out_dtype=lambda c, i: F32 if i == 1 else U8)
 
@@ -143,7 +151,18 @@ def _draw_qconv(d: Draw) -> dict:
     return out
 
 
-op("QLinearConv", s.qlinear_conv, w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point", out_scale="y_scale",
-   out_zero="y_zero_point", b="B", groups="group", padding=AUTO_PAD, out_dtype=lambda c, i: of(c.inputs["y_zero_point"]))  # fmt: skip
+op(
+    "QLinearConv",
+    s.qlinear_conv,
+    w=Weight("w"),
+    x_zero="x_zero_point",
+    w_zero="w_zero_point",
+    out_scale="y_scale",
+    out_zero="y_zero_point",
+    b="B",
+    groups="group",
+    padding=AUTO_PAD,
+    out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+)
 
 __all__ = ["Fn"]

@@ -22,7 +22,7 @@ def _bits(call: Call) -> int | None:
 _SEED = Fn(_bits, lambda v, b: b.attr("seed", float(v)) if v is not None else None)
 
 
-def _type(default: DType | None):  # noqa: ANN202
+def _type(default: DType | None):
     def read(call: Call, i: int = 0) -> DType:
         return ToType("dtype").decode(call) or default or of(call.inputs["input"])
 
@@ -56,7 +56,15 @@ def _draw(d: Draw) -> dict:
 _SHAPE = Fn(lambda c: tuple(c.inputs["input"].shape))
 op("RandomUniform", s.uniform, dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out_dtype=_type(F32))
 op("RandomNormal", s.normal, std="scale", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out_dtype=_type(F32))
-op("RandomUniformLike", s.uniform, shape=_SHAPE, dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out_dtype=_type(None))
+op(
+    "RandomUniformLike",
+    s.uniform,
+    shape=_SHAPE,
+    dtype=Fn(lambda c: None),
+    seed=_SEED,
+    draw=_draw,
+    out_dtype=_type(None),
+)
 op("RandomNormalLike", s.normal, shape=_SHAPE, std="scale", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw,
    out_dtype=_type(None))  # fmt: skip
 
@@ -83,7 +91,16 @@ op("Multinomial", s.categorical, x="input", size="sample_size", fixed={"logits":
    draw=_draw_multinomial, out_dtype=_type(I32))  # fmt: skip
 
 
-op("Bernoulli", s.bernoulli_each, x="input", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out=_as_type, out_dtype=_type(None))
+op(
+    "Bernoulli",
+    s.bernoulli_each,
+    x="input",
+    dtype=Fn(lambda c: None),
+    seed=_SEED,
+    draw=_draw,
+    out=_as_type,
+    out_dtype=_type(None),
+)
 
 
 # -- Dropout: in training a choice of elements, otherwise a copy
@@ -104,7 +121,8 @@ def _dropout(c: Call) -> tuple[np.ndarray, np.ndarray]:
     x, r = c.inputs["data"], _ratio(c)
     kept = np.random.default_rng(0).random(x.shape) >= r
     mask = kept if c.version.version >= 10 else kept.astype(x.dtype)
-    return (x if r == 0 else np.where(kept, x.astype(np.float64) / (1 - r), 0.0)), mask
+    with np.errstate(all="ignore"):
+        return (x if r == 0 else np.where(kept, x.astype(np.float64) / (1 - r), 0.0)), mask
 
 
 def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
@@ -113,7 +131,11 @@ def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
     x, r = c.inputs["data"].astype(np.float64), _ratio(c)
     y = np.asarray(actual, np.float64)
     with np.errstate(all="ignore"):
-        near = (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp) | (np.isnan(x) & np.isnan(y)) | (y == x / (1 - r))
+        near = (
+            (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp)
+            | (np.isnan(x) & np.isnan(y))
+            | (y == x / (1 - r))
+        )
     return near | ((y == 0) & (r > 0))
 
 

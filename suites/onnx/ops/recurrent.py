@@ -56,8 +56,16 @@ class Activations(Codec):
         b.attr("activations", value)
 
 
-_COMMON: dict[str, Any] = {"x": "X", "w": "W", "r": Recurrence("R"), "b": "B", "lengths": "sequence_lens", "h0": "initial_h",
-                           "direction": Direction(), "activations": Activations()}  # fmt: skip
+_COMMON: dict[str, Any] = {
+    "x": "X",
+    "w": "W",
+    "r": Recurrence("R"),
+    "b": "B",
+    "lengths": "sequence_lens",
+    "h0": "initial_h",
+    "direction": Direction(),
+    "activations": Activations(),
+}
 
 
 def _outs(d: Draw, values: dict) -> int:
@@ -69,6 +77,24 @@ _LATE: dict[str, Any] = {"since": 14, "steps_first": Layout()}
 for _when in (_EARLY, _LATE):
     _fixed = _when.get("fixed", {})
     _rest = {k: v for k, v in _when.items() if k != "fixed"}
-    op("LSTM", s.lstm, c0="initial_c", p="P", coupled="input_forget", outs=_outs, fixed={**_fixed, "gates": "iofc"}, **_rest, **_COMMON)
-    op("GRU", s.gru, reset_after="linear_before_reset", outs=_outs, fixed={**_fixed, "gates": "zrh"}, **_rest, **_COMMON)
+    op(
+        "LSTM",
+        s.lstm,
+        c0="initial_c",
+        p="P",
+        coupled="input_forget",
+        outs=_outs,
+        fixed={**_fixed, "gates": "iofc"},
+        **_rest,
+        **_COMMON,
+    )
+    op(
+        "GRU",
+        s.gru,
+        reset_after="linear_before_reset",
+        outs=_outs,
+        fixed={**_fixed, "gates": "zrh"},
+        **_rest,
+        **_COMMON,
+    )
     op("RNN", s.rnn, outs=_outs, fixed=_fixed, **_rest, **_COMMON)

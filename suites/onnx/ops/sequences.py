@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -77,10 +78,21 @@ op("SequenceInsert", evaluate=lambda c: [s.insert(_list(c), c.inputs["tensor"], 
    draw=_draw_insert, breaks={"position-in-range": _beyond(_draw_insert)}, source="ONNX SequenceInsert-11")  # fmt: skip
 op("SequenceLength", evaluate=lambda c: np.array(len(_list(c)), np.int64), error=EXACT,
    draw=lambda d: {"input_sequence": seq_of(d, d.types["S"])}, source="ONNX SequenceLength-11")  # fmt: skip
-op("SequenceConstruct", evaluate=lambda c: [list(c.inputs["inputs"])], error=EXACT,
-   draw=lambda d: {"inputs": [T(d.shape(0, 4)) for _ in range(d.int(1, 4))]}, source="ONNX SequenceConstruct-11")  # fmt: skip
-op("SequenceEmpty", evaluate=lambda c: [[]], error=EXACT, out_dtype=lambda c, i: c.attrs.get("dtype", F32),
-   draw=lambda d: {"dtype": d.pick(d.version.schema.dtypes("S"))} if d.bool() else {}, source="ONNX SequenceEmpty-11")  # fmt: skip
+op(
+    "SequenceConstruct",
+    evaluate=lambda c: [list(c.inputs["inputs"])],
+    error=EXACT,
+    draw=lambda d: {"inputs": [T(d.shape(0, 4)) for _ in range(d.int(1, 4))]},
+    source="ONNX SequenceConstruct-11",
+)
+op(
+    "SequenceEmpty",
+    evaluate=lambda c: [[]],
+    error=EXACT,
+    out_dtype=lambda c, i: c.attrs.get("dtype", F32),
+    draw=lambda d: {"dtype": d.pick(d.version.schema.dtypes("S"))} if d.bool() else {},
+    source="ONNX SequenceEmpty-11",
+)
 
 
 def _split(c: Call) -> list:
@@ -100,7 +112,7 @@ def _draw_split(d: Draw) -> dict:
     elif how == 2:
         cuts = sorted(d.int(1, n) for _ in range(d.int(0, 3)))
         edges = [0, *sorted({c for c in cuts if c < n}), n]
-        sizes = [b - a for a, b in zip(edges, edges[1:])]
+        sizes = [b - a for a, b in itertools.pairwise(edges)]
         out["split"] = T((len(sizes),), values=sizes)
     if d.bool():
         out["keepdims"] = d.int(0, 1)
@@ -173,7 +185,14 @@ def _draw_identity(d: Draw) -> dict:
     return {"input": T(d.shape(0), dtype=dtype)}
 
 
-op("Identity", evaluate=lambda c: [c.inputs["input"]], error=EXACT, draw=_draw_identity, since=14, source="ONNX Identity-14, -16")
+op(
+    "Identity",
+    evaluate=lambda c: [c.inputs["input"]],
+    error=EXACT,
+    draw=_draw_identity,
+    since=14,
+    source="ONNX Identity-14, -16",
+)
 
 
 # -- SequenceMap
@@ -207,7 +226,7 @@ def _draw_map(d: Draw) -> dict:
     nodes.append(d.pick((Node("Identity", {"input": "a"}, ["y"], {}), Node("Shape", {"data": "a"}, ["y"], {}),
                          Node("Concat", {"inputs": ["a", "a"]}, ["y"], {"axis": -1}))))  # fmt: skip
     result = "i64" if nodes[-1].op == "Shape" else dtype.name
-    body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **{o: dtype.name for o in outs}}})
+    body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **dict.fromkeys(outs, dtype.name)}})
     out = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
     return {**out, "additional_inputs": more} if more else out
 

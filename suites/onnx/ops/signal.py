@@ -10,11 +10,6 @@ from suites.onnx import op
 from suites.onnx.codecs import Default, Scalar
 from suites.semantics import signal as s
 
-
-
-
-
-
 op("DFT", s.dft, x="input", until=17, length=Scalar("dft_length", (0,)), axis=Default("axis", 1))
 op("DFT", s.dft, x="input", since=20, length=Scalar("dft_length", (0,)), axis=Scalar("axis", (0,), -2))
 op("STFT", s.stft, x="signal", step=Scalar("frame_step", (0,)), length=Scalar("frame_length", (0,)))
@@ -43,8 +38,16 @@ def _draw_window(d: Draw) -> dict:
 
 
 for _name, _kind in (("HannWindow", "hann"), ("HammingWindow", "hamming"), ("BlackmanWindow", "blackman")):
-    op(_name, s.window, size=Scalar("size"), fixed={"kind": _kind, "dtype": None}, draw=_draw_window, out=_cut, out_dtype=_type,
-       ambiguous=_whole)  # fmt: skip
+    op(
+        _name,
+        s.window,
+        size=Scalar("size"),
+        fixed={"kind": _kind, "dtype": None},
+        draw=_draw_window,
+        out=_cut,
+        out_dtype=_type,
+        ambiguous=_whole,
+    )
 
 
 def _draw_mel(d: Draw) -> dict:
@@ -52,9 +55,12 @@ def _draw_mel(d: Draw) -> dict:
     rate = d.pick((8192, 16000))
     low = d.int(0, 4) * 100
     out: dict[str, Any] = {
-        "num_mel_bins": T((), values=[d.int(1, 8)]), "dft_length": T((), values=[length]), "sample_rate": T((), values=[rate]),
-        "lower_edge_hertz": T((), values=[float(low)]), "upper_edge_hertz": T((), values=[float(d.int(10, rate // 200) * 100)]),
-    }  # fmt: skip
+        "num_mel_bins": T((), values=[d.int(1, 8)]),
+        "dft_length": T((), values=[length]),
+        "sample_rate": T((), values=[rate]),
+        "lower_edge_hertz": T((), values=[float(low)]),
+        "upper_edge_hertz": T((), values=[float(d.int(10, rate // 200) * 100)]),
+    }
     if d.types["T1"].bits < 32:
         out["sample_rate"] = T((), values=[100])
         out["dft_length"] = T((), values=[d.int(4, 20)])
@@ -64,6 +70,17 @@ def _draw_mel(d: Draw) -> dict:
     return out
 
 
-op("MelWeightMatrix", s.mel_matrix, bins=Scalar("num_mel_bins"), length=Scalar("dft_length"), rate=Scalar("sample_rate"),
-   low=Scalar("lower_edge_hertz"), high=Scalar("upper_edge_hertz"), fixed={"dtype": None}, draw=_draw_mel, out=_cut,
-   out_dtype=_type, ambiguous=_whole)  # fmt: skip
+op(
+    "MelWeightMatrix",
+    s.mel_matrix,
+    bins=Scalar("num_mel_bins"),
+    length=Scalar("dft_length"),
+    rate=Scalar("sample_rate"),
+    low=Scalar("lower_edge_hertz"),
+    high=Scalar("upper_edge_hertz"),
+    fixed={"dtype": None},
+    draw=_draw_mel,
+    out=_cut,
+    out_dtype=_type,
+    ambiguous=_whole,
+)

@@ -48,7 +48,9 @@ def _normalize(c: Call) -> np.ndarray:
 
 def _draw_normalize(d: Draw) -> dict:
     n = d.int(1, 6)
-    out: dict[str, Any] = {"X": words(d, (n,) if d.bool() else (1, n), ("a", "the", "The", "monday", "Tuesday", "x y", "12"))}
+    out: dict[str, Any] = {
+        "X": words(d, (n,) if d.bool() else (1, n), ("a", "the", "The", "monday", "Tuesday", "x y", "12"))
+    }
     if d.bool():
         out["stopwords"] = d.subset(("the", "monday", "12"), 1)
     if d.bool():
@@ -60,16 +62,31 @@ def _draw_normalize(d: Draw) -> dict:
 
 op("StringNormalizer", evaluate=_normalize, error=exact(), draw=_draw_normalize, source="ONNX StringNormalizer-10")
 
-op("RegexFullMatch", evaluate=lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")), error=exact(),
-   draw=lambda d: {"X": words(d, d.shape(0, 3)), "pattern": d.pick(("[a-z]+", ".*day", "", r"\d{2}", "(a|the)", "[^x]*", "T.*"))},
-   source="ONNX RegexFullMatch-20")  # fmt: skip
+op(
+    "RegexFullMatch",
+    evaluate=lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")),
+    error=exact(),
+    draw=lambda d: {
+        "X": words(d, d.shape(0, 3)),
+        "pattern": d.pick(("[a-z]+", ".*day", "", r"\d{2}", "(a|the)", "[^x]*", "T.*")),
+    },
+    source="ONNX RegexFullMatch-20",
+)
 
 
 def _ngrams(c: Call) -> np.ndarray:
     a = c.attr
-    return s.ngrams(c.inputs["X"], a("pool_strings") or a("pool_int64s"), a("ngram_counts"), a("ngram_indexes"),
-                    shortest=a("min_gram_length"), longest=a("max_gram_length"), skips=a("max_skip_count"), mode=a("mode"),
-                    weights=a("weights"))  # fmt: skip
+    return s.ngrams(
+        c.inputs["X"],
+        a("pool_strings") or a("pool_int64s"),
+        a("ngram_counts"),
+        a("ngram_indexes"),
+        shortest=a("min_gram_length"),
+        longest=a("max_gram_length"),
+        skips=a("max_skip_count"),
+        mode=a("mode"),
+        weights=a("weights"),
+    )
 
 
 def _draw_ngrams(d: Draw) -> dict:
@@ -90,10 +107,15 @@ def _draw_ngrams(d: Draw) -> dict:
     shape = (n,) if d.bool() else (d.int(1, 3), n)
     low = d.int(1, 2)
     out: dict[str, Any] = {
-        "X": T(shape, values=[d.pick(tokens) for _ in range(int(np.prod(shape)))]), "mode": d.pick(("TF", "IDF", "TFIDF")),
-        "ngram_counts": [0, ones], "ngram_indexes": d.shuffle(range(count)), "min_gram_length": low,
-        "max_gram_length": d.int(low, 2), "max_skip_count": d.int(0, 3), "pool_strings" if text else "pool_int64s": kept,
-    }  # fmt: skip
+        "X": T(shape, values=[d.pick(tokens) for _ in range(int(np.prod(shape)))]),
+        "mode": d.pick(("TF", "IDF", "TFIDF")),
+        "ngram_counts": [0, ones],
+        "ngram_indexes": d.shuffle(range(count)),
+        "min_gram_length": low,
+        "max_gram_length": d.int(low, 2),
+        "max_skip_count": d.int(0, 3),
+        "pool_strings" if text else "pool_int64s": kept,
+    }
     if d.bool():
         out["weights"] = [d.int(1, 16) / 4 for _ in range(count)]
     return out

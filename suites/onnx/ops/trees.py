@@ -33,7 +33,9 @@ def _old(c: Call, kind: str) -> list[Tree]:
     a = c.attr
     votes: dict[tuple[int, int], list[tuple[int, float]]] = {}
     ids = a(f"{kind}_ids") or []
-    for tree, node, target, w in zip(a(f"{kind}_treeids") or [], a(f"{kind}_nodeids") or [], ids, _either(c, f"{kind}_weights")):
+    for tree, node, target, w in zip(
+        a(f"{kind}_treeids") or [], a(f"{kind}_nodeids") or [], ids, _either(c, f"{kind}_weights")
+    ):
         votes.setdefault((tree, node), []).append((target, w))
     modes, values = a("nodes_modes") or [], _either(c, "nodes_values")
     missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
@@ -133,7 +135,16 @@ def _draw_old(kind: str) -> Any:
         trees = [_draw_tree(d, features, d.int(0, 3), _MODES[:6], targets, False) for _ in range(d.int(1, 3))]
         nodes, votes = _flat(trees)
         out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
-        names = ("treeids", "nodeids", "modes", "featureids", "values", "missing_value_tracks_true", "truenodeids", "falsenodeids")
+        names = (
+            "treeids",
+            "nodeids",
+            "modes",
+            "featureids",
+            "values",
+            "missing_value_tracks_true",
+            "truenodeids",
+            "falsenodeids",
+        )
         for name, column in zip(names, zip(*nodes)):
             out[f"nodes_{name}"] = list(column)
         if d.chance(3):
@@ -192,12 +203,19 @@ def _draw_new(d: Draw) -> dict:
     roots = [add(t) for t in trees]  # type: ignore[arg-type]
     columns = [list(x) for x in zip(*nodes)]
     out: dict[str, Any] = {
-        "X": _draw_x(d, dtype, features), "tree_roots": roots, "nodes_modes": np.array(columns[0], U8.np),
-        "nodes_featureids": columns[1], "nodes_splits": np.array(columns[2]).astype(dtype.np), "nodes_trueleafs": columns[4],
-        "nodes_falseleafs": columns[5], "nodes_truenodeids": columns[6], "nodes_falsenodeids": columns[7],
-        "leaf_targetids": [t for t, _ in leaves], "leaf_weights": np.array([w for _, w in leaves]).astype(dtype.np),
+        "X": _draw_x(d, dtype, features),
+        "tree_roots": roots,
+        "nodes_modes": np.array(columns[0], U8.np),
+        "nodes_featureids": columns[1],
+        "nodes_splits": np.array(columns[2]).astype(dtype.np),
+        "nodes_trueleafs": columns[4],
+        "nodes_falseleafs": columns[5],
+        "nodes_truenodeids": columns[6],
+        "nodes_falsenodeids": columns[7],
+        "leaf_targetids": [t for t, _ in leaves],
+        "leaf_weights": np.array([w for _, w in leaves]).astype(dtype.np),
         "n_targets": targets,
-    }  # fmt: skip
+    }
     if any(columns[3]) or d.bool():
         out["nodes_missing_value_tracks_true"] = columns[3]
     if members:
@@ -236,7 +254,9 @@ def _classify(c: Call) -> tuple[Array, Array]:
 
 
 def _regress(c: Call) -> Array:
-    z = s.forest(_old(c, "target"), _rows(c), c.attr("n_targets"), c.attr("aggregate_function"), _either(c, "base_values"))
+    z = s.forest(
+        _old(c, "target"), _rows(c), c.attr("n_targets"), c.attr("aggregate_function"), _either(c, "base_values")
+    )
     return s.post(z, c.attr("post_transform"))
 
 
@@ -248,9 +268,31 @@ def _ensemble(c: Call) -> Array:
     return s.post(s.forest(_new(c), _rows(c), c.attr("n_targets"), fold), _POSTS[c.attr("post_transform")])
 
 
-op("TreeEnsembleClassifier", evaluate=_classify, draw=_draw_old("class"), outs=2, out_dtype=classified("classlabels_int64s"),
-   error=(exact(), _BOUND), domain=ML, source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5")  # fmt: skip
-op("TreeEnsembleRegressor", evaluate=_regress, draw=_draw_old("target"), out_dtype=lambda c, i: F32, error=_BOUND, domain=ML,
-   source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5")  # fmt: skip
-op("TreeEnsemble", evaluate=_ensemble, draw=_draw_new, out_dtype=lambda c, i: of(c.inputs["X"]), error=_BOUND, domain=ML,
-   source="ONNX ai.onnx.ml TreeEnsemble-5")  # fmt: skip
+op(
+    "TreeEnsembleClassifier",
+    evaluate=_classify,
+    draw=_draw_old("class"),
+    outs=2,
+    out_dtype=classified("classlabels_int64s"),
+    error=(exact(), _BOUND),
+    domain=ML,
+    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
+)
+op(
+    "TreeEnsembleRegressor",
+    evaluate=_regress,
+    draw=_draw_old("target"),
+    out_dtype=lambda c, i: F32,
+    error=_BOUND,
+    domain=ML,
+    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
+)
+op(
+    "TreeEnsemble",
+    evaluate=_ensemble,
+    draw=_draw_new,
+    out_dtype=lambda c, i: of(c.inputs["X"]),
+    error=_BOUND,
+    domain=ML,
+    source="ONNX ai.onnx.ml TreeEnsemble-5",
+)

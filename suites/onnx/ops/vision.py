@@ -12,10 +12,18 @@ op("GridSample", s.grid_sample, until=19, x="X", mode=_OLD, border="padding_mode
 op("GridSample", s.grid_sample, since=20, x="X", border="padding_mode", align="align_corners")
 op("AffineGrid", s.affine_grid, size="size", align="align_corners")
 
-_HALF = Fn(lambda c: c.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel",
-           lambda v, b: b.attr("coordinate_transformation_mode", "half_pixel" if v else "output_half_pixel"))  # fmt: skip
-_ROI = {"x": "X", "batch": "batch_indices", "height": "output_height", "width": "output_width", "ratio": "sampling_ratio",
-        "scale": "spatial_scale"}  # fmt: skip
+_HALF = Fn(
+    lambda c: c.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel",
+    lambda v, b: b.attr("coordinate_transformation_mode", "half_pixel" if v else "output_half_pixel"),
+)
+_ROI = {
+    "x": "X",
+    "batch": "batch_indices",
+    "height": "output_height",
+    "width": "output_width",
+    "ratio": "sampling_ratio",
+    "scale": "spatial_scale",
+}
 op("RoiAlign", s.roi_align, until=15, fixed={"half": False}, **_ROI)
 op("RoiAlign", s.roi_align, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")

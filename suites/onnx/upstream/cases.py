@@ -63,7 +63,9 @@ def _files(kind: str) -> Iterator[Case]:
         model = onnx.load(folder / "model.onnx")
         sets = []
         for d in sorted(folder.glob("test_data_set_*")):
-            ins = [_read(d / f"input_{i}.pb", v) for i, v in enumerate(model.graph.input) if (d / f"input_{i}.pb").exists()]
+            ins = [
+                _read(d / f"input_{i}.pb", v) for i, v in enumerate(model.graph.input) if (d / f"input_{i}.pb").exists()
+            ]
             outs = [_read(d / f"output_{i}.pb", v) for i, v in enumerate(model.graph.output)]
             sets.append((ins, outs))
         yield Case(c.name, kind, (folder / "model.onnx").read_bytes(), sets, c.rtol, c.atol)
@@ -75,9 +77,10 @@ def _read(path: Path, info: Any) -> Any:
 
     which = info.type.WhichOneof("value")
     box, to = {
-        "tensor_type": (onnx.TensorProto, numpy_helper.to_array), "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
+        "tensor_type": (onnx.TensorProto, numpy_helper.to_array),
+        "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
         "optional_type": (onnx.OptionalProto, numpy_helper.to_optional),
-    }[which]  # fmt: skip
+    }[which]
     message = box()
     message.ParseFromString(path.read_bytes())
     return to(message)

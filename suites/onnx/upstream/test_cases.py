@@ -26,7 +26,7 @@ def failures(kind: str, part: int) -> dict[str, str]:
             why = check(case)
         except UsageError as e:  # an op that is listed as undeclared
             why = None if case.ops & WITHOUT else str(e)
-        except Exception as e:  # noqa: BLE001: any exception is this case's failure
+        except Exception as e:  # any exception is this case's failure
             why = f"{type(e).__name__}: {e}"
         if why is not None and name not in EXCEPTED:
             bad[name] = why

@@ -8,6 +8,22 @@ from suites.semantics.indexing.scatter import cache_write, scatter, scatter_elem
 from suites.semantics.indexing.select import array_feature, compress, nonzero, nonzero_rows, one_hot
 
 __all__ = [
-    "argsort", "array_feature", "cache_write", "compress", "gather", "gather_elements", "gather_nd", "non_max_suppression", "nonzero",
-    "nonzero_rows", "one_hot", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new", "sort", "topk", "unique",
-]  # fmt: skip
+    "argsort",
+    "array_feature",
+    "cache_write",
+    "compress",
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "non_max_suppression",
+    "nonzero",
+    "nonzero_rows",
+    "one_hot",
+    "scatter",
+    "scatter_elements",
+    "scatter_nd",
+    "scatter_nd_new",
+    "sort",
+    "topk",
+    "unique",
+]

@@ -11,7 +11,8 @@ from suites.semantics.indexing.common import prod
 
 
 def corners(boxes: np.ndarray, form: str) -> np.ndarray:
-    """f64 [..., 4] as (low, low, high, high): ``corners`` are any diagonal pair, ``center`` is (x, y, width, height)."""
+    """f64 [..., 4] as (low, low, high, high): ``corners`` are any diagonal pair, ``center`` is (x, y, width,
+    height)."""
     b = boxes.astype(np.float64)
     if form == "center":
         half = b[..., 2:] / 2

@@ -15,7 +15,8 @@ from suites.semantics.movement.common import norm_axis
 def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True):
     """Slices of ``x`` along ``axis`` picked by ``indices``.
 
-    Result: x.shape[:axis] + indices.shape[batch_dims:] + x.shape[axis+1:]; the first batch_dims axes of both run together.
+    Result: x.shape[:axis] + indices.shape[batch_dims:] + x.shape[axis+1:]; the first batch_dims axes of both run
+    together.
     signed: negative indices count from the end (ONNX from version 11 on).
     Raises RuleError "axis-in-range", "batch-in-range", "index-in-range".
     """
@@ -65,7 +66,8 @@ def _gather_axis(d: Draw) -> dict:
 
 @semantics(error=copied(), source="ONNX GatherElements-11; MIL gather_along_axis iOS15")
 def gather_elements(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, signed: Flag = True) -> Any["*e"]:
-    """out[i, j, k] = x[indices[i, j, k], j, k] for axis 0, and so on; ``indices`` is nowhere longer than ``x`` but on the axis.
+    """out[i, j, k] = x[indices[i, j, k], j, k] for axis 0, and so on; ``indices`` is nowhere longer than ``x`` but on
+    the axis.
 
     Raises RuleError "axis-in-range", "indices-within-data", "index-in-range".
     """
@@ -113,7 +115,9 @@ def gather_nd(x: Any["*d"], indices: Int["*e"], *, batch_dims: Integer = 0, sign
     if x.shape[:b] != indices.shape[:b]:
         raise RuleError("batch-agrees", f"{list(x.shape[:b])} against {list(indices.shape[:b])}")
     i = resolve(indices, np.array(x.shape[b : b + k], np.int64), signed)
-    lead = tuple(np.arange(n).reshape([-1 if j == t else 1 for j in range(i.ndim - 1)]) for t, n in enumerate(x.shape[:b]))
+    lead = tuple(
+        np.arange(n).reshape([-1 if j == t else 1 for j in range(i.ndim - 1)]) for t, n in enumerate(x.shape[:b])
+    )
     out = x[(*lead, *(i[..., t] for t in range(k)))]
     if isinstance(out, np.ndarray):
         return out

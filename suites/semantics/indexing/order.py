@@ -42,9 +42,12 @@ def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:
     return np.sort(np.asarray(actual, np.float64), axis=axis) == np.sort(want, axis=axis)
 
 
-@semantics(error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED)
+@semantics(
+    error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED
+)
 def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
-    """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index wins.
+    """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index
+    wins.
 
     sorted: in falling (rising) order; otherwise in any order.  Raises RuleError "axis-in-range", "k-in-range".
     """

@@ -61,7 +61,9 @@ def write(x: np.ndarray, at: Where, updates: np.ndarray, mode: str) -> np.ndarra
 
 
 def _distinct(x: np.ndarray, at: Where) -> None:
-    spot = np.ravel_multi_index(tuple(np.broadcast_arrays(*at)), x.shape[: len(at)]) if at and at[0].size else np.zeros(0)
+    spot = (
+        np.ravel_multi_index(tuple(np.broadcast_arrays(*at)), x.shape[: len(at)]) if at and at[0].size else np.zeros(0)
+    )
     if np.unique(spot).size != spot.size:
         raise RuleError("indices-distinct", "two updates of one place, and no order is stated")
 
@@ -116,8 +118,10 @@ def _draw_scatter_elements(d: Draw) -> dict:
         n = shape[a]
         line = distinct(d, n, e[a], signed)
         grid = np.array(line).reshape([-1 if k == a else 1 for k in range(len(e))])
-        shift = sum((np.arange(m).reshape([-1 if j == k else 1 for j in range(len(e))]) for k, m in enumerate(e) if k != a),
-                    np.zeros([1] * len(e), np.int64))  # fmt: skip
+        shift = sum(
+            (np.arange(m).reshape([-1 if j == k else 1 for j in range(len(e))]) for k, m in enumerate(e) if k != a),
+            np.zeros([1] * len(e), np.int64),
+        )
         whole = np.broadcast_to((grid % n + shift) % n - np.where(grid < 0, n, 0), e)
         t = T(e, values=whole.ravel().tolist())
     else:
@@ -173,7 +177,9 @@ def _nd_updates(d: Draw, shape: tuple[int, ...]) -> dict:
         flip = d.int(2, 5)
         for r, spot in enumerate(distinct(d, prod(shape[:k]), prod(rows), False)):
             one = np.unravel_index(spot, shape[:k])
-            values += [int(i) - n if signed and (r + j) % flip == 1 else int(i) for j, (i, n) in enumerate(zip(one, shape))]
+            values += [
+                int(i) - n if signed and (r + j) % flip == 1 else int(i) for j, (i, n) in enumerate(zip(one, shape))
+            ]
     else:
         values = _tuples(d, prod(rows), shape[:k], signed)
     out = {"indices": T((*rows, k), values=values), "updates": T((*rows, *shape[k:])), "signed": signed}
@@ -247,7 +253,13 @@ def _draw_scatter(d: Draw) -> dict:
         t = T((count,), values=distinct(d, shape[a], count, signed))
     else:
         t = T(d.shape(1, 2, lo=1), index_recipe(shape[a], signed))
-    out = {"x": T(shape), "indices": t, "updates": T((*shape[:a], *t.shape, *shape[a + 1 :])), "axis": axis, "signed": signed}
+    out = {
+        "x": T(shape),
+        "indices": t,
+        "updates": T((*shape[:a], *t.shape, *shape[a + 1 :])),
+        "axis": axis,
+        "signed": signed,
+    }
     if "mode" in d.version.param_codecs:
         out["mode"] = mode
     return out
@@ -259,7 +271,8 @@ __all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new
 @semantics(error=copied(), source="ONNX TensorScatter-24")
 def cache_write(x: Any["b *d"], update: Any["b *u"], starts: Int["b"] | None = None, *, axis: Integer = -2,
                 mode: Choice("linear", "circular") = "linear") -> Any["b *d"]:  # fmt: skip
-    """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around the end.
+    """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around
+    the end.
 
     Raises RuleError "axis-in-range", "batch-axis", "update-shape", "write-in-range"."""
     a = norm_axis(axis, x.ndim)
@@ -290,7 +303,9 @@ def _draw_cache(d: Draw) -> dict:
     if len(shape) == 2:
         out["axis"] = d.pick((1, -1))
     if d.int(0, 2):
-        out["starts"] = T((shape[0],), values=[d.int(0, 2 * n if mode == "circular" else n - m) for _ in range(shape[0])])
+        out["starts"] = T(
+            (shape[0],), values=[d.int(0, 2 * n if mode == "circular" else n - m) for _ in range(shape[0])]
+        )
     return out
 
 

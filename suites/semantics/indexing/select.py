@@ -19,7 +19,11 @@ def _truth(x: np.ndarray) -> np.ndarray:
     return (x.astype(np.float64) if d.kind == "f" else x.astype(np.int64) if d.bits < 8 else x) != 0
 
 
-@semantics(error=exact(), source="ONNX NonZero-9, -13 (a scalar gives a tensor of shape [0, n])", data=("small", "ties", "bool"))
+@semantics(
+    error=exact(),
+    source="ONNX NonZero-9, -13 (a scalar gives a tensor of shape [0, n])",
+    data=("small", "ties", "bool"),
+)
 def nonzero(x: Any["*d"]):
     """Indices of the elements that are not zero, row-major: int64 [rank, count]."""
     t = _truth(x)
@@ -36,7 +40,9 @@ def _draw_nonzero(d: Draw) -> dict:
 def _sparse_recipe(d: Draw) -> str | None:
     slot = d.version.tensor_codecs["x"]
     kind = d.dtype(slot.slot).kind if hasattr(slot, "slot") else "f"
-    return {"b": "bool", "s": "strings"}.get(kind) or d.pick(("ints:-1:1", "small") if kind != "u" else ("ints:0:1", "small"))
+    return {"b": "bool", "s": "strings"}.get(kind) or d.pick(
+        ("ints:-1:1", "small") if kind != "u" else ("ints:0:1", "small")
+    )
 
 
 @semantics(error=exact(), source="MIL non_zero iOS15; NN whereNonZero; TFLite WHERE")
@@ -53,7 +59,8 @@ def _draw_rows(d: Draw) -> dict:
 
 @semantics(error=exact(), source="ONNX Compress-9, -11 (numpy.compress)")
 def compress(x: Any["*d"], condition: Bool["n"], *, axis: Integer = None):
-    """Slices along ``axis`` (None: elements of the flattened tensor) where ``condition`` holds; beyond its end it is false.
+    """Slices along ``axis`` (None: elements of the flattened tensor) where ``condition`` holds; beyond its end it is
+    false.
 
     Raises RuleError "axis-in-range", "condition-within-extent".
     """

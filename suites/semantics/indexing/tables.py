@@ -91,7 +91,11 @@ def unsorted_segment(x: Num["n *d"], ids: Int["n"], *, count: Integer, mode: Cho
 def _draw_unsorted(d: Draw) -> dict:
     shape = d.shape(1, 4, lo=1)
     count = d.int(1, 6)
-    return {"x": T(shape, d.pick(("small", "unit", "small"))), "ids": T(shape[:1], f"ints:0:{count - 1}"), "count": count}
+    return {
+        "x": T(shape, d.pick(("small", "unit", "small"))),
+        "ids": T(shape[:1], f"ints:0:{count - 1}"),
+        "count": count,
+    }
 
 
 @unsorted_segment.breaks("id-in-range")
@@ -139,8 +143,7 @@ def bucketize(x: Num["*d"], *, boundaries: Reals) -> Num["*d"]:
     b = np.asarray(boundaries, np.float32).astype(np.float64)
     if (np.diff(b) < 0).any():
         raise RuleError("boundaries-rise", f"{boundaries}")
-    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.float64)
-    return np.searchsorted(b, wide, side="right").astype(np.int32)
+    return np.searchsorted(b, x.astype(np.float64), side="right").astype(np.int32)
 
 
 @bucketize.draw
@@ -199,19 +202,28 @@ def _draw_sparse(d: Draw) -> dict:
     form = d.int(0, 2)
     shape = d.part(1, 4, 1) if form == 2 else (d.dim(1),)
     total = int(np.prod(shape))
-    flat = sorted(d.shuffle(range(total))[: 1 if form == 0 else d.int(1, min(total, 6))]) if total <= 64 else [0, total - 1]
+    flat = (
+        sorted(d.shuffle(range(total))[: 1 if form == 0 else d.int(1, min(total, 6))])
+        if total <= 64
+        else [0, total - 1]
+    )
     if form == 0:
         flat = flat[:1]
     tuples = np.stack(np.unravel_index(flat, shape), -1)
     at = {0: (), 1: (len(flat),), 2: tuples.shape}[form]
     scalar = form == 0 or d.chance(3)
-    return {"indices": T(at, values=tuples.ravel().tolist()), "values": T(() if scalar else (len(flat),)), "default": T(()),
-            "shape": shape}  # fmt: skip
+    return {
+        "indices": T(at, values=tuples.ravel().tolist()),
+        "values": T(() if scalar else (len(flat),)),
+        "default": T(()),
+        "shape": shape,
+    }
 
 
 @semantics(error=exact(), source="TFLite HASHTABLE_LOOKUP (schema: outputs the rows and which keys were found)")
 def hashtable_lookup(table: Any["r *d"], keys: Int["r"], queries: Int["n"]):
-    """Row of ``table`` whose key equals each query, zeros where there is none; and a uint8 that tells whether it was found.
+    """Row of ``table`` whose key equals each query, zeros where there is none; and a uint8 that tells whether it was
+    found.
 
     keys rise."""
     at = np.searchsorted(keys, queries)
@@ -244,7 +256,8 @@ def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
 @semantics(error=bounded(_combined), source="TFLite EMBEDDING_LOOKUP_SPARSE; TF embedding_lookup_sparse")
 def embedding_lookup_sparse(table: Any["r *d"], ids: Int["n"], at: Int["n k"], shape: Int["k"], weights: Num["n"], *,
                             combiner: Choice("SUM", "MEAN", "SQRTN")):  # fmt: skip
-    """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum, over
+    """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum,
+    over
     the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN); 0 where nothing is gathered."""
     lead = tuple(int(n) for n in shape[:-1])
     out = np.zeros((*lead, *table.shape[1:]))
@@ -267,8 +280,14 @@ def _draw_sparse_rows(d: Draw) -> dict:
     lead, most = d.int(1, 4), d.int(1, 3)
     at = [(g, k) for g in range(lead) for k in range(d.int(0, most))] or [(0, 0)]
     n = len(at)
-    return {"table": T(table, "small"), "ids": T((n,), f"index:{table[0]}"), "at": T((n, 2), values=[v for p in at for v in p]),
-            "shape": T((2,), values=[lead, most]), "weights": T((n,), "ints:1:4"), "combiner": d.pick(("SUM", "MEAN", "SQRTN"))}  # fmt: skip
+    return {
+        "table": T(table, "small"),
+        "ids": T((n,), f"index:{table[0]}"),
+        "at": T((n, 2), values=[v for p in at for v in p]),
+        "shape": T((2,), values=[lead, most]),
+        "weights": T((n,), "ints:1:4"),
+        "combiner": d.pick(("SUM", "MEAN", "SQRTN")),
+    }
 
 
 def _boxes_overlap(a: np.ndarray, b: np.ndarray) -> float:
@@ -283,14 +302,28 @@ def _boxes_overlap(a: np.ndarray, b: np.ndarray) -> float:
 
 def _filled(ctx, actual: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
     """the selected boxes; what follows them is padding of which nothing is said"""
-    return (ctx.wide == -1) | (np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide)))
+    return (ctx.wide == -1) | (
+        np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide))
+    )
 
 
-@semantics(error=(accepted(_filled), accepted(_filled), exact()), source="TFLite NON_MAX_SUPPRESSION_V4, _V5; Bodla et al. (soft-NMS)")
-def soft_nms(boxes: Any["n 4"], scores: Any["n"], *, limit: Integer, iou_threshold: Real, score_threshold: Real, sigma: Real = 0.0):
+@semantics(
+    error=(accepted(_filled), accepted(_filled), exact()),
+    source="TFLite NON_MAX_SUPPRESSION_V4, _V5; Bodla et al. (soft-NMS)",
+)
+def soft_nms(
+    boxes: Any["n 4"],
+    scores: Any["n"],
+    *,
+    limit: Integer,
+    iou_threshold: Real,
+    score_threshold: Real,
+    sigma: Real = 0.0,
+):
     """(indices, scores, count) of the boxes kept by falling score, -1 beyond the count.
 
-    A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma > 0
+    A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma
+    > 0
     a score is first multiplied by exp(-iou**2 / (2 sigma)) for every kept box, and the box waits for its turn again."""
     b, s = boxes.astype(np.float64), scores.astype(np.float64)
     queue = [[float(v), i, 0] for i, v in enumerate(s) if v > score_threshold]
