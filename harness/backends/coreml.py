@@ -117,11 +117,18 @@ class CoreMl(Backend):
 
         spec = Model_pb2.Model()
         spec.ParseFromString(model)
+        dummy = {}
+        if not spec.description.input:  # layers that make something from nothing; a model has an input
+            extra = spec.description.input.add()
+            extra.name = "no_input"
+            extra.type.multiArrayType.shape.append(1)
+            extra.type.multiArrayType.dataType = 65568  # FLOAT32
+            model, dummy = spec.SerializeToString(), {"no_input": np.zeros(1, np.float32)}
         path = os.path.join(self.folder, "model.mlmodel")
         with open(path, "wb") as f:
             f.write(model)
         loaded = self._open(path)
-        return _Program(loaded, [o.name for o in spec.description.output], None, [], {})
+        return _Program(loaded, [o.name for o in spec.description.output], None, [], dummy)
 
     def _open(self, path):
         engine = self.module._MLModelProxy.maximum_supported_specification_version()

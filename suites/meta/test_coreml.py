@@ -162,6 +162,20 @@ def test_neural_network_specs(recorder):
         np.testing.assert_array_equal(r.outcomes[0][0].outputs[0], x + 1)
 
 
+def test_a_network_without_inputs_is_given_one(recorder):
+    backend, _ = recorder
+    from coremltools.proto import Model_pb2
+
+    spec = Model_pb2.Model(specificationVersion=4)
+    spec.description.output.add(name="y")
+    layer = spec.neuralNetwork.layers.add(name="fill", output=["y"])
+    layer.fillStatic.targetShape.append(3)
+    spec.neuralNetwork.arrayInputShapeMapping = 1
+    loaded = backend.load(spec.SerializeToString(), "nn")
+    assert list(loaded.dummy) == ["no_input"]
+    assert [i.name for i in loaded.model._spec.description.input] == ["no_input"]
+
+
 def test_states_depend_on_their_history(recorder):
     _, tape = recorder
     t = coreml.Tape(str(tape), True)
