@@ -132,7 +132,7 @@ def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
     y = np.asarray(actual, np.float64)
     with np.errstate(all="ignore"):
         near = (
-            (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp)
+            (np.isfinite(x) & (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp))
             | (np.isnan(x) & np.isnan(y))
             | (y == x / (1 - r))
         )
