@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, OpconformError
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from suites.nn import dialect, wire
@@ -94,3 +94,26 @@ def test_unknown_names_are_named() -> None:
         wire.encode("AddLayerParams", {"alhpa": 1.0})
     with pytest.raises(FormatError, match="no member 'NEAREST', expected one of NN, BILINEAR"):
         wire.encode("UpsampleLayerParams", {"mode": "NEAREST"})
+
+
+def test_damaged_bytes_are_refused_or_read_but_never_raise_anything_else() -> None:
+    """Bytes changed or lost at random places of every kind of layer."""
+    import random
+
+    r = random.Random(4)
+    outcomes = {"read": 0, "refused": 0}
+    for _, data in models(1):
+        for _ in range(12):
+            b = bytearray(data)
+            for _ in range(r.randint(1, 3)):
+                at = r.randrange(len(b))
+                if r.random() < 0.5:
+                    b[at] = r.randrange(256)
+                else:
+                    del b[at]
+            try:
+                dialect.parse(bytes(b))
+                outcomes["read"] += 1
+            except OpconformError:
+                outcomes["refused"] += 1
+    assert min(outcomes.values()) > 100

@@ -167,6 +167,13 @@ def _scalar(kind: str, n: int) -> Any:
     return n
 
 
+@cache
+def _wires(kind: str, repeated: bool) -> tuple[int, ...]:
+    """Wire types that a field may come in: its own, and packed where it repeats."""
+    own = 2 if kind[0] == "@" or kind in ("string", "bytes") else _WIDTH[kind][1] if kind in _WIDTH else 0
+    return (own, 2) if repeated else (own,)
+
+
 def _decode(message: str, data: memoryview) -> Message:
     known = _by_number(message)
     out: Message = {}
@@ -189,6 +196,8 @@ def _decode(message: str, data: memoryview) -> Message:
         if number not in known:
             continue
         name, kind, repeated = known[number]
+        if wire not in _wires(kind, repeated):
+            raise ValueError(f"{message}.{name}: wire type {wire} for a {kind}")
         if repeated:
             _gather(out, name, kind, wire, raw)
         elif kind[0] == "@":
