@@ -21,7 +21,7 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
         out[rule] = fn
     m = v.meaning
     if m is not None and v.entry.draw is None:
-        for name, codec in v.param_codecs.items():
+        for name in v.param_codecs:
             if type(m.params[name]).invalid is not object and m.drawer is None:
                 out.update(_param_rules(v, name))
         if m.drawer is None:
@@ -81,7 +81,8 @@ def _schema_rules(v: OpVersion) -> Iterator[tuple[str, Breaker]]:
         slots = [x.name for x in s.inputs if x.element == t and x.container is None]
         if outside and slots and any(n in BY_NAME for n in names):
             yield f"type:{t}", lambda d, o=outside, ss=slots: _retype(_valid(v, d), ss, d.pick(o))
-        if len(slots) > 1 and len(v.candidates.get(t, ())) > 1:
+        always = sum(2 if x.variadic else not x.optional for x in s.inputs if x.name in slots)
+        if always > 1 and len(v.candidates.get(t, ())) > 1:
             yield f"tied-type:{t}", lambda d, t=t, ss=slots: _untie(v, d, t, ss)
 
 

@@ -42,7 +42,7 @@ def _number(v: Array) -> float:
 
 
 @semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1")
-def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, alpha: Real, beta: Real, norm: Real,
+def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*_d"]], *, alpha: Real, beta: Real, norm: Real,
              mode: Choice("standard", "nesterov") = "standard"):  # fmt: skip
     """xs: values, gradients, momenta; results: new values, new momenta."""
     r, t = _number(rate), _number(count)
@@ -58,7 +58,7 @@ def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, 
 def adagrad(
     rate: Float["*r"],
     count: Int["*t"],
-    xs: Variadic[Float["*d"]],
+    xs: Variadic[Float["*_d"]],
     *,
     decay: Real = 0.0,
     epsilon: Real = 1e-6,
@@ -75,7 +75,7 @@ def adagrad(
 
 
 @semantics(error=_bound(4), source="ONNX ai.onnx.preview.training Adam-1", data={"xs": ("positive", "prob")})
-def adam(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*d"]], *, alpha: Real = 0.9, beta: Real = 0.999,
+def adam(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*_d"]], *, alpha: Real = 0.9, beta: Real = 0.999,
          epsilon: Real = 1e-6, norm: Real = 0.0, norm_post: Real = 0.0):  # fmt: skip
     """xs: values, gradients, their running means, running means of squares; results: all but the gradients, new."""
     r, t = _number(rate), _number(count)

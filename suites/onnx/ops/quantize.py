@@ -87,7 +87,8 @@ def _draw_dq(d: Draw) -> dict:
     out["x_scale"] = _scales(d, grain, d.types.get(slot.element, F32))
     if d.int(0, 2):
         out["x_zero_point"] = _zeros(d, have, grain)
-    if "output_dtype" in schema.attrs and d.chance(3):
+    must = d.types.get("T2") not in schema.dtypes(schema.outputs[0].element)  # a scale type that no output can have
+    if "output_dtype" in schema.attrs and (d.chance(3) or must):
         out["output_dtype"] = d.pick(schema.dtypes(schema.outputs[0].element))
     return out
 

@@ -128,7 +128,7 @@ def per_channel(v: object, rank: int, axis: int = 1) -> object:
     max_rank=3,
     source="MIL prelu iOS15: alpha over axis 1; NN PReLU (channel axis -3)",
 )
-def prelu_channels(x: Float["n c *s"], alpha: Float["c"]) -> Float["n c *s"]:
+def prelu_channels(x: Float["n c *s"], alpha: Float["*_c"]) -> Float["n c *s"]:
     """alpha[c] * x for x < 0, else x."""
     return native.binary("prelu", x, per_channel(alpha, x.ndim))
 
