@@ -245,7 +245,8 @@ class Engine:
                     self.summary.tally[pack.dialect.name, name][verdict.value] += n
             if self.sink is not None:
                 self.sink({"t": "batch", "key": unit.version.key, "opset": unit.opset, "first": unit.first,
-                           "count": unit.count, "tally": [[b, d, v.value, n] for (b, d, v), n in rows.items()]})  # fmt: skip
+                           "count": unit.count,
+                           "tally": [[b, d, v.value, n] for (b, d, v), n in rows.items()]})  # fmt: skip
 
     def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
         """Everything but plain agreement: habits, counts, evidence."""

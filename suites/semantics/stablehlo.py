@@ -71,7 +71,12 @@ def windows(x: Array, start: Array, fold: str, size: Object, strides: Object, ba
     out = np.full(outs, init, wide.dtype)
     with np.errstate(all="ignore"):
         for at in np.ndindex(*size):
-            part = full[tuple(slice(a * e, a * e + (o - 1) * s + 1 if o else 0, s) for a, e, o, s in zip(at, dilations, outs, strides))]
+            part = full[
+                tuple(
+                    slice(a * e, a * e + (o - 1) * s + 1 if o else 0, s)
+                    for a, e, o, s in zip(at, dilations, outs, strides)
+                )
+            ]
             out = f(out, part)
     return out if of(x).kind == "f" else out.astype(x.dtype)
 
@@ -106,18 +111,34 @@ def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
         pads.append((lo, hi))
     start = {"add": 0, "mul": 1, "minimum": 5, "maximum": -5 if dt.kind != "u" else 0, "all": True, "any": False}[fold]
     recipe = {"mul": "ints:-2:2" if dt.kind != "u" else "ints:0:2"}.get(fold, "bool" if dt is BOOL else "small")
-    return {"x": T(shape, recipe), "start": T((), values=[start]), "fold": fold, "size": size, "strides": strides, "base": base,
-            "dilations": dilations, "pads": pads}  # fmt: skip
+    return {
+        "x": T(shape, recipe),
+        "start": T((), values=[start]),
+        "fold": fold,
+        "size": size,
+        "strides": strides,
+        "base": base,
+        "dilations": dilations,
+        "pads": pads,
+    }
 
 
 # -- gather and scatter
 
 
 @semantics(error=exact, source="StableHLO gather: start indices clamped so that the slice lies inside")
-def gather(x: Any["*d"], indices: Int["*e"], *, offset_dims: Opaque, collapsed: Opaque, start_map: Opaque, index_dim: Opaque,
-           sizes: Opaque):  # fmt: skip
-    """Slices of ``sizes`` at the index tuples along ``index_dim``; ``collapsed`` axes of the slice are dropped, the others
-    stand at ``offset_dims`` of the result."""
+def gather(
+    x: Any["*d"],
+    indices: Int["*e"],
+    *,
+    offset_dims: Opaque,
+    collapsed: Opaque,
+    start_map: Opaque,
+    index_dim: Opaque,
+    sizes: Opaque,
+):
+    """Slices of ``sizes`` at the index tuples along ``index_dim``; ``collapsed`` axes of the slice are dropped, the
+    others stand at ``offset_dims`` of the result."""
     idx = np.moveaxis(indices.reshape(*indices.shape, 1) if index_dim == indices.ndim else indices, index_dim, -1)
     batch = idx.shape[:-1]
     kept = [n for a, n in enumerate(sizes) if a not in collapsed]
@@ -151,8 +172,15 @@ def _draw_gather(d: Draw) -> dict[str, Object]:
     values = []
     for _ in range(int(np.prod(batch))):
         values += [d.int(0, shape[a] - sizes[a]) if d.int(0, 5) else d.pick((-2, shape[a] + 1)) for a in mapped]
-    return {"x": T(shape), "indices": T((*batch, len(mapped)), values=values), "offset_dims": offsets, "collapsed": collapsed,
-            "start_map": mapped, "index_dim": len(batch), "sizes": sizes}  # fmt: skip
+    return {
+        "x": T(shape),
+        "indices": T((*batch, len(mapped)), values=values),
+        "offset_dims": offsets,
+        "collapsed": collapsed,
+        "start_map": mapped,
+        "index_dim": len(batch),
+        "sizes": sizes,
+    }
 
 
 def _scatter_bound(ctx: Context) -> Array:
@@ -160,9 +188,21 @@ def _scatter_bound(ctx: Context) -> Array:
     return gamma(max(1, np.size(ctx.inputs["updates"])), ctx.acc_u) * ctx.scale() + ctx.ulp
 
 
-@semantics(error=bounded(_scatter_bound), source="StableHLO scatter: updates outside are ignored; body add, mul, min, max or the update itself")
-def scatter(x: Num["*d"], indices: Int["*e"], updates: Num["*u"], *, window_dims: Opaque, inserted: Opaque, to_operand: Opaque,
-            index_dim: Opaque, body: Choice("add", "mul", "minimum", "maximum")):  # fmt: skip
+@semantics(
+    error=bounded(_scatter_bound),
+    source="StableHLO scatter: updates outside are ignored; body add, mul, min, max or the update itself",
+)
+def scatter(
+    x: Num["*d"],
+    indices: Int["*e"],
+    updates: Num["*u"],
+    *,
+    window_dims: Opaque,
+    inserted: Opaque,
+    to_operand: Opaque,
+    index_dim: Opaque,
+    body: Choice("add", "mul", "minimum", "maximum"),
+):
     """x with every element of ``updates`` folded in at its place."""
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
     out, f = np.array(wide), _FOLDS[body]
@@ -195,6 +235,13 @@ def _draw_scatter(d: Draw) -> dict[str, Object]:
     values = []
     for _ in range(count):
         values += [d.int(0, shape[a] - (1 if a in inserted else window[a])) for a in mapped]
-    return {"x": T(shape, "small"), "indices": T((count, len(mapped)), values=values), "updates": T((count, *kept), "small"),
-            "window_dims": list(range(1, 1 + len(kept))), "inserted": inserted, "to_operand": mapped, "index_dim": 1,
-            "body": d.pick(("add", "mul", "minimum", "maximum"))}  # fmt: skip
+    return {
+        "x": T(shape, "small"),
+        "indices": T((count, len(mapped)), values=values),
+        "updates": T((count, *kept), "small"),
+        "window_dims": list(range(1, 1 + len(kept))),
+        "inserted": inserted,
+        "to_operand": mapped,
+        "index_dim": 1,
+        "body": d.pick(("add", "mul", "minimum", "maximum")),
+    }

@@ -7,13 +7,29 @@ from typing import Any as Anything
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import RuleError
 from harness.spec import (
-    Any, Bool, Choice, Complex, Context, Each, Flag, Float, Int, Integer, Ints, Opaque, Pads, T, bounded, composed, exact, rounded, semantics,
+    Any,
+    Bool,
+    Choice,
+    Complex,
+    Context,
+    Each,
+    Flag,
+    Float,
+    Integer,
+    Ints,
+    Opaque,
+    Pads,
+    T,
+    bounded,
+    composed,
+    exact,
+    rounded,
+    semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
-from harness.spec.errors import gamma, ulp
+from harness.spec.errors import gamma
 from suites.semantics import elementwise as e
 from suites.semantics import pool
 from suites.semantics.window import MODES
@@ -33,13 +49,20 @@ def gelu(x: Float["*d"], *, approximate: Flag = False) -> Float["*d"]:
     return (e.gelu_tanh if approximate else e.gelu_exact)(x)
 
 
-@semantics(error=exact, data={"c": ("bool",)}, source="TFLite SELECT: condition of the operands' shape, or rank 1 over the first axis")
+@semantics(
+    error=exact,
+    data={"c": ("bool",)},
+    source="TFLite SELECT: condition of the operands' shape, or rank 1 over the first axis",
+)
 def select_rows(c: Bool["*b"], x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
     """x where c is true, else y."""
     return np.where(c.reshape(c.shape + (1,) * (x.ndim - c.ndim)), x, y)
 
 
-@semantics(error=exact, source="TFLite BITCAST: the bytes under another type; a narrower one adds an axis, a wider one takes it")
+@semantics(
+    error=exact,
+    source="TFLite BITCAST: the bytes under another type; a narrower one adds an axis, a wider one takes it",
+)
 def bitcast(x: Any["*d"], *, dtype: Opaque):
     """Raises RuleError "last-axis-is-ratio" where a wider type does not find its parts in the last axis."""
     a, b = x.dtype.itemsize, dtype.np.itemsize
@@ -55,7 +78,9 @@ def bitcast(x: Any["*d"], *, dtype: Opaque):
 def _hypot(ctx: Context) -> Array:
     """4 ulp; free where a square overflows or vanishes"""
     big = np.sqrt(float(np.finfo(ctx.out.np).max))
-    return np.where((ctx.wide > big / 2) | (ctx.wide < 4 / big), np.maximum(np.inf * (ctx.wide > big / 2), 2 / big), 4 * ctx.ulp)
+    return np.where(
+        (ctx.wide > big / 2) | (ctx.wide < 4 / big), np.maximum(np.inf * (ctx.wide > big / 2), 2 / big), 4 * ctx.ulp
+    )
 
 
 @semantics(error=bounded(_hypot), source="TFLite COMPLEX_ABS: sqrt(a**2 + b**2)", data=("unit", "small"))
@@ -88,8 +113,12 @@ def _norm_terms(ctx: Context) -> Array:
     return np.abs(ctx.wide) * (gamma(n + 4, ctx.acc_u) / 2 + 3 * ctx.acc_u) + ctx.ulp + np.abs(ctx.wide) * 2.0**-20
 
 
-@semantics(error=composed(_norm_terms), source="TFLite L2_NORMALIZATION: over the last axis, norms below 1e-6 count as 1e-6",
-           data=("small", "unit", "uniform:-4:4"), min_rank=1)  # fmt: skip
+@semantics(
+    error=composed(_norm_terms),
+    source="TFLite L2_NORMALIZATION: over the last axis, norms below 1e-6 count as 1e-6",
+    data=("small", "unit", "uniform:-4:4"),
+    min_rank=1,
+)
 def l2_normalize(x: Float["*d n"]) -> Float["*d n"]:
     """x / max(||x||, 1e-6) over the last axis."""
     wide = x.astype(np.float64)
@@ -104,17 +133,26 @@ def _response_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_response_bound), source="TFLite LOCAL_RESPONSE_NORMALIZATION", data=("small", "unit"))
-def local_response(x: Float["n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque) -> Float["n h w c"]:
+def local_response(
+    x: Float["n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque
+) -> Float["n h w c"]:
     """x / (bias + alpha * sum of squares within ``radius`` channels) ** beta, over the last axis."""
     sq = np.pad(x.astype(np.float64) ** 2, [(0, 0)] * 3 + [(radius, radius)])
     total = sum(sq[..., k : k + x.shape[-1]] for k in range(2 * radius + 1))
-    return x.astype(np.float64) / (np.float64(np.float32(bias)) + np.float64(np.float32(alpha)) * total) ** np.float64(np.float32(beta))
+    return x.astype(np.float64) / (np.float64(np.float32(bias)) + np.float64(np.float32(alpha)) * total) ** np.float64(
+        np.float32(beta)
+    )
 
 
 @local_response.draw
 def _draw_response(d: Draw) -> dict[str, Anything]:
-    return {"x": T((d.dim(), d.dim(hi=5), d.dim(hi=5), d.dim())), "radius": d.int(0, 4), "bias": d.pick((1.0, 2.0, 0.5)),
-            "alpha": d.pick((1.0, 0.25, 0.1)), "beta": d.pick((0.5, 0.75, 1.0))}  # fmt: skip
+    return {
+        "x": T((d.dim(), d.dim(hi=5), d.dim(hi=5), d.dim())),
+        "radius": d.int(0, 4),
+        "bias": d.pick((1.0, 2.0, 0.5)),
+        "alpha": d.pick((1.0, 0.25, 0.1)),
+        "beta": d.pick((0.5, 0.75, 1.0)),
+    }
 
 
 def _transform_bound(ctx: Context) -> Array:
@@ -156,20 +194,42 @@ def _draw_dilate(d: Draw) -> dict[str, Anything]:
     return {"x": T(shape), "value": T(()), "dilations": tuple(d.int(1, 3) for _ in shape)}
 
 
-_ = (BY_NAME, of, Int, ulp)
-
 
 def _l2_pool_bound(ctx: Context) -> Array:
     """|h| (gamma(K+3)/2 + 2u) + ulp"""
     k = int(np.prod(ctx.params["kernel"]))
-    return np.abs(ctx.wide) * (gamma(k + 3, ctx.acc_u) / 2 + 2 * ctx.acc_u) + ctx.ulp + (np.abs(ctx.wide) < 1e-15) * 1e-18
+    return (
+        np.abs(ctx.wide) * (gamma(k + 3, ctx.acc_u) / 2 + 2 * ctx.acc_u) + ctx.ulp + (np.abs(ctx.wide) < 1e-15) * 1e-18
+    )
 
 
-@semantics(error=composed(_l2_pool_bound), source="TFLite L2_POOL_2D: root of the mean square over the elements of the window",
-           draw=pool.avg_pool.drawer, data=("small", "unit", "uniform:-4:4"))  # fmt: skip
-def l2_mean_pool(x: Float["n c *s"], *, kernel: Ints, strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None,
-                 pads: Pads["s"] = None, padding: Choice(*MODES) = "explicit", ceil: Flag = False,
-                 last: Choice("keep") = "keep"):  # fmt: skip
+@semantics(
+    error=composed(_l2_pool_bound),
+    source="TFLite L2_POOL_2D: root of the mean square over the elements of the window",
+    draw=pool.avg_pool.drawer,
+    data=("small", "unit", "uniform:-4:4"),
+)
+def l2_mean_pool(
+    x: Float["n c *s"],
+    *,
+    kernel: Ints,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s"] = None,
+    padding: Choice(*MODES) = "explicit",
+    ceil: Flag = False,
+    last: Choice("keep") = "keep",
+):
     """sqrt(mean of x**2) of every window, padding not counted.  Raises RuleError as the pools do."""
-    return np.sqrt(pool.avg_pool(x.astype(np.float64) ** 2, kernel=kernel, strides=strides, dilations=dilations, pads=pads,
-                                 padding=padding, ceil=ceil, last=last))  # fmt: skip
+    return np.sqrt(
+        pool.avg_pool(
+            x.astype(np.float64) ** 2,
+            kernel=kernel,
+            strides=strides,
+            dilations=dilations,
+            pads=pads,
+            padding=padding,
+            ceil=ceil,
+            last=last,
+        )
+    )

@@ -1,13 +1,15 @@
 """TFLite's recurrent layers on float tensors: RNN, LSTM and SVDF cells, one direction or both.
 
-Source: TFLite LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM (tfl dialect; peepholes as Sak et al. 2014, coupled gates as Greff et al.,
+Source: TFLite LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM (tfl dialect; peepholes as Sak et al. 2014, coupled gates as Greff
+et al.,
 layer normalisation as Ba et al.), UNIDIRECTIONAL_SEQUENCE_RNN, RNN, SVDF.  States start from zero and are kept by the
 runtime; an instance is one call.
 """
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -50,10 +52,19 @@ def _layer_norm(z: Array, scale: Array | None) -> Array:
     return (z - mean) / np.sqrt(var + 1e-8) * scale
 
 
-def lstm(x: Array, p: Mapping[str, Any], h: Array, c: Array, *, activation: str, cell_clip: float = 0.0, proj_clip: float = 0.0,
-         diagonal: bool = False) -> tuple[Array, Array, Array]:  # fmt: skip
-    """x [t, b, i]; p: "w_<gate>" [u, i], "r_<gate>" [u, o] ([u] when diagonal), "b_<gate>" [u], "p_<gate>" peepholes [u],
-    "n_<gate>" layer norm scales [u], "proj" [o, u], "proj_bias" [o]; no "w_input": the input gate is 1 - forget.
+def lstm(
+    x: Array,
+    p: Mapping[str, Any],
+    h: Array,
+    c: Array,
+    *,
+    activation: str,
+    cell_clip: float = 0.0,
+    proj_clip: float = 0.0,
+    diagonal: bool = False,
+) -> tuple[Array, Array, Array]:
+    """x [t, b, i]; p: "w_<gate>" [u, i], "r_<gate>" [u, o] ([u] when diagonal), "b_<gate>" [u], "p_<gate>" peepholes
+    [u], "n_<gate>" layer norm scales [u], "proj" [o, u], "proj_bias" [o]; no "w_input": the input gate is 1 - forget.
 
     Returns (y [t, b, o], h, c).  Gates see the peephole of the old cell, the output gate that of the new one.
     """
@@ -101,7 +112,8 @@ def svdf(x: Array, features: Array, times: Array, bias: Array | None, rank: int,
 
 
 def recurrent_bound(ctx: Context) -> Array:
-    """8 times the largest change when every operand moves by gamma(4 (inputs + 8)) u relatively, + 32 ulp of max(|h|, 1)"""
+    """8 times the largest change when every operand moves by gamma(4 (inputs + 8)) u relatively, + 32 ulp of
+    max(|h|, 1)"""
     inputs = [v for v in ctx.inputs.values() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
     depth = max(v.shape[-1] for v in inputs if v.ndim) + 8
     rel = 4 * depth * ctx.acc_u

@@ -18,11 +18,20 @@ def _time_first(x: Array, time_major: bool) -> Array:
 
 
 @semantics(error=_BOUND, source="TFLite UNIDIRECTIONAL_SEQUENCE_RNN, RNN")
-def sequence_rnn(x: Float["*d i"], w: Float["u i"], r: Float["u u"], b: Float["u"], *, time_major: Opaque, activation: Opaque):
+def sequence_rnn(
+    x: Float["*d i"], w: Float["u i"], r: Float["u u"], b: Float["u"], *, time_major: Opaque, activation: Opaque
+):
     """h = act(w x + r h + b) along time.  x: [b, t, i], [t, b, i] when time_major, or one step [b, i]."""
     one = x.ndim == 2
     xt = np.asarray(x, np.float64)[None] if one else _time_first(x, time_major)
-    y, h = rnn(xt, w.astype(np.float64), r.astype(np.float64), b.astype(np.float64), np.zeros((xt.shape[1], w.shape[0])), activation)
+    y, h = rnn(
+        xt,
+        w.astype(np.float64),
+        r.astype(np.float64),
+        b.astype(np.float64),
+        np.zeros((xt.shape[1], w.shape[0])),
+        activation,
+    )
     return h if one else (y if time_major else np.swapaxes(y, 0, 1))
 
 
@@ -56,8 +65,15 @@ def run_cell(x: Array, v: dict[str, Object], prefix: str, activation: str, cell_
 
 
 @semantics(error=_BOUND, source="TFLite SVDF (feature and time weights of a rank decomposition)")
-def svdf_step(x: Float["n i"], features: Float["f i"], times: Float["f m"], b: Float["u"] | None = None, *, rank: Opaque,
-              activation: Opaque):  # fmt: skip
+def svdf_step(
+    x: Float["n i"],
+    features: Float["f i"],
+    times: Float["f m"],
+    b: Float["u"] | None = None,
+    *,
+    rank: Opaque,
+    activation: Opaque,
+):
     """The first call: the memory holds nothing yet."""
     return svdf(x.astype(np.float64), features.astype(np.float64), times.astype(np.float64),
                 None if b is None else b.astype(np.float64), rank, activation)  # fmt: skip

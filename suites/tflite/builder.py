@@ -7,7 +7,9 @@ buffers, blocks of control flow into further subgraphs.  Source: the schema's co
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +32,8 @@ CODES = fb.ENUMS["BuiltinOperator"]
 
 
 def pack(array: np.ndarray, d: DType) -> bytes:
-    """Buffer bytes of an array: little-endian, sub-byte elements low bits first, strings as count, offsets, characters."""
+    """Buffer bytes of an array: little-endian, sub-byte elements low bits first, strings as count, offsets,
+    characters."""
     if d.kind == "s":
         items = [s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel()]
         at, offsets = 4 * (len(items) + 2), []
@@ -62,8 +65,16 @@ class Writer:
         self.subgraphs.append(g)
         return g
 
-    def tensor(self, g: dict[str, Any], name: str, type_code: int, shape: Sequence[int] | None,
-               quant: dict[str, Any] | None = None, data: bytes | None = None, variable: bool = False) -> int:  # fmt: skip
+    def tensor(
+        self,
+        g: dict[str, Any],
+        name: str,
+        type_code: int,
+        shape: Sequence[int] | None,
+        quant: dict[str, Any] | None = None,
+        data: bytes | None = None,
+        variable: bool = False,
+    ) -> int:
         """Index of a new tensor.  shape None: known only when the model runs."""
         t: dict[str, Any] = {"shape": shape if shape is not None else (), "type": type_code, "name": name}
         if data:
@@ -139,7 +150,9 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
             if fed:
                 g["inputs"].append(at)
                 run_time.append((name, slot.name, j if many else None))
-    while inputs and inputs[-1] == -1 and len(schema.inputs) < 9:  # absent at the end: not written; long lists are whole
+    while (
+        inputs and inputs[-1] == -1 and len(schema.inputs) < 9
+    ):  # absent at the end: not written; long lists are whole
         inputs.pop()
     outs, names = [], []
     shapes = inst.attrs.get("@outputs") or []
@@ -158,6 +171,10 @@ def _program(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: I
              given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
     """A whole small graph in place of one node; its inputs are the instance's slots."""
     graph: Graph = inst.attrs["@program"]
+    read = {n for node in graph.nodes for n in node.inputs.values() if isinstance(n, str)}
+    lost = read & {s.name for s in dialect.version_of(inst).schema.inputs} - set(inst.args)
+    if lost:
+        raise Unsupported(f"the program reads {sorted(lost)[0]}, which this instance lacks")
     known: dict[str, int] = {}
     types: dict[str, DType] = {}
     run_time: list[tuple[str, str, int | None]] = []
@@ -224,10 +241,15 @@ def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> d
 
 def enum_number(name: str, members: tuple[str, ...], value: Any) -> int:
     """Number of an enum member; one past the end for a name that does not exist (a backend must refuse it)."""
-    for numbers in fb.ENUMS.values():
-        if tuple(numbers) == members:
-            return numbers.get(value, max(numbers.values()) + 1)
-    raise Unsupported(f"{name}: unknown enum {members}")
+    numbers = _numbers_of(members)
+    if numbers is None:
+        raise Unsupported(f"{name}: unknown enum {members}")
+    return numbers.get(value, max(numbers.values()) + 1)
+
+
+@cache
+def _numbers_of(members: tuple[str, ...]) -> dict[str, int] | None:
+    return next((numbers for numbers in fb.ENUMS.values() if tuple(numbers) == members), None)
 
 
 def block(dialect: TfLite, w: Writer, graph: Graph) -> int:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range
-from harness.spec import Build, Call, Codec, Draw, Fn, Map, Param, Semantics, Slotted, T, permuted
+from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T
 from suites.tflite import dialect, op
 
 __all__ = [
-    "AxesInput", "both", "declared", "later", "nhwc", "ohwi", "out_type", "pairs", "quant_like", "same_scale", "shape_input",
-]  # fmt: skip
+    "AxesInput",
+    "both",
+    "declared",
+    "later",
+    "nhwc",
+    "ohwi",
+    "out_type",
+    "pairs",
+    "quant_like",
+    "shape_input",
+]
 
 
 def later(d: Draw, feature: str) -> bool:
@@ -124,22 +134,6 @@ def cast_to_declared(call: Call, results: list[Any]) -> list[Any]:
     return out
 
 
-def draws_type(attr: str | None, output: int = 0, names: tuple[str, ...] = ("i32", "i64")) -> Callable[[Draw, dict[str, Any]], dict[str, Any]]:
-    """For ``draw=`` functions: adds the declaration of an output whose type is free."""
-
-    def add(d: Draw, values: dict[str, Any]) -> dict[str, Any]:
-        name = d.pick(names)
-        outs = values.setdefault("@outputs", [])
-        while len(outs) <= output:
-            outs.append(None)
-        outs[output] = {"dtype": name}
-        if attr:
-            values[attr] = name
-        return values
-
-    return add
-
-
 def literal(values: Any, dtype: DType | None = None, const: bool | None = None) -> T:
     """A small operand with these elements."""
     a = np.asarray(values)
@@ -165,10 +159,6 @@ def draw_quant(d: Draw, dt: DType, *, zero: int | None = None) -> dict[str, Any]
     return {"scale": [float(np.float32(scale))], "zero_point": [zero], "axis": 0}
 
 
-def same_scale(call: Call) -> Any:
-    return call.quant.get("input")
-
-
 def quant_like(slot: str) -> Fn:
     """Quantisation of an operand, as the meaning's parameter."""
     return Fn(lambda call: call.quant[slot])
@@ -177,9 +167,6 @@ def quant_like(slot: str) -> Fn:
 def out_type(call: Call, i: int) -> DType:
     """Declared type of output ``i``."""
     return call.outs[i]["dtype"]
-
-
-_ = (Map, Param, permuted)
 
 
 class Q(Codec):
@@ -276,7 +263,10 @@ def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
 def overflowing(call: Call) -> str | None:
     """Sums of duplicates: an infinity beside finite numbers that may overflow on the way."""
     values = _floats(call)
-    if any(not np.isfinite(x).all() for x in values) and max(np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values) > 1e30:
+    if (
+        any(not np.isfinite(x).all() for x in values)
+        and max(np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values) > 1e30
+    ):
         return "an infinity beside finite numbers whose sum may overflow on its way"
     return None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from harness.core.dtypes import DType
 from harness.core.errors import UsageError
@@ -16,10 +17,26 @@ _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alp
 
 # Highest rank of an operand that broadcasts, or at all: traits of tfl_ops.td.
 _RANKS = {
-    **dict.fromkeys(("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FLOOR_DIV", "FLOOR_MOD",
-                     "POW", "PRELU", "SQUARED_DIFFERENCE"), 4),
-    **dict.fromkeys(("MAXIMUM", "MINIMUM", "SELECT_V2", "SELECT", "PAD", "PADV2", "BATCH_MATMUL", "ADD", "SUB", "MUL"), 5),
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "EQUAL",
+            "NOT_EQUAL",
+            "LESS",
+            "LESS_EQUAL",
+            "GREATER",
+            "GREATER_EQUAL",
+            "FLOOR_DIV",
+            "FLOOR_MOD",
+            "POW",
+            "PRELU",
+            "SQUARED_DIFFERENCE",
+        ),
+        4,
+    ),
+    **dict.fromkeys(
+        ("MAXIMUM", "MINIMUM", "SELECT_V2", "SELECT", "PAD", "PADV2", "BATCH_MATMUL", "ADD", "SUB", "MUL"), 5
+    ),
+}
 
 
 def _f32(v: float) -> float:
@@ -42,8 +59,8 @@ class TfLite(Dialect):
     const_chance = 4
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
     _rows: dict[str, list[OpSchema]] | None = None
-    # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take; more is
-    # no fault.  Index operands of one operator need not share their type.
+    # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
+    # more is no fault.  Index operands of one operator need not share their type.
     unsayable_rules = ("unknown-attribute", "type:", "tied-type:I", "tied-type:W", "tied-type:B")
 
     def order(self, version: Any) -> Any:
@@ -79,8 +96,9 @@ class TfLite(Dialect):
         return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Entries tagged "fused": an activation in half of the instances; "bias": most
-        of them have one, since the runtime refuses to do without.  Quantised forms: operands and outputs of the main type that carry no parameters yet share one set.
+        """Entries tagged "fused": an activation in half of the instances; "bias": most of them have one, since the
+        runtime refuses to do without.  Quantised forms: operands and outputs of the main type that carry no parameters
+        yet share one set.
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """

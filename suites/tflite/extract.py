@@ -1,7 +1,7 @@
 """Write tables.json and schema.json: every fact about the TFLite format and its operators that the suite uses.
 
-Sources: the schema module of the installed ``ai_edge_litert`` (tables, slots, enums, defaults, operator codes), the same
-package's interpreter (which operator versions have a kernel, asked one by one), and ``slots.txt`` beside this file
+Sources: the schema module of the installed ``ai_edge_litert`` (tables, slots, enums, defaults, operator codes), the
+same package's interpreter (which operator versions have a kernel, asked one by one), and ``slots.txt`` beside this file
 (operand names, element types, what each version added).  Run ``python -m suites.tflite.extract`` after upgrading the
 package; nothing at run time imports it.
 """
@@ -43,7 +43,9 @@ def read_tables(source: str) -> dict[str, Any]:
         (cls, field[0].lower() + field[1:]): (int(size), body)
         for cls, field, size, body in [
             (*split_vector(tables, joined), size, "")
-            for joined, size in re.findall(r"^def (\w+)Vector\(builder, numElems\):\n    return builder\.StartVector\((\d+)", source, re.M)
+            for joined, size in re.findall(
+                r"^def (\w+)Vector\(builder, numElems\):\n    return builder\.StartVector\((\d+)", source, re.M
+            )
         ]
     }
     pack = {
@@ -159,7 +161,9 @@ def slot(word: str) -> dict[str, Any]:
             "state": "!" in marks, "const": False}  # fmt: skip
 
 
-def effective_types(facts: dict[str, Any], version: int) -> tuple[dict[str, list[str]], dict[str, list[str]], list[str]]:
+def effective_types(
+    facts: dict[str, Any], version: int
+) -> tuple[dict[str, list[str]], dict[str, list[str]], list[str]]:
     """Types and quantised types per letter at one version, and the features that came later."""
     late: set[tuple[str, str]] = set()
     features = []
@@ -205,23 +209,51 @@ def forms(
             letters["O"] = ["f32"]
         out.append(("q", "quantised", letters))
     if "f32" in plain[main] and quant.get("W") and "hybrid" not in later:
-        out.append(("h", "hybrid", {**plain, "T": ["f32"], "W": quant["W"], **({"B": ["f32"]} if "B" in plain else {})}))
+        out.append(
+            ("h", "hybrid", {**plain, "T": ["f32"], "W": quant["W"], **({"B": ["f32"]} if "B" in plain else {})})
+        )
     return out
 
 
 _OPTIONS = {  # operators whose option table does not carry their own name
-    "AVERAGE_POOL_2D": "Pool2DOptions", "MAX_POOL_2D": "Pool2DOptions", "L2_POOL_2D": "Pool2DOptions",
-    "L2_NORMALIZATION": "L2NormOptions", "MEAN": "ReducerOptions", "SUM": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions", "REDUCE_PROD": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions", "REDUCE_ALL": "ReducerOptions", "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
-    "PADV2": "PadV2Options", "CONV_3D_TRANSPOSE": "Conv3DOptions", "RANDOM_UNIFORM": "RandomOptions",
-    "RANDOM_STANDARD_NORMAL": "RandomOptions", "MULTINOMIAL": "RandomOptions", "RELU_0_TO_1": None,
-    "SOFTMAX": "SoftmaxOptions", "STABLEHLO_SHIFT_LEFT": "StablehloShiftLeftOptions", "STABLEHLO_PAD": "StablehloPadOptions",
-    "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions", "RIGHT_SHIFT": "RightShiftOptions",
-}  # fmt: skip
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "L2_POOL_2D": "Pool2DOptions",
+    "L2_NORMALIZATION": "L2NormOptions",
+    "MEAN": "ReducerOptions",
+    "SUM": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions",
+    "REDUCE_ALL": "ReducerOptions",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
+    "PADV2": "PadV2Options",
+    "CONV_3D_TRANSPOSE": "Conv3DOptions",
+    "RANDOM_UNIFORM": "RandomOptions",
+    "RANDOM_STANDARD_NORMAL": "RandomOptions",
+    "MULTINOMIAL": "RandomOptions",
+    "RELU_0_TO_1": None,
+    "SOFTMAX": "SoftmaxOptions",
+    "STABLEHLO_SHIFT_LEFT": "StablehloShiftLeftOptions",
+    "STABLEHLO_PAD": "StablehloPadOptions",
+    "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions",
+    "RIGHT_SHIFT": "RightShiftOptions",
+}
 _REQUIRED = re.compile(r"(stride|filter)_[hwd]|depth_multiplier|block_size|num_splits|^num$|values_count|rank|num_bits")
-_DIM = {"bool": "bool", "f32": "float", "f64": "float", "str": "str", "[i32]": "ints", "[i64]": "ints", "[f32]": "floats",
-        "[bool]": "ints", "[u8]": "ints", "[str]": "strs", "[u32]": "ints"}  # fmt: skip
+_DIM = {
+    "bool": "bool",
+    "f32": "float",
+    "f64": "float",
+    "str": "str",
+    "[i32]": "ints",
+    "[i64]": "ints",
+    "[f32]": "floats",
+    "[bool]": "ints",
+    "[u8]": "ints",
+    "[str]": "strs",
+    "[u32]": "ints",
+}
 
 
 def option_table(op: str, tables: dict[str, Any]) -> str | None:
@@ -264,9 +296,14 @@ def enum_of(field: str, table: str, op: str) -> str | None:
     if field in ("in_data_type", "out_data_type", "output_type", "out_type", "idx_out_type", "quantized_bias_type",
                  "key_dtype", "value_dtype"):  # fmt: skip
         return "TensorType"
-    return {"mode": "MirrorPadMode", "weights_format": "FullyConnectedOptionsWeightsFormat", "kernel_type": "LSTMKernelType",
-            "combiner": "CombinerType", "reduce_function": "ReduceWindowFunction", "algorithm": "RngAlgorithm",
-            }.get(field) or ("LSHProjectionType" if table == "LSHProjectionOptions" and field == "type" else None)  # fmt: skip
+    return {
+        "mode": "MirrorPadMode",
+        "weights_format": "FullyConnectedOptionsWeightsFormat",
+        "kernel_type": "LSTMKernelType",
+        "combiner": "CombinerType",
+        "reduce_function": "ReduceWindowFunction",
+        "algorithm": "RngAlgorithm",
+    }.get(field) or ("LSHProjectionType" if table == "LSHProjectionOptions" and field == "type" else None)
 
 
 def main() -> None:
@@ -275,9 +312,16 @@ def main() -> None:
 
     source = Path(module.__file__ or "").read_text()
     tables, enums = read_tables(source), read_enums(module)
-    unions = {f: {v: k for k, v in enums[u].items() if v} for f, u in (
-        ("builtinOptions", "BuiltinOptions"), ("builtinOptions2", "BuiltinOptions2"), ("details", "QuantizationDetails"),
-        ("arraySegments", "SparseIndexVector"), ("arrayIndices", "SparseIndexVector"))}  # fmt: skip
+    unions = {
+        f: {v: k for k, v in enums[u].items() if v}
+        for f, u in (
+            ("builtinOptions", "BuiltinOptions"),
+            ("builtinOptions2", "BuiltinOptions2"),
+            ("details", "QuantizationDetails"),
+            ("arraySegments", "SparseIndexVector"),
+            ("arrayIndices", "SparseIndexVector"),
+        )
+    }
     lines = ",\n".join(f'  "{t}": {json.dumps(f)}' for t, f in tables.items())
     head = {"source": f"ai-edge-litert {package_version('ai-edge-litert')} schema", "unions": unions, "enums": enums}
     (HERE / "tables.json").write_text(json.dumps(head)[:-1] + ', "tables": {\n' + lines + "\n}}\n")
@@ -292,21 +336,38 @@ def main() -> None:
         for v in versions[op]["all"]:
             types, quantised, later = effective_types(facts, v)
             for form, domain, letters in forms(facts, types, quantised, later):
-                rows.append({
-                    "op": op, "domain": domain, "version": f"{v}{form}" if form else v, "first_opset": 1, "last_opset": 1,
-                    "deprecated": False, "inputs": facts["inputs"], "outputs": facts["outputs"],
-                    "attrs": attributes(table, tables, enums, op), "types": letters, "later": later, "code": code,
-                    "options": table, "states": [x["name"] for x in facts["inputs"] if x["state"]],
-                    "union": 2 if table in enums["BuiltinOptions2"] else 1,
-                    "reference": v in versions[op]["reference"],
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "op": op,
+                        "domain": domain,
+                        "version": f"{v}{form}" if form else v,
+                        "first_opset": 1,
+                        "last_opset": 1,
+                        "deprecated": False,
+                        "inputs": facts["inputs"],
+                        "outputs": facts["outputs"],
+                        "attrs": attributes(table, tables, enums, op),
+                        "types": letters,
+                        "later": later,
+                        "code": code,
+                        "options": table,
+                        "states": [x["name"] for x in facts["inputs"] if x["state"]],
+                        "union": 2 if table in enums["BuiltinOptions2"] else 1,
+                        "reference": v in versions[op]["reference"],
+                    }
+                )
     no_kernel = [op for op in enums["BuiltinOperator"] if not versions[op]["all"]]
-    head = {"dialect": "tflite", "source": f"ai-edge-litert {package_version('ai-edge-litert')}", "no_kernel": no_kernel}
+    head = {
+        "dialect": "tflite",
+        "source": f"ai-edge-litert {package_version('ai-edge-litert')}",
+        "no_kernel": no_kernel,
+    }
     body = ",\n".join(json.dumps(r, separators=(",", ":")) for r in rows)
     (HERE / "schema.json").write_text(json.dumps(head)[:-1] + ', "ops": [\n' + body + "\n]}\n")
     ops = {r["op"] for r in rows}
     n = len({(r["op"], int(str(r["version"]).rstrip("qh"))) for r in rows})
-    print(f"{len(tables)} tables, {len(ops)} operators, {n} versions in {len(rows)} forms, {len(no_kernel)} without kernel")
+    print(f"{len(tables)} tables, {len(ops)} operators, {n} versions in {len(rows)} forms")
+    print(f"{len(no_kernel)} operators without kernel")
 
 
 if __name__ == "__main__":

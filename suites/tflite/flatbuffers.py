@@ -1,8 +1,9 @@
 """FlatBuffers, both ways, over the tables of the TFLite schema.
 
-A table is a dict of field name -> value: numbers, strings (str or bytes), lists or arrays of numbers (bytes for vectors of
-bytes), dicts (tables), lists of dicts.  Which field has which slot and type comes from ``tables.json``, so that writing a
-model needs no runtime.  Source: the FlatBuffers internals document; schema file identifier TFL3.
+A table is a dict of field name -> value: numbers, strings (str or bytes), lists or arrays of numbers (bytes for
+vectors of
+bytes), dicts (tables), lists of dicts.  Which field has which slot and type comes from ``tables.json``, so that
+writing a model needs no runtime.  Source: the FlatBuffers internals document; schema file identifier TFL3.
 
 The writer goes forward: a table is written before what it points to, offsets are patched afterwards.  A table's layout
 (field order, padding, vtable) is computed once per set of present fields.
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,7 @@ _FIELDS: dict[str, dict[str, tuple[int, str, Any]]] = {
 }
 _VECTOR_ALIGN = {("Buffer", "data"): 16}  # the runtime hands out pointers into the file
 _U32 = struct.Struct("<I")
+_PUT = _U32.pack_into
 
 
 def table_fields(table: str) -> dict[str, tuple[int, str, Any]]:
@@ -42,6 +46,7 @@ def table_fields(table: str) -> dict[str, tuple[int, str, Any]]:
     return _FIELDS[table]
 
 
+@cache
 def union_number(field: str, table: str) -> int:
     """The number that says a union field holds ``table`` (0 if it cannot)."""
     return next((n for n, t in _UNIONS[field].items() if t == table), 0)
@@ -50,7 +55,7 @@ def union_number(field: str, table: str) -> int:
 class _Layout:
     """One table with one set of present fields: how its bytes lie."""
 
-    __slots__ = ("align", "packer", "refs", "scalars", "size", "vtable")
+    __slots__ = ("align", "pack", "picks", "refs", "vtable")
 
     def __init__(self, table: str, names: tuple[str, ...]) -> None:
         fields = _FIELDS[table]
@@ -63,105 +68,121 @@ class _Layout:
         rows.sort()
         slots = [0] * (1 + max((r[1] for r in rows), default=-1))
         wide = bool(rows) and rows[0][0] == -8
-        at, fmt = 4, "<i"
-        if wide:
-            at, fmt = 8, "<i4x"
-        self.scalars, self.refs = [], []
+        at, fmt = (8, "<i4x") if wide else (4, "<i")
+        self.picks: list[str] = []
+        self.refs: list[tuple[int, str, Callable[..., None]]] = []
         for size, slot, name, kind in rows:
             slots[slot] = at
             if kind in _SIZE:
                 fmt += _SCALAR[kind]
-                self.scalars.append(name)
+                self.picks.append(name)
             else:
-                fmt += "I"
-                self.scalars.append(None)
-                self.refs.append((at, name, kind, _VECTOR_ALIGN.get((table, name), 0)))
+                fmt += "4x"
+                self.refs.append((at, name, _writer(kind, _VECTOR_ALIGN.get((table, name), 0), name)))
             at -= size
-        self.packer = struct.Struct(fmt)
-        self.size = at
-        self.align = 8 if wide else 4
+        self.pack = struct.Struct(fmt).pack
+        self.align = 7 if wide else 3
         self.vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), at, *slots)
 
 
 _LAYOUTS: dict[tuple[str, tuple[str, ...]], _Layout] = {}
+_ZEROS = [bytes(n) for n in range(16)]
 
 
-class _Writer:
-    __slots__ = ("buf", "vtables")
+class _File(bytearray):
+    """The bytes so far, and where the vtables of layouts already lie."""
 
-    def __init__(self) -> None:
-        self.buf = bytearray(8)
-        self.vtables: dict[int, int] = {}
+    __slots__ = ("vtables",)
 
-    def table(self, name: str, value: dict[str, Any], back: int) -> None:
-        """Write one table and what hangs on it; ``back`` is where the offset to it goes."""
-        buf = self.buf
-        key = (name, tuple(value))
-        layout = _LAYOUTS.get(key)
-        if layout is None:
-            layout = _LAYOUTS[key] = _Layout(*key)
-        vtable = self.vtables.get(id(layout))
-        if vtable is None:
-            if len(buf) & 1:
-                buf.append(0)
-            vtable = self.vtables[id(layout)] = len(buf)
-            buf += layout.vtable
-        pad = -len(buf) % layout.align
-        if pad:
-            buf += bytes(pad)
+
+def _table(buf: _File, name: str, value: dict[str, Any], back: int) -> None:
+    """Write one table and what hangs on it; ``back`` is where the offset to it goes."""
+    key = (name, tuple(value))
+    layout = _LAYOUTS.get(key)
+    if layout is None:
+        layout = _LAYOUTS[key] = _Layout(*key)
+    vtable = buf.vtables.get(layout)
+    if vtable is None:
+        if len(buf) & 1:
+            buf += b"\0"
+        vtable = buf.vtables[layout] = len(buf)
+        buf += layout.vtable
+    pad = -len(buf) & layout.align
+    if pad:
+        buf += _ZEROS[pad]
+    start = len(buf)
+    _PUT(buf, back, start - back)
+    buf += layout.pack(start - vtable, *[value[f] for f in layout.picks])
+    for at, field, write in layout.refs:
+        write(buf, value[field], start + at, value)
+
+
+def _text(buf: _File, value: str | bytes, back: int, owner: Any) -> None:
+    data = value.encode() if isinstance(value, str) else value
+    start = len(buf)
+    pad = -start & 3
+    _PUT(buf, back, start + pad - back)
+    buf += _ZEROS[pad] + _U32.pack(len(data)) + data + b"\0"
+
+
+@cache
+def _writer(kind: str, align: int = 0, field: str = "") -> Callable[..., None]:
+    """``write(buf, value, back, owner)`` for what one offset points to."""
+    if kind == "str":
+        return _text
+    if kind[0] == "*":
+        name = kind[1:]
+        return lambda buf, value, back, owner: _table(buf, name, value, back)
+    if kind[0] == "|":
+        tables, tag = _UNIONS[kind[1:]], field + "_type"
+        return lambda buf, value, back, owner: _table(buf, tables[owner[tag]], value, back)
+    element = kind[1:-1]
+    return _numbers(element, align) if element in _SIZE else _offsets(_writer(element))
+
+
+def _numbers(element: str, align: int) -> Callable[..., None]:
+    """Writer of vectors of numbers: sequences, arrays, or bytes as they are."""
+    mask, dtype, code = max(align or _SIZE[element], 4) - 1, _NUMPY[element], _SCALAR[element]
+
+    def write(buf: _File, value: Any, back: int, owner: Any) -> None:
         start = len(buf)
-        _U32.pack_into(buf, back, start - back)
-        buf += layout.packer.pack(start - vtable, *[0 if f is None else value[f] for f in layout.scalars])
-        for at, field, kind, align in layout.refs:
-            self.ref(kind, value[field], start + at, align, value, field)
-
-    def ref(self, kind: str, value: Any, back: int, align: int, owner: dict[str, Any], field: str) -> None:
-        """Write what one offset points to."""
-        head = kind[0]
-        buf = self.buf
-        if head == "*":
-            self.table(kind[1:], value, back)
-        elif head == "[":
-            self.vector(kind[1:-1], value, back, align)
-        elif head == "|":
-            self.table(_UNIONS[kind[1:]][owner[field + "_type"]], value, back)
-        else:
-            data = value.encode() if isinstance(value, str) else value
-            buf += bytes(-len(buf) % 4)
-            _U32.pack_into(buf, back, len(buf) - back)
-            buf += _U32.pack(len(data)) + data + b"\0"
-
-    def vector(self, element: str, value: Any, back: int, align: int) -> None:
-        buf = self.buf
-        size = _SIZE.get(element, 4)
-        align = align or size
-        pad = -(len(buf) + 4) % max(align, 4)
-        if pad:
-            buf += bytes(pad)
-        start = len(buf)
-        _U32.pack_into(buf, back, start - back)
+        pad = -(start + 4) & mask
+        start += pad
+        _PUT(buf, back, start - back)
         n = len(value)
-        if element in _SIZE:
-            if isinstance(value, (bytes, bytearray, memoryview)):
-                buf += _U32.pack(n) + value
-            elif isinstance(value, np.ndarray):
-                buf += _U32.pack(n) + np.ascontiguousarray(value, _NUMPY[element]).tobytes()
-            else:
-                buf += struct.pack(f"<I{n}{_SCALAR[element]}", n, *value)
-            return
-        buf += struct.pack("<I", n) + bytes(4 * n)
+        if isinstance(value, (list, tuple)):
+            buf += _ZEROS[pad] + struct.pack(f"<I{n}{code}", n, *value)
+        else:
+            data = np.ascontiguousarray(value, dtype).tobytes() if isinstance(value, np.ndarray) else value
+            buf += _ZEROS[pad] + _U32.pack(n) + data
+
+    return write
+
+
+def _offsets(item: Callable[..., None]) -> Callable[..., None]:
+    """Writer of vectors of offsets to tables, strings, vectors."""
+
+    def write(buf: _File, value: Any, back: int, owner: Any) -> None:
+        pad = -len(buf) & 3
+        start = len(buf) + pad
+        _PUT(buf, back, start - back)
+        n = len(value)
+        buf += _ZEROS[pad] + _U32.pack(n) + bytes(4 * n)
         at = start + 4
-        for item in value:
-            self.ref(element, item, at, 0, {}, "")
+        for x in value:
+            item(buf, x, at, None)
             at += 4
+
+    return write
 
 
 def encode(table: str, value: dict[str, Any]) -> bytes:
     """The bytes of a file whose root is ``value``.  Raises KeyError naming table and field for a field it has not."""
-    w = _Writer()
-    w.buf[4:8] = IDENTIFIER
-    w.table(table, value, 0)
-    return bytes(w.buf)
+    buf = _File(8)
+    buf.vtables = {}
+    buf[4:8] = IDENTIFIER
+    _table(buf, table, value, 0)
+    return bytes(buf)
 
 
 def decode(table: str, data: bytes | memoryview) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,15 @@ def unpack(data: np.ndarray, d: DType, shape: tuple[int, ...]) -> np.ndarray:
         n = struct.unpack_from("<i", raw)[0]
         at = struct.unpack_from(f"<{n + 1}i", raw, 4)
         out = np.empty(n, object)
-        out[:] = [raw[a:b] for a, b in zip(at, at[1:])]
+        out[:] = [raw[a:b] for a, b in pairwise(at)]
         return out.reshape(shape)
     n = int(np.prod(shape, dtype=np.int64))
     if d.bits < 8 and d.kind in "iu":
         per = 8 // d.bits
         flat = np.frombuffer(raw, np.uint8)
-        flat = np.stack([(flat >> (k * d.bits)) & ((1 << d.bits) - 1) for k in range(per)], -1).ravel()[:n].astype(np.int8)
+        flat = (
+            np.stack([(flat >> (k * d.bits)) & ((1 << d.bits) - 1) for k in range(per)], -1).ravel()[:n].astype(np.int8)
+        )
         if d.kind == "i":
             flat = flat - ((flat >> (d.bits - 1)) << d.bits)
         return flat.astype(_SUB_BYTE[d.name]).reshape(shape)
@@ -171,7 +174,8 @@ def quant_of(t: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def domain_of(inputs: dict[str, Any], tensors: dict[str, Any], rows: list[Any]) -> str:
-    """"quantised" where the main operand carries parameters and the op has such a form, "hybrid" where the weights do."""
+    """ "quantised" where the main operand carries parameters and the op has such a form, "hybrid" where the weights
+    do."""
     forms = {r.domain for r in rows}
 
     def quant(slot: str) -> Any:

@@ -1,4 +1,5 @@
-"""Laws of the TFLite dialect: every version it serves draws, evaluates, builds, parses back and is refused what it should."""
+"""Laws of the TFLite dialect: every version it serves draws, evaluates, builds, parses back and is refused what it
+should."""
 
 import json
 from pathlib import Path
@@ -30,7 +31,9 @@ ONE_EACH = sorted({(v.op, v.schema.domain): k for k, v in dialect.versions.items
 def test_every_operator_with_a_kernel_has_an_entry_or_a_reason():
     have = {v.op for v in dialect.versions.values()}
     lack = {s.op for s in dialect.schemas} - have
-    assert lack == set(MISSING), f"missing {sorted(lack - set(MISSING))}, listed but there {sorted(set(MISSING) - lack)}"
+    assert lack == set(MISSING), (
+        f"missing {sorted(lack - set(MISSING))}, listed but there {sorted(set(MISSING) - lack)}"
+    )
 
 
 def drawn(key, i=0):

@@ -1,7 +1,7 @@
 """Elementwise arithmetic on quantised tensors.
 
-Each operator is the real function between dequantising and requantising: round(f(real(x)) / scale + zero_point), clamped to
-the type.  How far an integer kernel may fall from the nearest step follows from its fixed-point multipliers
+Each operator is the real function between dequantising and requantising: round(f(real(x)) / scale + zero_point),
+clamped to the type.  How far an integer kernel may fall from the nearest step follows from its fixed-point multipliers
 (``fixed.window``) or, where it goes through a table or a fixed-point function, is one step.
 """
 
@@ -15,7 +15,21 @@ from harness.core.dtypes import int_range, of
 from harness.spec import Choice, Float, Int, Opaque, Real, Semantics, T, bounded, exact, semantics
 from harness.spec.errors import ulp
 from suites.semantics.quantised.fixed import (
-    Array, Parameters, Quant, about, away, centred, draw_parameters, multiply, real, rounding, saturate, spread, steps, window, within,
+    Array,
+    Parameters,
+    Quant,
+    about,
+    away,
+    centred,
+    draw_parameters,
+    multiply,
+    real,
+    rounding,
+    saturate,
+    spread,
+    steps,
+    window,
+    within,
 )  # fmt: skip
 
 _SPEC = "TFLite 8-bit quantization specification"
@@ -78,15 +92,29 @@ def _product_scale(d: Any, env: dict[str, Any]) -> float:
 
 
 @semantics(error=rounding(_add, _shared), source=f"{_SPEC}, ADD")
-def add(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x", pot=False), yq: Parameters("y", pot=False),
-        oq: Parameters("x", scale=about("xq", "yq"), pot=False), activation: Choice(*ACTIVATIONS)) -> Int["*#d"]:  # fmt: skip
+def add(
+    x: Int["*#d"],
+    y: Int["*#d"],
+    *,
+    xq: Parameters("x", pot=False),
+    yq: Parameters("y", pot=False),
+    oq: Parameters("x", scale=about("xq", "yq"), pot=False),
+    activation: Choice(*ACTIVATIONS),
+) -> Int["*#d"]:
     """Sum of the real values, requantised."""
     return finish(_add(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
 
 
 @semantics(error=rounding(_sub, _shared), source=f"{_SPEC}; TFLite SUB")
-def sub(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x", pot=False), yq: Parameters("y", pot=False),
-        oq: Parameters("x", scale=about("xq", "yq"), pot=False), activation: Choice(*ACTIVATIONS)) -> Int["*#d"]:  # fmt: skip
+def sub(
+    x: Int["*#d"],
+    y: Int["*#d"],
+    *,
+    xq: Parameters("x", pot=False),
+    yq: Parameters("y", pot=False),
+    oq: Parameters("x", scale=about("xq", "yq"), pot=False),
+    activation: Choice(*ACTIVATIONS),
+) -> Int["*#d"]:
     """Difference of the real values, requantised."""
     return finish(_sub(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
 
@@ -158,7 +186,8 @@ def _ratio(x: Array, *, xq: Quant, oq: Quant) -> Any:
 
 
 def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
-    """Error of linear interpolation in a table of 513 points over the 16-bit range (spacing 128 steps), in output steps:
+    """Error of linear interpolation in a table of 513 points over the 16-bit range (spacing 128 steps), in output
+    steps:
     the second difference over twice the spacing bounds h**2 / 8 * max|f''|, one step more for the table's rounding."""
     r, h = real(x, xq), 128 * xq["scale"][0]
 
@@ -170,11 +199,21 @@ def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
     return np.nan_to_num(mid, nan=np.inf) + 1.0
 
 
-def unary(name: str, *, oq: Parameters, xq: Parameters | None = None, tie: Any = 2.0**-10, free: float = 0, table: bool = False,
-          free16: float = 0, draw: Any = None, source: str = _SPEC,
-          data: Any = ("full", "full", "small")) -> Semantics:  # fmt: skip
-    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free.  table: 16-bit
-    tensors go through an interpolated table; free16: what they have on top."""
+def unary(
+    name: str,
+    *,
+    oq: Parameters,
+    xq: Parameters | None = None,
+    tie: Any = 2.0**-10,
+    free: float = 0,
+    table: bool = False,
+    free16: float = 0,
+    draw: Any = None,
+    source: str = _SPEC,
+    data: Any = ("full", "full", "small"),
+) -> Semantics:
+    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free.  table:
+    16-bit tensors go through an interpolated table; free16: what they have on top."""
     fn = _UNARY[name]
 
     def unrounded(x: Array, *, xq: Quant, oq: Quant) -> Array:
@@ -236,21 +275,45 @@ _UNIT = _fixed_output((1 / 256, "low"), 1 / 32768)  # [0, 1)
 _SIGNED_UNIT = _fixed_output((1 / 128, "mid"), 1 / 32768)  # [-1, 1)
 _SMALL = Parameters("x", scale=lambda d, env: d.pick((0.01, 0.03, 0.05, 0.1)) / (1 if d.dtype("x").bits == 8 else 256))
 
-logistic = unary("logistic", oq=_UNIT, xq=_SMALL, table=True, free16=3, source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest")
-tanh = unary("tanh", oq=_SIGNED_UNIT, xq=_SMALL, table=True, free16=3, source=f"{_SPEC}, TANH: output scale 1/128, zero point middle")
+logistic = unary(
+    "logistic",
+    oq=_UNIT,
+    xq=_SMALL,
+    table=True,
+    free16=3,
+    source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest",
+)
+tanh = unary(
+    "tanh",
+    oq=_SIGNED_UNIT,
+    xq=_SMALL,
+    table=True,
+    free16=3,
+    source=f"{_SPEC}, TANH: output scale 1/128, zero point middle",
+)
 exp = unary("exp", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
-log = unary("log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low"))
+log = unary(
+    "log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low")
+)
 sqrt = unary("sqrt", table=True, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
 rsqrt = unary("rsqrt", table=True, oq=Parameters("x"), draw=_draw_rsqrt, source="TFLite RSQRT")
 elu = unary("elu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, source="TFLite ELU")
-hard_swish = unary("hard_swish", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, free=1, source="TFLite HARD_SWISH")
+hard_swish = unary(
+    "hard_swish",
+    oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)),
+    xq=_SMALL,
+    free=1,
+    source="TFLite HARD_SWISH",
+)
 absolute = unary("abs", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite ABS")
 relu = unary("relu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite RELU")
 relu6 = unary("relu6", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite RELU6")
-relu_n1_to_1 = unary("relu_n1_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite")
-relu_0_to_1 = unary("relu_0_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite")
-
-
+relu_n1_to_1 = unary(
+    "relu_n1_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite"
+)
+relu_0_to_1 = unary(
+    "relu_0_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite"
+)
 
 
 def gelu_real(r: Array, approximate: bool) -> Array:
@@ -267,7 +330,9 @@ def _gelu_steps(x: Array, *, xq: Quant, oq: Quant, approximate: bool) -> Array:
 
 
 @semantics(error=rounding(_gelu_steps, 2.0**-10), source="TFLite GELU", data=("full", "small"))
-def gelu(x: Int["*d"], *, xq: _SMALL, oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)), approximate: Opaque) -> Int["*d"]:
+def gelu(
+    x: Int["*d"], *, xq: _SMALL, oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)), approximate: Opaque
+) -> Int["*d"]:
     """GELU of the real values, requantised."""
     return finish(_gelu_steps(x, xq=xq, oq=oq, approximate=approximate), oq, of(x))
 
@@ -326,7 +391,9 @@ def _division(x: Array, *, oq: Quant, dtype: Any = None) -> Any:
     return np.abs(np.asarray(x, np.float64)) / min(oq["scale"]) * 2.0**-22 + 2.0**-20
 
 
-@semantics(error=rounding(_quantize, _division), source=f"{_SPEC}, QUANTIZE", data=("uniform:-8:8", "small", "wide", "ties"))
+@semantics(
+    error=rounding(_quantize, _division), source=f"{_SPEC}, QUANTIZE", data=("uniform:-8:8", "small", "wide", "ties")
+)
 def quantize(x: Float["*d"], *, oq: Opaque, dtype: Opaque) -> Int["*d"]:
     """round(x / scale) + zero_point, clamped; ties away from zero."""
     with np.errstate(all="ignore"):

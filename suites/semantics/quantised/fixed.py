@@ -7,11 +7,12 @@ fixedpoint.h for the integer multiplication.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, DType, int_range, of
+from harness.core.dtypes import DType, int_range
 from harness.spec import Context, Draw, ErrorClass, Param, accepted, quantised
 
 Array = np.ndarray
@@ -74,10 +75,6 @@ def multiplier(scale: Array | float) -> tuple[Array, Array]:
     return np.where(small, 0, fixed), np.where(small, 0, e)
 
 
-def _python_ints(x: Array) -> Array:
-    return x.astype(object)
-
-
 def high_mul(a: Array, b: Array) -> Array:
     """Rounded high half of 2ab for int32 operands (saturating rounding doubling high multiplication)."""
     p = a * b
@@ -117,8 +114,14 @@ class Parameters(Param):
     ``fn(d, env)`` gives the scale (default: one of a few); channels: ``fn(env)`` gives the channel count of a
     per-channel tensor along ``axis``.  dtype: where the tensor is no operand."""
 
-    def __init__(self, of: str, *, zero: int | str | None = None, scale: Callable[[Draw, dict[str, Any]], Any] | None = None,
-                 pot: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        of: str,
+        *,
+        zero: int | str | None = None,
+        scale: Callable[[Draw, dict[str, Any]], Any] | None = None,
+        pot: bool = True,
+    ) -> None:
         self.of, self.zero, self.scale, self.pot = of, zero, scale, pot
 
     def draw(self, d: Draw, env: dict[str, Any]) -> Quant:
@@ -188,9 +191,3 @@ def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> 
     return accepted(ok, f"QUANT: {what}")
 
 
-def same_type(x: Array) -> DType:
-    return of(x)
-
-
-def named(name: str) -> DType:
-    return BY_NAME[name]

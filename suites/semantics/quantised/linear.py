@@ -23,7 +23,8 @@ _SPEC = "TFLite 8-bit quantization specification"
 
 
 def wide_mul(acc: Array, scale: Array) -> Array:
-    """acc * scale as the kernels with 16-bit activations do it: a 64-bit accumulator times the multiplier's upper half."""
+    """acc * scale as the kernels with 16-bit activations do it: a 64-bit accumulator times the multiplier's upper
+    half."""
     m, e = multiplier(scale)
     reduced = np.where(m < 0x7FFF0000, (m + (1 << 15)) >> 16, 0x7FFF)
     shift = (15 - e).astype(np.int64)
@@ -82,10 +83,22 @@ def _conv_tie(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quan
 
 
 @semantics(error=rounding(_conv_real, _conv_tie), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
-def conv(x: Int["n c *s"], w: Int["m g *k"], b: Int["m"] | None = None, *, xq: Opaque, wq: Opaque, oq: Opaque, strides: Opaque,
-         dilations: Opaque, padding: Choice("same_upper", "valid"), groups: Opaque, activation: Choice(*ACTIVATIONS)):  # fmt: skip
-    """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k]; the
-    result has its channels last."""
+def conv(
+    x: Int["n c *s"],
+    w: Int["m g *k"],
+    b: Int["m"] | None = None,
+    *,
+    xq: Opaque,
+    wq: Opaque,
+    oq: Opaque,
+    strides: Opaque,
+    dilations: Opaque,
+    padding: Choice("same_upper", "valid"),
+    groups: Opaque,
+    activation: Choice(*ACTIVATIONS),
+):
+    """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k];
+    the result has its channels last."""
     acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
     return back(acc, channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), oq, x, activation)
 
@@ -95,8 +108,16 @@ def _transposed_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, s
     sizes = tuple(strides[i] * (x.shape[2 + i] - 1) + w.shape[2 + i] - pads[i] - pads[n + i] for i in range(n))
     z = np.asarray(wq["zero_point"], np.int64)
     wc = w.astype(np.int64) - (z.reshape(1, -1, *(1,) * n) if z.size > 1 else z.reshape(()))
-    acc = native.conv_transpose(centred(x, xq).astype(np.float64), wc.astype(np.float64), None, tuple(strides), (1,) * n,
-                                tuple(pads), 1, sizes=sizes)  # fmt: skip
+    acc = native.conv_transpose(
+        centred(x, xq).astype(np.float64),
+        wc.astype(np.float64),
+        None,
+        tuple(strides),
+        (1,) * n,
+        tuple(pads),
+        1,
+        sizes=sizes,
+    )
     acc = np.moveaxis(np.rint(acc).astype(np.int64), 1, -1)  # integers below 2**53: exact
     return acc if b is None else acc + b.astype(np.int64)
 
@@ -126,12 +147,16 @@ def _linear_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant) -> Ar
     return acc if b is None else acc + b.astype(np.int64)
 
 
-def _linear_real(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str) -> Array:
+def _linear_real(
+    x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str
+) -> Array:
     acc = _linear_acc(x, w, b, xq, wq)
     return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
 
 
-def _linear_tie(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str) -> Array:
+def _linear_tie(
+    x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str
+) -> Array:
     acc = _linear_acc(x, w, b, xq, wq)
     return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
 
@@ -153,7 +178,10 @@ def _matmul_acc(x: Array, y: Array, xq: Quant, yq: Quant, tx: bool, ty: bool) ->
 
 
 def _matmul_real(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:
-    return _matmul_acc(x, y, xq, yq, transpose_x, transpose_y) * (xq["scale"][0] * yq["scale"][0] / oq["scale"][0]) + oq["zero_point"][0]
+    return (
+        _matmul_acc(x, y, xq, yq, transpose_x, transpose_y) * (xq["scale"][0] * yq["scale"][0] / oq["scale"][0])
+        + oq["zero_point"][0]
+    )
 
 
 def _matmul_tie(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:

@@ -9,13 +9,33 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import int_range, of
 from harness.spec import (
-    Any, Bool, Choice, Context, Float, Int, Opaque, Semantics, T, accepted, bounded, composed, semantics,
+    Bool,
+    Choice,
+    Context,
+    Float,
+    Int,
+    Opaque,
+    Semantics,
+    T,
+    accepted,
+    bounded,
+    composed,
+    semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import ulp
 from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
 from suites.semantics.quantised.fixed import (
-    Array, Quant, away, draw_parameters, real, rounding, saturate, steps, window, within,
+    Array,
+    Quant,
+    away,
+    draw_parameters,
+    real,
+    rounding,
+    saturate,
+    steps,
+    window,
+    within,
 )  # fmt: skip
 from suites.semantics.resize import resize
 from suites.semantics.window import geometry
@@ -28,19 +48,32 @@ _SPEC = "TFLite 8-bit quantization specification"
 
 def _averages(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: str, activation: str) -> Array:
     g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
-    y = native.pool("avg", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes, count_include_pad=False)
+    y = native.pool(
+        "avg",
+        x.astype(np.float64),
+        tuple(kernel),
+        g.strides,
+        g.dilations,
+        g.pads,
+        sizes=g.sizes,
+        count_include_pad=False,
+    )
     return np.moveaxis(y, 1, -1)
 
 
 @semantics(error=rounding(_averages, 2.0**-12), source=f"{_SPEC}, AVERAGE_POOL_2D: one scale and zero point")
-def avg_pool(x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)):
+def avg_pool(
+    x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)
+):
     """Mean of the steps of every window, ties away from zero; channels last."""
     r = _averages(x, q=q, kernel=kernel, strides=strides, padding=padding, activation=activation)
     return finish(r, q, of(x), activation)
 
 
 @semantics(source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
-def max_pool(x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)):
+def max_pool(
+    x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)
+):
     """Largest step of every window; channels last."""
     g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
     y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
@@ -60,11 +93,15 @@ def _folded(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mea
 def _fold_freedom(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: bool, mean: bool) -> Object:
     n = np.prod([x.shape[a] for a in axes], dtype=np.int64) if mean else 1
     # the division by the count is folded into the multiplier, which may then be one bit short of its normal range
-    return 2 * max(float(window(xq["scale"][0] / oq["scale"][0])), float(window(xq["scale"][0] / oq["scale"][0] / max(1, n)))) + (
-        2.0**-8 if x.dtype.itemsize == 1 else 1.0)
+    return 2 * max(
+        float(window(xq["scale"][0] / oq["scale"][0])), float(window(xq["scale"][0] / oq["scale"][0] / max(1, n)))
+    ) + (2.0**-8 if x.dtype.itemsize == 1 else 1.0)
 
 
-@semantics(error=within(_folded, _fold_freedom, "|steps - real| <= 0.5 + multiplier window"), source=f"{_SPEC}, MEAN; TFLite SUM")
+@semantics(
+    error=within(_folded, _fold_freedom, "|steps - real| <= 0.5 + multiplier window"),
+    source=f"{_SPEC}, MEAN; TFLite SUM",
+)
 def fold(x: Int["*d"], *, xq: Opaque, oq: Opaque, axes: Opaque, keepdims: Opaque, mean: Opaque):
     """Sum or mean of the real values over ``axes``, requantised."""
     return finish(_folded(x, xq=xq, oq=oq, axes=axes, keepdims=keepdims, mean=mean), oq, of(x))
@@ -108,23 +145,31 @@ def _last_axis(scale: Object, zero: Object) -> Object:
     return draw
 
 
-@semantics(error=within(_softmax, _wide(1.0, 16.0), "one step; 16 of 16-bit ones: 2**-11 of the range, the tables' spacing"), draw=_last_axis(
-    lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
-    source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768")  # fmt: skip
+@semantics(
+    error=within(_softmax, _wide(1.0, 16.0), "one step; 16 of 16-bit ones: 2**-11 of the range, the tables' spacing"),
+    draw=_last_axis(lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
+    source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768",
+)
 def softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int["*d"]:
     """Softmax of the real values over the last axis."""
     return finish(_softmax(x, xq=xq, oq=oq, beta=beta), oq, of(x))
 
 
-@semantics(error=within(_log_softmax, _wide(1.0, 8.0), "one step"), draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
-           source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest")  # fmt: skip
+@semantics(
+    error=within(_log_softmax, _wide(1.0, 8.0), "one step"),
+    draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
+    source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest",
+)
 def log_softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
     """Logarithm of the softmax of the real values over the last axis."""
     return finish(_log_softmax(x, xq=xq, oq=oq), oq, of(x))
 
 
-@semantics(error=within(_l2, _wide(1.0, 8.0), "one step"), draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
-           source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle")  # fmt: skip
+@semantics(
+    error=within(_l2, _wide(1.0, 8.0), "one step"),
+    draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
+    source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle",
+)
 def l2_normalize(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
     """x over its norm along the last axis, of the real values."""
     return finish(_l2(x, xq=xq, oq=oq), oq, of(x))
@@ -143,7 +188,10 @@ def _weights(x: Array, *, sizes: Object, coordinates: str) -> Object:
     return 1.0 + spread * sum(sizes) * 2.0**-11
 
 
-@semantics(error=within(_interpolated, _weights, "1 + spread * (height + width) * 2**-11 steps: scales of 10 fraction bits"), source=f"{_SPEC}, RESIZE_BILINEAR")
+@semantics(
+    error=within(_interpolated, _weights, "1 + spread * (height + width) * 2**-11 steps: scales of 10 fraction bits"),
+    source=f"{_SPEC}, RESIZE_BILINEAR",
+)
 def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
     """Steps interpolated, since input and output share their parameters."""
     return saturate(away(_interpolated(x, sizes=sizes, coordinates=coordinates)), of(x))
@@ -159,7 +207,8 @@ def compare(name: str) -> Semantics:
     """Comparison of the real values of two quantised tensors."""
 
     def close(ctx: Context, actual: Array) -> Array:
-        """either answer where the real values differ by less than 2**-8 steps of the finer scale but are not equal steps"""
+        """either answer where the real values differ by less than 2**-8 steps of the finer scale but are not equal
+        steps"""
         a, b = real(ctx.inputs["x"], ctx.params["xq"]), real(ctx.inputs["y"], ctx.params["yq"])
         near = np.abs(a - b) <= 2.0**-20 * np.maximum(np.abs(a), np.abs(b))
         return (actual == _COMPARE[name](a, b)) | near
@@ -171,8 +220,16 @@ def compare(name: str) -> Semantics:
 
     body.__name__ = f"quantised_{name}"
     body.__doc__ = f"{name} of the real values."
-    body.__annotations__ = {"x": Int["*#d"], "y": Int["*#d"], "xq": Parameters("x"), "yq": Parameters("y"), "return": Bool["*#d"]}
-    return semantics(error=accepted(close), source=f"TFLite {name.upper()} on quantised operands", data=("full", "small"))(body)
+    body.__annotations__ = {
+        "x": Int["*#d"],
+        "y": Int["*#d"],
+        "xq": Parameters("x"),
+        "yq": Parameters("y"),
+        "return": Bool["*#d"],
+    }
+    return semantics(
+        error=accepted(close), source=f"TFLite {name.upper()} on quantised operands", data=("full", "small")
+    )(body)
 
 
 # -- fake quantisation, tables
@@ -201,7 +258,11 @@ def _fake_bound(ctx: Context) -> Array:
     return 2 * ulp(np.maximum(np.abs(ctx.wide), max(abs(p["low"]), abs(p["high"]))), ctx.out) + near * scale
 
 
-@semantics(error=bounded(_fake_bound), source="TFLite FAKE_QUANT; TF fake_quant_with_min_max_args", data=("uniform:-8:8", "small", "unit", "wide"))
+@semantics(
+    error=bounded(_fake_bound),
+    source="TFLite FAKE_QUANT; TF fake_quant_with_min_max_args",
+    data=("uniform:-8:8", "small", "unit", "wide"),
+)
 def fake_quant(x: Float["*d"], *, low: Opaque, high: Opaque, bits: Opaque, narrow: Opaque) -> Float["*d"]:
     """The number that ``x`` becomes when it is quantised to ``bits`` between low and high and back."""
     t, scale = _fake(x, low, high, bits, narrow)
@@ -214,10 +275,11 @@ def _row_bound(ctx: Context) -> Array:
     return ulp(ctx.wide, ctx.out)
 
 
-@semantics(error=composed(_row_bound), source="TFLite EMBEDDING_LOOKUP of quantised rows: dequantised, one scale for all or for each row")
+@semantics(
+    error=composed(_row_bound),
+    source="TFLite EMBEDDING_LOOKUP of quantised rows: dequantised, one scale for all or for each row",
+)
 def embedding_rows(table: Int["r *d"], indices: Int["n"], *, q: Opaque):
     """Rows of the table as real numbers."""
     return real(table, q)[indices.astype(np.int64)]
 
-
-_ = Any

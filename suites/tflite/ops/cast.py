@@ -19,7 +19,10 @@ def _draw_cast(d: Draw) -> dict[str, Any]:
     recipe = "full" if have.name in _SMALL else None
     if have.kind == "f" and to.kind in "iu" and d.bool():
         recipe = "uniform:-100:100" if to.kind == "i" else "uniform:0:200"
-    out: dict[str, Any] = {"input": T(d.shape(), recipe, const=True if have.bits == 2 else None), "@outputs": [{"dtype": to.name}]}
+    out: dict[str, Any] = {
+        "input": T(d.shape(), recipe, const=True if have.bits == 2 else None),
+        "@outputs": [{"dtype": to.name}],
+    }
     if d.bool():
         out |= {"in_data_type": have.name, "out_data_type": to.name}
     return out
@@ -30,5 +33,13 @@ def _to(call: Call) -> Any:
     return BY_NAME[t] if isinstance(t, str) else t
 
 
-op("CAST", s.cast_in_range, x="input", to=Fn(_to), draw=_draw_cast, out_dtype=lambda call, i: _to(call),
-   types={"T": "f16 bf16 f32 f64 bool i2 i4 u4 i16 u16 i32 u32 i64 u8 i8"}, why="complex numbers have no shared cast")  # fmt: skip
+op(
+    "CAST",
+    s.cast_in_range,
+    x="input",
+    to=Fn(_to),
+    draw=_draw_cast,
+    out_dtype=lambda call, i: _to(call),
+    types={"T": "f16 bf16 f32 f64 bool i2 i4 u4 i16 u16 i32 u32 i64 u8 i8"},
+    why="complex numbers have no shared cast",
+)

@@ -73,11 +73,20 @@ def _draw_while(d: Draw) -> dict[str, Any]:
     limit = d.int(0, 4)
     args = [Arg(I32, ())] + [Arg(dt, s) for s in shapes]
     types = {carried(k): {"dtype": a.dtype, "shape": a.shape} for k, a in enumerate(args)}
-    cond = Graph([(carried(k), a) for k, a in enumerate(args)], [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)], ["go"],
-                 {"limit": np.asarray(limit, np.int32)},
-                 {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}})  # fmt: skip
-    body = Graph([(carried(k), a) for k, a in enumerate(args)], [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)], ["n0"],
-                 {"one": np.asarray(1, np.int32)}, {})  # fmt: skip
+    cond = Graph(
+        [(carried(k), a) for k, a in enumerate(args)],
+        [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)],
+        ["go"],
+        {"limit": np.asarray(limit, np.int32)},
+        {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}},
+    )
+    body = Graph(
+        [(carried(k), a) for k, a in enumerate(args)],
+        [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)],
+        ["n0"],
+        {"one": np.asarray(1, np.int32)},
+        {},
+    )
     types["n0"] = {"dtype": I32, "shape": ()}
     for k, s in enumerate(shapes, 1):
         body.consts[f"c{k}"] = np.asarray(d.int(-2, 2), dt.np)
@@ -102,7 +111,14 @@ def _while(call: Call) -> list[Any]:
     raise ValueError("WHILE: no end after 10000 turns")
 
 
-op("WHILE", None, evaluate=_while, draw=_draw_while, error=_BLOCKS, source="TFLite WHILE: while cond(values): values = body(values)")
+op(
+    "WHILE",
+    None,
+    evaluate=_while,
+    draw=_draw_while,
+    error=_BLOCKS,
+    source="TFLite WHILE: while cond(values): values = body(values)",
+)
 
 # -- variables
 
@@ -130,20 +146,36 @@ def _variable(value: str, name: str) -> list[Node]:
 def _draw_assign(d: Draw) -> dict[str, Any]:
     dt, shape = d.types["T"], d.shape(0, 4, 1)
     nodes = _variable("value", f"v{d.int(0, 1 << 30)}")
-    return {"value": T(shape, dtype=dt), "@program": _program(nodes, "out", dt, shape, None, [("value", Arg(dt, shape))]),
-            "@outputs": [{"dtype": dt.name}], "@outs": 1}  # fmt: skip
+    return {
+        "value": T(shape, dtype=dt),
+        "@program": _program(nodes, "out", dt, shape, None, [("value", Arg(dt, shape))]),
+        "@outputs": [{"dtype": dt.name}],
+        "@outs": 1,
+    }
 
 
 _VARIABLE = {"T": ("f32", "i32", "i64", "i8", "bool", "f64")}
-op("ASSIGN_VARIABLE", None, evaluate=lambda call: [call.inputs["value"]], draw=_draw_assign, error=exact(), types=_VARIABLE,
-   why="the other types are read back by the same copy", source="TFLite ASSIGN_VARIABLE: READ_VARIABLE gives the value")  # fmt: skip
+op(
+    "ASSIGN_VARIABLE",
+    None,
+    evaluate=lambda call: [call.inputs["value"]],
+    draw=_draw_assign,
+    error=exact(),
+    types=_VARIABLE,
+    why="the other types are read back by the same copy",
+    source="TFLite ASSIGN_VARIABLE: READ_VARIABLE gives the value",
+)
 
 
 def _draw_read(d: Draw) -> dict[str, Any]:
     dt, shape = d.pick((F32, I32)), d.shape(0, 3, 1)
     value = np.array([d.int(-9, 9) for _ in range(int(np.prod(shape)))], dt.np).reshape(shape)
     nodes = _variable("value", f"v{d.int(0, 1 << 30)}")
-    return {"@program": _program(nodes, "out", dt, shape, {"value": value}), "@outputs": [{"dtype": dt.name}], "@outs": 1}
+    return {
+        "@program": _program(nodes, "out", dt, shape, {"value": value}),
+        "@outputs": [{"dtype": dt.name}],
+        "@outs": 1,
+    }
 
 
 def _stored(call: Call) -> list[Any]:
@@ -178,11 +210,25 @@ def _draw_find(d: Draw) -> dict[str, Any]:
     queries = [int(q) if kt == "i64" else q for q in queries]
     k, v = _dt(kt), _dt(vt)
     default = -1 if vt == "i64" else "?"
-    nodes = [*_table(d.int(0, 1 << 20), kt, vt),
-             Node("HASHTABLE_FIND", {"hash_table": "handle", "keys": "keys", "default_value": "default_value"}, ["out"], version=1)]  # fmt: skip
-    g = _program(nodes, "out", v, (n,), {"k": keys, "v": values}, [("keys", Arg(k, (n,))), ("default_value", Arg(v, (1,)))])
-    return {"keys": T((n,), dtype=k, values=queries), "default_value": T((1,), dtype=v, values=[default]), "@program": g,
-            "@outputs": [{"dtype": vt}], "@outs": 1}  # fmt: skip
+    nodes = [
+        *_table(d.int(0, 1 << 20), kt, vt),
+        Node(
+            "HASHTABLE_FIND",
+            {"hash_table": "handle", "keys": "keys", "default_value": "default_value"},
+            ["out"],
+            version=1,
+        ),
+    ]
+    g = _program(
+        nodes, "out", v, (n,), {"k": keys, "v": values}, [("keys", Arg(k, (n,))), ("default_value", Arg(v, (1,)))]
+    )
+    return {
+        "keys": T((n,), dtype=k, values=queries),
+        "default_value": T((1,), dtype=v, values=[default]),
+        "@program": g,
+        "@outputs": [{"dtype": vt}],
+        "@outs": 1,
+    }
 
 
 def _find(call: Call) -> list[Any]:
@@ -206,7 +252,11 @@ def _dt_of(call: Call) -> DType:
 def _draw_size(d: Draw) -> dict[str, Any]:
     keys, values, kt, vt = _entries(d)
     nodes = [*_table(d.int(0, 1 << 20), kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
-    return {"@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), "@outputs": [{"dtype": "i64"}], "@outs": 1}
+    return {
+        "@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}),
+        "@outputs": [{"dtype": "i64"}],
+        "@outs": 1,
+    }
 
 
 def _size(call: Call) -> list[Any]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import conv as s
 from suites.semantics.window import draw_window
 from suites.tflite import op
@@ -143,11 +141,19 @@ _TRANSPOSED: dict[str, Any] = {
 }  # fmt: skip
 op("TRANSPOSE_CONV", s.conv_transpose, until=3, w=_Turned("weights"), strides=Each("stride_{}", HW), out=nhwc_out,
    dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), **_TRANSPOSED)  # fmt: skip
-op("TRANSPOSE_CONV", s.conv_transpose, since=4, w=_Turned("weights"), strides=Each("stride_{}", HW), out=fused(nhwc_out),
-   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), tags=("fused",),
-   ambiguous=nan_activation(s.conv_transpose), **_TRANSPOSED)  # fmt: skip
+op(
+    "TRANSPOSE_CONV",
+    s.conv_transpose,
+    since=4,
+    w=_Turned("weights"),
+    strides=Each("stride_{}", HW),
+    out=fused(nhwc_out),
+    dilations=Fn(lambda call: (1, 1)),
+    draw=draw_transposed(HW),
+    tags=("fused",),
+    ambiguous=nan_activation(s.conv_transpose),
+    **_TRANSPOSED,
+)
 op("CONV_3D_TRANSPOSE", s.conv_transpose, w=_Turned("filter"), strides=Each("stride_{}", DHW), out=fused(nhwc_out),
    dilations=Each("dilation_{}_factor", DHW), draw=draw_transposed(DHW), tags=("fused",),
    ambiguous=nan_activation(s.conv_transpose), **_TRANSPOSED)  # fmt: skip
-
-_ = (Build, Codec, np)

@@ -10,19 +10,34 @@ from harness.core.dtypes import BY_NAME
 from harness.spec import Call, Draw, Fn, Semantics, T
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
-from suites.tflite import dialect, op
+from suites.tflite import op
 from suites.tflite.codecs import both, fused, nan_activation
 
 # -- one operand
 
 for _name, _meaning, _slot in (
-    ("ABS", s.abs, "x"), ("CEIL", s.ceil, "x"), ("COS", s.cos, "x"), ("EXP", s.exp, "x"), ("FLOOR", s.floor, "x"),
-    ("HARD_SWISH", s.hard_swish, "input"), ("LOG", s.log, "x"), ("LOGICAL_NOT", s.logical_not, "lhs"),
-    ("LOGISTIC", s.sigmoid, "x"), ("NEG", s.neg, "x"), ("RELU", s.relu, "x"), ("RELU6", s.relu6, "x"),
-    ("RELU_0_TO_1", s.relu_0_to_1, "x"), ("RELU_N1_TO_1", s.relu_n1_to_1, "x"), ("ROUND", s.round_half_even, "x"),
-    ("RSQRT", s.rsqrt, "x"), ("SIGN", s.sign, "x"), ("SIN", s.sin, "x"), ("SQRT", s.sqrt, "x"), ("SQUARE", s.square, "x"),
+    ("ABS", s.abs, "x"),
+    ("CEIL", s.ceil, "x"),
+    ("COS", s.cos, "x"),
+    ("EXP", s.exp, "x"),
+    ("FLOOR", s.floor, "x"),
+    ("HARD_SWISH", s.hard_swish, "input"),
+    ("LOG", s.log, "x"),
+    ("LOGICAL_NOT", s.logical_not, "lhs"),
+    ("LOGISTIC", s.sigmoid, "x"),
+    ("NEG", s.neg, "x"),
+    ("RELU", s.relu, "x"),
+    ("RELU6", s.relu6, "x"),
+    ("RELU_0_TO_1", s.relu_0_to_1, "x"),
+    ("RELU_N1_TO_1", s.relu_n1_to_1, "x"),
+    ("ROUND", s.round_half_even, "x"),
+    ("RSQRT", s.rsqrt, "x"),
+    ("SIGN", s.sign, "x"),
+    ("SIN", s.sin, "x"),
+    ("SQRT", s.sqrt, "x"),
+    ("SQUARE", s.square, "x"),
     ("TANH", s.tanh, "input"),
-):  # fmt: skip
+):
     op(_name, _meaning, x=_slot)
 
 op("ELU", s.elu, fixed={"alpha": 1.0})
@@ -64,7 +79,11 @@ for _name, _meaning in (
 
 
 def _by_zero(call: Call) -> str | None:
-    return "a division by zero: no document says whether it is refused" if (call.inputs["rhs"] == 0).any() else _silent(call)
+    return (
+        "a division by zero: no document says whether it is refused"
+        if (call.inputs["rhs"] == 0).any()
+        else _silent(call)
+    )
 
 
 def _silent(call: Call) -> str | None:
@@ -115,7 +134,7 @@ both("SELECT_V2", s.where, c="condition")
 
 def _draw_bitcast(d: Draw) -> dict[str, Any]:
     a = d.types["T"]
-    b = d.pick([t for t in d.version.schema.dtypes("O")])
+    b = d.pick(list(d.version.schema.dtypes("O")))
     shape = d.shape(0, d.max_rank - 1)
     if b.bits > a.bits:
         shape = (*shape, b.bits // a.bits)
@@ -138,7 +157,11 @@ def _lengths(slot: str) -> Fn:
 
 op("DILATE", tf.dilate, x="input", value="padding_value", dilations=_lengths("dilations"))
 op("RFFT2D", tf.rfft2d, x="input", lengths=_lengths("fft_length"))
-op("L2_NORMALIZATION", tf.l2_normalize, x="input", out=fused(), source="TFLite L2_NORMALIZATION: the kernels take no activation")
+op(
+    "L2_NORMALIZATION",
+    tf.l2_normalize,
+    x="input",
+    out=fused(),
+    source="TFLite L2_NORMALIZATION: the kernels take no activation",
+)
 op("LOCAL_RESPONSE_NORMALIZATION", tf.local_response, x="input")
-
-_ = dialect

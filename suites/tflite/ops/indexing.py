@@ -9,6 +9,7 @@ import numpy as np
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
+from suites.semantics.indexing.common import indices_of
 from suites.tflite import op
 from suites.tflite.codecs import both, cast_to_declared, declared, later, overflowing, shape_input
 
@@ -23,7 +24,7 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
         out["batch_dims"] = v["batch_dims"]
     elif "batch_dims" in v:
         n = v["x"].shape[v["axis"]]
-        out["indices"] = T(v["indices"].shape[v["batch_dims"] :], v["indices"].recipe if n else "small")
+        out["indices"] = indices_of(d, v["indices"].shape[v["batch_dims"] :], n, False)
     return out
 
 
@@ -99,9 +100,13 @@ def _scalar(slot: str) -> Fn:
 
 
 _NMS: dict[str, Any] = {
-    "limit": Fn(lambda call: int(np.asarray(call.inputs["max_output_size"]).ravel()[0]), lambda v, b: b.value("max_output_size", v)),
-    "iou_threshold": _scalar("iou_threshold"), "score_threshold": _scalar("score_threshold"),
-}  # fmt: skip
+    "limit": Fn(
+        lambda call: int(np.asarray(call.inputs["max_output_size"]).ravel()[0]),
+        lambda v, b: b.value("max_output_size", v),
+    ),
+    "iou_threshold": _scalar("iou_threshold"),
+    "score_threshold": _scalar("score_threshold"),
+}
 op("NON_MAX_SUPPRESSION_V4", tables.soft_nms, fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS,
    error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)))  # fmt: skip
 op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)

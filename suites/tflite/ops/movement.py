@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I32
-from harness.spec import Build, Call, Draw, Fn, Map, Named, Slotted, T
+from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import movement as s
 from suites.tflite import op
 from suites.tflite.codecs import (
-    AxesInput, OutType, both, cast_to_declared, declared, interleaved, later, nhwc, nhwc_out, pairs, shape_input,
+    AxesInput,
+    both,
+    cast_to_declared,
+    interleaved,
+    later,
+    nhwc,
+    nhwc_out,
+    pairs,
+    shape_input,
 )  # fmt: skip
 
 # -- shape
@@ -52,12 +60,13 @@ def _draw_expand_dims(d: Draw) -> dict[str, Any]:
     return {"input": T(shape), "dim": d.axis(len(shape) + 1)}
 
 
-both("EXPAND_DIMS", s.expand_dims, x="input", draw=_draw_expand_dims,
-     axes=Fn(lambda call: (int(np.asarray(call.inputs["dim"]).ravel()[0]),), lambda v, b: b.value("dim", v[0])))  # fmt: skip
-
-
-class _Ints(OutType):
-    """The output type of SHAPE: drawn, since no semantic parameter carries it."""
+both(
+    "EXPAND_DIMS",
+    s.expand_dims,
+    x="input",
+    draw=_draw_expand_dims,
+    axes=Fn(lambda call: (int(np.asarray(call.inputs["dim"]).ravel()[0]),), lambda v, b: b.value("dim", v[0])),
+)
 
 
 def _draw_shape(d: Draw) -> dict[str, Any]:
@@ -70,9 +79,15 @@ both("RANK", s.rank_of, x="input", out_dtype=lambda call, i: I32)
 
 # -- order
 
-both("TRANSPOSE", s.transpose, x="input",
-     perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"]),
-             lambda v, b: b.value("perm", list(range(len(b.values["x"].shape)))[::-1] if v is None else v)))  # fmt: skip
+both(
+    "TRANSPOSE",
+    s.transpose,
+    x="input",
+    perm=Fn(
+        lambda call: tuple(int(a) for a in call.inputs["perm"]),
+        lambda v, b: b.value("perm", list(range(len(b.values["x"].shape)))[::-1] if v is None else v),
+    ),
+)
 
 
 def _draw_reverse(d: Draw) -> dict[str, Any]:
@@ -82,7 +97,9 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
 
 both("REVERSE_V2", s.reverse, x="input", axes=AxesInput("axis"), draw=_draw_reverse,
      source="TFLite REVERSE_V2: the axis operand has one element")  # fmt: skip
-both("REVERSE_SEQUENCE", s.reverse_sequence, x="input", lengths="seq_lengths", seq_axis="seq_dim", batch_axis="batch_dim")
+both(
+    "REVERSE_SEQUENCE", s.reverse_sequence, x="input", lengths="seq_lengths", seq_axis="seq_dim", batch_axis="batch_dim"
+)
 
 # -- joining and splitting
 
@@ -214,5 +231,3 @@ def _draw_range(d: Draw) -> dict[str, Any]:
 op("RANGE", s.range_of, draw=_draw_range)
 both("MATRIX_DIAG", s.diag, x="diagonal")
 both("MATRIX_SET_DIAG", s.set_diag, x="input")
-
-_ = (Build, Named, declared)

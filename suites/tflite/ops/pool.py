@@ -15,6 +15,12 @@ _POOL: dict[str, Any] = {
     "padding": PADDING, "ranks": (4, 4), "out": fused(nhwc_out), "tags": ("fused",),
 }  # fmt: skip
 _FIXED = {"dilations": None, "pads": None, "ceil": False, "last": "keep"}
-op("AVERAGE_POOL_2D", s.avg_pool, fixed={**_FIXED, "count_include_pad": False}, ambiguous=nan_activation(s.avg_pool), **_POOL)
+op(
+    "AVERAGE_POOL_2D",
+    s.avg_pool,
+    fixed={**_FIXED, "count_include_pad": False},
+    ambiguous=nan_activation(s.avg_pool),
+    **_POOL,
+)
 op("MAX_POOL_2D", s.max_pool, fixed={**_FIXED, "column_major": False}, ambiguous=nan_activation(s.max_pool), **_POOL)
 op("L2_POOL_2D", tf.l2_mean_pool, fixed=_FIXED, ambiguous=nan_activation(tf.l2_mean_pool), **_POOL)

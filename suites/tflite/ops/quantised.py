@@ -101,7 +101,11 @@ op("QUANTIZE", q.requantize, domain="quantised", x="input", xq=Q("input"), draw=
 def _draw_dequantize(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     shape = d.shape()
-    return {"input": T(shape, "full", quant=_channels(d, draw_parameters(d, dt), shape, dt), const=True if dt.bits == 2 else None)}
+    return {
+        "input": T(
+            shape, "full", quant=_channels(d, draw_parameters(d, dt), shape, dt), const=True if dt.bits == 2 else None
+        )
+    }
 
 
 op("DEQUANTIZE", q.dequantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_dequantize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import BY_NAME, I8, I16, I32, I64, U8, DType
+from harness.core.dtypes import I8, I16, I32, I64, U8, DType
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
@@ -26,7 +26,11 @@ class Filters:
             weights = [t for t in weights if t is I8]
         self.w = d.pick(weights) if weights else I8
         m = filter_shape[axis]
-        scales: Any = [0.004 * (1 + d.int(0, 16)) for _ in range(m)] if per_channel and m > 1 and self.w is not U8 and d.bool() else 0.02
+        scales: Any = (
+            [0.004 * (1 + d.int(0, 16)) for _ in range(m)]
+            if per_channel and m > 1 and self.w is not U8 and d.bool()
+            else 0.02
+        )
         self.wq = draw_parameters(d, self.w, zero=None if self.w is U8 else 0, scale=scales)
         self.wq["axis"] = axis if len(self.wq["scale"]) > 1 else 0
         if len(self.wq["scale"]) > 1:
@@ -41,11 +45,14 @@ class Filters:
         self.bq = {"scale": [f32(s * self.xq["scale"][0]) for s in self.wq["scale"]],
                    "zero_point": [0] * len(self.wq["scale"]), "axis": 0}  # fmt: skip
 
-    def tensors(self, d: Draw, x: tuple[int, ...], w: tuple[int, ...], bias: int | None, slot: str = "filter") -> dict[str, Any]:
+    def tensors(
+        self, d: Draw, x: tuple[int, ...], w: tuple[int, ...], bias: int | None, slot: str = "filter"
+    ) -> dict[str, Any]:
         out: dict[str, Any] = {
-            "input": T(x, "full", dtype=self.x, quant=self.xq), slot: T(w, "full", dtype=self.w, quant=self.wq, const=True),
+            "input": T(x, "full", dtype=self.x, quant=self.xq),
+            slot: T(w, "full", dtype=self.w, quant=self.wq, const=True),
             "@outputs": [{"dtype": self.x.name, "quant": self.oq}],
-        }  # fmt: skip
+        }
         if bias is not None:
             out["bias"] = T((bias,), "ints:-2000:2000", dtype=self.b, quant=self.bq, const=True)
         return out
@@ -132,7 +139,11 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     xq, yq = draw_parameters(d, dt), draw_parameters(d, dt)
     top = {8: 64.0 * 64, 16: 4096.0 * 4096}[dt.bits]
-    oq = draw_parameters(d, dt, scale=xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8) / {8: 127, 16: 32767}[dt.bits])
+    oq = draw_parameters(
+        d,
+        dt,
+        scale=xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8) / {8: 127, 16: 32767}[dt.bits],
+    )
     return {
         "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq), "adj_x": tx, "adj_y": ty,
         "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), "full", quant=yq),
@@ -142,5 +153,3 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
 
 op("BATCH_MATMUL", q.matmul, domain="quantised", xq=Q("x"), yq=Q("y"), oq=OutQ("x"), transpose_x="adj_x",
    transpose_y="adj_y", draw=_draw_matmul, ranks=(2, 5))  # fmt: skip
-
-_ = (BY_NAME,)

@@ -26,10 +26,14 @@ def _draw_pool(d: Draw) -> dict[str, Any]:
     else:
         extents = w.extents
     return {
-        "input": T((d.dim(1, 3), *extents, d.dim(1, 5)), "full"), "filter_height": w.kernel[0], "filter_width": w.kernel[1],
-        "stride_h": w.strides[0], "stride_w": w.strides[1], "padding": PADDING.table[w.padding],
+        "input": T((d.dim(1, 3), *extents, d.dim(1, 5)), "full"),
+        "filter_height": w.kernel[0],
+        "filter_width": w.kernel[1],
+        "stride_h": w.strides[0],
+        "stride_w": w.strides[1],
+        "padding": PADDING.table[w.padding],
         "fused_activation_function": d.pick(("NONE", "NONE", *ACTIVATIONS)),
-    }  # fmt: skip
+    }
 
 
 _POOL: dict[str, Any] = {
@@ -68,8 +72,18 @@ def _draw_fold(slot: str, mean: bool) -> Any:
 
 
 for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
-    op(_name, q.fold, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"), axes=_axes(_slot), keepdims="keep_dims",
-       fixed={"mean": _mean}, draw=_draw_fold(_slot, _mean))  # fmt: skip
+    op(
+        _name,
+        q.fold,
+        domain="quantised",
+        x="input",
+        xq=Q("input"),
+        oq=OutQ("input"),
+        axes=_axes(_slot),
+        keepdims="keep_dims",
+        fixed={"mean": _mean},
+        draw=_draw_fold(_slot, _mean),
+    )
 
 # -- normalisations
 
@@ -116,8 +130,14 @@ both("RESIZE_NEAREST_NEIGHBOR", r.resize, x="input", roi=Fn(lambda call: None), 
 
 # -- comparison
 
-for _name, _x, _y in (("EQUAL", "x", "y"), ("NOT_EQUAL", "lhs", "rhs"), ("LESS", "lhs", "rhs"), ("LESS_EQUAL", "lhs", "rhs"),
-                      ("GREATER", "lhs", "rhs"), ("GREATER_EQUAL", "lhs", "rhs")):  # fmt: skip
+for _name, _x, _y in (
+    ("EQUAL", "x", "y"),
+    ("NOT_EQUAL", "lhs", "rhs"),
+    ("LESS", "lhs", "rhs"),
+    ("LESS_EQUAL", "lhs", "rhs"),
+    ("GREATER", "lhs", "rhs"),
+    ("GREATER_EQUAL", "lhs", "rhs"),
+):
     op(_name, q.compare(_name.lower()), domain="quantised", x=_x, y=_y, xq=Q(_x), yq=Q(_y))
 
 # -- fake quantisation
@@ -133,7 +153,16 @@ def _draw_fake(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("FAKE_QUANT", q.fake_quant, x="input", low="min", high="max", bits="num_bits", narrow="narrow_range", draw=_draw_fake)
+op(
+    "FAKE_QUANT",
+    q.fake_quant,
+    x="input",
+    low="min",
+    high="max",
+    bits="num_bits",
+    narrow="narrow_range",
+    draw=_draw_fake,
+)
 
 # -- embeddings
 
@@ -145,9 +174,23 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     shape = (d.int(1, 8), *d.part(0, 1, 1), last)
     quant = draw_parameters(d, dt, zero=0)
     if not later(d, "per_channel") and dt.bits == 8 and d.bool():
-        quant = {"scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[0])], "zero_point": [0] * shape[0], "axis": 0}
+        quant = {
+            "scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[0])],
+            "zero_point": [0] * shape[0],
+            "axis": 0,
+        }
     return {"lookup": T((d.dim(1, 6),), f"index:{shape[0]}"), "value": T(shape, "full", quant=quant, const=True)}
 
 
-op("EMBEDDING_LOOKUP", q.embedding_rows, domain="quantised", table="value", indices="lookup", q=Q("value"), draw=_draw_rows,
-   types={"T": "i8 i4 i2"}, why="uint8 rows come out as they are", out_dtype=lambda call, i: F32)  # fmt: skip
+op(
+    "EMBEDDING_LOOKUP",
+    q.embedding_rows,
+    domain="quantised",
+    table="value",
+    indices="lookup",
+    q=Q("value"),
+    draw=_draw_rows,
+    types={"T": "i8 i4 i2"},
+    why="uint8 rows come out as they are",
+    out_dtype=lambda call, i: F32,
+)

@@ -26,8 +26,15 @@ def _draw_shape(d: Draw) -> dict[str, Any]:
 
 
 _SHAPE = Fn(lambda call: tuple(int(n) for n in call.inputs["shape"]))
-op("RANDOM_UNIFORM", s.uniform, shape=_SHAPE, seed=Fn(_seed), draw=_draw_shape, fixed={"low": 0.0, "high": 1.0, "dtype": None},
-   out_dtype=lambda call, i: F32)  # fmt: skip
+op(
+    "RANDOM_UNIFORM",
+    s.uniform,
+    shape=_SHAPE,
+    seed=Fn(_seed),
+    draw=_draw_shape,
+    fixed={"low": 0.0, "high": 1.0, "dtype": None},
+    out_dtype=lambda call, i: F32,
+)
 op("RANDOM_STANDARD_NORMAL", s.normal, shape=_SHAPE, seed=Fn(_seed), draw=_draw_shape,
    fixed={"mean": 0.0, "std": 1.0, "dtype": None}, out_dtype=lambda call, i: F32)  # fmt: skip
 

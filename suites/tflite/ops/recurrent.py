@@ -54,9 +54,13 @@ op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b
 def _draw_svdf(d: Draw) -> dict[str, Any]:
     b, i, u, rank, m = d.dim(1, 3), d.dim(1, 6), d.dim(1, 4), d.int(1, 3), d.int(1, 6)
     out: dict[str, Any] = {
-        "input": T((b, i), d.pick(_RECIPE)), "feature_weights": _w(d, u * rank, i), "time_weights": _w(d, u * rank, m),
-        "activation_state": _state(b, m * u * rank), "rank": rank, "fused_activation_function": d.pick(("NONE", "RELU", "RELU6")),
-    }  # fmt: skip
+        "input": T((b, i), d.pick(_RECIPE)),
+        "feature_weights": _w(d, u * rank, i),
+        "time_weights": _w(d, u * rank, m),
+        "activation_state": _state(b, m * u * rank),
+        "rank": rank,
+        "fused_activation_function": d.pick(("NONE", "RELU", "RELU6")),
+    }
     if d.bool():
         out["input_gate_bias"] = _w(d, u)
     return out
@@ -92,7 +96,11 @@ def gates(d: Draw, prefix: str, i: int, u: int, *, coupled: bool, peephole: bool
 
 
 def _options(d: Draw) -> dict[str, Any]:
-    return {"fused_activation_function": "TANH", "cell_clip": d.pick((0.0, 0.0, 0.5)), "proj_clip": d.pick((0.0, 0.0, 0.4))}
+    return {
+        "fused_activation_function": "TANH",
+        "cell_clip": d.pick((0.0, 0.0, 0.5)),
+        "proj_clip": d.pick((0.0, 0.0, 0.4)),
+    }
 
 
 def _draw_lstm(sequence: bool) -> Any:
@@ -101,7 +109,9 @@ def _draw_lstm(sequence: bool) -> Any:
         projection = d.dim(1, 4) if d.chance(3) else 0
         diagonal = sequence and not projection and not later(d, "diagonal_recurrent_tensors") and d.chance(4)
         norm = d.chance(3) and u > 1
-        out = gates(d, "", i, u, coupled=d.chance(3), peephole=d.chance(3), projection=projection, norm=norm, diagonal=diagonal)
+        out = gates(
+            d, "", i, u, coupled=d.chance(3), peephole=d.chance(3), projection=projection, norm=norm, diagonal=diagonal
+        )
         out |= _options(d)
         out |= {"input_activation_state": _state(b, projection or u), "input_cell_state": _state(b, u)}
         if sequence:
@@ -127,8 +137,15 @@ def _direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool =
     xt = x[None] if one else x if time_major else np.swapaxes(x, 0, 1)
     if backward:
         xt = xt[::-1]
-    y = s.run_cell(xt, v, prefix, call.attr("fused_activation_function", "NONE"), float(call.attr("cell_clip", 0.0)),
-                   float(call.attr("proj_clip", 0.0)), bool(call.attr("diagonal_recurrent_tensors", False)))  # fmt: skip
+    y = s.run_cell(
+        xt,
+        v,
+        prefix,
+        call.attr("fused_activation_function", "NONE"),
+        float(call.attr("cell_clip", 0.0)),
+        float(call.attr("proj_clip", 0.0)),
+        bool(call.attr("diagonal_recurrent_tensors", False)),
+    )
     if backward:
         y = y[::-1]
     return y[0] if one else y if time_major else np.swapaxes(y, 0, 1)
@@ -157,7 +174,10 @@ def _draw_both(d: Draw) -> dict[str, Any]:
     out = _options(d)
     for prefix in ("fw_", "bw_"):
         out |= gates(d, prefix, i, u, coupled=coupled, peephole=peephole, projection=projection, norm=False)
-        out |= {f"{prefix}input_activation_state": _state(b, projection or u), f"{prefix}input_cell_state": _state(b, u)}
+        out |= {
+            f"{prefix}input_activation_state": _state(b, projection or u),
+            f"{prefix}input_cell_state": _state(b, u),
+        }
     out["time_major"], out["merge_outputs"] = d.bool(), d.bool()
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
@@ -169,12 +189,23 @@ def _both(call: Call) -> list[Any]:
     return [np.concatenate([fw, bw], -1)] if call.attr("merge_outputs", False) else [fw, bw]
 
 
-op("BIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_both, draw=_draw_both, error=_BOUND, source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM")
+op(
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    None,
+    evaluate=_both,
+    draw=_draw_both,
+    error=_BOUND,
+    source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM",
+)
 
 
 def _draw_both_rnn(d: Draw) -> dict[str, Any]:
     b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
-    out: dict[str, Any] = {"fused_activation_function": d.pick(_ACTIVATIONS), "time_major": d.bool(), "merge_outputs": d.bool()}
+    out: dict[str, Any] = {
+        "fused_activation_function": d.pick(_ACTIVATIONS),
+        "time_major": d.bool(),
+        "merge_outputs": d.bool(),
+    }
     for prefix in ("fw_", "bw_"):
         out |= {f"{prefix}input_to_input_weights": _w(d, u, i), f"{prefix}recurrent_weights": _w(d, u, u),
                 f"{prefix}bias": _w(d, u), f"{prefix}hidden_state": _state(b, u)}  # fmt: skip

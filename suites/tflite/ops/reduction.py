@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import BOOL, I32, I64
-from harness.spec import Draw, Fn, T
 from suites.semantics import reduction as s
 from suites.tflite import op
-from suites.tflite.codecs import AxesInput, OutType, both, cast_to_declared
+from suites.tflite.codecs import AxesInput, OutType, both
 
 _AXES = {"axes": AxesInput("axes"), "keepdims": "keep_dims"}
 
@@ -25,5 +23,3 @@ _ARG: dict[str, Any] = {"x": "input", "axis": "dim", "dtype": OutType("output_ty
 both("ARG_MAX", s.argmax, **_ARG)
 both("ARG_MIN", s.argmin, **_ARG)
 op("CUMSUM", s.cumsum, x="input")
-
-_ = (BOOL, I32, I64, Draw, Fn, T, cast_to_declared)

@@ -24,7 +24,13 @@ def _same(*slots: str, recipe: str | None = None) -> Any:
     return draw
 
 
-for _name, _meaning in (("ADD", e.add), ("MULTIPLY", e.mul), ("MAXIMUM", e.maximum), ("MINIMUM", e.minimum), ("AND", s.conjunction)):
+for _name, _meaning in (
+    ("ADD", e.add),
+    ("MULTIPLY", e.mul),
+    ("MAXIMUM", e.maximum),
+    ("MINIMUM", e.minimum),
+    ("AND", s.conjunction),
+):
     op(f"STABLEHLO_{_name}", _meaning, x="lhs", y="rhs", draw=_same("lhs", "rhs"))
 
 
@@ -42,9 +48,14 @@ op("STABLEHLO_PAD", s.pad, x="operand", value="padding_value", low="edge_padding
 
 def _draw_reduce_window(d: Draw) -> dict[str, Any]:
     v = s.draw_windows(d, True)
-    return {"input": v["x"], "init_value": v["start"], "window_shape": literal(v["size"], const=True),
-            "window_strides": literal(v["strides"], const=True), "window_dilations": literal(v["dilations"], const=True),
-            "reduce_function": v["fold"].upper()}  # fmt: skip
+    return {
+        "input": v["x"],
+        "init_value": v["start"],
+        "window_shape": literal(v["size"], const=True),
+        "window_strides": literal(v["strides"], const=True),
+        "window_dilations": literal(v["dilations"], const=True),
+        "reduce_function": v["fold"].upper(),
+    }
 
 
 def _no_pads(call: Call) -> Any:
@@ -56,8 +67,13 @@ op("REDUCE_WINDOW", s.reduce_window, x="input", start="init_value", size=shape_i
    base=Fn(lambda call: [1] * call.inputs["input"].ndim), fold=Fn(lambda call: call.attr("reduce_function").lower()),
    draw=_draw_reduce_window)  # fmt: skip
 
-_BODIES = {"add": "STABLEHLO_ADD", "mul": "STABLEHLO_MULTIPLY", "minimum": "STABLEHLO_MINIMUM", "maximum": "STABLEHLO_MAXIMUM",
-           "all": "STABLEHLO_AND"}  # fmt: skip
+_BODIES = {
+    "add": "STABLEHLO_ADD",
+    "mul": "STABLEHLO_MULTIPLY",
+    "minimum": "STABLEHLO_MINIMUM",
+    "maximum": "STABLEHLO_MAXIMUM",
+    "all": "STABLEHLO_AND",
+}
 _FOLD = {v: k for k, v in _BODIES.items()}
 
 
@@ -78,14 +94,31 @@ def _draw_hlo_window(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     fold = "all" if dt is BOOL else v["fold"]
     start = T((), values=[True]) if dt is BOOL else v["start"]
-    return {"input": v["x"], "init_value": start, "window_dimensions": v["size"], "window_strides": v["strides"],
-            "base_dilations": v["base"], "window_dilations": v["dilations"], "padding": [n for p in v["pads"] for n in p],
-            "body_subgraph_index": body(fold, dt)}  # fmt: skip
+    return {
+        "input": v["x"],
+        "init_value": start,
+        "window_dimensions": v["size"],
+        "window_strides": v["strides"],
+        "base_dilations": v["base"],
+        "window_dilations": v["dilations"],
+        "padding": [n for p in v["pads"] for n in p],
+        "body_subgraph_index": body(fold, dt),
+    }
 
 
-op("STABLEHLO_REDUCE_WINDOW", s.reduce_window, x="input", start="init_value", size="window_dimensions", strides="window_strides",
-   base="base_dilations", dilations="window_dilations", draw=_draw_hlo_window, fold=_body_of("body_subgraph_index"),
-   pads=Fn(lambda call: list(zip(call.attr("padding")[::2], call.attr("padding")[1::2]))))  # fmt: skip
+op(
+    "STABLEHLO_REDUCE_WINDOW",
+    s.reduce_window,
+    x="input",
+    start="init_value",
+    size="window_dimensions",
+    strides="window_strides",
+    base="base_dilations",
+    dilations="window_dilations",
+    draw=_draw_hlo_window,
+    fold=_body_of("body_subgraph_index"),
+    pads=Fn(lambda call: list(zip(call.attr("padding")[::2], call.attr("padding")[1::2]))),
+)
 
 # -- gather, scatter
 
@@ -98,20 +131,44 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
     batch = iter(v["indices"].shape[:-1])
     rank = len(v["indices"].shape) - 1 + len(v["sizes"]) - len(v["collapsed"])
     shape = [next(kept) if a in v["offset_dims"] else next(batch) for a in range(rank)]
-    return {"operand": v["x"], "start_indices": v["indices"], "offset_dims": v["offset_dims"],
-            "collapsed_slice_dims": v["collapsed"], "start_index_map": v["start_map"], "index_vector_dim": v["index_dim"],
-            "slice_sizes": v["sizes"], "@outputs": [{"dtype": d.types["T"].name, "shape": shape}]}  # fmt: skip
+    return {
+        "operand": v["x"],
+        "start_indices": v["indices"],
+        "offset_dims": v["offset_dims"],
+        "collapsed_slice_dims": v["collapsed"],
+        "start_index_map": v["start_map"],
+        "index_vector_dim": v["index_dim"],
+        "slice_sizes": v["sizes"],
+        "@outputs": [{"dtype": d.types["T"].name, "shape": shape}],
+    }
 
 
-op("STABLEHLO_GATHER", s.gather, draw=_draw_gather, x="operand", indices="start_indices", offset_dims="offset_dims",
-   collapsed="collapsed_slice_dims", start_map="start_index_map", index_dim="index_vector_dim", sizes="slice_sizes")  # fmt: skip
+op(
+    "STABLEHLO_GATHER",
+    s.gather,
+    draw=_draw_gather,
+    x="operand",
+    indices="start_indices",
+    offset_dims="offset_dims",
+    collapsed="collapsed_slice_dims",
+    start_map="start_index_map",
+    index_dim="index_vector_dim",
+    sizes="slice_sizes",
+)
 
 
 def _draw_scatter(d: Draw) -> dict[str, Any]:
     v = s.scatter.drawer(d)
-    return {"input": v["x"], "scatter_indices": v["indices"], "updates": v["updates"], "update_window_dims": v["window_dims"],
-            "inserted_window_dims": v["inserted"], "scatter_dims_to_operand_dims": v["to_operand"],
-            "index_vector_dim": v["index_dim"], "update_computation_subgraph_index": body(v["body"], d.types["T"])}  # fmt: skip
+    return {
+        "input": v["x"],
+        "scatter_indices": v["indices"],
+        "updates": v["updates"],
+        "update_window_dims": v["window_dims"],
+        "inserted_window_dims": v["inserted"],
+        "scatter_dims_to_operand_dims": v["to_operand"],
+        "index_vector_dim": v["index_dim"],
+        "update_computation_subgraph_index": body(v["body"], d.types["T"]),
+    }
 
 
 op("STABLEHLO_SCATTER", s.scatter, x="input", indices="scatter_indices", window_dims="update_window_dims",
@@ -124,14 +181,25 @@ op("STABLEHLO_SCATTER", s.scatter, x="input", indices="scatter_indices", window_
 def _draw_composite(d: Draw) -> dict[str, Any]:
     dt = d.pick((F32, I32))
     shapes = [d.shape(1, 3, 1) for _ in range(d.int(1, 2))]
-    return {"inputs": [T(x, "small", dt) for x in shapes], "name": "opconform.composite", "version": 1,
-            "composite_attributes": [0, 0, 1],  # a FlexBuffer that holds null
-            "decomposition_subgraph_index": _block(d, shapes, dt, 1), "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}],
-            "@outs": 1}  # fmt: skip
+    return {
+        "inputs": [T(x, "small", dt) for x in shapes],
+        "name": "opconform.composite",
+        "version": 1,
+        "composite_attributes": [0, 0, 1],  # a FlexBuffer that holds null
+        "decomposition_subgraph_index": _block(d, shapes, dt, 1),
+        "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}],
+        "@outs": 1,
+    }
 
 
-op("STABLEHLO_COMPOSITE", None, draw=_draw_composite, error=rounded(64), source="StableHLO composite: its decomposition",
-   evaluate=lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])))  # fmt: skip
+op(
+    "STABLEHLO_COMPOSITE",
+    None,
+    draw=_draw_composite,
+    error=rounded(64),
+    source="StableHLO composite: its decomposition",
+    evaluate=lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])),
+)
 
 
 def _draw_case(d: Draw) -> dict[str, Any]:
@@ -149,4 +217,11 @@ def _case(call: Call) -> list[Any]:
     return call.run(branches[i if 0 <= i < len(branches) else -1], list(call.inputs["input"]))
 
 
-op("STABLEHLO_CASE", None, draw=_draw_case, evaluate=_case, error=rounded(64), source="StableHLO case: default is the last branch")
+op(
+    "STABLEHLO_CASE",
+    None,
+    draw=_draw_case,
+    evaluate=_case,
+    error=rounded(64),
+    source="StableHLO case: default is the last branch",
+)
