@@ -22,6 +22,7 @@ from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
+SETS = 2  # data sets on which one instance may kill the process before the others are given up
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline for a process that has hardly been given the processor
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
@@ -52,6 +53,7 @@ class BackendHandle:
         self._served = 0
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
+        self._burst = FRAME_TASKS  # tasks per frame: few after a death, since what flies has to be asked again
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class BackendHandle:
                 self._spawn()
             tasks: list[Task] = []
             size = 0
-            while self._queue and len(tasks) < FRAME_TASKS and size < FRAME_BYTES:
+            while self._queue and len(tasks) < self._burst and size < FRAME_BYTES:
                 if self._queue[0].alone and tasks:
                     break
                 task = self._queue.popleft()
@@ -218,6 +220,7 @@ class BackendHandle:
             self._settle(task, wire.outcomes(task, answer, reader))
         if not flying:
             del self._flying[header["batch"]]
+            self._burst = min(FRAME_TASKS, 2 * self._burst)
         assert self._zygote is not None
         self._zygote.trim_log()
 
@@ -291,6 +294,7 @@ class BackendHandle:
         self._channel.close()
         self._channel = None
         self.stats["deaths"] += 1
+        self._burst = 2
         _, job, index, phase, seconds = self._zygote.progress()
         orphans = [t for q in self._flying.values() for t in q]
         self._flying.clear()
@@ -315,9 +319,7 @@ class BackendHandle:
                 self._split(task, message)
                 return []
         elif phase == "run" and len(task.sets) > 1:
-            bad = task.sets[index]
-            parts = [task.sets[:index], [bad], task.sets[index + 1 :]]
-            return [Task(task.root, task.instances, p, task.model) for p in parts if p]
+            return self._blame_set(task, status, message, task.sets[index])
         if not task.alone:
             self._remark(f"{message}; asked once more alone")
             task.alone = True
@@ -325,7 +327,28 @@ class BackendHandle:
         for r in task.sets:
             for k in task.instances:
                 self._finish(task.root, r, k, Outcome(status, None, phase, message))
+                task.root.deaths[k] += 1
         return []
+
+    def _blame_set(self, task: Task, status: Status, message: str, bad: int) -> list[Task]:
+        """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second
+        look, and from ``SETS`` deaths on the rest is not asked any more: a death costs more than all other sets."""
+        root, k = task.root, task.instances[0]
+        at = task.sets.index(bad)
+        before, after = task.sets[:at], task.sets[at + 1 :]
+        out = [Task(root, task.instances, before, task.model)] if before else []
+        if not root.deaths[k]:
+            self._remark(f"{message}; asked once more alone")
+            out.insert(0, Task(root, task.instances, [bad], task.model, alone=True))
+        else:
+            self._finish(root, bad, k, Outcome(status, None, "run", message))
+            root.deaths[k] += 1
+        if after and root.deaths[k] >= SETS:
+            for r in after:
+                self._finish(root, r, k, Outcome(status, None, "run", f"not asked: {message} on other data"))
+        elif after:
+            out.append(Task(root, task.instances, after, task.model))
+        return out
 
 
 def _failure(form: dict[str, Any], count: int) -> Outcome:

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,7 +64,7 @@ class Root:
     job: Job
     outcomes: list[list[Outcome | None]]
     left: int
-    events: list[str] = field(default_factory=list)
+    deaths: Counter[int] = field(default_factory=Counter)  # instance -> sets on which the process certainly died
 
 
 def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Writer]:

@@ -134,6 +134,17 @@ def test_only_the_set_that_failed_is_blamed(deed, status):
         assert result.outcomes[1][1].status is result.outcomes[3][2].status is status
 
 
+def test_an_instance_that_always_dies_is_given_up():
+    """Two certain deaths are enough: each costs as much as many data sets."""
+    with handle() as h:
+        (result,) = h.run([job_of(["add", "segv"], sets=12)])
+        check_values(result, ["add", "add"], sets=12, skip=(1,))
+        outcomes = [row[1] for row in result.outcomes]
+        assert {o.status for o in outcomes} == {Status.CRASHED}
+        assert sum("not asked" in o.message for o in outcomes) == 10
+        assert h.stats["deaths"] <= 5
+
+
 def test_without_rebuild_the_model_fails_as_one():
     job = job_of(["add", "raise"])
     job.rebuild = None
