@@ -163,6 +163,7 @@ PREDICATES = {"is_nan", "is_inf", "logical_not"}
 INTEGER_ONLY = {"bitwise_not"}
 
 
+@np.errstate(all="ignore")
 def finite_neighbours(g: np.ndarray, bits: int, overflow: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Long double midpoints below and above each g of a 16 or 32 bit IEEE type, and whether g's pattern is even.
 
@@ -186,6 +187,7 @@ def finite_neighbours(g: np.ndarray, bits: int, overflow: float) -> tuple[np.nda
     return lo, hi, (low & u(1)) == 0
 
 
+@np.errstate(all="ignore")
 def wrong(ref: Ref, x: np.ndarray, got: np.ndarray, bits: int, overflow_mid: float) -> tuple[np.ndarray, int]:
     """Indices of finite x, inside the domain, where ``got`` is not the correctly rounded result; how many mpmath judged.
 

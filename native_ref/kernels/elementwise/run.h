@@ -84,7 +84,12 @@ constexpr UnaryEntry unary_entry() {
 // Binary functors: f(double, double), s(int64, int64[, bits]), u(uint64, uint64[, bits]).
 template <class Op>
 void binary_f(double* x, const double* y, Index n) {
-  for (Index i = 0; i < n; ++i) x[i] = static_cast<double>(Op::f(x[i], y[i]));
+  for (Index i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<decltype(Op::f(0.0, 0.0)), bool>)
+      x[i] = Op::f(x[i], y[i]) ? 1.0 : 0.0;  // a choice vectorises, a conversion from bool does not
+    else
+      x[i] = Op::f(x[i], y[i]);
+  }
 }
 template <class Op>
 void binary_s(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
