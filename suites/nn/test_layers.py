@@ -1,16 +1,13 @@
-"""Every layer: a model means what its instance means, the second reading agrees, and what is invalid is refused."""
+"""Every layer: a model means what its instance means, and what is invalid is refused by both readings."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from harness.compare import judge
 from harness.core.errors import OpconformError
-from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
-from harness.run.case import draw_case
 from harness.spec.breaking import breakers_of, draw_invalid
 from suites.nn import dialect
 from suites.nn.definition import Definition
@@ -44,21 +41,6 @@ def test_a_model_means_what_its_instance_means(key: str) -> None:
             assert 1 <= g.ndim <= 5
             np.testing.assert_array_equal(g, w)
         assert v.schema.extra["layer"] in dialect.notation(inst)
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_the_second_reading_agrees(key: str, second: Definition) -> None:
-    v = dialect.versions[key]
-    for i in range(CASES):
-        case = draw_case(v, 1, 22, i, 1, invalid=False)
-        if case.ambiguous is not None or case.problem:
-            continue
-        arrays = case.draws[0]
-        model = dialect.build([case.inst], [arrays])
-        out = second.run(second.load(model.data, "nn"), fed(model, arrays))
-        got = [out[n] for n in model.outputs[0]]
-        judged = judge(case.expected[0], Outcome(Status.VALUE, got))
-        assert judged.verdict in (Verdict.AGREE, Verdict.MISTRUSTED), (key, i, judged, case.inst.dumps())
 
 
 @pytest.mark.parametrize("key", KEYS)
