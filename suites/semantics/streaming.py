@@ -21,7 +21,14 @@ def _heads(x: Array, heads: int) -> Array:
     return x.reshape(*x.shape[:2], heads, -1)
 
 
-@semantics(error=accumulates(2.0), source="ONNX RotaryEmbedding-23", data=("unit", "small", "uniform:-4:4"))
+def _rotation_bound(ctx: Context) -> Array:
+    """gamma(4) * (|x cos| + |x' sin|) + ulp: two products and a sum, either sign"""
+    x, c, s = (np.abs(ctx.inputs[n]) for n in ("x", "cos", "sin"))
+    scale = np.maximum(ctx.again(x=x, cos=c, sin=s), ctx.again(x=x, cos=c, sin=-s))
+    return gamma(4, ctx.acc_u) * np.abs(scale) + ctx.ulp
+
+
+@semantics(error=composed(_rotation_bound), source="ONNX RotaryEmbedding-23", data=("unit", "small", "uniform:-4:4"))
 def rotary_embedding(
     x: Float["*a"],
     cos: Float["*b"],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, F32, I32, DType, of
+from harness.core.dtypes import BOOL, F32, I32, DType, float_max, of
 from harness.spec import Call, Context, Draw, Fn, T, accepted
 from suites.onnx import op
 from suites.onnx.codecs import ToType
@@ -126,17 +126,16 @@ def _dropout(c: Call) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
-    """Zero or the scaled element; all of them where nothing is dropped."""
+    """Zero or the scaled element (NaN for what an infinite one times zero is); all of them where nothing is dropped."""
     c = ctx.call
     x, r = c.inputs["data"].astype(np.float64), _ratio(c)
     y = np.asarray(actual, np.float64)
     with np.errstate(all="ignore"):
-        near = (
-            (np.isfinite(x) & (np.abs(y - x / (1 - r)) <= 4 * ctx.u * np.abs(x / (1 - r)) + ctx.ulp))
-            | (np.isnan(x) & np.isnan(y))
-            | (y == x / (1 - r))
-        )
-    return near | ((y == 0) & (r > 0))
+        full = x / (1 - r)
+        over = (np.abs(full) >= float_max(ctx.out)) & np.isinf(y) & (np.sign(full) == np.sign(y))
+        same = (y == full) | (np.isnan(x) & np.isnan(y))
+        near = (np.abs(y - full) <= 4 * ctx.u * np.abs(full) + ctx.ulp) | same | over
+    return near | ((r > 0) & ((y == 0) | (np.isnan(y) & ~np.isfinite(x))))
 
 
 def _any_mask(ctx: Context, actual: np.ndarray) -> np.ndarray:

@@ -275,8 +275,9 @@ op(
     outs=2,
     out_dtype=classified("classlabels_int64s"),
     error=(exact(), _BOUND),
+    until=3,
     domain=ML,
-    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
+    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3",
 )
 op(
     "TreeEnsembleRegressor",
@@ -284,8 +285,9 @@ op(
     draw=_draw_old("target"),
     out_dtype=lambda c, i: F32,
     error=_BOUND,
+    until=3,
     domain=ML,
-    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
+    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3",
 )
 op(
     "TreeEnsemble",
