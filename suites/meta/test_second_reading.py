@@ -1,4 +1,4 @@
-"""The two readings of the NeuralNetwork specification agree: the reference, and plain loops that share nothing with it."""
+"""Two readings of the NeuralNetwork specification agree: the reference, and plain loops that share nothing with it."""
 
 from __future__ import annotations
 
