@@ -19,7 +19,7 @@ from harness.run.records import Writer
 
 def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("opconform", "conformance of operator sets")
-    group.addoption("--cases", type=int, default=24, metavar="N", help="cases per op version and backend (24)")
+    group.addoption("--cases", type=int, default=16, metavar="N", help="cases per op version and backend (16)")
     group.addoption("--draws", type=int, default=1, metavar="N", help="data draws per model (1)")
     group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
     group.addoption("--backend", action="append", default=[], metavar="NAME",
