@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops")
     v.add_argument("--fresh", action="store_true", help="never resume; an older run in the folder is set aside")
     v.add_argument("--sensitivity", nargs="?", type=_positive, const=200, default=0, metavar="N",
-                   help="also plant faults in up to N instances per op and type, count what is caught (200)")  # fmt: skip
+                   help="also plant faults in up to N instances per op and type, and count (200)")  # fmt: skip
 
     v = _verb(verbs, "campaign", _campaign, "run on all cores until the time is up or Ctrl-C, then report")
     _selection(v)

@@ -1,8 +1,8 @@
 """The tools of the onnx package as subjects: shape inference, and the version converter up and down.
 
-They are judged on the same instances as runtimes.  Shape inference gives types alone; a converted model is run by our own
-interpreter, so that a difference is the conversion's.  Neither is a validator: what they make of an invalid model is no
-verdict (``info`` says so).
+They are judged on the same instances as runtimes.  Shape inference gives types alone; a converted model is run by our
+own interpreter, so that a difference is the conversion's.  Neither is a validator: what they make of an invalid model
+is no verdict (``info`` says so).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class _Tool:
 
 
 class ShapeInference(_Tool):
-    """``onnx.shape_inference.infer_shapes``: strict, with types checked and data propagated; declared outputs removed."""
+    """``onnx.shape_inference.infer_shapes``: strict, with types checked and data propagated; declared outputs
+    removed."""
 
     name = "onnx-shape-inference"
 

@@ -8,7 +8,7 @@ sub-byte integers and floats take one byte an element in memory (packing is the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -111,13 +111,13 @@ def int_range(d: DType) -> tuple[int, int]:
     raise ValueError(f"{d} is not an integer type")
 
 
-@lru_cache(maxsize=None)
+@cache
 def float_max(d: DType) -> float:
     """Largest finite value of a float type."""
     return float(_finfo(d).max)
 
 
-@lru_cache(maxsize=None)
+@cache
 def smallest_normal(d: DType) -> float:
     """Smallest positive normal value of a float type."""
     return float(_finfo(d).smallest_normal)

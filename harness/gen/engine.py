@@ -37,8 +37,9 @@ def _key_hash(key: str, seed: int) -> int:
 
 
 class PlainPrng:
-    """The Python twin of ``Prng``, its definition.  Draws by a multiplicative generator modulo 2**31 - 1 (small numbers are what Python multiplies quickly), seeded
-    through splitmix64; ``choices`` is what it drew, each relative to its lower end."""
+    """The Python twin of ``Prng``, its definition.  Draws by a multiplicative generator modulo 2**31 - 1 (small
+    numbers are what Python multiplies quickly), seeded through splitmix64; ``choices`` is what it drew, each
+    relative to its lower end."""
 
     __slots__ = ("choices", "state")
 

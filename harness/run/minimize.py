@@ -72,7 +72,8 @@ def fits(version: OpVersion, inst: Instance) -> bool:
     if m is None or version.entry.evaluate is not None:
         return True
     try:
-        arrays = {k: [materialize(x) for x in a] if isinstance(a, list) else materialize(a) for k, a in inst.args.items()}
+        arrays = {k: [materialize(x) for x in a] if isinstance(a, list) else materialize(a)
+                  for k, a in inst.args.items()}  # fmt: skip
         tensors, params = version.decode(version.dialect.call_of(inst, arrays))
         m.check_rules(m.bind(tensors, params))
     except Exception:  # whatever the reason, it is no valid instance

@@ -87,7 +87,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     """Records of a file.  A truncated last line is left out; anything else that does not parse raises FormatError, as
     does another format."""
     try:
-        f = open(path, "rb")
+        f = open(path, "rb")  # noqa: SIM115 - closed below; only opening may be a usage error
     except OSError as e:
         raise UsageError(f"records: cannot read {path}: {e.strerror}") from None
     with f:

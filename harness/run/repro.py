@@ -54,7 +54,8 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
 
 
 def save(path: Path, arrays: dict[str, Any]) -> None:
-    """An .npz; element types NumPy lacks are stored as unsigned integers under ``name|dtype``, strings as ``name|str``."""
+    """An .npz; element types NumPy lacks are stored as unsigned integers under ``name|dtype``, strings as
+    ``name|str``."""
     out: dict[str, Any] = {}
     for name, a in arrays.items():
         if isinstance(a, (list, tuple)):

@@ -46,7 +46,8 @@ _BY_STATUS = {
 
 @dataclass
 class Profile:
-    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known differences."""
+    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
+    differences."""
 
     name: str
     version: str = ""

@@ -56,7 +56,8 @@ def versions(sel: Selection) -> list[OpVersion]:
         known = {v.family for v in out}
         for f in sel.families:
             if f not in known:
-                raise UsageError(f"no op family {f!r}{registry.near(f, sorted(known))}; there are {' '.join(sorted(known))}")
+                names = sorted(known)
+                raise UsageError(f"no op family {f!r}{registry.near(f, names)}; there are {' '.join(names)}")
         out = [v for v in out if v.family in sel.families]
     i, n = sel.shard
     if not 1 <= i <= n:

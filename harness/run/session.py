@@ -50,8 +50,8 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that did
-    not occur although everything they speak of ran."""
+    """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that
+    did not occur although everything they speak of ran."""
 
     summary: Summary
     path: Path

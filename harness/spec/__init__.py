@@ -58,6 +58,7 @@ __all__ = [
     "Divisor", "Draw", "Each", "ElementType", "Entry", "ErrorClass", "Expected", "Flag", "Float", "Fn", "Int",
     "Integer", "Ints", "Map", "Named", "Num", "Numeric", "OpSchema", "OpVersion", "Opaque", "Pads", "Param", "Real",
     "Real_", "Reals", "Semantics", "ShapeMismatch", "Slot", "Slotted", "Str", "Strings", "T", "Tensor", "Variadic",
-    "accepted", "accumulates", "any_order", "bounded", "composed", "copied", "exact", "permuted", "quantised", "rounded",
+    "accepted", "accumulates", "any_order", "bounded", "composed", "copied", "exact", "permuted", "quantised",
+    "rounded",
     "semantics", "shape_function", "statistical",
 ]  # fmt: skip

@@ -26,9 +26,9 @@ from harness.spec.semantics import Semantics
 
 
 class Dialect:
-    """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.  package: import path of
-    the suite, whose ``ops`` sub-package holds the entries.  min_rank, max_rank, allow_empty: limits of
-    its tensors.
+    """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.
+    package: import path of the suite, whose ``ops`` sub-package holds the entries.
+    min_rank, max_rank, allow_empty: limits of its tensors.
     const_chance: one input in so many is given as a constant (0: never)."""
 
     name: str = ""

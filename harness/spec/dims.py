@@ -1,8 +1,8 @@
 """The small grammar of shapes: ``"n c *s"``.
 
-A token is one axis (``n``), any number of axes (``*d``), axes that broadcast (``*#d``), or an expression over names that
-came earlier (``c//groups`` one axis, ``*window(s,k,...)`` several).  Names follow jaxtyping.  A name that begins with an
-underscore binds nothing: it may differ each time (``Variadic[Any["*_d"]]``: operands of any shapes).
+A token is one axis (``n``), any number of axes (``*d``), axes that broadcast (``*#d``), or an expression over names
+that came earlier (``c//groups`` one axis, ``*window(s,k,...)`` several).  Names follow jaxtyping.  A name that begins
+with an underscore binds nothing: it may differ each time (``Variadic[Any["*_d"]]``: operands of any shapes).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class ShapeMismatch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """text: as written.  name: the plain name, or None for an expression.  many: any number of axes.  broadcast: ``#``."""
+    """text: as written.  name: the plain name, or None for an expression.  many: any number of axes.  broadcast:
+    ``#``."""
 
     text: str
     name: str | None
@@ -126,7 +127,7 @@ def shape_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def evaluate(code: CodeType, env: dict[str, Any]) -> Any:
-    return eval(code, {**FUNCTIONS, **env})  # noqa: S307: patterns are our own source text
+    return eval(code, {**FUNCTIONS, **env})  # patterns are our own source text
 
 
 def shape_of(tokens: tuple[Token, ...], env: dict[str, Any]) -> tuple[int, ...]:

@@ -56,7 +56,8 @@ _RANKS = (1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6)
 
 class Draw:
     """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that the
-    entry pins.  min_rank, max_rank, allow_empty: limits of the entry and the dialect.  budget: elements a tensor may have."""
+    entry pins.  min_rank, max_rank, allow_empty: limits of the entry and the dialect.  budget: elements a tensor may
+    have."""
 
     __slots__ = (
         "allow_empty",

@@ -31,7 +31,8 @@ class Entry:
 
     since, until: op versions (inclusive) that this line serves; None is open.  names: semantic name -> dialect name or
     Codec.  fixed: semantic parameters this spelling pins.  draw: ``fn(d)`` at the dialect's level (slot -> T,
-    attribute -> value) instead of the derived one.  out: ``fn(call, results) -> results`` (layout, fused activation); its
+    attribute -> value) instead of the derived one.
+    out: ``fn(call, results) -> results`` (layout, fused activation); its
     attribute ``linear``, if it has one, is the same without what clamps, for the error scale.
     out_dtype: ``fn(call, i) -> DType`` where the schema's types do not tell.  error: overrides the meaning's class.
     types: restricts a type name to some dtypes, with the reason in ``why``.  const: how inputs may be given.

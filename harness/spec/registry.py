@@ -29,7 +29,8 @@ def dialect(name: str) -> Dialect:
     try:
         point = _points()[name]
     except KeyError:
-        raise UsageError(f"unknown dialect {name!r}{near(name, names())}, expected one of {' '.join(names())}") from None
+        told = f"unknown dialect {name!r}{near(name, names())}, expected one of {' '.join(names())}"
+        raise UsageError(told) from None
     d = point.load()
     d.load()
     return d

@@ -52,7 +52,8 @@ class Attr:
 
 @dataclass(frozen=True)
 class OpSchema:
-    """One op version: where it is effective (first_opset..last_opset of the dialect's list), slots, attributes, types."""
+    """One op version: where it is effective (first_opset..last_opset of the dialect's list), slots, attributes,
+    types."""
 
     op: str
     version: int | str

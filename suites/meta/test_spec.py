@@ -107,8 +107,13 @@ def test_literal_values_that_do_not_fit_say_so() -> None:
         literal([1, 2, 3], F32, (2,))
 
 
-@pytest.mark.parametrize("text", ["[]", '{"format": 99}', '{"format": 1}', '{"format":1,"dialect":"onnx","op":"A",'
-                                  '"version":1,"opset":1,"attrs":{},"args":{"x":{"dtype":"f33","shape":[]}}}'])  # fmt: skip
+_BAD_DTYPE = (
+    '{"format":1,"dialect":"onnx","op":"A","version":1,"opset":1,"attrs":{},'
+    '"args":{"x":{"dtype":"f33","shape":[]}}}'
+)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"format": 99}', '{"format": 1}', _BAD_DTYPE])
 def test_a_bad_case_file_says_what_was_expected(text: str) -> None:
     import json
 

@@ -85,7 +85,8 @@ class Toy(Dialect):
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         nodes, ins, outs = [], [], []
         for i, (inst, given) in enumerate(zip(instances, arrays)):
-            consts = {k: {"dtype": a.dtype.name, "shape": list(a.shape), "hex": np.ascontiguousarray(given[k]).tobytes().hex()}
+            consts = {k: {"dtype": a.dtype.name, "shape": list(a.shape),
+                          "hex": np.ascontiguousarray(given[k]).tobytes().hex()}
                       for k, a in inst.args.items() if a.const}  # fmt: skip
             free = [k for k, a in inst.args.items() if not a.const]
             types = {k: a.dtype.name for k, a in inst.args.items()}
