@@ -114,10 +114,14 @@ class Zygote:
         ours, theirs = socket.socketpair()
         anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))]
         text = b'{"op":"fork"}   '
-        self.sock.sendmsg([worker.HEAD.pack(len(text), 0, 0)], anc)
-        self.sock.sendall(text)
-        theirs.close()
-        answer = worker.recv_frame(self.sock)
+        try:
+            self.sock.sendmsg([worker.HEAD.pack(len(text), 0, 0)], anc)
+            self.sock.sendall(text)
+            answer = worker.recv_frame(self.sock)
+        except OSError:
+            answer = None
+        finally:
+            theirs.close()
         if answer is None:
             ours.close()
             raise BackendError(f"{self.spec.name}: the zygote died: {self.tail()}")
@@ -131,8 +135,11 @@ class Zygote:
         if not self.forks:
             code = self.process.wait()
             return self._ending(-code if code < 0 else code << 8)
-        worker.send_frame(self.sock, {"op": "reap", "pid": pid})
-        answer = worker.recv_frame(self.sock)
+        try:
+            worker.send_frame(self.sock, {"op": "reap", "pid": pid})
+            answer = worker.recv_frame(self.sock)
+        except OSError:
+            answer = None
         return self._ending(answer[0]["status"]) if answer else "died with its zygote"
 
     def _ending(self, status: int) -> str:

@@ -239,6 +239,16 @@ def test_recycling_and_idle_death():
         check_values(r, ["add"])
 
 
+def test_the_zygote_may_die_too():
+    with handle() as h:
+        h.run([job_of(["add"])])
+        h._zygote.process.kill()
+        h._zygote.process.wait()
+        (r,) = h.run([job_of(["add", "segv", "add"])])
+        check_values(r, ["add"] * 3, skip=(1,))
+        assert r.outcomes[0][1].status is Status.CRASHED
+
+
 def values():
     rng = np.random.default_rng(0)
     out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None]
