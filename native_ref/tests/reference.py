@@ -212,7 +212,7 @@ def wrong(ref: Ref, x: np.ndarray, got: np.ndarray, bits: int, overflow_mid: flo
         with np.errstate(all="ignore"):
             w = ref.wide(xf[at].astype(LD), *params)
         margin = np.abs(w) * LD(2.0) ** -ref.margin + LD(ref.slack) + LD(2.0) ** -16000
-        clear_in = (w > lo + margin) & (w < hi - margin)
+        clear_in = (w > lo + margin) & (w < hi - margin) | np.isinf(w) & (w == gv)
         clear_out = (w < lo - margin) | (w > hi + margin)
         ask = ~(clear_in | clear_out)
         bad = clear_out | bad_nan

@@ -206,3 +206,21 @@ def test_recurrent_without_options() -> None:
     assert last[0, 0] == y[1, 0, 0] and c is None and cells is None
     with pytest.raises(ValueError, match="expected contiguous f64"):
         native.recurrent("gru", x, w, r, activations=[("sigmoid", 0, 0), ("tanh", 0, 0)])
+
+
+def test_nothing_to_do() -> None:
+    """Empty axes everywhere: shapes come out right and nothing is read."""
+    acts = [("sigmoid", 0, 0), ("tanh", 0, 0), ("tanh", 0, 0)]
+    for t, b, i, h in [(0, 2, 3, 2), (2, 0, 3, 2), (2, 1, 0, 2), (2, 1, 3, 0)]:
+        y, last, c, _ = native.recurrent(
+            "lstm", np.ones((t, b, i)), np.ones((4 * h, i)), np.ones((4 * h, h)), activations=acts
+        )
+        assert y.shape == (t, b, h) and last.shape == (b, h) and c.shape == (b, h)
+        assert not last.any() if t == 0 else True
+    for shape in [(0, 2, 3), (2, 0, 3), (1, 2, 0)]:
+        x = np.zeros(shape, np.float32)
+        for kind in ("max", "avg", "lp"):
+            assert native.pool(kind, x, (2,), pads=(1, 1)).shape == (*shape[:2], shape[2] + 1)
+        assert native.conv(x, np.ones((3, shape[1], 2), np.float32), pads=(2, 2)).shape == (shape[0], 3, shape[2] + 3)
+        assert not native.conv(x, np.ones((3, shape[1], 2), np.float32), pads=(2, 2)).any()
+        assert native.softmax(x, 1).shape == shape and native.cumulative("sum", x, 2).shape == shape
