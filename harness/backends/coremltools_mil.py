@@ -16,9 +16,12 @@ found by its entry point: coremltools itself cannot run anything here.
 from __future__ import annotations
 
 import contextlib
+import functools
+import glob
 import json
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -45,6 +48,10 @@ def _load_coremltools():
 
 
 ct = _load_coremltools()
+
+import sympy  # noqa: E402
+
+sympy.Symbol.__str__ = lambda self: self.name  # what SymPy prints for a symbol, without its printer's machinery
 
 from coremltools.converters.mil import Builder as mb  # noqa: E402
 from coremltools.converters.mil._deployment_compatibility import AvailableTarget  # noqa: E402
@@ -296,6 +303,7 @@ def read(prog, function="main"):
     return h, consts
 
 
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8
 def interpreter(name):
     """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
     from importlib import metadata
@@ -447,6 +455,9 @@ class RoundTrip(_Base):
 
     name = "coremltools-roundtrip"
 
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()  # of the weights; one for all, since removing one takes a while
+
     def load(self, model, format):
         from coremltools.converters.mil.backend.mil.load import MILProtoExporter
         from coremltools.converters.mil.frontend.milproto.load import load_mil_proto
@@ -463,10 +474,12 @@ class RoundTrip(_Base):
         if complex_ops:
             PASS_REGISTRY["common::lower_complex_dialect_ops"](prog)
         target = _target(h)
-        with tempfile.TemporaryDirectory() as folder:
-            spec = MILProtoExporter(prog, folder, int(target)).export()
-            back = load_mil_proto(spec, int(target), folder)
-            bh, bc = read(back)
+        folder = self.folder.name
+        for left in glob.glob(os.path.join(glob.escape(folder), "*")):
+            shutil.rmtree(left) if os.path.isdir(left) else os.remove(left)
+        spec = MILProtoExporter(prog, folder, int(target)).export()
+        back = load_mil_proto(spec, int(target), folder)
+        bh, bc = read(back)
         return run, pack(bh, bc), h["outputs"], whole, split
 
     def run(self, handle, inputs):
