@@ -158,6 +158,7 @@ def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
         "python": platform.python_version(),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
         "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
+        "op_versions": {d: len(registry.dialect(d).versions) for d in plan.selection.dialects or registry.names()},
         "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws},
     }  # fmt: skip
 
