@@ -291,6 +291,8 @@ def _crop_open(call: Call) -> str | None:
                 return "STRICT_ALIGN_CORNERS divides by zero for one output point"
             if lo < -1e-6 or hi > n - 1 + 1e-6 or hi < lo:
                 return "a box beyond the image, or upside down"
+            if at.size and (at.min() < 0 or at.max() > n - 1):
+                return "a point that a rounding puts beyond the edge of the image"
     return _non_finite(call)
 
 
