@@ -50,6 +50,8 @@ def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[st
     for x in out["elements"]:
         x["ulp"] = _number(float(u[tuple(x["index"])]))
     out["factor"] = factor
+    if d.kind == "f":
+        out["bias_z"], out["bound_relative"] = _bias(e, actual), _relative(e, limit)
     out["pattern"] = pattern.of_values(want, actual, bad, limit)
     return out
 
@@ -92,12 +94,32 @@ def _errors(e: Any, actual: np.ndarray, bound: Any, ulps: float, kind: str) -> t
     return error, limit, _number(top)
 
 
+def _bias(e: Any, actual: np.ndarray) -> float | None:
+    """Mean of a - h over its standard error: far from 0 where the errors share a sign.  None below 10 numbers."""
+    with np.errstate(all="ignore"):
+        signed = (actual.astype(np.float64) - _wide(e)).ravel()
+        signed = signed[np.isfinite(signed)]
+        spread = float(signed.std(ddof=1)) if signed.size >= 10 else 0.0
+    return round(float(signed.mean()) / (spread / math.sqrt(signed.size)), 2) if spread else None
+
+
+def _relative(e: Any, limit: np.ndarray) -> float | None:
+    """Median of bound / |h|: how ill-conditioned the instance is, in units of the result."""
+    with np.errstate(all="ignore"):
+        q = (limit / np.abs(_wide(e))).ravel()
+    q = q[np.isfinite(q)]
+    return float(np.median(q)) if q.size else None
+
+
 def _bad(e: Any, actual: np.ndarray, error: np.ndarray, limit: np.ndarray, kind: str, bound: Any) -> np.ndarray:
     if kind == "choice":
         return ~np.asarray(bound, bool)
     if kind == "zero_sign":
         return (error == 0) & (np.signbit(actual) != np.signbit(e.value)) & (actual == 0)
-    return np.asarray(~(error <= limit))
+    bad = np.asarray(~(error <= limit))
+    if kind == "nan":  # not a matter of distance: an unbounded limit does not excuse it
+        bad |= np.isnan(actual.astype(_wide(e).dtype)) != np.isnan(_wide(e))
+    return bad
 
 
 def _places(bad: np.ndarray, want: np.ndarray, actual: np.ndarray, error: Any, limit: Any, d: DType) -> dict[str, Any]:

@@ -535,6 +535,15 @@ def test_every_fourth_and_the_border_and_the_tail():
     assert verdict(expect(v), a).diff()["pattern"] == "the border"
 
 
+def test_bias_and_condition_are_told():
+    h = normal((10, 10)).astype(np.float64)
+    e = wide_of(h, F32, errors.bounded(lambda c: 1e-4 * np.abs(c.wide), "1e-4"))
+    d = verdict(e, (h + 1e-3 * (1 + 0.1 * normal((10, 10), seed=4))).astype(np.float32)).diff()
+    assert d["bias_z"] > 20 and d["bound_relative"] == pytest.approx(1e-4)
+    fair = verdict(e, (h + 1e-2 * normal((10, 10), seed=4)).astype(np.float32)).diff()
+    assert abs(fair["bias_z"]) < 5
+
+
 def test_nearly_right_is_no_rearrangement():
     v = (1 + 1e-9 * normal((5, 5))).astype(np.float64)
     assert verdict(expect(v), v + 1e-8).diff()["pattern"] == "everywhere"
