@@ -1,13 +1,12 @@
 """Normalisation: softmax and its kin, by mean and variance, by a norm, across channels."""
 
-from suites.semantics.norm.moments import (
-    batch_norm,
-    batch_norm_training,
+from suites.semantics.norm.batch import batch_norm, batch_norm_training
+from suites.semantics.norm.moments import (  # fmt: skip
     group_norm,
     instance_norm,
     layer_norm,
     mean_variance_normalization,
-)  # fmt: skip
+)
 from suites.semantics.norm.powers import l2_normalization, lp_norm, lrn, rms_norm
 from suites.semantics.norm.softmax import (
     hardmax,
