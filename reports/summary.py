@@ -194,7 +194,7 @@ class _Reader:
                 continue
             self.seen_rows.add(ident)
             for dtype, verdict, n in rows:
-                self.cube[r["key"], r["opset"], named, dtype or "-", verdict] += n
+                self.cube[r["key"], r["opset"], named, _dtype(dtype), verdict] += n
 
     def case(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         named = self.named(r["backend"], run)
@@ -207,7 +207,8 @@ class _Reader:
             self.s.omitted[group[0], "\0".join(named), group[2]] += 1
             return
         self.kept += 1
-        self.cases[group].append({k: _exact(v) for k, v in r.items() if k != "t"})
+        kept = {k: _exact(v) for k, v in r.items() if k != "t"}
+        self.cases[group].append(kept | {"dtype": _dtype(r.get("dtype"))})
 
     def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         c = self.s.coverage.setdefault(
@@ -225,6 +226,7 @@ class _Reader:
         )
         for part in ("dtype", "choices", "rules"):
             for name, n in (r.get(part) or {}).items():
+                name = _dtype(name) if part == "dtype" else name
                 c[part][name] = c[part].get(name, 0) + n
         covered, total = r.get("pairs") or (0, 0)
         c["pairs"] = [max(c["pairs"][0], covered), max(c["pairs"][1], total)]
@@ -280,6 +282,11 @@ class _Reader:
         for entry in s.ambiguity.values():
             entry["hits"] = entry["hits"] or entry.get("cases", 0)
         return s
+
+
+def _dtype(name: Any) -> str:
+    """An instance that lacks its first argument has no type of its own."""
+    return "-" if name in (None, "", "None") else str(name)
 
 
 def _exact(value: Any) -> Any:

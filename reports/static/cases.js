@@ -90,5 +90,6 @@ function oneLine(c) {
   if (d && d.got_shape && String(d.got_shape) !== String(d.shape)) return `shape [${d.got_shape}], expected [${d.shape}]`;
   if (c.verdict === "wrongly_accepted") return `accepts what breaks ${c.rule}`;
   if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(numberOf(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
-  return (c.message || "").split("\n")[0] || (VERDICTS[c.verdict] || {}).note || c.verdict;
+  const wrong = { nan: "NaN where there should be none, or the reverse", inf: "an infinity is wrong", zero_sign: "the sign of a zero is wrong" };
+  return (c.message || "").split("\n")[0] || wrong[c.kind] || (VERDICTS[c.verdict] || {}).note || c.verdict;
 }

@@ -111,7 +111,7 @@ function sensitivity() {
       return void fill(missing, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run: opconform run --sensitivity measures it."));
     }
     faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
-    table.style.setProperty("--faults", String(faults.length + 1));
+    table.style.setProperty("--faults", String(faults.length));
     const [caught, planted] = sum(rows);
     lead.textContent = `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`;
     fill(head, h("div", { class: "frow fhead" }, h("span", {}, "op version"), ["all", ...faults].map((f) => h("span", {}, f.replaceAll("_", " ")))));

@@ -124,9 +124,9 @@ function pictures(d) {
 }
 
 function ruleBox(c, d) {
-  const facts = [["class", c.class], ["bound", c.formula], ["broken rule", c.rule]];
+  const facts = [["kind of difference", c.kind], ["class", c.class], ["bound", c.formula], ["broken rule", c.rule]];
   if (d) {
-    const passing = d.factor === null || d.factor === undefined ? null : Number.isFinite(numberOf(d.factor)) ? `${figure(d.factor)} × the bound` : "none: no multiple of the bound would pass";
+    const passing = d.factor === null || d.factor === undefined ? (["nan", "inf", "zero_sign", "shape", "dtype"].includes(c.kind) ? "none: the difference is no matter of distance" : null) : Number.isFinite(numberOf(d.factor)) ? `${figure(d.factor)} × the bound` : "none: no multiple of the bound would pass";
     facts.push(["smallest passing tolerance", passing], ["largest difference", d.max_abs === undefined ? null : figure(d.max_abs)],
       ["ULP, max and 99 %", d.max_ulp === undefined || d.max_ulp === null ? null : `${figure(d.max_ulp)} and ${figure(d.p99_ulp)}`],
       ["shape", d.shape ? `[${d.shape.join(" × ")}]` : null]);
@@ -140,7 +140,7 @@ function votes(c) {
   if (!all.length) return null;
   const agree = all.filter(([, v]) => v === "agree").map(([b]) => b).filter((b) => b !== "native_ref");
   const same = all.filter(([b, v]) => BAD.has(v) && b !== c.backend && b !== (D.backends[c.backend] || {}).name).map(([b]) => b);
-  const text = !BAD.has(c.verdict) ? "" : same.length ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.` : agree.length ? `Alone: ${agree.join(", ")} and the reference agree.` : "Nobody else could run this instance; it stands against the reference only.";
+  const text = c.blame ? `${c.blame[0].toUpperCase()}${c.blame.slice(1)}.` : !BAD.has(c.verdict) ? "" : same.length ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.` : agree.length ? `Alone: ${agree.join(", ")} and the reference agree.` : "Nobody else could run this instance; it stands against the reference only.";
   return [h("h3", {}, "Votes"), text ? h("p", { class: "votes-text" }, text) : null, h("div", { class: "votes" }, all.map(([b, v]) => h("span", { class: `vote v-${v}` }, h("span", { class: "glyph", "aria-hidden": "true" }, (VERDICTS[v] || { glyph: "·" }).glyph), h("b", {}, b), (VERDICTS[v] || { label: v }).label)))];
 }
 

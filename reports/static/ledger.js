@@ -60,7 +60,7 @@ function ledgerBox(title, text, entries, verdict) {
   return h("section", {}, h("h2", {}, title, " ", h("span", { class: "dim" }, whole(entries.length))), h("p", { class: "dim" }, text),
     entries.length ? entries.map((e) => h("div", { class: `card entry${e.hits || e.cases ? "" : " idle"}` },
       h("div", { class: "theme-head" }, h("b", { class: "mono" }, e.id), h("span", { class: "grow" }), e.hits || e.cases ? verdictTag(verdict, ` ${compact(e.hits || e.cases)}`) : h("span", { class: "tag v-timed_out" }, "not seen")),
-      e.reason ? h("p", {}, e.reason) : e.hits || e.cases ? h("p", { class: "hot" }, "No reason is recorded.") : h("p", { class: "dim" }, "Listed, but a full run did not meet it: to be taken off the list."),
+      e.reason ? h("p", {}, e.reason) : e.hits || e.cases ? verdict === "ambiguous" ? h("p", { class: "dim" }, "Stated with the meaning of the op.") : h("p", { class: "hot" }, "No reason is recorded.") : h("p", { class: "dim" }, "Listed, but a full run did not meet it: to be taken off the list."),
       e.readings && e.readings.length ? h("ol", { class: "small" }, e.readings.map((x, i) => h("li", {}, x, i ? "" : " (ours)"))) : null,
       e.clause ? h("p", { class: "clause" }, e.clause) : null,
       e.link ? h("p", { class: "dim mono small" }, e.link) : null,

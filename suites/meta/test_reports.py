@@ -282,6 +282,31 @@ def test_unknown_record_kinds_are_skipped(tmp_path: Path) -> None:
     assert reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).totals == dict(tallied(RUN))
 
 
+def test_cases_without_a_type_are_counted_under_a_dash(tmp_path: Path) -> None:
+    rows = [
+        RUN[0],
+        {
+            "t": "batch",
+            "key": "onnx/A/1",
+            "opset": 1,
+            "first": 0,
+            "count": 1,
+            "tally": [["b", "None", "agree", 1]],
+        },
+        {"t": "coverage", "key": "onnx/A/1", "dtype": {"None": 1}},
+        RUN[-1],
+    ]
+    s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
+    assert {c[3] for c in s.cube} == {"-"} and s.coverage["onnx/A/1"]["dtype"] == {"-": 1}
+
+
+def test_the_same_measurement_of_two_machines_counts_once(tmp_path: Path) -> None:
+    fault = {"t": "sensitivity", "key": "onnx/A/1", "dtype": "f32", "fault": "x", "planted": 1, "caught": 1}
+    for i in range(2):
+        golden.write(tmp_path / f"{i}.jsonl", [RUN[0] | {"started": str(i)}, fault, RUN[-1]])
+    assert len(reports.summarise(tmp_path).sensitivity) == 1
+
+
 def test_shards_add_up(tmp_path: Path) -> None:
     """Two shards of one run, one compressed, give the summary of the whole."""
     head, end = RUN[0], RUN[-1]
