@@ -85,7 +85,7 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     shape = d.shape(1)
     axis, mode = d.axis(len(shape)), d.pick(tuple(_MODES.values()))
     n = shape[axis]
-    once = mode == "SCATTER_UPDATE"
+    once = mode == "SCATTER_UPDATE" and d.bool()
     at = _places(d, n, d.int(1, n) if once else d.dim(1, 6), once)
     slices = list(shape)
     slices[axis] = len(at)
@@ -96,6 +96,29 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
         "mode": mode,
         "updates": T(slices, recipe="positive" if mode == "SCATTER_DIV" else None),
     }
+
+
+def _last(keys: np.ndarray) -> np.ndarray:
+    """Positions of the rows of ``keys`` that no later row repeats, in order."""
+    seen = {tuple(k): i for i, k in enumerate(keys.tolist())}
+    return np.array(sorted(seen.values()), np.int64)
+
+
+def _written(c: Call) -> tuple[np.ndarray, np.ndarray]:
+    """Indices [n] and updates [..., n, ...].  The text is a loop over the indices, so that of two updates of one place the
+    later one stays."""
+    x, axis = c.inputs["container"], c.attr("axis")
+    i, u = c.inputs["indices"].astype(np.int64), c.inputs["updates"]
+    if not -x.ndim <= axis < x.ndim:
+        raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
+    a = axis % x.ndim
+    if u.shape != (*x.shape[:a], *i.shape, *x.shape[a + 1 :]):
+        raise RuleError("updates-fit", f"updates {list(u.shape)} for indices {list(i.shape)} into {list(x.shape)}")
+    flat, u = i.reshape(-1), u.reshape(*x.shape[:a], -1, *x.shape[a + 1 :])
+    if c.attr("mode") != "SCATTER_UPDATE":
+        return flat, u
+    keep = _last(np.where(flat < 0, flat + x.shape[a], flat)[:, None])
+    return flat[keep], np.take(u, keep, axis=a)
 
 
 def _outside(draw: Any, extent: Any) -> Any:
@@ -111,7 +134,8 @@ op(
     "scatter",
     s.scatter,
     x="container",
-    indices=whole("indices"),
+    indices=tensor(lambda c: _written(c)[0]),
+    updates=tensor(lambda c: _written(c)[1]),
     mode=_TABLE,
     draw=_draw_scatter,
     breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
@@ -157,7 +181,7 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
     shape = [min(n, 5) for n in d.shape(1)]
     depth, mode = d.int(1, len(shape)), d.pick(tuple(_MODES.values()))
     total = int(np.prod(shape[:depth]))
-    once = mode == "SCATTER_UPDATE"
+    once = mode == "SCATTER_UPDATE" and d.bool()
     spots = (
         d.shuffle(range(total))[: d.int(1, min(total, 6))]
         if once
@@ -172,18 +196,30 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
     }
 
 
-def _plain_indices(c: Call) -> np.ndarray:
-    """The text reads a negative index as the whole slice, without saying what shape the updates have then."""
-    if np.any(c.inputs["indices"] < 0):
+def _written_nd(c: Call) -> tuple[np.ndarray, np.ndarray]:
+    """Indices [n, depth] and updates [n, ...]; the later of two updates of one place stays.
+
+    The text reads a negative index as the whole slice, without saying what shape the updates have then.
+    """
+    x, i, u = c.inputs["container"], c.inputs["indices"].astype(np.int64), c.inputs["updates"]
+    if np.any(i < 0):
         raise Unsupported("negative indices of scatterND")
-    return c.inputs["indices"].astype(np.int64)
+    depth = i.shape[-1]
+    if depth > x.ndim or u.shape != (*i.shape[:-1], *x.shape[depth:]):
+        raise RuleError("updates-fit", f"updates {list(u.shape)} for indices {list(i.shape)} into {list(x.shape)}")
+    rows, u = i.reshape(-1, depth), u.reshape(-1, *x.shape[depth:])
+    if c.attr("mode") != "SCATTER_UPDATE":
+        return rows, u
+    keep = _last(rows)
+    return rows[keep], u[keep]
 
 
 op(
     "scatterND",
     s.scatter_nd,
     x="container",
-    indices=tensor(_plain_indices),
+    indices=tensor(lambda c: _written_nd(c)[0]),
+    updates=tensor(lambda c: _written_nd(c)[1]),
     reduction=_TABLE,
     draw=_draw_scatter_nd,
     fixed={"signed": False},
