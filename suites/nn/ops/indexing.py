@@ -105,8 +105,10 @@ def _last(keys: np.ndarray) -> np.ndarray:
 
 
 def _written(c: Call) -> tuple[np.ndarray, np.ndarray]:
-    """Indices [n] and updates [..., n, ...].  The text is a loop over the indices, so that of two updates of one place the
-    later one stays."""
+    """Indices [n] and updates [..., n, ...].
+
+    The text is a loop over the indices: of two updates of one place the later one stays.
+    """
     x, axis = c.inputs["container"], c.attr("axis")
     i, u = c.inputs["indices"].astype(np.int64), c.inputs["updates"]
     if not -x.ndim <= axis < x.ndim:
