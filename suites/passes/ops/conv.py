@@ -164,3 +164,21 @@ def _padded(d: Draw, between: bool = False) -> dict[str, Any]:
 
 
 declare("fuse_pad_conv", _padded, lambda d: _padded(d, True))
+
+
+def _spread(d: Draw, kind: str = "valid") -> dict[str, Any]:
+    """A dilated convolution as TensorFlow writes it.  near misses: a stride inside, a crop without padding."""
+    p = Program(d, F32)
+    c, m, b = d.int(1, 2), d.int(1, 2), d.int(2, 3)
+    k = (d.int(1, 2), d.int(1, 3))
+    n = [b * d.int(k[i] + 1, k[i] + 2) for i in (0, 1)]
+    x = p.op("relu", x=p.input((d.dim(1, 2), c, *n)))
+    y = p.op("space_to_batch", x=x, block_shape=[b, b], paddings=[[0, 0], [0, 0]])
+    strides = [2, 2] if kind == "stride" else [1, 1]
+    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, *k))), pad_type="valid", strides=strides, dilations=[1, 1],
+             groups=1)  # fmt: skip
+    y = p.op("batch_to_space", x=y, block_shape=[b, b], crops=[[0, 1 if kind == "crop" else 0], [0, 0]])
+    return p.done(p.op("relu", x=y), fires=kind == "valid", pattern="" if kind == "valid" else f"near miss {kind}")
+
+
+declare("fuse_dilated_conv", _spread, lambda d: _spread(d, d.pick(("stride", "crop"))))
