@@ -23,6 +23,7 @@ from harness.core.outcome import Outcome, Status
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
 SETS = 2  # data sets on which one instance may kill the process before the others are given up
+BARREN = 4  # such deaths after which the first case in line is blamed, so that there is an end
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline for a process that has hardly been given the processor
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
@@ -53,6 +54,7 @@ class BackendHandle:
         self._served = 0
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
+        self._barren = 0  # deaths in a row that no case can be blamed for
         self._burst = FRAME_TASKS  # tasks per frame: few after a death, since what flies has to be asked again
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -221,6 +223,7 @@ class BackendHandle:
         if not flying:
             del self._flying[header["batch"]]
             self._burst = min(FRAME_TASKS, 2 * self._burst)
+            self._barren = 0
         assert self._zygote is not None
         self._zygote.trim_log()
 
@@ -300,8 +303,9 @@ class BackendHandle:
         self._flying.clear()
         culprit = next((t for t in orphans if t.id == job and phase in ("load", "run")), None)
         if culprit is None and orphans:
-            if orphans[0].alone:
-                culprit = orphans[0]
+            self._barren += 1
+            if orphans[0].alone or self._barren >= BARREN:
+                culprit, phase = orphans[0], "load"
             else:
                 self._remark(f"{how} between cases; {len(orphans)} were asked again")
                 orphans[0].alone = len(orphans[0].instances) == 1

@@ -134,3 +134,20 @@ class NeedsMissing(Toy):
 class DiesAtStart(Toy):
     def __init__(self):
         os.abort()
+
+
+class DiesUnasked(Toy):
+    """Serves nobody: a serving process is gone as soon as it is there (the first fork is the greeting's)."""
+
+    name = "dies-unasked"
+
+    def __init__(self):
+        self.seen = 0
+        os.register_at_fork(before=self.count, after_in_child=self.leave)
+
+    def count(self):
+        self.seen += 1
+
+    def leave(self):
+        if self.seen > 1:
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -249,6 +249,14 @@ def test_the_zygote_may_die_too():
         assert r.outcomes[0][1].status is Status.CRASHED
 
 
+def test_a_process_that_never_serves_comes_to_an_end():
+    with handle("DiesUnasked") as h:
+        results = h.run([job_of(["add"] * 3), job_of(["add"], sets=2)])
+        statuses = {o.status for r in results for row in r.outcomes for o in row}
+        assert statuses == {Status.CRASHED}
+        assert h.stats["deaths"] < 40
+
+
 def values():
     rng = np.random.default_rng(0)
     out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None]
