@@ -8,6 +8,7 @@ import native_ref as native
 from harness.core.errors import RuleError
 from harness.spec import (
     Axes,
+    Axis,
     Choice,
     Context,
     Flag,
@@ -22,7 +23,9 @@ from harness.spec import (
 )
 from harness.spec.draw import Draw
 from suites.semantics.bounds import quiet, slope
-from suites.semantics.movement.common import norm_axes
+from suites.semantics.indexing.common import resolve
+from suites.semantics.indexing.scatter import MODES, SUMMED, scatter_elements
+from suites.semantics.movement.common import norm_axes, norm_axis
 from suites.semantics.norm.moments import along_channels, normalised, spread_bound
 
 Array = np.ndarray
@@ -347,3 +350,24 @@ def crop_resize(
         y = _between(images, 2, sampling_points(mode, top, bottom, sizes[0]))
         out.append(_between(y, 3, sampling_points(mode, left, right, sizes[1])))
     return np.stack(out)
+
+
+# -- writing along an axis
+
+
+@semantics(error=SUMMED, source="NN ScatterAlongAxisLayerParams; numpy.put_along_axis")
+def scatter_along_axis(x: Float["*d"], indices: Int["*e"], updates: Float["*e"], *, axis: Axis["d"],
+                       reduction: Choice(*MODES) = "none") -> Float["*d"]:  # fmt: skip
+    """out[indices[i, j, k], j, k] combined with updates[i, j, k] for axis 0, and so on, in row-major order: of two updates of one place
+    the later one stays.
+
+    Raises RuleError "axis-in-range", "index-in-range", "indices-within-data".
+    """
+    if reduction != "none":
+        return scatter_elements(x, indices, updates, axis=axis, reduction=reduction)
+    a = norm_axis(axis, x.ndim)
+    where = resolve(indices, x.shape[a], True)
+    out = np.array(x)
+    for at in np.ndindex(*indices.shape):
+        out[(*at[:a], where[at], *at[a + 1 :])] = updates[at]
+    return out

@@ -194,9 +194,11 @@ def split(p: Any, x: Array) -> list[Array]:
 def split_nd(p: Any, x: Array) -> list[Array]:
     """Equal or given parts along any axis."""
     axis = axis_of(p.axis, x.ndim)
-    if not p.splitSizes:
-        check(p.numSplits > 0 and x.shape[axis] % p.numSplits == 0, "uneven")
-    return _parts(x, axis, list(p.splitSizes) or [x.shape[axis] // p.numSplits] * p.numSplits)
+    n, k = x.shape[axis], int(p.numSplits)
+    if p.splitSizes:
+        return _parts(x, axis, list(p.splitSizes))
+    check(0 < k <= n, "more parts than elements")
+    return _parts(x, axis, [(n + k - 1 - i) // k for i in range(k)])
 
 
 @layer("sequenceRepeat")

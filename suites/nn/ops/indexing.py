@@ -13,6 +13,7 @@ from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.nn import op
 from suites.nn.spell import tensor
+from suites.semantics import coreml
 from suites.semantics import indexing as s
 
 
@@ -148,7 +149,7 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
     shape = [min(n, 5) for n in d.shape(1)]
     axis, mode = d.axis(len(shape)), d.pick(tuple(_MODES.values()))
     n = shape[axis]
-    once = mode == "SCATTER_UPDATE"
+    once = mode == "SCATTER_UPDATE" and d.bool()
     count = d.int(1, n) if once else d.dim(1, 6)
     like = list(shape)
     like[axis] = count
@@ -166,7 +167,7 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
 
 op(
     "scatterAlongAxis",
-    s.scatter_elements,
+    coreml.scatter_along_axis,
     x="container",
     indices=tensor(_like_data),
     reduction=_TABLE,

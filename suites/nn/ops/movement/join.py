@@ -109,21 +109,23 @@ op(
 
 
 def _sizes_nd(c: Call) -> tuple[int, ...]:
+    """The sizes given; else parts as equal as can be, the first ones larger by one ("support unequal splits")."""
     if c.attr("splitSizes"):
         return tuple(c.attr("splitSizes"))
     x, axis, n = c.inputs["x"], c.attr("axis"), c.attr("numSplits")
     if not -x.ndim <= axis < x.ndim:
         raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
-    if n < 1 or x.shape[axis] % n:
-        raise RuleError("count-divides", f"{n} parts of extent {x.shape[axis]}")
-    return (x.shape[axis] // n,) * n
+    if not 1 <= n <= x.shape[axis]:
+        raise RuleError("parts-have-elements", f"{n} parts of extent {x.shape[axis]}")
+    small, more = divmod(x.shape[axis], n)
+    return (small + 1,) * more + (small,) * (n - more)
 
 
 def _draw_split_nd(d: Draw) -> dict[str, Any]:
     shape = list(d.shape(1))
     axis, n = d.axis(len(shape)), d.int(2, 4)
     if d.bool():
-        shape[axis] = n * d.dim(1, 4)
+        shape[axis] = n * d.dim(1, 4) + (d.int(1, n - 1) if d.chance(3) else 0)
         return {"x": T(shape), "axis": axis, "numSplits": n, "@outs": n}
     parts = [d.dim(1, 5) for _ in range(n)]
     shape[axis] = sum(parts)
@@ -135,7 +137,17 @@ def _split_nd_short(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "axis": 0, "splitSizes": [2, 2], "@outs": 2}
 
 
-op("splitND", s.split, sizes=Fn(_sizes_nd), draw=_draw_split_nd, breaks={"sizes-sum": _split_nd_short})
+def _split_nd_bare(d: Draw) -> dict[str, Any]:
+    return {"x": T((2, *d.part(0, 3))), "axis": 0, "numSplits": 3, "@outs": 3}
+
+
+op(
+    "splitND",
+    s.split,
+    sizes=Fn(_sizes_nd),
+    draw=_draw_split_nd,
+    breaks={"sizes-sum": _split_nd_short, "parts-have-elements": _split_nd_bare},
+)
 
 
 # -- repetition
