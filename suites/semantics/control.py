@@ -16,12 +16,12 @@ Block = Callable[[list[Any]], list[Any]]
 ENDLESS = 100_000  # iterations after which a loop counts as one that does not end
 
 
-def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block) -> list[Any]:
+def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block, scans: int = 0) -> list[Any]:
     """``body([i, go, *carried]) -> [go, *carried, *scanned]`` while i < limit and go; a missing ``go`` is never asked.
 
-    Returns the carried values and each scanned output stacked on a new first axis (an empty 1-D array of f32 if the
-    loop
-    did not run: no element tells its type).  Raises RuleError "loop-ends".
+    Returns the carried values and each scanned output stacked on a new first axis.  Where the loop did not run,
+    ``scans`` of them are empty, with the type and the other extents that a first iteration would have given.
+    Raises RuleError "loop-ends".
     """
     values, rows, i = list(carried), [], 0
     on = True if go is None else go
@@ -34,6 +34,9 @@ def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block
         values = out[1 : 1 + len(values)]
         rows.append(out[1 + len(values) :])
         i += 1
+    if not rows and scans:
+        first = body([np.array(0, np.int64), np.array(True), *values])[1 + len(values) :]
+        return [*values, *(np.zeros((0, *x.shape), x.dtype) for x in first)]
     scanned = len(rows[0]) if rows else 0
     return [*values, *(_stacked([r[k] for r in rows], 0) for k in range(scanned))]
 

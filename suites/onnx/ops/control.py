@@ -81,8 +81,9 @@ def _loop(c: Call) -> list[Any]:
         None if limit is None else int(limit.reshape(-1)[0]),
         _flag(c.inputs.get("cond")),
         c.inputs.get("v_initial") or [],
-        lambda row: c.run(body, row),
-    )  # type: ignore[misc]
+        lambda row: c.run(body, row),  # type: ignore[misc]
+        c.n_outs - len(c.inputs.get("v_initial") or []),
+    )
 
 
 def _draw_loop(d: Draw) -> dict:
