@@ -95,6 +95,8 @@ class Run:
         name = node.inputs.get("count")
         count = int(self.blob(name).reshape(-1)[0]) if name is not None else int(a.get("maxLoopIterations", 0))
         asks, variable = a.get("conditionNetwork"), a.get("conditionVar", "")
+        if asks is not None and not asks.nodes:  # writers touch the field without filling it
+            asks = None
         if (asks is None) != (not variable):
             raise RuleError("condition-named", "conditionVar and conditionNetwork come together")
         endless = asks is not None and name is None and count == 0

@@ -296,3 +296,8 @@ def test_a_small_network_that_coremltools_lowered() -> None:
     want = (scores / scores.sum(1, keepdims=True) @ t).mean(0)
     (got,) = run_model(converted(program), {"x": v})
     np.testing.assert_allclose(got.ravel(), want, rtol=2e-4, atol=1e-5)
+
+
+def test_an_empty_condition_network_is_none() -> None:
+    """coremltools touches the field of a counted loop."""
+    assert run_loop(loop(maxLoopIterations=3, conditionNetwork=net(), bodyNetwork=net(*NEXT))) == 3

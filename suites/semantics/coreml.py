@@ -358,9 +358,9 @@ def crop_resize(
 @semantics(error=SUMMED, source="NN ScatterAlongAxisLayerParams; numpy.put_along_axis")
 def scatter_along_axis(x: Float["*d"], indices: Int["*e"], updates: Float["*e"], *, axis: Axis["d"],
                        reduction: Choice(*MODES) = "none") -> Float["*d"]:  # fmt: skip
-    """out[indices[i, j, k], j, k] combined with updates[i, j, k] for axis 0, and so on, in row-major order: of two updates of one place
-    the later one stays.
+    """out[indices[i, j, k], j, k] combined with updates[i, j, k] for axis 0, and so on.
 
+    In row-major order: of two updates of one place the later one stays.
     Raises RuleError "axis-in-range", "index-in-range", "indices-within-data".
     """
     if reduction != "none":

@@ -46,7 +46,7 @@ def run(layers: Any, blobs: dict[str, Array]) -> None:
 def _loop(p: Any, ins: list[Array], blobs: dict[str, Array]) -> None:
     times = int(ins[0].item()) if ins else int(p.maxLoopIterations)
     asks = p.conditionVar != ""
-    check(asks == p.HasField("conditionNetwork"), "condition variable and network belong together")
+    check(asks == (len(p.conditionNetwork.layers) > 0), "condition variable and network belong together")
     forever = asks and not ins and p.maxLoopIterations == 0
     done = 0
     while forever or done < times:
