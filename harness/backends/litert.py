@@ -55,6 +55,7 @@ class LiteRt(Backend):
         self.name = name
         self.kernels = kernels
         if kernels == "xnnpack":
+            self.pack = 1  # the delegate compiles a graph as a whole: what is wrong with one op shows at others
             self.flushes = ("f32",)  # its thread pool runs with denormals disabled, on inputs and results
         r = _i.OpResolverType
         self.resolver = {

@@ -30,7 +30,7 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
     shape = list(v["shape"])
     out: dict[str, Any] = {"input": v["x"]}
     given = d.pick(("operand", "operand", "both", "option"))
-    if not shape:  # the option cannot say rank 0 and the operand would be empty
+    if shape in ([], [0]):  # the option cannot say rank 0, [0] says it in old files, and the operand would be empty
         given = "operand"
     if given != "option":
         out["shape"] = T((len(shape),), values=shape, const=True if given == "both" else None)

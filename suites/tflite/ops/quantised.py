@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
 from harness.spec import Call, Draw, Fn, T
+from suites.semantics.quantised import convert, functions
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters
 from suites.tflite import op
@@ -25,18 +26,27 @@ binary("SUB", q.sub)
 binary("MUL", q.mul)
 binary("DIV", q.div, types={"T": "u8"}, why="only uint8 has a quantised form")
 binary("SQUARED_DIFFERENCE", q.squared_difference, activation=False)
-binary("PRELU", q.prelu, "input", "alpha", activation=False)
+binary("PRELU", functions.prelu, "input", "alpha", activation=False)
 
 for _name, _meaning, _slot in (
-    ("LOGISTIC", q.logistic, "x"), ("TANH", q.tanh, "input"), ("EXP", q.exp, "x"), ("LOG", q.log, "x"),
-    ("SQRT", q.sqrt, "x"), ("RSQRT", q.rsqrt, "x"), ("ELU", q.elu, "x"), ("HARD_SWISH", q.hard_swish, "input"),
-    ("ABS", q.absolute, "x"), ("RELU", q.relu, "x"), ("RELU6", q.relu6, "x"), ("RELU_N1_TO_1", q.relu_n1_to_1, "x"),
-    ("RELU_0_TO_1", q.relu_0_to_1, "x"),
-):  # fmt: skip
+    ("LOGISTIC", functions.logistic, "x"),
+    ("TANH", functions.tanh, "input"),
+    ("EXP", functions.exp, "x"),
+    ("LOG", functions.log, "x"),
+    ("SQRT", functions.sqrt, "x"),
+    ("RSQRT", functions.rsqrt, "x"),
+    ("ELU", functions.elu, "x"),
+    ("HARD_SWISH", functions.hard_swish, "input"),
+    ("ABS", functions.absolute, "x"),
+    ("RELU", functions.relu, "x"),
+    ("RELU6", functions.relu6, "x"),
+    ("RELU_N1_TO_1", functions.relu_n1_to_1, "x"),
+    ("RELU_0_TO_1", functions.relu_0_to_1, "x"),
+):
     op(_name, _meaning, domain="quantised", x=_slot, xq=Q(_slot), oq=OutQ(_slot))
 
-op("LEAKY_RELU", q.leaky_relu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
-op("GELU", q.gelu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
+op("LEAKY_RELU", functions.leaky_relu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
+op("GELU", functions.gelu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
    approximate=Fn(lambda call: bool(call.attr("approximate"))), draw=lambda d: _draw_gelu(d))  # fmt: skip
 
 
@@ -77,7 +87,7 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
 
 
 _OUT = {"oq": Fn(lambda call: call.outs[0]["quant"]), "dtype": Fn(_declared_type)}
-op("QUANTIZE", q.quantize, x="input", draw=_draw_quantize, out_dtype=lambda call, i: _declared_type(call), **_OUT)
+op("QUANTIZE", convert.quantize, x="input", draw=_draw_quantize, out_dtype=lambda call, i: _declared_type(call), **_OUT)
 
 
 def _draw_requantize(d: Draw) -> dict[str, Any]:
@@ -94,7 +104,7 @@ def _draw_requantize(d: Draw) -> dict[str, Any]:
             "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
 
 
-op("QUANTIZE", q.requantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_requantize,
+op("QUANTIZE", convert.requantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_requantize,
    out_dtype=lambda call, i: _declared_type(call), **_OUT)  # fmt: skip
 
 
@@ -108,5 +118,5 @@ def _draw_dequantize(d: Draw) -> dict[str, Any]:
     }
 
 
-op("DEQUANTIZE", q.dequantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_dequantize)
-op("DEQUANTIZE", q.widen, x="input")
+op("DEQUANTIZE", convert.dequantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_dequantize)
+op("DEQUANTIZE", convert.widen, x="input")

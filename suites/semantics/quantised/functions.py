@@ -1,0 +1,245 @@
+"""Real functions of one quantised operand: tables, square roots, activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import int_range, of
+from harness.spec import Int, Opaque, Real, Semantics, T, semantics
+from suites.semantics.quantised.elementwise import finish
+from suites.semantics.quantised.fixed import (
+    Array,
+    Parameters,
+    Quant,
+    about,
+    draw_parameters,
+    real,
+    rounding,
+    steps,
+    window,
+    within,
+)  # fmt: skip
+
+_SPEC = "TFLite 8-bit quantization specification"
+
+_UNARY = {
+    "logistic": lambda r: 1 / (1 + np.exp(-r)),
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda r: 1 / np.sqrt(r),
+    "elu": lambda r: np.where(r < 0, np.expm1(r), r),
+    "hard_swish": lambda r: r * np.clip(r + 3, 0, 6) / 6,
+    "abs": np.abs,
+    "relu": lambda r: np.maximum(r, 0),
+    "relu6": lambda r: np.clip(r, 0, 6),
+    "relu_n1_to_1": lambda r: np.clip(r, -1, 1),
+    "relu_0_to_1": lambda r: np.clip(r, 0, 1),
+    "identity": lambda r: r,
+}
+
+
+def _ratio(x: Array, *, xq: Quant, oq: Quant) -> Any:
+    return window(xq["scale"][0] / oq["scale"][0])
+
+
+def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
+    """Error of linear interpolation in a table of 513 points over the 16-bit range (spacing 128 steps), in output
+    steps:
+    the second difference over twice the spacing bounds h**2 / 8 * max|f''|, one step more for the table's rounding."""
+    r, h = real(x, xq), 128 * xq["scale"][0]
+
+    def entry(at: Array) -> Array:  # the table itself holds clamped steps
+        return np.clip(fn(at) / oq["scale"][0], -32768, 32767)
+
+    with np.errstate(all="ignore"):
+        mid = np.abs(entry(r - h) - 2 * entry(r) + entry(r + h))
+    return np.nan_to_num(mid, nan=np.inf) + 1.0
+
+
+def unary(
+    name: str,
+    *,
+    oq: Parameters,
+    xq: Parameters | None = None,
+    tie: Any = 2.0**-10,
+    free: float = 0,
+    table: bool = False,
+    free16: float = 0,
+    draw: Any = None,
+    source: str = _SPEC,
+    data: Any = ("full", "full", "small"),
+) -> Semantics:
+    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free.  table:
+    16-bit tensors go through an interpolated table; free16: what they have on top."""
+    fn = _UNARY[name]
+
+    def unrounded(x: Array, *, xq: Quant, oq: Quant) -> Array:
+        with np.errstate(all="ignore"):
+            return steps(fn(real(x, xq)), oq)
+
+    def body(x, *, xq, oq):  # type: ignore[no-untyped-def]
+        return finish(unrounded(x, xq=xq, oq=oq), oq, of(x))
+
+    def freedom(x: Array, *, xq: Quant, oq: Quant) -> Any:
+        if x.dtype.itemsize == 2 and table:
+            return curvature(fn, x, xq, oq) + free16
+        return (tie(x, xq=xq, oq=oq) if callable(tie) else tie) + free
+
+    body.__name__ = f"quantised_{name}"
+    body.__doc__ = f"{name} of the real values, requantised."
+    body.__annotations__ = {"x": Int["*d"], "xq": xq or Parameters("x"), "oq": oq, "return": Int["*d"]}
+    text = f"|steps - real result in steps| <= 0.5 + {'the multiplier window' if callable(tie) else f'{tie + free:g}'}"
+    if table:
+        text += ", 16 bits: + interpolation in 513 points"
+    return semantics(error=within(unrounded, freedom, text), source=source, draw=draw, data=data)(body)
+
+
+def _positive(d: Any, least: int) -> dict[str, Any]:
+    """Operands whose real value is not below ``least`` steps."""
+    dt = d.dtype("x")
+    xq = draw_parameters(d, dt, zero="low")
+    z, (_, hi) = xq["zero_point"][0], int_range(dt)
+    return {"x": T(d.shape(), f"ints:{z + least}:{hi}"), "xq": xq}
+
+
+def _draw_sqrt(d: Any) -> dict[str, Any]:
+    v = _positive(d, 0)
+    top = float(np.sqrt(v["xq"]["scale"][0] * 2 ** d.dtype("x").bits)) / 2 ** d.dtype("x").bits
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (1 + d.int(0, 16) / 8))}
+
+
+def _draw_rsqrt(d: Any) -> dict[str, Any]:
+    v = _positive(d, 1)
+    top = 1 / float(np.sqrt(v["xq"]["scale"][0])) / 2 ** d.dtype("x").bits
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (0.3 + d.int(0, 16) / 8))}
+
+
+def _fixed_output(bits8: tuple[float, str], bits16: float) -> Parameters:
+    """Operators whose output parameters the specification fixes, per width."""
+
+    class Fixed(Parameters):
+        def draw(self, d: Any, env: dict[str, Any]) -> Quant:
+            dt = d.dtype("x")
+            if dt.bits == 16:
+                return {"scale": [bits16], "zero_point": [0], "axis": 0}
+            lo, hi = int_range(dt)
+            return {"scale": [bits8[0]], "zero_point": [lo if bits8[1] == "low" else (lo + hi + 1) // 2], "axis": 0}
+
+    return Fixed("x")
+
+
+_UNIT = _fixed_output((1 / 256, "low"), 1 / 32768)  # [0, 1)
+_SIGNED_UNIT = _fixed_output((1 / 128, "mid"), 1 / 32768)  # [-1, 1)
+_SMALL = Parameters("x", scale=lambda d, env: d.pick((0.01, 0.03, 0.05, 0.1)) / (1 if d.dtype("x").bits == 8 else 256))
+
+logistic = unary(
+    "logistic",
+    oq=_UNIT,
+    xq=_SMALL,
+    table=True,
+    free16=3,
+    source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest",
+)
+tanh = unary(
+    "tanh",
+    oq=_SIGNED_UNIT,
+    xq=_SMALL,
+    table=True,
+    free16=3,
+    source=f"{_SPEC}, TANH: output scale 1/128, zero point middle",
+)
+exp = unary("exp", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
+log = unary(
+    "log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low")
+)
+sqrt = unary("sqrt", table=True, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
+rsqrt = unary("rsqrt", table=True, oq=Parameters("x"), draw=_draw_rsqrt, source="TFLite RSQRT")
+elu = unary("elu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, source="TFLite ELU")
+hard_swish = unary(
+    "hard_swish",
+    oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)),
+    xq=_SMALL,
+    free=1,
+    source="TFLite HARD_SWISH",
+)
+absolute = unary("abs", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite ABS")
+relu = unary("relu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite RELU")
+relu6 = unary("relu6", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite RELU6")
+relu_n1_to_1 = unary(
+    "relu_n1_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite"
+)
+relu_0_to_1 = unary(
+    "relu_0_to_1", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), tie=_ratio, source="TFLite"
+)
+
+
+def gelu_real(r: Array, approximate: bool) -> Array:
+    """x * Phi(x), or its tanh approximation."""
+    import native_ref
+
+    if approximate:
+        return 0.5 * r * (1 + np.tanh(np.sqrt(2 / np.pi) * (r + 0.044715 * r**3)))
+    return 0.5 * r * (1 + native_ref.unary("erf", r / np.sqrt(2.0)))
+
+
+def _gelu_steps(x: Array, *, xq: Quant, oq: Quant, approximate: bool) -> Array:
+    return steps(gelu_real(real(x, xq), approximate), oq)
+
+
+@semantics(error=rounding(_gelu_steps, 2.0**-10), source="TFLite GELU", data=("full", "small"))
+def gelu(
+    x: Int["*d"], *, xq: _SMALL, oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)), approximate: Opaque
+) -> Int["*d"]:
+    """GELU of the real values, requantised."""
+    return finish(_gelu_steps(x, xq=xq, oq=oq, approximate=approximate), oq, of(x))
+
+
+_FLOAT_PRODUCT = 2.0**-23  # the multiplier is a product of f32 numbers, which may itself be rounded to f32
+
+
+def _leaky(x: Array, *, xq: Quant, oq: Quant, alpha: float) -> Array:
+    r = real(x, xq)
+    return steps(np.where(r >= 0, r, np.float32(alpha) * r), oq)
+
+
+def _leaky_window(x: Array, *, xq: Quant, oq: Quant, alpha: float) -> Any:
+    ratio = xq["scale"][0] / oq["scale"][0]
+    fixed = max(float(window(ratio)), float(window(max(abs(ratio * alpha), 1e-9))))
+    return fixed + _FLOAT_PRODUCT * np.abs(_leaky(x, xq=xq, oq=oq, alpha=alpha))
+
+
+@semantics(error=rounding(_leaky, _leaky_window), source="TFLite LEAKY_RELU", data=("full", "small"))
+def leaky_relu(x: Int["*d"], *, xq: Parameters("x"), oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
+               alpha: Real(0.0, 1.0, (0.1, 0.01, 0.5))) -> Int["*d"]:  # fmt: skip
+    """x where it is not negative, else alpha * x, on the real values."""
+    return finish(_leaky(x, xq=xq, oq=oq, alpha=alpha), oq, of(x))
+
+
+def _prelu(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Array:
+    r = real(x, xq)
+    return steps(np.where(r >= 0, r, r * real(y, yq)), oq)
+
+
+def _prelu_window(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Any:
+    ratio = xq["scale"][0] / oq["scale"][0]
+    fixed = max(float(window(ratio)), float(window(ratio * yq["scale"][0])))
+    return fixed + _FLOAT_PRODUCT * np.abs(_prelu(x, y, xq=xq, yq=yq, oq=oq))
+
+
+def _draw_prelu(d: Any) -> dict[str, Any]:
+    shape = d.shape(1)
+    xq = draw_parameters(d, d.dtype("x"))
+    yq = draw_parameters(d, d.dtype("y"), scale=d.pick((0.01, 0.03, 0.1)))
+    oq = draw_parameters(d, d.dtype("x"), scale=xq["scale"][0] * (0.5 + d.int(0, 32) / 32))
+    return {"x": T(shape), "y": T(d.broadcast_from(shape)), "xq": xq, "yq": yq, "oq": oq}
+
+
+@semantics(draw=_draw_prelu, error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
+def prelu(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: _SMALL,
+          oq: Parameters("x", scale=about("xq", low=0.5, high=1.5))) -> Int["*#d"]:  # fmt: skip
+    """x where it is not negative, else x times the slope y, on the real values."""
+    return finish(_prelu(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))
