@@ -2,9 +2,9 @@
 
     python benchmarks/bench_native.py [--family unary ...] [--sizes 64 4096 262144] [--json FILE]
 
-Below 1 means that native_ref is faster.  native_ref takes f32, computes in f64 and rounds once to f32; ONNX Runtime and NumPy
-compute in f32.  Each cell is the best of several short rounds, the contenders taking turns, so that a busy machine hits
-all of them alike.
+Below 1 means that native_ref is faster.  native_ref takes f32, computes in f64 and rounds once to f32; ONNX Runtime and
+NumPy compute in f32.  Each cell is the best of several short rounds, the contenders taking turns, so that a busy
+machine hits all of them alike.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import native_ref
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper
+
+import native_ref
 
 F32 = np.float32
 Thunk = Callable[[], Any]
@@ -39,7 +40,9 @@ class Case:
     numpy: Thunk | None = None
 
 
-def session(op: str, inputs: list[np.ndarray], attrs: dict[str, Any] | None = None, out: int = TensorProto.FLOAT) -> Thunk:
+def session(
+    op: str, inputs: list[np.ndarray], attrs: dict[str, Any] | None = None, out: int = TensorProto.FLOAT
+) -> Thunk:
     names = [f"x{i}" for i in range(len(inputs))]
     graph = helper.make_graph(
         [helper.make_node(op, names, ["y"], **(attrs or {}))],
@@ -118,13 +121,19 @@ def data(sizes: list[int]) -> Iterator[Case]:
     for n in sizes:
         x = native_ref.fill("wide", 1, (n,), F32)
         h = x.astype(np.float16)
-        yield Case("data", f"f32 to f16 {n}", n, lambda x=x: native_ref.convert(x, np.float16),
-                   session("Cast", [x], {"to": TensorProto.FLOAT16}, TensorProto.FLOAT16), lambda x=x: x.astype(np.float16))  # fmt: skip
+        yield Case(
+            "data",
+            f"f32 to f16 {n}",
+            n,
+            lambda x=x: native_ref.convert(x, np.float16),
+            session("Cast", [x], {"to": TensorProto.FLOAT16}, TensorProto.FLOAT16),
+            lambda x=x: x.astype(np.float16),
+        )
         yield Case("data", f"f16 to f32 {n}", n, lambda h=h: native_ref.convert(h, F32),
                    session("Cast", [h], {"to": TensorProto.FLOAT}), lambda h=h: h.astype(F32))  # fmt: skip
         rng = np.random.default_rng(1)
         yield Case("data", f"fill unit {n}", n, lambda n=n: native_ref.fill("unit", 1, (n,), F32),
-                   None, lambda n=n: rng.random(n, F32))  # fmt: skip
+                   None, lambda n=n, rng=rng: rng.random(n, F32))  # fmt: skip
         yield Case("data", f"fill special {n}", n, lambda n=n: native_ref.fill("special", 1, (n,), F32))
         w = native_ref.fill("unit", 1, (n,), np.float64)
         a = w.astype(F32)
@@ -137,12 +146,17 @@ def linear(sizes: list[int]) -> Iterator[Case]:
         a, b = (native_ref.fill("unit", s, (n, n), F32) for s in (1, 2))
         yield Case("linear", f"matmul {n}", n**3, lambda a=a, b=b: native_ref.matmul(a, b, F32),
                    session("MatMul", [a, b]), lambda a=a, b=b: a @ b)  # fmt: skip
-    for x, w, g in (((1, 3, 8, 8), (4, 3, 3, 3), 1), ((2, 16, 14, 14), (32, 16, 3, 3), 1), ((1, 32, 28, 28), (32, 1, 3, 3), 32)):
+    shapes = (
+        ((1, 3, 8, 8), (4, 3, 3, 3), 1),
+        ((2, 16, 14, 14), (32, 16, 3, 3), 1),
+        ((1, 32, 28, 28), (32, 1, 3, 3), 32),
+    )
+    for x, w, g in shapes:
         a, k = native_ref.fill("unit", 1, x, F32), native_ref.fill("unit", 2, w, F32)
         pads = (1, 1, 1, 1)
         yield Case(
             "linear", f"conv {'x'.join(map(str, x))} m{w[0]} g{g}", int(np.prod(x)) * w[0] * 9 // g,
-            lambda a=a, k=k, g=g: native_ref.conv(a, k, None, (1, 1), (1, 1), pads, g, out=F32),
+            lambda a=a, k=k, g=g, pads=pads: native_ref.conv(a, k, None, (1, 1), (1, 1), pads, g, out=F32),
             session("Conv", [a, k], {"pads": list(pads), "group": g}),
         )  # fmt: skip
 
@@ -189,7 +203,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, default=0.05, help="seconds a contender and row")
     parser.add_argument("--json", help="also write the figures here")
     args = parser.parse_args(argv)
-    print(f"native_ref {native_ref.isa}, onnxruntime {ort.__version__}, numpy {np.__version__}, onnx {onnx.__version__}")
+    versions = f"onnxruntime {ort.__version__}, numpy {np.__version__}, onnx {onnx.__version__}"
+    print(f"native_ref {native_ref.isa}, {versions}")
     print(f"{'':34} {'us':>9} {'ns/element':>11} {'/ ORT run':>10} {'/ NumPy':>8}")
     rows = []
     for family in args.family or FAMILIES:
@@ -198,7 +213,8 @@ def main(argv: list[str] | None = None) -> int:
             ratio = {k: t["native"] / v for k, v in t.items() if k != "native"}
             cells = [f"{ratio[k]:.2f}" if k in ratio else "" for k in ("ort", "numpy")]
             ns = t["native"] / max(case.elements, 1) * 1e9
-            print(f"{case.family + ' ' + case.name:34} {t['native'] * 1e6:9.2f} {ns:11.3f} {cells[0]:>10} {cells[1]:>8}", flush=True)
+            name = f"{case.family} {case.name}"
+            print(f"{name:34} {t['native'] * 1e6:9.2f} {ns:11.3f} {cells[0]:>10} {cells[1]:>8}", flush=True)
             rows.append({"family": case.family, "name": case.name, "seconds": t, "ratio": ratio})
     if args.json:
         with open(args.json, "w") as f:

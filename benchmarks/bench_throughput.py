@@ -1,39 +1,52 @@
 """Fresh op instances a second, end to end on one core: draw, reference, build, backend, judge, record.
 
     python benchmarks/bench_throughput.py                          # ONNX Runtime, the five families of the target
-    python benchmarks/bench_throughput.py --backend litert-opt --draws 4 --seconds 20
+    python benchmarks/bench_throughput.py --draws 1 4 --pairs 3    # one and four data draws a model, in turn
+    python benchmarks/bench_throughput.py --backend litert-opt --seconds 5
     python benchmarks/bench_throughput.py --memory 1000000         # resident memory over a million cases
 
 The host and the worker process are pinned to one core, crash isolation on.  The rate counts CPU seconds of both, which
-on a shared machine moves less than the wall clock; both are printed.  Slowest op versions are listed.
+on a shared machine moves less than the wall clock; the best of the pairs is the figure, the median beside it.
+
+Only judged values count.  Before the clock starts, every op version runs until the engine has learnt which types the
+backend takes: until then each combination travels in a model of its own.  What is unsupported or refused is drawn and
+paid for but not counted; op versions of which the backend gave no value at all are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
 import os
+import pstats
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from harness.backends import registry as backends
+from harness.backends.pool import BackendHandle
+from harness.core.outcome import Status
 from harness.run.engine import Engine
 from harness.run.records import Writer
-from harness.run.select import Selection, units, versions
-from harness.spec import registry
+from harness.run.results import Judged
+from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
+from harness.spec import OpVersion, registry
 
-FAMILIES = {"onnxruntime": ("onnx", "unary binary activation matmul linear reduction conv elementwise comparison logical"),
-            "litert": ("tflite", "")}  # fmt: skip
+FAMILIES = {"onnxruntime": ("onnx", "arithmetic activation reduction linear conv"), "litert": ("tflite", "")}
 
 
 def cpu(pid: int) -> float:
     """CPU seconds of a process and its threads so far."""
-    with open(f"/proc/{pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
 
 
 def rss(pid: int | str = "self") -> float:
@@ -42,66 +55,141 @@ def rss(pid: int | str = "self") -> float:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+class Bench:
+    """An engine with one backend, and the values that it has judged."""
+
+    def __init__(self, handle: BackendHandle, writer: Writer, seed: int, draws: int, invalid: bool) -> None:
+        self.handle, self.draws = handle, draws
+        self.values = 0
+        self.keys: set[str] = set()  # op versions that gave a value
+        self.engine = Engine([handle], seed=seed, draws=draws, invalid=invalid, sink=self._sink,
+                             on_failure=self._failure)  # fmt: skip
+        self._write = writer.write
+
+    def _sink(self, record: dict[str, Any]) -> None:
+        if record["t"] == "batch":
+            n = sum(row[3] for row in record["tally"] if row[2] in ("agree", "mistrusted"))
+            if n:
+                self.keys.add(record["key"])
+            self.values += n
+        self._write(record)
+
+    def _failure(self, judged: Judged, votes: dict[str, str]) -> None:
+        self.values += judged.outcome.status is Status.VALUE
+
+    def spend(self, work: Iterator[Unit]) -> tuple[int, float, float, float]:
+        """Values judged, CPU seconds of host and worker, wall seconds."""
+        before, host, wall = self.values, cpu(os.getpid()), time.monotonic()
+        worker = cpu(self.handle._pid) if self.handle._pid else 0.0
+        pid = self.handle._pid
+        self.engine.run(work)
+        worker = cpu(self.handle._pid) - (worker if self.handle._pid == pid else 0.0)
+        return self.values - before, cpu(os.getpid()) - host, worker, time.monotonic() - wall
+
+
+def rounds(chosen: list[OpVersion], opset: Any, first: int, until: float) -> Iterator[Unit]:
+    """Units of all op versions in turn, the cases from ``first`` on, until the time has come; whole rounds are not
+    awaited, so the op versions come in a mixed order."""
+    turn = first // UNIT
+    while True:
+        for v in chosen:
+            if time.monotonic() > until:
+                return
+            yield Unit(v, opset_at(v, turn, opset), turn * UNIT, UNIT)
+        turn += 1
+
+
+def by_opset(chosen: list[OpVersion], opset: Any) -> list[OpVersion]:
+    """Op versions of one opset share models, so they stand together, as in a real run."""
+    return sorted(chosen, key=lambda v: str(opset_at(v, 0, opset)))
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--backend", default="onnxruntime")
     p.add_argument("--families", help="op families, space separated; 'all' for the whole operator set")
-    p.add_argument("--opset", help="e.g. onnx17")
-    p.add_argument("--draws", type=int, default=1)
-    p.add_argument("--seconds", type=float, default=15.0)
+    p.add_argument("--opset", help="e.g. 17")
+    p.add_argument("--draws", type=int, nargs="+", default=[1], help="data draws a model; several are measured in turn")
+    p.add_argument("--pairs", type=int, default=3, help="how often each number of draws is measured")
+    p.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    p.add_argument("--learn", type=int, default=96, help="cases per op version before the clock starts")
     p.add_argument("--memory", type=int, default=0, metavar="N", help="run N cases and print memory on the way")
     p.add_argument("--slowest", type=int, default=10)
     p.add_argument("--invalid", action="store_true", help="one case in eight breaks a rule, in a model of its own")
-    p.add_argument("--profile", action="store_true", help="cProfile of the host")
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--profile", action="store_true", help="cProfile of the host instead of a rate")
     a = p.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     dialect, default = next(v for k, v in FAMILIES.items() if a.backend.startswith(k))
     wanted = (a.families if a.families is not None else default).split()
-    known = {v.family for v in registry.dialect(dialect).versions.values()}
-    families = [] if wanted in ([], ["all"]) else [f for f in wanted if f in known]
-    chosen = versions(Selection((dialect,), families=families))
+    chosen = list(versions(Selection((dialect,), families=[] if wanted in ([], ["all"]) else wanted)))
+    opset = None if a.opset is None else type(registry.dialect(dialect).opsets[0])(a.opset)
+    if opset is not None:
+        chosen = [v for v in chosen if opset in v.opsets]
     with tempfile.TemporaryDirectory() as tmp, backends.create(a.backend) as handle:
         handle.start()
         with Writer(Path(tmp) / "records.jsonl") as writer:
-            engine = Engine([handle], seed=int(time.time()), draws=a.draws, invalid=a.invalid, sink=writer.write)
-            spent: dict[str, float] = defaultdict(float)
-            end = time.monotonic() + a.seconds
-
-            def work():
-                n = 0
-                for u in units(chosen, 0, None, endless=True):
-                    if a.memory and n >= a.memory or not a.memory and time.monotonic() > end:
-                        return
-                    n += u.count
-                    if a.memory and n % 100_000 < u.count:
-                        print(f"{n:>9} cases: host {rss():.0f} MiB, worker {rss(handle._pid):.0f} MiB", flush=True)
-                    yield u
-
-            engine.run(u for u in units(chosen, 16))  # warm up: imports, plans, caches
-            before = engine.summary.cases
-            cpu0, wall0 = cpu(os.getpid()) + cpu(handle._pid), time.monotonic()
-            host0 = cpu(os.getpid())
+            benches = [Bench(handle, writer, a.seed, d, a.invalid) for d in a.draws]
+            if a.memory:
+                return memory(benches[0], chosen, a.memory)
+            for b in benches:
+                b.spend(units(chosen, a.learn, opset))
+            live = by_opset([v for v in chosen if v.key in benches[0].keys], opset)
             if a.profile:
-                import cProfile
-                import pstats
+                return profile(benches[0], live, opset, a)
+            seen: dict[int, list[tuple[int, float, float, float]]] = {b.draws: [] for b in benches}
+            for _ in range(a.pairs):
+                for b in benches:
+                    first = b.engine.summary.cases // max(1, len(chosen)) // UNIT * UNIT + UNIT
+                    seen[b.draws].append(b.spend(rounds(live, opset, first, time.monotonic() + a.seconds)))
+            for b in benches:
+                print(json.dumps({"backend": a.backend, "op_versions": len(live), "of": len(chosen),
+                                  **figures(b.draws, seen[b.draws])}))  # fmt: skip
+            costs = []
+            for v in live:
+                n, host, worker, _ = benches[0].spend(units([v], 8 * UNIT, opset))
+                costs.append(((host + worker) / max(1, n) * 1e6, host / max(1, n) * 1e6, n, v.key))
+    for us, host, n, key in sorted(costs, reverse=True)[: a.slowest]:
+        print(f"  {key}: {us:.0f} us a judged value, {host:.0f} of them in the host ({n} values)")
+    return 0
 
-                prof = cProfile.Profile()
-                prof.runcall(engine.run, work())
-                pstats.Stats(prof).sort_stats("tottime").print_stats(45)
-            else:
-                engine.run(work())
-            used = cpu(os.getpid()) + cpu(handle._pid) - cpu0
-            host = cpu(os.getpid()) - host0
-            wall = time.monotonic() - wall0
-    cases = engine.summary.cases - before
-    total = cases * a.draws
-    print(json.dumps({"backend": a.backend, "op_versions": len(chosen), "draws": a.draws, "cases": cases,
-                      "instances_per_cpu_second": round(total / used), "instances_per_second": round(total / wall),
-                      "host_share": round(host / used, 2),
-                      "tally": {f"{d}/{b}": dict(c) for (d, b), c in engine.summary.tally.items()}}, indent=1))  # fmt: skip
-    for key, s in sorted(spent.items(), key=lambda x: -x[1])[: a.slowest]:
-        print(f"  {key}: {s:.2f} s")
+
+def figures(draws: int, seen: list[tuple[int, float, float, float]]) -> dict[str, Any]:
+    """Rates of some measurements: instances are judged values times data draws."""
+    rates = [draws * n / (host + worker) for n, host, worker, _ in seen]
+    n, host, worker, wall = seen[rates.index(max(rates))]
+    return {"draws": draws, "values": sum(x[0] for x in seen),
+            "instances_per_cpu_second": round(max(rates)), "median": round(median(rates)),
+            "instances_per_second": round(draws * n / wall), "us_per_value": round((host + worker) / n * 1e6, 1),
+            "host_us": round(host / n * 1e6, 1), "worker_us": round(worker / n * 1e6, 1)}  # fmt: skip
+
+
+def profile(bench: Bench, live: list[OpVersion], opset: Any, a: argparse.Namespace) -> int:
+    """Python calls per case of the host, and where its time goes."""
+    prof, before = cProfile.Profile(), bench.engine.summary.cases
+    prof.runcall(bench.engine.run, rounds(live, opset, a.learn, time.monotonic() + a.seconds))
+    cases = bench.engine.summary.cases - before
+    stats = pstats.Stats(prof)
+    stats.sort_stats("tottime").print_stats(50)
+    print(f"{cases} cases, {stats.total_calls / max(1, cases):.1f} calls a case")  # type: ignore[attr-defined]
+    return 0
+
+
+def memory(bench: Bench, chosen: list[OpVersion], cases: int) -> int:
+    """Resident memory while that many cases go through."""
+
+    def work() -> Iterator[Unit]:
+        n = 0
+        for u in units(chosen, 0, None, endless=True):
+            if n >= cases:
+                return
+            n += u.count
+            if n % 100_000 < u.count:
+                print(f"{n:>9} cases: host {rss():.0f} MiB, worker {rss(bench.handle._pid):.0f} MiB", flush=True)
+            yield u
+
+    bench.spend(work())
     return 0
 
 

@@ -4,8 +4,8 @@
     python benchmarks/exhaustive_f32.py --shard 3/16        # a sixteenth of the inputs of every function
     python benchmarks/exhaustive_f32.py --stride 4096 sin   # a quick look: every 4096th block of 65,536 inputs
 
-One line of JSON a function: inputs judged, results not correctly rounded, how many mpmath decided, the first few inputs.
-Exit code 1 when more than one in a million is wrong.
+One line of JSON a function: inputs judged, results not correctly rounded, how many mpmath decided, the first few
+inputs. Exit code 1 when more than one in a million is wrong.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import json
 import sys
 import time
 
-import native_ref
 import numpy as np
 
+import native_ref
 from native_ref.tests.reference import UNARY, wrong
 
 BLOCK = 1 << 16
@@ -51,8 +51,15 @@ def main(argv: list[str] | None = None) -> int:
                 left = spent / done * (len(blocks) - done)
                 print(f"{name}: {done}/{len(blocks)} blocks, {bad} wrong, {left:.0f} s left", file=sys.stderr)
         worst = max(worst, bad / judged)
-        line = {"function": name, "isa": native_ref.isa, "inputs": judged, "wrong": bad, "by_mpmath": asked, "first": first,
-                "seconds": round(time.monotonic() - started, 1)}  # fmt: skip
+        line = {
+            "function": name,
+            "isa": native_ref.isa,
+            "inputs": judged,
+            "wrong": bad,
+            "by_mpmath": asked,
+            "first": first,
+            "seconds": round(time.monotonic() - started, 1),
+        }
         print(json.dumps(line), flush=True)
     return 1 if worst > 1e-6 else 0
 

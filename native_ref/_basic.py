@@ -29,11 +29,11 @@ def convert(x: Array, dtype: DTypeLike, *, rounding: str | None = None, saturate
     """``x`` in another type with one rounding, whatever the two types.
 
     rounding: even, zero, up, down, away (ties away from zero) or odd; by default even to a float type and zero
-    (truncation) to an integer type.  Float to float overflows to inf, or to NaN in a type without inf, or to the largest
-    finite value when ``saturate``; float to integer always saturates and NaN gives 0; integer to integer keeps the
-    low bits, or saturates; anything but zero is True; complex to real drops the imaginary part.
-    To f8e8m0: even is nearest with ties up; ``saturate`` gives the ends for values out of range, else NaN.
-    Raises ValueError for an unknown rounding.
+    (truncation) to an integer type.  Float to float overflows to inf, or to NaN in a type without inf, or to the
+    largest finite value when ``saturate``; float to integer always saturates and NaN gives 0; integer to integer keeps
+    the low bits, or saturates; anything but zero is True; complex to real drops the imaginary part. To f8e8m0: even is
+    nearest with ties up; ``saturate`` gives the ends for values out of range, else NaN. Raises ValueError for an
+    unknown rounding.
     """
     if rounding is None:
         return _native.convert(x, dtype, -1, saturate)
@@ -45,15 +45,17 @@ def convert(x: Array, dtype: DTypeLike, *, rounding: str | None = None, saturate
 def fill(recipe: str, seed: int, shape: Sequence[int], dtype: DTypeLike) -> Array:
     """A new array of test data; element i depends on (seed, i) alone and has the same bits everywhere.
 
-    Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all nonzero
-    shift ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.
+    Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all
+    nonzero shift ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.
     """
     if getattr(dtype, "kind", None) == "s":
         return _strings(seed, shape)
     return _native.fill(recipe, seed, shape, dtype)
 
 
-_WORDS = ("", "a", "b", "ab", "abc", "Hello", "hello", "World", "tic tac", " x ", "12", "-3.5", "é", "日本", "a,b,,c", "ZZZ")
+_WORDS = (
+    "", "a", "b", "ab", "abc", "Hello", "hello", "World", "tic tac", " x ", "12", "-3.5", "é", "日本", "a,b,,c", "ZZZ",
+)  # fmt: skip
 
 
 def _strings(seed: int, shape: Sequence[int]) -> Array:
@@ -68,9 +70,9 @@ def _strings(seed: int, shape: Sequence[int]) -> Array:
 def unary(name: str, x: Array, *params: float, out: DTypeLike = None) -> Array:
     """Elementwise ``name`` (one of UNARY) of x; params are the function's numbers, in order.
 
-    A float ``x`` gives f64, or ``out`` with one rounding; an integer ``x`` stays in its own type where the function has an
-    integer version (wrapping) and gives f64 otherwise; predicates give bool.  Raises ValueError for an unknown name, a
-    wrong number of params, or a type that the function has no version for.
+    A float ``x`` gives f64, or ``out`` with one rounding; an integer ``x`` stays in its own type where the function has
+    an integer version (wrapping) and gives f64 otherwise; predicates give bool.  Raises ValueError for an unknown name,
+    a wrong number of params, or a type that the function has no version for.
     """
     return _native.unary(name, x, *params, out=out)
 
@@ -94,10 +96,10 @@ def where(c: Array, x: Array, y: Array) -> Array:
 class Comparison(Protocol):
     """What ``compare`` found; the rules are in kernels/compare/compare.h.
 
-    size; bad: elements that do not pass; first, worst: flat indices or -1; max_ulp, max_abs: over finite pairs; max_ratio:
-    the smallest factor on the tolerance that lets everything pass; nan_bad, inf_bad: class mismatches; zero_sign,
-    flushed, uninformative, zeros: counts.  With detail: mask (bad elements), ulp (|a - w| / ulp(w), inf for a class
-    mismatch), both of the tensors' shape; else None.
+    size; bad: elements that do not pass; first, worst: flat indices or -1; max_ulp, max_abs: over finite pairs;
+    max_ratio: the smallest factor on the tolerance that lets everything pass; nan_bad, inf_bad: class mismatches;
+    zero_sign, flushed, uninformative, zeros: counts.  With detail: mask (bad elements), ulp (|a - w| / ulp(w), inf for
+    a class mismatch), both of the tensors' shape; else None.
     """
 
     size: int
@@ -129,9 +131,10 @@ def compare(
 ) -> Comparison:
     """Judge ``actual`` against ``reference``: passes within ``bound + ulps * ulp(reference)``, ulp in actual's type.
 
-    reference: f64 (the high-precision result) or of actual's type, same shape.  bound: absolute, a number or an f64 array that
-    broadcasts to the shape; inf lets an element pass.  signed_zero: -0 and +0 differ.  flush: a zero may stand for a
-    subnormal.  Integers and bools are compared exactly.  Raises ValueError for shapes or types that do not fit.
+    reference: f64 (the high-precision result) or of actual's type, same shape.  bound: absolute, a number or an f64
+    array that broadcasts to the shape; inf lets an element pass.  signed_zero: -0 and +0 differ.  flush: a zero may
+    stand for a subnormal.  Integers and bools are compared exactly.  Raises ValueError for shapes or types that do not
+    fit.
     """
     return _native.compare(actual, reference, bound, ulps, signed_zero, flush, detail)
 

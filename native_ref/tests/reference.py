@@ -1,7 +1,7 @@
 """Multi-precision reference of the unary functions, and the question "is this the correctly rounded result?".
 
-Two steps.  A long double evaluation (64-bit significand where the platform has it) decides every result that is not close to
-a rounding boundary; the few that are go to mpmath at 200 bits.  Without a wide long double mpmath decides all.
+Two steps.  A long double evaluation (64-bit significand where the platform has it) decides every result that is not
+close to a rounding boundary; the few that are go to mpmath at 200 bits.  Without a wide long double mpmath decides all.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ UNARY: dict[str, Ref] = {
     "trunc": Ref((), np.trunc, lambda x: mp.floor(x) if x >= 0 else mp.ceil(x)),
     "round_half_even": Ref((), np.rint, mp.nint),
     "round_half_away": Ref(
-        (), lambda x: np.trunc(x) + np.sign(x) * (np.abs(x - np.trunc(x)) >= 0.5), lambda x: mp.sign(x) * mp.floor(abs(x) + 0.5)
+        (),
+        lambda x: np.trunc(x) + np.sign(x) * (np.abs(x - np.trunc(x)) >= 0.5),
+        lambda x: mp.sign(x) * mp.floor(abs(x) + 0.5),
     ),
     "sqrt": Ref((), np.sqrt, mp.sqrt, lambda x: x >= 0),
     "reciprocal": Ref((), lambda x: 1 / x, lambda x: 1 / x, lambda x: x != 0),
@@ -132,7 +134,9 @@ UNARY: dict[str, Ref] = {
     "log_sigmoid": Ref((), lambda x: -_softplus(-x), lambda x: -_mp_softplus(-x)),
     "softplus": Ref((), _softplus, _mp_softplus),
     "softsign": Ref((), lambda x: x / (1 + np.abs(x)), lambda x: x / (1 + abs(x))),
-    "elu": Ref((_TENTH,), lambda x, a: np.where(x > 0, x, a * np.expm1(x)), lambda x, a: x if x > 0 else a * mp.expm1(x)),
+    "elu": Ref(
+        (_TENTH,), lambda x, a: np.where(x > 0, x, a * np.expm1(x)), lambda x, a: x if x > 0 else a * mp.expm1(x)
+    ),
     "celu": Ref(
         (1.75,), lambda x, a: np.where(x > 0, x, a * np.expm1(x / a)), lambda x, a: x if x > 0 else a * mp.expm1(x / a)
     ),
@@ -143,20 +147,32 @@ UNARY: dict[str, Ref] = {
     ),
     "leaky_relu": Ref((_TENTH,), lambda x, a: np.where(x < 0, a * x, x), lambda x, a: a * x if x < 0 else x),
     "thresholded_relu": Ref((1.0,), lambda x, a: np.where(x > a, x, 0), lambda x, a: x if x > a else mp.mpf(0)),
-    "thresholded_relu_inclusive": Ref((1.0,), lambda x, a: np.where(x >= a, x, 0), lambda x, a: x if x >= a else mp.mpf(0)),
+    "thresholded_relu_inclusive": Ref(
+        (1.0,), lambda x, a: np.where(x >= a, x, 0), lambda x, a: x if x >= a else mp.mpf(0)
+    ),
     "hard_sigmoid": Ref((_TENTH, _HALF), lambda x, a, b: _hard(a * x + b), lambda x, a, b: _mp_hard(a * x + b)),
     "hard_swish": Ref((_TENTH, _HALF), lambda x, a, b: x * _hard(a * x + b), lambda x, a, b: x * _mp_hard(a * x + b)),
     "hard_swish6": Ref(
-        (), lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6, lambda x: x * min(max(x + 3, mp.mpf(0)), mp.mpf(6)) / 6
+        (),
+        lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
+        lambda x: x * min(max(x + 3, mp.mpf(0)), mp.mpf(6)) / 6,
     ),
     "gelu_exact": Ref(
-        (), lambda x: x / 2 * _erfc(-x / np.sqrt(2)), lambda x: x / 2 * mp.erfc(-x / mp.sqrt(2)), margin=40, slack=1e-250
+        (),
+        lambda x: x / 2 * _erfc(-x / np.sqrt(2)),
+        lambda x: x / 2 * mp.erfc(-x / mp.sqrt(2)),
+        margin=40,
+        slack=1e-250,
     ),
     "gelu_tanh": Ref((), _gelu_tanh, _mp_gelu_tanh),
     "gelu_sigmoid": Ref((), lambda x: x * _sigmoid(LD(1.702) * x), lambda x: x * _mp_sigmoid(mp.mpf(1.702) * x)),
     "mish": Ref((), _mish, lambda x: x * mp.tanh(_mp_softplus(x))),
     "swish": Ref((1.5,), lambda x, b: x * _sigmoid(b * x), lambda x, b: x * _mp_sigmoid(b * x)),
-    "scaled_tanh": Ref((float(np.float32(1.7)), float(np.float32(0.6))), lambda x, a, b: a * np.tanh(b * x), lambda x, a, b: a * mp.tanh(b * x)),
+    "scaled_tanh": Ref(
+        (float(np.float32(1.7)), float(np.float32(0.6))),
+        lambda x, a, b: a * np.tanh(b * x),
+        lambda x, a, b: a * mp.tanh(b * x),
+    ),
     "linear": Ref((_TENTH, float(np.float32(0.7))), lambda x, a, b: a * x + b, lambda x, a, b: a * x + b),
 }
 PREDICATES = {"is_nan", "is_inf", "logical_not"}
@@ -189,7 +205,8 @@ def finite_neighbours(g: np.ndarray, bits: int, overflow: float) -> tuple[np.nda
 
 @np.errstate(all="ignore")
 def wrong(ref: Ref, x: np.ndarray, got: np.ndarray, bits: int, overflow_mid: float) -> tuple[np.ndarray, int]:
-    """Indices of finite x, inside the domain, where ``got`` is not the correctly rounded result; how many mpmath judged.
+    """Indices of finite x, inside the domain, where ``got`` is not the correctly rounded result; how many mpmath
+    judged.
 
     overflow_mid: where rounding to infinity begins; the midpoint of the largest value and that times two is replaced.
     """
@@ -225,9 +242,9 @@ def wrong(ref: Ref, x: np.ndarray, got: np.ndarray, bits: int, overflow_mid: flo
         for i in idx:
             v = ref.mp(mp.mpf(float(xf[at[i]])), *mps)
             a, b = _mpf(lo[i]), _mpf(hi[i])
-            inside = (a < v < b) or (bool(even[i]) and (v == a or v == b))
+            inside = (a < v < b) or (bool(even[i]) and v in (a, b))
             # overflow begins AT the threshold: there infinity is right
-            if v == a and gv[i] == np.inf or v == b and gv[i] == -np.inf:
+            if (v == a and gv[i] == np.inf) or (v == b and gv[i] == -np.inf):
                 inside = True
             bad[i] = not inside
     return at[bad], int(idx.size)

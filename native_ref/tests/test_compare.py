@@ -1,17 +1,19 @@
-"""The compare kernel against its definition, one element at a time in Python, and the holes that comparators have had."""
+"""The compare kernel against its definition, one element at a time in Python, and the holes that comparators have
+had."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import ml_dtypes
-import native_ref
 import numpy as np
 import pytest
-from native_ref import compare
 
+import native_ref
 from harness.core import dtypes as D
 from harness.spec.errors import ulp as ulp_of
+from native_ref import compare
 
 FLOATS = [D.F64, D.F32, D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F4E2M1]
 INF = math.inf
@@ -171,7 +173,7 @@ def test_ulp_diff_counts_values(d: D.DType) -> None:
     top = 1 << (d.bits - 1)
     key = [-(int(r) & (top - 1)) if int(r) & top else int(r) for r in raw]
     got = native_ref.ulp_diff(x[:-1], x[1:])
-    assert got.tolist() == [float(b - a) for a, b in zip(key[:-1], key[1:])]
+    assert got.tolist() == [float(b - a) for a, b in pairwise(key)]
 
 
 def test_ulp_diff_special() -> None:

@@ -6,14 +6,14 @@ import math
 from fractions import Fraction
 
 import ml_dtypes
-import native_ref
 import numpy as np
 import pytest
 
+import native_ref
 from harness.core import dtypes as D
 
 SMALL = [D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F8E5M2FNUZ, D.F4E2M1]
-NUMBERS = [d for d in D.ALL[:23]]
+NUMBERS = list(D.ALL[:23])
 
 
 def all_values(d: D.DType) -> np.ndarray:
@@ -42,7 +42,8 @@ def test_rounding_at_and_next_to_every_midpoint(d: D.DType, rounding: str) -> No
     order = np.searchsorted(finite, np.abs(points), side="right") - 1
     lo = finite[order]
     hi = finite[np.minimum(order + 1, finite.size - 1)]
-    m, middle, odd = np.abs(points), (lo + hi) / 2, order % 2 == 1  # all exact: a small type's midpoints are f64 numbers
+    # all exact: a small type's midpoints are f64 numbers
+    m, middle, odd = np.abs(points), (lo + hi) / 2, order % 2 == 1
     negative = np.signbit(points)
     up = {
         "even": (m > middle) | ((m == middle) & odd),
@@ -123,8 +124,26 @@ def test_wide_integers_round_once(src: D.DType, dst: D.DType) -> None:
 @pytest.mark.parametrize("dst", [d for d in D.INTS if d.bits not in (1, 3, 6)], ids=str)
 def test_float_to_integer(dst: D.DType) -> None:
     lo, hi = D.int_range(dst)
-    x = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1.999, -1.999, float(hi), float(lo), float(hi) + 1, float(lo) - 1, 1e30, -1e30,
-         math.inf, -math.inf, math.nan]  # fmt: skip
+    x = [
+        0.0,
+        -0.0,
+        0.5,
+        1.5,
+        2.5,
+        -0.5,
+        -1.5,
+        1.999,
+        -1.999,
+        float(hi),
+        float(lo),
+        float(hi) + 1,
+        float(lo) - 1,
+        1e30,
+        -1e30,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
     for rounding in (None, "even", "up", "down", "away"):
         got = native_ref.convert(np.array(x), dst, rounding=rounding)
         for v, g in zip(x, got):

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import hashlib
 
-import native_ref
 import numpy as np
 import pytest
 
+import native_ref
 from harness.core import dtypes as D
 
 TYPES = [d for d in D.ALL if d.kind != "s"]
-RECIPES = ["small", "unit", "wide", "special", "ties", "branch", "iota", "ints:-3:5", "uniform:-2:3", "bool", "positive", "prob",
-           "full", "all", "nonzero", "shift", "index:7", "signed_index:7", "perm:9"]  # fmt: skip
+RECIPES = [
+    "small",
+    "unit",
+    "wide",
+    "special",
+    "ties",
+    "branch",
+    "iota",
+    "ints:-3:5",
+    "uniform:-2:3",
+    "bool",
+    "positive",
+    "prob",
+    "full",
+    "all",
+    "nonzero",
+    "shift",
+    "index:7",
+    "signed_index:7",
+    "perm:9",
+]
 
 
 def hashes(seed: int, n: int) -> np.ndarray:
@@ -30,7 +49,8 @@ def test_same_bits_as_numpy() -> None:
     np.testing.assert_array_equal(native_ref.fill("full", 42, (2000,), np.uint64), h)
     fraction = ((h >> np.uint64(12)) | np.uint64(0x3FF0000000000000)).view(np.float64) - 1
     np.testing.assert_array_equal(native_ref.fill("unit", 42, (2000,), np.float64), fraction * 2 - 1)
-    np.testing.assert_array_equal(native_ref.fill("unit", 42, (2000,), np.float32), (fraction * 2 - 1).astype(np.float32))
+    want = (fraction * 2 - 1).astype(np.float32)
+    np.testing.assert_array_equal(native_ref.fill("unit", 42, (2000,), np.float32), want)
     small = ((h >> np.uint64(32)) * np.uint64(17) >> np.uint64(32)).astype(np.int64) - 8
     for dtype in (np.int8, np.int64, np.float16):
         np.testing.assert_array_equal(native_ref.fill("small", 42, (2000,), dtype), small.astype(dtype))

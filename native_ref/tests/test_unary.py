@@ -1,12 +1,13 @@
-"""Every unary function on all f16 and bf16 numbers and on samples of f32, correctly rounded; f64 within a stated ulp."""
+"""Every unary function on all f16 and bf16 numbers and on samples of f32, correctly rounded; f64 within a stated
+ulp."""
 
 from __future__ import annotations
 
 import ml_dtypes
-import native_ref
 import numpy as np
 import pytest
 
+import native_ref
 from native_ref.tests import reference
 from native_ref.tests.reference import UNARY, mp
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import native_ref
 import numpy as np
 import pytest
 
+import native_ref
 from harness.core import dtypes as D
 from harness.spec import Context, Semantics
 from suites.semantics import elementwise as s
@@ -20,7 +20,9 @@ SEMANTICS = {n: getattr(s, n) for n in s.__all__}
 
 def bound_of(f: Semantics, x: dict[str, Any], params: dict[str, Any], out: D.DType = D.F32) -> tuple[Any, Any]:
     wide = np.asarray(f(**x, **params), np.float64)
-    inputs = {k: [v.astype(np.float64) for v in a] if isinstance(a, list) else a.astype(np.float64) for k, a in x.items()}
+    inputs = {
+        k: [v.astype(np.float64) for v in a] if isinstance(a, list) else a.astype(np.float64) for k, a in x.items()
+    }
     return wide, f.error_of(0).bound(Context(inputs, params, wide, out))
 
 
@@ -67,7 +69,8 @@ def test_one_ulp_beyond_the_class_fails(name: str) -> None:
     off = (off.view(np.int32) + np.int32(k)).view(F32)
     with np.errstate(all="ignore"):
         usual = np.isfinite(wide) & (wide != 0) & (np.abs(wide) < 1e30)
-    assert native_ref.compare(off[usual], wide[usual], np.broadcast_to(bound, wide.shape)[usual]).bad > 0.45 * usual.sum()
+    limit = np.broadcast_to(bound, wide.shape)[usual]
+    assert native_ref.compare(off[usual], wide[usual], limit).bad > 0.45 * usual.sum()
 
 
 def sigmoid(x: Any) -> Any:
@@ -123,7 +126,8 @@ def test_the_literal_formula_passes(name: str) -> None:
 
 
 def test_composed_bounds_still_bite() -> None:
-    """A relative error of 2**-14 in the result, which no literal evaluation makes, is seen where the bound is informative."""
+    """A relative error of 2**-14 in the result, which no literal evaluation makes, is seen where the bound is
+    informative."""
     x = native_ref.fill("uniform:-3:3", 5, (2000,), F32)
     for name, (_, params) in LITERAL.items():
         if name in ("rsqrt_epsilon", "log_epsilon"):

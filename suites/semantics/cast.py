@@ -143,8 +143,8 @@ def _plain(v: Any, d: DType) -> str:
 def bitcast(x: Any_["*d"], *, to: ElementType()) -> Any:
     """The same bytes read as another type.
 
-    A narrower type adds a last axis (or, in ONNX, is refused: equal widths); a wider one takes the last axis, whose extent
-    is the ratio of the widths."""
+    A narrower type adds a last axis (or, in ONNX, is refused: equal widths); a wider one takes the last axis, whose
+    extent is the ratio of the widths."""
     have = of(x).np.itemsize
     want = to.np.itemsize
     flat = np.ascontiguousarray(x).reshape(x.shape)

@@ -249,14 +249,17 @@ void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias,
                   const Index oy = r * v.stride[1] - v.begin[1] + ky * v.dilation[1];
                   if (oz < 0 || oz >= g.out[0] || oy < 0 || oy >= g.out[1]) continue;
                   const Index line = (oz * g.out[1] + oy) * g.out[2];
-                  for (Index i = 0; i < g.in[2]; ++i) {
-                    const Index ox = i * v.stride[2] - v.begin[2] + kx * v.dilation[2];
-                    if (ox < 0 || ox >= g.out[2]) continue;
-                    C& cell = image[line + ox];
+                  // elements whose output ox = i * step + at lies inside
+                  const Index at = kx * v.dilation[2] - v.begin[2], step = v.stride[2];
+                  const Index low = at >= 0 ? 0 : (-at + step - 1) / step;
+                  const Index high = std::min(g.in[2], g.out[2] > at ? (g.out[2] - at + step - 1) / step : Index{0});
+                  C* to = image + line + at;
+                  for (Index i = low; i < high; ++i) {
+                    C& cell = to[i * step];
                     const C t = cell + from[i];
                     if constexpr (Carry) {
                       const C s = t - cell;
-                      lost[static_cast<std::size_t>(f * m + line + ox)] += (cell - (t - s)) + (from[i] - s);
+                      lost[static_cast<std::size_t>(f * m + line + at + i * step)] += (cell - (t - s)) + (from[i] - s);
                     }
                     cell = t;
                   }
@@ -307,7 +310,7 @@ void conv(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v,
 void conv_transpose(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   if (y.size() == 0) return;
   switch (way_of(x, w, bias, w.dim(0))) {
-    case Way::screened: return convolve_transposed<float, double, true>(x, w, bias, v, y, screened);
+    case Way::screened: return convolve_transposed<float, double, false>(x, w, bias, v, y, screened);
     case Way::dot2: return convolve_transposed<double, double, true>(x, w, bias, v, y, twice);
     case Way::bytes: return convolve_transposed<float, std::int64_t, false>(x, w, bias, v, y, bytes);
     case Way::halves: return convolve_transposed<double, double, false>(x, w, bias, v, y, halves);

@@ -37,12 +37,15 @@ def erfcx(x: Any) -> Any:
 
 print("// Written by coefficients.py.\n#pragma once\n\nnamespace opconform::math {\n")
 half = mp.log(2) / 2 * mp.mpf("1.001")
-show("kExpm1", "(e^r - 1 - r) / r^2", series(lambda r: (mp.expm1(r) - r) / r**2, lambda r: 0.5 + r / 6), -half, half, 11)
+expm1 = series(lambda r: (mp.expm1(r) - r) / r**2, lambda r: 0.5 + r / 6)
+show("kExpm1", "(e^r - 1 - r) / r^2", expm1, -half, half, 11)
 zmax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2
 show(
     "kLog",
     "(log((1+s)/(1-s)) - 2s) / s as a polynomial in z = s^2, without its factor z",
-    series(lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / (mp.sqrt(z) * z), lambda z: mp.mpf(2) / 3 + 2 * z / 5),
+    series(
+        lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / (mp.sqrt(z) * z), lambda z: mp.mpf(2) / 3 + 2 * z / 5
+    ),
     mp.mpf(0),
     zmax * mp.mpf("1.001"),
     8,

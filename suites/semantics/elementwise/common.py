@@ -1,7 +1,7 @@
 """What the elementwise files share: error classes from the published tables, and ambiguity notes.
 
-Accuracy of elementary functions: no operator set states one.  We hold a backend to the full-profile table of the OpenCL C
-specification (section "Relative error as ULPs"), the tightest published one that names every function, counted in the
+Accuracy of elementary functions: no operator set states one.  We hold a backend to the full-profile table of the OpenCL
+C specification (section "Relative error as ULPs"), the tightest published one that names every function, counted in the
 output type; arithmetic to IEEE 754.  Composed activations are allowed the literal evaluation of the formula that the
 operator set prints, each step rounded in the output type: the bounds below are its first-order error.
 """

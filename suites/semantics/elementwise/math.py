@@ -13,7 +13,9 @@ ANGLES = ("unit", "small", "uniform:-100:100", "special", "wide", "full")
 GROWING = ("unit", "small", "uniform:-12:12", "branch", "special", "full")
 
 
-@semantics(error=exact(signed_zero=True), data=EVERYWHERE, source="ONNX Abs-13; MIL abs iOS15; TFLite ABS; NN unary ABS")
+@semantics(
+    error=exact(signed_zero=True), data=EVERYWHERE, source="ONNX Abs-13; MIL abs iOS15; TFLite ABS; NN unary ABS"
+)
 def abs(x: Num["*d"]) -> Num["*d"]:
     """|x|; the sign bit of a float is cleared.  The lowest signed integer wraps onto itself (two's complement)."""
     return native.unary("abs", x)
