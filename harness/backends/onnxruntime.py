@@ -99,7 +99,7 @@ class OnnxRuntime(Backend):
             inputs = {k: v for k, v in inputs.items() if k in known}
         try:
             if not special:
-                return dict(zip(names, session.run(names, inputs, None)))
+                return {n: dense(v) for n, v in zip(names, session.run(names, inputs, None))}
             return self._run_raw(session, names, special, inputs)
         except Exception as e:
             raise _sorted(e) from None
@@ -116,6 +116,16 @@ class OnnxRuntime(Backend):
         got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
         del memory  # not before the outputs are copied: one may alias an input
         return got
+
+
+def dense(v):
+    """A sparse output (a constant handed through) as an array; everything else as it is."""
+    if not isinstance(v, getattr(_c, "SparseTensor", ())):
+        return v
+    out = np.zeros(v.dense_shape(), v.values().dtype)
+    at = v.get_coo_data().indices()
+    out[tuple(at.T) if at.ndim == 2 else np.unravel_index(at, out.shape)] = v.values()
+    return out
 
 
 def _inner(type_):
