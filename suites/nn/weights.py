@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, Unsupported
 from suites.nn.wire import Message
 
 Attrs = Callable[[str], Any]  # attribute by name, defaults filled in
@@ -132,6 +132,8 @@ def array(w: Message, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
     count = None if shape is None else int(np.prod(shape, dtype=np.int64))
     if "quantization" in w:
         q = w["quantization"]
+        if "rawValue" not in w:
+            raise Unsupported(f"{where}: int8 weights are for dynamic quantisation, which is not described")
         bits = q["numberOfBits"]
         n = len(w["rawValue"]) * 8 // bits if count is None else count
         codes = unpack_bits(w["rawValue"], bits, n).reshape(n if shape is None else shape)
