@@ -49,6 +49,8 @@ def _whole(values: list[Any], dtype: DType) -> np.ndarray:
         return np.array(values, dtype.np)
     except OverflowError:
         return np.array(values, np.int64).astype(dtype.np)
+    except ValueError:  # NaN of a float input
+        return np.nan_to_num(np.array(values, np.float64)).astype(dtype.np)
 
 
 def arrays_of(inst: Instance, draw: int = 0) -> dict[str, Any]:
