@@ -1,4 +1,4 @@
-"""The layer tests that come with coremltools, written against Core ML itself, pass with our interpreter in its place."""
+"""The layer tests that come with coremltools, written against Core ML, pass with our interpreter in its place."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def test_the_tests_of_coremltools() -> None:
     theirs = Path(spec.origin).parent / "test" / "neural_network" / "test_numpy_nn_layers.py"
     if not theirs.exists():
         pytest.skip("this coremltools brings no tests along")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "suites.nn.upstream", "-p", "no:cacheprovider", "-c", "/dev/null",
-               "--rootdir", str(theirs.parent), "-W", "ignore", "--tb=short", "-p", "no:opconform",
-               "-k", " and ".join(f"not {n}" for n in LEFT_OUT), str(theirs)]  # fmt: skip
+    plugins = ["-p", "suites.nn.upstream", "-p", "no:cacheprovider", "-p", "no:opconform"]
+    quiet = ["-q", "-W", "ignore", "--tb=short", "-c", "/dev/null", "--rootdir", str(theirs.parent)]
+    chosen = ["-k", " and ".join(f"not {n}" for n in LEFT_OUT), str(theirs)]
+    command = [sys.executable, "-m", "pytest", *plugins, *quiet, *chosen]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[2])
     counts = {n: int(c) for c, n in re.findall(r"(\d+) (passed|failed|error)", done.stdout)}
     assert set(counts) == {"passed"}, done.stdout[-4000:]

@@ -1,7 +1,7 @@
 """pytest plugin: coremltools' own tests of NeuralNetwork layers, with our interpreter in the place of Core ML.
 
 The tests come with the package and compare Core ML's predictions with NumPy; they are skipped off macOS because nothing
-there can predict.  ``python -m pytest -p suites.nn.upstream <site-packages>/coremltools/test/neural_network/...`` runs them.
+there can predict.  ``python -m pytest -p suites.nn.upstream PATH`` with the path of one of their files runs it.
 """
 
 from __future__ import annotations
