@@ -45,6 +45,9 @@ inline double horner(const double (&c)[N], double x) {
 
 inline std::int64_t bits(double v) { return std::bit_cast<std::int64_t>(v); }
 inline double from_bits(std::int64_t v) { return std::bit_cast<double>(v); }
+// Unsigned where a lane that is not used may overflow (-0, NaN).
+inline std::uint64_t ubits(double v) { return std::bit_cast<std::uint64_t>(v); }
+inline double from_bits(std::uint64_t v) { return std::bit_cast<double>(v); }
 
 // x = k ln2 + r.  Returns e^r - 1 and sets scale = 2^k.  -745 < x < 710.
 inline double exp_parts(double x, double& scale) {
@@ -53,7 +56,7 @@ inline double exp_parts(double x, double& scale) {
   const double t = x * log2e + kMagic;
   const double k = t - kMagic;
   const double r = (x - k * high) - k * low;
-  scale = from_bits((bits(t) - bits(kMagic) + 1023) << 52);
+  scale = from_bits((ubits(t) - ubits(kMagic) + 1023u) << 52);
   return mad(r * r, horner(kExpm1, r), r);
 }
 
@@ -71,7 +74,7 @@ inline double exp2(double x) {
   const double r = (c - (t - kMagic));
   constexpr double ln2 = 0x1.62e42fefa39efp-1, rest = 0x1.abc9e3b39803fp-56;
   const double q = r * ln2, s = q + r * rest;
-  const double scale = from_bits((bits(t) - bits(kMagic) + 1023) << 52);
+  const double scale = from_bits((ubits(t) - ubits(kMagic) + 1023u) << 52);
   const double y = mad(scale, mad(s * s, horner(kExpm1, s), s), scale);
   return x < -1021.0 ? 0.0 : x > 1022.0 ? kInfinity : y;
 }
@@ -87,12 +90,12 @@ inline double expm1(double x) {
 // log(u) + lost / u for 0 < u < 2^1000, with one division for both.
 inline double log_sum(double u, double lost) {
   // u = 2^k m, sqrt(1/2) <= m < sqrt(2)
-  constexpr std::int64_t root = 0x3fe6a09e667f3bcd;
+  constexpr std::uint64_t root = 0x3fe6a09e667f3bcd;
   constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;
-  const std::int64_t shifted = bits(u) - root + (std::int64_t{1024} << 52);  // exponent 1024 + k, never negative
-  const auto field = static_cast<std::int64_t>(static_cast<std::uint64_t>(shifted) >> 52);
-  const double k = from_bits(field + bits(kMagic)) - (kMagic + 1024.0);
-  const double m = from_bits(bits(u) - ((field - 1024) << 52));
+  const std::uint64_t shifted = ubits(u) - root + (std::uint64_t{1024} << 52);  // exponent 1024 + k, never negative
+  const std::uint64_t field = shifted >> 52;
+  const double k = from_bits(field + ubits(kMagic)) - (kMagic + 1024.0);
+  const double m = from_bits(ubits(u) - ((field - 1024) << 52));
   const double f = m - 1.0;
   const double two_f = 2.0 + f, inverse = 1.0 / (two_f * u);
   const double s = f * (u * inverse);
@@ -104,12 +107,12 @@ inline double log_sum(double u, double lost) {
 }
 
 inline double log(double x) {
-  constexpr std::int64_t root = 0x3fe6a09e667f3bcd;
+  constexpr std::uint64_t root = 0x3fe6a09e667f3bcd;
   constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;
-  const std::int64_t shifted = bits(x) - root + (std::int64_t{1024} << 52);
-  const auto field = static_cast<std::int64_t>(static_cast<std::uint64_t>(shifted) >> 52);
-  const double k = from_bits(field + bits(kMagic)) - (kMagic + 1024.0);
-  const double f = from_bits(bits(x) - ((field - 1024) << 52)) - 1.0;
+  const std::uint64_t shifted = ubits(x) - root + (std::uint64_t{1024} << 52);
+  const std::uint64_t field = shifted >> 52;
+  const double k = from_bits(field + ubits(kMagic)) - (kMagic + 1024.0);
+  const double f = from_bits(ubits(x) - ((field - 1024) << 52)) - 1.0;
   const double s = f / (2.0 + f);
   const double z = s * s;
   const double half = 0.5 * f * f;

@@ -223,7 +223,8 @@ inline constexpr T kInf = std::numeric_limits<T>::infinity();
 inline double nudge(double v, std::int64_t up) {
   const auto b = std::bit_cast<std::int64_t>(v);
   const std::int64_t negative = b < 0 ? -1 : 0;
-  return std::bit_cast<double>(b + ((up ^ negative) - negative));
+  // unsigned: the lowest pattern (-0) may be stepped in a lane whose result is not used
+  return std::bit_cast<double>(static_cast<std::uint64_t>(b) + static_cast<std::uint64_t>((up ^ negative) - negative));
 }
 // a + b rounded to odd: a later rounding to a narrower type gives what rounding the exact sum would.
 inline double add_odd(double a, double b) {
