@@ -26,8 +26,10 @@ class Mil(Dialect):
     max_rank = 5  # Core ML's limit
     const_chance = 6
     package_size = 16
-    # Not stated: whether an axis may be named twice.
-    unsayable_rules = ("axes-distinct",)
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """Not stated: whether an axis may be named twice.  Loop variables are of any types."""
+        return ("axes-distinct", "tied-type:") if version.op == "while_loop" else ("axes-distinct",)
 
     def op(self, name: str, meaning: Any = None, **how: Any) -> Any:
         """An entry that evaluates by itself is read from the op's own page, too."""
