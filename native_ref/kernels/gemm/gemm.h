@@ -17,7 +17,7 @@ using Index = std::int64_t;
 // Depth of one block.  Part of the meaning: partial sums are added up per block, and bits must not depend on the
 // machine.
 inline constexpr Index kDepth = 256;
-inline constexpr Index kRowsBlock = 96, kColsBlock = 1536;
+inline constexpr Index kRowsBlock = 96, kColsBlock = 384;
 
 template <class T>
 struct Matrix {  // element strides; B is read by rows, A by elements
