@@ -87,6 +87,8 @@ class OnnxRuntime(Backend):
         inputs = s.inputs_meta if self.fast else s.get_inputs()
         outputs = s.outputs_meta if self.fast else s.get_outputs()
         names = [o.name for o in outputs]
+        if any(m.type.startswith("sparse_tensor(") for m in outputs):
+            raise Unsupported("sparse outputs, which the Python binding gives no array for")
         special = {m.name: m.type for m in [*inputs, *outputs] if m.type in SPECIAL}
         odd = any("(tensor(" in m.type and _inner(m.type) in SPECIAL for m in [*inputs, *outputs])
         if odd:
