@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -64,6 +65,7 @@ class Bench:
         self.keys: set[str] = set()  # op versions that gave a value
         self.engine = Engine([handle], seed=seed, draws=draws, invalid=invalid, sink=self._sink,
                              on_failure=self._failure)  # fmt: skip
+        self.engine._write_coverage = lambda: None  # type: ignore[method-assign]  # once a run, not once a slice
         self._write = writer.write
 
     def _sink(self, record: dict[str, Any]) -> None:
@@ -87,21 +89,18 @@ class Bench:
         return self.values - before, cpu(os.getpid()) - host, worker, time.monotonic() - wall
 
 
-def rounds(chosen: list[OpVersion], opset: Any, first: int, until: float) -> Iterator[Unit]:
-    """Units of all op versions in turn, the cases from ``first`` on, until the time has come; whole rounds are not
-    awaited, so the op versions come in a mixed order."""
-    turn = first // UNIT
-    while True:
-        for v in chosen:
+def rounds(chosen: list[OpVersion], opset: Any, first: int, top: Any, turns: int = 0,
+           until: float = float("inf")) -> Iterator[Unit]:  # fmt: skip
+    """Units of all op versions in turn, the cases from ``first`` on, for so many turns or until the time has come, at
+    opsets that the backend knows; those of one opset stand together, as in a real run."""
+    for turn in count(first // UNIT):
+        if turns and turn >= first // UNIT + turns:
+            return
+        at = [(opset_at(v, turn, opset), v) for v in chosen]
+        for o, v in sorted(at, key=lambda x: str(x[0])):
             if time.monotonic() > until:
                 return
-            yield Unit(v, opset_at(v, turn, opset), turn * UNIT, UNIT)
-        turn += 1
-
-
-def by_opset(chosen: list[OpVersion], opset: Any) -> list[OpVersion]:
-    """Op versions of one opset share models, so they stand together, as in a real run."""
-    return sorted(chosen, key=lambda v: str(opset_at(v, 0, opset)))
+            yield Unit(v, o if top is None or o <= top else top, turn * UNIT, UNIT)
 
 
 def main() -> int:
@@ -133,22 +132,25 @@ def main() -> int:
             benches = [Bench(handle, writer, a.seed, d, a.invalid) for d in a.draws]
             if a.memory:
                 return memory(benches[0], chosen, a.memory)
+            top = handle.hello["info"].get("opset")
+            chosen = [v for v in chosen if top is None or v.schema.first_opset <= top]
             for b in benches:
-                b.spend(units(chosen, a.learn, opset))
-            live = by_opset([v for v in chosen if v.key in benches[0].keys], opset)
+                b.spend(rounds(chosen, opset, 0, top, turns=a.learn // UNIT))
+            live = [v for v in chosen if v.key in benches[0].keys]
             if a.profile:
-                return profile(benches[0], live, opset, a)
+                return profile(benches[0], rounds(live, opset, a.learn, top, until=time.monotonic() + a.seconds))
             seen: dict[int, list[tuple[int, float, float, float]]] = {b.draws: [] for b in benches}
             for _ in range(a.pairs):
                 for b in benches:
-                    first = b.engine.summary.cases // max(1, len(chosen)) // UNIT * UNIT + UNIT
-                    seen[b.draws].append(b.spend(rounds(live, opset, first, time.monotonic() + a.seconds)))
+                    first = b.engine.summary.cases // max(1, len(live)) // UNIT * UNIT + UNIT
+                    end = time.monotonic() + a.seconds
+                    seen[b.draws].append(b.spend(rounds(live, opset, first, top, until=end)))
             for b in benches:
                 print(json.dumps({"backend": a.backend, "op_versions": len(live), "of": len(chosen),
                                   **figures(b.draws, seen[b.draws])}))  # fmt: skip
             costs = []
             for v in live:
-                n, host, worker, _ = benches[0].spend(units([v], 8 * UNIT, opset))
+                n, host, worker, _ = benches[0].spend(rounds([v], opset, 0, top, turns=4))
                 costs.append(((host + worker) / max(1, n) * 1e6, host / max(1, n) * 1e6, n, v.key))
     for us, host, n, key in sorted(costs, reverse=True)[: a.slowest]:
         print(f"  {key}: {us:.0f} us a judged value, {host:.0f} of them in the host ({n} values)")
@@ -165,10 +167,10 @@ def figures(draws: int, seen: list[tuple[int, float, float, float]]) -> dict[str
             "host_us": round(host / n * 1e6, 1), "worker_us": round(worker / n * 1e6, 1)}  # fmt: skip
 
 
-def profile(bench: Bench, live: list[OpVersion], opset: Any, a: argparse.Namespace) -> int:
+def profile(bench: Bench, work: Iterator[Unit]) -> int:
     """Python calls per case of the host, and where its time goes."""
     prof, before = cProfile.Profile(), bench.engine.summary.cases
-    prof.runcall(bench.engine.run, rounds(live, opset, a.learn, time.monotonic() + a.seconds))
+    prof.runcall(bench.engine.run, work)
     cases = bench.engine.summary.cases - before
     stats = pstats.Stats(prof)
     stats.sort_stats("tottime").print_stats(50)

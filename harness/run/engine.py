@@ -144,11 +144,16 @@ class Engine:
 
     def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
         """All cases, if the opset is above the highest one that the backend knows."""
-        top = self.profiles[h.name].info.get("opset")
-        if isinstance(top, int) and isinstance(pack.opset, int) and pack.opset > top:
-            out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
-            return {id(c): out for c in pack.cases if not c.problem}
-        return {}
+        top = self._top(h.name, pack.opset)
+        if top is None:
+            return {}
+        out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
+        return {id(c): out for c in pack.cases if not c.problem}
+
+    def _top(self, backend: str, opset: Any) -> int | None:
+        """The backend's highest opset if ``opset`` is above it."""
+        top = self.profiles[backend].info.get("opset")
+        return top if isinstance(top, int) and isinstance(opset, int) and opset > top else None
 
     def _habits(self, h: BackendHandle, pack: Pack) -> tuple[dict[int, Outcome], set[int]]:
         """What is known of how the backend takes these types: outcomes that need no asking, and cases that go alone.
@@ -178,6 +183,8 @@ class Engine:
     def _learn(self, judged: Judged) -> None:
         if judged.case.inst.rule is not None:
             return
+        if self._top(judged.backend, judged.case.inst.opset) is not None:
+            return  # says nothing about the types at the opsets that the backend knows
         habits, key = self._seen[judged.backend], judged.case.types
         if judged.outcome.status in (Status.CRASHED, Status.TIMED_OUT):
             self._rude.add((judged.backend, judged.case.version.key))

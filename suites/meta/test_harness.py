@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.backends import registry as backends
-from harness.core.outcome import Verdict
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import draw_case
 from harness.run.engine import Engine
 from harness.run.failure import Evidence
 from harness.run.records import done_units, read
+from harness.run.results import Judged
 from harness.run.select import units
 from suites.meta.toy import toy
 
@@ -106,3 +110,17 @@ def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
             Engine([handle], sink=w.write).run(rest)
     seen = [(r["key"], r["first"]) for r in read(path) if r["t"] == "batch"]
     assert len(seen) == len(set(seen)) == len(every)
+
+
+def test_an_opset_beyond_the_backend_teaches_nothing_about_types() -> None:
+    """Being asked at an opset that it does not know must not count as a gap of the types at those that it knows."""
+    handle: Any = SimpleNamespace(name="b", hello={"formats": ["toy"], "info": {"opset": 3}})
+    version = next(iter(toy.versions.values()))
+    for opset, learnt in ((4, False), (3, True)):
+        engine = Engine([handle])
+        case = draw_case(version, 1, 0, 0, invalid=False)
+        case.inst.opset = opset
+        gap = Outcome(Status.UNSUPPORTED, None, "load", "no")
+        for _ in range(4):
+            engine._learn(Judged(case, "b", Verdict.UNSUPPORTED, gap))
+        assert (engine._seen["b"].get(case.types) == 4) is learnt
