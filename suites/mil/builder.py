@@ -57,11 +57,17 @@ def literal(prog: Program, value: Any, kind: str, dtype: DType | None) -> dict[s
         if value and isinstance(value[0], str):
             return {"p": list(value)}
         d = dtype or BY_NAME["bool" if value and isinstance(value[0], bool) else "i32"]
-        return prog.const(np.array(list(value), d.np), d)
+        return prog.const(_array(list(value), d), d)
     if isinstance(value, int) and (dtype is None or dtype.name == "i32"):
         return {"p": value}
     d = dtype or BY_NAME["f32"]
-    return prog.const(np.array(value, d.np), d)
+    return prog.const(_array(value, d), d)
+
+
+def _array(value: Any, d: DType) -> np.ndarray:
+    """A value in a type; one that an invalid instance's type does not hold wraps."""
+    a = np.array(value)
+    return a.astype(d.np) if d.kind in "iu" and a.dtype.kind == "i" else np.array(value, d.np)
 
 
 class Writer:
