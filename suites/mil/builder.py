@@ -67,7 +67,7 @@ def literal(prog: Program, value: Any, kind: str, dtype: DType | None) -> dict[s
 def _array(value: Any, d: DType) -> np.ndarray:
     """A value in a type; one that an invalid instance's type does not hold wraps."""
     a = np.array(value)
-    return a.astype(d.np) if d.kind in "iu" and a.dtype.kind == "i" else np.array(value, d.np)
+    return a.astype(np.int64).astype(d.np) if d.kind in "iu" and a.dtype.kind in "if" else np.array(value, d.np)
 
 
 class Writer:
