@@ -20,7 +20,7 @@ INVALID_EVERY = 8  # one case in so many breaks a rule
 class Case:
     """index: of the case in its op version.  draws: one {slot: array} per data draw; constants are the same in all.
     expected: one list of outputs per draw; None for an invalid instance or when the reference failed.
-    problem: the reference's or the generator's own failure, in words.  ambiguous: why the spec gives no single answer.
+    problem: the reference's or the generator's own failure, in words.
     """
 
     version: OpVersion
@@ -29,9 +29,25 @@ class Case:
     draws: list[dict[str, Any]] = field(default_factory=list)
     expected: list[list[Expected]] | None = None
     problem: str = ""
-    ambiguous: str | None = None
+    _ambiguous: tuple[str | None] | None = None
     _types: tuple[Any, ...] | None = None
     _dtype: str | None = None
+
+    @property
+    def ambiguous(self) -> str | None:
+        """Why the spec gives no single answer on some of the data; found when first asked for, since few cases need an
+        excuse.  A predicate that fails leaves its words in ``problem``."""
+        if self._ambiguous is None:
+            why = None
+            try:
+                for arrays in self.draws if self.expected is not None else ():
+                    why = ambiguity(self.version, self.version.dialect.call_of(self.inst, arrays, self.version))
+                    if why is not None:
+                        break
+            except Exception as e:
+                self.problem = f"ambiguity: {type(e).__name__}: {e}"
+            self._ambiguous = (why,)
+        return self._ambiguous[0]
 
     @property
     def dtype(self) -> DType | None:
@@ -104,15 +120,12 @@ def fill(v: OpVersion, inst: Instance, index: int = 0, draws: int = 1) -> Case:
     if inst.rule is not None:
         return case
     first = case.draws[0]
-    for r in range(1, draws if varies(inst) else 1):
+    for r in range(1, draws if draws > 1 and varies(inst) else 1):
         case.draws.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
     expected = []
     try:
         for arrays in case.draws:
-            call = v.dialect.call_of(inst, arrays, v)
-            expected.append(v.evaluate(call))
-            if case.ambiguous is None:
-                case.ambiguous = ambiguity(v, call)
+            expected.append(v.evaluate(v.dialect.call_of(inst, arrays, v)))
     except RuleError as e:
         case.problem = f"reference refuses a valid instance: {e}"
     except Exception as e:

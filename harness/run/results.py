@@ -67,8 +67,12 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
             break
     assert worst is not None
     if worst.verdict.bad:
-        if case.ambiguous is not None and worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED):
+        excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED)
+        if excusable and case.ambiguous is not None:
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
+        elif excusable and case.problem:
+            failed = Outcome(Status.HARNESS_ERROR, worst.outcome.outputs, "judge", case.problem)
+            return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, worst.draw)
         elif ledger is not None:
             ledger.explain(worst, profile)
     return worst

@@ -220,11 +220,15 @@ class OpVersion:
         outs = self.entry.outs
         n = outs(d, b.values) if callable(outs) else outs
         if n is None:
-            n = sum(1 for o in self.schema.outputs if not o.optional) or 1
+            n = self._required_outs
         if "@outs" in b.attrs:
             n = b.attrs.pop("@outs")
         inst = Instance(self.dialect.name, self.op, self.version, d.opset, b.attrs, b.args, n)
         return self.dialect.finish(self, d, inst)
+
+    @cached_property
+    def _required_outs(self) -> int:
+        return sum(1 for o in self.schema.outputs if not o.optional) or 1
 
     def make_arg(self, d: Draw, slot: str, t: T, as_const: bool | None = None) -> Arg:
         """The Arg of a drawn tensor: type from the slot, recipe from the regime, constness from slot and dialect."""
@@ -278,9 +282,16 @@ class OpVersion:
     def call(self, attrs: dict[str, Any], inputs: dict[str, Any], opset: Any, **kw: Any) -> Call:
         return Call(self, attrs, inputs, opset, **kw)
 
+    @cached_property
+    def _tensor_plan(self) -> list[tuple[str, str | None, Codec]]:
+        """Tensors that are taken as they come, with their slot, and those that their codec has to read."""
+        return [(n, c.slot if type(c) is Slotted and c.to_ours is None else None, c)
+                for n, c in self.tensor_codecs.items()]  # fmt: skip
+
     def decode(self, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
         """Semantic tensors and parameters of a call."""
-        tensors = {n: c.decode(call) for n, c in self.tensor_codecs.items()}
+        get = call.inputs.get
+        tensors = {n: get(slot) if slot is not None else c.decode(call) for n, slot, c in self._tensor_plan}
         m = self.meaning
         params = {**(m.defaults if m is not None else {}), **self.entry.fixed}
         for n, c in self.param_codecs.items():

@@ -54,7 +54,7 @@ class Axes(_OfDim):
     def read(self, v: Any) -> Any:
         if v is None:
             return None
-        return tuple(int(x) for x in np.asarray(v).ravel())
+        return _whole(v)
 
     def invalid(self, d: Draw, env: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         r = len(env[self.dim])
@@ -73,11 +73,16 @@ class Axis(_OfDim):
         return d.axis(r) if self.signed else d.int(0, r - 1)
 
     def read(self, v: Any) -> Any:
-        return None if v is None else int(np.asarray(v).ravel()[0])
+        return v if v is None or type(v) is int else int(np.asarray(v).ravel()[0])
 
     def invalid(self, d: Draw, env: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         r = len(env[self.dim])
         yield "axis-in-range", d.pick((r, -r - 1, r + 3))
+
+
+def _whole(v: Any) -> tuple[int, ...]:
+    """Integers of a written list or an array."""
+    return tuple(map(int, v)) if type(v) is list else tuple(map(int, np.asarray(v).ravel().tolist()))
 
 
 class Each(_OfDim):
@@ -90,7 +95,7 @@ class Each(_OfDim):
         return tuple(d.int(self.lo, self.hi) for _ in env[self.dim])
 
     def read(self, v: Any) -> Any:
-        return None if v is None else tuple(int(x) for x in np.asarray(v).ravel())
+        return None if v is None else _whole(v)
 
 
 class Pads(_OfDim):
@@ -107,7 +112,7 @@ class Pads(_OfDim):
         return tuple(d.int(0, max(0, tops[i % n])) for i in range(2 * n))
 
     def read(self, v: Any) -> Any:
-        return None if v is None else tuple(int(x) for x in np.asarray(v).ravel())
+        return None if v is None else _whole(v)
 
 
 class Divisor(_OfDim):
@@ -128,7 +133,7 @@ class Flag(Param):
         return d.bool()
 
     def read(self, v: Any) -> Any:
-        return None if v is None else bool(np.asarray(v).ravel()[0])
+        return None if v is None else bool(v) if type(v) in (int, bool) else bool(np.asarray(v).ravel()[0])
 
 
 class Choice(Param):
@@ -161,7 +166,7 @@ class Real(Param):
         return self.lo + (self.hi - self.lo) * d.int(0, 64) / 64.0
 
     def read(self, v: Any) -> Any:
-        return None if v is None else float(np.asarray(v).ravel()[0])
+        return v if v is None or type(v) is float else float(np.asarray(v).ravel()[0])
 
 
 class Integer(Param):
@@ -174,14 +179,14 @@ class Integer(Param):
         return d.int(self.lo, self.hi)
 
     def read(self, v: Any) -> Any:
-        return None if v is None else int(np.asarray(v).ravel()[0])
+        return v if v is None or type(v) is int else int(np.asarray(v).ravel()[0])
 
 
 class Ints(Param):
     """A list of integers whose drawing the meaning does itself."""
 
     def read(self, v: Any) -> Any:
-        return None if v is None else tuple(int(x) for x in np.asarray(v).ravel())
+        return None if v is None else _whole(v)
 
 
 class Reals(Param):

@@ -62,18 +62,39 @@ def _varint(n: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = [_varint(i) for i in range(1 << 12)]
+_SMALL = [_varint(i) for i in [*range(1 << 12), *range(-512, 0)]]  # the negative ones are found from the end
 
 
 def varint(n: int) -> bytes:
     """Base-128 bytes; negative numbers as 64-bit two's complement."""
-    return _SMALL[n] if 0 <= n < 4096 else _varint(n)
+    return _SMALL[n] if -512 <= n < 4096 else _varint(n)
 
 
 def sub(tag: bytes, body: bytes) -> bytes:
     """A length-delimited field."""
     n = len(body)
     return tag + (_SMALL[n] if n < 4096 else _varint(n)) + body
+
+
+_SEVENS = np.arange(0, 64, 7, dtype=np.uint64)
+
+
+def varints(numbers: np.ndarray) -> bytes:
+    """Integers of a vector, packed."""
+    if numbers.size < 32:
+        return b"".join([_SMALL[n] if -512 <= n < 4096 else _varint(n) for n in numbers.tolist()])
+    u = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64).view(np.uint64)
+    groups = u[:, None] >> _SEVENS
+    keep = groups != 0
+    keep[:, 0] = True
+    out = (groups & np.uint64(127)).astype(np.uint8)
+    out[:, :-1][keep[:, 1:]] |= np.uint8(128)  # more to come
+    return out[keep].tobytes()
+
+
+def subs(tag: bytes, bodies: Iterable[bytes]) -> bytes:
+    """Many fields with one tag."""
+    return b"".join([tag + (_SMALL[len(b)] if len(b) < 4096 else _varint(len(b))) + b for b in bodies])
 
 
 def tag(number: int, wire: int = 2) -> bytes:
@@ -123,7 +144,7 @@ def attribute(name: str, value: Any, kind: int, *, raw: bool = True) -> bytes:
     elif kind == STRING:
         body = b"\x22" + text(value)
     elif kind == INTS:
-        body = b"".join([b"\x40" + varint(int(v)) for v in value])
+        body = b"".join([b"\x40" + (_SMALL[v] if -512 <= v < 4096 else _varint(v)) for v in map(int, value)])
     elif kind == FLOATS:
         body = b"".join([b"\x3d" + _pack_f(v) for v in value])
     elif kind == STRINGS:
@@ -189,16 +210,16 @@ def _typed(d: DType, array: np.ndarray) -> bytes:
     if d.name in ("f64", "c128"):
         return sub(b"\x52", flat.tobytes())
     if d.name == "i64":
-        return sub(b"\x3a", b"".join(map(varint, flat.tolist())))
+        return sub(b"\x3a", varints(flat))
     if d.name in ("u64", "u32"):
-        return sub(b"\x5a", b"".join(map(varint, flat.tolist())))
+        return sub(b"\x5a", varints(flat))
     if d.bits < 8:
-        numbers = list(pack(array, d.bits))
+        numbers = np.frombuffer(pack(array, d.bits), np.uint8)
     elif d.kind == "f":
-        numbers = flat.view(np.uint16 if d.bits == 16 else np.uint8).tolist()
+        numbers = flat.view(np.uint16 if d.bits == 16 else np.uint8)
     else:
-        numbers = [int(x) for x in flat.tolist()]
-    return sub(b"\x2a", b"".join(map(varint, numbers)))
+        numbers = flat
+    return sub(b"\x2a", varints(numbers))
 
 
 def sparse(value: Sparse) -> bytes:
@@ -265,13 +286,14 @@ def parse_type(name: str, shape: tuple[Dim, ...] | None = None) -> Type:
 def node(op: str, inputs: Iterable[str], outputs: Iterable[str], attrs: Sequence[bytes] = (), domain: str = "",
          name: str = "") -> bytes:  # fmt: skip
     """NodeProto body.  An absent optional input is ``""``."""
-    parts = [b"\n" + text(s) for s in inputs]
-    parts += [b"\x12" + text(s) for s in outputs]
+    known = _TEXT.get
+    parts = [b"\n" + (known(s) or text(s)) for s in inputs]
+    parts += [b"\x12" + (known(s) or text(s)) for s in outputs]
     if name:
-        parts.append(b"\x1a" + text(name))
-    parts.append(b"\x22" + text(op))
+        parts.append(b"\x1a" + (known(name) or text(name)))
+    parts.append(b"\x22" + (known(op) or text(op)))
     if attrs:
-        parts += [sub(b"\x2a", a) for a in attrs]
+        parts.append(subs(b"\x2a", attrs))
     if domain:
         parts.append(b"\x3a" + text(domain))
     return b"".join(parts)
@@ -279,19 +301,19 @@ def node(op: str, inputs: Iterable[str], outputs: Iterable[str], attrs: Sequence
 
 def value_info(name: str, type_body: bytes | None) -> bytes:
     """ValueInfoProto body; without a type where it is left to inference."""
-    head = b"\n" + text(name)
-    return head if type_body is None else head + sub(b"\x12", type_body)
+    head = b"\n" + (_TEXT.get(name) or text(name))
+    if type_body is None:
+        return head
+    n = len(type_body)
+    return head + b"\x12" + (_SMALL[n] if n < 4096 else _varint(n)) + type_body
 
 
 def graph(name: str, nodes: Iterable[bytes], inputs: Iterable[bytes], outputs: Iterable[bytes],
           initializers: Iterable[bytes] = ()) -> bytes:  # fmt: skip
     """GraphProto body of encoded parts."""
-    parts = [sub(b"\x0a", n) for n in nodes]
-    parts.append(b"\x12" + text(name))
-    parts += [sub(b"\x2a", t) for t in initializers]
-    parts += [sub(b"\x5a", v) for v in inputs]
-    parts += [sub(b"\x62", v) for v in outputs]
-    return b"".join(parts)
+    head = b"\x12" + text(name)
+    return b"".join([subs(b"\x0a", nodes), head, subs(b"\x2a", initializers), subs(b"\x5a", inputs),
+                     subs(b"\x62", outputs)])  # fmt: skip
 
 
 def function(domain: str, name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Iterable[bytes],
