@@ -78,7 +78,7 @@ class Engine:
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
         self._seen: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
-        self._rude: set[tuple[str, str]] = set()  # backend and op version that took a process down
+        self._rude: set[tuple[str, Any]] = set()  # backend, op version and types that took a process down
         self._last = 0.0
 
     # -- one pass
@@ -162,7 +162,7 @@ class Engine:
         """What is known of how the backend takes these types: outcomes that need no asking, and cases that go alone.
 
         One refused instance fails the model that it shares, and finding it costs many models.  So a combination of op
-        version and types goes alone until it has passed once, and again once the op version took a process down; one
+        version and types goes alone until it has passed once, and again once it took a process down; one
         that was unsupported GAP times in a row is asked only once in ASK_AGAIN cases."""
         settled = self._above(h, pack)
         alone: set[int] = set()
@@ -174,7 +174,7 @@ class Engine:
                 continue
             n = habits.get(c.types)
             if n == PASSES:
-                if (h.name, c.version.key) in self._rude:
+                if (h.name, c.types) in self._rude:
                     alone.add(id(c))
                 continue
             if n is not None and n >= GAP and c.index % ASK_AGAIN:
@@ -190,7 +190,7 @@ class Engine:
             return  # says nothing about the types at the opsets that the backend knows
         habits, key = self._seen[judged.backend], judged.case.types
         if judged.outcome.status in (Status.CRASHED, Status.TIMED_OUT):
-            self._rude.add((judged.backend, judged.case.version.key))
+            self._rude.add((judged.backend, key))
         if judged.verdict is Verdict.UNSUPPORTED:
             habits[key] = max(habits.get(key, 0), 0) + 1
         elif judged.outcome.status is Status.VALUE:
