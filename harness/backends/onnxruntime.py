@@ -89,11 +89,12 @@ class OnnxRuntime(Backend):
         names = [o.name for o in outputs]
         if any(m.type.startswith("sparse_tensor(") for m in outputs):
             raise Unsupported("sparse outputs, which the Python binding gives no array for")
-        special = {m.name: m.type for m in [*inputs, *outputs] if m.type in SPECIAL}
-        odd = any("(tensor(" in m.type and _inner(m.type) in SPECIAL for m in [*inputs, *outputs])
-        if odd:
+        known = [m.name for m in inputs]
+        types = [m.type for m in [*inputs, *outputs]]
+        special = {n: t for n, t in zip([*known, *names], types) if t in SPECIAL}
+        if any("(tensor(" in t and _inner(t) in SPECIAL for t in set(types)):
             raise Unsupported("sequences and optionals of types that the Python binding does not know")
-        return s, names, special, {m.name for m in inputs}
+        return s, names, special, set(known)
 
     def run(self, handle, inputs):
         session, names, special, known = handle
