@@ -51,13 +51,13 @@ class Case:
 
     @property
     def dtype(self) -> DType | None:
-        return dtype_of(self.inst)
+        return dtype_of(self.inst, self.version)
 
     @property
     def dtype_name(self) -> str:
         """What the case is counted under."""
         if self._dtype is None:
-            self._dtype = str(dtype_of(self.inst))
+            self._dtype = str(dtype_of(self.inst, self.version))
         return self._dtype
 
     @property
@@ -69,10 +69,11 @@ class Case:
         return self._types
 
 
-def dtype_of(inst: Instance) -> DType | None:
-    """The type a case is counted under: that of its first argument."""
-    for a in inst.args.values():
-        one: Any = a
+def dtype_of(inst: Instance, version: OpVersion) -> DType | None:
+    """The type a case is counted under: that of the first slot that is given, in the order of the schema (a saved
+    instance has lost the order of drawing)."""
+    for slot in version.schema.inputs:
+        one: Any = inst.args.get(slot.name)
         while isinstance(one, list):
             one = one[0] if one else None
         if isinstance(one, Arg):

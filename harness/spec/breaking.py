@@ -31,6 +31,9 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
     for rule, make in v.entry.breaks.items():
         out[rule] = lambda d, make=make: v._instance(d, v._encode_raw(d, make(d)))
     out.update(v.dialect.rules_of(v))
+    for rule, none in v.entry.breaks.items():
+        if none is None:  # the entry says that this rule cannot be broken here
+            out.pop(rule, None)
     unsayable = getattr(v.dialect, "unsayable_rules", ())
     unsayable = unsayable(v) if callable(unsayable) else unsayable  # prefixes, of all ops or of this one
     return {r: f for r, f in out.items() if not r.startswith(tuple(unsayable) or ("\0",))}

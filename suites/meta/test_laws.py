@@ -156,6 +156,10 @@ def _same(a, b) -> bool:
     if a is None or b is None:
         return a is b
     a, b = np.asarray(a), np.asarray(b)
-    if a.dtype.kind in "OUS":
-        return a.shape == b.shape and bool((a == b).all())
+    if a.dtype.kind in "OUS":  # a string in a file is bytes
+        return a.shape == b.shape and all(_text(x) == _text(y) for x, y in zip(a.ravel(), b.ravel()))
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _text(x) -> str:
+    return x.decode() if isinstance(x, bytes) else str(x)

@@ -11,9 +11,21 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL, BY_NAME, F32, I32, I64, DType, of
+from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, exact, rounded
 from suites.tflite import op
+
+# the handle and the contents belong to the program around the node, so an instance has no argument to drop
+_HANDLES = dict.fromkeys(f"required-input:{n}" for n in ("resource_id", "hash_table", "keys", "values"))
+
+
+def _program_of(call: Call) -> Graph:
+    """The program of an instance; a parsed model has none, since its resources live outside the graph."""
+    if "@program" not in call.attrs:
+        raise Unsupported(f"{call.version.op}: variables and hash tables are not interpreted in whole models")
+    return call.attrs["@program"]
+
 
 _OPS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
 
@@ -158,6 +170,7 @@ _VARIABLE = {"T": ("f32", "i32", "i64", "i8", "bool", "f64")}
 op(
     "ASSIGN_VARIABLE",
     None,
+    breaks=_HANDLES,
     evaluate=lambda call: [call.inputs["value"]],
     draw=_draw_assign,
     error=exact(),
@@ -179,11 +192,12 @@ def _draw_read(d: Draw) -> dict[str, Any]:
 
 
 def _stored(call: Call) -> list[Any]:
-    return [call.attrs["@program"].consts["value"]]
+    return [_program_of(call).consts["value"]]
 
 
 for _name in ("READ_VARIABLE", "VAR_HANDLE"):
-    op(_name, None, evaluate=_stored, draw=_draw_read, error=exact(), source=f"TFLite {_name}: the value last assigned")
+    op(_name, None, evaluate=_stored, draw=_draw_read, error=exact(), breaks=_HANDLES,
+       source=f"TFLite {_name}: the value last assigned")
 
 # -- hash tables: filled once, then immutable; keys and values are int64 and strings or the other way round
 
@@ -232,7 +246,7 @@ def _draw_find(d: Draw) -> dict[str, Any]:
 
 
 def _find(call: Call) -> list[Any]:
-    g = call.attrs["@program"]
+    g = _program_of(call)
     table = dict(zip(g.consts["k"].tolist(), g.consts["v"].tolist()))
     default = call.inputs["default_value"].ravel()[0]
     found = [table.get(q, default) for q in call.inputs["keys"].tolist()]
@@ -241,12 +255,13 @@ def _find(call: Call) -> list[Any]:
     return [out]
 
 
-op("HASHTABLE_FIND", None, evaluate=_find, draw=_draw_find, error=exact(), out_dtype=lambda call, i: _dt_of(call),
+op("HASHTABLE_FIND", None, evaluate=_find, draw=_draw_find, error=exact(), breaks=_HANDLES,
+   out_dtype=lambda call, i: _dt_of(call),
    source="TFLite HASHTABLE_FIND: the value of each key, or the default")  # fmt: skip
 
 
 def _dt_of(call: Call) -> DType:
-    return of(call.attrs["@program"].consts["v"])
+    return of(_program_of(call).consts["v"])
 
 
 def _draw_size(d: Draw) -> dict[str, Any]:
@@ -260,9 +275,9 @@ def _draw_size(d: Draw) -> dict[str, Any]:
 
 
 def _size(call: Call) -> list[Any]:
-    return [np.array([len(set(call.attrs["@program"].consts["k"].tolist()))], np.int64)]
+    return [np.array([len(set(_program_of(call).consts["k"].tolist()))], np.int64)]
 
 
 for _name in ("HASHTABLE", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"):
-    op(_name, None, evaluate=_size, draw=_draw_size, error=exact(), out_dtype=lambda call, i: I64,
+    op(_name, None, evaluate=_size, draw=_draw_size, error=exact(), breaks=_HANDLES, out_dtype=lambda call, i: I64,
        source=f"TFLite {_name}: the number of elements in the table")  # fmt: skip
