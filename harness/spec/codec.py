@@ -127,20 +127,30 @@ class Codec:
         return self
 
 
+_UNBOUND = object()
+
+
 class Named(Codec):
     """A parameter under a dialect name, an attribute in some versions and an input in others."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.param: Param = Opaque()
+        self.default: Any = _UNBOUND  # the schema's, once bound
 
     def bind(self, version: OpVersion, param: Param) -> Codec:
         out = Named(self.name)
         out.param = param
+        a = version.schema.attrs.get(self.name)
+        out.default = None if a is None else a.default
         return out
 
     def decode(self, call: Call) -> Any:
-        v = call.get(self.name)
+        v = call.inputs.get(self.name)
+        if v is None:
+            v = call.attrs.get(self.name)
+            if v is None:
+                v = call.attr(self.name) if self.default is _UNBOUND else self.default
         return None if v is None else self.param.read(v)
 
     def encode(self, value: Any, b: Build) -> None:

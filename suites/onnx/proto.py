@@ -136,6 +136,11 @@ def attribute(name: str, value: Any, kind: int, *, raw: bool = True) -> bytes:
         hit = _SCALARS.get(key)
         if hit is not None:
             return hit
+    elif kind == INTS:
+        key = (name, tuple(value), kind)
+        hit = _SCALARS.get(key)
+        if hit is not None:
+            return hit
     head = b"\n" + text(name)
     if kind == INT:
         body = b"\x18" + varint(CODES[value.name] if isinstance(value, DType) else int(value))
@@ -162,7 +167,7 @@ def attribute(name: str, value: Any, kind: int, *, raw: bool = True) -> bytes:
     else:
         body = sub(tag(14), type_proto(value))
     out = head + body + _KIND[kind]
-    if kind <= 3 and len(_SCALARS) < 65536:
+    if (kind <= 3 or kind == INTS) and len(_SCALARS) < 65536:
         _SCALARS[key] = out
     return out
 
@@ -182,7 +187,7 @@ def pack(array: np.ndarray, bits: int) -> bytes:
         flat = np.concatenate([flat, np.zeros(per - flat.size % per, np.uint8)])
     out = np.zeros(flat.size // per, np.uint8)
     for i in range(per):
-        out |= flat[i::per] << np.uint8(i * bits)
+        out |= (flat[i::per] << np.uint8(i * bits)).astype(np.uint8)
     return out.tobytes()
 
 
