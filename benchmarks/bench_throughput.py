@@ -50,6 +50,13 @@ def cpu(pid: int) -> float:
     return total / 1e9
 
 
+def buried(pid: int) -> float:
+    """CPU seconds of the children that a process has outlived."""
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
 def rss(pid: int | str = "self") -> float:
     """Resident MiB."""
     with open(f"/proc/{pid}/statm") as f:
@@ -82,11 +89,18 @@ class Bench:
     def spend(self, work: Iterator[Unit]) -> tuple[int, float, float, float]:
         """Values judged, CPU seconds of host and worker, wall seconds."""
         before, host, wall = self.values, cpu(os.getpid()), time.monotonic()
-        worker = cpu(self.handle._pid) if self.handle._pid else 0.0
-        pid = self.handle._pid
+        worker = self._worker()
         self.engine.run(work)
-        worker = cpu(self.handle._pid) - (worker if self.handle._pid == pid else 0.0)
-        return self.values - before, cpu(os.getpid()) - host, worker, time.monotonic() - wall
+        return self.values - before, cpu(os.getpid()) - host, self._worker() - worker, time.monotonic() - wall
+
+    def _worker(self) -> float:
+        """CPU seconds of the zygote and of all workers, those that died included."""
+        zygote, pid = self.handle._zygote, self.handle._pid
+        if zygote is None:
+            return 0.0
+        own = zygote.process.pid
+        alive = cpu(pid) if self.handle._channel is not None and pid != own else 0.0
+        return cpu(own) + buried(own) + alive
 
 
 def rounds(chosen: list[OpVersion], opset: Any, first: int, top: Any, turns: int = 0,
