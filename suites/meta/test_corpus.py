@@ -42,3 +42,8 @@ def test_a_bad_line_in_the_corpus_is_named(tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('\n{"format": 7}\n')
     with pytest.raises(FormatError, match=r"a.jsonl:2"):
         corpus.saved(load_ledger([]), [tmp_path])
+
+
+def test_every_known_difference_carries_an_instance() -> None:
+    bare = [e.id for e in load_ledger().entries if e.kind_of == "known" and e.instance is None]
+    assert not bare, f"no instance shows that these stand: {' '.join(bare)}"
