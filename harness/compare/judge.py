@@ -273,6 +273,7 @@ def _complex(e: Any, error: ErrorClass, a: Any, i: int) -> Judgement:
             b = error.k * ulp(np.abs(wide), part)
         else:
             b = np.broadcast_to(np.asarray(error.bound(e.context()), np.float64), e.wide.shape).reshape(-1)
+        b = np.where(np.isnan(b), np.inf, b)  # a NaN in one part leaves no modulus to measure the other by
         c = compare(flat, want, np.repeat(b, 2))
         bound = b.reshape(a.shape)
     return _AGREE if not c.bad else _wrong(e, a, i, "nan" if c.nan_bad == c.bad else "value", "", c, bound)

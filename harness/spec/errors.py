@@ -145,10 +145,10 @@ def _prod(v: Any) -> int:
 
 
 def absolute(v: Any) -> Any:
-    """|v| of float arrays (lists element by element); everything else, such as indices, unchanged."""
+    """|v| of float and complex arrays (lists element by element); everything else, such as indices, unchanged."""
     if isinstance(v, (list, tuple)):
         return [absolute(x) for x in v]
-    return np.abs(v) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
+    return np.abs(v) if isinstance(v, np.ndarray) and v.dtype.kind in "fc" else v
 
 
 def _moved(v: Any, rel: float, rng: np.random.Generator) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, DType, of
+from harness.core.dtypes import BF16, BOOL, C128, F16, F32, F64, I32, I64, DType, of
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Instance
 from harness.spec import dims
@@ -348,7 +348,7 @@ class OpVersion:
                 wide, value = r, r.astype(want.np)
             elif want.np != have.np:
                 raise RuleError("reference-dtype", f"{self.key}: output {i} is {have}, the op set says {want}")
-        elif have is F64:
+        elif have is F64 or have is C128:
             wide = r
 
         def context() -> Context:

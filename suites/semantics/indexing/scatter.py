@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any as Any_
 
 import numpy as np
 
@@ -69,25 +70,40 @@ def _distinct(x: np.ndarray, at: Where) -> None:
 
 
 def _bound(ctx: Context) -> np.ndarray | float:
-    """combining n updates in any order: gamma(n, u) * S; exact where nothing is added or multiplied"""
+    """combining n updates in any order: gamma(n, u) * S, gamma(3n, u) for complex numbers; exact where nothing is added or
+    multiplied"""
     if ctx.params.get("reduction", ctx.params.get("mode", "none")) in ("none", "max", "min"):
         return 0.0
     n = max(np.size(ctx.inputs["updates"]), 1)
+    if ctx.out.kind == "c":
+        n *= 3  # a complex product is off by up to sqrt(5) u of its modulus (Brent, Percival, Zimmermann 2007)
     return gamma(n, ctx.u) * ctx.scale() + ctx.ulp
 
 
 SUMMED = bounded(_bound)
 
 
+def _complex_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
+    """A complex product that overflows: C99 annex G gives an infinity where the plain product gives NaN."""
+    x, updates = inputs["x"], inputs["updates"]
+    if x.dtype.kind != "c" or params.get("reduction") != "mul" or not updates.size:
+        return None
+    with np.errstate(all="ignore"):
+        top = np.abs(x).max(initial=1.0) * np.prod(np.maximum(np.abs(updates.astype(np.complex128)), 1.0))
+    return None if top < np.finfo(x.dtype).max else "complex products that overflow: infinity or NaN"
+
+
 def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
     if name in d.version.param_codecs or name in d.fixed:
         if d.dtype("x").kind == "s":
             return ("none",)
-        return tuple(m for m in options(d, name) if m not in ("div",))
+        unordered = ("max", "min") if d.dtype("x").kind == "c" else ()  # complex numbers have no order
+        return tuple(m for m in options(d, name) if m != "div" and m not in unordered)
     return ("none",)
 
 
-@semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15")
+@semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15",
+           ambiguous=_complex_overflow)  # fmt: skip
 def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, axis: Integer = 0,
                      reduction: Choice(*MODES) = "none", signed: Flag = True) -> Any["*d"]:  # fmt: skip
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
@@ -149,7 +165,8 @@ def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, sign
     return write(x, tuple(i[..., t] for t in range(k)), updates, mode)
 
 
-@semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER")
+@semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
+           ambiguous=_complex_overflow)  # fmt: skip
 def scatter_nd(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, reduction: Choice(*MODES) = "none",
                signed: Flag = True) -> Any["*d"]:  # fmt: skip
     """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
