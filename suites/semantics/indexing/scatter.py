@@ -70,8 +70,8 @@ def _distinct(x: np.ndarray, at: Where) -> None:
 
 
 def _bound(ctx: Context) -> np.ndarray | float:
-    """combining n updates in any order: gamma(n, u) * S, gamma(3n, u) for complex numbers; exact where nothing is added or
-    multiplied"""
+    """combining n updates in any order: gamma(n, u) * S, for complex numbers gamma(3n, u) * S; exact where nothing is
+    added or multiplied"""
     if ctx.params.get("reduction", ctx.params.get("mode", "none")) in ("none", "max", "min"):
         return 0.0
     n = max(np.size(ctx.inputs["updates"]), 1)
