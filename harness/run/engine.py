@@ -172,6 +172,9 @@ class Engine:
         for c in pack.cases:
             if c.problem or c.inst.rule is not None:
                 continue
+            if c.index < 0:  # a saved instance is asked whatever is known
+                alone.add(id(c))
+                continue
             n = habits.get(c.types)
             if n == PASSES:
                 if (h.name, c.types) in self._rude:
