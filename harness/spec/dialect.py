@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -224,7 +224,3 @@ class Dialect:
 
         g = self.parse(model)
         return run_graph(self, g, inputs, g.meta.get("opset"))
-
-    def backends(self) -> Iterable[str]:
-        """Names of backends that make sense for this dialect's format, best first (used when none is named)."""
-        return ()

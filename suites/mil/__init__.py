@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,6 @@ class Mil(Dialect):
         if not isinstance(inputs, dict):
             inputs = dict(zip([n for n, _ in g.inputs], inputs))
         return run_graph(self, g, feed(g, inputs), g.meta["opset"])
-
-    def backends(self) -> Iterable[str]:
-        return ("coremltools-fold", "coremltools-types", "coremltools-roundtrip", "coremltools-nn")
 
 
 def _widen(version: OpVersion, inst: Instance) -> None:

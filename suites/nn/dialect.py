@@ -5,7 +5,7 @@ Everything is float32 of rank 1 to 5 without empty axes.  Layers work on blobs; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -177,9 +177,6 @@ class Nn(Dialect):
                 run.blobs[name] = image.preprocess(x, name, g.meta)
         run.layers(g.nodes)
         return [image.output(run, name, g.meta) for name in g.outputs]
-
-    def backends(self) -> Iterable[str]:
-        return ("nn-definition",)
 
 
 def as_stored(v: Any) -> Any:

@@ -5,7 +5,7 @@ One number names the opset of a model, that of the default domain; the other dom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -82,6 +82,3 @@ class Onnx(Dialect):
         g = self.parse(model)
         run = Run(self, g.meta["opsets"].get("", 1), g.meta["functions"], watch)
         return run.graph(g, inputs)
-
-    def backends(self) -> Iterable[str]:
-        return "onnxruntime", "onnxruntime-all", "onnx-reference"

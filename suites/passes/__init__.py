@@ -6,7 +6,7 @@ The first output tells whether the pass is to change anything, the others are th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,6 @@ class Passes(Dialect):
         from suites.mil import plain
 
         return [np.array(plain.loads(model)[0]["fires"]), *mil.run_model(model, inputs)]
-
-    def backends(self) -> Iterable[str]:
-        return ("coremltools-passes",)
 
 
 # Passes without programs of their own yet, and why.

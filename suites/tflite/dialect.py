@@ -128,9 +128,6 @@ class TfLite(Dialect):
 
         return parse(self, data)
 
-    def backends(self) -> tuple[str, ...]:
-        return ("litert-ref", "litert-opt", "litert-xnnpack")
-
 
 def share(version: OpVersion, d: Draw, inst: Instance) -> None:
     """Give every operand of the main type without parameters, and the outputs of that type, one common set."""
