@@ -74,7 +74,7 @@ def unary(name: str, x: Array, *params: float, out: DTypeLike = None) -> Array:
     an integer version (wrapping) and gives f64 otherwise; predicates give bool.  Raises ValueError for an unknown name,
     a wrong number of params, or a type that the function has no version for.
     """
-    return _native.unary(name, x, *params, out=out)
+    return _native.unary(name, x, params, out)
 
 
 def binary(name: str, x: Array, y: Array, out: DTypeLike = None) -> Array:

@@ -48,10 +48,7 @@ def conv(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | No
 
     pads: begins then ends, zero padding, negative ones crop.  Result [n, m, *o]; types as in ``matmul``.
     """
-    n = x.ndim - 2
-    strides, dilations, pads = strides or (1,) * n, dilations or (1,) * n, pads or (0,) * (2 * n)
-    sizes = window_sizes(x.shape[2:], w.shape[2:], strides, dilations, pads)
-    return _native.conv(x, w, b, strides, dilations, pads[:n], groups, sizes, False, out)
+    return _native.conv(x, w, b, strides, dilations, pads, groups, None, None, False, out)
 
 
 def conv_transpose(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
@@ -62,8 +59,4 @@ def conv_transpose(x: Array, w: Array, b: Array | None = None, strides: Sequence
 
     sizes: spatial extents of the result where ``pads`` and ``output_padding`` do not give them already.
     """
-    n = x.ndim - 2
-    strides, dilations, pads = strides or (1,) * n, dilations or (1,) * n, pads or (0,) * (2 * n)
-    if sizes is None:
-        sizes = transposed_sizes(x.shape[2:], w.shape[2:], strides, dilations, pads, output_padding)
-    return _native.conv(x, w, b, strides, dilations, pads[:n], groups, sizes, True, out)
+    return _native.conv(x, w, b, strides, dilations, pads, groups, output_padding, sizes, True, out)

@@ -30,8 +30,6 @@ def reduce(
     code = _CODE.get(name)
     if code is None:
         raise ValueError(f"reduce: no reduction {name!r}, expected one of {' '.join(REDUCTIONS)}")
-    if axes is None:
-        axes = range(x.ndim)
     if code >= 10:
         return _native.reduce(code, x if x.dtype.kind in "biu" else x != 0, axes, keepdims, np.dtype(bool))
     if out is None and name in _NEEDS_FLOAT:

@@ -8,8 +8,6 @@ from typing import Any
 import _opconform_native as _native
 import numpy as np
 
-from native_ref._linear import window_sizes
-
 Array = np.ndarray
 
 ACTIVATIONS = (
@@ -40,14 +38,10 @@ def pool(kind: str, x: Array, kernel: Sequence[int], strides: Sequence[int] | No
     inside the declared padding rather than inside x.  positions: also the flat spatial index of each maximum (first of
     equals, -1 for a window that meets no element).  A window over no element: max -inf or lowest, average NaN.
     """
-    n = x.ndim - 2
-    strides, dilations, pads = strides or (1,) * n, dilations or (1,) * n, pads or (0,) * (2 * n)
-    if sizes is None:
-        more = extra_end or (0,) * n
-        grown = (*pads[:n], *(pads[n + i] + more[i] for i in range(n)))
-        sizes = window_sizes(x.shape[2:], kernel, strides, dilations, grown)
     code = {"max": 0, "avg": 2 if count_include_pad else 1, "lp": 3}[kind]
-    return _native.pool(code, x, kernel, strides, dilations, pads[:n], pads[n:], sizes, p, positions, out)
+    return _native.pool(
+        code, x, kernel, strides or None, dilations or None, pads or None, extra_end, sizes, p, positions, out
+    )
 
 
 def interpolate(x: Array, axis: int, index: Array, weight: Array, out: Any = None) -> Array:

@@ -83,9 +83,15 @@ DType as_dtype(nb::handle h, DType none) { return h.is_none() ? none : as_dtype(
 
 DType as_dtype(nb::handle h) {
   long code = -1;
+  if (PyArray_DescrCheck(h.ptr())) {  // first: asking it for an attribute that it lacks costs more than all the rest
+    auto* d = reinterpret_cast<PyArray_Descr*>(h.ptr());
+    code = code_of(d);
+    if (code < 0) bad_dtype(d);
+    return static_cast<DType>(code);
+  }
   if (PyLong_Check(h.ptr())) {
     code = PyLong_AsLong(h.ptr());
-  } else if (nb::hasattr(h, "code")) {
+  } else if (!PyType_Check(h.ptr()) && nb::hasattr(h, "code")) {
     const nb::object c = h.attr("code");
     code = PyLong_AsLong(c.ptr());
   } else {
@@ -101,6 +107,7 @@ DType as_dtype(nb::handle h) {
 }
 
 Out new_array(DType d, std::span<const Index> shape) {
+  if (shape.size() > kMaxRank) throw nb::value_error("array has more than 16 axes");
   Out o;
   PyArray_Descr* descr = g_descr[static_cast<std::size_t>(d)];
   Py_INCREF(reinterpret_cast<PyObject*>(descr));  // the call below steals it
@@ -120,6 +127,32 @@ Out new_array(DType d, std::span<const Index> shape) {
     step *= shape[k];
   }
   return o;
+}
+
+int read_ints(nb::handle h, Index* to, int most, const char* what) {
+  int n = 0;
+  const auto one = [&](PyObject* v) {
+    if (n == most) throw Error(std::string(what) + ": more than " + std::to_string(most) + " numbers");
+    long long x = 0;
+    if (PyLong_Check(v)) {
+      x = PyLong_AsLongLong(v);
+    } else {
+      const nb::object i = nb::steal(PyNumber_Index(v));
+      if (!i.is_valid()) throw nb::python_error();
+      x = PyLong_AsLongLong(i.ptr());
+    }
+    if (x == -1 && PyErr_Occurred()) throw nb::python_error();
+    to[n++] = x;
+  };
+  if (PyTuple_Check(h.ptr())) {
+    const Py_ssize_t size = PyTuple_Size(h.ptr());
+    for (Py_ssize_t i = 0; i < size; ++i) one(PyTuple_GetItem(h.ptr(), i));
+  } else if (PyLong_Check(h.ptr())) {
+    one(h.ptr());
+  } else {
+    for (nb::handle v : h) one(v.ptr());
+  }
+  return n;
 }
 
 std::vector<Index> as_ints(nb::handle h) {

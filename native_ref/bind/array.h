@@ -44,6 +44,18 @@ inline nb::object release(Out&& o) { return std::move(o.owner); }
 
 // A sequence of Python ints (tuple, list, array, or one int).
 std::vector<Index> as_ints(nb::handle h);
+// The same into `to`, at most `most` of them; how many.  Throws Error naming `what` beyond that.
+int read_ints(nb::handle h, Index* to, int most, const char* what);
+// A list of sizes or the like that is no longer than a shape may be, kept on the stack.
+struct Ints {
+  std::array<Index, 2 * kMaxRank> v{};
+  int n = 0;
+  Ints() = default;
+  Ints(nb::handle h, const char* what) : n(read_ints(h, v.data(), 2 * kMaxRank, what)) {}
+  void push_back(Index i) { v[static_cast<std::size_t>(n++)] = i; }
+  Index operator[](int i) const { return v[static_cast<std::size_t>(i)]; }
+  operator std::span<const Index>() const { return {v.data(), static_cast<std::size_t>(n)}; }
+};
 
 // "[2, 3]" for messages.
 std::string text(const Tensor& t);

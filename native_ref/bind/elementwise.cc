@@ -34,16 +34,20 @@ void want_real(const char* what, const Tensor& t) {
     throw Error(std::string(what) + ": no version for " + info(t.dtype).name);
 }
 
-nb::object unary(nb::handle name, const In& x, nb::args params, nb::handle out) {
+nb::object unary(nb::handle name, const In& x, nb::handle params, nb::handle out) {
   const ElementwiseTable& k = kernels();
   const UnaryEntry& op = find("unary", k.unary, k.unary_count, name);
   want_real(op.name, x);
   double p[4]{};
-  const std::size_t given = params.size();
+  const Py_ssize_t given = PyTuple_Size(params.ptr());
+  if (given < 0) throw nb::python_error();
   if (static_cast<int>(given) != op.params)
     throw Error(std::string(op.name) + ": takes " + std::to_string(op.params) + " parameters, got " +
                 std::to_string(given));
-  for (std::size_t i = 0; i < given; ++i) p[i] = nb::cast<double>(params[i]);
+  for (Py_ssize_t i = 0; i < given; ++i) {
+    p[i] = PyFloat_AsDouble(PyTuple_GetItem(params.ptr(), i));
+    if (p[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+  }
   const bool ints = is_int(x.t.dtype) && (is_sint(x.t.dtype) ? op.s : op.u);
   if (!ints && !op.f) throw Error(std::string(op.name) + ": no version for " + info(x.t.dtype).name);
   const DType d = op.to_bool ? DType::boolean : as_dtype(out, ints ? x.t.dtype : DType::f64);

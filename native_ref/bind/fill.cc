@@ -76,7 +76,7 @@ static const Family reg{[](nb::module_& m) {
         const DType d = as_dtype(dtype);
         if (d == DType::str) throw Error("fill: strings are made in Python");
         const std::uint64_t bits = PyLong_AsUnsignedLongLongMask(seed.ptr());
-        Out y = new_array(d, as_ints(shape));
+        Out y = new_array(d, Ints(shape, "fill: shape"));
         run(y.t.size(), [&] { k.fill(s.recipe, bits, y.t, s.a, s.b); });
         return release(std::move(y));
       },

@@ -26,8 +26,13 @@ static const Family reg{[](nb::module_& m) {
       [](int op, const In& x, nb::handle axes, bool keepdims, nb::handle out) {
         static const ReduceTable& k = table<ReduceTable>("opconform_reduce");
         std::uint32_t set = 0;
-        for (Index a : as_ints(axes)) set |= 1u << axis_of(a, x.t.rank);
-        std::vector<Index> shape;
+        if (axes.is_none()) {
+          set = (1u << x.t.rank) - 1;
+        } else {
+          const Ints list(axes, "reduce: axes");
+          for (int i = 0; i < list.n; ++i) set |= 1u << axis_of(list[i], x.t.rank);
+        }
+        Ints shape;
         for (int i = 0; i < x.t.rank; ++i)
           if (!((set >> i) & 1u)) shape.push_back(x.t.dim(i));
           else if (keepdims) shape.push_back(1);
@@ -36,7 +41,7 @@ static const Family reg{[](nb::module_& m) {
         run(x.t.size(), [&] { k.reduce(static_cast<Reduction>(op), x, set, y.t); });
         return release(std::move(y));
       },
-      nb::arg("op"), nb::arg("x"), nb::arg("axes"), nb::arg("keepdims"), nb::arg("out") = nb::none());
+      nb::arg("op"), nb::arg("x"), nb::arg("axes").none(), nb::arg("keepdims"), nb::arg("out") = nb::none());
   m.def(
       "cumulate",
       [](bool product, const In& x, Index axis, bool exclusive, bool reverse, nb::handle out) {
