@@ -41,6 +41,7 @@ BUILTIN: dict[str, Spec] = {
         _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
         _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
         _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
+        _spec("openvino", "openvino.py", "OpenVino"),
         _spec("coremltools-fold", "coremltools_mil.py", "Fold"),
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
         _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
@@ -58,8 +59,9 @@ BUILTIN: dict[str, Spec] = {
 # what a built-in takes, so that a test can be listed without starting a runtime; what runs only when asked for by name
 _FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
             "coremltools-passes": ("mil-passes",), "coreml": ("mil", "nn"),
-            "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
-_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down"}
+            "openvino": ("onnx", "tflite"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
+_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down",
+               "openvino"}  # fmt: skip
 
 
 def names(fmt: str | None = None) -> list[str]:

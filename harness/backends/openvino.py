@@ -1,0 +1,211 @@
+"""OpenVINO on the CPU: reads ONNX and TFLite models.  An extra (``pip install 'opconform[openvino]'``), run when asked
+for by name.
+
+Runs inside a worker.  Inference is asked for in f32, in accuracy mode, on one thread, with subnormals kept.  What the
+CPU plug-in cannot hold is its declared gap ("CPU Device: Supported Inference Data Types": floats up to f32, integers up
+to i32, wider ones are converted): models with 64-bit floats, and integers beyond 32 bits, are unsupported here.
+"""
+
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
+import glob
+import os
+import re
+import tempfile
+
+import numpy as np
+import openvino as ov
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
+
+# Element types that NumPy does not know: OpenVINO's name -> ours, bits of one element.
+_SPECIAL = {
+    "bf16": ("bf16", 16), "f8e4m3": ("f8e4m3fn", 8), "f8e5m2": ("f8e5m2", 8), "f8e8m0": ("f8e8m0", 8),
+    "f4e2m1": ("f4e2m1", 4), "i4": ("i4", 4), "u4": ("u4", 4), "u2": ("u2", 2),
+}  # fmt: skip
+_SETTINGS = {
+    "INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": 1,
+    "NUM_STREAMS": 1, "CPU_DENORMALS_OPTIMIZATION": False,
+}  # fmt: skip
+_I32 = np.iinfo(np.int32)
+_WIDE = ("i64", "u64", "u32")
+_GAPS = re.compile(
+    r"No conversion rule found|not (currently |yet )?(supported|implemented|registered)|n't (currently )?support"
+    r"|unsupported|unimplemented|only .{1,120} (is|are) (currently )?(supported|allowed)|can't be converted"
+    r"|does not contain.{1,60}implementation|Cannot find a function builder",
+    re.IGNORECASE | re.DOTALL,
+)
+_SCHEMA = re.compile(rb"_Onnx_ver(\d+)")
+
+
+class OpenVino(Backend):
+    """formats: ONNX and TFLite, both through OpenVINO's own front ends."""
+
+    name = "openvino"
+    formats = ("onnx", "tflite")
+    pack = 8
+
+    def __init__(self, name="openvino"):
+        self.name = name
+        self._core = None
+
+    @property
+    def core(self):
+        """Made in the serving process: a process that has threads must not fork."""
+        if self._core is None:
+            self._core = ov.Core()
+        return self._core
+
+    def version(self):
+        return ov.__version__.split("-")[0]
+
+    def info(self):
+        top = highest_opset()
+        return {} if top is None else {"opset": top}
+
+    def load(self, model, format):
+        try:
+            net = read_tflite(self.core, model) if format == "tflite" else self.core.read_model(bytes(model), b"")
+        except Exception as e:
+            raise _sorted(e) from None
+        require_narrow(net)
+        try:
+            request = self.core.compile_model(net, "CPU", _SETTINGS).create_infer_request()
+        except Exception as e:
+            raise _sorted(e) from None
+        return _Loaded(request)
+
+    def run(self, handle, inputs):
+        try:
+            for names, port, kind in handle.ins:
+                name = next((n for n in names if n in inputs), None)
+                if name is not None:
+                    handle.request.set_tensor(port, to_tensor(inputs[name], kind))
+            handle.request.infer()
+            out = {}
+            for names, port, kind in handle.outs:
+                value = from_tensor(handle.request.get_tensor(port), kind)
+                out.update((n, value) for n in names)
+        except Exception as e:
+            raise _sorted(e) from None
+        return out
+
+
+class _Loaded:
+    """An infer request, and names, port and element type of the inputs and outputs."""
+
+    def __init__(self, request):
+        self.request = request
+        model = request.get_compiled_model()
+        self.ins, self.outs = ([(p.get_names(), p, p.get_element_type().get_type_name()) for p in ports]
+                               for ports in (model.inputs, model.outputs))  # fmt: skip
+
+
+def require_narrow(net):
+    """Raise Unsupported for what the CPU plug-in would narrow: 64-bit floats, constants that need more than 32 bits."""
+    for op in net.get_ops():
+        kinds = [op.get_output_element_type(i).get_type_name() for i in range(op.get_output_size())]
+        if "f64" in kinds:
+            raise Unsupported(f"64-bit floats, which the CPU plug-in computes in 32 bits: {op.get_type_name()}")
+        if op.get_type_name() == "Constant" and kinds[0] in _WIDE:
+            require_fits(op.data, kinds[0])
+
+
+def require_fits(v, name):
+    if v.size and (int(v.max()) > _I32.max or int(v.min()) < _I32.min):
+        raise Unsupported(f"{name} values beyond the 32 bits that the CPU plug-in computes with")
+
+
+def read_tflite(core, model):
+    """The TFLite front end reads files only."""
+    fd, path = tempfile.mkstemp(suffix=".tflite")
+    try:
+        with os.fdopen(fd, "wb") as f:
+            f.write(model)
+        return core.read_model(path)
+    finally:
+        os.unlink(path)
+
+
+def highest_opset():
+    """The newest opset of the ONNX release that the front end is linked with: that is the one it claims, and above it it
+    falls back without a word.  Nothing tells it but the names of the schemas in the library; None if they are not there.
+    """
+    here = os.path.dirname(ov.__file__)
+    found = [0]
+    for path in glob.glob(os.path.join(here, "libs", "*openvino_onnx_frontend*")):
+        with open(path, "rb") as f:
+            found += [int(v) for v in _SCHEMA.findall(f.read())]
+    return max(found) or None
+
+
+def to_tensor(v, kind):
+    """Array -> what a request takes for an input of OpenVINO's type ``kind``.  Raises Unsupported."""
+    if not isinstance(v, np.ndarray):
+        raise Unsupported("sequences and optionals")
+    name = dtype_name(v)
+    if name == "str":
+        t = ov.Tensor(ov.Type.string, list(v.shape))
+        if v.size:
+            text = [x if isinstance(x, bytes) else x.encode("utf-8", "surrogateescape") for x in v.ravel()]
+            t.bytes_data = np.array(text, "S").reshape(v.shape)
+        return t
+    if name in _WIDE:
+        require_fits(v, name)
+    if kind not in _SPECIAL:
+        return ov.Tensor(np.array(v, order="C"))
+    bits = _SPECIAL[kind][1]
+    t = ov.Tensor(getattr(ov.Type, kind), list(v.shape))
+    if v.size:
+        data = np.array(raw(v), order="C").reshape(-1)
+        if bits < 8:
+            data = pack(data.view(np.uint8), bits)
+        bytes_of(t)[:] = data.view(np.uint8)
+    return t
+
+
+def from_tensor(t, kind):
+    """A tensor of a request as an array of ours."""
+    shape = tuple(t.get_shape())
+    if kind == "string":
+        out = np.empty(shape, object)
+        if out.size:
+            out.reshape(-1)[:] = [x.decode("utf-8", "surrogateescape") for x in np.ravel(t.bytes_data)]
+        return out
+    if kind not in _SPECIAL:
+        return np.array(t.data).reshape(shape)
+    name, bits = _SPECIAL[kind]
+    count = int(np.prod(shape, dtype=np.int64))
+    data = bytes_of(t).copy() if count else np.zeros(0, np.uint8)
+    if bits < 8:
+        data = unpack(data, bits, count)
+    return from_raw(data.view(np.uint16 if bits == 16 else np.uint8).reshape(shape), name)
+
+
+def bytes_of(t):
+    """A tensor's memory; the packed types come as vectors of bytes."""
+    return t.data.reshape(-1).view(np.uint8)
+
+
+def pack(values, bits):
+    """Small integers, one a byte -> several a byte, the first in the low bits."""
+    per = 8 // bits
+    padded = np.zeros(-(-values.size // per) * per, np.uint8)
+    padded[: values.size] = values & ((1 << bits) - 1)
+    out = np.zeros(padded.size // per, np.uint8)
+    for i in range(per):
+        out |= padded[i::per] << np.uint8(bits * i)
+    return out
+
+
+def unpack(data, bits, count):
+    per = 8 // bits
+    out = np.empty(data.size * per, np.uint8)
+    for i in range(per):
+        out[i::per] = (data >> np.uint8(bits * i)) & ((1 << bits) - 1)
+    return out[:count]
+
+
+def _sorted(e):
+    """The exception as one of ours where OpenVINO declares a gap."""
+    return Unsupported(str(e)) if _GAPS.search(str(e)) else e
