@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "native_ref/core/float_format.h"
+#include "native_ref/core/half.h"
 
 namespace opconform {
 namespace {
@@ -49,6 +50,10 @@ struct Nibble {  // low bits of a byte; what stands above them is not ours
 template <class D>
 void load(const char* __restrict src, Index stride, Index n, double* __restrict dst) {
   using R = typename D::raw;
+  if constexpr (std::is_same_v<D, Small<BF16>>)
+    if (stride == 2) return half::load_row<BF16>(src, n, dst);
+  if constexpr (std::is_same_v<D, Small<F16>> && half::kF16Rows)
+    if (stride == 2) return half::load_row<F16>(src, n, dst);
   if (stride == static_cast<Index>(sizeof(R))) {
     for (Index i = 0; i < n; ++i) dst[i] = D::up(get<R>(src + i * static_cast<Index>(sizeof(R))));
   } else if (stride == 0) {
@@ -151,6 +156,10 @@ void store_with(const T* __restrict src, char* __restrict dst, Index stride, Ind
 }
 template <class D>
 void store(const double* src, char* dst, Index stride, Index n) {
+  if constexpr (std::is_same_v<D, ToSmall<BF16>>)
+    if (stride == 2) return half::store_row<BF16>(src, dst, n);
+  if constexpr (std::is_same_v<D, ToSmall<F16>> && half::kF16Rows)
+    if (stride == 2) return half::store_row<F16>(src, dst, n);
   store_with<double, typename D::raw>(src, dst, stride, n, [](double v) { return D::down(v); });
 }
 template <class D>

@@ -51,10 +51,11 @@ inline double pow2(int e) { return std::bit_cast<double>(static_cast<std::uint64
 // quantum = 2^(max(exponent(v), min_exp) - frac); adding 2^52 quanta leaves an f64 whose unit is that quantum.
 template <class F>
 inline double round_even(double magnitude) {
-  const std::uint64_t b = std::bit_cast<std::uint64_t>(magnitude) & 0x7ff0000000000000ull;
-  constexpr std::uint64_t floor_exp = static_cast<std::uint64_t>(F::min_exp + 1023) << 52;
+  constexpr double least = std::bit_cast<double>(static_cast<std::uint64_t>(F::min_exp + 1023) << 52);
   constexpr std::uint64_t lift = static_cast<std::uint64_t>(52 - F::frac) << 52;
-  const double magic = std::bit_cast<double>((b > floor_exp ? b : floor_exp) + lift);
+  // compared as f64, which every instruction set does in vectors
+  const double power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) & 0x7ff0000000000000ull);
+  const double magic = std::bit_cast<double>(std::bit_cast<std::uint64_t>(power > least ? power : least) + lift);
   return (magnitude + magic) - magic;
 }
 

@@ -230,3 +230,33 @@ def test_agrees_with_numpy_where_numpy_is_right() -> None:
         nan = np.isnan(x)
         np.testing.assert_array_equal(got[~nan], want[~nan])
         assert np.isnan(got[nan].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("d", [D.F16, D.BF16], ids=str)
+def test_rows_of_f32_and_f64_agree_beyond_the_largest_value_and_at_every_length(d: D.DType) -> None:
+    """Neighbours in f32 of every value and midpoint, overflow, infinities, NaNs: as f32, f64, strided, in parts."""
+    finite = all_values(d).astype(np.float64)
+    finite = np.unique(finite[np.isfinite(finite)])
+    top, below = finite[-1], finite[-2]
+    over = top + (top - below) / 2  # the first value that overflows: a tie whose even neighbour does not exist
+    ends = [top, over, np.nextafter(over, 0), np.nextafter(over, np.inf), 2 * top, 1e300, 5e-324, 1e-310, 0.0]
+    more = np.array([*ends, math.inf, math.nan])
+    got = native_ref.convert(np.concatenate([more, -more]), d)
+    with np.errstate(over="ignore"):
+        want = [top, math.inf, top, math.inf, math.inf, math.inf, 0.0, 0.0, 0.0, math.inf, math.nan]
+    wide = got.astype(np.float64)
+    np.testing.assert_array_equal(wide, np.concatenate([want, np.negative(want)]))
+    np.testing.assert_array_equal(np.signbit(wide), np.repeat([False, True], more.size))
+    narrow = np.concatenate([finite, (finite[:-1] + finite[1:]) / 2]).astype(np.float32)
+    inf = np.float32(np.inf)
+    narrow = np.concatenate([narrow, np.nextafter(narrow, inf), np.nextafter(narrow, -inf)])
+    narrow = np.concatenate([narrow, np.array([math.inf, -math.inf, math.nan, 3e38, 65520, 65519.996], np.float32)])
+    raw = native_ref.convert(narrow, d).view(np.uint16)
+    np.testing.assert_array_equal(raw, native_ref.convert(narrow.astype(np.float64), d).view(np.uint16))
+    np.testing.assert_array_equal(raw, native_ref.convert(np.repeat(narrow, 2)[::2], d).view(np.uint16))
+    for n in range(1, 100):
+        part = narrow[n : 2 * n]
+        np.testing.assert_array_equal(native_ref.convert(part, d).view(np.uint16), raw[n : 2 * n])
+        np.testing.assert_array_equal(native_ref.convert(part.astype(np.float64), d).view(np.uint16), raw[n : 2 * n])
+        small = raw[n : 2 * n].view(d.np)
+        np.testing.assert_array_equal(native_ref.convert(small, D.F64), native_ref.convert(small[::-1], D.F64)[::-1])
