@@ -33,6 +33,7 @@ from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.core.outcome import Status
 from harness.run.engine import Engine
+from harness.run.known import load_ledger
 from harness.run.records import Writer
 from harness.run.results import Judged
 from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
@@ -71,7 +72,7 @@ class Bench:
         self.values = 0
         self.keys: set[str] = set()  # op versions that gave a value
         self.engine = Engine([handle], seed=seed, draws=draws, invalid=invalid, sink=self._sink,
-                             on_failure=self._failure)  # fmt: skip
+                             ledger=load_ledger(), on_failure=self._failure)  # fmt: skip
         self.engine._write_coverage = lambda: None  # type: ignore[method-assign]  # once a run, not once a slice
         self._write = writer.write
 

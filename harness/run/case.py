@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.core.dtypes import DType
@@ -18,20 +18,58 @@ INVALID_EVERY = 8  # one case in so many breaks a rule
 
 @dataclass(slots=True)
 class Case:
-    """index: of the case in its op version.  draws: one {slot: array} per data draw; constants are the same in all.
-    expected: one list of outputs per draw; None for an invalid instance or when the reference failed.
-    problem: the reference's or the generator's own failure, in words.
-    """
+    """index: of the case in its op version.  count: data draws wanted.  problem: the reference's or the generator's own
+    failure, in words; known once ``draws`` or ``expected`` was asked for.
+
+    Both are made when first asked for: what no backend will be given needs neither."""
 
     version: OpVersion
     inst: Instance
     index: int
-    draws: list[dict[str, Any]] = field(default_factory=list)
-    expected: list[list[Expected]] | None = None
+    count: int = 1
     problem: str = ""
+    _draws: list[dict[str, Any]] | None = None
+    _expected: tuple[list[list[Expected]] | None] | None = None
     _ambiguous: tuple[str | None] | None = None
     _types: tuple[Any, ...] | None = None
     _dtype: str | None = None
+
+    @property
+    def draws(self) -> list[dict[str, Any]]:
+        """One {slot: array} per data draw, constants the same in all; [] when the data could not be made."""
+        if self._draws is None:
+            self._draws = self._fill() if not self.problem else []
+        return self._draws
+
+    @property
+    def expected(self) -> list[list[Expected]] | None:
+        """One list of outputs per draw; None for an invalid instance or when the reference failed."""
+        if self._expected is None:
+            self._expected = (self._evaluate() if self.inst.rule is None and self.draws else None,)
+        return self._expected[0]
+
+    def _fill(self) -> list[dict[str, Any]]:
+        inst = self.inst
+        try:
+            first = {k: _arrays(a, 0) for k, a in inst.args.items()}
+        except Exception as e:
+            self.problem = f"data: {type(e).__name__}: {e}"
+            return []
+        out = [first]
+        if self.count > 1 and inst.rule is None and varies(inst):
+            for r in range(1, self.count):
+                out.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
+        return out
+
+    def _evaluate(self) -> list[list[Expected]] | None:
+        v, inst = self.version, self.inst
+        try:
+            return [v.evaluate(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws]
+        except RuleError as e:
+            self.problem = f"reference refuses a valid instance: {e}"
+        except Exception as e:
+            self.problem = f"reference: {type(e).__name__}: {e}"
+        return None
 
     @property
     def ambiguous(self) -> str | None:
@@ -62,10 +100,14 @@ class Case:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """Op version and the types of the arguments: what a backend's habits are learned by."""
+        """Op version, the types that attributes name, and those of the arguments: what a backend's habits are learned
+        by."""
         if self._types is None:
-            self._types = self.version.key, *[a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
-                                              for a in self.inst.args.values()]  # fmt: skip
+            named = [x for x in self.inst.attrs.values() if type(x) is DType]
+            self._types = self.version.key, *named, *[
+                a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
+                for a in self.inst.args.values()
+            ]  # fmt: skip
         return self._types
 
 
@@ -83,8 +125,10 @@ def dtype_of(inst: Instance, version: OpVersion) -> DType | None:
     return None
 
 
-def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, invalid: bool = True) -> Case:
-    """Case ``index`` of an op version in the run with ``seed``."""
+def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, invalid: bool = True,
+              lazy: bool = False) -> Case:  # fmt: skip
+    """Case ``index`` of an op version in the run with ``seed``; lazy: without its data and the reference's answer,
+    which come when asked for."""
     engine = Prng(case_seed(seed, v.key, index))
     inst = None
     if invalid and index % INVALID_EVERY == INVALID_EVERY - 1:
@@ -94,16 +138,16 @@ def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, i
             try:
                 inst = draw_invalid(v, rule, engine, opset)
             except Exception as e:  # a breaker that cannot break this draw yields a valid case instead
-                return Case(v, _empty(v, opset), index, problem=f"breaker {rule}: {type(e).__name__}: {e}")
+                return Case(v, _empty(v, opset), index, draws, f"breaker {rule}: {type(e).__name__}: {e}")
             if inst is None:
                 engine = Prng(case_seed(seed, v.key, index))
     if inst is None:
         try:
             inst = v.draw(engine, opset)
         except Exception as e:
-            return Case(v, _empty(v, opset), index, problem=f"generator: {type(e).__name__}: {e}")
+            return Case(v, _empty(v, opset), index, draws, f"generator: {type(e).__name__}: {e}")
     inst.choices = engine.choices
-    return fill(v, inst, index, draws)
+    return Case(v, inst, index, draws) if lazy else fill(v, inst, index, draws)
 
 
 def _empty(v: OpVersion, opset: Any) -> Instance:
@@ -112,27 +156,8 @@ def _empty(v: OpVersion, opset: Any) -> Instance:
 
 def fill(v: OpVersion, inst: Instance, index: int = 0, draws: int = 1) -> Case:
     """The case of an instance: its arrays, and the reference's answer for each data draw."""
-    case = Case(v, inst, index)
-    try:
-        case.draws.append({k: _arrays(a, 0) for k, a in inst.args.items()})
-    except Exception as e:
-        case.problem = f"data: {type(e).__name__}: {e}"
-        return case
-    if inst.rule is not None:
-        return case
-    first = case.draws[0]
-    for r in range(1, draws if draws > 1 and varies(inst) else 1):
-        case.draws.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
-    expected = []
-    try:
-        for arrays in case.draws:
-            expected.append(v.evaluate(v.dialect.call_of(inst, arrays, v)))
-    except RuleError as e:
-        case.problem = f"reference refuses a valid instance: {e}"
-    except Exception as e:
-        case.problem = f"reference: {type(e).__name__}: {e}"
-    else:
-        case.expected = expected
+    case = Case(v, inst, index, draws)
+    _ = case.expected or case.draws
     return case
 
 

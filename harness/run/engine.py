@@ -16,6 +16,7 @@ from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
+from harness.run.habits import Habits
 from harness.run.known import Ledger
 from harness.run.pack import Pack
 from harness.run.results import Judged, Profile, judge_case
@@ -24,9 +25,6 @@ from harness.run.select import Unit
 Sink = Callable[[dict[str, Any]], None]
 PACK = 64
 IN_FLIGHT = 3
-PASSES = -1  # habit of types that went through
-GAP = 3  # unsupported answers in a row after which a type combination is only asked once in ASK_AGAIN cases
-ASK_AGAIN = 32
 COVER_FIRST, COVER_EVERY = 64, 16  # cases whose features are counted: the first ones, then one in so many
 
 
@@ -77,8 +75,7 @@ class Engine:
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, _Cover] = defaultdict(_Cover)
-        self._seen: dict[str, dict[tuple[Any, ...], int]] = defaultdict(dict)
-        self._rude: set[tuple[str, Any]] = set()  # backend, op version and types that took a process down
+        self.habits = {h.name: Habits(self.profiles[h.name], ledger) for h in self.handles}
         self._last = 0.0
 
     # -- one pass
@@ -121,7 +118,7 @@ class Engine:
 
     def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
         for u in units:
-            yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid)
+            yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
                       for i in range(u.first, u.first + u.count)]  # fmt: skip
 
     def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack]:
@@ -139,11 +136,19 @@ class Engine:
         yield from open_.values()
 
     def _submit(self, pack: Pack) -> None:
+        """Ask all backends.  The reference answers meanwhile, unless nobody is asked."""
+        unasked: set[int] | None = None
         for h in self._for(pack.dialect.format):
             size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
-            settled, alone = self._habits(h, pack) if size > 1 else (self._above(h, pack), set())
+            settled, alone = self._above(h, pack), set[int]()
+            if size > 1 and not settled:
+                settled, alone = self.habits[h.name].plan(pack.cases)
+            unasked = set(settled) if unasked is None else unasked & set(settled)
             for job in pack.jobs(h.name, size, self.draws, settled, alone):
                 h.submit(job)
+        for c in pack.cases:
+            if unasked is None or id(c) not in unasked:
+                _ = c.expected
 
     def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
         """All cases, if the opset is above the highest one that the backend knows."""
@@ -157,51 +162,6 @@ class Engine:
         """The backend's highest opset if ``opset`` is above it."""
         top = self.profiles[backend].info.get("opset")
         return top if isinstance(top, int) and isinstance(opset, int) and opset > top else None
-
-    def _habits(self, h: BackendHandle, pack: Pack) -> tuple[dict[int, Outcome], set[int]]:
-        """What is known of how the backend takes these types: outcomes that need no asking, and cases that go alone.
-
-        One refused instance fails the model that it shares, and finding it costs many models.  So a combination of op
-        version and types goes alone until it has passed once, and again once it took a process down; one
-        that was unsupported GAP times in a row is asked only once in ASK_AGAIN cases."""
-        settled = self._above(h, pack)
-        alone: set[int] = set()
-        if settled:
-            return settled, alone
-        habits = self._seen[h.name]
-        for c in pack.cases:
-            if c.problem or c.inst.rule is not None:
-                continue
-            if c.index < 0:  # a saved instance is asked whatever is known
-                alone.add(id(c))
-                continue
-            n = habits.get(c.types)
-            if n == PASSES:
-                if (h.name, c.types) in self._rude:
-                    alone.add(id(c))
-                continue
-            if n is not None and n >= GAP and c.index % ASK_AGAIN:
-                settled[id(c)] = Outcome(Status.UNSUPPORTED, None, "load", "as before: the op lacks these types")
-            else:
-                alone.add(id(c))
-        return settled, alone
-
-    def _learn(self, judged: Judged) -> None:
-        if judged.case.inst.rule is not None:
-            return
-        if self._top(judged.backend, judged.case.inst.opset) is not None:
-            return  # says nothing about the types at the opsets that the backend knows
-        habits, key = self._seen[judged.backend], judged.case.types
-        if judged.outcome.status in (Status.CRASHED, Status.TIMED_OUT):
-            self._rude.add((judged.backend, key))
-        if judged.verdict is Verdict.UNSUPPORTED:
-            habits[key] = max(habits.get(key, 0), 0) + 1
-        elif judged.outcome.status is Status.VALUE:
-            habits.setdefault(key, PASSES)
-            if habits[key] > PASSES:
-                habits[key] = PASSES
-        else:
-            habits[key] = 0
 
     def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
         """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
@@ -243,7 +203,7 @@ class Engine:
                         self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample)
                     if judged.verdict is Verdict.AGREE:
                         if case.inst.rule is None:
-                            self._seen[name][case.types] = PASSES
+                            self.habits[name].agreed(case)
                     else:
                         notable = True
                 if notable:
@@ -264,7 +224,8 @@ class Engine:
     def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
         """Everything but plain agreement: habits, counts, evidence."""
         verdict = judged.verdict
-        self._learn(judged)
+        if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
+            self.habits[judged.backend].learn(judged)
         if verdict is Verdict.MISTRUSTED:
             self._cover[judged.case.version.key].mistrusted += 1
         if judged.outcome.status is Status.HARNESS_ERROR:

@@ -1,4 +1,4 @@
-"""What the condition of a known difference may ask of a judged case."""
+"""What the condition of a known difference may ask of a case and, once it is judged, of the verdict."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg
 
 if TYPE_CHECKING:
+    from harness.run.case import Case
     from harness.run.results import Judged
 
-_VALUES = {"opset", "version", "dtype", "outs", "rule", "ulp", "factor", "share"}
+OUTCOME = {"ulp", "factor", "share"}  # what only a verdict tells
+_VALUES = {"opset", "version", "dtype", "outs", "rule"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod",
@@ -24,18 +26,18 @@ PREDICATES = _VALUES | _ASKS
 class Facts(Mapping[str, Any]):
     """Names of a condition, computed when asked for."""
 
-    def __init__(self, judged: Judged, plain: Mapping[str, Any]) -> None:
-        self.judged, self.inst, self.plain = judged, judged.case.inst, plain
+    def __init__(self, case: Case, plain: Mapping[str, Any], judged: Judged | None = None) -> None:
+        self.case, self.inst, self.plain, self.judged = case, case.inst, plain, judged
 
     def __getitem__(self, name: str) -> Any:
         if name in self.plain:
             return self.plain[name]
         if name in _ASKS:
             return getattr(self, "_" + name)
-        if name in ("ulp", "factor", "share"):
+        if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":
-            return str(self.judged.case.dtype)
+            return self.case.dtype_name
         if name in _VALUES:
             return getattr(self.inst, name)
         raise KeyError(name)
@@ -47,7 +49,7 @@ class Facts(Mapping[str, Any]):
         return len(PREDICATES)
 
     def _diff(self, name: str) -> float:
-        j = self.judged.judgement
+        j = self.judged.judgement if self.judged is not None else None
         diff = j.diff() if j is not None else {}
         if name == "share":
             return diff["count"] / max(1, diff["size"]) if diff.get("size") else 0.0
@@ -97,8 +99,8 @@ class Facts(Mapping[str, Any]):
     # -- the values
 
     def _arrays(self, slot: str | None) -> list[np.ndarray]:
-        case = self.judged.case
-        draw: dict[str, Any] = case.draws[min(self.judged.draw, len(case.draws) - 1)] if case.draws else {}
+        draws, r = self.case.draws, self.judged.draw if self.judged is not None else 0
+        draw: dict[str, Any] = draws[min(r, len(draws) - 1)] if draws else {}
         out: list[np.ndarray] = []
 
         def take(v: Any) -> None:

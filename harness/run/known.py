@@ -56,7 +56,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
-from harness.run.facts import PREDICATES, Facts
+from harness.run.facts import OUTCOME, PREDICATES, Facts
 
 try:
     import tomllib
@@ -64,6 +64,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
+    from harness.run.case import Case
     from harness.run.results import Judged, Profile
 
 _COMMON = {"id", "backend", "versions", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind", "message",
@@ -74,6 +75,7 @@ _NEED = {
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
 _BAD = {v.value for v in Verdict if v.bad}
+_REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value}
 _NODES = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In,
@@ -158,7 +160,25 @@ class Entry:
             return False
         if self.versions is not None and not _within(profile.version, self.versions):
             return False
-        return self.when is None or self.when(Facts(judged, _PLAIN))
+        return self.when is None or self.when(Facts(judged.case, _PLAIN, judged))
+
+    @cached_property
+    def foretelling(self) -> bool:
+        """Does the instance alone tell that it will be refused, or end the process?"""
+        return (self.when is not None and not self.when.names & OUTCOME
+                and all(v in _REFUSALS for v in self.verdicts))  # fmt: skip
+
+    def foretells(self, case: Case, profile: Profile) -> bool:
+        """Will the backend refuse this instance, as far as its condition says?"""
+        inst = case.inst
+        return (
+            (not self.op_versions or inst.version in self.op_versions)
+            and (not self.opsets or inst.opset in self.opsets)
+            and (not self.dtypes or case.dtype_name in self.dtypes)
+            and (self.versions is None or _within(profile.version, self.versions))
+            and self.when is not None
+            and self.when(Facts(case, _PLAIN))
+        )
 
     def concerns(self, keys: Iterable[str], backends: Sequence[str]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
@@ -199,6 +219,23 @@ class Ledger:
                     judged.verdict, judged.ambiguity = Verdict.AMBIGUOUS, e.id
                 return e
         return None
+
+    def foretells(self, case: Case, profile: Profile) -> Entry | None:
+        """The first known difference that says the backend will not take this instance."""
+        key = case.version.key, profile.name
+        if key not in self._foretelling:
+            inst = case.inst
+            self._foretelling[key] = [e for e in self._candidates(inst.dialect, inst.op) if e.kind_of == "known"
+                                      and e.foretelling and any(fnmatchcase(profile.name, b) for b in e.backends)
+                                      and (not e.op_versions or inst.version in e.op_versions)]  # fmt: skip
+        for e in self._foretelling[key]:
+            if e.foretells(case, profile):
+                return e
+        return None
+
+    @cached_property
+    def _foretelling(self) -> dict[tuple[str, str], list[Entry]]:
+        return {}
 
     def _candidates(self, dialect: str, op: str) -> list[Entry]:
         key = f"{dialect}/{op}"

@@ -65,7 +65,7 @@ class Pack:
         if got is None:
             chunks: list[Chunk] = []
             failed: dict[int, Outcome] = {}
-            asked = [c for c in self.cases if not c.problem and id(c) not in without]
+            asked = [c for c in self.cases if id(c) not in without and c.draws and not c.problem]
             together = [c for c in asked if c.inst.rule is None and id(c) not in alone]
             for i in range(0, len(together), size):
                 self._build(together[i : i + size], chunks, failed)

@@ -68,6 +68,10 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
     assert worst is not None
     if worst.verdict.bad:
         excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED)
+        if worst.verdict is Verdict.WRONGLY_REJECTED and ledger is not None:  # a refusal has a cause, whatever the data
+            ledger.explain(worst, profile)
+        if not worst.verdict.bad:
+            return worst
         if excusable and case.ambiguous is not None:
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
         elif excusable and case.problem:

@@ -27,7 +27,7 @@ def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdi
     args = args if args is not None else {"X": Arg(dtype, (2, 3))}
     inst = Instance("onnx", op, version, 17, attrs or {}, args)
     arrays = when_arrays or {"X": np.array([[1, np.nan, 2], [0, -1, 3]], dtype.np)}
-    case = SimpleNamespace(inst=inst, draws=[arrays], dtype=dtype)
+    case = SimpleNamespace(inst=inst, draws=[arrays], dtype=dtype, dtype_name=str(dtype))
     numbers = diff or {"count": 2, "size": 8, "max_ulp": 3.5, "factor": "inf"}
     return SimpleNamespace(
         case=case, verdict=verdict, draw=0, known=None, ambiguity=None,

@@ -1,0 +1,167 @@
+"""What a backend makes of an op version and its types: learnt from its answers, so that packs seldom fail.
+
+One refused instance fails the model that it shares, and finding it takes several models more; one that ends the process
+costs a fork besides.  So a case travels alone where that is likely, and some cases are not asked at all:
+
+* A combination of op version and types goes alone until it has passed once.
+* One that was unsupported ``GAP`` times before it ever passed is asked only once in ``ASK_AGAIN`` cases.
+* One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
+* A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
+  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
+
+Every learnt habit is checked again with the cases that are still asked, so that a mended runtime is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import Case
+from harness.run.known import Ledger
+from harness.run.results import Judged, Profile
+
+GAP = 3
+ASK_AGAIN = 32
+SELDOM = 40
+CRASH_WEIGHT = 10  # a death costs as much as so many refusals
+SURE = 4  # times that a foreseen death must have come true before most such cases are left out
+UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody asked for
+
+
+@dataclass(slots=True)
+class _Habit:
+    passed: bool = False
+    gaps: int = 0  # unsupported in a row, before it ever passed
+    asked: int = 0
+    refused: int = 0
+
+    @property
+    def doubtful(self) -> bool:
+        return not self.passed or self.refused * SELDOM > self.asked
+
+
+@dataclass(slots=True)
+class _Foresight:
+    asked: int = 0
+    true: int = 0
+
+
+class Habits:
+    """The habits of one backend in one run.  ledger: listed differences, which foretell refusals."""
+
+    def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
+        self.profile, self.ledger = profile, ledger
+        self._oldest = profile.info.get("oldest_opset")
+        self._by: dict[tuple[Any, ...], _Habit] = {}  # types, or types and opset where that differs from the rest
+        self._foreseen: dict[int, str] = {}  # id of a case under way -> what foretold its end
+        self._came: dict[str, _Foresight] = {}
+        self._excused: set[str] = set()  # op versions of which ambiguous instances were refused
+
+    def plan(self, cases: Sequence[Case]) -> tuple[dict[int, Outcome], set[int]]:
+        """Outcomes that need no asking, by id of the case, and the cases that go alone."""
+        settled: dict[int, Outcome] = {}
+        alone: set[int] = set()
+        for c in cases:
+            if c.problem or c.inst.rule is not None:
+                continue
+            if c.index < 0:  # a saved instance is asked whatever is known
+                alone.add(id(c))
+                continue
+            h = self._of(c)
+            if h is None or not h.passed:
+                if h is not None and h.gaps >= GAP and c.index % ASK_AGAIN:
+                    settled[id(c)] = _unasked("as before: the op lacks these types")
+                else:
+                    alone.add(id(c))
+                continue
+            why = self._foretold(c)
+            if why is None:
+                if h.refused and h.doubtful:
+                    alone.add(id(c))
+                continue
+            name, ends = why
+            seen = self._came.setdefault(name, _Foresight())
+            if seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
+                continue  # a condition that is much wider than what happens
+            if ends and seen.true >= SURE and seen.true * 8 >= seen.asked * 7 and c.index % ASK_AGAIN:
+                settled[id(c)] = _unasked(f"as before: {name} ends the process")
+                continue
+            self._foreseen[id(c)] = name
+            alone.add(id(c))
+        return settled, alone
+
+    def _key(self, case: Case) -> tuple[Any, ...]:
+        """Types; and the opset where the backend's makers promise nothing, since other gaps may open there."""
+        opset, oldest = case.inst.opset, self._oldest
+        return (
+            (*case.types, opset)
+            if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest
+            else case.types
+        )
+
+    def _of(self, case: Case) -> _Habit | None:
+        at = self._by.get((*case.types, case.inst.opset))
+        return at if at is not None else self._by.get(self._key(case))
+
+    def _foretold(self, case: Case) -> tuple[str, bool] | None:
+        """What says that the case will be refused, and does it end the process?"""
+        if self.ledger is not None:
+            entry = self.ledger.foretells(case, self.profile)
+            if entry is not None:
+                return entry.id, Verdict.WRONGLY_REJECTED.value not in entry.verdicts
+        key = case.version.key
+        return (f"ambiguous {key}", False) if key in self._excused and case.ambiguous is not None else None
+
+    # -- learning
+
+    def agreed(self, case: Case) -> None:
+        """The case came back with the right value."""
+        h = self._of(case)
+        if h is None:
+            h = self._by[self._key(case)] = _Habit()
+        h.passed = True
+        h.gaps = 0
+        name = self._foreseen.pop(id(case), None) if self._foreseen else None
+        if name is None:
+            h.asked += 1
+        else:
+            self._came[name].asked += 1
+
+    def learn(self, judged: Judged) -> None:
+        """Take in anything else than plain agreement."""
+        case, status = judged.asked or judged.case, judged.outcome.status
+        if case.inst.rule is not None or judged.outcome.phase == UNASKED:
+            return
+        name = self._foreseen.pop(id(case), None)
+        if status is Status.VALUE:
+            if name is not None:
+                self._foreseen[id(case)] = name
+            self.agreed(case)
+            return
+        if name is not None:
+            self._came[name].asked += 1
+            self._came[name].true += 1
+            return
+        if judged.verdict is Verdict.AMBIGUOUS:
+            self._excused.add(case.version.key)
+        h = self._of(case)
+        if judged.verdict is Verdict.UNSUPPORTED:
+            if h is None:
+                h = self._by[self._key(case)] = _Habit()
+            elif h.passed and h is self._by.get(case.types):  # elsewhere it passes: a gap of this opset
+                h = self._by[(*case.types, case.inst.opset)] = _Habit()
+            if not h.passed:
+                h.gaps += 1
+                return
+        elif h is None:
+            h = self._by[self._key(case)] = _Habit()
+        h.gaps = 0
+        h.asked += 1
+        h.refused += CRASH_WEIGHT if status in (Status.CRASHED, Status.TIMED_OUT) else 1
+
+
+def _unasked(why: str) -> Outcome:
+    return Outcome(Status.UNSUPPORTED, None, UNASKED, why)

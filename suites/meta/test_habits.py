@@ -1,0 +1,134 @@
+"""What the engine learns of a backend: which cases go alone, which are not asked, and that both are checked again."""
+
+from typing import Any
+
+import pytest
+
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import Case, draw_case
+from harness.run.habits import ASK_AGAIN, GAP, SELDOM, SURE, Habits
+from harness.run.known import load_ledger
+from harness.run.results import Judged, Profile
+from suites.meta.toy import toy
+
+KEY, VERSION = next(iter(toy.versions.items()))
+KNOWN = """
+[[known]]
+id = "toy-listed"
+backend = "b"
+op = "{op}"
+when = "rank('{slot}') >= 0"
+verdict = "{verdict}"
+reason = "it does"
+clause = "it should not"
+"""
+
+
+def case(i: int = 1, opset: int = 1) -> Case:
+    c = draw_case(VERSION, 1, 0, i, invalid=False, lazy=True)
+    c.inst.opset = opset
+    c._types = (KEY, "one type")
+    return c
+
+
+def habits(tmp_path: Any = None, verdict: str = "") -> Habits:
+    ledger = None
+    if verdict:
+        op, slot = KEY.rsplit("/", 1)[0], VERSION.schema.inputs[0].name
+        (tmp_path / "x.toml").write_text(KNOWN.format(op=op, slot=slot, verdict=verdict))
+        ledger = load_ledger([tmp_path])
+    return Habits(Profile("b"), ledger)
+
+
+def answer(h: Habits, c: Case, status: Status, verdict: Verdict) -> None:
+    h.learn(Judged(c, "b", verdict, Outcome(status)))
+
+
+def plan(h: Habits, c: Case) -> str:
+    settled, alone = h.plan([c])
+    return "settled" if id(c) in settled else "alone" if id(c) in alone else "together"
+
+
+def test_types_go_alone_until_they_passed() -> None:
+    h = habits()
+    assert plan(h, case()) == "alone"
+    h.agreed(case())
+    assert plan(h, case()) == "together"
+
+
+def test_types_that_lack_are_asked_now_and_then() -> None:
+    h = habits()
+    for _ in range(GAP):
+        assert plan(h, case()) == "alone"
+        answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, case(1)) == "settled"
+    assert plan(h, case(ASK_AGAIN)) == "alone"
+    h.agreed(case())
+    assert plan(h, case(1)) == "together"
+
+
+def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
+    h = habits()
+    h.agreed(case(opset=7))
+    for _ in range(GAP):
+        answer(h, case(opset=5), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, case(opset=5)) == "settled"
+    assert plan(h, case(opset=7)) == "together"
+
+
+@pytest.mark.parametrize("status, verdict", [(Status.REJECTED, Verdict.WRONGLY_REJECTED),
+                                             (Status.CRASHED, Verdict.CRASHED)])  # fmt: skip
+def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, verdict: Verdict) -> None:
+    h = habits()
+    for _ in range(3):
+        h.agreed(case())
+    answer(h, case(), status, verdict)
+    assert plan(h, case()) == "alone"
+    for _ in range(SELDOM * 11):
+        h.agreed(case())
+    assert plan(h, case()) == "together"
+
+
+def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
+    h = habits(tmp_path, "wrongly_rejected")
+    h.agreed(case())
+    for _ in range(5):
+        c = case()
+        assert plan(h, c) == "alone"
+        answer(h, c, Status.REJECTED, Verdict.KNOWN)
+    h.ledger = None
+    assert plan(h, case()) == "together"
+
+
+def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) -> None:
+    h = habits(tmp_path, "wrongly_rejected")
+    h.agreed(case())
+    for _ in range(SELDOM + 1):
+        c = case()
+        plan(h, c)
+        h.agreed(c)
+    assert plan(h, case()) == "together"
+
+
+def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> None:
+    h = habits(tmp_path, "crashed")
+    h.agreed(case())
+    for _ in range(SURE):
+        c = case()
+        assert plan(h, c) == "alone"
+        answer(h, c, Status.CRASHED, Verdict.KNOWN)
+    assert plan(h, case(1)) == "settled"
+    again = case(ASK_AGAIN)
+    assert plan(h, again) == "alone"
+    for _ in range(3):  # mended: the condition loses its credit
+        c = case(ASK_AGAIN)
+        assert plan(h, c) == "alone"
+        h.agreed(c)
+    assert plan(h, case(1)) == "alone"
+
+
+def test_saved_instances_are_always_asked() -> None:
+    h = habits()
+    for _ in range(GAP):
+        answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, case(-7)) == "alone"
