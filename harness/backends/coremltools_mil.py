@@ -204,18 +204,23 @@ def _target(h):
     return AvailableTarget[h["opset"].replace("ios", "iOS")]
 
 
-def _placeholders(h, symbols=None):
-    out = {}
+def _placeholders(h, symbols=None, chosen=None):
+    """Inputs of a function.  symbols: takes the extents of axes that become symbols, by symbol; chosen: (input, axis)
+    of those, None for all."""
+    out, made = {}, {}
     for name, dtype, shape, kind in h["inputs"]:
         if kind == "state":
             out[name] = StateTensorPlaceholder(tuple(shape), _builtin(dtype), name=name)
             continue
         dims = []
-        for n in shape:
-            if symbols is None or n == 1:  # 1 stays: a symbol is taken to be none, which changes the meaning
+        for axis, n in enumerate(shape):
+            if symbols is None or n == 1 or (chosen is not None and (name, axis) not in chosen):  # 1 stays: a symbol is taken to be none, which changes the meaning
                 dims.append(n)
             else:
-                s = get_new_symbol()
+                whole = (name[:-3] if name[-3:] in (".re", ".im") else name, axis)  # two halves, one symbol
+                s = made.get(whole)
+                if s is None:
+                    s = made[whole] = get_new_symbol()
                 symbols[s] = n
                 dims.append(s)
         out[name] = Placeholder(tuple(dims), _builtin(dtype), name=name, allow_rank0_input=True)
@@ -399,36 +404,19 @@ def _scalar(a, dtype):
 
 
 class Types(_Base):
-    """Type inference: only the shape and the dtype of an output are judged.
-
-    The same program is inferred twice, with static shapes and with every axis a symbol; where the second run
-    knows a shape and it differs from the first, the load fails."""
+    """Type inference with static shapes: only the shape and the dtype of an output are judged."""
 
     name = "coremltools-types"
 
     def load(self, model, format):
         h, consts = unpack(model)
         h, _ = split_complex(h, False)
-        static = self._infer(h, consts, None)
-        symbols = {}
-        try:
-            symbolic = self._infer(h, consts, symbols)
-        except Exception:  # many ops need a known axis and say so
-            symbolic = {}
-        for n, (shape, dtype) in symbolic.items():
-            want = static[n][0]
-            if shape is None or want is None:
-                continue
-            differs = any(None not in (a, b) and a != b for a, b in zip(shape, want))
-            if dtype != static[n][1] or len(shape) != len(want) or differs:
-                text = "symbolic inference gives %s %s, static %s %s"
-                raise ValueError(text % (dtype, shape, static[n][1], want))
-        return static
+        return self._infer(h, consts, None)
 
     @staticmethod
-    def _infer(h, consts, symbols):
+    def _infer(h, consts, symbols, chosen=None):
         b = _Builder(h, consts)
-        places = _placeholders(h, symbols)
+        places = _placeholders(h, symbols, chosen)
         with Function(places, opset_version=_target(h)) as f:
             env = dict(f.inputs)
             for op in h["ops"]:
@@ -446,6 +434,39 @@ class Types(_Base):
 
     def run(self, handle, inputs):
         return {n: TypeOnly(dtype, shape) for n, (shape, dtype) in handle.items()}
+
+
+class Symbolic(Types):
+    """Type inference with symbolic axes: every axis of the inputs, or the axes that the op lets be.
+
+    What is inferred is an expression over the symbols; with the real extents put in, it has to give the real shape.
+    Where many axes cannot be symbols (an op may need to know one, and says so) fewer are tried: half of them, the
+    other half, each alone.  What is left then is a gap."""
+
+    name = "coremltools-symbolic"
+
+    def info(self):
+        return {"validates": False}  # a rule about extents cannot be checked without them
+
+    def load(self, model, format):
+        h, consts = unpack(model)
+        h, _ = split_complex(h, False)
+        axes = [(i[0], k) for i in h["inputs"] if i[3] != "state" for k, n in enumerate(i[2]) if n != 1]
+        if not axes:
+            raise Unsupported("no axis that could be a symbol")
+        tries = [axes]
+        if len(axes) > 1:
+            tries += [axes[::2], axes[1::2]]
+        if len(axes) > 2:
+            tries += [[a] for a in axes[:4]]
+        why = None
+        for chosen in tries:
+            symbols = {}
+            try:
+                return self._infer(h, consts, symbols, set(chosen))
+            except Exception as e:  # many ops need a known axis and say so, in words of their own
+                why = why or e
+        raise Unsupported("needs to know its axes: %s: %s" % (type(why).__name__, why))
 
 
 class RoundTrip(_Base):

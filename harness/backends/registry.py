@@ -49,6 +49,7 @@ BUILTIN: dict[str, Spec] = {
         _spec("coremltools-passes", "coremltools_mil.py", "Passes"),
         Spec("native-ref", "Native", module="harness.backends.native"),
         _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
+        _spec("coremltools-symbolic", "coremltools_mil.py", "Symbolic"),
         _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
         _spec("coreml-cpu-f16", "coreml.py", "CoreMl", precision="f16", name="coreml-cpu-f16"),
         _spec("coreml-all-f16", "coreml.py", "CoreMl", units="ALL", precision="f16", name="coreml-all-f16"),
