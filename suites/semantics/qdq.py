@@ -180,10 +180,34 @@ def _factor(a: Array, b: Array, y: Array) -> Array:
 def _product_real(ctx: Context) -> Array:
     if ctx.out.kind == "f":
         return np.zeros(ctx.wide.shape)
-    i = ctx.inputs
-    zeros = [np.asarray(i[k], np.float64) for k in ("x_zero", "y_zero")]
-    p = np.matmul(np.asarray(i["x"], np.float64) - _rows(zeros[0]), np.asarray(i["y"], np.float64) - zeros[1])
-    return p * _factor(_rows(np.asarray(i["x_scale"])), np.asarray(i["y_scale"]), np.asarray(i["out_scale"]))
+    i = {k: np.asarray(v) for k, v in ctx.inputs.items()}
+    return _scaled_product(**{k: i[k] for k in _FACTORS})
+
+
+_FACTORS = ("x", "x_scale", "x_zero", "y", "y_scale", "y_zero", "out_scale")
+
+
+def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array,
+                    out_scale: Array) -> Array:  # fmt: skip
+    """The product over ``out_scale`` in f64.  A vector is a matrix of one row or column, whose axis the result lacks.
+
+    Raises RuleError "scale-per-row"."""
+    for scale, zero in ((x_scale, x_zero), (y_scale, y_zero)):
+        if scale.shape != zero.shape:
+            raise RuleError("scale-per-row", f"scale {list(scale.shape)}, zero point {list(zero.shape)}")
+    rows = x[None] if x.ndim == 1 else x
+    columns = y[:, None] if y.ndim == 1 else y
+    if x_scale.ndim == 1 and x_scale.size not in (1, rows.shape[-2]):
+        raise RuleError("scale-per-row", f"{x_scale.size} scales for {rows.shape[-2]} rows")
+    if y_scale.ndim == 1 and y_scale.size not in (1, columns.shape[-1]):
+        raise RuleError("scale-per-row", f"{y_scale.size} scales for {columns.shape[-1]} columns")
+    wide = np.matmul(
+        rows.astype(np.float64) - _rows(x_zero).astype(np.float64), columns.astype(np.float64) - y_zero.astype(np.float64)
+    )
+    wide = wide * _factor(_rows(x_scale), y_scale, out_scale)
+    if y.ndim == 1:
+        wide = wide[..., 0]
+    return wide if x.ndim > 1 else wide[..., 0] if y.ndim == 1 else wide[..., 0, :]
 
 
 def _near(real: Object) -> Object:
@@ -207,10 +231,8 @@ def qlinear_matmul(
     out_zero: Any["*p"],
 ):
     """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero)."""
-    wide = np.matmul(
-        x.astype(np.float64) - _rows(x_zero).astype(np.float64), y.astype(np.float64) - y_zero.astype(np.float64)
-    )
-    return to_steps(wide * _factor(_rows(x_scale), y_scale, out_scale), out_zero, of(out_zero))
+    wide = _scaled_product(x, x_scale, x_zero, y, y_scale, y_zero, out_scale)
+    return to_steps(wide, out_zero, of(out_zero))
 
 
 def _conv_real(ctx: Context) -> Array:

@@ -369,15 +369,20 @@ op("CastMap", evaluate=_cast_map, error=exact(), draw=_draw_cast_map, domain=ML,
    out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")])  # fmt: skip
 
 
+def _plain(v: Any) -> Any:
+    """A value of a map as Python's own; a model's caller may give arrays of rank 0."""
+    return v.item() if isinstance(v, (np.ndarray, np.generic)) else v
+
+
 def _value_type(c: Call, i: int = 0) -> DType:
-    v = next(iter(c.inputs["X"].values()))
+    v = _plain(next(iter(c.inputs["X"].values())))
     return STR if isinstance(v, str) else I64 if isinstance(v, int) else F32
 
 
 def _vectorize(c: Call) -> Array:
     m, dtype = c.inputs["X"], _value_type(c)
     keys = c.attr("string_vocabulary") or c.attr("int64_vocabulary")
-    return _as([m.get(k, "" if dtype is STR else 0) for k in keys], (len(keys),), dtype)
+    return _as([_plain(m.get(k, "" if dtype is STR else 0)) for k in keys], (len(keys),), dtype)
 
 
 def _draw_vectorize(d: Draw) -> dict:

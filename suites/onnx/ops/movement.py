@@ -114,8 +114,23 @@ def _parts(d: Draw, values: dict) -> int:
 op("Split", s.split, x="input", until=10, axis=Front("axis", default=0), sizes=Sizes(), outs=_parts)
 op("Split", s.split, x="input", since=11, axis=Default("axis", 0), sizes=Sizes(), outs=_parts)
 
-op("Slice", s.slice_axes, x="data", until=10, axes=Front("axes"))
-op("Slice", s.slice_axes, x="data", since=11)
+
+def _before_the_first(call: Call) -> str | None:
+    """Backward from before the first element: nothing by NumPy, which the text names; the first by the text of 13."""
+    given = [np.ravel(call.inputs[k]).tolist() if call.inputs.get(k) is not None else None
+             for k in ("starts", "axes", "steps")]  # fmt: skip
+    shape = call.inputs["data"].shape
+    starts, axes, steps = given
+    for i, (b, step) in enumerate(zip(starts or (), steps or ())):
+        if step < 0 and b < -shape[axes[i] if axes else i]:
+            return "a start before the first element, going backward: nothing by NumPy, the first one by Slice-13"
+    return None
+
+
+op("Slice", s.slice_axes, x="data", until=1, axes=Front("axes"))
+op("Slice", s.slice_axes, x="data", since=10, until=10, axes=Front("axes"), ambiguous=_before_the_first)
+op("Slice", s.slice_axes, x="data", since=11, until=11, ambiguous=_before_the_first)
+op("Slice", s.slice_axes, x="data", since=13, fixed={"from_first": True}, source="Slice-13: starts is clamped to [0, n-1]")
 
 op("Pad", s.pad, x="data", until=1, pads="paddings", value=ValueAttr("value", "data"), tags=("nonnegative",))
 op("Pad", s.pad, x="data", since=2, until=10, value=ValueAttr("value", "data"))

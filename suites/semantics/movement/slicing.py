@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Integer, Ints, T, copied, semantics
+from harness.spec import Any, Flag, Integer, Ints, T, copied, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
 
@@ -128,9 +128,11 @@ def _strided_zero(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Slice-1, -10, -11, -13")
-def slice_axes(x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, steps: Ints = None):
+def slice_axes(
+    x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, steps: Ints = None, from_first: Flag = False
+):
     """The strided slice on the named axes only; axes: None is the first len(starts) of them; steps: None is
-    1.
+    1; from_first: going backward, a start before the first element means the first one (else nothing is taken).
 
     Raises RuleError "same-length", "axes-in-range", "axes-distinct", "stride-nonzero".
     """
@@ -140,6 +142,8 @@ def slice_axes(x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, ste
         raise RuleError("same-length", f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps")
     at = norm_axes(axes, x.ndim)
     index: list = [slice(None)] * x.ndim
+    if from_first:
+        starts = [-x.shape[a] if s < 0 and b < -x.shape[a] else b for a, b, s in zip(at, starts, steps, strict=True)]
     for a, w in zip(at, window([x.shape[a] for a in at], starts, ends, steps), strict=True):
         index[a] = w
     return x[tuple(index)]
