@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Graph, Node
+from harness.spec import Expected
 from harness.spec.codec import Call
 from suites.onnx import schemas
 from suites.onnx.decode import Ref
@@ -77,12 +78,27 @@ class Run:
             self.watch(node, outs)
 
     def _outputs(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> list[Any]:
+        attrs = self._attrs(node, values)
+        if ":" in node.op:
+            return self._call(node, attrs, scope)
+        return [e.value for e in self._expect(node, attrs, scope, values)]
+
+    def expect(self, node: Node, scope: Scope) -> list[Expected]:
+        """What the reference says of one node on the values of ``scope``, with error classes.  Raises UsageError for an
+        op that is not declared, or a function of the model itself."""
+        if ":" in node.op:
+            raise UsageError(f"no meaning here for {node.op.replace(':', '.')}")
+        return self._expect(node, self._attrs(node, None), scope, None)
+
+    def _attrs(self, node: Node, values: Mapping[str, Any] | None) -> dict[str, Any]:
         attrs = node.attrs
         if values is not None:
             attrs = {k: values.get(v.name) if isinstance(v, Ref) else v for k, v in attrs.items()}
             attrs = {k: v for k, v in attrs.items() if v is not None}
-        if ":" in node.op:
-            return self._call(node, attrs, scope)
+        return attrs
+
+    def _expect(self, node: Node, attrs: dict[str, Any], scope: Scope,
+                values: Mapping[str, Any] | None) -> list[Expected]:  # fmt: skip
         inputs: dict[str, Any] = {}
         for slot, name in node.inputs.items():
             if isinstance(name, list):
@@ -94,8 +110,7 @@ class Run:
         def run(g: Graph, args: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
             return self.graph(g, args, scope, values)
 
-        call = Call(version, attrs, inputs, self.opset, None, None, max(1, len(node.outputs)), run)
-        return [e.value for e in version.evaluate(call)]
+        return version.evaluate(Call(version, attrs, inputs, self.opset, None, None, max(1, len(node.outputs)), run))
 
     def _call(self, node: Node, attrs: dict[str, Any], scope: Scope) -> list[Any]:
         domain, op, overload = [*node.op.split(":"), ""][:3]
