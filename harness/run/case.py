@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
@@ -64,7 +66,8 @@ class Case:
     def _evaluate(self) -> list[list[Expected]] | None:
         v, inst = self.version, self.inst
         try:
-            return [v.evaluate(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws]
+            with np.errstate(all="ignore"):  # NaN and infinities are what is drawn
+                return [v.evaluate(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws]
         except RuleError as e:
             self.problem = f"reference refuses a valid instance: {e}"
         except Exception as e:
@@ -78,10 +81,11 @@ class Case:
         if self._ambiguous is None:
             why = None
             try:
-                for arrays in self.draws if self.expected is not None else ():
-                    why = ambiguity(self.version, self.version.dialect.call_of(self.inst, arrays, self.version))
-                    if why is not None:
-                        break
+                with np.errstate(all="ignore"):
+                    for arrays in self.draws if self.expected is not None else ():
+                        why = ambiguity(self.version, self.version.dialect.call_of(self.inst, arrays, self.version))
+                        if why is not None:
+                            break
             except Exception as e:
                 self.problem = f"ambiguity: {type(e).__name__}: {e}"
             self._ambiguous = (why,)

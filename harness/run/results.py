@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from harness.compare import Judgement, judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
@@ -100,7 +102,8 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
     assert case.expected is not None
     expected = case.expected[r if r < len(case.expected) else 0]
     try:
-        judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+        with np.errstate(all="ignore"):
+            judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
     except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
         return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, r)
