@@ -214,7 +214,8 @@ def _placeholders(h, symbols=None, chosen=None):
             continue
         dims = []
         for axis, n in enumerate(shape):
-            if symbols is None or n == 1 or (chosen is not None and (name, axis) not in chosen):  # 1 stays: a symbol is taken to be none, which changes the meaning
+            fixed = symbols is None or (chosen is not None and (name, axis) not in chosen)
+            if fixed or n == 1:  # 1 stays: a symbol is taken to be none, which changes the meaning
                 dims.append(n)
             else:
                 whole = (name[:-3] if name[-3:] in (".re", ".im") else name, axis)  # two halves, one symbol
@@ -466,7 +467,7 @@ class Symbolic(Types):
                 return self._infer(h, consts, symbols, set(chosen))
             except Exception as e:  # many ops need a known axis and say so, in words of their own
                 why = why or e
-        raise Unsupported("needs to know its axes: %s: %s" % (type(why).__name__, why))
+        raise Unsupported(f"needs to know its axes: {type(why).__name__}: {why}")
 
 
 class RoundTrip(_Base):

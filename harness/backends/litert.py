@@ -131,6 +131,18 @@ class LiteRt(Backend):
         return v
 
 
+class Crossed(LiteRt):
+    """Takes MIL instances, said in TFLite where an operator there means the same; the plain kernels."""
+
+    formats = ("mil",)
+
+    def __init__(self):
+        LiteRt.__init__(self, "ref", "litert-crossed")
+
+    def info(self):
+        return dict(LiteRt.info(self), asks="tflite", known_as="litert-ref")
+
+
 class _Loaded:
     """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now."""
 

@@ -121,6 +121,18 @@ class OnnxRuntime(Backend):
         return got
 
 
+class Crossed(OnnxRuntime):
+    """Takes MIL instances, said in ONNX where an ONNX operator means the same."""
+
+    formats = ("mil",)
+
+    def __init__(self):
+        OnnxRuntime.__init__(self, "disable", "onnxruntime-crossed")
+
+    def info(self):
+        return dict(OnnxRuntime.info(self), asks="onnx", known_as="onnxruntime")
+
+
 def dense(v):
     """A sparse output (a constant handed through) as an array; everything else as it is."""
     if not isinstance(v, getattr(_c, "SparseTensor", ())):

@@ -41,15 +41,17 @@ BUILTIN: dict[str, Spec] = {
         _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
         _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
         _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
+        _spec("onnxruntime-crossed", "onnxruntime.py", "Crossed"),
+        _spec("litert-crossed", "litert.py", "Crossed", _PERTURB),
         _spec("openvino", "openvino.py", "OpenVino"),
         _spec("coremltools-fold", "coremltools_mil.py", "Fold"),
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
+        _spec("coremltools-symbolic", "coremltools_mil.py", "Symbolic"),
         _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
         _spec("coremltools-nn", "coremltools_mil.py", "NeuralNetwork"),
         _spec("coremltools-passes", "coremltools_mil.py", "Passes"),
         Spec("native-ref", "Native", module="harness.backends.native"),
         _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
-        _spec("coremltools-symbolic", "coremltools_mil.py", "Symbolic"),
         _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
         _spec("coreml-cpu-f16", "coreml.py", "CoreMl", precision="f16", name="coreml-cpu-f16"),
         _spec("coreml-all-f16", "coreml.py", "CoreMl", units="ALL", precision="f16", name="coreml-all-f16"),
@@ -59,7 +61,8 @@ BUILTIN: dict[str, Spec] = {
 
 # what a built-in takes, so that a test can be listed without starting a runtime; what runs only when asked for by name
 _FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
-            "coremltools-passes": ("mil-passes",), "coreml": ("mil", "nn"),
+            "onnxruntime-crossed": ("mil",), "litert-crossed": ("mil",), "coremltools-passes": ("mil-passes",),
+            "coreml": ("mil", "nn"),
             "openvino": ("onnx", "tflite"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
 _ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down",
                "openvino"}  # fmt: skip

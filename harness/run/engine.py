@@ -16,6 +16,7 @@ from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
+from harness.run.crossed import cross_all, judge_crossed
 from harness.run.habits import Habits
 from harness.run.known import Ledger
 from harness.run.pack import Pack
@@ -109,9 +110,17 @@ class Engine:
         self._harvest([pack], 0, record=False)
         for case in cases:
             for h in self._for(pack.dialect.format):
-                outcomes = pack.outcomes[h.name].get(id(case))
-                if outcomes:
-                    yield judge_case(case, self.profiles[h.name], outcomes, self.ledger)
+                judged = self._verdict(pack, h.name, case)
+                if judged is not None:
+                    yield judged
+
+    def _verdict(self, pack: Pack, backend: str, case: Case) -> Judged | None:
+        outcomes, asked = pack.answer(backend, case)
+        if not outcomes:
+            return None
+        if asked is not None:
+            return judge_crossed(case, asked, self.profiles[backend], outcomes, self.ledger)
+        return judge_case(case, self.profiles[backend], outcomes, self.ledger)
 
     def _for(self, fmt: str) -> list[BackendHandle]:
         return [h for h in self.handles if fmt in h.hello["formats"]]
@@ -138,17 +147,29 @@ class Engine:
     def _submit(self, pack: Pack) -> None:
         """Ask all backends.  The reference answers meanwhile, unless nobody is asked."""
         unasked: set[int] | None = None
+        across = []
         for h in self._for(pack.dialect.format):
-            size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
-            settled, alone = self._above(h, pack), set[int]()
-            if size > 1 and not settled:
-                settled, alone = self.habits[h.name].plan(pack.cases)
-            unasked = set(settled) if unasked is None else unasked & set(settled)
-            for job in pack.jobs(h.name, size, self.draws, settled, alone):
-                h.submit(job)
+            if "asks" in self.profiles[h.name].info:
+                across.append(h)
+                continue
+            settled = self._send(h, pack)
+            unasked = settled if unasked is None else unasked & settled
         for c in pack.cases:
             if unasked is None or id(c) not in unasked:
                 _ = c.expected
+        for h in across:  # last, since the way to another dialect is proved by the reference's answer
+            for other in pack.cross(h.name, *cross_all(pack.cases, self.profiles[h.name])):
+                self._send(h, other)
+
+    def _send(self, h: BackendHandle, pack: Pack) -> set[int]:
+        """Submit a pack to one backend; ids of the cases that need no asking."""
+        size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
+        settled, alone = self._above(h, pack), set[int]()
+        if size > 1 and not settled:
+            settled, alone = self.habits[h.name].plan(pack.cases)
+        for job in pack.jobs(h.name, size, self.draws, settled, alone):
+            h.submit(job)
+        return set(settled)
 
     def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
         """All cases, if the opset is above the highest one that the backend knows."""
@@ -170,7 +191,7 @@ class Engine:
                 for result in h.collect():
                     pack, backend, chunk = result.job.tag
                     pack.take(backend, chunk, result.outcomes)
-            while waiting and waiting[0].waiting == 0:
+            while waiting and waiting[0].done:
                 pack = waiting.pop(0)
                 if record:
                     self._judge(pack)
@@ -194,16 +215,16 @@ class Engine:
                 votes: dict[str, Judged] = {}
                 notable = False
                 for name in backends:
-                    outcomes = pack.outcomes[name].get(id(case))
-                    if not outcomes:
+                    judged = self._verdict(pack, name, case)
+                    if judged is None:
                         continue
-                    judged = votes[name] = judge_case(case, self.profiles[name], outcomes, self.ledger)
+                    votes[name] = judged
                     rows[name, case.dtype_name, judged.verdict] += 1
                     if judged.judgement is not None and judged.judgement.sample is not None:
                         self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample)
                     if judged.verdict is Verdict.AGREE:
                         if case.inst.rule is None:
-                            self.habits[name].agreed(case)
+                            self.habits[name].agreed(judged.asked or case)
                     else:
                         notable = True
                 if notable:

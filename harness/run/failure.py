@@ -16,7 +16,7 @@ from harness.core.outcome import Verdict
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
 from harness.run.minimize import Budget, minimize
-from harness.run.repro import write_folder
+from harness.run.repro import notation, write_folder
 from harness.run.results import Judged
 
 
@@ -96,7 +96,7 @@ def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, f
         "dtype": str(case.dtype), "verdict": judged.verdict.value, "status": judged.outcome.status.value,
         "phase": judged.outcome.phase, "message": judged.outcome.message, "rule": inst.rule,
         "instance": inst.to_json(), "minimal": shown.case.inst.to_json() if small is not None else None,
-        "notation": case.version.dialect.notation(shown.case.inst), "output": j.output if j is not None else 0,
+        "notation": notation(shown), "output": j.output if j is not None else 0,
         "class": j.klass if j is not None else "", "formula": j.formula if j is not None else "",
         "kind": j.kind if j is not None else "", "diff": j.diff() if j is not None else {}, "votes": votes,
         "blame": blame(votes).text,

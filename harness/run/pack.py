@@ -25,7 +25,8 @@ class Chunk:
 class Pack:
     """Cases of one dialect and opset on their way through all backends.
 
-    outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet."""
+    outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet.  asked: backend ->
+    id(case) -> the case of another dialect that it is given instead; across: the packs of those."""
 
     dialect: Dialect
     opset: Any
@@ -33,6 +34,8 @@ class Pack:
     units: list[Any]
     outcomes: dict[str, dict[int, list[Outcome]]] = field(default_factory=dict)
     waiting: int = 0
+    asked: dict[str, dict[int, Case]] = field(default_factory=dict)
+    across: list[Pack] = field(default_factory=list)
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
@@ -89,6 +92,34 @@ class Pack:
                 return
             status = Status.UNSUPPORTED if isinstance(e, Unsupported) else Status.HARNESS_ERROR
             failed[id(cases[0])] = Outcome(status, None, "build", f"{type(e).__name__}: {e}")
+
+    def cross(self, backend: str, asked: dict[int, Case], settled: dict[int, Outcome]) -> list[Pack]:
+        """The packs of what a backend of another dialect is asked instead; settled: what it cannot be asked."""
+        self.asked[backend] = asked
+        self.outcomes[backend] = {key: [outcome] for key, outcome in settled.items()}
+        by_opset: dict[Any, Pack] = {}
+        for c in asked.values():
+            pack = by_opset.get(c.inst.opset)
+            if pack is None:
+                pack = by_opset[c.inst.opset] = Pack(c.version.dialect, c.inst.opset, [], [])
+            pack.cases.append(c)
+        self.across += by_opset.values()
+        return list(by_opset.values())
+
+    @property
+    def done(self) -> bool:
+        """Are all jobs answered, those of other dialects too?"""
+        return self.waiting == 0 and all(p.waiting == 0 for p in self.across)
+
+    def answer(self, backend: str, case: Case) -> tuple[list[Outcome] | None, Case | None]:
+        """Outcomes of a case on a backend, one a data draw, and what was asked instead of it."""
+        asked = self.asked.get(backend, {}).get(id(case))
+        if asked is None:
+            return self.outcomes[backend].get(id(case)), None
+        for p in self.across:
+            if backend in p.outcomes and id(asked) in p.outcomes[backend]:
+                return p.outcomes[backend][id(asked)], asked
+        return None, asked
 
     def take(self, backend: str, chunk: Chunk, rows: list[list[Outcome]]) -> None:
         """Note a finished job."""

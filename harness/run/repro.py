@@ -18,18 +18,21 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     """Write ``<root>/<op>-<id>-<backend>/`` and return it."""
     case = judged.case
     inst, v = case.inst, case.version
+    asked = judged.asked or case  # what the backend was really given
     folder = root / f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}".replace("/", "_")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
-    (folder / "notation.txt").write_text(v.dialect.notation(inst) + "\n")
+    (folder / "notation.txt").write_text(notation(judged) + "\n")
     try:
-        model = build(v.dialect, [case])
+        model = build(asked.version.dialect, [asked])
     except Exception as error:
         (folder / "model.txt").write_text(f"the model could not be built: {type(error).__name__}: {error}\n")
         return folder
-    name = "model" + v.dialect.extension
+    name = "model" + asked.version.dialect.extension
+    if asked is not case:
+        (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
     (folder / name).write_bytes(model.data)
-    arrays = case.draws[judged.draw] if judged.draw < len(case.draws) else case.draws[0]
+    arrays = asked.draws[judged.draw] if judged.draw < len(asked.draws) else asked.draws[0]
     given = {n: arrays[slot] if k is None else arrays[slot][k] for n, slot, k in model.inputs[0]}
     save(folder / "inputs.npz", given)
     expected, bounds, actual = {}, {}, {}
@@ -51,6 +54,14 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     save(folder / "actual.npz", actual)
     (folder / "repro.py").write_text(script(judged, version, name, outs))
     return folder
+
+
+def notation(judged: Judged) -> str:
+    """The instance in its dialect's text, and in that of the dialect in which the backend was asked."""
+    text = judged.case.version.dialect.notation(judged.case.inst)
+    if judged.asked is None:
+        return text
+    return f"{text}\nasked as\n{judged.asked.version.dialect.notation(judged.asked.inst)}"
 
 
 def save(path: Path, arrays: dict[str, Any]) -> None:
@@ -84,8 +95,8 @@ def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
         runner = _PLUGIN.replace("@BACKEND@", judged.backend)
     level = "ORT_ENABLE_ALL" if judged.backend.endswith("-all") else (
         "ORT_ENABLE_BASIC" if judged.backend.endswith("-basic") else "ORT_DISABLE_ALL")  # fmt: skip
-    resolver = {"litert-ref": "BUILTIN_REF", "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(
-        judged.backend, "BUILTIN")  # fmt: skip
+    resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
+                "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(judged.backend, "BUILTIN")  # fmt: skip
     what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
     rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
     return (

@@ -19,7 +19,8 @@ class Judged:
     """The verdict on one case and one backend.
 
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
-    entry that explains it.  draw: number of the deciding data draw."""
+    entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
+    backend was given instead (``harness.run.crossed``)."""
 
     case: Case
     backend: str
@@ -29,6 +30,7 @@ class Judged:
     draw: int = 0
     known: str | None = None
     ambiguity: str | None = None
+    asked: Case | None = None
 
     @property
     def signature(self) -> tuple[Any, ...]:

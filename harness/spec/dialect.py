@@ -41,6 +41,7 @@ class Dialect:
     allow_empty: bool = True
     const_chance: int = 5
     package_size: int = 64  # instances that one model may hold side by side
+    declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
 
     def __init__(self, package: str) -> None:
         self.package = package

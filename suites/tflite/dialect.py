@@ -57,6 +57,7 @@ class TfLite(Dialect):
     extension = ".tflite"
     max_rank = 6
     const_chance = 4
+    declares_outputs = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
     _rows: dict[str, list[OpSchema]] | None = None
     # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
