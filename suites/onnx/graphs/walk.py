@@ -1,7 +1,7 @@
 """A backend through a whole graph: every layer judged under its own bound, on the inputs that the backend gave it.
 
-So errors do not add up on the way, and the first layer out of bounds is the one that has the fault.  The reference's own
-run through the same graph goes along and says how far the two are apart in the end.
+So errors do not add up on the way, and the first layer out of bounds is the one that has the fault.  The reference's
+own run through the same graph goes along and says how far the two are apart in the end.
 """
 
 from __future__ import annotations
