@@ -111,7 +111,7 @@ def rounds(chosen: list[OpVersion], opset: Any, first: int, top: Any, turns: int
     for turn in count(first // UNIT):
         if turns and turn >= first // UNIT + turns:
             return
-        at = [(opset_at(v, turn, opset), v) for v in chosen]
+        at = [(opset_at(v, turn, opset, top), v) for v in chosen]
         for o, v in sorted(at, key=lambda x: str(x[0])):
             if time.monotonic() > until:
                 return

@@ -14,6 +14,7 @@ from harness.plugin import markers
 from harness.plugin.options import BENCH
 from harness.run.case import Case, draw_case
 from harness.run.failure import paragraph
+from harness.run.select import known
 from harness.spec import Dialect, OpVersion, registry
 
 
@@ -58,22 +59,20 @@ class ConformanceFailure(Exception):
 _last: tuple[Any, list[Case]] | None = None
 
 
-def _cases(v: OpVersion, opset: Any, n: int, seed: int, draws: int) -> list[Case]:
+def _cases(v: OpVersion, opset: Any, n: int, seed: int, draws: int, top: Any) -> list[Case]:
     """Drawn cases with expected results; neighbours share them, since items of one op version follow each other."""
     global _last
-    key = (v.key, opset, n, seed, draws)
+    opsets = tuple(known(v.opsets, top)) if opset is None else (opset,)
+    key = (v.key, opsets, n, seed, draws)
     if _last is None or _last[0] != key:
-        _last = key, [draw_case(v, _opset(v, opset, i), seed, i, draws) for i in range(n)]
+        _last = key, [draw_case(v, _opset(opsets, i), seed, i, draws) for i in range(n)]
     return _last[1]
 
 
-def _opset(v: OpVersion, fixed: Any, i: int) -> Any:
+def _opset(opsets: tuple[Any, ...], i: int) -> Any:
     """Groups of eight cases share an opset: the last one, the first one, then others in turn."""
-    if fixed is not None:
-        return fixed
-    r = v.opsets
     turn = i // 8
-    return r[-1] if turn % 3 == 0 else r[0] if turn % 3 == 1 else r[turn * 7 % len(r)]
+    return opsets[-1 if turn % 3 == 0 else 0 if turn % 3 == 1 else turn * 7 % len(opsets)]
 
 
 class ConformanceItem(pytest.Item):
@@ -87,7 +86,8 @@ class ConformanceItem(pytest.Item):
         engine = bench.engine(self.backend)
         option = self.config.getoption
         fixed = markers.chosen_opset(self.config, self.version.dialect.name)
-        cases = _cases(self.version, fixed, option("--cases"), option("--case-seed"), option("--draws"))
+        cases = _cases(self.version, fixed, option("--cases"), option("--case-seed"), option("--draws"),
+                       bench.handle(self.backend).hello.get("info", {}).get("opset"))  # fmt: skip
         by_opset: dict[Any, list[Case]] = {}
         for c in cases:
             by_opset.setdefault(c.inst.opset, []).append(c)

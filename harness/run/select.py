@@ -95,26 +95,30 @@ UNIT = 16
 
 
 def units(chosen: Sequence[OpVersion], cases: int, opset: Any = None, done: set[tuple[str, Any, int]] | None = None,
-          endless: bool = False) -> Iterator[Unit]:  # fmt: skip
+          endless: bool = False, top: Any = None) -> Iterator[Unit]:  # fmt: skip
     """Work units in rounds, so that every op is reached early.
 
-    cases: per op version.  The units of a version are spread over the opsets at which it is in force, the first and the
-    last one favoured.  done: names of units to leave out (resume)."""
+    cases: per op version.  The units of a version are spread over the opsets at which it is in force, the ends
+    favoured.  top: the newest opset that all backends know.  done: names of units to leave out (resume)."""
     first = 0
     while chosen and (endless or first < cases):  # a shard may be empty
         count = UNIT if endless else min(UNIT, cases - first)
-        for v in sorted(chosen, key=lambda v: str(opset_at(v, first // UNIT, opset))):
-            o = opset_at(v, first // UNIT, opset)
+        at = [(v, opset_at(v, first // UNIT, opset, top)) for v in chosen]
+        for v, o in sorted(at, key=lambda x: str(x[1])):
             if done is None or (v.key, o, first) not in done:
                 yield Unit(v, o, first, count)
         first += UNIT
 
 
-def opset_at(v: OpVersion, turn: int, fixed: Any) -> Any:
-    """Opset of the turn-th unit of a version: last, first, then any."""
+def opset_at(v: OpVersion, turn: int, fixed: Any = None, top: Any = None) -> Any:
+    """Opset of the turn-th unit of a version: the newest that all backends know, the first, the last, then any."""
     if fixed is not None:
         return fixed
     r = v.opsets
-    if turn % 3 < 2:
-        return r[-1 if turn % 3 == 0 else 0]
-    return r[mix(hash_key(v.key) + turn) % len(r)]
+    ends = known(r, top)[-1], r[0], r[-1]
+    return ends[turn % 4] if turn % 4 < 3 else r[mix(hash_key(v.key) + turn) % len(r)]
+
+
+def known(opsets: Sequence[Any], top: Any) -> Sequence[Any]:
+    """Those of some opsets that a backend knows; all, if it knows none of them."""
+    return [o for o in opsets if o <= top] or opsets if isinstance(top, int) and isinstance(opsets[0], int) else opsets

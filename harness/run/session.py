@@ -122,7 +122,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed)
         engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
                         sink=writer.write, on_failure=evidence, progress=progress)  # fmt: skip
-        work = units(chosen, plan.cases, plan.selection.opset, done, endless=plan.cases == 0)
+        tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
+        work = units(chosen, plan.cases, plan.selection.opset, done, plan.cases == 0, min(tops, default=None))
         old = () if done else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
         summary = engine.run(_until(work, plan.seconds), old)
         full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
