@@ -110,18 +110,6 @@ def distribution(error: ErrorClass, ctx: Context) -> tuple[float, float, Any, An
         return (0.0, 1.0, lambda x: np.where(x > 0, q, 0.0), lambda x: np.where(x >= 1, 1.0, q), True)
     if error.dist == "categorical":
         return _categorical(np.asarray(error.extra["weights"](ctx), np.float64))
-    if error.dist == "categorical":
-        weights = np.asarray(error.extra["weights"](ctx), np.float64)
-        rows = weights.reshape(-1, weights.shape[-1])
-        row = np.repeat(np.arange(len(rows)), np.asarray(ctx.wide).shape[-1])
-        cumulative = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
-        cumulative[:, -1] = 1.0
-        last = rows.shape[1] - 1
-
-        def at(x: np.ndarray, more: int) -> np.ndarray:
-            return cumulative[row, np.clip(x, 0, last).astype(np.int64) + more]
-
-        return 0.0, float(last), lambda x: at(x, 0), lambda x: at(x, 1), True
     raise ValueError(f"statistical: unknown distribution {error.dist!r}, give a function of the context instead")
 
 

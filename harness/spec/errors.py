@@ -11,7 +11,7 @@ f16, bf16 and f8 outputs unless the backend's profile says otherwise), ``S`` the
     quantised(steps, real=fn)    integer steps; one more only where the real result lies next to a rounding tie
     any_order(axis)              slices along an axis in any order, the same order for all outputs
     accepted(fn)                 fn(ctx, actual) -> per-element yes: under-specified choices such as ties of an arg
-    statistical(dist, ...)       random ops: distribution tests, never two equal draws
+    statistical(dist, ...)       random ops: distribution tests, alone and pooled over a run
 
 Source of the rules: TOSA numeric accuracy (dot product rule), Higham "Accuracy and Stability" ch. 3 (gamma), and the
 peers' tables.
@@ -170,7 +170,7 @@ class ErrorClass:
 
     fn: of ``bounded``, ``composed``, ``accepted``.  real: of ``quantised``.  tie: how near, in steps, to a tie.
     signed_zero: the operator's definition fixes the sign of a zero result, so -0 and +0 differ.
-    axis: of ``any_order``; None means all elements.  dist, seeded: of ``statistical``.
+    axis: of ``any_order``; None means all elements.  dist: of ``statistical``.
     """
 
     kind: str
@@ -183,7 +183,6 @@ class ErrorClass:
     signed_zero: bool = False
     axis: int | None = None
     dist: Any = None
-    seeded: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __hash__(self) -> int:
@@ -305,10 +304,10 @@ def accepted(fn: Callable[[Context, Array], Any], formula: str | None = None) ->
     return ErrorClass("accepted", f"SET: {formula or (fn.__doc__ or fn.__name__).strip()}", fn=fn)
 
 
-def statistical(dist: str | Callable[..., Any], *, seeded: bool = False, **params: Any) -> ErrorClass:
+def statistical(dist: str | Callable[..., Any], **params: Any) -> ErrorClass:
     """A random result.  dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), or ``fn(ctx)`` ->
     (lowest, highest, x -> P(X < x), x -> P(X <= x), is it discrete), where x holds all draws in order.  params: names
-    of parameters or functions of the context.  seeded: the same seed promises the same draw.  Judged case by case and
+    of parameters or functions of the context.  Judged case by case and
     over pooled samples, see ``harness.compare.stats``."""
     name = dist if isinstance(dist, str) else dist.__name__
-    return ErrorClass("statistical", f"STATISTICAL: {name}", dist=dist, seeded=seeded, extra=params)
+    return ErrorClass("statistical", f"STATISTICAL: {name}", dist=dist, extra=params)

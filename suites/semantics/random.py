@@ -23,7 +23,7 @@ def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-@semantics(error=statistical("uniform", low="low", high="high", seeded=True),
+@semantics(error=statistical("uniform", low="low", high="high"),
            source="MIL random_uniform iOS15; ONNX RandomUniform-1")  # fmt: skip
 def uniform(*, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
     """Independent values uniform in [low, high); low == high gives low.  Raises RuleError "extents-positive"."""
@@ -31,21 +31,21 @@ def uniform(*, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer = N
     return low + (high - low) * u
 
 
-@semantics(error=statistical("normal", mean="mean", std="std", seeded=True),
+@semantics(error=statistical("normal", mean="mean", std="std"),
            source="MIL random_normal iOS15; ONNX RandomNormal-1")  # fmt: skip
 def normal(*, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
     """Independent values of the normal distribution.  Raises RuleError "extents-positive"."""
     return mean + std * _generator(seed).standard_normal(_positive(shape))
 
 
-@semantics(error=statistical("bernoulli", p="p", seeded=True), source="MIL random_bernoulli iOS15")
+@semantics(error=statistical("bernoulli", p="p"), source="MIL random_bernoulli iOS15")
 def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: ElementType = None):
     """Independent ones with probability p, else zeros.  Raises RuleError "extents-positive"."""
     return (_generator(seed).random(_positive(shape)) < p).astype(np.float64)
 
 
 @semantics(
-    error=statistical("bernoulli", p=lambda ctx: ctx.inputs["x"], seeded=True),
+    error=statistical("bernoulli", p=lambda ctx: ctx.inputs["x"]),
     source="ONNX Bernoulli-15",
     data=("prob",),
 )
@@ -66,7 +66,7 @@ def probabilities(x: np.ndarray, logits: bool) -> np.ndarray:
     return w / w.sum(axis=-1, keepdims=True)
 
 
-@semantics(error=statistical("categorical", weights=_weights, seeded=True),
+@semantics(error=statistical("categorical", weights=_weights),
            source="MIL random_categorical iOS15; ONNX Multinomial-7")  # fmt: skip
 def categorical(x: Float["*d n"], *, size: Integer = 1, logits: Flag = True, seed: Integer = None):
     """``size`` independent indices for every row of ``x``, drawn with replacement: int32 [*d, size]."""
