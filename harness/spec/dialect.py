@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from harness.spec.draw import Draw, Engine, T
 from harness.spec.opversion import Entry, Expected, OpVersion
 from harness.spec.schema import OpSchema, Slot, load
 from harness.spec.semantics import Semantics
+
+if TYPE_CHECKING:
+    from harness.spec.interpret import Watch
 
 
 class Dialect:
@@ -219,9 +222,9 @@ class Dialect:
         """A model's bytes or path -> Graph; raises FormatError."""
         raise NotImplementedError
 
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
-        """Run a whole model with the reference; outputs in the model's order."""
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """Run a whole model with the reference; outputs in the model's order.  watch: see ``run_graph``."""
         from harness.spec.interpret import run_graph
 
         g = self.parse(model)
-        return run_graph(self, g, inputs, g.meta.get("opset"))
+        return run_graph(self, g, inputs, g.meta.get("opset"), watch=watch)

@@ -47,11 +47,10 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
             scope[name] = inputs[name]
         elif name not in scope:
             raise UsageError(f"graph input {name!r} is missing; given: {sorted(inputs)}")
-    tensors = graph.meta.get("tensors", {})
-    domains = graph.meta.get("opsets", {})
     for node in graph.nodes:
         try:
-            outs = run_node(dialect, node, scope, opset, tensors, domains)
+            call = call_of_node(dialect, node, scope, opset, graph.meta)
+            outs = [e.value for e in call.version.evaluate(call)]
         except OpconformError:
             raise
         except Exception as e:
@@ -64,9 +63,12 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
     return [scope[n] for n in graph.outputs]
 
 
-def run_node(dialect: Dialect, node: Node, scope: dict[str, Any], opset: Any, tensors: dict[str, Any],
-             domains: dict[str, Any] | None = None) -> list[Any]:  # fmt: skip
-    """Outputs of one node under ``scope``."""
+def call_of_node(dialect: Dialect, node: Node, scope: Any, opset: Any, meta: dict[str, Any]) -> Call:
+    """The call that one node is, its inputs taken from ``scope`` (values by name).
+
+    meta: the graph's: "tensors" (declared outputs and quantisation by name), "opsets" (by domain).
+    """
+    tensors, domains = meta.get("tensors", {}), meta.get("opsets", {})
     inputs: dict[str, Any] = {}
     quant: dict[str, Any] = {}
     for slot, name in node.inputs.items():
@@ -81,10 +83,9 @@ def run_node(dialect: Dialect, node: Node, scope: dict[str, Any], opset: Any, te
             if q:
                 quant[slot] = q
     domain = node.attrs.get("@domain", "")
-    at = (domains or {}).get(domain, opset)
+    at = domains.get(domain, opset)
     version = dialect.effective(node.op, at, domain)
     outs = None
     if tensors and all(n in tensors for n in node.outputs):
         outs = [tensors[n] for n in node.outputs]
-    call = Call(version, node.attrs, inputs, at, quant, outs, max(1, len(node.outputs)), dialect.runner(opset, scope))
-    return [e.value for e in version.evaluate(call)]
+    return Call(version, node.attrs, inputs, at, quant, outs, max(1, len(node.outputs)), dialect.runner(opset, scope))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from harness.core.dtypes import BY_NAME, I32, int_range
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpVersion, Slot, T
+
+if TYPE_CHECKING:
+    from harness.spec.interpret import Watch
 
 
 class Mil(Dialect):
@@ -92,14 +95,14 @@ class Mil(Dialect):
         g = parse(data)
         return settle(self, g, g.meta.get("opset"))
 
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         from harness.spec.interpret import run_graph
         from suites.mil.running import feed
 
         g = self.parse(model)
         if not isinstance(inputs, dict):
             inputs = dict(zip([n for n, _ in g.inputs], inputs))
-        return run_graph(self, g, feed(g, inputs), g.meta["opset"])
+        return run_graph(self, g, feed(g, inputs), g.meta["opset"], watch=watch)
 
 
 def _widen(version: OpVersion, inst: Instance) -> None:
