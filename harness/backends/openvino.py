@@ -30,9 +30,12 @@ _SETTINGS = {
 _I32 = np.iinfo(np.int32)
 _WIDE = ("i64", "u64", "u32")
 _GAPS = re.compile(
-    r"No conversion rule found|not (currently |yet )?(supported|implemented|registered)|n't (currently )?support"
-    r"|unsupported|unimplemented|only .{1,120} (is|are) (currently )?(supported|allowed)|can't be converted"
-    r"|does not contain.{1,60}implementation|Cannot find a function builder",
+    r"No (conversion rule|translator) found|not (currently |yet )?(supported|implemented|registered)"
+    r"|n't (currently )?support|unsupported|unimplemented|only supports?\b"
+    r"|only .{1,120} (is|are) (currently )?(supported|allowed)|Unknown activation function"
+    r"|does not contain.{1,60}implementation|Cannot find a function builder|No suitable implementations"
+    r"|The translation is incomplete|cannot be folded to Constant"
+    r"|Unexpected type: [A-Z]|tensor should be either input, constant",  # of TFLite: types and variables it lacks
     re.IGNORECASE | re.DOTALL,
 )
 _SCHEMA = re.compile(rb"_Onnx_ver(\d+)")
@@ -128,9 +131,8 @@ def read_tflite(core, model):
 
 
 def highest_opset():
-    """The newest opset of the ONNX release that the front end is linked with: that is the one it claims, and above it it
-    falls back without a word.  Nothing tells it but the names of the schemas in the library; None if they are not there.
-    """
+    """The newest opset of the ONNX release that the front end is linked with: that is the one it claims, and above it
+    falls back without a word.  Only the names of the schemas in the library tell it; None if they are not there."""
     here = os.path.dirname(ov.__file__)
     found = [0]
     for path in glob.glob(os.path.join(here, "libs", "*openvino_onnx_frontend*")):

@@ -17,7 +17,7 @@ from suites.meta.test_runtimes import ask, onnx_model
 HERE = Path(harness.backends.__file__).parent
 OTHER = os.environ.get("OPCONFORM_OTHER_PYTHON")  # an interpreter with NumPy and onnxruntime or tflite-runtime
 
-ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py")
+ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py", "openvino.py")
 
 
 @pytest.mark.parametrize("name", ALONE)
