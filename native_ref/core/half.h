@@ -7,19 +7,8 @@
 #include <cstring>
 
 #include "native_ref/core/float_format.h"
+#include "native_ref/core/simd.h"
 #include "native_ref/core/tensor.h"
-#if defined(__F16C__)
-#if defined(__GNUC__) && !defined(__clang__)  // gcc 12 warns of its own undefined placeholders
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif
-
 namespace opconform::half {
 
 inline constexpr Index kChunk = 64;
@@ -129,7 +118,7 @@ inline void store_bf16(const double* __restrict src, char* __restrict dst, Index
   }
 }
 
-#if defined(__F16C__)
+#if defined(__F16C__) && defined(__AVX2__)
 inline constexpr bool kF16Rows = true;
 inline void load_f16(const char* __restrict src, Index n, double* __restrict dst) {
   alignas(64) float wide[kChunk];

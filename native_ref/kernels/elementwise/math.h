@@ -49,42 +49,45 @@ inline double from_bits(std::int64_t v) { return std::bit_cast<double>(v); }
 inline std::uint64_t ubits(double v) { return std::bit_cast<std::uint64_t>(v); }
 inline double from_bits(std::uint64_t v) { return std::bit_cast<double>(v); }
 
-// x = k ln2 + r.  Returns e^r - 1 and sets scale = 2^k.  -745 < x < 710.
+// a where it is the smaller (larger) of the two, else x: one instruction, and NaN stays
+inline double at_most(double a, double x) { return a < x ? a : x; }
+inline double at_least(double a, double x) { return a > x ? a : x; }
+
+// x = k ln2 + r.  Returns e^r - 1 and sets scale = 2^k.  x >= -709: 2^-1023 is 0; k stops at 1024, where 2^k is inf (the ends
+// are cut off in two places, since compilers make four comparisons of a choice within a choice).
+inline constexpr double kBiased = kMagic + 1023.0;  // holds the exponent field of 2^k in its low bits
 inline double exp_parts(double x, double& scale) {
   constexpr double log2e = 0x1.71547652b82fep+0;
   constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;  // ln2; high has 20 trailing zeros: k * high is exact
-  const double t = x * log2e + kMagic;
-  const double k = t - kMagic;
-  const double r = (x - k * high) - k * low;
-  scale = from_bits((ubits(t) - ubits(kMagic) + 1023u) << 52);
+  const double t = mad(x, log2e, kBiased);
+  const double k = t - kBiased;
+  const double r = mad(-k, low, mad(-k, high, x));
+  scale = from_bits(ubits(t) << 52);
   return mad(r * r, horner(kExpm1, r), r);
 }
 
+// Below -709 the scale is 0, above 709.5 it is inf, so that both ends need no further choice.
 inline double exp(double x) {
-  const double c = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
   double scale;
-  const double p = exp_parts(c, scale);
-  const double y = mad(scale, p, scale);
-  return x < -708.0 ? 0.0 : x > 709.0 ? kInfinity : y;  // NaN went through c and y
+  const double p = exp_parts(at_most(709.8, at_least(-709.0, x)), scale);
+  return (1.0 + p) * scale;
 }
 
 inline double exp2(double x) {
-  const double c = x < -1021.0 ? -1021.0 : x > 1022.0 ? 1022.0 : x;
-  const double t = c + kMagic;
-  const double r = (c - (t - kMagic));
+  const double c = at_least(-1023.0, x);
+  const double t = at_most(kBiased + 1024.0, c + kBiased);
+  const double r = c - (t - kBiased);
   constexpr double ln2 = 0x1.62e42fefa39efp-1, rest = 0x1.abc9e3b39803fp-56;
-  const double q = r * ln2, s = q + r * rest;
-  const double scale = from_bits((ubits(t) - ubits(kMagic) + 1023u) << 52);
-  const double y = mad(scale, mad(s * s, horner(kExpm1, s), s), scale);
-  return x < -1021.0 ? 0.0 : x > 1022.0 ? kInfinity : y;
+  const double q = r * ln2, s = mad(r, rest, q);
+  const double scale = from_bits(ubits(t) << 52);
+  return (1.0 + mad(s * s, horner(kExpm1, s), s)) * scale;
 }
 
 inline double expm1(double x) {
-  const double c = x < -60.0 ? -60.0 : x > 709.0 ? 709.0 : x;
   double scale;
-  const double p = exp_parts(c, scale);
+  const double p = exp_parts(at_least(-60.0, x), scale);  // -1 to the last place from -60 on
   const double y = mad(scale, p, scale - 1.0);
-  return x == 0 ? x : x < -60.0 ? -1.0 : x > 709.0 ? kInfinity : y;
+  return std::copysign(x > 709.0 ? kInfinity : y, x);
 }
 
 // log(u) + lost / u for 0 < u < 2^1000, with one division for both.
@@ -208,13 +211,10 @@ inline double atanh(double x) {
 }
 
 inline double tanh(double x) {  // t / (t + 2),  t = e^(2|x|) - 1
-  const double a = std::fabs(x);
-  const double c = a > 22.0 ? 22.0 : a;
   double scale;
-  const double p = exp_parts(2.0 * c, scale);
+  const double p = exp_parts(2.0 * at_most(22.0, std::fabs(x)), scale);
   const double t = mad(scale, p, scale - 1.0);
-  const double y = t / (t + 2.0);  // rounds to 1 at 22
-  return x != x ? x : std::copysign(y, x);
+  return std::copysign(t / (t + 2.0), x);  // rounds to 1 at 22
 }
 inline double sinh(double x) {  // (t + t / (t + 1)) / 2,  t = e^|x| - 1
   const double t = expm1(std::fabs(x));
@@ -226,33 +226,40 @@ inline double cosh(double x) {  // 1 + t^2 / (2 (t + 1)): no loss next to 0
   return t < 0x1p500 ? 1.0 + t * t / (2.0 * (t + 1.0)) : 0.5 * t;
 }
 
-// erfc for x >= 0.9: e^-x^2 times a polynomial in (x-4)/(x+4) over 1 + 2x, with one division for both.  The part of the
+// erfc for x >= 0: e^-x^2 times a polynomial in (x-4)/(x+4) over 1 + 2x, with one division for both.  The part of the
 // square that f64 loses goes into the exponential; `low` is a part of the argument below x's last place.
 inline double erfc_tail(double x, double low) {
-  const double c = x > 27.0 ? 27.0 : x;
-  const double a = c + 4.0, b = 1.0 + 2.0 * c, inverse = 1.0 / (a * b);
+  const double c = at_most(26.5, x);
+  const double a = c + 4.0, b = mad(2.0, c, 1.0), inverse = 1.0 / (a * b);
   const double p = horner(kErfcx, (c - 4.0) * (b * inverse)) * (a * inverse);
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  const double square = c * c, rest = mad(c, c, -square) + 2.0 * c * low;
+  double scale;
+  const double q = exp_parts(-square, scale);
+  const double e = mad(scale, q, scale);
+  const double y = mad(-e, rest, e) * p;
+#else
   const double head = from_bits(bits(c) & ~std::int64_t{0x7ffffff});  // 26 bits: its square is exact
   const double rest = (c - head) * (c + head) + 2.0 * c * low;
   double scale;
-  const double q = exp_parts(head > 26.5 ? -702.25 : -head * head, scale);
+  const double q = exp_parts(-head * head, scale);
   const double e = mad(scale, q, scale);
-  return x > 26.5 ? 0.0 : (e - e * rest * (1.0 - rest * (0.5 - rest * (1.0 / 6)))) * p;
+  const double y = (e - e * rest * (1.0 - rest * (0.5 - rest * (1.0 / 6)))) * p;
+#endif
+  return x > 26.5 ? 0.0 : y;
 }
 inline double erfc(double x, double low = 0.0) {
-  const double a = std::fabs(x);
-  const double near = 1.0 - x * horner(kErf, a < 1.0 ? x * x : 0.0);  // keeps its digits up to 0.9, where erfc is 0.2
-  const double tail = erfc_tail(a < 0.9 ? 0.9 : a, x < 0 ? -low : low);
-  return a < 0.9 ? near : x != x ? x : x > 0 ? tail : 2.0 - tail;
+  const double tail = erfc_tail(std::fabs(x), x < 0 ? -low : low);
+  return x < 0 ? 2.0 - tail : tail;
 }
 inline double erf(double x) {
   const double a = std::fabs(x);
-  const double near = x * horner(kErf, a < 1.0 ? x * x : 0.0);
-  const double c = a < 1.0 ? 1.0 : a > 6.0 ? 6.0 : a;  // beyond 6 erf is 1 to the last place
+  const double near = x * horner(kErf, x * x);
+  const double c = at_most(6.0, a);  // beyond 6 erf is 1 to the last place
   double scale;
   const double q = exp_parts(-c * c, scale);
-  const double tail = mad(scale, q, scale) * horner(kErfTail, (c - 2.5) / (c + 2.5));
-  return a < 1.0 ? near : x != x ? x : std::copysign(1.0 - tail, x);
+  const double tail = mad(-mad(scale, q, scale), horner(kErfTail, (c - 2.5) / (c + 2.5)), 1.0);
+  return a < 1.0 ? near : std::copysign(tail, x);
 }
 
 inline double log2(double x) { return std::log2(x); }

@@ -11,11 +11,13 @@ namespace opconform {
 //   static double f(double x)  or  f(double x, const double* p)   with  static constexpr int params
 //   static std::int64_t s(std::int64_t)          signed integers
 //   static std::uint64_t u(std::uint64_t)        unsigned integers
+//   static void rows(double*, Index, const double*)   f on a whole block, where an instruction set has a better way
 //   static bool hard(double), static double slow(double)   where f is not good enough, and what is
 //   static constexpr bool to_bool = true         results are 0 or 1 and stored as bool
 template <class Op>
 void unary_f(double* x, Index n, const double* p) {
   (void)p;
+  if constexpr (requires { Op::rows(x, n, p); }) return Op::rows(x, n, p);
   if constexpr (requires { Op::hard(0.0); }) {
     // f is only good on easy arguments: look for the others, and redo them one by one
     std::int64_t any = 0;

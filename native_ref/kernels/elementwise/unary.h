@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "native_ref/core/simd.h"
 #include "native_ref/kernels/elementwise/math.h"
 #include "native_ref/kernels/elementwise/run.h"
 
@@ -229,11 +230,29 @@ inline double nudge(double v, std::int64_t up) {
 // a + b rounded to odd: a later rounding to a narrower type gives what rounding the exact sum would.
 inline double add_odd(double a, double b) {
   const double s = a + b, t = s - a;
-  const double e = (a - (s - t)) + (b - t);  // what s lost; NaN beside infinities, where both tests fail
-  const std::int64_t up = static_cast<std::int64_t>(e > 0) - static_cast<std::int64_t>(e < 0);
-  const std::int64_t even = (std::bit_cast<std::int64_t>(s) & 1) - 1;  // all ones or none
-  return nudge(s, up & even);
+  const double e = (a - (s - t)) + (b - t);  // what s lost; NaN beside infinities, where the test fails
+  const auto at = std::bit_cast<std::int64_t>(s);
+  // one step toward zero where e points there, then an odd last place
+  const std::int64_t odd = (at + ((at ^ std::bit_cast<std::int64_t>(e)) >> 63)) | 1;
+  return std::fabs(e) > 0 ? std::bit_cast<double>(odd) : s;
 }
+#if defined(__AVX512F__)
+// x <- p[0] x + p[1] rounded to odd, then within low and high: the sum rounded down and up, of which one is odd.
+inline void linear_rows(double* x, Index n, const double* p, double low, double high) {
+  const __m512d scale = _mm512_set1_pd(p[0]), shift = _mm512_set1_pd(p[1]);
+  const __m512d bottom = _mm512_set1_pd(low), top = _mm512_set1_pd(high);
+  for (Index i = 0; i < n; i += 8) {
+    const auto lanes = static_cast<__mmask8>(n - i < 8 ? (1 << (n - i)) - 1 : 255);
+    const __m512d v = _mm512_mul_pd(scale, _mm512_maskz_loadu_pd(lanes, x + i));
+    const __m512d down = _mm512_add_round_pd(v, shift, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const __m512d up = _mm512_add_round_pd(v, shift, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+    const __mmask8 odd = _mm512_test_epi64_mask(_mm512_castpd_si512(down), _mm512_set1_epi64(1));
+    const __m512d sum = _mm512_mask_blend_pd(odd, up, down);
+    // the operand order keeps NaN and -0
+    _mm512_mask_storeu_pd(x + i, lanes, _mm512_min_pd(top, _mm512_max_pd(bottom, sum)));
+  }
+}
+#endif
 inline long double add_odd(long double a, long double b) { return a + b; }
 // y, near 0 equal to x/2 + c x^2 with c of the sign of `up`: below 2^-52 the square is lost in y.
 inline double half_up(double x, double y, std::int64_t up = 1) {
@@ -342,6 +361,9 @@ struct Linear {
   static T f(T x, const double* p) {
     return add_odd(p[0] * x, T(p[1]));
   }
+#if defined(__AVX512F__)
+  static void rows(double* x, Index n, const double* p) { linear_rows(x, n, p, -kInf<double>, kInf<double>); }
+#endif
 };
 struct HardSigmoid {
   static constexpr const char* name = "hard_sigmoid";
@@ -352,6 +374,9 @@ struct HardSigmoid {
     const T low = v < 0 ? T(0) : v;
     return low > 1 ? T(1) : low;
   }
+#if defined(__AVX512F__)
+  static void rows(double* x, Index n, const double* p) { linear_rows(x, n, p, 0.0, 1.0); }
+#endif
 };
 struct HardSwish {  // x * clamp(alpha * x + beta, 0, 1)
   static constexpr const char* name = "hard_swish";

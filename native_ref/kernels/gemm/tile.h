@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
+#include "native_ref/core/simd.h"
+#if defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
