@@ -54,7 +54,9 @@ class Habits:
 
     def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
         self.profile, self.ledger = profile, ledger
-        self._oldest = profile.info.get("oldest_opset")
+        oldest = profile.info.get("oldest_opset")
+        self._oldest: int | None = oldest if isinstance(oldest, int) else None
+        self._own: set[tuple[Any, ...]] = set()  # types and opset that have a habit of their own
         self._by: dict[tuple[Any, ...], _Habit] = {}  # types, or types and opset where that differs from the rest
         self._foreseen: dict[int, str] = {}  # id of a case under way -> what foretold its end
         self._came: dict[str, _Foresight] = {}
@@ -94,17 +96,15 @@ class Habits:
         return settled, alone
 
     def _key(self, case: Case) -> tuple[Any, ...]:
-        """Types; and the opset where the backend's makers promise nothing, since other gaps may open there."""
-        opset, oldest = case.inst.opset, self._oldest
-        return (
-            (*case.types, opset)
-            if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest
-            else case.types
-        )
+        """Types; with the opset where a gap of that opset was found, and where the backend's makers promise nothing,
+        since other gaps may open there."""
+        types, opset, oldest = case.types, case.inst.opset, self._oldest
+        if (types, opset) in self._own or (oldest is not None and isinstance(opset, int) and opset < oldest):
+            return types, opset
+        return types
 
     def _of(self, case: Case) -> _Habit | None:
-        at = self._by.get((*case.types, case.inst.opset))
-        return at if at is not None else self._by.get(self._key(case))
+        return self._by.get(self._key(case))
 
     def _foretold(self, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""
@@ -152,7 +152,8 @@ class Habits:
             if h is None:
                 h = self._by[self._key(case)] = _Habit()
             elif h.passed and h is self._by.get(case.types):  # elsewhere it passes: a gap of this opset
-                h = self._by[(*case.types, case.inst.opset)] = _Habit()
+                self._own.add((case.types, case.inst.opset))
+                h = self._by[self._key(case)] = _Habit()
             if not h.passed:
                 h.gaps += 1
                 return
