@@ -82,8 +82,10 @@ class OpenVino(Backend):
         try:
             for names, port, kind in handle.ins:
                 name = next((n for n in names if n in inputs), None)
-                if name is not None:
-                    handle.request.set_tensor(port, to_tensor(inputs[name], kind))
+                if name is None:  # without a value it would compute with whatever lies in memory
+                    raise RuntimeError(f"no input of the loaded model is called {sorted(set(inputs) - handle.known)}, "
+                                       f"but one is called {sorted(names)}")  # fmt: skip
+                handle.request.set_tensor(port, to_tensor(inputs[name], kind))
             handle.request.infer()
             out = {}
             for names, port, kind in handle.outs:
@@ -95,13 +97,14 @@ class OpenVino(Backend):
 
 
 class _Loaded:
-    """An infer request, and names, port and element type of the inputs and outputs."""
+    """An infer request; names, port and element type of the inputs and outputs; known: names of all inputs."""
 
     def __init__(self, request):
         self.request = request
         model = request.get_compiled_model()
         self.ins, self.outs = ([(p.get_names(), p, p.get_element_type().get_type_name()) for p in ports]
                                for ports in (model.inputs, model.outputs))  # fmt: skip
+        self.known = {n for names, _, _ in self.ins for n in names}
 
 
 def require_narrow(net):

@@ -183,6 +183,12 @@ def test_what_the_plug_in_narrows_is_a_gap(played):
         b.run(handle, {"x": [np.zeros(1, np.float32)]})
 
 
+def test_an_input_that_lost_its_name_is_refused(played):
+    b = played.OpenVino()
+    with pytest.raises(RuntimeError, match="called \\['a'\\], but one is called \\['x'\\]"):
+        b.run(b.load(b"f32", "onnx"), {"a": np.zeros(2, np.float32)})
+
+
 @pytest.mark.parametrize("words", ["No conversion rule found for operations: Foo-1", "Unexpected type: RESOURCE",
                                    "No translator found for IF node.", "only supports resize on"])  # fmt: skip
 def test_gaps_are_told_from_refusals(played, words):
