@@ -65,7 +65,7 @@ function matrix() {
   function headRow(dialect) {
     return h("div", { class: "mrow mhead", style: { "--cols": String(columns[dialect].length) } },
       h("span", { class: "mname" }, h("span", { class: `dialect d-${dialect}` }, dialect), " ", opsetRange(dialect)),
-      columns[dialect].map((b) => h("span", { class: "mcol", title: b }, b)));
+      columns[dialect].map((b) => h("span", { class: "mcol", title: b }, columnName(b, columns[dialect]))));
   }
 
   function cell(r, b) {
@@ -84,6 +84,12 @@ function matrix() {
   return { el, update, list };
 }
 
+// A column is narrow: of backends that begin alike the end tells them apart.
+function columnName(b, all) {
+  const first = b.split("-")[0];
+  return first.length > 4 && first !== b && all.filter((x) => x.split("-")[0] === first).length > 2 ? `…${b.slice(first.length + 1)}` : b;
+}
+
 function opsetRange(dialect) {
   const all = OPSETS[dialect] || [];
   return all.length > 1 ? `opsets ${all[0]} to ${all[all.length - 1]}` : "";
@@ -99,10 +105,26 @@ function opPanel(key) {
     h("div", { class: "panel-head" }, h("h2", {}, h("span", { class: `dialect d-${k.dialect}` }, k.dialect), k.op, h("span", { class: "ver" }, k.version)),
       h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => go({ key: null }) }, "×")),
     bad ? h("p", {}, h("a", { class: "button", href: linkTo({ view: "cases", key }) }, `Show ${plural(casesFor({ key }).length, "case")}`)) : h("p", { class: "dim" }, cells.length ? "No unexplained outcome." : "Not run."),
-    cells.length ? [h("h3", {}, "Opset × backend"), cross(cells, "opset", (OPSETS[k.dialect] || []).filter((o) => cells.some((c) => c.opset === o)), key),
+    cells.length ? [h("h3", {}, "Oracles"), oracles(cells, key), h("h3", {}, "Opset × backend"), cross(cells, "opset", (OPSETS[k.dialect] || []).filter((o) => cells.some((c) => c.opset === o)), key),
       h("h3", {}, "Dtype × backend"), cross(cells, "dtype", [...new Set(cells.map((c) => c.dtype))].sort(), key)] : null,
     clusters.length ? [h("h3", {}, "Clusters"), clusters.map((c) => h("a", { class: "theme-line", href: linkTo({ view: "cases", cluster: String(c.i) }) }, verdictTag(c.verdict), h("span", { class: "what" }, h("b", {}, c.predicate)), h("span", { class: "dim" }, c.backend), h("span", { class: "num" }, whole(c.failed))))] : null,
     coverageOf(key));
+}
+
+// Which backends agreed with the reference: a row each, what came of the instances that it was asked.
+function oracles(cells, key) {
+  const rows = D.cube.backends.map((b) => [b, tally(cells.filter((c) => c.backend === b))]).filter(([, t]) => Object.keys(t).length);
+  const columns = [["agreed", (t) => t.agree || 0], ["differs", badOf], ["listed", (t) => (t.known || 0) + (t.ambiguous || 0)],
+    ["mistrusted", (t) => (t.mistrusted || 0) + (t.unknown || 0)], ["gap", (t) => t.unsupported || 0]];
+  const took = rows.filter(([, t]) => ranOf(t));
+  const agreed = took.filter(([, t]) => t.agree && !badOf(t));
+  return [
+    h("p", { class: "oracle-line" }, took.length ? `${agreed.length} of the ${plural(took.length, "backend")} that took instances ${took.length === 1 ? "agrees" : "agree"} with the reference${agreed.length < took.length ? "" : " in all that is not listed"}.` : "No backend takes it."),
+    h("div", { class: "scroll" }, h("table", { class: "cross oracles" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "backend"), columns.map(([name]) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map(([b, t]) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: linkTo({ view: "cases", key, backend: b }) }, b)),
+        columns.map(([name, of]) => h("td", { class: `num${name === "differs" && of(t) ? " bad" : ""}` }, of(t) ? whole(of(t)) : "–"))))))),
+  ];
 }
 
 function cross(cells, by, names, key) {

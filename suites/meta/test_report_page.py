@@ -187,10 +187,16 @@ def test_special_and_huge_numbers(chromium: browser.Browser, tmp_path: Path) -> 
 
 def test_op_panel_shows_opsets_and_dtypes(page: browser.Browser, made: reports.RenderResult) -> None:
     go(page, view="matrix", key="onnx/Conv/11")
-    tables = page.js(
-        "[...document.querySelectorAll('.panel table')].map(t => [...t.querySelectorAll('tbody tr')].map(r => "
+    oracles, *tables = page.js(
+        "[...document.querySelectorAll('.panel table.cross')].map(t => [...t.querySelectorAll('tbody tr')].map(r => "
         "[...r.children].map(c => c.textContent)))"
     )
+    tally = {row[0]: [0 if x == "–" else int(x.replace(",", "")) for x in row[1:]] for row in oracles}
+    columns = (("agree",), BAD, ("known", "ambiguous"), ("mistrusted", "unknown"), ("unsupported",))
+    cube = [(b, v, n) for (k, _, b, _, v), n in made.summary.cube.items() if k == "onnx/Conv/11"]
+    assert tally == {
+        b: [sum(n for x, v, n in cube if x == b and v in column) for column in columns] for b in {x for x, _, _ in cube}
+    }
     opsets = {row[0] for row in tables[0]}
     assert opsets == {str(o) for (k, o, *_), n in made.summary.cube.items() if k == "onnx/Conv/11"}
     assert {row[0] for row in tables[1]} == {"f16", "f32"}
