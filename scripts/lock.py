@@ -21,15 +21,17 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
 ROOT = Path(__file__).resolve().parent.parent
+BY_TORCH = re.compile(r"(nvidia|cuda)-|triton$")  # what a build of PyTorch for GPUs needs, and pins itself
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
 def wanted() -> list[str]:
-    """Requirements of the package, its development extra and its build."""
+    """Requirements of the package, of the extras that CI installs, and of its build."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     return [
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["dev"],
+        *project["project"]["optional-dependencies"]["networks"],
         *project["build-system"]["requires"],
     ]
 
@@ -47,7 +49,12 @@ def resolve(python: str, requirements: list[str]) -> dict[str, str]:
             check=True,
         )  # fmt: skip
         found = json.loads(report.read_text())["install"]
-    return {re.sub(r"[-_.]+", "-", i["metadata"]["name"]).lower(): i["metadata"]["version"] for i in found}
+    packages = {}
+    for i in found:
+        name = re.sub(r"[-_.]+", "-", i["metadata"]["name"]).lower()
+        if not BY_TORCH.match(name):
+            packages[name] = i["metadata"]["version"].split("+")[0]  # 2.13.0+cpu is a build of 2.13.0: any will do
+    return packages
 
 
 def lines(resolved: dict[str, dict[str, str]]) -> list[str]:

@@ -89,7 +89,7 @@ class Source:
         self._call(inputs, watch)
         return found
 
-    def layers(self, inputs: Sequence[np.ndarray], tested: Run, bounds: dict[str, Any]) -> list[Layer]:
+    def layers(self, inputs: Sequence[np.ndarray], tested: Run, bounds: dict[str, np.ndarray]) -> list[Layer]:
         """The layers in the order in which PyTorch computes them, each from the tested run's values."""
         own, found = self.own(inputs), []
 
@@ -99,7 +99,7 @@ class Source:
                 return None
             got = tested.values[name]
             label = path if i == 0 else f"{path}[{i}]"
-            found.append(Layer(label, own[f"{path}.{i}"], got, bounds[name].bound, fed=out))
+            found.append(Layer(label, own[f"{path}.{i}"], got, bounds[name], fed=out))
             return got.astype(np.float64) if got.shape == out.shape else None
 
         self._call(inputs, watch)
@@ -135,23 +135,24 @@ class Source:
 
 
 def compare(source: Source, graph: Graph, inputs: Sequence[np.ndarray], states: dict[str, State], precision: str,
-            const: Callable[[str, np.ndarray], Any] = of_constant, model: Any = None) -> Report:  # fmt: skip
+            model: Any = None) -> Report:  # fmt: skip
     """One call of the converted network (``model``, or the graph read from it) and of its source."""
     before = copy.deepcopy(states)
     tested = run(graph if model is None else model, inputs, states)
     visible = [n for names in source.names.values() for n in names if n is not None]
-    fed = {**before, **dict(zip([n for n, a in graph.inputs if a.kind != "state"], inputs))}
-    bounds = spread(dialect, graph, fed, graph.meta["opset"], given={n: tested.values[n] for n in visible}, const=const,
-                    attrs=F16 if precision == "FLOAT16" else F32)  # fmt: skip
-    report = first_out_of_bounds(source.layers(inputs, tested, bounds))
+    allowed = bounds(graph, inputs, before, precision, {n: tested.values[n] for n in visible})
+    report = first_out_of_bounds(source.layers(inputs, tested, allowed))
     source.go_on(states)
     return report
 
 
-def carried(graph: Graph, inputs: Sequence[np.ndarray], states: dict[str, State], precision: str) -> dict[str, Any]:
-    """How far every value may be from the source's own, with nothing known between: errors carried all the way."""
+def bounds(graph: Graph, inputs: Sequence[np.ndarray], states: dict[str, State], precision: str,
+           given: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+    """How far every value may be from the source's, since the ``given`` ones; from the inputs where nothing is given.
+
+    states: as they were before the call."""
     fed = {**copy.deepcopy(states), **dict(zip([n for n, a in graph.inputs if a.kind != "state"], inputs))}
-    found = spread(dialect, graph, fed, graph.meta["opset"], const=of_constant,
+    found = spread(dialect, graph, fed, graph.meta["opset"], given=given, const=of_constant,
                    attrs=F16 if precision == "FLOAT16" else F32)  # fmt: skip
     return {name: v.bound for name, v in found.items()}
 

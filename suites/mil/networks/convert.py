@@ -134,22 +134,27 @@ def flat(out: Any) -> list[torch.Tensor]:
 def placed(made: Converted, m: nn.Module, present: Iterable[str]) -> dict[str, list[str | None]]:
     """Where each layer's results stand in a program with the values ``present``; None where one is not there.
 
-    A pass that narrows types names the new value after the old one, or after an operation with a name of its own.
+    A pass that narrows types names the new value after the old one, or after an operation with a name of its own.  The
+    first of several results has its number behind the name.
     """
     here = sorted(present)
 
-    def find(name: str) -> str | None:
-        if name in here:
-            return name
+    def find(name: str, several: bool) -> str | None:
+        end = "_0" if several else ""
+        if name + end in here:
+            return name + end
         operation = made.operations.get(name)
         for base in (name, *([operation] if operation and operation not in made.operations else [])):
-            narrowed = re.compile(rf"{re.escape(base)}(_cast_\w+)+")
+            narrowed = re.compile(rf"{re.escape(base)}(_cast_[a-z0-9]+)+{end}")
             found = next((n for n in here if narrowed.fullmatch(n)), None)
             if found:
                 return found
         return None
 
-    return {path: [find(n) for n in made.names.get(path, [])] for path in layers(m)}
+    def results(names: list[str]) -> list[str | None]:
+        return [find(n, several=len(names) > 1 and i == 0) for i, n in enumerate(names)]
+
+    return {path: results(made.names.get(path, [])) for path in layers(m)}
 
 
 def restored(m: nn.Module, program: Any) -> nn.Module:

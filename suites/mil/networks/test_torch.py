@@ -92,64 +92,50 @@ def test_what_comes_out_is_within_the_error_carried_through(
         pytest.skip(f"departs by {case.net.departs[precision][1]}")
     source, graph = case.prepared(case.package)
     inputs, states = case.calls[0], compare.zero_states(graph)
-    bounds = compare.carried(graph, inputs, states, precision)
+    bounds = compare.bounds(graph, inputs, states, precision)
     own, tested = source.own(inputs), compare.run(case.package, inputs, states)
     for path, names in source.names.items():
         for i, n in enumerate(names):
             if n is not None:
                 off = np.abs(tested.values[n].astype(np.float64) - own[f"{path}.{i}"])
                 assert np.all(off <= bounds[n]), f"{path}: off by {off.max():.3g}, {bounds[n].max():.3g} may be carried"
-    last = [np.asarray(v, np.float64) for v in tested.outputs]
-    with torch.no_grad():
-        theirs = copy.deepcopy(case.module)(*[torch.from_numpy(x) for x in inputs])
-    for a, b in zip(last, convert.flat(theirs), strict=True):
-        assert a.shape == tuple(b.shape)
 
 
-PLANTED = [
-    pytest.param(name, net.targets[-1], net.frontends[-1], p, id=f"{name}-{p}")
-    for name, net in NETWORKS.items()
-    for p in ("FLOAT32", "FLOAT16")
-    if p not in net.departs
-]
-
-
-@pytest.mark.parametrize(("name", "target", "frontend", "precision"), PLANTED)
-def test_one_changed_weight_is_blamed_on_its_layer(
-    converted: Any, name: str, target: str, frontend: str, precision: str
-) -> None:
-    """In every constant of every layer, the largest number that matters is made an eighth larger."""
-    case = converted(name, target, frontend, precision)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_changed_weight_is_blamed_on_its_layer(converted: Any, name: str) -> None:
+    """In every constant of every layer one number is changed, such that the layer's result moves by twice its bound."""
+    net = NETWORKS[name]
+    case = converted(name, net.targets[-1], net.frontends[-1], "FLOAT16")
     source, graph = case.prepared(case.package)
     layer_of = {n: path for path, names in source.names.items() for n in names if n is not None}
-    inputs, planted = case.calls[0], 0
+    inputs = case.calls[0]
     sound = compare.run(graph, inputs, compare.zero_states(graph)).values
+    bounds = compare.bounds(graph, inputs, compare.zero_states(graph), "FLOAT16", {n: sound[n] for n in layer_of})
+    blamed = set()
     for value, constants in compare.weights(graph, set(layer_of)).items():
         for c in constants:
-            faulty = next((g for g in _faulty(graph, c) if _differs(g, case, sound, value)), None)
-            if faulty is None:
-                continue  # no number of it matters for these inputs
-            report = compare.compare(source, faulty, inputs, compare.zero_states(graph), precision)
-            assert report.first is not None and report.first.name == layer_of[value], f"{c}: {report}"
-            planted += 1
-            case.prepared(case.package)
-    weighted = [path for path, m in layers(case.module).items() if list(m.parameters()) and path not in case.net.folded]
-    assert planted >= len(weighted)
+            for faulty in _faulty(graph, c):
+                moved = compare.run(faulty, inputs, compare.zero_states(graph)).values[value]
+                if np.any(np.abs(moved.astype(np.float64) - sound[value]) > 2 * bounds[value]):
+                    break
+            else:
+                continue  # no number of it matters so much for these inputs
+            source.go_on(compare.zero_states(graph))
+            report = compare.compare(source, faulty, inputs, compare.zero_states(graph), "FLOAT16")
+            assert report.first is not None and report.first.name.split("[")[0] == layer_of[value], f"{c}: {report}"
+            blamed.add(layer_of[value])
+    weighted = {path for path, m in layers(case.module).items() if list(m.parameters())} - set(net.folded)
+    assert weighted <= blamed
 
 
 def _faulty(graph: Any, constant: str) -> Any:
-    """Copies of the graph with one of the largest numbers of a constant changed."""
+    """Copies of the graph with one of the largest numbers of a constant half as large again."""
     for i in np.argsort(-np.abs(graph.consts[constant]), axis=None)[:12]:
         changed = graph.consts[constant].copy()
-        changed.flat[i] *= 1.125
+        changed.flat[i] *= 1.5
         bad = copy.copy(graph)
         bad.consts = {**graph.consts, constant: changed}
         yield bad
-
-
-def _differs(graph: Any, case: Case, sound: dict[str, np.ndarray], value: str) -> bool:
-    found = compare.run(graph, case.calls[0], compare.zero_states(graph)).values[value]
-    return float(np.abs(found.astype(np.float64) - sound[value]).max()) > 0
 
 
 def test_palettised_weights_are_the_nearest_entries_and_are_read_as_they_stand(tmp_path: Path) -> None:
