@@ -35,9 +35,20 @@ BUILTIN: dict[str, Spec] = {
         _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all", name="onnxruntime-all"),
         _spec("onnx-reference", "onnx_reference.py", "OnnxReference"),
         Spec("onnx-shape-inference", "ShapeInference", module="harness.backends.onnx_tools"),
+        Spec(
+            "onnx-shape-inference-lenient",
+            "ShapeInference",
+            module="harness.backends.onnx_tools",
+            kwargs={"strict": False, "name": "onnx-shape-inference-lenient"},
+        ),
+        Spec("onnx-data-propagation", "DataPropagation", module="harness.backends.onnx_tools"),
         Spec("onnx-converter-up", "Converter", module="harness.backends.onnx_tools"),
-        Spec("onnx-converter-down", "Converter", module="harness.backends.onnx_tools",
-             kwargs={"direction": "down", "name": "onnx-converter-down"}),
+        Spec(
+            "onnx-converter-down",
+            "Converter",
+            module="harness.backends.onnx_tools",
+            kwargs={"direction": "down", "name": "onnx-converter-down"},
+        ),
         _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
         _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
         _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
@@ -64,8 +75,8 @@ _FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), 
             "onnxruntime-crossed": ("mil",), "litert-crossed": ("mil",), "coremltools-passes": ("mil-passes",),
             "coreml": ("mil", "nn"),
             "openvino": ("onnx", "tflite"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
-_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-converter-up", "onnx-converter-down",
-               "openvino"}  # fmt: skip
+_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-shape-inference-lenient",
+               "onnx-data-propagation", "onnx-converter-up", "onnx-converter-down", "openvino"}  # fmt: skip
 
 
 def names(fmt: str | None = None) -> list[str]:

@@ -243,16 +243,16 @@ def _draw_integer(d: Draw) -> dict[str, Object]:
 
 
 def parse_equation(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """Labels of every operand and of the result; an ellipsis becomes labels "0", "1", ... aligned at the right.
+    """Labels of every operand and of the result; an ellipsis becomes labels "0", "1", ...
 
-    Raises RuleError "equation-well-formed", "equation-matches-ranks", "result-labels-known".
+    Raises RuleError "equation-well-formed", "equation-matches-ranks", "ellipsis-agrees", "result-labels-known".
     """
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise RuleError("equation-matches-ranks", f"{len(terms)} terms for {len(ranks)} operands")
-    widest = 0
+    widest: int | None = None  # axes that every ellipsis stands for
     for term, rank in zip(terms, ranks):
         letters = term.replace("...", "", 1)
         if not (letters.isalpha() or letters == "") or not letters.isascii():
@@ -260,7 +260,11 @@ def parse_equation(equation: str, ranks: list[int]) -> tuple[list[list[str]], li
         spare = rank - len(letters)
         if spare < 0 or (spare > 0 and "..." not in term):
             raise RuleError("equation-matches-ranks", f"{term!r} for rank {rank}")
-        widest = max(widest, spare)
+        if "..." in term:
+            if widest not in (None, spare):
+                raise RuleError("ellipsis-agrees", f"{widest} and {spare} axes in {equation!r}")
+            widest = spare
+    widest = widest or 0
     ins = []
     for term, rank in zip(terms, ranks):
         spare = rank - len(term.replace("...", "", 1))
@@ -346,7 +350,7 @@ def _draw_einsum(d: Draw) -> dict[str, Object]:
         at = d.int(0, len(mine)) if dots and d.int(0, 3) else None
         shape = [extent[c] for c in mine]
         if at is not None:
-            some = tuple(1 if d.chance(4) else n for n in dots)[d.int(0, len(dots)) if d.chance(4) else 0 :]
+            some = tuple(1 if d.chance(4) else n for n in dots)
             shape[at:at] = some
             mine.insert(at, "...")
         terms.append("".join(mine))
@@ -367,6 +371,12 @@ def _draw_einsum(d: Draw) -> dict[str, Object]:
 def _einsum_apart(d: Draw) -> dict[str, Object]:
     n = d.int(2, 4)
     return {"xs": [T((3, n)), T((n + 1, 2))], "equation": "ij,jk->ik"}
+
+
+@einsum.breaks("ellipsis-agrees")
+def _einsum_ellipses(d: Draw) -> dict[str, Object]:
+    n = d.int(1, 4)
+    return {"xs": [T((3, n)), T((2, n, 4))], "equation": "i...,...k->i...k"}
 
 
 @einsum.breaks("result-labels-known")

@@ -173,6 +173,7 @@ def dynamic_quantize(x: Float["*d"]):
 
 # -- quantised products: exact integer sums, one factor, one rounding
 
+
 def _factor(a: Array, b: Array, y: Array) -> Array:
     return a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64)
 
@@ -202,7 +203,8 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
     if y_scale.ndim == 1 and y_scale.size not in (1, columns.shape[-1]):
         raise RuleError("scale-per-row", f"{y_scale.size} scales for {columns.shape[-1]} columns")
     wide = np.matmul(
-        rows.astype(np.float64) - _rows(x_zero).astype(np.float64), columns.astype(np.float64) - y_zero.astype(np.float64)
+        rows.astype(np.float64) - _rows(x_zero).astype(np.float64),
+        columns.astype(np.float64) - y_zero.astype(np.float64),
     )
     wide = wide * _factor(_rows(x_scale), y_scale, out_scale)
     if y.ndim == 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range, of
+from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Slotted, T, exact
 from suites.onnx import op
 from suites.onnx.decode import unpack
@@ -22,7 +23,9 @@ from suites.semantics import variants
 
 
 class OldOperand(Slotted):
-    """The second operand of versions 1 to 6, reshaped so that NumPy's rule does what ``axis`` says."""
+    """The second operand of versions 1 to 6, reshaped so that NumPy's rule does what ``axis`` says.
+
+    Raises RuleError "part-of-first": it is never the first that grows."""
 
     def __init__(self, slot: str, first: str) -> None:
         super().__init__(slot)
@@ -31,10 +34,13 @@ class OldOperand(Slotted):
     def decode(self, call: Call) -> Any:
         y, x = call.inputs[self.slot], call.inputs[self.first]
         axis = call.attr("axis")
-        if not call.attr("broadcast", 0) or axis is None:
-            return y.reshape(()) if call.attr("broadcast", 0) and y.size == 1 and y.ndim > x.ndim else y
-        axis = int(axis) % max(x.ndim, 1)
-        return y.reshape(y.shape + (1,) * (x.ndim - axis - y.ndim))
+        if call.attr("broadcast", 0) and y.size == 1 and y.ndim <= x.ndim and axis is None:
+            return y.reshape(())
+        at = x.ndim - y.ndim if axis is None else int(axis) % max(x.ndim, 1)
+        there = x.shape[at : at + y.ndim] if call.attr("broadcast", 0) else x.shape
+        if at < 0 or (y.shape != there and (y.size > 1 or not call.attr("broadcast", 0) or at + y.ndim > x.ndim)):
+            raise RuleError("part-of-first", f"{list(y.shape)} at axis {axis} of {list(x.shape)}")
+        return y.reshape(y.shape + (1,) * (x.ndim - at - y.ndim))
 
 
 def _old(first: str, second: str):

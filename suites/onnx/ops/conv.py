@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Build, Map, Slotted
+from harness.spec import Build, Call, Map, Slotted
 from suites.onnx import op
 from suites.semantics import conv as s
 
@@ -22,8 +22,22 @@ class Weight(Slotted):
             b.attrs["kernel_shape"] = list(value.shape[2:])
 
 
+def _negative_halves(call: Call) -> str | None:
+    """The equations halve the total padding; which way they round a negative one is not said."""
+    tensors, p = call.version.decode(call)
+    x, w = tensors["x"], tensors["w"]
+    if p["padding"].startswith("same") or p.get("output_shape"):
+        *_, pads, _ = s.transposed_geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"],
+                                            p["padding"], p["output_padding"], p["output_shape"], True)  # fmt: skip
+        halves = zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])
+        if any(a != b and a + b < 0 for a, b in halves):
+            return "a negative odd total padding: the equations halve it, which way is not stated"
+    return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
+
+
 _CONV: dict[str, Any] = {"groups": "group", "padding": AUTO_PAD}
 op("Conv", s.conv, x="X", w=Weight("W"), b="B", **_CONV)
 op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", until=10, fixed={"odd": "upper_begin"}, **_CONV)
-op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", since=11, fixed={"odd": "upper_end"}, **_CONV)
+op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", since=11, fixed={"odd": "upper_end"},
+   ambiguous=_negative_halves, **_CONV)  # fmt: skip
 op("ConvInteger", s.conv_integer, x="x", w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point", **_CONV)

@@ -130,7 +130,14 @@ def _before_the_first(call: Call) -> str | None:
 op("Slice", s.slice_axes, x="data", until=1, axes=Front("axes"))
 op("Slice", s.slice_axes, x="data", since=10, until=10, axes=Front("axes"), ambiguous=_before_the_first)
 op("Slice", s.slice_axes, x="data", since=11, until=11, ambiguous=_before_the_first)
-op("Slice", s.slice_axes, x="data", since=13, fixed={"from_first": True}, source="Slice-13: starts is clamped to [0, n-1]")
+op(
+    "Slice",
+    s.slice_axes,
+    x="data",
+    since=13,
+    fixed={"from_first": True},
+    source="Slice-13: starts is clamped to [0, n-1]",
+)
 
 op("Pad", s.pad, x="data", until=1, pads="paddings", value=ValueAttr("value", "data"), tags=("nonnegative",))
 op("Pad", s.pad, x="data", since=2, until=10, value=ValueAttr("value", "data"))
@@ -167,6 +174,7 @@ op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="
 
 
 # -- constants
+
 
 def _fill(call: Call) -> np.ndarray:
     value = call.attrs.get("value")

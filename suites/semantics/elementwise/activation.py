@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.core.errors import RuleError
 from harness.spec import Context, Float, Num, Real, exact, rounded, semantics
 from suites.semantics.elementwise.common import any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
@@ -103,7 +104,10 @@ def leaky_relu(x: Float["*d"], *, alpha: SLOPES = 0.01) -> Float["*d"]:
 
 @semantics(error=rounded(1), data=EVERYWHERE, source="ONNX PRelu-16 (slope broadcasts to x); TFLite PRELU")
 def prelu(x: Num["*d"], slope: Num["*#d"]) -> Num["*d"]:
-    """slope * x for x < 0, else x; slope broadcasts one way, to x's shape.  Integers wrap."""
+    """slope * x for x < 0, else x; slope broadcasts one way, to x's shape.  Integers wrap.  Raises RuleError
+    "slope-fits"."""
+    if slope.ndim > x.ndim or any(a not in (1, b) for a, b in zip(slope.shape[::-1], x.shape[::-1])):
+        raise RuleError("slope-fits", f"{list(slope.shape)} to {list(x.shape)}")
     return native.binary("prelu", x, slope)
 
 
@@ -129,7 +133,9 @@ def per_channel(v: object, rank: int, axis: int = 1) -> object:
     source="MIL prelu iOS15: alpha over axis 1; NN PReLU (channel axis -3)",
 )
 def prelu_channels(x: Float["n c *s"], alpha: Float["*_c"]) -> Float["n c *s"]:
-    """alpha[c] * x for x < 0, else x."""
+    """alpha[c] * x for x < 0, else x.  Raises RuleError "alpha-per-channel"."""
+    if alpha.size not in (1, *x.shape[1:2]):
+        raise RuleError("alpha-per-channel", f"{alpha.size} values for {list(x.shape)}")
     return native.binary("prelu", x, per_channel(alpha, x.ndim))
 
 

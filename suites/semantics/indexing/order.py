@@ -60,11 +60,11 @@ def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = Tr
 
 @topk.draw
 def _draw_topk(d: Draw) -> dict:
-    shape = d.shape(1)
+    shape = list(d.shape(1))
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
-    n = shape[axis]
-    k = d.pick((1, n, d.int(min(1, n), n))) if n else 0
-    return {"x": T(shape), "k": k, "axis": axis, "largest": fixed(d, "largest", d.bool),
+    n = shape[axis] = max(1, shape[axis])  # k is positive
+    k = d.pick((1, n, d.int(1, n)))
+    return {"x": T(tuple(shape)), "k": k, "axis": axis, "largest": fixed(d, "largest", d.bool),
             "sorted": fixed(d, "sorted", d.bool)}  # fmt: skip
 
 
