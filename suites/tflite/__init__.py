@@ -1,7 +1,7 @@
 """TFLite (LiteRT) builtin operators: schema facts, entries, model builder, parser, whole-model interpreter."""
 
-from suites.tflite.dialect import TfLite
+from suites.tflite.dialect import Session, TfLite
 
 dialect = TfLite("suites.tflite")
 op = dialect.op
-__all__ = ["dialect", "op"]
+__all__ = ["Session", "dialect", "op"]

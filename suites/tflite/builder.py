@@ -19,6 +19,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from suites.tflite import flatbuffers as fb
 from suites.tflite.dialect import number_of, output_types
+from suites.tflite.resources import identity
 
 if TYPE_CHECKING:
     from suites.tflite.dialect import TfLite
@@ -59,6 +60,7 @@ class Writer:
         self.buffers: list[dict[str, Any]] = [{}]
         self.codes: dict[tuple[int, int], int] = {}
         self.subgraphs: list[dict[str, Any]] = []
+        self.blocks: dict[str, int] = {}
 
     def subgraph(self, name: str) -> dict[str, Any]:
         g: dict[str, Any] = {"tensors": [], "inputs": [], "outputs": [], "operators": [], "name": name}
@@ -127,6 +129,21 @@ def build(dialect: TfLite, instances: Sequence[Instance], arrays: Sequence[dict[
         names_in.append(ins)
         names_out.append(outs)
     return Model("tflite", w.encode(), names_in, names_out)
+
+
+def build_graph(dialect: TfLite, graph: Graph) -> bytes:
+    """A whole graph as one file: its inputs and outputs are the main subgraph's, under their own names."""
+    w = Writer()
+    main = w.subgraph("main")
+    known: dict[str, int] = {}
+    types: dict[str, DType] = {}
+    for name, a in graph.inputs:
+        known[name] = w.tensor(main, name, TYPES[a.dtype.name], a.shape, a.quant)
+        types[name] = a.dtype
+        main["inputs"].append(known[name])
+    nodes(dialect, w, main, graph, known, types, "")
+    main["outputs"] = [known[n] for n in graph.outputs]
+    return w.encode()
 
 
 def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
@@ -227,7 +244,12 @@ def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> d
         a = schema.attrs.get(name)
         if a is None or table is None:
             raise Unsupported(f"{schema.op} has no option {name}")
-        if isinstance(value, Graph):
+        if name == "init_subgraph_index":  # the same initialisation asked for twice is one subgraph
+            key = identity(value)
+            if key not in w.blocks:
+                w.blocks[key] = block(dialect, w, value)
+            value = w.blocks[key]
+        elif isinstance(value, Graph):
             value = block(dialect, w, value)
         elif a.type == "graphs":
             value = [block(dialect, w, g) for g in value]
@@ -285,11 +307,12 @@ def _declared(t: Any, schema: Any, node: Any, types: dict[str, DType], i: int) -
 def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType],
           prefix: str) -> None:  # fmt: skip
     """Write the constants and nodes of a graph; ``known`` gains the tensors of all its values."""
+    declared = graph.meta.get("tensors", {})
     for name, array in graph.consts.items():
         d = of(array)
-        known[name] = w.tensor(g, prefix + name, TYPES[d.name], array.shape, None, pack(array, d))
+        quant = declared.get(name, {}).get("quant")
+        known[name] = w.tensor(g, prefix + name, TYPES[d.name], array.shape, quant, pack(array, d))
         types[name] = d
-    declared = graph.meta.get("tensors", {})
     for node in graph.nodes:
         schema = dialect.row(node.op, node.attrs.get("@domain", ""))
         ins = []

@@ -11,6 +11,7 @@ from harness.core.errors import UsageError
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
+from harness.spec.interpret import Watch, run_graph
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
 _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
@@ -128,6 +129,31 @@ class TfLite(Dialect):
         from suites.tflite.parse import parse
 
         return parse(self, data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """One invocation in a session of its own; outputs in the model's order."""
+        return Session(self, model).invoke(inputs, watch)
+
+
+class Session:
+    """A model with what it keeps from one invocation to the next: variables, hash tables, initialisation done once.
+
+    model: bytes or a path; raises FormatError.  ``invoke`` takes the inputs by name or in order.
+    """
+
+    def __init__(self, dialect: TfLite, model: Any) -> None:
+        from suites.tflite.resources import Store
+
+        self.dialect = dialect
+        self.graph = dialect.parse(model)
+        self.store = Store()
+
+    def invoke(self, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """Outputs of the main subgraph in order.  watch: called after every node with its outputs."""
+        from suites.tflite.resources import using
+
+        with using(self.store):
+            return run_graph(self.dialect, self.graph, inputs, self.graph.meta.get("opset"), watch=watch)
 
 
 def share(version: OpVersion, d: Draw, inst: Instance) -> None:

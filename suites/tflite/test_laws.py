@@ -16,7 +16,6 @@ from suites.tflite.dialect import number_of
 
 # Operators that no entry serves yet, each with the reason.
 MISSING = {
-    "CALL_ONCE": "initialisation has no operand and no result of its own",
     "DENSIFY": "its operand is a sparse constant, which the builder does not write",
     "LSH_PROJECTION": "the hash function is not stated anywhere but in the kernel",
     "SKIP_GRAM": "the splitting of text into words is not stated anywhere but in the kernel",
@@ -59,13 +58,10 @@ def test_whole_model_interpreter_agrees_with_the_instance(key):
     inst, arrays = drawn(key, 1)
     if any(e.error.kind == "statistical" for e in dialect.evaluate(inst, arrays)):
         pytest.skip("random: no two equal draws")
-    if "@program" in inst.attrs:
-        pytest.skip("resources live outside the value scope of the interpreter")
     want = [e.value for e in dialect.evaluate(inst, arrays)]
     model = dialect.build([inst], [arrays])
-    graph = dialect.parse(model.data)
     given = {name: arrays[slot] if j is None else arrays[slot][j] for name, slot, j in model.inputs[0]}
-    got = run_graph(dialect, graph, given, 1)
+    got = dialect.run_model(model.data, given)
     assert len(got) == len(want)
     for g, w in zip(got, want):
         assert g.shape == w.shape and g.dtype == w.dtype
