@@ -18,7 +18,7 @@ from harness.run.habits import UNASKED
 from harness.run.known import Ledger
 from harness.run.results import Judged, Profile, judge_case
 from harness.spec import registry
-from harness.spec.cross import Crossing, Uncrossable
+from harness.spec.cross import Crossing, Uncrossable, same
 
 
 @cache
@@ -70,9 +70,17 @@ def judge_crossed(case: Case, asked: Case, profile: Profile, outcomes: list[Outc
     theirs = judge_case(asked, replace(profile, name=profile.info.get("known_as", profile.name)), outcomes, ledger)
     if theirs.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
         judged.verdict, judged.known, judged.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
-    elif not theirs.verdict.bad:
+    elif not theirs.verdict.bad and _same_answer(case, asked):
         return _gap(judged, f"within what {asked.version.key} allows, which is more")
     return judged
+
+
+def _same_answer(case: Case, asked: Case) -> bool:
+    """Do the two references say the same?  Else one of them is wrong, and that is no matter of bounds."""
+    ours, theirs = case.expected or [], asked.expected or []
+    return len(ours) == len(theirs) and all(
+        len(a) == len(b) and all(same(x.value, y.value) for x, y in zip(a, b)) for a, b in zip(ours, theirs)
+    )
 
 
 def _gap(judged: Judged, why: str) -> Judged:

@@ -155,7 +155,7 @@ class Crossing:
             plain = not lost and all(_types_of(put[n]) == _types_of(x) for n, x in meant.items())
             try:
                 _check_outputs(v, twin, call, results, plain)
-            except Uncrossable:
+            except OpconformError:  # also where the reference refuses what is left
                 if not lost:
                     raise
                 raise Uncrossable(f"{twin.key} cannot say {lost[0]} = {_short(wanted[lost[0]])}") from None
