@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from harness.compare import Layer, first_out_of_bounds
+from harness.compare.spread import spread
+from harness.core.dtypes import F16, F32
+from harness.core.instance import Graph
 from harness.run.known import load_ledger
+from harness.spec.errors import ulp
 from suites.mil import dialect
 
 ct = pytest.importorskip("coremltools", reason="networks are made with its builder")
@@ -76,6 +83,26 @@ def _recurrent(target: object) -> object:
 
 
 NETWORKS = {"convolutional": _convolutional, "attention": _attention, "recurrent": _recurrent}
+MERGED = 8  # roundings in f32 of a constant that conversion computes out of others
+
+
+def _of_constant(name: str, v: np.ndarray) -> np.ndarray:
+    """How far a constant may be from the program's own."""
+    top = float(np.abs(v).max(initial=0.0))
+    return (ulp(v, F16) / 2 if v.dtype == np.float16 else 0.0) + MERGED * 2.0**-24 * np.full(v.shape, top)
+
+
+def _bounds(graph: Graph, inputs: dict[str, np.ndarray], **how: Any) -> list[np.ndarray]:
+    """How far each result may be from the exact one."""
+    found = spread(dialect, graph, inputs, graph.meta["opset"], **how)
+    return [found[n].bound for n in graph.outputs]
+
+
+def _inputs(name: str, graph: Graph) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(11)
+    ((key, arg),) = graph.inputs
+    x = rng.integers(0, 9, arg.shape).astype(np.int32) if name == "recurrent" else rng.standard_normal(arg.shape)
+    return {key: x if name == "recurrent" else x.astype(np.float32)}
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS))
@@ -85,18 +112,49 @@ def test_a_converted_network_computes_what_its_program_does(
 ) -> None:
     target = getattr(ct.target, release)
     prog = NETWORKS[name](target)
-    rng = np.random.default_rng(11)
-    shape = tuple(prog.functions["main"].inputs[next(iter(prog.functions["main"].inputs))].shape)
-    key = next(iter(prog.functions["main"].inputs))
-    x = rng.integers(0, 9, shape).astype(np.int32) if name == "recurrent" else rng.standard_normal(shape).astype("f4")
-    before = dialect.run_model(prog, {key: x})
+    before = dialect.parse(prog)
+    inputs = _inputs(name, before)
+    own = dialect.run_model(prog, inputs)
     saved = tmp_path / "network.mlpackage"
     ct.convert(prog, minimum_deployment_target=target, compute_precision=getattr(ct.precision, precision),
                skip_model_load=True).save(str(saved))  # fmt: skip
-    after = dialect.run_model(str(saved), [x])
-    assert len(before) == len(after) == 1
-    near = {"rtol": 2e-5, "atol": 2e-6} if precision == "FLOAT32" else {"rtol": 2e-2, "atol": 5e-3}
-    np.testing.assert_allclose(after[0].astype(np.float32), before[0], **near)
+    got = dialect.run_model(str(saved), list(inputs.values()))
+    after = dialect.parse(saved)
+    narrow = _bounds(after, dict(zip([n for n, _ in after.inputs], inputs.values())), const=_of_constant,
+                     attrs=F16 if precision == "FLOAT16" else F32)  # fmt: skip
+    bounds = [a + b for a, b in zip(_bounds(before, inputs), narrow, strict=True)]
+    report = first_out_of_bounds(
+        Layer(f"{name}[{i}]", w, g, b) for i, (w, g, b) in enumerate(zip(own, got, bounds, strict=True))
+    )
+    assert report, f"{report}"
+    top = max(float(np.abs(w).max()) for w in own)
+    assert max(float(b.max()) for b in bounds) < (0.2 if precision == "FLOAT16" else 2e-4) * top, (
+        "a bound that says much"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_rounding_every_value_of_a_network_keeps_it_within_the_bound(name: str) -> None:
+    """Each result pushed by half an ulp, up or down at random, a dozen times: the bound holds what may happen."""
+    graph = dialect.parse(NETWORKS[name](ct.target.iOS15))
+    inputs = _inputs(name, graph)
+    bounds = spread(dialect, graph, inputs, graph.meta["opset"])
+    wide = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in {**graph.consts, **inputs}.items()}
+    exact = spread(dialect, replace(graph, consts=wide), wide, graph.meta["opset"])
+    rng = np.random.default_rng(5)
+    used = dict.fromkeys(exact, 0.0)
+    for _ in range(12):
+        pushed = dict(wide)
+        for node in graph.nodes:
+            made = spread(dialect, replace(graph, inputs=[], nodes=[node], consts=pushed), {}, graph.meta["opset"])
+            for n, v in made.items():
+                rounds = bool(v.bound.any())  # its inputs are exact here: what is left is its own rounding
+                pushed[n] = v.wide + rounds * rng.choice([-0.5, 0.5], np.shape(v.wide)) * ulp(v.wide, F32)
+        for n, v in exact.items():
+            off = np.abs(pushed[n] - v.wide)
+            assert np.all(off <= bounds[n].bound), n
+            used[n] = max(used[n], float(np.max(off / np.maximum(bounds[n].bound, 1e-300))))
+    assert min(used[n] for n in exact if exact[n].bound.any()) > 0.05, "a bound that is never nearly reached"
 
 
 def test_the_ledger_of_known_differences_can_be_read() -> None:
