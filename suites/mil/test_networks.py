@@ -12,6 +12,7 @@ import pytest
 from harness.compare import Layer, first_out_of_bounds
 from harness.compare.spread import spread
 from harness.core.dtypes import F16, F32
+from harness.core.errors import UsageError
 from harness.core.instance import Graph
 from harness.run.known import load_ledger
 from harness.spec.errors import ulp
@@ -155,6 +156,34 @@ def test_rounding_every_value_of_a_network_keeps_it_within_the_bound(name: str) 
             assert np.all(off <= bounds[n].bound), n
             used[n] = max(used[n], float(np.max(off / np.maximum(bounds[n].bound, 1e-300))))
     assert min(used[n] for n in exact if exact[n].bound.any()) > 0.05, "a bound that is never nearly reached"
+
+
+def test_the_accumulation_type_widens_the_bound() -> None:
+    """A dot product summed in f32 may be off by more than its one rounding, in f16 by much more."""
+    graph = dialect.parse(_attention(ct.target.iOS15))
+    inputs = _inputs("attention", graph)
+    how = [{}, {"acc": {"f32": "f32"}}, {"acc": {"f32": "f16"}}]
+    once, wide, narrow = (_bounds(graph, inputs, **h)[0].max() for h in how)  # type: ignore[arg-type]
+    assert 0 < once < wide < narrow / 1000
+
+
+def test_given_values_are_gone_on_with_and_begin_anew() -> None:
+    graph = dialect.parse(_convolutional(ct.target.iOS15))
+    inputs = _inputs("convolutional", graph)
+    plain = spread(dialect, graph, inputs, graph.meta["opset"])
+    name = graph.nodes[3].outputs[0]
+    moved = plain[name].value + 1
+    found = spread(dialect, graph, inputs, graph.meta["opset"], given={name: moved})
+    after = graph.nodes[4].outputs[0]
+    assert np.array_equal(found[name].value, plain[name].value) and np.array_equal(found[name].bound, plain[name].bound)
+    assert np.abs(found[after].value - plain[after].value).max() > 0.1
+    assert found[after].bound.max() < plain[after].bound.max()
+
+
+def test_an_input_that_is_missing_is_named() -> None:
+    graph = dialect.parse(_attention(ct.target.iOS15))
+    with pytest.raises(UsageError, match=r"inputs are missing: \['x'\]"):
+        spread(dialect, graph, {}, graph.meta["opset"])
 
 
 def test_the_ledger_of_known_differences_can_be_read() -> None:
