@@ -20,6 +20,9 @@ PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one 
 SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 
+_RESUMED = ("seed", "command", "selection", "shard")  # the same in a run and in what resumes it
+_MACHINE = ("python", "platform", "isa")
+
 Cell = tuple[str, Any, str, str, str]  # key, opset, backend, dtype, verdict
 Named = tuple[str, str]  # backend and its version
 
@@ -137,20 +140,22 @@ class _Reader:
         self.cube: Counter[tuple[str, Any, Named, str, str]] = Counter()
         self.cases: dict[tuple[str, Named, str], list[dict[str, Any]]] = defaultdict(list)
         self.seen_runs: set[str] = set()
-        self.seen_rows: set[tuple[Any, ...]] = set()
+        self.seen_rows: set[int] = set()  # hashes: a long campaign has millions
         self.seen_cases: set[tuple[Any, ...]] = set()
         self.seen_faults: set[tuple[Any, ...]] = set()
         self.info: dict[Named, dict[str, Any]] = {}
-        self.kept = self.repeated = 0
+        self.kept = self.repeated = self.differing = 0
         self.ends: set[str] = set()
 
     def file(self, path: Any) -> None:
-        """One file: a run, and the runs that resumed it.  Only the last one's end says whether it came to its end."""
+        """One file: runs, each with those that resumed it.  The last of these says whether a run came to its end."""
         run: dict[str, Any] = {}
         skip = ended = False
         for r in read(path, self.s.notes):
             kind = r["t"]
             if kind == "run":
+                if run and not ended and not skip and any(run.get(f) != r.get(f) for f in _RESUMED):
+                    self.unended(f"{path.name}: {run.get('command') or 'a run'}")
                 run, ended = r, False
                 skip = self.start(r, path.name)
             elif skip:
@@ -163,11 +168,14 @@ class _Reader:
             elif kind in _HANDLERS:
                 _HANDLERS[kind](self, r, run)
         if not ended and not skip:
-            self.s.interrupted = True
-            self.s.notes.append(f"{path.name}: that run did not come to its end: stopped, or still going on")
+            self.unended(path.name)
+
+    def unended(self, name: str) -> None:
+        self.s.interrupted = True
+        self.s.notes.append(f"{name}: that run did not come to its end: stopped, or still going on")
 
     def start(self, r: dict[str, Any], name: str) -> bool:
-        ident = repr([r.get(f) for f in ("started", "seed", "command", "selection", "shard")])
+        ident = repr([r.get(f) for f in (*_RESUMED, *_MACHINE, "started", "backends")])
         if ident in self.seen_runs:
             self.s.notes.append(f"{name}: holds a run that was already read; counted once")
             return True
@@ -189,10 +197,13 @@ class _Reader:
         for backend, rows in by_backend.items():
             named = self.named(backend, run)
             ident = (run.get("seed"), r["key"], str(r["opset"]), r["first"], r["count"], named)
-            if ident in self.seen_rows:
+            # A matrix asks the same of many machines: what they agree on counts once, where one departs it counts too.
+            same = hash((ident, tuple(sorted(rows)))), hash((ident, *(run.get(f) for f in _MACHINE)))
+            if not self.seen_rows.isdisjoint(same):
                 self.repeated += 1
                 continue
-            self.seen_rows.add(ident)
+            self.differing += hash(ident) in self.seen_rows
+            self.seen_rows.update((hash(ident), *same))
             for dtype, verdict, n in rows:
                 self.cube[r["key"], r["opset"], named, _dtype(dtype), verdict] += n
 
@@ -263,6 +274,8 @@ class _Reader:
                 s.cases.append(case)
         if self.repeated:
             s.notes.append(f"{self.repeated} batches were recorded more than once; counted once")
+        if self.differing:
+            s.notes.append(f"{self.differing} batches ended otherwise on another machine; each ending is counted")
         if s.omitted:
             s.notes.append(
                 f"{sum(s.omitted.values()):,} case records beyond {PER_GROUP} of one kind or {self.limit:,} "

@@ -307,6 +307,28 @@ def test_the_same_measurement_of_two_machines_counts_once(tmp_path: Path) -> Non
     assert len(reports.summarise(tmp_path).sensitivity) == 1
 
 
+def test_machines_that_started_together_are_both_read(tmp_path: Path) -> None:
+    """Two jobs of a matrix may start in the same second with the same words; what only one of them saw must show."""
+    tally = {"t": "batch", "key": "onnx/A/1", "opset": 1, "first": 0, "count": 2}
+    rows = {"3.12.1": [["b", "f32", "agree", 2]], "3.13.0": [["b", "f32", "agree", 1], ["b", "f32", "mismatch", 1]]}
+    for python, found in rows.items():
+        golden.write(tmp_path / f"{python}.jsonl", [RUN[0] | {"python": python}, tally | {"tally": found}, RUN[-1]])
+    s = reports.summarise(tmp_path)
+    assert s.bad == 1 and len(s.runs) == 2
+    assert any("otherwise on another machine" in n for n in s.notes)
+    merged = tmp_path / "all.jsonl"
+    reports.merge([tmp_path], merged)
+    assert reports.summarise(merged).totals == s.totals
+
+
+def test_a_merged_file_tells_which_run_was_cut_short(tmp_path: Path) -> None:
+    for i, rows in enumerate(([], [RUN[-1]])):
+        golden.write(tmp_path / f"{i}.jsonl", [RUN[0] | {"command": f"opconform run --shard {i + 1}/2"}, *rows])
+    reports.merge([tmp_path], tmp_path / "all.jsonl")
+    s = reports.summarise(tmp_path / "all.jsonl")
+    assert s.interrupted and any("--shard 1/2" in n for n in s.notes)
+
+
 def test_shards_add_up(tmp_path: Path) -> None:
     """Two shards of one run, one compressed, give the summary of the whole."""
     head, end = RUN[0], RUN[-1]
