@@ -7,7 +7,7 @@ from typing import Any as Any_
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import of, smallest_normal
 from harness.core.errors import RuleError
 from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, copied, exact, semantics
 from harness.spec.draw import Draw
@@ -70,14 +70,27 @@ def _distinct(x: np.ndarray, at: Where) -> None:
 
 
 def _bound(ctx: Context) -> np.ndarray | float:
-    """combining n updates in any order: gamma(n, u) * S, for complex numbers gamma(3n, u) * S; exact where nothing is
-    added or multiplied"""
-    if ctx.params.get("reduction", ctx.params.get("mode", "none")) in ("none", "max", "min"):
+    """combining n updates in any order: gamma(n, u) * S, for complex numbers gamma(3n, u) * S; for products besides
+    n steps of underflow, grown by the other factors; exact where nothing is added or multiplied"""
+    mode = ctx.params.get("reduction", ctx.params.get("mode", "none"))
+    if mode in ("none", "max", "min"):
         return 0.0
     n = max(np.size(ctx.inputs["updates"]), 1)
     if ctx.out.kind == "c":
         n *= 3  # a complex product is off by up to sqrt(5) u of its modulus (Brent, Percival, Zimmermann 2007)
-    return gamma(n, ctx.u) * ctx.scale() + ctx.ulp
+    bound = gamma(n, ctx.u) * ctx.scale() + ctx.ulp
+    return bound + n * _underflow(ctx, mode) if mode in ("mul", "div") and n > 1 else bound
+
+
+def _underflow(ctx: Context, mode: str) -> np.ndarray:
+    """What one product in the output type loses among the subnormals, times all factors above 1 that may follow."""
+    step = smallest_normal(ctx.out) * 2.0**-ctx.out.frac
+    data = {k: np.asarray(v) for k, v in ctx.inputs.items() if np.asarray(v).dtype.kind in "fc"}
+    grown = {k: np.maximum(np.abs(v), 1.0) for k, v in data.items()}
+    if mode == "div":
+        grown["updates"] = np.minimum(np.abs(data["updates"]), 1.0)
+    with np.errstate(all="ignore"):
+        return step * np.abs(ctx.again(**grown))
 
 
 SUMMED = bounded(_bound)
