@@ -18,6 +18,7 @@ from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from suites.tflite import flatbuffers as fb
+from suites.tflite import sparsity
 from suites.tflite.dialect import number_of, output_types
 from suites.tflite.resources import identity
 
@@ -76,6 +77,7 @@ class Writer:
         quant: dict[str, Any] | None = None,
         data: bytes | None = None,
         variable: bool = False,
+        sparse: dict[str, Any] | None = None,
     ) -> int:
         """Index of a new tensor.  shape None: known only when the model runs."""
         t: dict[str, Any] = {"shape": shape if shape is not None else (), "type": type_code, "name": name}
@@ -86,6 +88,8 @@ class Writer:
             t["quantization"] = quantization(quant)
         if variable:
             t["is_variable"] = True
+        if sparse:
+            t["sparsity"] = sparse
         tensors = g["tensors"]
         tensors.append(t)
         return len(tensors) - 1
@@ -162,7 +166,8 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
         many = isinstance(arg, list)
         for j, (a, x) in enumerate(zip(arg, given[slot.name]) if many else [(arg, given[slot.name])]):
             name = f"{prefix}{slot.name}{j if many else ''}"
-            at, fed = _operand(w, g, name, a, x, slot.name in _states(version))
+            layout = inst.attrs.get("@sparsity", {}).get(slot.name)
+            at, fed = _operand(w, g, name, a, x, slot.name in _states(version), layout)
             inputs.append(at)
             if fed:
                 g["inputs"].append(at)
@@ -220,13 +225,17 @@ def _states(version: Any) -> set[str]:
     return cached
 
 
-def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: bool) -> tuple[int, bool]:
-    """Tensor of an argument, and whether it is fed when the model runs."""
+def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: bool,
+             layout: dict[str, Any] | None = None) -> tuple[int, bool]:  # fmt: skip
+    """Tensor of an argument, and whether it is fed when the model runs.  layout: of a sparse constant."""
     if a.dtype.name not in TYPES:
         raise Unsupported(f"TFLite has no tensor type {a.dtype}")
     code = TYPES[a.dtype.name]
     if state:
         return w.tensor(g, name, code, a.shape, a.quant, variable=True), False
+    if layout:
+        table, values = sparsity.encode(x, layout)
+        return w.tensor(g, name, code, a.shape, a.quant, pack(values, a.dtype), sparse=table), False
     # a constant without elements cannot be told from a tensor that nobody writes, so it is fed instead
     # nor can the Python interface feed a string of rank 0
     if (a.const or (a.dtype.kind == "s" and not a.shape)) and x.size:

@@ -15,6 +15,7 @@ from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Node
 from suites.tflite import flatbuffers as fb
+from suites.tflite import sparsity
 from suites.tflite.builder import CODES, RESOURCE, TYPES
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ class _Reader:
             shape = tuple(int(n) for n in t.get("shape", ()))
             tensors[name] = {"dtype": d, "shape": shape, "quant": quant_of(t)}
             data = self.buffer(t.get("buffer", 0))
-            if data is not None:
+            if data is not None and "sparsity" in t:
+                stored = unpack(data, d, (len(data) // d.np.itemsize,))
+                out.consts[name] = sparsity.decode(t["sparsity"], stored, shape)
+            elif data is not None:
                 out.consts[name] = unpack(data, d, shape)
             elif t.get("is_variable"):
                 out.consts[name] = np.zeros(shape, d.np)
