@@ -4,11 +4,10 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <vector>
 
-#include "tile.h"
+#include "native_ref/kernels/gemm/scratch.h"
+#include "native_ref/kernels/gemm/tile.h"
 
 namespace opconform::gemm {
 
@@ -34,25 +33,6 @@ struct Matrix {  // element strides; B is read by rows, A by elements
   }
 };
 
-template <class T>
-class Scratch {  // grows, never shrinks; one per thread and use
- public:
-  T* get(Index n) {
-    if (n > size_) {
-      size_ = n + n / 4 + 64;
-      data_.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(size_) * sizeof(T), std::align_val_t{64})));
-    }
-    return data_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<T, Free> data_;
-  Index size_ = 0;
-};
-
 template <class Acc, class MatrixA>
 void pack_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, int rows, Acc* out) {
   using T = typename MatrixA::Element;
@@ -69,14 +49,12 @@ void pack_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, int rows, A
 }
 
 template <class Acc, class RowsB>
-void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out, double* squares = nullptr) {
+void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out) {
   using T = typename RowsB::Element;
   thread_local Scratch<T> scratch;
   T* buffer = scratch.get(n);
   for (Index k = 0; k < kc; ++k) {
     const T* p = b.row(k0 + k, j0, n, buffer);
-    if (squares)
-      for (Index x = 0; x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
     Acc* o = out + k * width;
     Index j = 0;
     for (; j + width <= n; j += width, o += kc * width)
@@ -84,6 +62,51 @@ void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Ac
     if (j < n) {
       for (Index x = 0; x < n - j; ++x) o[x] = static_cast<Acc>(p[j + x]);
       for (Index x = n - j; x < width; ++x) o[x] = Acc{};
+    }
+  }
+}
+
+// Rows [i0, i0 + m) of a, columns [k0, k0 + kc), as Acc, `lda` apart; rows up to the next full tile are zero.
+template <class Acc, class MatrixA>
+void widen_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, Index lda, int rows, Acc* out) {
+  using T = typename MatrixA::Element;
+  const T* base = a.data + i0 * a.row_stride + k0 * a.col_stride;
+  if (a.col_stride == 1) {
+    for (Index i = 0; i < m; ++i) {
+      const T* p = base + i * a.row_stride;
+      Acc* o = out + i * lda;
+      for (Index k = 0; k < kc; ++k) o[k] = static_cast<Acc>(p[k]);
+    }
+  } else {
+    for (Index i = 0; i < m; i += rows)  // a few rows at a time, since a column of them lies close together
+      for (Index k = 0; k < kc; ++k)
+        for (Index x = i; x < std::min(m, i + rows); ++x)
+          out[x * lda + k] = static_cast<Acc>(base[x * a.row_stride + k * a.col_stride]);
+  }
+  for (Index i = m; i % rows; ++i) std::fill_n(out + i * lda, kc, Acc{});
+}
+
+// Columns [j0, j0 + n) of b, rows [k0, k0 + kc), in panels of `width` columns, the last one only as wide as it must be in
+// whole vectors.  squares (may be null): gains the sum of squares of each column.
+template <class Acc, class RowsB>
+void panel_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out, double* squares) {
+  using T = typename RowsB::Element;
+  constexpr Index L = kLanes<Acc>;
+  thread_local Scratch<T> scratch;
+  T* buffer = scratch.get(n);
+  const Index whole = n / width * width, rest = n - whole, last = (rest + L - 1) / L * L;
+  for (Index k = 0; k < kc; ++k) {
+    const T* p = b.row(k0 + k, j0, n, buffer);
+    if (squares)
+      for (Index x = 0; x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
+    for (Index j = 0; j < whole; j += width) {
+      Acc* o = out + j * kc + k * width;
+      for (int x = 0; x < width; ++x) o[x] = static_cast<Acc>(p[j + x]);
+    }
+    if (rest) {
+      Acc* o = out + whole * kc + k * last;
+      for (Index x = 0; x < rest; ++x) o[x] = static_cast<Acc>(p[whole + x]);
+      for (Index x = rest; x < last; ++x) o[x] = Acc{};
     }
   }
 }
@@ -96,66 +119,77 @@ void with_rows(Index r, F&& f) {
   if (r <= 4) return f.template operator()<4, NV>();
   f.template operator()<R, NV>();
 }
+template <class Acc, class F>
+void with_shape(Index rows, int vecs, F&& f) {
+  if (vecs == 1) return with_rows<Acc, 1>(rows, f);
+  if (vecs == 2) return with_rows<Acc, 2>(rows, f);
+  with_rows<Acc, Shape<Acc>::vecs>(rows, f);
+}
 
 // c[i * ldc + j] = sum over k of a(i, k) * b(k, j), accumulated in Acc within a block and in Out across blocks.
 // squares (zeros, n of them): receives the sum of squares of each column of b.
 template <class Acc, class Out, class MatrixA, class RowsB>
 void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc,
               double* squares = nullptr) {
-  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NVMax = Shape<Acc>::vecs;
+  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NV = Shape<Acc>::vecs, W = NV * L;
   if (k == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
     return;
   }
-  const int nv = static_cast<int>(std::min<Index>(NVMax, (n + L - 1) / L));
-  const int width = nv * L;
   thread_local Scratch<Acc> scratch_a, scratch_b;
-  alignas(64) Acc tile[R * NVMax * L];
+  alignas(64) Acc tile[R * W];
   for (Index jc = 0; jc < n; jc += kColsBlock) {
     const Index nc = std::min(kColsBlock, n - jc);
     for (Index pc = 0; pc < k; pc += kDepth) {
       const Index kc = std::min(kDepth, k - pc);
-      Acc* pb = scratch_b.get(kc * ((nc + width - 1) / width) * width);
-      pack_b(b, pc, kc, jc, nc, width, pb, squares);
+      Acc* pb = scratch_b.get(kc * ((nc + L - 1) / L) * L);
+      panel_b(b, pc, kc, jc, nc, W, pb, squares);
+      const Index lda = kc + 64 / static_cast<Index>(sizeof(Acc));  // rows must not fall on the same cache lines
       for (Index ic = 0; ic < m; ic += kRowsBlock) {
         const Index mc = std::min(kRowsBlock, m - ic);
-        Acc* pa = scratch_a.get(kc * ((mc + R - 1) / R) * R);
-        pack_a(a, ic, mc, pc, kc, R, pa);
-        for (Index j = 0; j < nc; j += width) {
-          const Acc* tb = pb + j * kc;
-          const Index cols = std::min<Index>(width, nc - j);
-          for (Index i = 0; i < mc; i += R) {
-            const Acc* ta = pa + i * kc;
-            const Index rows = std::min<Index>(R, mc - i);
-            const auto run = [&]<int Rows, int NV>() { multiply_tile<Acc, Rows, NV>(kc, ta, R, tb, tile); };
-            if (nv == NVMax) with_rows<Acc, NVMax>(rows, run);
-            else if (nv == 1) with_rows<Acc, 1>(rows, run);
-            else with_rows<Acc, 2>(rows, run);
+        Acc* pa = scratch_a.get(lda * ((mc + R - 1) / R) * R);
+        widen_a(a, ic, mc, pc, kc, lda, R, pa);
+        for (Index i = 0; i < mc; i += R)
+          for (Index j = 0; j < nc; j += W) {
+            const Acc *ta = pa + i * lda, *tb = pb + j * kc;
+            const Index rows = std::min<Index>(R, mc - i), cols = std::min<Index>(W, nc - j);
+            const int vecs = static_cast<int>((cols + L - 1) / L);
+            Out* o = c + (ic + i) * ldc + jc + j;
+            if constexpr (std::is_same_v<Acc, Out>)
+              if (rows == R && cols == vecs * L) {
+                with_shape<Acc>(rows, vecs, [&]<int Rows, int N>() {
+                  pc == 0 ? multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, o, ldc)
+                          : multiply_tile<Acc, Rows, N, true>(kc, ta, lda, tb, o, ldc);
+                });
+                continue;
+              }
+            with_shape<Acc>(rows, vecs, [&]<int Rows, int N>() {
+              multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, tile, vecs * L);
+            });
             for (Index x = 0; x < rows; ++x) {
-              Out* o = c + (ic + i + x) * ldc + jc + j;
-              const Acc* t = tile + x * width;
+              Out* to = o + x * ldc;
+              const Acc* t = tile + x * vecs * L;
               if (pc == 0)
-                for (Index y = 0; y < cols; ++y) o[y] = static_cast<Out>(t[y]);
+                for (Index y = 0; y < cols; ++y) to[y] = static_cast<Out>(t[y]);
               else
-                for (Index y = 0; y < cols; ++y) o[y] += static_cast<Out>(t[y]);
+                for (Index y = 0; y < cols; ++y) to[y] += static_cast<Out>(t[y]);
             }
           }
-        }
       }
     }
   }
 }
 
 // Up to four rows, the rows of b contiguous: b is read once, in place, nothing is packed.  The order of sums is that of
-// ``multiply``.  scale[i * ldc + j] (may be null): sum of |a||b| beside every sum.
-template <int R, class T, bool Scaled>
-void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale, Index ldc) {
+// ``multiply``; squares (with Squared) receives the sum of squares of each column of b.
+template <int R, class T, bool Squared>
+void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc, double* squares) {
   constexpr int L = kLanes<double>, NV = R == 1 ? 4 : 2, W = L * NV;
   using V = Vec<double>;
   typedef T Narrow __attribute__((vector_size(L * sizeof(T))));
   Index j = 0;
   for (; j + W <= n; j += W) {
-    V total[R][NV] = {}, size[R][NV] = {};
+    V total[R][NV] = {}, square[NV] = {};
     for (Index pc = 0; pc < k; pc += kDepth) {
       const Index end = std::min(k, pc + kDepth);
       V acc[R][NV] = {};
@@ -166,54 +200,47 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
           Narrow narrow;
           std::memcpy(&narrow, p + v * L, sizeof narrow);
           bv[v] = __builtin_convertvector(narrow, V);
+          if constexpr (Squared) square[v] = multiply_add<double>(bv[v], bv[v], square[v]);
         }
         for (int r = 0; r < R; ++r) {
           const V av = static_cast<double>(a.at(r, q)) - V{};
-          for (int v = 0; v < NV; ++v) {
-            acc[r][v] = multiply_add<double>(av, bv[v], acc[r][v]);
-            if constexpr (Scaled) {
-              const V m = av * bv[v];
-              size[r][v] += m < 0 ? -m : m;
-            }
-          }
+          for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add<double>(av, bv[v], acc[r][v]);
         }
       }
       for (int r = 0; r < R; ++r)
         for (int v = 0; v < NV; ++v) total[r][v] = pc == 0 ? acc[r][v] : total[r][v] + acc[r][v];
     }
-    for (int r = 0; r < R; ++r)
-      for (int v = 0; v < NV; ++v) {
-        store(c + r * ldc + j + v * L, total[r][v]);
-        if constexpr (Scaled) store(scale + r * ldc + j + v * L, size[r][v]);
-      }
+    for (int v = 0; v < NV; ++v) {
+      for (int r = 0; r < R; ++r) store(c + r * ldc + j + v * L, total[r][v]);
+      if constexpr (Squared) store(squares + j + v * L, square[v]);
+    }
   }
   for (; j < n; ++j)
     for (int r = 0; r < R; ++r) {
-      double total = 0, size = 0;
+      double total = 0, square = 0;
       for (Index pc = 0; pc < k; pc += kDepth) {
         double acc = 0;
         for (Index q = pc; q < std::min(k, pc + kDepth); ++q) {
-          const double x = static_cast<double>(a.at(r, q)), y = static_cast<double>(b.data[q * b.row_stride + j]);
-          acc = multiply_add(x, y, acc);
-          if constexpr (Scaled) size += std::abs(x * y);
+          const double y = static_cast<double>(b.data[q * b.row_stride + j]);
+          acc = multiply_add(static_cast<double>(a.at(r, q)), y, acc);
+          if constexpr (Squared) square += y * y;
         }
         total = pc == 0 ? acc : total + acc;
       }
       c[r * ldc + j] = total;
-      if constexpr (Scaled) scale[r * ldc + j] = size;
+      if constexpr (Squared) squares[j] = square;
     }
 }
 
-template <bool Scaled, class T>
-void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, double* scale,
-    Index ldc) {
+template <bool Squared, class T>
+void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc,
+                   double* squares = nullptr) {
   for (Index i = 0; i < m;) {
     const Matrix<T> part{a.data + i * a.row_stride, a.row_stride, a.col_stride};
-    double* s = Scaled ? scale + i * ldc : nullptr;
     const Index left = m - i;
-    if (left >= 4) multiply_rows<4, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 4;
-    else if (left >= 2) multiply_rows<2, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 2;
-    else multiply_rows<1, T, Scaled>(n, k, part, b, c + i * ldc, s, ldc), i += 1;
+    if (left >= 4) multiply_rows<4, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 4;
+    else if (left >= 2) multiply_rows<2, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 2;
+    else multiply_rows<1, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 1;
   }
 }
 
@@ -278,38 +305,46 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
   return ta * tb * static_cast<double>(k) < 0x1p53;
 }
 
-// A matrix, rows contiguous, times a vector: dot products in eight fixed lanes, redone by Dot2 where that is not
-// enough.
+// A row of a with a column or itself: the sum of products and of the row's squares, in sixteen fixed lanes.
 template <class T>
-void multiply_vector(Index m, Index k, const Matrix<T>& a, const double* x, double* c) {
+inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, double& squares) {
   typedef double Eight __attribute__((vector_size(64)));
   typedef T Narrow __attribute__((vector_size(8 * sizeof(T))));
+  Eight s[2] = {}, t[2] = {};
+  Index q = 0;
+  for (; q + 16 <= k; q += 16)
+    for (int h = 0; h < 2; ++h) {
+      Narrow narrow;
+      Eight y;
+      std::memcpy(&narrow, p + q + 8 * h, sizeof narrow);
+      std::memcpy(&y, x + q + 8 * h, sizeof y);
+      const Eight v = __builtin_convertvector(narrow, Eight);
+      s[h] += v * y;
+      t[h] += v * v;
+    }
+  sum = squares = 0;
+  for (; q < k; ++q) {
+    const double v = static_cast<double>(p[q]);
+    sum += v * x[q];
+    squares += v * v;
+  }
+  for (int l = 0; l < 8; ++l) {
+    sum += s[0][l] + s[1][l];
+    squares += t[0][l] + t[1][l];
+  }
+}
+
+// A matrix, rows contiguous, times a vector, redone by Dot2 where plain sums are not enough (see multiply_screened).
+template <class T>
+void multiply_vector(Index m, Index k, const Matrix<T>& a, const double* x, double* c) {
+  double norm = 0;
+  for (Index q = 0; q < k; ++q) norm += x[q] * x[q];
   std::vector<double> row;
   for (Index i = 0; i < m; ++i) {
     const T* p = a.data + i * a.row_stride;
-    Eight s[2] = {}, t[2] = {};
-    Index q = 0;
-    for (; q + 16 <= k; q += 16)
-      for (int h = 0; h < 2; ++h) {
-        Narrow narrow;
-        Eight y;
-        std::memcpy(&narrow, p + q + 8 * h, sizeof narrow);
-        std::memcpy(&y, x + q + 8 * h, sizeof y);
-        const Eight v = __builtin_convertvector(narrow, Eight) * y;
-        s[h] += v;
-        t[h] += v < 0 ? -v : v;
-      }
-    double sum = 0, size = 0;
-    for (; q < k; ++q) {
-      const double v = static_cast<double>(p[q]) * x[q];
-      sum += v;
-      size += std::abs(v);
-    }
-    for (int l = 0; l < 8; ++l) {
-      sum += s[0][l] + s[1][l];
-      size += t[0][l] + t[1][l];
-    }
-    if (std::abs(sum) < size * 0x1p-20) {
+    double sum, squares;
+    dot_and_squares(k, p, x, sum, squares);
+    if (sum * sum < squares * norm * 0x1p-40) {
       row.assign(p, p + k);
       sum = dot2(k, row.data(), x);
     }
@@ -323,25 +358,16 @@ template <class MatrixA, class RowsB>
 void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
   using T = typename RowsB::Element;
   if (k < 2) return multiply<double, double>(m, n, k, a, b, c, ldc);
+  thread_local Scratch<double> norms, line;
+  double *na = norms.get(m + n), *nb = na + m;
+  std::fill_n(nb, n, 0.0);
+  bool done = false;
   if constexpr (std::is_same_v<RowsB, Matrix<T>>)
     if (m <= 4 && b.col_stride == 1) {
-      std::vector<double> size(static_cast<std::size_t>(m * ldc)), x(static_cast<std::size_t>(k)), y = x;
-      multiply_thin<true>(m, n, k, a, b, c, size.data(), ldc);
-      for (Index i = 0; i < m; ++i)
-        for (Index j = 0; j < n; ++j) {
-          double& r = c[i * ldc + j];
-          if (!(std::abs(r) < size[static_cast<std::size_t>(i * ldc + j)] * 0x1p-20)) continue;
-          for (Index q = 0; q < k; ++q) {
-            x[static_cast<std::size_t>(q)] = static_cast<double>(a.at(i, q));
-            y[static_cast<std::size_t>(q)] = static_cast<double>(b.at(q, j));
-          }
-          r = dot2(k, x.data(), y.data());
-        }
-      return;
+      multiply_thin<true>(m, n, k, a, b, c, ldc, nb);
+      done = true;
     }
-  std::vector<double> na(static_cast<std::size_t>(m)), nb(static_cast<std::size_t>(n)), x, y;
-  std::vector<T> scratch(static_cast<std::size_t>(n));
-  multiply<double, double>(m, n, k, a, b, c, ldc, nb.data());
+  if (!done) multiply<double, double>(m, n, k, a, b, c, ldc, nb);
   for (Index i = 0; i < m; ++i) {
     double s[8] = {};
     Index q = 0;
@@ -351,27 +377,29 @@ void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB&
         for (int l = 0; l < 8; ++l) s[l] += static_cast<double>(p[q + l]) * static_cast<double>(p[q + l]);
     }
     for (; q < k; ++q) s[0] += static_cast<double>(a.at(i, q)) * static_cast<double>(a.at(i, q));
-    na[static_cast<std::size_t>(i)] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    na[i] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
   }
-  x.resize(static_cast<std::size_t>(k));
-  y.resize(static_cast<std::size_t>(k));
   int integral = -1;  // unknown
   for (Index i = 0; i < m; ++i) {
-    const double scale = na[static_cast<std::size_t>(i)] * 0x1p-40;
+    const double scale = na[i] * 0x1p-40;
     double* row = c + i * ldc;
     Index flagged = 0;
-    for (Index j = 0; j < n; ++j) flagged += row[j] * row[j] < scale * nb[static_cast<std::size_t>(j)];
+    for (Index j = 0; j < n; ++j) flagged += row[j] * row[j] < scale * nb[j];
     if (!flagged) continue;
-    if (integral < 0) integral = exact_integers(m, n, k, a, b, scratch.data());
+    if (integral < 0) {
+      thread_local Scratch<T> scratch;
+      integral = exact_integers(m, n, k, a, b, scratch.get(n));
+    }
     if (integral) return;
-    for (Index q = 0; q < k; ++q) x[static_cast<std::size_t>(q)] = static_cast<double>(a.at(i, q));
+    double *x = line.get(2 * k), *y = x + k;
+    for (Index q = 0; q < k; ++q) x[q] = static_cast<double>(a.at(i, q));
     for (Index j = 0; j < n; ++j) {
-      if (!(row[j] * row[j] < scale * nb[static_cast<std::size_t>(j)])) continue;
+      if (!(row[j] * row[j] < scale * nb[j])) continue;
       for (Index q = 0; q < k; ++q) {
         T one;
-        y[static_cast<std::size_t>(q)] = static_cast<double>(*b.row(q, j, 1, &one));
+        y[q] = static_cast<double>(*b.row(q, j, 1, &one));
       }
-      row[j] = dot2(k, x.data(), y.data());
+      row[j] = dot2(k, x, y);
     }
   }
 }

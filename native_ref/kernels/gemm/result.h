@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "native_ref/core/block.h"
+#include "native_ref/kernels/gemm/scratch.h"
 
 namespace opconform::gemm {
 
@@ -15,17 +16,20 @@ class Result {
  public:
   Result(const Tensor& y, Index n) : y_(y), direct_(std::is_same_v<C,
       double> ? y.dtype == DType::f64 : y.dtype == DType::i64 || y.dtype == DType::u64) {
-    if (!direct_) buffer_.resize(static_cast<std::size_t>(n));
+    if (!direct_) {
+      thread_local Scratch<C> scratch;  // one result at a time in a thread
+      buffer_ = scratch.get(n);
+    }
   }
-  C* cells(Index offset) { return direct_ ? reinterpret_cast<C*>(y_.data) + offset : buffer_.data(); }
+  C* cells(Index offset) { return direct_ ? reinterpret_cast<C*>(y_.data) + offset : buffer_; }
   void store(Index offset, Index n) {
     if (direct_) return;
     char* to = y_.data + offset * y_.bytes();
     if constexpr (std::is_same_v<C, double>)
       is_int(y_.dtype) ? store_i64(y_.dtype)(integers(n), to, y_.bytes(), n)
-                       : store_f64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
+                       : store_f64(y_.dtype)(buffer_, to, y_.bytes(), n);
     else
-      store_i64(y_.dtype)(buffer_.data(), to, y_.bytes(), n);
+      store_i64(y_.dtype)(buffer_, to, y_.bytes(), n);
   }
 
  private:
@@ -36,7 +40,7 @@ class Result {
   }
   Tensor y_;
   bool direct_;
-  std::vector<C> buffer_;
+  C* buffer_ = nullptr;
   std::vector<std::int64_t> whole_;
 };
 

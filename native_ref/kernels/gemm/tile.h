@@ -82,19 +82,19 @@ inline double multiply_add(double a, double b, double c) {
 #endif
 }
 
-// out[rows][vecs*lanes] = sum over k of a[k][rows] * b[k][vecs*lanes]; k in order, so every tile shape gives the
-// same bits.
-template <class T, int R, int NV>
-inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t a_step, const T* b, T* out) {
+// out[i * ldc + j] (+)= sum over k of a[i * lda + k] * b[k][j] for i < R, j < NV vectors; k in order, so every tile shape
+// gives the same bits.
+template <class T, int R, int NV, bool Add>
+inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t lda, const T* b, T* out, std::int64_t ldc) {
   using V = Vec<T>;
   V acc[R][NV] = {};
-  for (std::int64_t k = 0; k < kc; ++k, a += a_step, b += NV * kLanes<T>) {
+  for (std::int64_t k = 0; k < kc; ++k, ++a, b += NV * kLanes<T>) {
     V bv[NV];
 #pragma GCC unroll 4
     for (int j = 0; j < NV; ++j) bv[j] = load(b + j * kLanes<T>);
 #pragma GCC unroll 8
     for (int i = 0; i < R; ++i) {
-      const V av = a[i] - V{};  // a broadcast: "V{} + x" would be an addition and turn -0 into +0
+      const V av = a[i * lda] - V{};  // a broadcast: "V{} + x" would be an addition and turn -0 into +0
 #pragma GCC unroll 4
       for (int j = 0; j < NV; ++j) acc[i][j] = multiply_add<T>(av, bv[j], acc[i][j]);
     }
@@ -102,7 +102,10 @@ inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t a_step, cons
 #pragma GCC unroll 8
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < NV; ++j) store(out + (i * NV + j) * kLanes<T>, acc[i][j]);
+    for (int j = 0; j < NV; ++j) {
+      T* o = out + i * ldc + j * kLanes<T>;
+      store(o, Add ? load(o) + acc[i][j] : acc[i][j]);
+    }
 }
 
 // x * y - p without rounding in between.

@@ -51,7 +51,7 @@ void rnn(const RnnCall& c) {
   const auto product = [&](Index rows, Index depth, const double* a, const std::vector<double>& b, double* y) {
     const Matrix<double> left{a, depth, 1}, right{b.data(), width, 1};
     if (rows <= 4 && depth > 0)
-      gemm::multiply_thin<false>(rows, width, depth, left, right, y, nullptr, width);
+      gemm::multiply_thin<false>(rows, width, depth, left, right, y, width);
     else
       gemm::multiply<double, double>(rows, width, depth, left, right, y, width);
   };
