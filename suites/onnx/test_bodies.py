@@ -24,7 +24,9 @@ from harness.spec import Expected, OpVersion
 from suites.onnx import builder, dialect, notation
 from suites.onnx.test_schema import tomllib
 
-LISTED: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "bodies.toml").read_text())
+_FILE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "bodies.toml").read_text())
+ON_BACKENDS: dict[str, dict[str, dict[str, str]]] = _FILE.pop("backends", {})
+LISTED: dict[str, dict[str, str]] = _FILE
 SLACK = 8  # how many of our bounds the body may be off: it rounds after every step
 
 
@@ -78,9 +80,8 @@ def close(got: Any, e: Expected) -> bool:
         return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= SLACK * bound)))
 
 
-def differences(v: OpVersion, n: int) -> tuple[int, list[str]]:
-    """How many instances were compared, and those that differ."""
-    seen, bad = 0, []
+def expanded_cases(v: OpVersion, n: int) -> Iterator[tuple[str, bytes, list[Expected], dict[str, Any], list[str]]]:
+    """Of n drawn instances those whose body can be put in place: text, model, what the op means, inputs, outputs."""
     for i in range(n):
         inst = v.draw(Prng(case_seed(20, v.key, i)), v.opsets[-1])
         if not plain(inst, v):
@@ -97,15 +98,22 @@ def differences(v: OpVersion, n: int) -> tuple[int, list[str]]:
         body = expanded(model.data, v)
         if body is None:
             continue
-        seen += 1
         fed = {n: arrays[s] if k is None else arrays[s][k] for n, s, k in model.inputs[0]}
+        yield notation.text(inst), body, expected, fed, model.outputs[0]
+
+
+def differences(v: OpVersion, n: int) -> tuple[int, list[str]]:
+    """How many instances were compared, and those that differ."""
+    seen, bad = 0, []
+    for text, body, expected, fed, _ in expanded_cases(v, n):
+        seen += 1
         try:
             fine = all(close(g, e) for g, e in zip(dialect.run_model(body, fed), expected))
         except (OpconformError, KeyError) as e:
-            bad.append(f"{e}\n{notation.text(inst)}")
+            bad.append(f"{e}\n{text}")
             continue
         if not fine:
-            bad.append(notation.text(inst))
+            bad.append(text)
     return seen, bad
 
 

@@ -22,16 +22,15 @@ class Weight(Slotted):
             b.attrs["kernel_shape"] = list(value.shape[2:])
 
 
-def _negative_halves(call: Call) -> str | None:
-    """The equations halve the total padding; which way they round a negative one is not said."""
+def _negative(call: Call) -> str | None:
+    """SAME with a stride above the window wants a negative padding; the text speaks of cells that are added."""
     tensors, p = call.version.decode(call)
     x, w = tensors["x"], tensors["w"]
     if p["padding"].startswith("same") or p.get("output_shape"):
         *_, pads, _ = s.transposed_geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"],
                                             p["padding"], p["output_padding"], p["output_shape"], True)  # fmt: skip
-        halves = zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])
-        if any(a != b and a + b < 0 for a, b in halves):
-            return "a negative odd total padding: the equations halve it, which way is not stated"
+        if any(a + b < 0 for a, b in zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])):
+            return "a stride above the window: negative padding by the formula, none by its text"
     return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
 
 
@@ -39,5 +38,5 @@ _CONV: dict[str, Any] = {"groups": "group", "padding": AUTO_PAD}
 op("Conv", s.conv, x="X", w=Weight("W"), b="B", **_CONV)
 op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", until=10, fixed={"odd": "upper_begin"}, **_CONV)
 op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", since=11, fixed={"odd": "upper_end"},
-   ambiguous=_negative_halves, **_CONV)  # fmt: skip
+   ambiguous=_negative, **_CONV)  # fmt: skip
 op("ConvInteger", s.conv_integer, x="x", w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point", **_CONV)
