@@ -178,13 +178,17 @@ class _Step:
         return total
 
     def _of_attr(self, name: str, v: float, half: float) -> list[Array]:
-        """Largest change when a float attribute was rounded; one that sets a shape was not."""
+        """Largest change when a float attribute was rounded; one that sets a shape, maybe to nothing, was not."""
         base = self._base()
-        out = [np.zeros(np.shape(x)) for x in base]
+        none = [np.zeros(np.shape(x)) for x in base]
+        out = none
         for w in (v + half, v - half):
-            moved = self._evaluate(self.wide, {**self.call.attrs, name: w})
+            try:
+                moved = self._evaluate(self.wide, {**self.call.attrs, name: w})
+            except (ArithmeticError, ValueError):
+                return none
             if any(m.shape != x.shape for m, x in zip(moved, base)):
-                return [np.zeros(np.shape(x)) for x in base]
+                return none
             out = [np.maximum(o, np.abs(m - x)) for o, m, x in zip(out, moved, base)]
         return out
 
