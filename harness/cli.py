@@ -103,6 +103,11 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--out", type=Path, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
     v.add_argument("--seconds", type=_seconds, default=60.0, metavar="S", help="time to spend (60)")
 
+    v = _verb(verbs, "known", _known, "model, data and repro.py of every known difference; crashes are listed apart")
+    v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv/11")
+    _backend(v)
+    v.add_argument("--out", type=Path, default=Path(".opconform/known"), metavar="DIR", help="their place")
+
     v = _verb(verbs, "report", _report, "records of one or many runs -> HTML, JSON, Markdown, JUnit")
     v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them; shards are merged")
     v.add_argument("--out", type=Path, metavar="DIR", help="folder of the report (beside the first record file)")
@@ -289,6 +294,22 @@ def _minimize(args: argparse.Namespace) -> int:
         return OK
     print(failure.paragraph(record))
     return MISMATCH
+
+
+def _known(args: argparse.Namespace) -> int:
+    from harness.run import dossier, session
+    from harness.run.known import load_ledger
+    from harness.run.select import Selection
+
+    names = args.backend or session.names_for(Selection())
+    with session.Backends(args.backend_python) as bench:
+        rows = dossier.collect(load_ledger(), bench.open(names, strict=bool(args.backend)), args.out, args.op)
+    if not rows:
+        raise UsageError("no known difference of these ops and backends carries an instance")
+    for r in (r for r in rows if r.crash):
+        print(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
+    print(f"{sum(r.folder is not None for r in rows)} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
+    return OK
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -1,0 +1,95 @@
+"""The known differences as evidence: each minimal instance run again, a folder with ``repro.py`` for every one that
+stands, and an index in which crashes come first and apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.backends.pool import BackendHandle
+from harness.core.outcome import Verdict
+from harness.run.case import fill
+from harness.run.engine import Engine, profile_of
+from harness.run.known import Entry, Ledger
+from harness.run.repro import write_folder
+from harness.run.results import Judged
+from harness.spec import registry
+
+INDEX = "index.md"
+
+
+@dataclass
+class Row:
+    """A known difference on one backend.  verdict: what its minimal instance gets today; folder: of the evidence, None
+    where it does not occur any more."""
+
+    entry: Entry
+    backend: str
+    key: str
+    verdict: str
+    folder: Path | None
+
+    @property
+    def crash(self) -> bool:
+        return self.verdict in (Verdict.CRASHED.value, Verdict.TIMED_OUT.value)
+
+
+def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator[Entry]:
+    """The known differences of a backend that carry an instance, of all ops or of those that a pattern names."""
+    ops = list(ops)
+    for e in ledger.entries:
+        if e.kind_of != "known" or e.instance is None or not any(fnmatchcase(backend, b) for b in e.backends):
+            continue
+        key = e.instance.key
+        if not ops or any(fnmatchcase(key, o) or fnmatchcase(key.split("/")[1], o) for o in ops):
+            yield e
+
+
+def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: Iterable[str] = ()) -> list[Row]:
+    """Judge the instances, write ``out/<id>/<folder>`` and ``out/index.md``."""
+    rows = []
+    for h in handles:
+        profile = profile_of(h)
+        engine = Engine([h])
+        for e in concerned(ledger, h.name, ops):
+            version = registry.version_of(e.instance)
+            if version.dialect.format not in h.hello["formats"]:
+                continue
+            judged: Judged | None = next(iter(engine.judge([fill(version, e.instance)])), None)
+            if judged is None:
+                continue
+            folder = None
+            if judged.verdict.bad:
+                folder = write_folder(out / e.id, judged, profile.version)
+            rows.append(Row(e, h.name, version.key, judged.verdict.value, folder))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / INDEX).write_text(index(rows, out))
+    return rows
+
+
+def index(rows: list[Row], out: Path) -> str:
+    """Markdown: crashes, then the other differences by backend, then what no longer occurs."""
+    stands = [r for r in rows if r.folder is not None]
+    gone = [r for r in rows if r.folder is None]
+    text = ["# Known differences", "", f"{len(stands)} stand, {len(gone)} do not occur with these releases.", ""]
+    text += _section("Crashes and hangs", [r for r in stands if r.crash], out)
+    for backend in dict.fromkeys(r.backend for r in stands):
+        text += _section(backend, [r for r in stands if r.backend == backend and not r.crash], out)
+    if gone:
+        text += ["## Not seen", "", *(f"* {r.entry.id} ({r.key} on {r.backend}): {r.verdict}" for r in gone), ""]
+    return "\n".join(text)
+
+
+def _section(title: str, rows: list[Row], out: Path) -> list[str]:
+    if not rows:
+        return []
+    text = [f"## {title}", "", "| id | op version | backend | verdict | what, and the clause | run |",
+            "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for r in rows:
+        assert r.folder is not None
+        what = f"{r.entry.reason} ({r.entry.clause})".replace("|", "\\|").replace("\n", " ")
+        link = (r.folder / "repro.py").relative_to(out).as_posix()
+        text.append(f"| {r.entry.id} | {r.key} | {r.backend} | {r.verdict.replace('_', ' ')} | {what} | `{link}` |")
+    return [*text, ""]
