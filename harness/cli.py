@@ -308,7 +308,8 @@ def _known(args: argparse.Namespace) -> int:
         raise UsageError("no known difference of these ops and backends carries an instance")
     for r in (r for r in rows if r.crash):
         print(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
-    print(f"{sum(r.folder is not None for r in rows)} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
+    stand = sum(r.folder is not None for r in rows)
+    print(f"{stand} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
     return OK
 
 
