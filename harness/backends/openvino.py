@@ -31,11 +31,11 @@ _I32 = np.iinfo(np.int32)
 _WIDE = ("i64", "u64", "u32")
 _GAPS = re.compile(
     r"No (conversion rule|translator) found|not (currently |yet )?(supported|implemented|registered)"
-    r"|n't (currently )?support|unsupported|unimplemented|only supports?\b"
+    r"|(n't|not) (currently )?support|unsupported|unimplemented|only supports?\b"
     r"|only .{1,120} (is|are) (currently )?(supported|allowed)|Unknown activation function"
     r"|does not contain.{1,60}implementation|Cannot find a function builder|No suitable implementations"
     r"|The translation is incomplete|cannot be folded to Constant"
-    r"|Unexpected type: [A-Z]|tensor should be either input, constant",  # of TFLite: types and variables it lacks
+    r"|Unexpected type:|tensor should be either input, constant",  # of TFLite: types and variables it lacks
     re.IGNORECASE | re.DOTALL,
 )
 _SCHEMA = re.compile(rb"_Onnx_ver(\d+)")
@@ -47,6 +47,7 @@ class OpenVino(Backend):
     name = "openvino"
     formats = ("onnx", "tflite")
     pack = 8
+    flushes = ("f32", "bf16")  # subnormal constants are zeroed when a graph is compiled, whatever the property says
 
     def __init__(self, name="openvino"):
         self.name = name
