@@ -18,7 +18,7 @@ OUTCOME = {"ulp", "factor", "share"}  # what only a verdict tells
 _VALUES = {"opset", "version", "dtype", "outs", "rule"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
-    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod",
+    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -91,6 +91,10 @@ class Facts(Mapping[str, Any]):
     def _const(self, slot: str, index: int = 0) -> bool:
         a = self._arg(slot, index)
         return a is not None and a.const
+
+    def _scales(self, slot: str, index: int = 0) -> int:
+        a = self._arg(slot, index)
+        return len(a.quant["scale"]) if a is not None and a.quant else 0
 
     def _recipe(self, slot: str, index: int = 0) -> str | None:
         a = self._arg(slot, index)

@@ -28,7 +28,8 @@ The condition is a Python expression over these names and nothing else:
 * ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``, ``ulp`` (largest error), ``factor``
   (smallest multiple of the bound that passes), ``share`` (of wrong elements)
 * ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
-  ``const(slot)``, ``recipe(slot)``; a slot of several tensors takes an index: ``shape('inputs', 1)``
+  ``const(slot)``, ``recipe(slot)``, ``scales(slot)`` (of quantisation, 0 without); a slot of several tensors
+  takes an index: ``shape('inputs', 1)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
 * ``len min max sum abs any all prod sorted set range int str zip``

@@ -208,11 +208,25 @@ def forms(
         if "O" in facts["types"] and "f32" in letters["O"]:
             letters["O"] = ["f32"]
         out.append(("q", "quantised", letters))
-    if "f32" in plain[main] and quant.get("W") and "hybrid" not in later:
-        out.append(
-            ("h", "hybrid", {**plain, "T": ["f32"], "W": quant["W"], **({"B": ["f32"]} if "B" in plain else {})})
-        )
+    weights = hybrid_weights(facts, quant, later)
+    if "f32" in plain[main] and weights:
+        letters = {**plain, "T": ["f32"], "W": weights}
+        letters |= {k: ["f32"] for k in ("B", "N") if k in plain}
+        letters |= {k: ["i8"] for k in ("P", "V") if k in plain}  # further weights, kept like the others
+        out.append(("h", "hybrid", letters))
     return out
+
+
+def hybrid_weights(facts: dict[str, Any], quant: dict[str, list[str]], later: list[str]) -> list[str]:
+    """Types of quantised weights beside float activations: signed, 8 bits or fewer.
+
+    Where the version rules name the hybrid form, int8 comes with it; elsewhere with the quantised weights themselves.
+    """
+    named = any("hybrid" in items for items in facts["added"].values())
+    if "W" not in facts["types"] or "hybrid" in later:
+        return []
+    have = [t for t in quant.get("W", []) if t in ("i8", "i4", "i2")]
+    return [t for t in ("i2", "i4", "i8") if t in have or (t == "i8" and named)]
 
 
 _OPTIONS = {  # operators whose option table does not carry their own name

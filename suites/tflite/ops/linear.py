@@ -8,6 +8,7 @@ from harness.spec import Call, Draw, Slotted, T
 from suites.semantics import linear as s
 from suites.tflite import op
 from suites.tflite.codecs import fused, later, nan_activation
+from suites.tflite.ops.sparse import draw_sparse
 
 
 class Rows(Slotted):
@@ -21,11 +22,24 @@ class Rows(Slotted):
         return x if call.attr("keep_num_dims", False) else x.reshape(-1, call.inputs["filter"].shape[-1])
 
 
+def sparse_rows(d: Draw, out: dict[str, Any]) -> None:
+    """Weights kept sparse: rows dense, columns compressed, by single elements or blocks of 1 x 4."""
+    block = {1: 4} if d.bool() else {}
+    rows, columns = d.int(1, 4), d.int(1, 5) * (4 if block else 1)
+    order, csr = ([0, 1, 2], [False, True, False]) if block else ([0, 1], [False, True])
+    out["filter"], layout = draw_sparse(d, d.types["W"], (rows, columns), block, order, csr)
+    out["@sparsity"] = {"filter": layout}
+    out["input"] = T((*out["input"].shape[:-1], columns))
+
+
 def draw_rows(d: Draw) -> dict[str, Any]:
     """keep_num_dims and an absent bias only where the version has them."""
     i, o = d.pick((1, 2, 3, 5, 8, 16, 33)), d.pick((1, 2, 3, 4, 7, 16))
     lead = d.part(1, 3, 1)
     out: dict[str, Any] = {"input": T((*lead, i)), "filter": T((o, i))}
+    if d.version.schema.domain == "" and not later(d, "sparse") and d.chance(6):
+        sparse_rows(d, out)
+        i, o = out["filter"].shape[1], out["filter"].shape[0]
     if not later(d, "keep_num_dims") and d.bool():
         out["keep_num_dims"] = True
     if later(d, "no_bias") or d.bool():

@@ -146,7 +146,7 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
     )
     return {
         "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq), "adj_x": tx, "adj_y": ty,
-        "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), "full", quant=yq),
+        "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), "full", dtype=dt, quant=yq),
         "@outputs": [{"dtype": dt.name, "quant": oq}],
     }  # fmt: skip
 

@@ -1,0 +1,144 @@
+"""Products of float activations with quantised weights: the hybrid form, or dynamic range quantisation.
+
+The value is that of the real weights.  An implementation may quantise the activations to 8 bits first, by their range,
+and so adds to every activation an error of at most half a step (``step``); what that does to the result is the bound.
+
+Source: TensorFlow Lite, "Post-training dynamic range quantization" (activations stay float; operators with quantised
+kernels quantise them to 8 bits dynamically before the operation); schema, asymmetric_quantize_inputs; 8-bit
+quantization specification for the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import smallest_normal
+from harness.spec import Context, Float, Int, Opaque, composed, semantics
+from harness.spec.errors import gamma
+from suites.semantics.quantised.fixed import Array, Quant, real
+from suites.semantics.window import geometry
+
+_SPEC = "TensorFlow Lite dynamic range quantization"
+
+
+def step(low: Array | float, high: Array | float, asymmetric: bool | None) -> Array:
+    """How far an activation may be moved by its quantisation, where all lie in [low, high]: half a step.
+
+    Symmetric: steps of max|x| / 127.  Asymmetric: steps of the range, zero included, / 255 (a rounded zero point moves
+    the ends by half a step at most, so clamping there costs no more).  None, where the operator has no option for it:
+    the former, which is never below the latter.  2**-12 of it more for scale and division in f32.
+    """
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    e = 0.5 * ((high - low) / 255 if asymmetric else np.maximum(-low, high) / 127)
+    return e * (1 + 2.0**-12)
+
+
+def step_of(x: Array, asymmetric: bool | None) -> float:
+    """``step`` for a whole tensor."""
+    return float(step(x.min(initial=0.0), x.max(initial=0.0), asymmetric))
+
+
+def moved(ctx: Context, product: Callable[[Array, Array], Array], x: Array, w: Array, b: Array | None, terms: float,
+          asymmetric: bool | None) -> Array:  # fmt: skip
+    """|product(e, |w|)| for activations moved by e, and the roundings of a sum of ``terms`` products.
+
+    b: already shaped to broadcast over the result.
+    """
+    w = np.abs(w)
+    e = product(np.full(x.shape, step_of(x, asymmetric)), w)
+    s = product(np.abs(x), w) + e + (0.0 if b is None else np.abs(b))
+    return e + gamma(terms + 8, ctx.acc_u) * s + ctx.ulp + terms * smallest_normal(ctx.acc) * 2.0**-ctx.acc.frac
+
+
+def weights(w: Array, wq: Quant, axis: int = 0) -> Array:
+    """The real weights; channels, where there are several scales, lie on ``axis`` of our layout."""
+    return real(w, {**wq, "axis": axis})
+
+
+def _over_channels(b: Array | None, rank: int) -> Array | None:
+    return None if b is None else b.astype(np.float64).reshape(-1, *(1,) * (rank - 2))
+
+
+# -- rows
+
+
+def _linear_bound(ctx: Context) -> Array:
+    """|w| e + gamma(i + 8) (|x||w| + |b|) + ulp, e: half an activation's step"""
+    p, x = ctx.params, ctx.inputs["x"]
+    return moved(ctx, lambda a, w: a @ w.T, x, weights(ctx.inputs["w"], p["wq"]), ctx.inputs["b"], x.shape[-1],
+                 p["asymmetric"])  # fmt: skip
+
+
+@semantics(error=composed(_linear_bound), source=f"{_SPEC}, FULLY_CONNECTED")
+def linear(x: Float["*d i"], w: Int["o i"], b: Float["o"] | None = None, *, wq: Opaque, asymmetric: Opaque):
+    """x w' + b with the real weights."""
+    y = native.matmul(x.astype(np.float64), weights(w, wq).T)
+    return y if b is None else y + b.astype(np.float64)
+
+
+def _turn(a: Array, flag: bool) -> Array:
+    return np.swapaxes(a, -1, -2) if flag else a
+
+
+def _matmul_bound(ctx: Context) -> Array:
+    """e |y| + gamma(k + 8) |x||y| + ulp, e: half an activation's step"""
+    p = ctx.params
+    x = _turn(ctx.inputs["x"], p["transpose_x"])
+    y = _turn(weights(ctx.inputs["y"], p["yq"]), p["transpose_y"])
+    return moved(ctx, lambda a, w: a @ w, x, y, None, x.shape[-1], p["asymmetric"])
+
+
+@semantics(error=composed(_matmul_bound), source=f"{_SPEC}; TFLite BATCH_MATMUL")
+def matmul(x: Float["*d"], y: Int["*e"], *, yq: Opaque, transpose_x: Opaque, transpose_y: Opaque, asymmetric: Opaque):
+    """Matrix product with the real weights y; leading axes broadcast."""
+    return native.matmul(_turn(x.astype(np.float64), transpose_x), _turn(weights(y, yq), transpose_y))
+
+
+# -- windows
+
+
+def _conv_bound(ctx: Context) -> Array:
+    """conv(e, |w|) + gamma(terms + 8) (conv(|x|, |w|) + |b|) + ulp, e: half an activation's step"""
+    p, x, w = ctx.params, ctx.inputs["x"], weights(ctx.inputs["w"], ctx.params["wq"])
+    g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], None, p["padding"])
+
+    def product(a: Array, f: Array) -> Array:
+        return native.conv(a, f, None, g.strides, g.dilations, g.pads, p["groups"])
+
+    return moved(ctx, product, x, w, _over_channels(ctx.inputs["b"], x.ndim), float(np.prod(w.shape[1:])), None)
+
+
+@semantics(error=composed(_conv_bound), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
+def conv(x: Float["n c *s"], w: Int["m g *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque,
+         dilations: Opaque, padding: Opaque, groups: Opaque):  # fmt: skip
+    """Convolution with the real weights, plus b."""
+    g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
+    bias = None if b is None else b.astype(np.float64)
+    return native.conv(x.astype(np.float64), weights(w, wq), bias, g.strides, g.dilations, g.pads, groups)
+
+
+def _transposed(x: Array, w: Array, strides: Object, pads: Object) -> Array:
+    n = x.ndim - 2
+    sizes = tuple(strides[i] * (x.shape[2 + i] - 1) + w.shape[2 + i] - pads[i] - pads[n + i] for i in range(n))
+    return native.conv_transpose(x, w, None, tuple(strides), (1,) * n, tuple(pads), 1, sizes=sizes)
+
+
+def _transposed_bound(ctx: Context) -> Array:
+    """conv_transpose(e, |w|) + gamma(terms + 8) (conv_transpose(|x|, |w|) + |b|) + ulp, e: half an activation's step"""
+    p, x, w = ctx.params, ctx.inputs["x"], weights(ctx.inputs["w"], ctx.params["wq"], 1)
+    terms = float(w.shape[0] * np.prod(w.shape[2:]))
+    return moved(ctx, lambda a, f: _transposed(a, f, p["strides"], p["pads"]), x, w,
+                 _over_channels(ctx.inputs["b"], x.ndim), terms, None)  # fmt: skip
+
+
+@semantics(error=composed(_transposed_bound), source=f"{_SPEC}, TRANSPOSE_CONV")
+def conv_transpose(x: Float["n c *s"], w: Int["c m *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque,
+                   pads: Opaque):  # fmt: skip
+    """Transposed convolution with the real weights, plus b.  pads: begins then ends cut off the full result."""
+    y = _transposed(x.astype(np.float64), weights(w, wq, 1), strides, pads)
+    bias = _over_channels(b, x.ndim)
+    return y if bias is None else y + bias

@@ -1,0 +1,136 @@
+"""Hybrid forms: float activations beside weights of 8 bits and fewer, symmetric, per tensor or per output channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.core.dtypes import DType, int_range
+from harness.spec import Draw, Fn, T
+from suites.semantics.quantised import dynamic as h
+from suites.semantics.quantised.fixed import f32
+from suites.semantics.window import draw_window
+from suites.tflite import op
+from suites.tflite.codecs import Each, Q, fused, later, nhwc, nhwc_out, ohwi
+from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_depthwise, draw_transposed, transposed_pads
+from suites.tflite.ops.linear import Rows
+from suites.tflite.ops.linear import draw_rows as draw_float_rows
+from suites.tflite.ops.sparse import draw_sparse
+
+# A range without NaN and infinity: quantisation by the range of such a tensor means nothing.
+RECIPES = ("small", "unit", "unit", "ties", "uniform:-4:4", "uniform:0:6", "uniform:-3:1")
+
+
+def weight_scales(d: Draw, channels: int, axis: int) -> dict[str, Any]:
+    """Symmetric parameters: one scale, or one per channel of ``axis``."""
+    n = channels if channels > 1 else 1
+    return {"scale": [f32(0.002 * (1 + d.int(0, 40))) for _ in range(n)], "zero_point": [0] * n,
+            "axis": axis if n > 1 else 0}  # fmt: skip
+
+
+def full_range(dt: DType) -> str:
+    """All values but the lowest: symmetric weights do not use it."""
+    lo, hi = int_range(dt)
+    return f"ints:{lo + 1}:{hi}"
+
+
+def quantise(d: Draw, out: dict[str, Any], slot: str, axis: int, per_channel: bool) -> None:
+    """Turn the drawn weights into quantised constants, and make the activations finite."""
+    w, dt = out[slot], d.types["W"]
+    channels = w.shape[axis] if per_channel and d.bool() else 1
+    out[slot] = T(w.shape, full_range(dt), dtype=dt, const=True, quant=weight_scales(d, channels, axis))
+    out["input"] = T(out["input"].shape, d.pick(RECIPES), const=False)
+    if out.get("bias") is not None:
+        out["bias"] = T(out["bias"].shape, "small", const=True)
+
+
+_OPTION = Fn(lambda call: bool(call.attr("asymmetric_quantize_inputs", False)))
+
+
+def asymmetric(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
+    """The option, where the version has it."""
+    if not later(d, "hybrid_asymmetric") and d.bool():
+        out["asymmetric_quantize_inputs"] = True
+    return out
+
+
+# -- rows
+
+
+def _draw_rows(d: Draw) -> dict[str, Any]:
+    """Sparse weights, where the version has them: rows dense and columns compressed, elements or blocks of 1 x 16."""
+    out = draw_float_rows(d)
+    if not later(d, "sparse") and d.types["W"].name == "i8" and d.chance(4):
+        block = {1: 16} if d.bool() else {}
+        rows, columns = d.int(1, 4), d.int(1, 3) * (16 if block else 5)
+        order, csr = ([0, 1, 2], [False, True, False]) if block else ([0, 1], [False, True])
+        q = weight_scales(d, 1, 0)
+        t, layout = draw_sparse(d, d.types["W"], (rows, columns), block, order, csr, q)
+        out |= {"filter": t, "@sparsity": {"filter": layout}, "bias": T((rows,), "small", const=True)}
+        out["input"] = T((*out["input"].shape[:-1], columns), d.pick(RECIPES), const=False)
+        return asymmetric(d, out)
+    quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
+    return asymmetric(d, out)
+
+
+op("FULLY_CONNECTED", h.linear, domain="hybrid", x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION,
+   draw=_draw_rows, out=fused(), tags=("fused",))  # fmt: skip
+
+
+def _draw_matmul(d: Draw) -> dict[str, Any]:
+    tx, ty = d.bool(), d.bool()
+    m, k, n = d.dim(1, 6), d.dim(1, 12), d.dim(1, 6)
+    lead = d.part(0, 2, 1)
+    return asymmetric(d, {
+        "x": T((*lead, *((k, m) if tx else (m, k))), d.pick(RECIPES), const=False), "adj_x": tx, "adj_y": ty,
+        "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), full_range(d.types["W"]), const=True,
+               quant=weight_scales(d, 1, 0)),
+    })  # fmt: skip
+
+
+op("BATCH_MATMUL", h.matmul, domain="hybrid", x="x", y="y", yq=Q("y"), transpose_x="adj_x", transpose_y="adj_y",
+   asymmetric=_OPTION, draw=_draw_matmul, ranks=(2, 5))  # fmt: skip
+
+# -- windows
+
+
+def _draw_conv(d: Draw) -> dict[str, Any]:
+    w = draw_window(d, 2)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 2, 3, 4, 8)), d.dim(1, 3)
+    groups = d.pick((2, 3)) if not later(d, "grouped") and d.chance(4) else 1
+    out: dict[str, Any] = {
+        "input": T((n, *w.extents, c * groups)), "filter": T((m * groups, *w.kernel, c)), "bias": T((m * groups,)),
+        "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
+        "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
+    }  # fmt: skip
+    quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
+    return out
+
+
+def _draw_depthwise(d: Draw) -> dict[str, Any]:
+    out = draw_depthwise(d)
+    quantise(d, out, "filter", 3, not later(d, "hybrid_per_channel"))
+    return out
+
+
+_CONV: dict[str, Any] = {
+    "x": nhwc("input"), "b": "bias", "strides": Each("stride_{}", HW), "dilations": Each("dilation_{}_factor", HW),
+    "padding": PADDING, "wq": Q("filter"), "ranks": (4, 4), "domain": "hybrid", "out": fused(nhwc_out),
+    "tags": ("fused",),
+}  # fmt: skip
+op("CONV_2D", h.conv, w=ohwi("filter"), draw=_draw_conv, **_CONV,
+   groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])))  # fmt: skip
+op("DEPTHWISE_CONV_2D", h.conv, w=_Depthwise(), draw=_draw_depthwise, **_CONV,
+   groups=Fn(lambda call: call.inputs["input"].shape[-1]))  # fmt: skip
+
+
+def _draw_transposed(d: Draw) -> dict[str, Any]:
+    out = draw_transposed(HW)(d)
+    quantise(d, out, "weights", 0, True)
+    if not later(d, "fused_activation") and d.bool():
+        out["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1"))
+    return out
+
+
+op("TRANSPOSE_CONV", h.conv_transpose, domain="hybrid", x=nhwc("input"), w=_Turned("weights"), b="bias",
+   wq=Q("weights"), strides=Each("stride_{}", HW), pads=Fn(transposed_pads), draw=_draw_transposed,
+   out=fused(nhwc_out))  # fmt: skip
