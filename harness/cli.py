@@ -280,7 +280,9 @@ def _replay(args: argparse.Namespace) -> int:
     for j in judged:
         if j.verdict.bad:
             print(failure.paragraph(failure.record(j, votes)) + "\n")
-    print("\n".join(terminal.columns([[j.backend, j.verdict.value, j.known or j.ambiguity or ""] for j in judged])))
+    gaps = {j.backend: j.outcome.message for j in judged if j.verdict.value == "unsupported"}
+    rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or gaps.get(j.backend, "")[:100]] for j in judged]
+    print("\n".join(terminal.columns(rows)))
     return MISMATCH if any(j.verdict.bad for j in judged) else OK
 
 
