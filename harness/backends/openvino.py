@@ -29,6 +29,7 @@ _SETTINGS = {
 }  # fmt: skip
 _I32 = np.iinfo(np.int32)
 _WIDE = ("i64", "u64", "u32")
+_HANDS_ON = ("Concat", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _GAPS = re.compile(
     r"No (conversion rule|translator) found|not (currently |yet )?(supported|implemented|registered)"
     r"|(n't|not) (currently )?support|unsupported|unimplemented|only supports?\b"
@@ -73,11 +74,12 @@ class OpenVino(Backend):
         except Exception as e:
             raise _sorted(e) from None
         require_narrow(net)
+        bounds = {n for p in net.inputs if only_bounds(p) for n in p.get_names()}
         try:
             request = self.core.compile_model(net, "CPU", _SETTINGS).create_infer_request()
         except Exception as e:
             raise _sorted(e) from None
-        return _Loaded(request)
+        return _Loaded(request, bounds)
 
     def run(self, handle, inputs):
         try:
@@ -86,6 +88,8 @@ class OpenVino(Backend):
                 if name is None:  # without a value it would compute with whatever lies in memory
                     raise RuntimeError(f"no input of the loaded model is called {sorted(set(inputs) - handle.known)}, "
                                        f"but one is called {sorted(names)}")  # fmt: skip
+                if kind in _WIDE and name not in handle.bounds and isinstance(inputs[name], np.ndarray):
+                    require_fits(inputs[name], kind)
                 handle.request.set_tensor(port, to_tensor(inputs[name], kind))
             handle.request.infer()
             out = {}
@@ -98,10 +102,11 @@ class OpenVino(Backend):
 
 
 class _Loaded:
-    """An infer request; names, port and element type of the inputs and outputs; known: names of all inputs."""
+    """An infer request; names, port and element type of the inputs and outputs; known: names of all inputs; bounds:
+    of those that only bound slices."""
 
-    def __init__(self, request):
-        self.request = request
+    def __init__(self, request, bounds):
+        self.request, self.bounds = request, bounds
         model = request.get_compiled_model()
         self.ins, self.outs = ([(p.get_names(), p, p.get_element_type().get_type_name()) for p in ports]
                                for ports in (model.inputs, model.outputs))  # fmt: skip
@@ -114,8 +119,18 @@ def require_narrow(net):
         kinds = [op.get_output_element_type(i).get_type_name() for i in range(op.get_output_size())]
         if "f64" in kinds:
             raise Unsupported(f"64-bit floats, which the CPU plug-in computes in 32 bits: {op.get_type_name()}")
-        if op.get_type_name() == "Constant" and kinds[0] in _WIDE:
+        if op.get_type_name() == "Constant" and kinds[0] in _WIDE and not only_bounds(op.output(0)):
             require_fits(op.data, kinds[0])
+
+
+def only_bounds(output, depth=4):
+    """Does the value serve as a bound of slices alone?  Those may be as large as they like ("to the end")."""
+    users = [t.get_node() for t in output.get_target_inputs()]
+    return bool(users) and all(
+        u.get_type_name() in ("Slice", "StridedSlice")
+        or (depth > 0 and u.get_type_name() in _HANDS_ON and only_bounds(u.output(0), depth - 1))
+        for u in users
+    )
 
 
 def require_fits(v, name):
@@ -156,8 +171,6 @@ def to_tensor(v, kind):
             text = [x if isinstance(x, bytes) else x.encode("utf-8", "surrogateescape") for x in v.ravel()]
             t.bytes_data = np.array(text, "S").reshape(v.shape)
         return t
-    if name in _WIDE:
-        require_fits(v, name)
     if kind not in _SPECIAL:
         return ov.Tensor(np.array(v, order="C"))
     bits = _SPECIAL[kind][1]
