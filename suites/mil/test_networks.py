@@ -186,5 +186,18 @@ def test_an_input_that_is_missing_is_named() -> None:
         spread(dialect, graph, {}, graph.meta["opset"])
 
 
+def test_a_loop_has_no_bound() -> None:
+    from coremltools.converters.mil import Builder as mb
+
+    @mb.program(input_specs=[mb.TensorSpec((1,))], opset_version=ct.target.iOS15)
+    def prog(x):  # type: ignore[no-untyped-def]
+        return mb.while_loop(_cond=lambda a: mb.squeeze(x=mb.less(x=a, y=9.0)), _body=lambda a: mb.add(x=a, y=1.0),
+                             loop_vars=(x,))  # fmt: skip
+
+    graph = dialect.parse(prog)
+    with pytest.raises(UsageError, match=r"node while_loop -> .* inside a block is not followed"):
+        spread(dialect, graph, {"x": np.zeros(1, np.float32)}, graph.meta["opset"])
+
+
 def test_the_ledger_of_known_differences_can_be_read() -> None:
     assert any(e.id.startswith("ct-") for e in load_ledger().entries)

@@ -134,8 +134,8 @@ def flat(out: Any) -> list[torch.Tensor]:
 def placed(made: Converted, m: nn.Module, present: Iterable[str]) -> dict[str, list[str | None]]:
     """Where each layer's results stand in a program with the values ``present``; None where one is not there.
 
-    A pass that narrows types names the new value after the old one, or after an operation with a name of its own.  The
-    first of several results has its number behind the name.
+    A pass that narrows types names the new value after the old one, or after an operation with a name of its own; one
+    that states the shape of a transposed convolution says so.  The first of several results has its number behind.
     """
     here = sorted(present)
 
@@ -145,7 +145,7 @@ def placed(made: Converted, m: nn.Module, present: Iterable[str]) -> dict[str, l
             return name + end
         operation = made.operations.get(name)
         for base in (name, *([operation] if operation and operation not in made.operations else [])):
-            narrowed = re.compile(rf"{re.escape(base)}(_cast_[a-z0-9]+)+{end}")
+            narrowed = re.compile(rf"{re.escape(base)}(_has_output_shape)?(_cast_[a-z0-9]+)*{end}")
             found = next((n for n in here if narrowed.fullmatch(n)), None)
             if found:
                 return found

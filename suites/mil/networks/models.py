@@ -217,6 +217,56 @@ class Decoder(nn.Module):
         return self.log_softmax(self.merge(self.elu(z)))
 
 
+class Signal(nn.Module):
+    """One axis: dilated and transposed convolution, resizing, sums of products, norms written out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(4, 12, 3, padding=2, dilation=2)
+        self.glu = nn.GLU(1)
+        self.pool = nn.AvgPool1d(3, 2, padding=1, ceil_mode=True)
+        self.up = nn.ConvTranspose1d(6, 6, 4, stride=2, padding=1, groups=3)
+        self.tanh = nn.Tanh()
+        self.nearest = nn.Upsample(scale_factor=2, mode="nearest")
+        self.sum = Apply(lambda x: x.cumsum(2))
+        self.products = Apply(lambda x: torch.einsum("bit,bis->bts", x, x))
+        self.log_sum = Apply(lambda x: torch.logsumexp(x, -1))
+        self.rms = Apply(lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+        self.softplus = nn.Softplus()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.nearest(self.tanh(self.up(self.pool(self.glu(self.conv(x))))))
+        return self.softplus(self.rms(self.log_sum(self.products(self.sum(x)))))
+
+
+class Picture(nn.Module):
+    """Shuffled pixels, local norms, resizing by corners, uneven adaptive pooling, statistics; two results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 16, (3, 2), stride=(1, 2), padding=(1, 0))
+        self.shuffle = nn.PixelShuffle(2)
+        self.local = nn.LocalResponseNorm(3)
+        self.pool = nn.MaxPool2d(3, 2, 1, ceil_mode=True)
+        self.resize = nn.Upsample(size=(7, 5), mode="bilinear", align_corners=True)
+        self.mish = nn.Mish()
+        self.up = nn.ConvTranspose2d(4, 4, 3, stride=2, dilation=2, groups=2, bias=False)
+        self.unit = Apply(lambda x: F.normalize(x, dim=1))
+        self.selu = nn.SELU()
+        self.top = Apply(lambda x: x.amax((2, 3)))
+        self.mean = Apply(lambda x: x.mean((2, 3)))
+        self.join = Apply(lambda a, b: torch.cat([a, b], 1))
+        self.side = nn.Conv2d(3, 8, 2, bias=False)
+        self.adaptive = nn.AdaptiveAvgPool2d((3, 2))
+        self.hard_sigmoid = nn.Hardsigmoid()
+        self.softsign = nn.Softsign()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.mish(self.resize(self.pool(self.local(self.shuffle(self.conv(x))))))
+        y = self.selu(self.unit(self.up(y)))
+        return self.join(self.top(y), self.mean(y)), self.softsign(self.hard_sigmoid(self.adaptive(self.side(x))))
+
+
 def _images(*shape: int) -> Callable[[torch.Generator], tuple[Tensor, ...]]:
     return lambda g: (torch.randn(*shape, generator=g),)
 
@@ -236,6 +286,8 @@ NETWORKS = {
                          states=("keys.held", "values.held")),
     "decoder": Network(Decoder, _images(1, 2, 8, 8), ("iOS15", "iOS16"), folded=("group_norm",),
                        departs={"FLOAT32": ("prelu", "ct-pass-batchnorm-epsilon")}),
+    "signal": Network(Signal, _images(1, 4, 9), ("iOS16", "iOS17"), folded=("products",)),
+    "picture": Network(Picture, _images(1, 3, 8, 8), ("iOS15", "iOS16")),
     "palettised": Network(Palettised, _images(1, 3, 8, 8), ("iOS16", "iOS18"), bits=4),
 }  # fmt: skip
 
