@@ -179,6 +179,10 @@ def test_the_command_names_the_layer(tmp_path, capsys, monkeypatch) -> None:
     assert command.main([str(tmp_path / "net.onnx"), *drawn, "--table"]) == 0
     told = capsys.readouterr().out
     assert f"{ROWS} layers within their bounds" in told and "Conv features" in told
+    onnx.save(net(helper.make_node("NoSuchOp", ["bent"], ["idle"])), tmp_path / "refused.onnx")
+    assert command.main([str(tmp_path / "refused.onnx"), str(tmp_path / "net.onnx"), *drawn]) == 1
+    told = capsys.readouterr().out
+    assert "refused.onnx: not run: onnxruntime: " in told and f"{ROWS} layers within" in told
     for bad in (["nowhere.onnx"], ["no-such-graph"], [str(tmp_path / "net.onnx")],
                 [str(tmp_path / "net.onnx"), "--input", "x=a:unit"]):  # fmt: skip
         assert command.main(bad) == 2
