@@ -49,7 +49,8 @@ class Row:
 
     beyond: elements out of bounds, of ``size``.  share: the largest part of its bound that an element used (above 1 is
     out).  index, want, got, own, bound: at that element.  carried: largest error that came in.  total: largest
-    difference between the two runs.  wrong: what is wrong before any bound (shape, NaN, infinity), or "".
+    difference between the two runs.  wrong: what is wrong before any bound (shape, NaN, infinity), or "".  free:
+    elements whose bound is infinite, of which nothing was judged.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Row:
     carried: float = 0.0
     total: float = 0.0
     wrong: str = ""
+    free: int = 0
 
     @property
     def out(self) -> bool:
@@ -86,6 +88,11 @@ class Report:
         """The largest part of a bound that was used: how sharp the bounds are."""
         return max((r.share for r in self.rows), default=0.0)
 
+    @property
+    def free(self) -> int:
+        """Elements of which nothing was judged."""
+        return sum(r.free for r in self.rows)
+
     def __bool__(self) -> bool:
         """Did every layer stay within its bound?"""
         return self.first is None
@@ -93,7 +100,8 @@ class Report:
     def __str__(self) -> str:
         r = self.first
         if r is None:
-            return f"{len(self.rows)} layers within their bounds, at most {self.share:.2g} of one used"
+            free = f"; {self.free} elements have none" if self.free else ""
+            return f"{len(self.rows)} layers within their bounds, at most {self.share:.2g} of one used{free}"
         at = self.rows.index(r)
         before = self.rows[at - 1] if at else None
         lines = [f"layer {at + 1} of {len(self.rows)}, {r.name}, is the first that leaves its bound: {_what(r)}"]
@@ -156,6 +164,7 @@ def judge_layer(layer: Layer) -> Row:
         share = np.where(own == 0, 0.0, own / allowed)
     worst = np.unravel_index(int(np.argmax(share)), g.shape)
     row.beyond = int(np.count_nonzero(own > allowed))
+    row.free = int(np.count_nonzero(np.isinf(allowed)))
     row.share, row.index = float(share[worst]), tuple(int(i) for i in worst)
     row.want, row.got = float(want[worst]), float(g[worst])
     row.own, row.bound = float(own[worst]), float(allowed[worst])

@@ -169,7 +169,7 @@ class _Step:
         if kinds == {"accumulates"}:
             sizes = {k: _map(_absolute, v) for k, v in self.wide.items()}
             low = self._evaluate(sizes)
-            return [np.abs(h - w) for h, w in zip(self._evaluate(_shifted(sizes, slot, part, b)), low)]
+            return [_apart(h, w) for h, w in zip(self._evaluate(_shifted(sizes, slot, part, b)), low)]
         places = np.flatnonzero(b)
         if 2 * places.size + self.evaluations > MOST:
             raise UsageError(f"{slot}: {places.size} elements are too many to move one at a time")
@@ -194,7 +194,7 @@ class _Step:
                 return none
             if any(m.shape != x.shape for m, x in zip(moved, base)):
                 return none
-            out = [np.maximum(o, np.abs(m - x)) for o, m, x in zip(out, moved, base)]
+            out = [np.maximum(o, _apart(m, x)) for o, m, x in zip(out, moved, base)]
         return out
 
     def _at(self, slot: str, part: int | None, by: Array) -> list[Array]:
@@ -204,9 +204,7 @@ class _Step:
         base = self._base()
         out = []
         for i, e in enumerate(expected):
-            with np.errstate(invalid="ignore"):
-                d = np.max([np.abs(m[i] - base[i]) for m in moved], axis=0)
-            d = np.where(np.isnan(d), np.inf, d)
+            d = np.max([_apart(m[i], base[i]) for m in moved], axis=0)
             out.append(d if e.dtype.kind == "f" else np.where(d > 0, np.inf, 0.0))  # a decision that may fall otherwise
         return out
 
@@ -238,6 +236,13 @@ class _Step:
             for k in opaque:
                 self.off[self.node.inputs[k]] = bound  # type: ignore[index]
         return out
+
+
+def _apart(a: Array, b: Array) -> Array:
+    """|a - b|: nothing between two equal infinities, and no bound where one of them is NaN or infinite alone."""
+    with np.errstate(invalid="ignore"):
+        d = np.where(a == b, 0.0, np.abs(a - b))
+    return np.where(np.isnan(d), np.inf, d)
 
 
 def _is_float(v: Any) -> bool:

@@ -60,6 +60,11 @@ def test_at_the_bound_is_within_it_and_the_next_number_is_not() -> None:
     assert not first_out_of_bounds([Layer("a", want, want + np.array([0, 5e-16]), 0.0)])
 
 
+def test_elements_without_a_bound_are_counted() -> None:
+    report = first_out_of_bounds([Layer("a", np.ones(3), np.array([1.0, 9.0, 1.0]), np.array([0.0, np.inf, 0.0]))])
+    assert report and report.free == 1 and str(report).endswith("1 elements have none")
+
+
 @pytest.mark.parametrize(
     ("got", "why"),
     [

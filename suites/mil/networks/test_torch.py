@@ -79,6 +79,7 @@ def test_every_layer_stays_within_its_bound(
                 assert [r.name for r in report.rows if r.out] == [layer], f"{known} no longer shows: {report}"
             else:
                 assert report, f"{report}\n{report.table()}"
+            assert not report.free
             assert report.share > 0.1, "bounds that are hardly used would let a fault pass"
 
 
