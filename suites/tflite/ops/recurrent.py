@@ -28,7 +28,7 @@ def _w(d: Draw, *shape: int) -> T:
 # -- RNN
 
 
-def _draw_rnn(sequence: bool) -> Any:
+def draw_rnn(sequence: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
         out: dict[str, Any] = {"fused_activation_function": d.pick(_ACTIVATIONS), "hidden_state": _state(b, u)}
@@ -46,12 +46,12 @@ def _draw_rnn(sequence: bool) -> Any:
 
 
 op("UNIDIRECTIONAL_SEQUENCE_RNN", s.sequence_rnn, x="input", w="input_to_input_weights", r="recurrent_to_input_weights",
-   b="input_gate_bias", activation="fused_activation_function", draw=_draw_rnn(True))  # fmt: skip
+   b="input_gate_bias", activation="fused_activation_function", draw=draw_rnn(True))  # fmt: skip
 op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b="bias", fixed={"time_major": False},
-   activation="fused_activation_function", draw=_draw_rnn(False))  # fmt: skip
+   activation="fused_activation_function", draw=draw_rnn(False))  # fmt: skip
 
 
-def _draw_svdf(d: Draw) -> dict[str, Any]:
+def draw_svdf(d: Draw) -> dict[str, Any]:
     b, i, u, rank, m = d.dim(1, 3), d.dim(1, 6), d.dim(1, 4), d.int(1, 3), d.int(1, 6)
     out: dict[str, Any] = {
         "input": T((b, i), d.pick(_RECIPE)),
@@ -67,7 +67,7 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
 
 
 op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias",
-   activation="fused_activation_function", draw=_draw_svdf)  # fmt: skip
+   activation="fused_activation_function", draw=draw_svdf)  # fmt: skip
 
 
 # -- LSTM: forty operands, so decoded by name rather than by annotation
@@ -103,7 +103,7 @@ def _options(d: Draw) -> dict[str, Any]:
     }
 
 
-def _draw_lstm(sequence: bool) -> Any:
+def draw_lstm(sequence: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
         projection = d.dim(1, 4) if d.chance(3) else 0
@@ -127,17 +127,19 @@ def _draw_lstm(sequence: bool) -> Any:
 
 
 def _lstm(call: Call) -> list[Any]:
-    return [_direction(call.inputs, call)]
+    return [direction(call.inputs, call)]
 
 
-def _direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None) -> Any:
+def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None,
+              run: Any = s.run_cell) -> Any:  # fmt: skip
+    """One direction of an LSTM in the layout of the output.  run: what is done with x [t, b, i] and the operands."""
     x = np.asarray(v["input"] if x is None else x, np.float64)
     one = x.ndim == 2
     time_major = bool(call.attr("time_major", False))
     xt = x[None] if one else x if time_major else np.swapaxes(x, 0, 1)
     if backward:
         xt = xt[::-1]
-    y = s.run_cell(
+    y = run(
         xt,
         v,
         prefix,
@@ -162,12 +164,12 @@ def _growing_bound(ctx: Context) -> Any:
 
 
 _BOUND = composed(_evaluated_bound)
-op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=_draw_lstm(True), error=_BOUND,
+op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=draw_lstm(True), error=_BOUND,
    source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
-op("LSTM", None, evaluate=_lstm, draw=_draw_lstm(False), error=_BOUND, source="TFLite LSTM, full kernel")
+op("LSTM", None, evaluate=_lstm, draw=draw_lstm(False), error=_BOUND, source="TFLite LSTM, full kernel")
 
 
-def _draw_both(d: Draw) -> dict[str, Any]:
+def draw_both(d: Draw) -> dict[str, Any]:
     b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
     coupled, peephole = d.chance(4), d.chance(3)
     projection = d.dim(1, 4) if d.chance(3) else 0
@@ -184,22 +186,23 @@ def _draw_both(d: Draw) -> dict[str, Any]:
     return out
 
 
-def _both(call: Call) -> list[Any]:
-    fw, bw = _direction(call.inputs, call, "fw_"), _direction(call.inputs, call, "bw_", True)
+def both_directions(call: Call, v: dict[str, Any], run: Any = s.run_cell) -> list[Any]:
+    """Forward and backward outputs, joined along the units where the option says so."""
+    fw, bw = direction(v, call, "fw_", run=run), direction(v, call, "bw_", True, run=run)
     return [np.concatenate([fw, bw], -1)] if call.attr("merge_outputs", False) else [fw, bw]
 
 
 op(
     "BIDIRECTIONAL_SEQUENCE_LSTM",
     None,
-    evaluate=_both,
-    draw=_draw_both,
+    evaluate=lambda call: both_directions(call, call.inputs),
+    draw=draw_both,
     error=_BOUND,
     source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM",
 )
 
 
-def _draw_both_rnn(d: Draw) -> dict[str, Any]:
+def draw_both_rnn(d: Draw) -> dict[str, Any]:
     b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
     out: dict[str, Any] = {
         "fused_activation_function": d.pick(_ACTIVATIONS),
@@ -214,19 +217,23 @@ def _draw_both_rnn(d: Draw) -> dict[str, Any]:
     return out
 
 
-def _both_rnn(call: Call) -> list[Any]:
-    v, act = call.inputs, call.attr("fused_activation_function", "NONE")
+def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
+    return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation)[0]
+
+
+def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
+    """Forward and backward outputs, joined along the units where the option says so."""
+    act = call.attr("fused_activation_function", "NONE")
     x = np.asarray(v["input"], np.float64)
     major = bool(call.attr("time_major", False))
     xt = x if major else np.swapaxes(x, 0, 1)
     results = []
     for prefix, step in (("fw_", 1), ("bw_", -1)):
         w, r, b = (v[prefix + n].astype(np.float64) for n in ("input_to_input_weights", "recurrent_weights", "bias"))
-        y, _ = rnn(xt[::step], w, r, b, np.zeros((xt.shape[1], w.shape[0])), act)
-        y = y[::step]
+        y = run(xt[::step], w, r, b, act)[::step]
         results.append(y if major else np.swapaxes(y, 0, 1))
     return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
 
 
-op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=_both_rnn, draw=_draw_both_rnn, error=composed(_growing_bound),
-   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip
+op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=lambda call: both_rnn(call, call.inputs), draw=draw_both_rnn,
+   error=composed(_growing_bound), source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip

@@ -1,0 +1,135 @@
+"""How far the hybrid form of a recurrent cell may be from the cell with real weights.
+
+Every operand of a matrix product, the state included, may be quantised to 8 bits by its range first.  The functions run
+the cell in f64 and carry along, element by element, the largest error that this can have made so far: products add
+|w| (e + half a step), sums add up, activations never stretch an error (the logistic function quarters it).
+
+Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Accuracy and Stability", ch. 3 (gamma).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from harness.spec.errors import gamma
+from suites.semantics.quantised.dynamic import step, step_of
+from suites.semantics.tensorflow_recurrent import GATES, sigmoid
+
+Array = np.ndarray
+_ACT = {
+    "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
+    "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
+}  # fmt: skip
+_FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
+
+
+class Numbers:
+    """Values with a bound on their error."""
+
+    __slots__ = ("error", "value")
+
+    def __init__(self, value: Array, error: Array | float = 0.0) -> None:
+        self.value = value
+        self.error = np.broadcast_to(np.asarray(error, np.float64), value.shape)
+
+    def quantised(self, asymmetric: bool) -> Numbers:
+        """After their quantisation: half a step of the range that all of them may have."""
+        low, high = (self.value - self.error).min(initial=0.0), (self.value + self.error).max(initial=0.0)
+        return Numbers(self.value, self.error + step(low, high, asymmetric))
+
+    def times(self, w: Array, u: float) -> Numbers:
+        """Rows times w', summed in any order."""
+        a = np.abs(w).T
+        error = self.error @ a
+        rounding = gamma(w.shape[1] + 8, u) * ((np.abs(self.value) + self.error) @ a)
+        return Numbers(self.value @ w.T, error + rounding)
+
+    def plus(self, other: Numbers, u: float) -> Numbers:
+        value = self.value + other.value
+        return Numbers(value, self.error + other.error + 2 * u * (np.abs(value) + self.error + other.error))
+
+    def by(self, other: Numbers, u: float) -> Numbers:
+        """Element by element."""
+        a, b = np.abs(self.value), np.abs(other.value)
+        error = a * other.error + b * self.error + self.error * other.error
+        return Numbers(self.value * other.value, error + 2 * u * (a * b + error))
+
+    def through(self, activation: str, u: float) -> Numbers:
+        value = _ACT[activation](self.value)
+        return Numbers(value, self.error + _FUNCTION * u * np.maximum(1.0, np.abs(value)))
+
+    def gate(self, u: float) -> Numbers:
+        return Numbers(sigmoid(self.value), np.minimum(1.0, self.error / 4 + _FUNCTION * u))
+
+    def clipped(self, limit: float) -> Numbers:
+        return Numbers(np.clip(self.value, -limit, limit), self.error) if limit > 0 else self
+
+    def normalised(self, scale: Array, u: float) -> Numbers:
+        """Rows brought to mean 0 and deviation 1, times ``scale``.
+
+        Errors below e move mean and deviation by e at most; results lie within the root of their number anyway."""
+        n = self.value.shape[-1]
+        mean = self.value.mean(-1, keepdims=True)
+        spread = np.sqrt(((self.value - mean) ** 2).mean(-1, keepdims=True) + 1e-8)
+        value = (self.value - mean) / spread
+        e = self.error.max(-1, keepdims=True) + gamma(n + 8, u) * np.abs(self.value).max(-1, keepdims=True)
+        room = spread - e
+        with np.errstate(all="ignore"):
+            moved = np.where(room > 0, (2 * e + np.abs(value) * e) / room, np.inf)
+        error = np.minimum(moved, np.abs(value) + np.sqrt(n)) + 64 * u * np.abs(value)
+        return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
+
+
+def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool, u: float) -> Array:
+    """Bound on act(w x + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
+    h, out, e = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], step_of(x, asymmetric)
+    for now in x:
+        z = Numbers(now, e).times(w, u).plus(h.quantised(asymmetric).times(r, u), u)
+        h = z.plus(Numbers(np.broadcast_to(b, z.value.shape)), u).through(activation, u)
+        out.append(h.error)
+    return np.stack(out)
+
+
+def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float, proj_clip: float, asymmetric: bool,
+               u: float) -> Array:  # fmt: skip
+    """Bound on the cell of ``tensorflow_recurrent.lstm`` over x [t, b, i] from zero states: [t, b, outputs].  Peephole
+    weights meet the cell state element by element, which stays float."""
+    units = p["w_forget"].shape[0]
+    outs = units if p["proj"] is None else p["proj"].shape[0]
+    h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
+    e, out = step_of(x, asymmetric), []
+
+    def pre(gate: str, now: Numbers, state: Numbers, cell: Numbers) -> Numbers:
+        z = now.times(p[f"w_{gate}"], u).plus(state.times(p[f"r_{gate}"], u), u)
+        if p.get(f"p_{gate}") is not None:
+            z = z.plus(cell.by(Numbers(np.broadcast_to(p[f"p_{gate}"], cell.value.shape)), u), u)
+        if p.get(f"n_{gate}") is not None:
+            z = z.normalised(p[f"n_{gate}"], u)
+        return z.plus(Numbers(np.broadcast_to(p[f"b_{gate}"], z.value.shape)), u)
+
+    for step_x in x:
+        now, state = Numbers(step_x, e), h.quantised(asymmetric)
+        gates = {g: pre(g, now, state, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
+        f = gates["forget"].gate(u)
+        i = gates["input"].gate(u) if "input" in gates else Numbers(1 - f.value, f.error + u)
+        c = f.by(c, u).plus(i.by(gates["cell"].through(activation, u), u), u).clipped(cell_clip)
+        h = pre("output", now, state, c).gate(u).by(c.through(activation, u), u)
+        if p["proj"] is not None:
+            h = h.quantised(asymmetric).times(p["proj"], u)
+            if p.get("proj_bias") is not None:
+                h = h.plus(Numbers(np.broadcast_to(p["proj_bias"], h.value.shape)), u)
+            h = h.clipped(proj_clip)
+        out.append(h.error)
+    return np.stack(out)
+
+
+def svdf_error(x: Array, features: Array, times: Array, bias: Array | None, rank: int, asymmetric: bool,
+               u: float) -> Array:  # fmt: skip
+    """Bound on the first step of ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
+    seen = Numbers(x, step_of(x, asymmetric)).times(features, u)
+    y = seen.by(Numbers(np.broadcast_to(times[:, -1], seen.value.shape)), u)
+    error, size = (a.reshape(len(x), -1, rank).sum(-1) for a in (y.error, np.abs(y.value)))
+    return error + gamma(rank + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))

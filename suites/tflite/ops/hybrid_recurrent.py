@@ -1,0 +1,132 @@
+"""Hybrid recurrent operators: float inputs, states and biases beside int8 weights with one scale each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, I8
+from harness.spec import Call, Context, Draw, T, composed
+from suites.semantics.quantised import dynamic_recurrent as h
+from suites.semantics.quantised.fixed import f32, real
+from suites.semantics.tensorflow_recurrent import rnn, svdf
+from suites.semantics.tensorflow_sequence import cell
+from suites.tflite import op
+from suites.tflite.ops import recurrent as plain
+from suites.tflite.ops.hybrid import asymmetric, full_range
+
+Inputs = dict[str, Any]
+_RECIPES = ("unit", "uniform:-1:1", "uniform:0:1", "uniform:-0.5:2")  # beyond, gates saturate and show nothing
+_SOURCE = "TensorFlow Lite dynamic range quantization; TFLite "
+
+
+def hybrid(draw: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], dict[str, Any]]:
+    """The plain draw with its weights quantised (scales that keep them around 1), everything else float and finite.
+
+    Layer normalisation and biases stay float.  Recurrent weights along a diagonal have no hybrid form."""
+
+    def drawn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        if out.pop("diagonal_recurrent_tensors", False):
+            units = out["input_to_forget_weights"].shape[0]
+            out |= {n: T((units, units)) for n in out if n.startswith("recurrent_to_")}
+        for slot in d.version.schema.inputs:
+            t = out.get(slot.name)
+            if t is None or slot.name.endswith("state"):
+                continue
+            if "norm" in slot.name or slot.type in ("f32", "B", "N"):
+                out[slot.name] = T(t.shape, t.recipe, dtype=F32, const=True)
+            elif slot.type in ("W", "P", "V"):
+                q = {"scale": [f32(0.001 * (2 + d.int(0, 10)))], "zero_point": [0], "axis": 0}
+                out[slot.name] = T(t.shape, full_range(I8), dtype=I8, const=True, quant=q)
+        out["input"] = T(out["input"].shape, d.pick(_RECIPES), const=False)
+        return asymmetric(d, out)
+
+    return drawn
+
+
+def real_inputs(call: Call) -> Inputs:
+    """Every operand as the real numbers that it stands for."""
+    return {n: None if x is None else real(x, call.quant[n]) if call.quant.get(n) else np.asarray(x, np.float64)
+            for n, x in call.inputs.items()}  # fmt: skip
+
+
+def entry(name: str, draw: Callable[[Draw], dict[str, Any]], value: Callable[[Call, Inputs], list[Any]],
+          error: Callable[[Call, Inputs, float], list[Any]]) -> None:  # fmt: skip
+    """value and error, of all outputs, from real operands; their bound adds an ulp."""
+
+    def bound(ctx: Context, i: int) -> Any:
+        return error(ctx.call, real_inputs(ctx.call), ctx.acc_u)[i] + ctx.ulp
+
+    text = "the largest error that quantising every operand of a product can make, carried through the cell; + ulp"
+    classes = tuple(composed(partial(bound, i=i), text) for i in range(2))
+    op(name, None, domain="hybrid", evaluate=lambda call: value(call, real_inputs(call)), draw=hybrid(draw),
+       error=classes, source=_SOURCE + name)  # fmt: skip
+
+
+def _option(call: Call) -> bool:
+    return bool(call.attr("asymmetric_quantize_inputs", False))
+
+
+def _activation(call: Call) -> str:
+    return call.attr("fused_activation_function", "NONE")
+
+
+# -- one direction
+
+
+def _rnn(call: Call, v: Inputs, run: Callable[..., Any]) -> list[Any]:
+    one = call.version.op == "RNN"
+    names = ("input_weights", "recurrent_weights", "bias") if one else (
+        "input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")  # fmt: skip
+    x = v["input"]
+    major = bool(call.attr("time_major", False))
+    xt = x[None] if one else x if major else np.swapaxes(x, 0, 1)
+    y = run(xt, *(v[n] for n in names), _activation(call))
+    return [y[0] if one else y if major else np.swapaxes(y, 0, 1)]
+
+
+def _rnn_value(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
+    return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation)[0]
+
+
+def _rnn_error(call: Call, u: float) -> Callable[..., Any]:
+    return lambda x, w, r, b, activation: h.rnn_error(x, w, r, b, activation, _option(call), u)
+
+
+for _name, _sequence in (("RNN", False), ("UNIDIRECTIONAL_SEQUENCE_RNN", True)):
+    entry(_name, plain.draw_rnn(_sequence), lambda call, v: _rnn(call, v, _rnn_value),
+          lambda call, v, u: _rnn(call, v, _rnn_error(call, u)))  # fmt: skip
+
+
+def _lstm_error(call: Call, u: float) -> Callable[..., Any]:
+    """In place of the cell: the same operands, its error."""
+
+    def run(x: Any, v: Inputs, prefix: str, activation: str, cell_clip: float, proj_clip: float, diagonal: bool) -> Any:
+        return h.lstm_error(x, cell(v, prefix), activation, cell_clip, proj_clip, _option(call), u)
+
+    return run
+
+
+for _name, _sequence in (("LSTM", False), ("UNIDIRECTIONAL_SEQUENCE_LSTM", True)):
+    entry(_name, plain.draw_lstm(_sequence), lambda call, v: [plain.direction(v, call)],
+          lambda call, v, u: [plain.direction(v, call, run=_lstm_error(call, u))])  # fmt: skip
+
+
+def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
+    return v["input"], v["feature_weights"], v["time_weights"], v.get("input_gate_bias")
+
+
+entry("SVDF", plain.draw_svdf,
+      lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call))],
+      lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u)])  # fmt: skip
+
+# -- both directions
+
+entry("BIDIRECTIONAL_SEQUENCE_RNN", plain.draw_both_rnn, lambda call, v: plain.both_rnn(call, v),
+      lambda call, v, u: plain.both_rnn(call, v, _rnn_error(call, u)))  # fmt: skip
+entry("BIDIRECTIONAL_SEQUENCE_LSTM", plain.draw_both, lambda call, v: plain.both_directions(call, v),
+      lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)))  # fmt: skip
