@@ -45,12 +45,44 @@ struct Largest {
   }
 };
 
-// Largest and sums without positions: tap by tap over whole rows, so that the inner loop runs along the output.
-// cells: one number per output; lost: rounding errors of the sums.
-template <class Tap>
+// Largest and sums without positions, over whole rows: the rows of a window are folded into one row of x's width first,
+// then `tap` takes from it what each column of the window sees, so that both inner loops run along rows.
+template <class Fold, class Tap>
 void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v,
-    const double* plane,
-             Tap&& tap) {
+             const double* plane, std::vector<double>& folded, Fold&& fold, Tap&& tap) {
+  const auto width = static_cast<Index>(r[2].size());
+  folded.resize(static_cast<std::size_t>(in[2]));
+  Index line = 0;
+  for (const Range& z : r[0])
+    for (const Range& h : r[1]) {
+      const double* from = nullptr;
+      for (Index a = 0; a < z.count; ++a)
+        for (Index b = 0; b < h.count; ++b) {
+          const double* row = plane + ((z.start + a * v.dilation[0]) * in[1] + h.start + b * v.dilation[1]) * in[2];
+          if (from == nullptr) {
+            from = row;  // a single row is used where it lies
+            continue;
+          }
+          if (from != folded.data()) std::copy_n(from, in[2], folded.data());
+          from = folded.data();
+          fold(folded.data(), row, in[2]);
+        }
+      if (from != nullptr)
+        for (Index k = 0; k < v.kernel[2]; ++k) {
+          // outputs o with 0 <= o * stride - begin + k * dilation < in
+          const Index at = k * v.dilation[2] - v.begin[2], s = v.stride[2];
+          const Index low = at >= 0 ? 0 : (-at + s - 1) / s;
+          const Index high = std::min(width, in[2] > at ? (in[2] - at + s - 1) / s : 0);
+          if (low < high) tap(line + low, high - low, from + low * s + at, s);
+        }
+      line += width;
+    }
+}
+
+// Sums with their rounding errors, tap by tap.
+template <class Tap>
+void by_taps(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v,
+             const double* plane, Tap&& tap) {
   const auto width = static_cast<Index>(r[2].size());
   Index line = 0;
   for (const Range& z : r[0])
@@ -70,6 +102,17 @@ void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index,
     }
 }
 
+// c[i] = f(c[i], e[i * step]) with the usual steps spelt out, which compilers then read in vectors.
+template <class F>
+void with_step(double* c, const double* e, Index n, Index step, F&& f) {
+  if (step == 1)
+    for (Index i = 0; i < n; ++i) c[i] = f(c[i], e[i]);
+  else if (step == 2)
+    for (Index i = 0; i < n; ++i) c[i] = f(c[i], e[2 * i]);
+  else
+    for (Index i = 0; i < n; ++i) c[i] = f(c[i], e[i * step]);
+}
+
 void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, const Tensor* positions) {
   const int spatial = x.rank - 2;
   std::array<Index, 3> in{1, 1, 1}, out{1, 1, 1};
@@ -81,7 +124,7 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
   for (std::size_t a = 0; a < 3; ++a)
     r[a] = ranges(out[a], in[a], v.kernel[a], v.stride[a], v.dilation[a], v.begin[a], v.end[a]);
   const Index inputs = in[0] * in[1] * in[2], outputs = out[0] * out[1] * out[2];
-  std::vector<double> plane(static_cast<std::size_t>(inputs)), result(static_cast<std::size_t>(outputs)), lost;
+  std::vector<double> plane(static_cast<std::size_t>(inputs)), result(static_cast<std::size_t>(outputs)), lost, folded;
   const StoreF64 store = store_f64(y.dtype);
   Reader reader(x);
   char* to = y.data;
@@ -93,24 +136,28 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
       std::fill(result.begin(), result.end(), largest ? -std::numeric_limits<double>::infinity() : 0.0);
       double* cells = result.data();
       if (largest) {
-        by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
-          double* c = cells + o;
-          for (Index i = 0; i < n; ++i) {
-            const double e = from[i * step];
-            c[i] = (e > c[i]) | (e != e) ? e : c[i];
-          }
-        });
+        const auto larger = [](double c, double e) { return (e > c) | (e != e) ? e : c; };
+        by_rows(
+            r, in, v, plane.data(), folded,
+            [&](double* c, const double* e, Index n) {
+              for (Index i = 0; i < n; ++i) c[i] = larger(c[i], e[i]);
+            },
+            [&](Index o, Index n, const double* from, Index step) { with_step(cells + o, from, n, step, larger); });
       } else {
-        lost.assign(static_cast<std::size_t>(outputs), 0.0);
         // a few narrow elements add up exactly, or nearly, in f64; many of them, or f64 ones, take their errors along
         const bool careful = x.dtype == DType::f64 || v.kernel[0] * v.kernel[1] * v.kernel[2] > 64;
         if (!careful)
-          by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
-            double* c = cells + o;
-            for (Index i = 0; i < n; ++i) c[i] += from[i * step];
-          });
-        else
-         by_rows(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
+          by_rows(
+              r, in, v, plane.data(), folded,
+              [](double* c, const double* e, Index n) {
+                for (Index i = 0; i < n; ++i) c[i] += e[i];
+              },
+              [&](Index o, Index n, const double* from, Index step) {
+                with_step(cells + o, from, n, step, [](double c, double e) { return c + e; });
+              });
+        else {
+         lost.assign(static_cast<std::size_t>(outputs), 0.0);
+         by_taps(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
           double *c = cells + o, *l = lost.data() + o;
           for (Index i = 0; i < n; ++i) {
             const double e = from[i * step], u = c[i] + e, q = u - c[i];
@@ -118,13 +165,15 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
             c[i] = u;
           }
         });
+         for (Index i = 0; i < outputs; ++i)
+           if (std::isfinite(cells[i])) cells[i] += lost[static_cast<std::size_t>(i)];
+        }
         Index o = 0;
         for (const Range& z : r[0])
           for (const Range& h : r[1])
             for (const Range& w : r[2]) {
               const Index n = kind == Pooling::average ? z.count * h.count * w.count : z.padded * h.padded * w.padded;
-              const double s = std::isfinite(cells[o]) ? cells[o] + lost[static_cast<std::size_t>(o)] : cells[o];
-              cells[o++] = s / static_cast<double>(n);
+              cells[o++] /= static_cast<double>(n);
             }
       }
       store(cells, to, y.bytes(), outputs);

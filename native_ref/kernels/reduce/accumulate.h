@@ -128,7 +128,14 @@ struct Sum {
     }
     void add(const double* x, Index n) {
       ++count;
-      for (Index i = 0; i < n; ++i) {
+      Index i = 0;
+      if constexpr (!Map::has_rest)
+        for (; i + 8 <= n; i += 8) {
+          V8 h = load8(hi + i), l = load8(lo + i);
+          add_to(h, l, Map::main8(load8(x + i)));
+          store8(hi + i, h), store8(lo + i, l);
+        }
+      for (; i < n; ++i) {
         const double m = Map::main(x[i]);
         if constexpr (Map::has_rest) lo[i] += Map::rest(x[i], m);
         add_to(hi[i], lo[i], m);

@@ -5,42 +5,52 @@
 #include <vector>
 
 #include "native_ref/core/table.h"
+#include "native_ref/kernels/elementwise/math.h"
 #include "native_ref/kernels/gemm/gemm.h"
 
 namespace opconform {
 namespace {
 
-double activate(const ActivationOf& a, double x) {
+// From math.h rather than the C library: loops of these become vector code.
+double sigmoid(double x) {
+  // of -|x| first, so that nothing overflows and small results keep all digits
+  const double e = math::exp(-std::fabs(x)), r = 1 / (1 + e);
+  return x < 0 ? e * r : r;
+}
+
+// x <- activation(x), clipped before where clip > 0.
+void activate(const ActivationOf& a, double clip, double* x, Index n) {
+  const auto each = [&](auto&& f) {
+    for (Index i = 0; i < n; ++i) x[i] = f(x[i]);
+  };
+  if (clip > 0) each([&](double v) { return v > clip ? clip : v < -clip ? -clip : v; });
   switch (a.kind) {
-    case Activation::affine: return a.alpha * x + a.beta;
-    case Activation::relu: return x > 0 || x != x ? x : 0;
-    case Activation::tanh: return std::tanh(x);
-    case Activation::sigmoid: {
-      // of -|x| first, so that nothing overflows and small results keep all digits
-      const double e = std::exp(-std::abs(x));
-      return x != x ? x : x >= 0 ? 1 / (1 + e) : e / (1 + e);
-    }
-    case Activation::leaky_relu: return x < 0 ? a.alpha * x : x;
-    case Activation::thresholded_relu: return x > a.alpha || x != x ? x : 0;
-    case Activation::scaled_tanh: return a.alpha * std::tanh(a.beta * x);
-    case Activation::hard_sigmoid: {
-      const double v = a.alpha * x + a.beta;
-      return v != v ? v : std::min(1.0, std::max(0.0, v));
-    }
-    case Activation::elu: return x < 0 ? a.alpha * std::expm1(x) : x;
-    case Activation::softsign: return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x));
-    case Activation::softplus: return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case Activation::affine: return each([&](double v) { return a.alpha * v + a.beta; });
+    case Activation::relu: return each([](double v) { return v > 0 || v != v ? v : 0.0; });
+    case Activation::tanh: return each([](double v) { return math::tanh(v); });
+    case Activation::sigmoid: return each([](double v) { return sigmoid(v); });
+    case Activation::leaky_relu: return each([&](double v) { return v < 0 ? a.alpha * v : v; });
+    case Activation::thresholded_relu: return each([&](double v) { return v > a.alpha || v != v ? v : 0.0; });
+    case Activation::scaled_tanh: return each([&](double v) { return a.alpha * math::tanh(a.beta * v); });
+    case Activation::hard_sigmoid:
+      return each([&](double v) {
+        const double y = a.alpha * v + a.beta;
+        return y != y ? y : std::min(1.0, std::max(0.0, y));
+      });
+    case Activation::elu: return each([&](double v) { return v < 0 ? a.alpha * math::expm1(v) : v; });
+    case Activation::softsign:
+      return each([](double v) { return std::isinf(v) ? std::copysign(1.0, v) : v / (1 + std::abs(v)); });
+    case Activation::softplus:
+      return each([](double v) { return std::max(v, 0.0) + math::log1p_unit(math::exp(-std::fabs(v))); });
   }
-  return x;
 }
 
 void rnn(const RnnCall& c) {
   using gemm::Matrix;
   const Index gates = c.cell == Cell::lstm ? 4 : c.cell == Cell::gru ? 3 : 1, h = c.h, width = gates * h;
   const auto size = [](Index n) { return static_cast<std::size_t>(n); };
-  const auto clip = [&](double v) { return c.clip > 0 ? (v > c.clip ? c.clip : v < -c.clip ? -c.clip : v) : v; };
   std::vector<double> in(size(c.t * c.b * width)), back(size(c.b * width)), state(size(c.b * h)), cell(size(c.b * h)),
-      mixed;
+      gate(size(4 * h));
   // turned once: the products run along their rows
   const auto turned = [&](const double* w, Index columns) {
     std::vector<double> t(size(width * columns));
@@ -78,39 +88,55 @@ void rnn(const RnnCall& c) {
       double* cs = cell.data() + b * h;
       double* y = c.y + step * c.y_step + b * h;
       const auto rest = [&](Index k) { return r[k] + (c.bias_r ? c.bias_r[k] : 0); };
+      double *g0 = gate.data(), *g1 = g0 + h, *g2 = g1 + h, *g3 = g2 + h;
+      // x + r of one gate
+      const auto enter = [&](Index g, double* to) {
+        for (Index k = 0; k < h; ++k) to[k] = x[g * h + k] + rest(g * h + k);
+      };
+      const auto peep = [&](Index g, double* to) {
+        if (c.peephole)
+          for (Index k = 0; k < h; ++k) to[k] += c.peephole[g * h + k] * cs[k];
+      };
       if (c.cell == Cell::rnn) {
-        for (Index k = 0; k < h; ++k) y[k] = activate(c.f, clip(x[k] + rest(k)));
+        enter(0, y);
+        activate(c.f, c.clip, y, h);
       } else if (c.cell == Cell::lstm) {
-        const double* p = c.peephole;
-        for (Index k = 0; k < h; ++k) {
-          const auto gate = [&](Index g) { return x[g * h + k] + rest(g * h + k); };
-          const double i = activate(c.f, clip(gate(0) + (p ? p[k] * cs[k] : 0)));
-          const double f = c.coupled ? 1 - i : activate(c.f, clip(gate(2) + (p ? p[2 * h + k] * cs[k] : 0)));
-          const double fresh = f * cs[k] + i * activate(c.g, clip(gate(3)));
-          const double o = activate(c.f, clip(gate(1) + (p ? p[h + k] * fresh : 0)));
-          cs[k] = fresh;
-          y[k] = o * activate(c.hidden, fresh);
+        enter(0, g0), peep(0, g0);
+        activate(c.f, c.clip, g0, h);
+        if (c.coupled) {
+          for (Index k = 0; k < h; ++k) g2[k] = 1 - g0[k];
+        } else {
+          enter(2, g2), peep(2, g2);
+          activate(c.f, c.clip, g2, h);
         }
+        enter(3, g3);
+        activate(c.g, c.clip, g3, h);
+        for (Index k = 0; k < h; ++k) cs[k] = g2[k] * cs[k] + g0[k] * g3[k];
+        enter(1, g1), peep(1, g1);
+        activate(c.f, c.clip, g1, h);
+        std::copy_n(cs, h, y);
+        activate(c.hidden, 0, y, h);
+        for (Index k = 0; k < h; ++k) y[k] *= g1[k];
         if (c.cells) std::copy_n(cs, h, c.cells + (step * c.b + b) * h);
       } else {
-        mixed.assign(size(3 * h), 0);  // update gate, reset * state, candidate
+        enter(0, g0);
+        activate(c.f, c.clip, g0, h);
+        enter(1, g1);
+        activate(c.f, c.clip, g1, h);
         for (Index k = 0; k < h; ++k) {
-          mixed[size(k)] = activate(c.f, clip(x[k] + rest(k)));
-          const double reset = activate(c.f, clip(x[h + k] + rest(h + k)));
           if (c.reset_after)
-            mixed[size(2 * h + k)] = x[2 * h + k] + reset * rest(2 * h + k);
+            g2[k] = x[2 * h + k] + g1[k] * rest(2 * h + k);
           else
-            mixed[size(h + k)] = reset * hs[k];
+            g3[k] = g1[k] * hs[k];
         }
-        for (Index k = 0; k < h; ++k) {
-          double v = mixed[size(2 * h + k)];
-          if (!c.reset_after) {
-            v = x[2 * h + k] + (c.bias_r ? c.bias_r[2 * h + k] : 0);
-            for (Index q = 0; q < h; ++q) v += mixed[size(h + q)] * c.r[(2 * h + k) * h + q];
+        if (!c.reset_after)
+          for (Index k = 0; k < h; ++k) {
+            double v = x[2 * h + k] + (c.bias_r ? c.bias_r[2 * h + k] : 0);
+            for (Index q = 0; q < h; ++q) v += g3[q] * c.r[(2 * h + k) * h + q];
+            g2[k] = v;
           }
-          const double z = mixed[size(k)];
-          y[k] = (1 - z) * activate(c.g, clip(v)) + z * hs[k];
-        }
+        activate(c.g, c.clip, g2, h);
+        for (Index k = 0; k < h; ++k) y[k] = (1 - g0[k]) * g2[k] + g0[k] * hs[k];
       }
       std::copy_n(y, h, hs);
     }
