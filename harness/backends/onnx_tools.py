@@ -92,7 +92,7 @@ class DataPropagation(_Tool):
             at = name
             if not t.shape:
                 at = f"{name}?1"
-                attrs = {"axes": [0]} if opset < 13 else {}
+                attrs: dict[str, Any] = {"axes": [0]} if opset < 13 else {}
                 if not attrs:
                     proto.graph.initializer.append(numpy_helper.from_array(np.array([0], np.int64), f"{name}?0"))
                 ins = [name] if attrs else [name, f"{name}?0"]
@@ -130,7 +130,8 @@ def _known(t: Any) -> TypeOnly:
     return TypeOnly(_NAMES.get(tensor.elem_type), shape)
 
 
-_GAPS = ("No Adapter", "Unsupported", "not supported", "No schema", "no schema", "is a param instead of an int")
+_GAPS = ("No Adapter", "Unsupported", "not supported", "No schema", "no schema", "no registered schema",
+         "is a param instead of an int")  # fmt: skip
 
 
 def _declared(text: str) -> bool:

@@ -17,13 +17,15 @@ from harness.core.instance import Arg
 from harness.spec.schema import OpSchema, load
 
 PATH = Path(__file__).with_name("schema.json")
+VANISHED = Path(__file__).with_name("vanished.json")  # of the first list, in no released schema
 DTYPE_ATTRS = ("to", "dtype", "output_dtype", "output_datatype")
 
 
 @cache
 def schemas() -> tuple[OpSchema, ...]:
-    """Every op version, all domains.  Float defaults are the f32 numbers that a model means."""
-    out = tuple(load(PATH))
+    """Every op version, all domains, and those of the first list that vanished (``extra`` has the day "left").  Float
+    defaults are the f32 numbers that a model means."""
+    out = (*load(PATH), *load(VANISHED))
     for s in out:
         for name, a in s.attrs.items():
             if a.type in ("float", "floats") and a.default is not None:
