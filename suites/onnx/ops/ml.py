@@ -399,6 +399,34 @@ def _draw_vectorize(d: Draw) -> dict:
 op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
    source="ONNX ai.onnx.ml DictVectorizer-1")  # fmt: skip
 
+def _zip_map(c: Call) -> list[Any]:
+    """One map a row; a vector is one row."""
+    x = c.inputs["X"]
+    keys = c.attr("classlabels_strings") or c.attr("classlabels_int64s") or []
+    if bool(c.attr("classlabels_strings")) == bool(c.attr("classlabels_int64s")):
+        raise RuleError("one-of-keys", "one of the classlabels attributes gives the keys")
+    rows_ = x.reshape(1, -1) if x.ndim == 1 else x
+    if rows_.shape[-1] != len(keys):
+        raise RuleError("column-per-key", f"{rows_.shape[-1]} columns for {len(keys)} keys")
+    return [[dict(zip(keys, row.tolist())) for row in rows_]]
+
+
+def _draw_zip_map(d: Draw) -> dict[str, Any]:
+    n = d.int(1, 4)
+    shape = (n,) if d.chance(4) else (d.int(0, 3), n)
+    if d.bool():
+        return {"X": T(shape), "classlabels_strings": d.shuffle(WORDS)[:n]}
+    return {"X": T(shape), "classlabels_int64s": d.shuffle((-3, 0, 2, 7, 1 << 40))[:n]}
+
+
+def _break_zip_map(d: Draw) -> dict[str, Any]:
+    n = d.int(1, 3)
+    return {"X": T((2, n + 1)), "classlabels_int64s": list(range(n))}
+
+
+op("ZipMap", evaluate=_zip_map, error=exact(), draw=_draw_zip_map, domain=ML, out_dtype=single,
+   breaks={"column-per-key": _break_zip_map}, source="ONNX ai.onnx.ml ZipMap-1")  # fmt: skip
+
 # -- linear models and support vectors
 
 POSTS = ("NONE", "SOFTMAX", "LOGISTIC")
