@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import importlib.util
 import json
 import os
 import re
@@ -127,13 +128,17 @@ class _Builder:
     """Calls mb.* for the ops of a header."""
 
     def __init__(self, h, consts):
-        self.h, self.consts = h, consts
+        self.h, self.consts, self.made = h, consts, {}
 
     def ref(self, r, env):
         if "v" in r:
             return env[r["v"]]
         if "c" in r:
             a = self.consts[r["c"]]
+            if r["c"] in self.h.get("shared", ()):
+                if r["c"] not in self.made:
+                    self.made[r["c"]] = mb.const(val=a)
+                return self.made[r["c"]]
             return a if a.ndim else a[()]
         if "l" in r:
             return tuple(self.ref(x, env) for x in r["l"])
@@ -163,6 +168,8 @@ class _Builder:
         kwargs = {k: self.ref(r, env) for k, r in args.items()}
         if name == "write_state":
             name = "coreml_update_state"
+        if outs and outs[0] in self.h.get("names", ()):
+            kwargs["name"] = self.h["names"][outs[0]]
         made = getattr(mb, name)(**kwargs)
         made = made if isinstance(made, (list, tuple)) else (made,)
         if len(made) != len(outs):
@@ -207,13 +214,19 @@ def _target(h):
 def _placeholders(h, symbols=None, chosen=None):
     """Inputs of a function.  symbols: takes the extents of axes that become symbols, by symbol; chosen: (input, axis)
     of those, None for all."""
-    out, made = {}, {}
+    out = {}
+    made: dict = {}
     for name, dtype, shape, kind in h["inputs"]:
         if kind == "state":
             out[name] = StateTensorPlaceholder(tuple(shape), _builtin(dtype), name=name)
             continue
         dims = []
         for axis, n in enumerate(shape):
+            if isinstance(n, str):  # a symbol; all of one name are one
+                if n not in made:
+                    made[n] = get_new_symbol()
+                dims.append(made[n])
+                continue
             fixed = symbols is None or (chosen is not None and (name, axis) not in chosen)
             if fixed or n == 1:  # 1 stays: a symbol is taken to be none, which changes the meaning
                 dims.append(n)
@@ -601,63 +614,59 @@ def _quiet():
             sys.stdout, sys.stderr = old
 
 
+def _sibling(name):
+    """A module of this folder, also where this folder is no package (inside a worker)."""
+    if __name__.startswith("harness."):
+        return importlib.import_module("harness.backends." + name)
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location("opconform_" + name, path)
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
 class Passes(_Base):
     """Graph passes: the header's "passes" (a pipeline name or a list of pass names) run over the program, and what
-    they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the ops changed."""
+    they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the last of them changed
+    what it promises to change; the rest of the header stands in ``coremltools_passes.py``."""
 
     name = "coremltools-passes"
     formats = ("mil-passes",)
 
+    def __init__(self):
+        self.passes = _sibling("coremltools_passes")
+
     def load(self, model, format):
         run = interpreter("mil")
-        after, fired = apply_passes(model)
-        return run, after, unpack(model)[0]["outputs"], fired
+        after, fired, perms = self.apply(model)
+        h, now = unpack(model)[0], unpack(after)[0]["inputs"]
+        if len(now) != len(h["inputs"]):
+            raise ValueError(f"the passes left {len(now)} of {len(h['inputs'])} inputs")
+        ins = [(a[0], b[0], perm) for a, b, perm in zip(h["inputs"], now, perms)]
+        return run, after, ins, h["outputs"], fired
 
     def run(self, handle, inputs):
-        run, model, names, fired = handle
-        return dict(zip(names, run(model, inputs)), fired=np.array(fired))
+        run, model, ins, names, fired = handle
+        fed = {new: inputs[old] if perm is None else np.transpose(inputs[old], perm) for old, new, perm in ins}
+        return dict(zip(names, run(model, fed)), fired=np.array(fired))
 
+    def apply(self, model):
+        """Run the passes that a plain program names over it.
 
-def apply_passes(model):
-    """Run the passes that a plain program names over it -> (the program afterwards, did its ops change)."""
-    from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
-    from coremltools.converters.mil.mil.passes.pass_registry import PASS_REGISTRY
-
-    h, consts = unpack(model)
-    prog = build(h, consts)
-    main = prog.functions["main"]
-    before = _shape_of_program(main)
-    passes = h["passes"]
-    with _quiet():
-        if isinstance(passes, str):
-            main.input_types = []
-            PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline(passes))
-        else:
-            for name in passes:
-                run = PASS_REGISTRY[name]
-                for key, value in h.get("options", {}).items():
-                    setattr(run, key, value)
-                run(prog)
-    prog.validate()
-    bh, bc = read(prog)
-    return pack(bh, bc), _shape_of_program(main) != before
-
-
-def _shape_of_program(block):
-    """Op types, modes, shapes and where inputs come from: what a pass that does something changes."""
-    at, out = {}, []
-    for op in block.operations:
-        if op.op_type == "const":
-            continue
-        inputs = []
-        for slot in sorted(op.inputs):
-            v = op.inputs[slot]
-            for x in v if isinstance(v, (list, tuple)) else (v,):
-                val = getattr(x, "val", None)
-                inputs.append((slot, at.get(id(x), val if isinstance(val, (str, bool, np.bool_)) else None)))
-        shapes = tuple(str(getattr(v, "shape", None)) for v in op.outputs)
-        out.append((op.op_type, tuple(inputs), shapes, tuple(tuple(_shape_of_program(b)) for b in op.blocks)))
-        for i, v in enumerate(op.outputs):
-            at[id(v)] = (len(out), i)
-    out.append(tuple(at.get(id(v), "input or constant") for v in block.outputs))
-    return out
+        Returns the program afterwards, whether they did their part, and how each input now has to be permuted."""
+        h, consts = unpack(model)
+        missing = self.passes.unknown(h)
+        if missing:
+            raise Unsupported(f"this release has no pass {missing}")
+        prog = build(h, consts)
+        self.passes.prepare(prog, h, _builtin)
+        look, compare = self.passes.WATCHED[h.get("watch", "ops")]
+        before = look(prog.functions["main"])
+        with _quiet():
+            self.passes.run(prog, h)
+        prog.validate()
+        function = h.get("function", "main")
+        if function not in prog.functions:
+            function = "main"
+        fired = compare(before, look(prog.functions[function]))
+        return pack(*read(prog, function)), fired, self.passes.moved(prog, h)

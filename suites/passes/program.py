@@ -16,6 +16,8 @@ from suites.mil import dialect as mil
 from suites.mil.running import State, settle
 
 Ref = str | tuple[str, ...]
+# What a program's ``meta`` may say to the backend beside ``fires``; see ``harness/backends/coremltools_passes.py``.
+HEADER = ("images", "names", "options", "output_types", "function")
 
 
 class Program:
@@ -25,17 +27,26 @@ class Program:
         self.d, self.g = d, Graph()
         self.dtype = dtype or (F16 if d.chance(4) else F32)
         self.tensors: list[T] = []
+        self.kind = ""  # what a helper has to say about the program, for its pattern
 
-    def input(self, shape: Any, recipe: str | None = None, dtype: DType | None = None, state: bool = False) -> str:
-        """A run-time input; its data is moderate, so that nothing overflows on the way."""
+    def input(self, shape: Any, recipe: str | None = None, dtype: DType | None = None, state: bool = False,
+              symbols: tuple[str, ...] = ()) -> str:  # fmt: skip
+        """A run-time input; its data is moderate, so that nothing overflows on the way.  symbols: one for each axis,
+        "" where the extent is known.
+        """
         name = f"p{len(self.tensors)}"
         recipe = recipe or self.d.pick(("unit", "small", "uniform:-4:4"))
         kind = "state" if state else "tensor"
         self.tensors.append(T(tuple(shape), recipe, dtype or self.dtype, False, kind=kind))
+        if symbols:
+            self.g.meta.setdefault("symbols", {})[name] = list(symbols)
         return name
 
-    def const(self, value: Any, dtype: DType | None = None) -> str:
-        """A constant: an array or number, in the program's float type unless it says otherwise."""
+    def const(self, value: Any, dtype: DType | None = None, shared: bool = False, plain: bool = False) -> str:
+        """A constant: an array or number, in the program's float type unless it says otherwise.  shared: one ``const``
+        op for all that use it, where each would have its own.  plain: a Python number, as front ends write them, where
+        it would be NumPy's, as a program read from a file has them.
+        """
         a = np.asarray(value)
         if dtype is not None:
             a = a.astype(dtype.np)
@@ -47,6 +58,9 @@ class Program:
             a = a.astype(object)
         name = f"c{len(self.g.consts)}"
         self.g.consts[name] = a
+        for mark, yes in (("shared", shared), ("plain", plain)):
+            if yes:
+                self.g.meta.setdefault(mark, []).append(name)
         return name
 
     def weights(self, shape: Any, lo: int = -4, hi: int = 4, scale: float = 0.25) -> np.ndarray:
@@ -76,9 +90,12 @@ class Program:
     def _made(self, name: str) -> bool:
         return any(name in n.outputs for n in self.g.nodes) or name in {f"p{i}" for i in range(len(self.tensors))}
 
-    def done(self, *outputs: str, fires: bool = True, pattern: str = "") -> dict[str, Any]:
-        """What the generator of an entry returns.  fires: does the program hold the pass's pattern?"""
+    def done(self, *outputs: str, fires: bool = True, pattern: str = "", **header: Any) -> dict[str, Any]:
+        """What the generator of an entry returns.  fires: does the program hold the pass's pattern?  header: what else
+        the backend is told (``HEADER``).
+        """
         self.g.outputs = list(outputs)
+        self.g.meta.update(header)
         self.g.meta["fires"] = bool(fires)
         self.g.meta["states"] = [f"p{i}" for i, t in enumerate(self.tensors) if t.kind == "state"]
         return {"inputs": self.tensors, "program": self.g, "pattern": pattern or ("match" if fires else "near miss"),
@@ -125,11 +142,16 @@ def run(call: Call) -> list[Any]:
     return [r.astype(np.float64) if r.dtype.kind == "f" else r for r in results]  # wide: judged by the bound
 
 
+def _moves_only(e: Any) -> bool:
+    """A complex value made without a rounding."""
+    return bool(e.dtype.kind == "c" and e.error.kind == "exact")
+
+
 def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
     """How far each float result of a node may be off on its own: by its op's bound, or by a rounding to f16."""
     out = []
     for e in expected:
-        if not isinstance(e.value, np.ndarray) or e.dtype.kind != "f":
+        if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "fc" or _moves_only(e):
             out.append(None)
         elif narrow:
             v = e.value.astype(np.float64)
@@ -140,6 +162,15 @@ def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
     return out
 
 
+def _moved(x: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """x off by b this way or that in every element; both parts of a complex one."""
+    off = b * rng.choice((-1.0, 1.0), size=np.shape(b))
+    if x.dtype.kind == "c":
+        off = off + 1j * (b * rng.choice((-1.0, 1.0), size=np.shape(b)))
+    with np.errstate(all="ignore"):
+        return (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) + off).astype(x.dtype)
+
+
 def bounds(call: Call, narrow: bool) -> list[Any]:
     """First-order propagation by evaluation: every value of the program moved by its own error, one at a time and
     with several sign patterns, and the changes of the outputs added up.  Twice that, since both programs round, plus
@@ -147,6 +178,7 @@ def bounds(call: Call, narrow: bool) -> list[Any]:
     """
     g = settled(call.attrs["program"], call.opset)
     base: dict[str, Any] = {**g.consts, **_feed(call)}
+    stateful = bool(g.meta.get("states"))  # what is written has to be written anew: from the first op on
     own: list[tuple[int, str, Any]] = []
     if narrow:
         for name, x in _feed(call).items():
@@ -161,12 +193,14 @@ def bounds(call: Call, narrow: bool) -> list[Any]:
     for i, name, b in own:
         worst = [np.zeros_like(t) for t in total]
         for _ in range(3):
-            scope = dict(base)
-            moved = base[name].astype(np.float64) + b * rng.choice((-1.0, 1.0), size=np.shape(b))
+            scope = {**g.consts, **_feed(call)} if stateful else dict(base)
+            moved = _moved(base[name], b, rng)
             with np.errstate(all="ignore"):
-                scope[name] = moved.astype(base[name].dtype)
-                for node in g.nodes[i + 1 :]:
+                scope[name] = moved
+                for node in g.nodes if stateful else g.nodes[i + 1 :]:
                     scope.update(zip(node.outputs, [e.value for e in _node(node, scope, call.opset)]))
+                    if name in node.outputs:
+                        scope[name] = moved
                 for k, out in enumerate(g.outputs):
                     if of(np.asarray(base[out])).kind != "f":
                         continue
@@ -198,9 +232,15 @@ def either(*makes: Make) -> Make:
     return lambda d: d.pick(makes)(d)
 
 
-def declare(name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = ()) -> None:
-    """An entry for a pass: its programs, drawn evenly.  before: passes that run first."""
+WATCH: dict[str, str] = {}
+
+
+def declare(name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops") -> None:
+    """An entry for a pass: its programs, drawn evenly.  before: passes that run first.  watch: what the pass promises
+    to change, a key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``.
+    """
     from suites.passes import dialect
 
+    WATCH[name] = watch
     dialect.op(name, evaluate=run, draw=either(*makes), error=error_classes(narrow), tags=before,
                source=f"MIL graph pass {name}: coremltools 9.0, published pass pages")  # fmt: skip

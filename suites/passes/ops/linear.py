@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import F32
+from harness.core.dtypes import F32, I8
 from harness.spec import Draw
 from suites.passes.program import Program, declare
 
@@ -80,3 +80,33 @@ def _turned_near(d: Draw) -> dict[str, Any]:
 
 
 declare("fuse_transpose_matmul", _turned, _turned, _turned_near)
+
+
+def _dynamic(d: Draw) -> dict[str, Any]:
+    """A weight, or a bias, that is made of constants but is none itself."""
+    p = Program(d, F32)
+    n, m = d.dim(1, 4), d.dim(1, 4)
+    x = p.input(((d.dim(1, 3),) if d.bool() else ()) + (d.dim(1, 3), n))
+    which = d.pick(("weight", "bias", "both"))
+    made = p.op("transpose", x=p.const(p.weights((n, m))), perm=[1, 0])
+    args: dict[str, Any] = {"weight": p.weights((m, n)) if which == "bias" else made}
+    kind = d.pick(("none", "some", "zero")) if which == "weight" else "made"
+    if which != "weight":
+        args["bias"] = p.op(d.pick(("relu", "abs")), x=p.const(p.weights((m,))))
+    elif kind != "none":
+        args["bias"] = p.weights((m,)) if kind == "some" else p.const([0.0] * m)
+    return p.done(p.op("relu", x=p.op("linear", x=x, **args)), pattern=f"match {which} bias {kind}")
+
+
+def _static(d: Draw) -> dict[str, Any]:
+    """Constants, plain or compressed, are what linear takes."""
+    p = Program(d, F32)
+    weight: Any = p.weights((2, 4))
+    if d.opset != "ios15" and d.bool():
+        weight = p.op("constexpr_affine_dequantize", quantized_data=p.const([[1, 2, 3, 4], [5, 6, 7, 8]], I8),
+                      zero_point=p.const(0, I8), scale=0.5, axis=0)  # fmt: skip
+    bias = {"bias": p.weights((2,))} if d.bool() else {}
+    return p.done(p.op("relu", x=p.op("linear", x=p.input((3, 4)), weight=weight, **bias)), fires=False)
+
+
+declare("expand_dynamic_linear", _dynamic, _dynamic, _static)

@@ -97,3 +97,53 @@ def _moved(d: Draw) -> dict[str, Any]:
 
 
 declare("int_op_canonicalization", _moved)
+
+
+def _scaled(p: Program, d: Draw, shape: Any, scale: Any) -> str:
+    """A quantised input made a float; a scale for each element of the last axis is a vector."""
+    dt = d.pick((I8, U8))
+    more: dict[str, Any] = {"zero_point": p.const(d.int(0, 5), dt)} if d.bool() else {}
+    if np.ndim(scale):
+        more = {"axis": len(shape) - 1, **({"zero_point": p.const(np.arange(shape[-1]), dt)} if more else {})}
+    return p.op("dequantize", input=p.input(shape, "full", dt), scale=scale, **more)
+
+
+def _distributive(d: Draw) -> dict[str, Any]:
+    """Scales are powers of two, so dividing all three by one of them rounds nothing: the integers stay the same."""
+    p = Program(d, F32)
+    if out := _before(d, p):
+        return out
+    shape = (d.dim(1, 3), d.dim(1, 4))
+    s_x, s_y, s_z = (d.pick((0.125, 0.25, 0.5, 2.0)) for _ in range(3))
+    kind = d.pick(("scalar", "scalar", "vector x", "vector y"))
+    vector = np.array([s_x * 2.0**k for k in range(shape[1])])
+    x = _scaled(p, d, shape, vector if kind == "vector x" else s_x)
+    y = _scaled(p, d, shape, vector if kind == "vector y" else s_y)
+    z = p.op(d.pick(("add", "sub")), x=x, y=y)
+    relu = d.bool()
+    z = p.op("relu", x=z) if relu else z
+    z = p.op("quantize", input=z, scale=s_z, output_dtype="int8", zero_point=p.const(d.int(0, 3), I8))
+    return p.done(p.op("dequantize", input=z, scale=s_z), pattern=f"match {kind}{' relu' if relu else ''}")
+
+
+def _not_distributive(d: Draw) -> dict[str, Any]:
+    """Another op, a result that is needed as it is, no scalar scale on either side; a relu and a scale below 0."""
+    p = Program(d, F32)
+    if out := _before(d, p):
+        return out
+    shape = (2, 3)
+    kind = d.pick(("mul", "output", "both vectors", "not quantised", "below 0"))
+    vector = np.array([0.25, 0.5, 2.0])
+    s_x, s_y = (vector, vector) if kind == "both vectors" else (0.5, -0.25 if kind == "below 0" else 0.25)
+    x = _scaled(p, d, shape, s_x)
+    y = p.input(shape) if kind == "not quantised" else _scaled(p, d, shape, s_y)
+    if kind == "not quantised":
+        y = p.op("mul", x=p.op("round", x=y), y=0.25)
+    z = p.op("mul" if kind == "mul" else "add", x=x, y=y)
+    r = p.op("relu", x=z) if kind == "below 0" else z
+    q = p.op("quantize", input=r, scale=0.5, output_dtype="int8")
+    outs = [p.op("dequantize", input=q, scale=0.5), *([z] if kind == "output" else [])]
+    return p.done(*outs, fires=False, pattern=f"near miss {kind}")
+
+
+declare("distributive_quantized_binary_op_scale_normalization", _distributive, _distributive, _not_distributive)
