@@ -9,6 +9,7 @@ through OrtValues over raw bytes; int4 is packed two per byte there.
 # Runs under any Python from 3.8 on, with runtimes that have no types.
 
 import ctypes
+import sys
 
 import numpy as np
 import onnxruntime as ort
@@ -100,11 +101,17 @@ class OnnxRuntime(Backend):
         session, names, special, known = handle
         if len(known) != len(inputs):  # a name that optimisation or an unused input has removed
             inputs = {k: v for k, v in inputs.items() if k in known}
+        maps = [v for v in inputs.values() if type(v) is dict]
+        counts = [sys.getrefcount(v) for v in maps]
         try:
             if not special:
                 return {n: dense(v) for n, v in zip(names, session.run(names, inputs, None))}
             return self._run_raw(session, names, special, inputs)
         except Exception as e:
+            # The binding of 1.23 and older gives back a reference to a map that it refuses, one that it never took.
+            for v, before, now in zip(maps, counts, [sys.getrefcount(v) for v in maps]):
+                for _ in range(before - now):
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(v))
             raise _sorted(e) from None
 
     def _run_raw(self, session, names, special, inputs):

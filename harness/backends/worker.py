@@ -38,6 +38,7 @@ import socket
 import struct
 import tempfile
 import time
+import traceback
 
 import numpy as np
 
@@ -537,8 +538,10 @@ def serve_forked(control, backend, config, page):
                 try:
                     limit(config)
                     Server(backend, page, config.get("cap", 1 << 28)).serve(socket.socket(fileno=fd))
-                finally:
-                    os._exit(0)
+                except BaseException:
+                    traceback.print_exc()  # into the log, whose end the host quotes
+                    os._exit(71)
+                os._exit(0)
             os.close(fd)
             children.add(pid)
             send_frame(control, {"pid": pid})

@@ -76,6 +76,10 @@ class Toy:
                 raise RuntimeError("negative")
         elif do == "type":
             return object()
+        elif do == "unspeakable":
+            from opconform_worker import TypeOnly
+
+            return TypeOnly(object(), ())
         elif do == "float":
             return 1.5
         elif do == "nan":
