@@ -42,5 +42,7 @@ class OnnxReference(Backend):
 
 def _sorted(e):
     """The exception as one of ours where the evaluator says that it has no implementation."""
-    gap = isinstance(e, NotImplementedError) or "not implemented" in str(e) or "No implementation for" in str(e)
+    gap = isinstance(e, (NotImplementedError, ImportError)) or any(
+        w in str(e) for w in ("not implemented", "No implementation for")
+    )
     return Unsupported(str(e)) if gap else e

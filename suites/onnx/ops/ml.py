@@ -399,6 +399,7 @@ def _draw_vectorize(d: Draw) -> dict:
 op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
    source="ONNX ai.onnx.ml DictVectorizer-1")  # fmt: skip
 
+
 def _zip_map(c: Call) -> list[Any]:
     """One map a row; a vector is one row."""
     x = c.inputs["X"]
