@@ -235,7 +235,7 @@ def type_of(value: Any, dtype: DType) -> Type | None:
     """The type of a computed value, extents open; None for what a value alone does not tell."""
     if isinstance(value, np.ndarray):
         return Type("tensor", dtype, (None,) * value.ndim)
-    if isinstance(value, list):
+    if isinstance(value, list) and not any(isinstance(x, dict) for x in value):
         return Type("seq", None, None, Type("tensor", dtype, None))
     return None
 
