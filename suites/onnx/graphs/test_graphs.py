@@ -241,8 +241,9 @@ def test_a_fault_planted_in_a_listed_graph_is_named(ort: BackendHandle, name: st
     held = {n.output[0]: n for n in flat.graph.node if n.op_type == "Constant"}
     able = [n for n in flat.graph.node if n.op_type in ("Conv", "MatMul", "Gemm", "ConvTranspose") and len(n.input) > 1
             and (n.input[1] in fixed or n.input[1] in held) and uses.count(n.input[1]) == 1]  # fmt: skip
-    if not able:  # quantised by a node: one of the float scales then
-        able = [n for n in flat.graph.node if n.op_type == "Mul" and n.input[1] in fixed]
+    if not able:  # weights that are computed on the way, or a quantised graph: its scales then
+        able = [n for n in flat.graph.node if n.op_type == "Conv"]
+        able = able or [n for n in flat.graph.node if n.op_type == "Mul" and n.input[1] in fixed]
     target = able[len(able) // 2]
     subject = onnx.ModelProto()
     subject.CopyFrom(flat)
