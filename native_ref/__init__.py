@@ -18,6 +18,7 @@ from native_ref._basic import (
     unary,
     where,
 )
+from native_ref._index import fixed_multiply, gather, gather_elements, gather_nd, rank
 from native_ref._linear import conv, conv_transpose, matmul, transposed_sizes, window_sizes
 from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, reduce
 from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import gcd
 from typing import Any
 
@@ -12,7 +13,7 @@ from harness.core.errors import RuleError
 from harness.spec.draw import Draw, T
 from suites.semantics.movement.common import fixed, prod
 
-__all__ = ["distinct", "fixed", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled"]
+__all__ = ["distinct", "fixed", "in_extent", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled"]
 
 
 def resolve(index: np.ndarray, extent: Any, signed: bool) -> np.ndarray:
@@ -25,6 +26,15 @@ def resolve(index: np.ndarray, extent: Any, signed: bool) -> np.ndarray:
     if bad.any():
         raise RuleError("index-in-range", f"index {i[bad].ravel()[0]} for extent {extent}")
     return np.where(i < 0, i + extent, i) if signed else i
+
+
+@contextmanager
+def in_extent() -> Iterator[None]:
+    """An index outside, met by a kernel, is the rule "index-in-range" broken."""
+    try:
+        yield
+    except IndexError as e:
+        raise RuleError("index-in-range", str(e)) from None
 
 
 def index_recipe(extent: int, signed: bool) -> str:

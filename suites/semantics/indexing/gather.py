@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+import native_ref as native
 from harness.core.errors import RuleError
 from harness.spec import Any, Flag, Int, Integer, T, copied, semantics
 from harness.spec.draw import Draw
-from suites.semantics.indexing.common import fixed, index_recipe, indices_of, prod, resolve, spoiled
+from suites.semantics.indexing.common import fixed, in_extent, index_recipe, indices_of, prod, resolve, spoiled
 from suites.semantics.movement.common import norm_axis
 
 
@@ -24,6 +25,9 @@ def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: I
     b = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if not 0 <= b <= min(a, indices.ndim):
         raise RuleError("batch-in-range", f"batch_dims {batch_dims} for axis {axis}, indices of rank {indices.ndim}")
+    if x.dtype != object:
+        with in_extent():
+            return native.gather(x, indices, a, b, signed)
     i = resolve(indices, x.shape[a], signed)
     if b == 0:
         return np.take(x, i, axis=a)
@@ -74,6 +78,9 @@ def gather_elements(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, sign
     a = norm_axis(axis, x.ndim)
     if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != a):
         raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {a}")
+    if x.dtype != object:
+        with in_extent():
+            return native.gather_elements(x, indices, a, signed)
     i = resolve(indices, x.shape[a], signed)
     cut = tuple(slice(None) if k == a else slice(n) for k, n in enumerate(indices.shape))
     return np.take_along_axis(x[cut], i, a)
@@ -114,6 +121,9 @@ def gather_nd(x: Any["*d"], indices: Int["*e"], *, batch_dims: Integer = 0, sign
         raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim - b}")
     if x.shape[:b] != indices.shape[:b]:
         raise RuleError("batch-agrees", f"{list(x.shape[:b])} against {list(indices.shape[:b])}")
+    if x.dtype != object:
+        with in_extent():
+            return native.gather_nd(x, indices, b, signed)
     i = resolve(indices, np.array(x.shape[b : b + k], np.int64), signed)
     lead = tuple(
         np.arange(n).reshape([-1 if j == t else 1 for j in range(i.ndim - 1)]) for t, n in enumerate(x.shape[:b])

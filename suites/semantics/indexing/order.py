@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import native_ref as native
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics
@@ -26,6 +27,8 @@ def keys(x: np.ndarray) -> np.ndarray:
 
 def ranking(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     """Indices along ``axis`` in order, the lower index first among equals."""
+    if of(x).kind in "fiub":
+        return native.rank(x, axis, descending)
     k = keys(x)
     if not descending:
         return np.argsort(k, axis=axis, kind="stable")
@@ -54,8 +57,8 @@ def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = Tr
     a = norm_axis(axis, x.ndim)
     if not 0 <= k <= x.shape[a]:
         raise RuleError("k-in-range", f"k = {k} of {x.shape[a]}")
-    order = np.take(ranking(x, a, largest), np.arange(k), axis=a)
-    return np.take_along_axis(x, order, a), order.astype(np.int64)
+    order = native.rank(x, a, largest, k)
+    return native.gather_elements(x, order, a), order
 
 
 @topk.draw

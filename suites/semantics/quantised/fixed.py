@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import native_ref as native
 from harness.core.dtypes import DType, int_range
 from harness.spec import Context, Draw, ErrorClass, Param, accepted, quantised
 
@@ -75,28 +76,9 @@ def multiplier(scale: Array | float) -> tuple[Array, Array]:
     return np.where(small, 0, fixed), np.where(small, 0, e)
 
 
-def high_mul(a: Array, b: Array) -> Array:
-    """Rounded high half of 2ab for int32 operands (saturating rounding doubling high multiplication)."""
-    p = a * b
-    nudge = np.where(p >= 0, 1 << 30, 1 - (1 << 30))
-    s = p + nudge
-    return np.where(s >= 0, s >> 31, -((-s) >> 31))  # division truncates toward zero
-
-
-def shift_right(x: Array, n: Array) -> Array:
-    """Division by 2**n to nearest, ties away from zero."""
-    mask = (np.int64(1) << n) - 1
-    rest = x & mask
-    return (x >> n) + (rest > (mask >> 1) + (x < 0))
-
-
 def multiply(acc: Array, scale: Array | float) -> Array:
     """acc * scale as the 32-bit integer kernels do it: high multiplication, then a rounding shift."""
-    m, e = multiplier(scale)
-    left, right = np.maximum(e, 0), np.maximum(-e, 0)
-    wide = acc.astype(np.int64) << left
-    wide = np.clip(wide, -(1 << 31), (1 << 31) - 1)
-    return shift_right(high_mul(wide, m), right)
+    return native.fixed_multiply(acc, scale)
 
 
 def window(scale: Array | float) -> Array:
