@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -162,13 +162,26 @@ def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
     return out
 
 
-def _moved(x: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """x off by b this way or that in every element; both parts of a complex one."""
-    off = b * rng.choice((-1.0, 1.0), size=np.shape(b))
+def _signs(shape: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Sign patterns: a few at random; with pairs also some in which any two elements once agree and once differ, so
+    that errors of two elements that could cancel are seen to add up.
+    """
+    for _ in range(3):
+        yield rng.choice((-1.0, 1.0), size=shape)
+    if pairs:
+        index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        yield np.ones(shape)
+        for bit in range(max(0, index.size - 1).bit_length()):
+            yield 1.0 - 2.0 * ((index >> bit) & 1)
+
+
+def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """x off by so much; the imaginary part of a complex one this way or that."""
+    move: Any = off
     if x.dtype.kind == "c":
-        off = off + 1j * (b * rng.choice((-1.0, 1.0), size=np.shape(b)))
+        move = off + 1j * (off * rng.choice((-1.0, 1.0), size=np.shape(off)))
     with np.errstate(all="ignore"):
-        return (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) + off).astype(x.dtype)
+        return (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) + move).astype(x.dtype)
 
 
 def bounds(call: Call, narrow: bool) -> list[Any]:
@@ -192,9 +205,9 @@ def bounds(call: Call, narrow: bool) -> list[Any]:
     total = [np.zeros(np.shape(base[n])) for n in g.outputs]
     for i, name, b in own:
         worst = [np.zeros_like(t) for t in total]
-        for _ in range(3):
+        for signs in _signs(np.shape(b), narrow, rng):
             scope = {**g.consts, **_feed(call)} if stateful else dict(base)
-            moved = _moved(base[name], b, rng)
+            moved = _moved(base[name], b * signs, rng)
             with np.errstate(all="ignore"):
                 scope[name] = moved
                 for node in g.nodes if stateful else g.nodes[i + 1 :]:

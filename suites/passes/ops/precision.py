@@ -10,7 +10,18 @@ import numpy as np
 
 from harness.core.dtypes import F32
 from harness.spec import Draw
-from suites.passes.ops import activation, cleanup, conv, elementwise, linear, repeat
+from suites.passes.ops import (
+    activation,
+    cleanup,
+    constants,
+    conv,
+    elementwise,
+    integers,
+    linear,
+    repeat,
+    symbols,
+    weights,
+)
 from suites.passes.program import Program, declare
 
 _SMOOTH = ("relu", "tanh", "sigmoid", "abs", "square", "sqrt", "leaky_relu", "softplus", "gelu")
@@ -56,16 +67,24 @@ def _any(d: Draw) -> dict[str, Any]:
     """Any family's program: whatever the pipeline makes of it, it computes the same.  Conversion also turns f32 into
     fp16.
     """
-    make = d.pick((cleanup._noop, cleanup._known, cleanup._twice, conv._normalised, conv._biased, conv._scaled,
-                   activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
-                   elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,
-                   _chain))  # fmt: skip
+    makes = [cleanup._noop, cleanup._known, cleanup._twice, conv._normalised, conv._biased, conv._scaled,
+             activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
+             elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,
+             linear._dynamic, symbols._reshape, _chain]  # fmt: skip
+    if d.opset != "ios15":
+        makes += [constants._compressed, weights._folded]
+    if d.opset in ("ios17", "ios18"):
+        makes.append(integers._narrowed)
+    if d.opset == "ios18":
+        makes += [weights._quantised_table, weights._moved]
+    make = d.pick(makes)
     return make(d)
 
 
 def _changed(d: Draw) -> dict[str, Any]:
     out = _any(d)
-    out["program"].meta["fires"] = True
+    out["program"].meta.update(fires=True, watch="ops")
+    out["program"].meta.pop("options", None)
     out["pattern"] = "any"
     return out
 
