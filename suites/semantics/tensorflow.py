@@ -89,6 +89,21 @@ def complex_abs(x: Complex["*d"]):
     return np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64))
 
 
+def _product_bound(ctx: Context) -> Array:
+    """half an ulp; 3 ulp of the modulus of a complex product: each part is a sum of two rounded products"""
+    if ctx.out.kind != "c":
+        return 0.5 * ctx.ulp
+    return 3 * np.abs(ctx.wide) * 2.0 ** -(23 if ctx.out.bits == 64 else 52)
+
+
+@semantics(error=composed(_product_bound), source="TFLite MUL; IEEE 754", data=("small", "unit", "wide", "small"))
+def product(x: Any["*#d"], y: Any["*#d"]) -> Any["*#d"]:
+    """x * y, complex numbers included."""
+    if x.dtype.kind == "c":
+        return x.astype(np.complex128) * y.astype(np.complex128)
+    return native.binary("mul", x, y)
+
+
 @semantics(error=exact, source="TFLite REAL")
 def real_part(x: Complex["*d"]):
     """Real part."""

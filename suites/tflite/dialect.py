@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.dtypes import DType
 from harness.core.errors import UsageError
-from harness.core.instance import Graph, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
 from harness.spec.interpret import Watch, run_graph
@@ -95,6 +95,8 @@ class TfLite(Dialect):
         later = version.schema.extra["later"]
         if any(f.startswith("rank5") for f in later):
             return 4
+        if version.op == "TRANSPOSE" and "rank7" not in later:
+            return 7
         return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
@@ -107,7 +109,7 @@ class TfLite(Dialect):
         for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
             if isinstance(v, float):
                 inst.attrs[name] = _f32(v)
-        if "fused" in version.entry.tags and d.bool():
+        if "fused" in version.entry.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if "bias" in version.entry.tags and "bias" not in inst.args and d.int(0, 4) > 0:
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
@@ -154,6 +156,10 @@ class Session:
 
         with using(self.store):
             return run_graph(self.dialect, self.graph, inputs, self.graph.meta.get("opset"), watch=watch)
+
+
+def _complex(inst: Instance) -> bool:
+    return any(isinstance(a, Arg) and a.dtype.kind == "c" for a in inst.args.values())
 
 
 def share(version: OpVersion, d: Draw, inst: Instance) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import BY_NAME
+from harness.core.dtypes import BY_NAME, int_range
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics import cast as s
 from suites.tflite import op
@@ -14,11 +14,16 @@ _SMALL = ("i2", "i4", "u4")
 
 def _draw_cast(d: Draw) -> dict[str, Any]:
     have = d.types["T"]
+    small = [t for t in d.version.schema.dtypes("O") if t.name in _SMALL]
     options = [t for t in d.version.schema.dtypes("O") if t.name not in (*_SMALL, "c64")]
-    to = BY_NAME["f32"] if have.name in _SMALL else d.pick(options)
+    to = BY_NAME["f32"] if have.name in _SMALL else d.pick(small) if small and d.chance(4) else d.pick(options)
     recipe = "full" if have.name in _SMALL else None
     if have.kind == "f" and to.kind in "iu" and d.bool():
         recipe = "uniform:-100:100" if to.kind == "i" else "uniform:0:200"
+    if to.name in _SMALL:
+        lo, hi = int_range(to)
+        recipe = f"uniform:{lo}:{hi}" if have.kind == "f" else f"ints:{max(lo, 0) if have.kind != 'i' else lo}:{hi}"
+        recipe = "bool" if have.kind == "b" else recipe
     out: dict[str, Any] = {
         "input": T(d.shape(), recipe, const=True if have.bits == 2 else None),
         "@outputs": [{"dtype": to.name}],

@@ -69,7 +69,8 @@ def arithmetic(name: str, meaning: Semantics, **kw: Any) -> None:
 
 arithmetic("ADD", s.add)
 arithmetic("SUB", s.sub)
-arithmetic("MUL", s.mul, types={"T": "f32 i32 u32 i64 i16"}, why="complex64 is not one of the shared meaning's kinds")
+arithmetic("MUL", s.mul, until=5)
+arithmetic("MUL", tf.product, since=6, error=tf.product.error)  # from here on complex numbers, too
 arithmetic("DIV", s.div)
 for _name, _meaning in (
     ("POW", s.pow), ("SQUARED_DIFFERENCE", s.squared_difference),

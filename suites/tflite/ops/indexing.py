@@ -87,8 +87,8 @@ op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
 
 op("BUCKETIZE", tables.bucketize, x="input")
 op("BROADCAST_ARGS", tables.broadcast_args, x="s0", y="s1")
-op("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="sparse_values", default="default_value",
-   shape=shape_input("output_shape"))  # fmt: skip
+both("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="sparse_values",
+     default="default_value", shape=shape_input("output_shape"))  # fmt: skip
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
 op("EMBEDDING_LOOKUP_SPARSE", tables.embedding_lookup_sparse, table="value", at="indices", shape="dense_shape")

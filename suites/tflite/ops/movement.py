@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I32
-from harness.spec import Call, Draw, Fn, Map, Slotted, T
+from harness.spec import Build, Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import movement as s
 from suites.tflite import op
 from suites.tflite.codecs import (
@@ -79,15 +79,15 @@ both("RANK", s.rank_of, x="input", out_dtype=lambda call, i: I32)
 
 # -- order
 
-both(
-    "TRANSPOSE",
-    s.transpose,
-    x="input",
-    perm=Fn(
-        lambda call: tuple(int(a) for a in call.inputs["perm"]),
-        lambda v, b: b.value("perm", list(range(len(b.values["x"].shape)))[::-1] if v is None else v),
-    ),
-)
+
+def _draw_transpose(d: Draw) -> dict[str, Any]:
+    """Seven axes now and then, where the version takes them."""
+    shape = d.part(7, 7, 1) if d.max_rank == 7 and d.chance(4) else d.part(0, min(6, d.max_rank))
+    return {"input": T(shape), "perm": d.shuffle(range(len(shape)))}
+
+
+both("TRANSPOSE", s.transpose, x="input", perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"])),
+     draw=_draw_transpose)  # fmt: skip
 
 
 def _draw_reverse(d: Draw) -> dict[str, Any]:
@@ -133,8 +133,25 @@ both("BROADCAST_TO", s.broadcast_to, x="input", shape=shape_input("shape"))
 both("SLICE", s.slice_by_size, x="input", begin=shape_input("begin"), size=shape_input("size"))
 
 
+class _End(Fn):
+    """The end; one time in three said from the begin on, where the version can."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda call: tuple(int(n) for n in call.inputs["end"].ravel()))
+
+    def encode(self, value: Any, b: Build) -> None:
+        end = np.asarray(value, np.int64).reshape(-1)
+        if not later(b.draw, "offset") and b.draw.chance(3):
+            end = end - np.asarray(b.values["begin"], np.int64).reshape(-1)
+            b.attrs["offset"] = True
+        b.value("end", end)
+
+
 def _bits(until: int | None, since: int | None, **fixed: int) -> None:
-    names: dict[str, Any] = {k: shape_input(k) for k in ("begin", "end", "strides")}
+    names: dict[str, Any] = {k: shape_input(k) for k in ("begin", "strides")}
+    names["end"] = _End()
+    if "offset" not in fixed:
+        names["offset"] = Fn(lambda call: int(bool(call.attr("offset", False))))
     both("STRIDED_SLICE", s.strided_slice_bits, x="input", since=since, until=until, fixed=fixed, **names)
 
 

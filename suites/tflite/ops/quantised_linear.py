@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import I8, I16, I32, I64, U8, DType
+from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
@@ -21,9 +21,10 @@ class Filters:
     def __init__(self, d: Draw, filter_shape: tuple[int, ...], axis: int, depth: int, per_channel: bool = True) -> None:
         schema = d.version.schema
         self.x: DType = d.types["T"]
-        weights = [t for t in schema.dtypes("W") if (t is U8) == (self.x is U8) and t.bits >= 4]
-        if self.x is I16:
-            weights = [t for t in weights if t is I8]
+        weights = [t for t in schema.dtypes("W") if (t is U8) == (self.x is U8)]
+        if self.x is I16:  # 4-bit weights only from the version on that names them
+            narrow = (I8, I4) if d.version.op == "FULLY_CONNECTED" and not later(d, "i16xi4") else (I8,)
+            weights = [t for t in weights if t in narrow]
         self.w = d.pick(weights) if weights else I8
         m = filter_shape[axis]
         scales: Any = (
@@ -42,6 +43,10 @@ class Filters:
         size = self.xq["scale"][0] * max(self.wq["scale"]) * top * depth**0.5 * (0.3 + d.int(0, 16) / 8)
         self.oq = draw_parameters(d, self.x, scale=size / out_top)
         self.b = I64 if self.x is I16 else I32
+        self.bias_type = None
+        if self.x is I16 and "quantized_bias_type" in schema.attrs and not later(d, "quantized_bias_type") and d.bool():
+            self.b = d.pick((I32, I64))
+            self.bias_type = self.b.name
         self.bq = {"scale": [f32(s * self.xq["scale"][0]) for s in self.wq["scale"]],
                    "zero_point": [0] * len(self.wq["scale"]), "axis": 0}  # fmt: skip
 
@@ -55,6 +60,8 @@ class Filters:
         }
         if bias is not None:
             out["bias"] = T((bias,), "ints:-2000:2000", dtype=self.b, quant=self.bq, const=True)
+            if self.bias_type is not None:
+                out["quantized_bias_type"] = self.bias_type
         return out
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from harness.core.dtypes import BOOL
+from harness.spec import Build, Slotted, T
 from suites.semantics import reduction as s
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutType, both
@@ -18,7 +22,21 @@ op("MEAN", s.reduce_mean, x="input", axes=AxesInput("axis"), keepdims="keep_dims
 op("REDUCE_ANY", s.reduce_any, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
 op("REDUCE_ALL", s.reduce_all, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
 
-_ARG: dict[str, Any] = {"x": "input", "axis": "dim", "dtype": OutType("output_type"),
+
+class _Ordered(Slotted):
+    """Truth values as 0 and 1; drawn one time in five where the version takes them."""
+
+    def __init__(self) -> None:
+        super().__init__("input", lambda x: x.view(np.uint8) if x.dtype == bool else x)
+
+    def encode(self, value: Any, b: Build) -> None:
+        plain = b.version.schema.domain == ""
+        if plain and "bool" in b.version.schema.types["T"] and b.draw.chance(5):
+            value = T(value.shape, "bool", dtype=BOOL)
+        super().encode(value, b)
+
+
+_ARG: dict[str, Any] = {"x": _Ordered(), "axis": "dim", "dtype": OutType("output_type"),
                         "fixed": {"keepdims": False, "select_last": False}}  # fmt: skip
 both("ARG_MAX", s.argmax, **_ARG)
 both("ARG_MIN", s.argmin, **_ARG)
