@@ -421,6 +421,20 @@ def test_overflowing_partial_sums_bind_nothing():
         assert verdict(e, np.array([1, v], np.float32)).verdict is Verdict.MISMATCH
 
 
+def test_a_sum_that_overflows_only_in_our_order_binds_nothing():
+    """1e308 + 1e308 - 1e308 is in range; an infinite input is not a matter of order."""
+
+    def total(x):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.array([x[0] + x[1] + x[2]])
+
+    for x, want in (([1e308, 1e308, -1e308], Verdict.AGREE), ([np.inf, 1.0, 1.0], Verdict.MISMATCH)):
+        x = np.array(x)
+        ctx = errors.Context({"x": x}, {}, total(x), F64, rerun=lambda i: total(i["x"]))
+        e = expect(total(x), total(x), errors.accumulates(3), ctx)
+        assert verdict(e, np.array([1e308])).verdict is want
+
+
 def test_a_bound_that_fails_is_no_verdict():
     e = wide_of([1.0, 2.0], F32, errors.bounded(lambda c: 1 / 0, "broken"))
     j = verdict(e, np.array([1, 3], np.float32))
@@ -436,8 +450,11 @@ def random_output(error, params, a, d=F32):
 
 RANDOM = {
     "uniform": (errors.statistical("uniform"), {"low": -1.0, "high": 3.0}, lambda g, n: g.uniform(-1, 3, n)),
-    "normal": (errors.statistical("normal", std="scale"), {"mean": 2.0, "scale": 0.5},
-               lambda g, n: g.normal(2, 0.5, n)),
+    "normal": (
+        errors.statistical("normal", std="scale"),
+        {"mean": 2.0, "scale": 0.5},
+        lambda g, n: g.normal(2, 0.5, n),
+    ),
     "bernoulli": (errors.statistical("bernoulli"), {"p": 0.2}, lambda g, n: (g.random(n) < 0.2) * 1.0),
 }
 
