@@ -71,7 +71,7 @@ def _errors(e: Any, actual: np.ndarray, bound: Any, ulps: float, kind: str) -> t
     """|a - h| (inf where the class of value differs), the bound in force, the smallest factor on it that passes."""
     d: DType = e.dtype
     if d.kind in "iub":
-        x, y = actual.astype(object), e.value.astype(object)
+        x, y = actual.astype(object).ravel(), e.value.astype(object).ravel()  # flat: a lone object becomes an int64
         error = np.abs(x - y) if d.kind != "b" else (actual != e.value).astype(object)
         error = np.asarray(error, np.float64).reshape(e.value.shape)
     else:

@@ -120,6 +120,13 @@ def test_04_integers_are_never_floats():
     assert agrees(expect(big), big.copy())
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
+def test_the_error_of_an_integer_is_never_negative(shape):
+    low = np.full(shape, np.iinfo(np.int64).min)
+    j = verdict(expect(np.zeros(shape, np.int64)), low)
+    assert j.diff()["max_abs"] == 2.0**63
+
+
 @pytest.mark.parametrize("d", [F16, F32, F64, I64], ids=str)
 def test_05_lowest_of_the_type(d):
     lowest = np.array([np.finfo(d.np).min if d.kind == "f" else np.iinfo(d.np).min]).astype(d.np)
