@@ -25,7 +25,17 @@ _CONV2D: dict[str, Any] = {
     "tags": ("fused", "bias"), "ambiguous": nan_activation(s.conv),
 }  # fmt: skip
 op("CONV_2D", s.conv, until=5, **_CONV2D, fixed={"pads": None, "groups": 1})
-op("CONV_2D", s.conv, since=6, **_CONV2D, fixed={"pads": None}, groups=_groups())
+
+
+def _uneven_channels(d: Draw) -> dict[str, Any]:
+    """Where the filter's depth tells the groups, only a depth that does not divide the channels breaks the rule."""
+    g = d.int(2, 5)
+    c = g * d.int(0, 2) + d.int(1, g - 1)
+    return {"input": T((1, 3, 3, c)), "filter": T((d.int(1, 4), 2, 2, g)), "stride_h": 1, "stride_w": 1}
+
+
+op("CONV_2D", s.conv, since=6, **_CONV2D, fixed={"pads": None}, groups=_groups(),
+   breaks={"channels-agree": _uneven_channels})  # fmt: skip
 
 
 def _dhwio(slot: str) -> Slotted:

@@ -111,4 +111,3 @@ _NMS: dict[str, Any] = {
 op("NON_MAX_SUPPRESSION_V4", tables.soft_nms, fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS,
    error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)))  # fmt: skip
 op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)
-

@@ -123,7 +123,6 @@ op(
 # -- gather, scatter
 
 
-
 def _draw_gather(d: Draw) -> dict[str, Any]:
     """The file declares the result's shape, as StableHLO's types do."""
     v = s.gather.drawer(d)
