@@ -4,7 +4,7 @@
     python -m native_ref.rebuild --isa v4   # one of them and the bindings: the quickest round
 
 Files are replaced by renaming, so that running processes keep the ones they have; a lock lets several people share one
-tree.  Needs cmake, ninja, nanobind, and an earlier ``pip install --no-build-isolation -e .``.
+tree.  Needs cmake, ninja, nanobind (the ``dev`` extra has it), and an earlier ``pip install -e .``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ def main() -> int:
     args = parser.parse_args()
     found = importlib.util.find_spec("_opconform_native")
     if found is None or found.origin is None:
-        print("not installed yet: pip install --no-build-isolation -e .", file=sys.stderr)
+        print("not installed yet: pip install -e .", file=sys.stderr)
+        return 2
+    missing = [p for p in ("cmake", "ninja") if not shutil.which(p)]
+    if missing:
+        print(f"needs {' and '.join(missing)}: pip install {' '.join(missing)}", file=sys.stderr)
         return 2
     module = Path(found.origin)
     args.build_dir.mkdir(parents=True, exist_ok=True)
