@@ -181,9 +181,10 @@ class Entry:
             and self.when(Facts(case, _PLAIN))
         )
 
-    def concerns(self, keys: Iterable[str], backends: Sequence[str]) -> bool:
-        """Could it have matched in a run over these op versions and backends?"""
-        if not any(fnmatchcase(b, p) for b in backends for p in self.backends):
+    def concerns(self, keys: Iterable[str], backends: Mapping[str, str]) -> bool:
+        """Could it have matched in a run over these op versions and backends (name -> release)?"""
+        if not any(fnmatchcase(b, p) and (self.versions is None or _within(v, self.versions))
+                   for b, v in backends.items() for p in self.backends):  # fmt: skip
             return False
         for key in keys:
             op, version = key.rsplit("/", 1)
@@ -260,8 +261,9 @@ class Ledger:
             for e in self.entries if e.hits
         ]  # fmt: skip
 
-    def unused(self, keys: Iterable[str], backends: Sequence[str]) -> list[str]:
-        """Ids of known differences that a full run over these op versions and backends did not meet."""
+    def unused(self, keys: Iterable[str], backends: Mapping[str, str]) -> list[str]:
+        """Ids of known differences that a full run over these op versions and backends (name -> release) did not
+        meet."""
         keys = list(keys)
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and e.concerns(keys, backends)]
 

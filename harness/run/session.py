@@ -133,7 +133,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
                 writer.write(rec)
         for rec in ledger.records():
             writer.write(rec)
-        unused = ledger.unused([v.key for v in chosen], [h.name for h in handles]) if full else []
+        releases = {h.name: engine.profiles[h.name].version for h in handles}
+        unused = ledger.unused([v.key for v in chosen], releases) if full else []
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
                       "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
         return Outcome(summary, path, bench.missing, unused)

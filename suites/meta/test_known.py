@@ -162,12 +162,16 @@ def test_ambiguities_come_after_known_differences(tmp_path):
 
 def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
     led = ledger(tmp_path, BASE + AMBIGUOUS)
-    assert led.unused(["onnx/Relu/14"], ["onnxruntime-all"]) == ["relu-nan"]
-    assert led.unused(["onnx/Selu/6"], ["onnxruntime"]) == []
-    assert led.unused(["onnx/Relu/14"], ["litert-ref"]) == []
-    assert ledger(tmp_path, BASE + "op_versions = [6]").unused(["onnx/Relu/14"], ["onnxruntime"]) == []
+    assert led.unused(["onnx/Relu/14"], {"onnxruntime-all": "1.31.1"}) == ["relu-nan"]
+    assert led.unused(["onnx/Selu/6"], {"onnxruntime": "1.31.1"}) == []
+    assert led.unused(["onnx/Relu/14"], {"litert-ref": "1.31.1"}) == []
+    assert ledger(tmp_path, BASE + "op_versions = [6]").unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
+    old = ledger(tmp_path, BASE + 'versions = "<1.24"')
+    assert old.unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
+    assert old.unused(["onnx/Relu/14"], {"onnxruntime": "1.20.1"}) == ["relu-nan"]
+    led = ledger(tmp_path, BASE + AMBIGUOUS)
     led.explain(judged(), profile())
-    assert led.unused(["onnx/Relu/14"], ["onnxruntime"]) == []
+    assert led.unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
 
 
 def test_an_empty_ledger_explains_nothing():
