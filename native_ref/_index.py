@@ -1,4 +1,7 @@
-"""Reading by index, ranking, and the integer multiplication by a real scale of quantised kernels."""
+"""Reading by index, ranking, and the integer multiplication by a real scale of quantised kernels.
+
+Writing by index and unique are NumPy's, in suites/semantics/indexing.
+"""
 
 from __future__ import annotations
 
