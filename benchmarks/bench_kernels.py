@@ -7,7 +7,7 @@ Every row is the ratio of the two minima of one interleaved run; compare ratios,
 
 Over it on AVX-512 when last measured: matmul 64^3 (1.1 to 1.2: its products in f64 alone take 9 us), pools of large
 images (2.3 to 3), and in bench_native.py erf (1.3), gelu (1.3) and pow (1.2) of 4,096 elements and reductions of many
-rows of 64 (5 to 9).  With AVX2 matmul 512^3 2.3, matrix times vector up to 10; the baseline build is 3 to 7 times slower.
+rows of 64 (5 to 9).  With AVX2: matmul 512^3 2.3, matrix times vector up to 10; the baseline build: matmul up to 7.
 """
 
 from __future__ import annotations
