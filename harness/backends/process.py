@@ -53,6 +53,8 @@ class Spec:
 
     def config(self, log: int, page: int) -> str:
         path = [os.getcwd()] if self.python else [p or os.getcwd() for p in sys.path]
+        if self.name.startswith(f"{self.module}:"):  # asked for as module:Class: also of a file in this folder
+            path.append(os.getcwd())
         return json.dumps(
             {
                 "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
