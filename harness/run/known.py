@@ -25,8 +25,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
 
 The condition is a Python expression over these names and nothing else:
 
-* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``, ``ulp`` and ``error`` (the largest one,
-  in ulp and absolute), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements)
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``, ``ulp`` and ``error`` (the largest
+  one, in ulp and absolute), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements)
 * ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``recipe(slot)``, ``scales(slot)`` (of quantisation, 0 without); a slot of several tensors
   takes an index: ``shape('inputs', 1)``
@@ -42,7 +42,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
