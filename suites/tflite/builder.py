@@ -84,7 +84,9 @@ class Writer:
         if data:
             t["buffer"] = len(self.buffers)
             self.buffers.append({"data": data})
-        if quant:
+        if quant and quant.get("block"):
+            t["quantization"] = self.blockwise(g, name, shape or (), quant)
+        elif quant:
             t["quantization"] = quantization(quant)
         if variable:
             t["is_variable"] = True
@@ -93,6 +95,14 @@ class Writer:
         tensors = g["tensors"]
         tensors.append(t)
         return len(tensors) - 1
+
+    def blockwise(self, g: dict[str, Any], name: str, shape: Sequence[int], quant: dict[str, Any]) -> dict[str, Any]:
+        """Scales of blocks along the last dimension are a tensor of their own (f16); no zero points."""
+        rows = (shape[0], shape[-1] // quant["block"])
+        scales = np.array(quant["scale"], np.float16).reshape(rows)
+        at = self.tensor(g, name + ".scales", TYPES["f16"], rows, None, scales.tobytes())
+        details = {"scales": at, "zero_points": -1, "block_size": quant["block"]}
+        return {"details_type": fb.union_number("details", "BlockwiseQuantization"), "details": details}
 
     def operator(self, g: dict[str, Any], code: int, version: int, inputs: list[int], outputs: list[int],
                  table: str | None = None, options: dict[str, Any] | None = None, union: int = 1) -> None:  # fmt: skip

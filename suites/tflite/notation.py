@@ -25,7 +25,8 @@ def _element(name: str, quant: dict[str, Any] | None) -> str:
     pairs = [f"{s:.9g}:{z}" if z else f"{s:.9g}" for s, z in zip(quant["scale"], quant["zero_point"])]
     if len(pairs) == 1:
         return f"!quant.uniform<{word}:f32, {pairs[0]}>"
-    return f"!quant.uniform<{word}:f32:{quant.get('axis', 0)}, {{{', '.join(pairs)}}}>"
+    where = f"{{1:{quant['block']}}}" if quant.get("block") else quant.get("axis", 0)
+    return f"!quant.uniform<{word}:f32:{where}, {{{', '.join(pairs)}}}>"
 
 
 def notation(dialect: TfLite, inst: Instance) -> str:

@@ -110,6 +110,12 @@ class _Reader:
                 out.consts[name] = unpack(data, d, shape)
             elif t.get("is_variable"):
                 out.consts[name] = np.zeros(shape, d.np)
+        for i, t in enumerate(g.get("tensors", [])):
+            details = t.get("quantization", {}).get("details", {})
+            if details.get("block_size"):
+                scales = out.consts[names[details["scales"]]].ravel().tolist()
+                quant = {"scale": scales, "zero_point": [0] * len(scales), "axis": 0, "block": details["block_size"]}
+                tensors[names[i]]["quant"] = quant
         out.meta = {"opset": 1, "tensors": tensors, "index": index}
         for i in g.get("inputs", []):
             t = tensors[names[i]]

@@ -141,3 +141,18 @@ def test_schema_facts_are_those_of_the_catalogue():
         renamed = RENAMED.get(op, {})
         extra = ["bias"] if op == "TRANSPOSE_CONV" else []  # the page is older than the bias operand
         assert have == [renamed.get(n, n) for n in names] + extra, op
+
+
+def test_scales_of_blocks_are_a_tensor_of_their_own():
+    """Schema, BlockwiseQuantization; the reader finds the same parameters again."""
+    for i in range(200):
+        inst, arrays = drawn("tflite/FULLY_CONNECTED/10h", i)
+        q = inst.args["filter"].quant
+        if q.get("block"):
+            break
+    assert q.get("block") == 32 and len(q["scale"]) > inst.args["filter"].shape[0]
+    graph = dialect.parse(dialect.build([inst], [arrays]).data)
+    assert graph.meta["tensors"]["i0.filter"]["quant"] == q
+    want = dialect.evaluate(inst, arrays)[0].value
+    got = run_graph(dialect, graph, {name: arrays[name.partition(".")[2]] for name, _ in graph.inputs}, 1)[0]
+    np.testing.assert_array_equal(got, want)

@@ -55,7 +55,12 @@ def moved(ctx: Context, product: Callable[[Array, Array], Array], x: Array, w: A
 
 
 def weights(w: Array, wq: Quant, axis: int = 0) -> Array:
-    """The real weights; channels, where there are several scales, lie on ``axis`` of our layout."""
+    """The real weights; channels, where there are several scales, lie on ``axis`` of our layout.
+
+    wq["block"]: so many elements of a row share a scale, rows of scales one after the other, zero points 0.
+    """
+    if wq.get("block"):
+        return w.astype(np.float64) * np.reshape(wq["scale"], (w.shape[0], -1)).repeat(wq["block"], axis=1)
     return real(w, {**wq, "axis": axis})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import DType, int_range
+from harness.core.dtypes import I4, DType, int_range
 from harness.spec import Draw, Fn, T
 from suites.semantics.quantised import dynamic as h
 from suites.semantics.quantised.fixed import f32
@@ -69,7 +69,18 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
         out["input"] = T((*out["input"].shape[:-1], columns), d.pick(RECIPES), const=False)
         return asymmetric(d, out)
     quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
+    if d.types["W"] is I4 and d.chance(4):
+        in_blocks(d, out)
     return asymmetric(d, out)
+
+
+def in_blocks(d: Draw, out: dict[str, Any]) -> None:
+    """A scale (f16) for every 32 elements of a row."""
+    rows, blocks = out["filter"].shape[0], d.int(2, 3)
+    scales = [d.int(1, 40) / 512 for _ in range(rows * blocks)]
+    q = {"scale": scales, "zero_point": [0] * len(scales), "axis": 0, "block": 32}
+    out["filter"] = T((rows, 32 * blocks), full_range(I4), dtype=I4, const=True, quant=q)
+    out["input"] = T((*out["input"].shape[:-1], 32 * blocks), d.pick(RECIPES), const=False)
 
 
 op("FULLY_CONNECTED", h.linear, domain="hybrid", x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION,

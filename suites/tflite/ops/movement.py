@@ -141,8 +141,10 @@ class _End(Fn):
 
     def encode(self, value: Any, b: Build) -> None:
         end = np.asarray(value, np.int64).reshape(-1)
-        if not later(b.draw, "offset") and b.draw.chance(3):
-            end = end - np.asarray(b.values["begin"], np.int64).reshape(-1)
+        begin, strides = (np.asarray(b.values[n], np.int64).reshape(-1) for n in ("begin", "strides"))
+        upward = begin.min(initial=0) >= 0 and strides.min(initial=1) > 0  # elsewhere nobody says what is counted
+        if upward and not later(b.draw, "offset") and b.draw.chance(2):
+            end = end - begin
             b.attrs["offset"] = True
         b.value("end", end)
 
