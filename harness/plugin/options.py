@@ -82,7 +82,7 @@ class Bench:
     def evidence(self) -> Evidence:
         if self._evidence is None:
             folder = Path(self.config.getoption("--evidence"))
-            self._evidence = Evidence(self.spare, folder, seed=self.config.getoption("--case-seed"))
+            self._evidence = Evidence(self.spare, folder, seed=self.config.getoption("--case-seed"), ledger=self.ledger)
         return self._evidence
 
     def sink(self, record: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
+from harness.run.known import Ledger
 from harness.run.minimize import Budget, minimize
 from harness.run.repro import notation, write_folder
 from harness.run.results import Judged
@@ -25,11 +26,14 @@ class Evidence:
 
     handle: gives a second handle of a backend by name, so that shrinking does not disturb the run.  folder: where the
     folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
-    signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.
+    signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
+    smaller instance must not be one that is listed already.
     """
 
     def __init__(self, handle: Callable[[str], BackendHandle], folder: Path | None, *, per_kind: int = 1,
-                 seconds: float = 120.0, seed: int = 0, recorded: int = 20) -> None:  # fmt: skip
+                 seconds: float = 120.0, seed: int = 0, recorded: int = 20,
+                 ledger: Ledger | None = None) -> None:  # fmt: skip
+        self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
         self.seed, self.recorded = seed, recorded
         self._kinds: Counter[tuple[Any, ...]] = Counter()
@@ -52,7 +56,7 @@ class Evidence:
     def shrink(self, judged: Judged, budget: Budget) -> Judged | None:
         """The same failure on a smaller instance, or None if none was found."""
         case, want = judged.case, judged.signature
-        engine = Engine([self.handle(judged.backend)])
+        engine = Engine([self.handle(judged.backend)], ledger=self.ledger)
         found: dict[str, Judged] = {}
 
         def fails(inst: Instance) -> bool:

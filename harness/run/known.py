@@ -43,7 +43,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib import metadata
@@ -266,6 +266,10 @@ class Ledger:
         meet."""
         keys = list(keys)
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and e.concerns(keys, backends)]
+
+    def unmarked(self) -> Ledger:
+        """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""
+        return Ledger([replace(e, hits=0) for e in self.entries])
 
     def counts(self) -> Counter[str]:
         return Counter({e.id: e.hits for e in self.entries if e.hits})

@@ -119,7 +119,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
         writer.write(_header(plan, handles))
         ledger = load_ledger()
-        evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed)
+        evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
+                            ledger=ledger)  # fmt: skip
         engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
                         sink=writer.write, on_failure=evidence, progress=progress)  # fmt: skip
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]

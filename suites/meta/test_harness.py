@@ -14,6 +14,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
 from harness.run.failure import Evidence
+from harness.run.known import Ledger, load_ledger
 from harness.run.records import done_units, read
 from harness.run.results import Judged
 from harness.run.select import units
@@ -22,14 +23,14 @@ from suites.meta.toy import toy
 CASES = 96
 
 
-def run(name: str, tmp: Path, ops: tuple[str, ...] = (), cases: int = CASES):
+def run(name: str, tmp: Path, ops: tuple[str, ...] = (), cases: int = CASES, ledger: Ledger | None = None):
     """Records of a run of the toy dialect on one of its backends."""
     spec = f"suites.meta.toy_backends:{name}"
     with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
         out: list[dict] = []
-        evidence = Evidence(lambda _: spare, tmp)
+        evidence = Evidence(lambda _: spare, tmp, ledger=ledger)
         chosen = [v for v in toy.versions.values() if not ops or v.op in ops]
-        engine = Engine([main], sink=out.append, on_failure=evidence)
+        engine = Engine([main], sink=out.append, on_failure=evidence, ledger=ledger)
         summary = engine.run(units(chosen, cases))
         return summary, out
 
@@ -70,6 +71,20 @@ def test_a_planted_fault_is_found_and_made_small(name: str, op: str, shape, tmp_
         assert args["x"]["values"][-1] != 0 and set(args["x"]["values"]) <= {0, 1}
     folder = Path(next(r["folder"] for r in found if r["folder"]))
     assert {"instance.json", "repro.py", "inputs.npz", "model.json"} <= {p.name for p in folder.iterdir()}
+
+
+def test_a_minimal_instance_is_not_one_that_is_listed(tmp_path: Path) -> None:
+    """Or the evidence of something new would be of something known."""
+    (tmp_path / "x.toml").write_text(
+        '[[known]]\nid = "small"\nbackend = "*"\nop = "toy/MatMul"\nreason = "r"\nclause = "c"\n'
+        "when = \"shape('x')[1] < 5\"\n"
+    )
+    ledger = load_ledger([tmp_path])
+    _, records = run("OffByOne", tmp_path, ("MatMul",), ledger=ledger)
+    small = [r["minimal"] for r in bad(records) if r["minimal"]]
+    assert small and all(m["args"]["x"]["shape"][1] == 5 for m in small)
+    known = sum(n for r in records if r["t"] == "batch" for *_, verdict, n in r["tally"] if verdict == "known")
+    assert ledger.entries[0].hits == known > 0, "shrinking counts for nothing"
 
 
 def test_an_invalid_instance_that_is_accepted_names_its_rule(tmp_path: Path) -> None:
