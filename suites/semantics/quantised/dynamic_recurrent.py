@@ -23,6 +23,7 @@ _ACT = {
     "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
 }  # fmt: skip
+FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 
 
@@ -35,8 +36,10 @@ class Numbers:
         self.value = value
         self.error = np.broadcast_to(np.asarray(error, np.float64), value.shape)
 
-    def quantised(self, asymmetric: bool) -> Numbers:
+    def quantised(self, asymmetric: bool | str) -> Numbers:
         """After their quantisation: half a step of the range that all of them may have."""
+        if asymmetric == FLOAT:
+            return self
         low, high = (self.value - self.error).min(initial=0.0), (self.value + self.error).max(initial=0.0)
         return Numbers(self.value, self.error + step(low, high, asymmetric))
 
@@ -83,9 +86,9 @@ class Numbers:
         return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
 
 
-def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool, u: float) -> Array:
+def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool | str, u: float) -> Array:
     """Bound on act(w x + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
-    h, out, e = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], step_of(x, asymmetric)
+    h, out, e = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], 0.0 if asymmetric == FLOAT else step_of(x, asymmetric)
     for now in x:
         z = Numbers(now, e).times(w, u).plus(h.quantised(asymmetric).times(r, u), u)
         h = z.plus(Numbers(np.broadcast_to(b, z.value.shape)), u).through(activation, u)
@@ -93,17 +96,19 @@ def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetri
     return np.stack(out)
 
 
-def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float, proj_clip: float, asymmetric: bool,
-               u: float) -> Array:  # fmt: skip
+def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float, proj_clip: float,
+               asymmetric: bool | str, u: float) -> Array:  # fmt: skip
     """Bound on the cell of ``tensorflow_recurrent.lstm`` over x [t, b, i] from zero states: [t, b, outputs].  Peephole
     weights meet the cell state element by element, which stays float."""
     units = p["w_forget"].shape[0]
     outs = units if p["proj"] is None else p["proj"].shape[0]
     h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
-    e, out = step_of(x, asymmetric), []
+    e, out = 0.0 if asymmetric == FLOAT else step_of(x, asymmetric), []
 
     def pre(gate: str, now: Numbers, state: Numbers, cell: Numbers) -> Numbers:
-        z = now.times(p[f"w_{gate}"], u).plus(state.times(p[f"r_{gate}"], u), u)
+        r = p[f"r_{gate}"]
+        z = now.times(p[f"w_{gate}"], u)
+        z = z.plus(state.by(Numbers(np.broadcast_to(r, z.value.shape)), u) if r.ndim == 1 else state.times(r, u), u)
         if p.get(f"p_{gate}") is not None:
             z = z.plus(cell.by(Numbers(np.broadcast_to(p[f"p_{gate}"], cell.value.shape)), u), u)
         if p.get(f"n_{gate}") is not None:

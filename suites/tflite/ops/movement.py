@@ -134,7 +134,7 @@ both("SLICE", s.slice_by_size, x="input", begin=shape_input("begin"), size=shape
 
 
 class _End(Fn):
-    """The end; one time in three said from the begin on, where the version can."""
+    """The end; half of those above a begin from 0 on are counted from it, where the version can."""
 
     def __init__(self) -> None:
         super().__init__(lambda call: tuple(int(n) for n in call.inputs["end"].ravel()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from harness.core.dtypes import F32
 from harness.spec import Call, Context, Draw, T, composed
 from suites.semantics import tensorflow_sequence as s
+from suites.semantics.quantised.dynamic_recurrent import FLOAT, lstm_error, rnn_error
 from suites.semantics.tensorflow_recurrent import GATES, rnn
 from suites.tflite import op
 from suites.tflite.codecs import later
@@ -153,17 +155,19 @@ def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = 
     return y[0] if one else y if time_major else np.swapaxes(y, 0, 1)
 
 
-def _evaluated_bound(ctx: Context) -> Any:
-    """2**-16 * max(1, |h|): at most 4 steps of sums of 20 products of operands and states below 1, each rounded"""
-    return 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide))
+def _lstm_bound(ctx: Context, i: int) -> Any:
+    """the roundings of every product, sum and function, carried through the cell step by step; + ulp"""
+    call = ctx.call
+
+    def run(x: Any, v: dict[str, Any], prefix: str, act: str, cell_clip: float, proj_clip: float, _: bool) -> Any:
+        return lstm_error(x, s.cell(v, prefix), act, cell_clip, proj_clip, FLOAT, ctx.acc_u)
+
+    both = call.version.op.startswith("BIDIRECTIONAL")
+    errors = both_directions(call, call.inputs, run) if both else [direction(call.inputs, call, run=run)]
+    return errors[i] + ctx.ulp
 
 
-def _growing_bound(ctx: Context) -> Any:
-    """2**-12 * max(1, |h|): states may grow by the unit count on each of 4 steps"""
-    return 2.0**-12 * np.maximum(1.0, np.abs(ctx.wide))
-
-
-_BOUND = composed(_evaluated_bound)
+_BOUND = tuple(composed(partial(_lstm_bound, i=i), _lstm_bound.__doc__) for i in range(2))
 op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=draw_lstm(True), error=_BOUND,
    source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
 op("LSTM", None, evaluate=_lstm, draw=draw_lstm(False), error=_BOUND, source="TFLite LSTM, full kernel")
@@ -235,5 +239,15 @@ def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
     return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
 
 
+def _both_rnn_bound(ctx: Context, i: int) -> Any:
+    """the roundings of every product, sum and function, carried along the sequence step by step; + ulp"""
+
+    def run(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
+        return rnn_error(x, w, r, b, activation, FLOAT, ctx.acc_u)
+
+    return both_rnn(ctx.call, ctx.inputs, run)[i] + ctx.ulp
+
+
 op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=lambda call: both_rnn(call, call.inputs), draw=draw_both_rnn,
-   error=composed(_growing_bound), source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip
+   error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
+   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip
