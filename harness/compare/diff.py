@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.compare import pattern
-from harness.core.dtypes import DType
+from harness.core.dtypes import DType, float_max
 from harness.spec.errors import ulp
 
 MAP = 4096  # cells of the index map at most
@@ -38,6 +38,7 @@ def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[st
     out.update(_places(bad, want, actual, error, limit, d))
     inside = error[np.isfinite(error)]
     out["max_abs"] = _number(float(inside.max()) if inside.size else 0.0)
+    out["wrong_abs"] = _number(float(error[bad].max()) if bad.any() else 0.0)
     if d.kind in "iub":
         u = error
     else:
@@ -51,6 +52,7 @@ def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[st
         x["ulp"] = _number(float(u[tuple(x["index"])]))
     out["factor"] = factor
     if d.kind == "f":
+        out["clamped"] = _clamped(e, actual, bad)
         out["bias_z"], out["bound_relative"] = _bias(e, actual), _relative(e, limit)
     out["pattern"] = pattern.of_values(want, actual, bad, limit)
     return out
@@ -120,6 +122,12 @@ def _bad(e: Any, actual: np.ndarray, error: np.ndarray, limit: np.ndarray, kind:
     if kind == "nan":  # not a matter of distance: an unbounded limit does not excuse it
         bad |= np.isnan(actual.astype(_wide(e).dtype)) != np.isnan(_wide(e))
     return bad
+
+
+def _clamped(e: Any, actual: np.ndarray, bad: np.ndarray) -> float:
+    """Share of the wrong elements at which an infinity or NaN was expected and an end of the finite range came."""
+    v, a = e.value.astype(np.float64)[bad], actual.astype(np.float64)[bad]
+    return float(np.mean(~np.isfinite(v) & (np.abs(a) == float_max(e.dtype)))) if v.size else 0.0
 
 
 def _places(bad: np.ndarray, want: np.ndarray, actual: np.ndarray, error: Any, limit: Any, d: DType) -> dict[str, Any]:

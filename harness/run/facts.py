@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.run.case import Case
     from harness.run.results import Judged
 
-OUTCOME = {"ulp", "error", "factor", "share"}  # what only a verdict tells
+OUTCOME = {"ulp", "error", "factor", "share", "clamped"}  # what only a verdict tells
 _VALUES = {"opset", "version", "dtype", "outs", "rule"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
@@ -53,9 +53,9 @@ class Facts(Mapping[str, Any]):
         diff = j.diff() if j is not None else {}
         if name == "share":
             return diff["count"] / max(1, diff["size"]) if diff.get("size") else 0.0
-        key = {"ulp": "max_ulp", "error": "max_abs", "factor": "factor"}[name]
-        if name == "error" and not np.isfinite(float(diff.get("max_ulp") or 0.0)):
-            return float("inf")  # somewhere it is a NaN or an infinity that differs
+        if name == "clamped":
+            return float(diff.get("clamped", 0.0))
+        key = {"ulp": "max_ulp", "error": "wrong_abs", "factor": "factor"}[name]
         value = diff.get(key)
         return float("inf") if value is None else float(value)
 

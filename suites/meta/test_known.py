@@ -28,7 +28,7 @@ def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdi
     inst = Instance("onnx", op, version, 17, attrs or {}, args)
     arrays = when_arrays or {"X": np.array([[1, np.nan, 2], [0, -1, 3]], dtype.np)}
     case = SimpleNamespace(inst=inst, draws=[arrays], dtype=dtype, dtype_name=str(dtype))
-    numbers = diff or {"count": 2, "size": 8, "max_ulp": 3.5, "factor": "inf"}
+    numbers = diff or {"count": 2, "size": 8, "max_ulp": 3.5, "factor": "inf", "wrong_abs": 0.25, "clamped": 1.0}
     return SimpleNamespace(
         case=case, verdict=verdict, draw=0, known=None, ambiguity=None,
         outcome=Outcome(Status.VALUE, message=message),
@@ -87,6 +87,7 @@ CONDITIONS = {
     "any_nan() and any_negative('X') and any_zero('X') and not any_negative_zero('X') and not any_inf('X')": True,
     "lowest('X') == -1 and highest('X') == 3": True,
     "ulp <= 4 and factor > 1000 and 0.2 < share < 0.3": True,
+    "error == 0.25 and clamped == 1": True,
     "recipe('X') == 'small' or shape('Z') != ()": True,
     "{'f32', 'f16'} == set(['f16', dtype])": True,
     "(1 if rank('X') == 2 else 0) == 1": True,
