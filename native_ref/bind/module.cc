@@ -23,8 +23,8 @@ std::string folder() {
 bool supported(const std::string& isa) {
 #if defined(__x86_64__)
   if (isa == "v3")
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("f16c");
+    // f16c came before avx2 in every processor, and Clang 14 does not know its name
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   if (isa == "v4")
     return supported("v3") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -136,7 +136,7 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
       std::fill(result.begin(), result.end(), largest ? -std::numeric_limits<double>::infinity() : 0.0);
       double* cells = result.data();
       if (largest) {
-        const auto larger = [](double c, double e) { return (e > c) | (e != e) ? e : c; };
+        const auto larger = [](double c, double e) { return ((e > c) | (e != e)) ? e : c; };
         by_rows(
             r, in, v, plane.data(), folded,
             [&](double* c, const double* e, Index n) {
