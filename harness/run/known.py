@@ -26,9 +26,9 @@ Every ``known/*.toml`` beside the dialects holds tables::
 The condition is a Python expression over these names and nothing else:
 
 * ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``
-* of the verdict: ``ulp`` (largest error), ``error`` (largest absolute error of a wrong element, infinite where an infinity
-  or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements), ``clamped``
-  (share of these at which the largest finite number came in place of an infinity or NaN)
+* of the verdict: ``ulp`` (largest error), ``error`` (largest absolute error of a wrong element, infinite where an
+  infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
+  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN)
 * ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``recipe(slot)``, ``scales(slot)`` (of quantisation, 0 without); a slot of several tensors
   takes an index: ``shape('inputs', 1)``
