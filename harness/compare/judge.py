@@ -176,9 +176,9 @@ def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) ->
         free = np.isnan(a.astype(np.float64)) & np.isinf(bound) & np.isfinite(wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
-    if c.inf_bad and error.kind == "accumulates":
-        # So it is where our own partial sums left the range of f64: another order may have stayed in it.
-        free = np.isinf(wide) & np.isfinite(_smaller(ctx))
+    if (c.inf_bad or c.nan_bad) and error.kind == "accumulates":
+        # So it is where our own partial sums left the range of f64: another order, or a fused one, may have stayed in it.
+        free = ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if not c.bad and not (flush and c.flushed):

@@ -47,10 +47,10 @@ def _whole(values: list[Any], dtype: DType) -> np.ndarray:
         return np.array(values, np.float64).astype(dtype.np)
     try:
         return np.array(values, dtype.np)
-    except OverflowError:
+    except (OverflowError, ValueError):  # ValueError: NaN of a float input
+        if any(v != v for v in values):
+            return np.nan_to_num(np.array(values, np.float64)).astype(dtype.np)
         return np.array(values, np.int64).astype(dtype.np)
-    except ValueError:  # NaN of a float input
-        return np.nan_to_num(np.array(values, np.float64)).astype(dtype.np)
 
 
 def arrays_of(inst: Instance, draw: int = 0) -> dict[str, Any]:

@@ -219,7 +219,7 @@ def matmul_integer(x: Int["*d"], y: Int["*e"], x_zero: Int["*f"] | None = None, 
 
     Raises RuleError "contracted-agrees".
     """
-    if x_zero is not None and x_zero.ndim == 1 and x_zero.size > 1:
+    if x_zero is not None and x_zero.ndim == 1 and x_zero.size != 1:
         x_zero = x_zero[:, None]
     try:
         return native.matmul(centred(x, x_zero), centred(y, y_zero), out=I32)

@@ -249,7 +249,7 @@ def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
     check_channels(x.shape[1], w.shape[0], w.shape[1], p["groups"], i["b"])
     g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"])
     column = (-1, *(1,) * (w.ndim - 1))
-    wz = wz.reshape(column) if wz.size > 1 else wz.reshape(())
+    wz = wz.reshape(column) if wz.size != 1 else wz.reshape(())
     a = native.conv(
         centred(x, i["x_zero"].reshape(())), centred(w, wz), None, g.strides, g.dilations, g.pads, p["groups"]
     )
