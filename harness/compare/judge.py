@@ -177,7 +177,7 @@ def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) ->
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if (c.inf_bad or c.nan_bad) and error.kind == "accumulates":
-        # So it is where our own partial sums left the range of f64: another order, or a fused one, may have stayed in it.
+        # So it is where our own partial sums left the range of f64: other orders, or fused ones, may have stayed in it.
         free = ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
