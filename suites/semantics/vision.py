@@ -221,10 +221,33 @@ def _roi_bound(ctx: Context) -> Array:
     return np.full(ctx.wide.shape, 64 * max(x.shape[2:], default=1) * ctx.acc_u * x.max(initial=0.0)) + ctx.ulp
 
 
+def _positions(roi: Array, height: int, width: int, ratio: int, scale: float, half: bool) -> tuple[Array, Array]:
+    """Where the samples of one region lie: y [height, samples], x [width, samples]."""
+    x1, y1, x2, y2 = roi.astype(np.float64) * scale - (0.5 if half else 0.0)
+    out = []
+    for start, extent, bins in ((y1, y2 - y1, height), (x1, x2 - x1, width)):
+        size = (extent if half else max(extent, 1.0)) / bins
+        n = ratio if ratio > 0 else max(0, int(np.ceil(size)))
+        out.append(start + (np.arange(bins)[:, None] + (np.arange(n) + 0.5) / max(n, 1)) * size)
+    return out[0], out[1]
+
+
+def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A sample more than one pixel outside counts as 0, so that a rounded position decides next to that."""
+    how = [params[n] for n in ("height", "width", "ratio", "scale", "half")]
+    for roi in inputs["rois"]:
+        for at, extent in zip(_positions(roi, *how), inputs["x"].shape[2:]):
+            near = 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
+            if (np.minimum(np.abs(at + 1), np.abs(at - extent)) < near).any():
+                return "a sample on the edge beyond which it counts as 0: its position may be rounded to either side"
+    return None
+
+
 @semantics(
     error=composed(_roi_bound),
     source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
     data={"x": ("unit", "small", "uniform:-4:4")},
+    ambiguous=_roi_edge,
 )
 def roi_align(
     x: Float["n c h w"],
@@ -248,22 +271,10 @@ def roi_align(
     h, w = x.shape[2:]
     out = np.zeros((rois.shape[0], x.shape[1], height, width))
     for k in range(rois.shape[0]):
-        shift = 0.5 if half else 0.0
-        x1, y1, x2, y2 = r[k] * scale - shift
-        rw, rh = x2 - x1, y2 - y1
-        if not half:
-            rw, rh = max(rw, 1.0), max(rh, 1.0)
-        bh, bw = rh / height, rw / width
-        gh = ratio if ratio > 0 else int(np.ceil(rh / height))
-        gw = ratio if ratio > 0 else int(np.ceil(rw / width))
+        ys, xs = _positions(r[k], height, width, ratio, scale, half)
         for py in range(height):
             for px in range(width):
-                parts = []
-                for iy in range(gh):
-                    for ix in range(gw):
-                        yy = y1 + py * bh + (iy + 0.5) * bh / gh
-                        xx = x1 + px * bw + (ix + 0.5) * bw / gw
-                        parts.append(_corners(v[int(batch[k])], yy, xx, h, w))
+                parts = [_corners(v[int(batch[k])], y, x_, h, w) for y in ys[py] for x_ in xs[px]]
                 if not parts:
                     continue
                 four = np.array(parts)  # [samples, 4, c]
