@@ -92,7 +92,9 @@ class Sizes(Codec):
         newest = "num_outputs" in b.version.schema.attrs
         even = len(set(value)) == 1
         chunked = even or (newest and list(value) == _chunks(sum(value), len(value)))
-        whole = sum(value) == b.values["x"].shape[b.values["axis"]]  # else leaving the sizes out would mend them
+        shape, axis = b.values["x"].shape, b.values["axis"]
+        # sizes that do not add up stay: leaving them out would mend the instance
+        whole = not -len(shape) <= axis < len(shape) or sum(value) == shape[axis]
         if chunked and whole and b.draw.bool():
             if newest:
                 b.attrs["num_outputs"] = len(value)
