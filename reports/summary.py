@@ -196,7 +196,8 @@ class _Reader:
             by_backend[backend].append((dtype, verdict, n))
         for backend, rows in by_backend.items():
             named = self.named(backend, run)
-            ident = (run.get("seed"), r["key"], str(r["opset"]), r["first"], r["count"], named)
+            # first as text: saved instances are numbered downward, and hash(-1) is hash(-2)
+            ident = (run.get("seed"), r["key"], str(r["opset"]), str(r["first"]), r["count"], named)
             # A matrix asks the same of many machines: what they agree on counts once, where one departs it counts too.
             same = hash((ident, tuple(sorted(rows)))), hash((ident, *(run.get(f) for f in _MACHINE)))
             if not self.seen_rows.isdisjoint(same):

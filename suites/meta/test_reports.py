@@ -321,6 +321,15 @@ def test_machines_that_started_together_are_both_read(tmp_path: Path) -> None:
     assert reports.summarise(merged).totals == s.totals
 
 
+def test_saved_instances_of_one_op_are_all_counted(tmp_path: Path) -> None:
+    """Their batches are numbered downward, and Python gives -1 and -2 the same hash."""
+    tally = [["b", "f32", "agree", 1]]
+    batches = [{"t": "batch", "key": "onnx/A/1", "opset": 1, "first": -i, "count": 1, "tally": tally} for i in (1, 2)]
+    golden.write(tmp_path / "a.jsonl", [RUN[0], *batches, RUN[-1]])
+    s = reports.summarise(tmp_path)
+    assert sum(s.cube.values()) == 2 and not any("more than once" in n for n in s.notes)
+
+
 def test_a_merged_file_tells_which_run_was_cut_short(tmp_path: Path) -> None:
     for i, rows in enumerate(([], [RUN[-1]])):
         golden.write(tmp_path / f"{i}.jsonl", [RUN[0] | {"command": f"opconform run --shard {i + 1}/2"}, *rows])
