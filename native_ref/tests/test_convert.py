@@ -197,6 +197,11 @@ def test_e8m0() -> None:
     assert bits(x, rounding="up") == [127, 128, 128, 128, 128]
     assert bits(x, rounding="zero") == [127, 127, 127, 127, 128]
     assert bits(x, rounding="away") == [127, 127, 128, 128, 128]
+    for integer in (np.int32, np.uint32, np.int64, np.uint64):
+        assert bits(np.array([1, 5, 6, 7, 8], integer), rounding="up") == [127, 130, 130, 130, 130], integer
+    beyond = np.array([2**53, 2**53 + 1, 2**62, 2**62 + 1], np.uint64)  # f64 alone would lose the one
+    assert bits(beyond, rounding="up") == [180, 181, 189, 190]
+    assert bits(beyond, rounding="zero") == [180, 180, 189, 189]
     edge = np.array([0.0, 2.0**-128, 2.0**-127, 2.0**127, 2.0**127 * 1.5, 2.0**128, math.inf, math.nan])
     assert bits(edge, rounding="up", saturate=True) == [0, 0, 0, 254, 254, 254, 254, 255]
     assert bits(edge, rounding="away", saturate=False) == [255, 255, 0, 254, 255, 255, 255, 255]

@@ -81,18 +81,8 @@ def cast(
         # undefined out of range; the published vectors of onnx keep the low bits of the truncated value
         x = native.convert(x, np.int64)
     if to is F8E8M0:
-        if have.kind in "iu" and have.bits == 64:
-            x = _sticky(x)
         return native.convert(x, to, rounding=_E8M0_ROUNDING[round_mode], saturate=saturate)
     return native.convert(x, to, saturate=saturate and to in _FLOAT8)
-
-
-def _sticky(x: np.ndarray) -> np.ndarray:
-    """64-bit integers as f64, rounded to odd: a power of two and what lies next to it stay apart."""
-    m = x.astype(np.uint64)
-    low = m & np.uint64(0x7FF)
-    odd = np.where(m >= 2**53, (m - low) | np.where(low > 0, np.uint64(0x800), np.uint64(0)), m)
-    return np.where(x < 0, x.astype(np.float64), odd.astype(np.float64))
 
 
 def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:

@@ -138,28 +138,31 @@ void convert(const Tensor& x, const Tensor& y, int rounding, bool saturate) {
   const bool wide_int = info(x.dtype).bits == 64 && is_int(x.dtype) && y.dtype != DType::f64;
   const RoundBlock special =
       (mode != Rounding::even || saturate) && is_float(y.dtype) ? rounder(y.dtype) : nullptr;
-  if (wide_int) {
+  double block[kBlock];
+  const auto read = [&](Index n) {
+    if (!wide_int) return in.next(block, n);
     std::int64_t ints[kBlock];
-    double block[kBlock];
+    in.next(ints, n);
+    for (Index i = 0; i < n; ++i) block[i] = jam(ints[i], is_sint(x.dtype));
+  };
+  if (y.dtype == DType::f8e8m0 && x.dtype != DType::f8e8m0) {
+    Walk<1> to({&y});
     for (Index left = in.total(); left > 0;) {
-      const Index n = std::min(left, kBlock);
-      in.next(ints, n);
-      for (Index i = 0; i < n; ++i) block[i] = jam(ints[i], is_sint(x.dtype));
-      if (special) special(block, n, mode, saturate);
-      out.next(block, n);
+      const Index n = std::min({left, kBlock, to.run()});
+      read(n);
+      for (Index i = 0; i < n; ++i)
+        to.ptr(0)[i * to.step(0)] = static_cast<char>(static_cast<std::uint8_t>(encode_e8m0(block[i], mode, saturate)));
+      to.advance(n);
       left -= n;
     }
     return;
   }
-  if (y.dtype == DType::f8e8m0 && x.dtype != DType::f8e8m0) {
-    Walk<1> to({&y});
-    double block[kBlock];
+  if (wide_int) {
     for (Index left = in.total(); left > 0;) {
-      const Index n = std::min({left, kBlock, to.run()});
-      in.next(block, n);
-      for (Index i = 0; i < n; ++i)
-        to.ptr(0)[i * to.step(0)] = static_cast<char>(static_cast<std::uint8_t>(encode_e8m0(block[i], mode, saturate)));
-      to.advance(n);
+      const Index n = std::min(left, kBlock);
+      read(n);
+      if (special) special(block, n, mode, saturate);
+      out.next(block, n);
       left -= n;
     }
     return;
