@@ -3,6 +3,7 @@ SamePadding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -118,14 +119,20 @@ def _sizes(c: Call) -> Any:
 
 
 def _odd_cell(c: Call) -> str | None:
-    """The text gives an output shape, and not where the odd cell of the padding that follows from it goes."""
+    """The text gives an output shape, in whose presence the padding type is ignored, and not how the padding that follows
+    from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches."""
     if not c.attr("outputShape"):
         return None
     x, (kh, kw) = c.inputs["x"], tuple(c.attr("kernelSize") or (3, 3))
     sh, sw = tuple(c.attr("stride") or (1, 1))
     full = ((x.shape[-2] - 1) * sh + kh, (x.shape[-1] - 1) * sw + kw)
-    odd = [f - o for f, o in zip(full, c.attr("outputShape")) if (f - o) % 2]
-    return "output-shape-with-odd-padding" if odd else None
+    return _undivided(full, c.attr("outputShape"))
+
+
+def _undivided(full: Sequence[int], wanted: Sequence[int]) -> str | None:
+    if any(f < o for f, o in zip(full, wanted)):
+        return "output-shape-beyond-the-kernels"
+    return "output-shape-with-odd-padding" if any((f - o) % 2 for f, o in zip(full, wanted)) else None
 
 
 op(
@@ -226,7 +233,7 @@ def _odd_cell3(c: Call) -> str | None:
         return None
     kernel, stride = (tuple(c.attr(f"{p}{a}") for a in _AXES) for p in ("kernel", "stride"))
     full = [(n - 1) * t + k for n, t, k in zip(c.inputs["x"].shape[2:], stride, kernel)]
-    return "output-shape-with-odd-padding" if any((f - o) % 2 for f, o in zip(full, c.attr("outputShape"))) else None
+    return _undivided(full, c.attr("outputShape"))
 
 
 op(
