@@ -119,8 +119,8 @@ def _sizes(c: Call) -> Any:
 
 
 def _odd_cell(c: Call) -> str | None:
-    """The text gives an output shape, in whose presence the padding type is ignored, and not how the padding that follows
-    from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches."""
+    """The text gives an output shape, in whose presence the padding type is ignored, and not how the padding that
+    follows from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches."""
     if not c.attr("outputShape"):
         return None
     x, (kh, kw) = c.inputs["x"], tuple(c.attr("kernelSize") or (3, 3))
