@@ -99,6 +99,10 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
     if outcome.status is Status.REJECTED and _older(case.inst.opset, profile.info.get("oldest_opset")):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+    if outcome.status is Status.REJECTED and case.version.schema.deprecated:
+        told = f"deprecated at this version, which may be refused: {outcome.message}"
+        gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
+        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:
         return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
     assert case.expected is not None

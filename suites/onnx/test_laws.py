@@ -59,6 +59,22 @@ def test_a_built_model_passes_the_checker_and_means_what_the_instance_means(ops:
                 assert same(g, e.value), notation.text(inst)
 
 
+def test_the_checker_refuses_every_deprecated_version() -> None:
+    """A deprecated version keeps the meaning that its text states, and a runtime may refuse it as the format's own
+    checker does."""
+    seen = set()
+    for v in VERSIONS:
+        if not v.schema.deprecated:
+            continue
+        inst, arrays = draws(v, 1)[0]
+        declared = [[builder.type_of(e.value, e.dtype) for e in dialect.evaluate(inst, arrays)]]
+        with pytest.raises(onnx.checker.ValidationError, match=f"{v.op} is deprecated"):
+            onnx.checker.check_model(builder.build([inst], [arrays], declared).data)
+        seen.add(f"{v.op}/{v.version}")
+    trees = {"TreeEnsembleClassifier/5", "TreeEnsembleRegressor/5"}
+    assert seen == {"Scatter/11", "Upsample/10", "GroupNormalization/18", *trees}
+
+
 @pytest.mark.parametrize("ops", GROUPS[::3], ids=lambda g: f"{g[0]}-{g[-1]}")
 def test_many_instances_share_a_model(ops: list[str]) -> None:
     for opset in (9, 13, 21):

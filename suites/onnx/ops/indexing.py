@@ -15,6 +15,7 @@ op("Gather", s.gather, x="data", since=11)
 op("GatherElements", s.gather_elements, x="data")
 op("GatherND", s.gather_nd, x="data")
 op("Scatter", s.scatter_elements, x="data", until=9, fixed={"signed": False})
+op("Scatter", s.scatter_elements, x="data", since=11)  # deprecated there, "provides the same functionality"
 op("ScatterElements", s.scatter_elements, x="data")
 op("ScatterND", s.scatter_nd, x="data")
 op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")

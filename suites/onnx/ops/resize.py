@@ -70,6 +70,6 @@ op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("
    mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old)  # fmt: skip
 op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD, ambiguous=_unstated,
    scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])))  # fmt: skip
-op("Upsample", s.resize, since=9, until=9, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
+op("Upsample", s.resize, since=9, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
 
 __all__ = ["np"]

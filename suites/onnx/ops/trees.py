@@ -275,9 +275,8 @@ op(
     outs=2,
     out_dtype=classified("classlabels_int64s"),
     error=(exact(), _BOUND),
-    until=3,
     domain=ML,
-    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3",
+    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
 )
 op(
     "TreeEnsembleRegressor",
@@ -285,9 +284,8 @@ op(
     draw=_draw_old("target"),
     out_dtype=lambda c, i: F32,
     error=_BOUND,
-    until=3,
     domain=ML,
-    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3",
+    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
 )
 op(
     "TreeEnsemble",
