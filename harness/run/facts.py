@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.run.results import Judged
 
 OUTCOME = {"ulp", "error", "factor", "share", "clamped"}  # what only a verdict tells
-_VALUES = {"opset", "version", "dtype", "outs", "rule"} | OUTCOME
+_VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales",
@@ -38,6 +38,8 @@ class Facts(Mapping[str, Any]):
             return self._diff(name)
         if name == "dtype":
             return self.case.dtype_name
+        if name == "slots":
+            return self._slots()
         if name in _VALUES:
             return getattr(self.inst, name)
         raise KeyError(name)
@@ -69,6 +71,15 @@ class Facts(Mapping[str, Any]):
         if isinstance(a, list):
             a = a[index] if index < len(a) else None
         return a
+
+    def _slots(self) -> list[tuple[str, int]]:
+        """Slot and index of every tensor; a sequence or an optional is no tensor."""
+        out = []
+        for slot, given in self.inst.args.items():
+            for i, a in enumerate(given if isinstance(given, list) else [given]):
+                if isinstance(a, Arg):
+                    out.append((slot, i))
+        return out
 
     def _has(self, slot: str) -> bool:
         return slot in self.inst.args

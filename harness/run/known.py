@@ -5,7 +5,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     [[known]]
     id = "ort-sigmoid-f16-tail"            # unique, words and dashes
     backend = "onnxruntime*"               # name or pattern, or a list of them
-    versions = ">=1.20,<1.32"              # releases of the backend; omitted: all
+    versions = ">=1.20,<1.32"              # releases of the backend, or a list of ranges; omitted: all
     op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
     op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
     when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
@@ -32,9 +32,13 @@ The condition is a Python expression over these names and nothing else:
 * ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``recipe(slot)``, ``scales(slot)`` (of quantisation, 0 without); a slot of several tensors
   takes an index: ``shape('inputs', 1)``
+* ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
 * ``len min max sum abs any all prod sorted set range int str zip``
+
+A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
+release is told with that name, which is how two packages of one runtime that count differently are told apart.
 
 Entries match outcomes, not tests; what never matches in a full run is reported, so that the list shrinks.
 """
@@ -89,6 +93,9 @@ _PLAIN = {"len": len, "min": min, "max": max, "sum": sum, "abs": abs, "any": any
           "set": set, "range": range, "int": int, "str": str, "zip": zip}  # fmt: skip
 
 
+Range = tuple[str, SpecifierSet]  # name of a package and a space, or nothing; its releases
+
+
 @dataclass(frozen=True)
 class Condition:
     """A compiled condition and the names it asks for."""
@@ -130,7 +137,7 @@ class Entry:
     ops: tuple[str, ...]
     clause: str
     reason: str = ""
-    versions: SpecifierSet | None = None
+    versions: tuple[Range, ...] = ()
     op_versions: tuple[Any, ...] = ()
     opsets: tuple[Any, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -161,7 +168,7 @@ class Entry:
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
-        if self.versions is not None and not _within(profile.version, self.versions):
+        if not _within(profile.version, self.versions):
             return False
         return self.when is None or self.when(Facts(judged.case, _PLAIN, judged))
 
@@ -178,14 +185,14 @@ class Entry:
             (not self.op_versions or inst.version in self.op_versions)
             and (not self.opsets or inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
-            and (self.versions is None or _within(profile.version, self.versions))
+            and _within(profile.version, self.versions)
             and self.when is not None
             and self.when(Facts(case, _PLAIN))
         )
 
     def concerns(self, keys: Iterable[str], backends: Mapping[str, str]) -> bool:
         """Could it have matched in a run over these op versions and backends (name -> release)?"""
-        if not any(fnmatchcase(b, p) and (self.versions is None or _within(v, self.versions))
+        if not any(fnmatchcase(b, p) and _within(v, self.versions)
                    for b, v in backends.items() for p in self.backends):  # fmt: skip
             return False
         for key in keys:
@@ -197,13 +204,26 @@ class Entry:
         return False
 
 
-def _within(version: str, allowed: SpecifierSet) -> bool:
-    """Does the first thing in a version text that is a release lie in the range?  ("coremltools 9.0, macOS 15.1")"""
+def _within(version: str, allowed: tuple[Range, ...]) -> bool:
+    """Does the first thing in a version text that is a release lie in one of the ranges, or are there none?
+    ("coremltools 9.0, macOS 15.1")"""
+    if not allowed:
+        return True
     found = re.search(r"\d+(\.\d+)*\w*", version)
     try:
-        return found is not None and allowed.contains(Version(found[0]), prereleases=True)
+        return found is not None and any(
+            version.startswith(name) and r.contains(Version(found[0]), prereleases=True) for name, r in allowed
+        )
     except InvalidVersion:
         return False
+
+
+def _range(text: str) -> Range:
+    """Of ``<1.24``, or with the name of a package before it.  Raises InvalidSpecifier."""
+    name, space, rest = text.rpartition(" ")
+    if not re.fullmatch(r"[a-z][\w-]*", name):
+        name, space, rest = "", "", text
+    return name + space, SpecifierSet(rest)
 
 
 @dataclass
@@ -334,7 +354,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             raise FormatError(f"{name}: {key} must be a text or a list of texts, got {t[key]!r}")
         return tuple(v)
 
-    for key in ("id", "clause", "reason", "question", "link", "when", "kind", "message", "versions", "instance"):
+    for key in ("id", "clause", "reason", "question", "link", "when", "kind", "message", "instance"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{name}: {key} must be a text, got {t[key]!r}")
     if not re.fullmatch(r"[\w.-]+", t["id"]):
@@ -354,7 +374,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
         instance = _instance(t.get("instance"))
         return Entry(
             t["id"], source, kind, texts("backend", ("*",)), ops, t["clause"], t.get("reason") or t.get("question", ""),
-            SpecifierSet(t["versions"]) if "versions" in t else None, tuple(t.get("op_versions", ())),
+            tuple(map(_range, texts("versions"))), tuple(t.get("op_versions", ())),
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             t.get("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"),

@@ -77,6 +77,15 @@ def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
     assert not explained(tmp_path, BASE + 'versions = ">=1"', p=profile(version="unknown"))
 
 
+@pytest.mark.parametrize("version,match", [
+    ("2.0.3", True), ("2.3.0", False), ("tflite-runtime 2.14.0", True), ("tflite-runtime 2.15.0", False),
+    ("other 2.14.0", False),
+])  # fmt: skip
+def test_one_of_several_ranges_and_packages_by_name(tmp_path, version, match):
+    line = 'versions = ["<2.3", "tflite-runtime <2.15"]'
+    assert explained(tmp_path, BASE + line, p=profile(version=version)) is match
+
+
 CONDITIONS = {
     "opset == 17 and version == 14 and dtype == 'f32' and outs == 1 and rule is None": True,
     "attr('axis') is None and attr('axis', -1) < 0": True,
@@ -88,6 +97,7 @@ CONDITIONS = {
     "lowest('X') == -1 and highest('X') == 3": True,
     "ulp <= 4 and factor > 1000 and 0.2 < share < 0.3": True,
     "error == 0.25 and clamped == 1": True,
+    "any(s == 'X' and i == 0 and size(s, i) == 6 for s, i in slots) and len(slots) == 1": True,
     "recipe('X') == 'small' or shape('Z') != ()": True,
     "{'f32', 'f16'} == set(['f16', dtype])": True,
     "(1 if rank('X') == 2 else 0) == 1": True,
