@@ -7,7 +7,7 @@ from typing import Any as Any_
 
 import numpy as np
 
-from harness.core.dtypes import of, smallest_normal
+from harness.core.dtypes import DType, float_max, of, smallest_normal
 from harness.core.errors import RuleError
 from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, copied, exact, semantics
 from harness.spec.draw import Draw
@@ -96,14 +96,36 @@ def _underflow(ctx: Context, mode: str) -> np.ndarray:
 SUMMED = bounded(_bound)
 
 
-def _complex_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
-    """A complex product that overflows: C99 annex G gives an infinity where the plain product gives NaN."""
-    x, updates = inputs["x"], inputs["updates"]
-    if x.dtype.kind != "c" or params.get("reduction") != "mul" or not updates.size:
+def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], meaning: Callable[..., Any_]) -> str | None:
+    """Partial sums or products that leave the type in some order, none of which is stated: the same writes on absolute
+    values (factors of at least 1) say so.  meaning: of these inputs and parameters."""
+    mode, x, updates = params.get("reduction", params.get("mode", "none")), inputs["x"], inputs["updates"]
+    if of(x).kind not in "fc" or mode in ("none", "max", "min"):
         return None
     with np.errstate(all="ignore"):
-        top = np.abs(x).max(initial=1.0) * np.prod(np.maximum(np.abs(updates.astype(np.complex128)), 1.0))
-    return None if top < np.finfo(x.dtype).max else "complex products that overflow: infinity or NaN"
+        old, new = (np.abs(v.astype(np.complex128 if of(v).kind == "c" else np.float64)) for v in (x, updates))
+        old, new = (np.where(np.isfinite(v), v, 0.0) for v in (old, new))  # what is infinite stays so in any order
+        if mode in ("mul", "div"):
+            old, new = np.maximum(old, 1.0), np.maximum(new if mode == "mul" else 1.0 / new, 1.0)
+        how = {"mul": "mul", "div": "mul"}.get(mode, "add")
+        given = {k: v for k, v in inputs.items() if k not in ("x", "updates")}
+        named = {k: how if k in ("reduction", "mode") else v for k, v in params.items()}
+        top = meaning(old, updates=new, **given, **named)
+    if not (top > _largest(of(x))).any():
+        return None
+    return "partial results that overflow: an infinity or NaN, by an order that is not stated"
+
+
+def _largest(d: DType) -> float:
+    return float(np.finfo(d.np).max) if d.kind == "c" else float_max(d)
+
+
+def _elements_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
+    return _overflows_on_the_way(inputs, params, scatter_elements)
+
+
+def _nd_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
+    return _overflows_on_the_way(inputs, params, scatter_nd)
 
 
 def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
@@ -116,7 +138,7 @@ def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
 
 
 @semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15",
-           ambiguous=_complex_overflow)  # fmt: skip
+           ambiguous=_elements_overflow)  # fmt: skip
 def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, axis: Integer = 0,
                      reduction: Choice(*MODES) = "none", signed: Flag = True) -> Any["*d"]:  # fmt: skip
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
@@ -179,7 +201,7 @@ def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, sign
 
 
 @semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
-           ambiguous=_complex_overflow)  # fmt: skip
+           ambiguous=_nd_overflow)  # fmt: skip
 def scatter_nd(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, reduction: Choice(*MODES) = "none",
                signed: Flag = True) -> Any["*d"]:  # fmt: skip
     """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
