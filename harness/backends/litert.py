@@ -11,6 +11,7 @@ Uninitialised memory shows because the worker runs with MALLOC_PERTURB_ set (see
 
 import re
 import struct
+from importlib.util import find_spec
 
 import numpy as np
 from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
@@ -25,7 +26,7 @@ except ImportError:
     PACKAGE = "tflite-runtime"
 
 # TensorType numbers of the schema whose NumPy form in the Python wrapper does not tell the type.
-STRING, RESOURCE, VARIANT = 5, 13, 14
+STRING, RESOURCE, VARIANT, BFLOAT16 = 5, 13, 14, 18
 _SMALL = {17: "i4", 19: "i2", 20: "u4", 21: "f8e4m3fn", 22: "f8e5m2"}
 _STATEFUL = {
     "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_IMPORT",
@@ -35,6 +36,7 @@ _GAPS = re.compile(
     r"Didn't find op for builtin opcode|out of range|not (currently |yet )?(supported|implemented)"
     r"|unsupported|unimplemented|only (supports?|float|int|uint)|does not support|Unresolved custom op"
     r"|type == kTfLite\w+|Got value of type NOTYPE"
+    r"|but expected type (INT4|BFLOAT16)"  # wrappers of older releases take no such arrays
     r"|\((NOTYPE|BOOL|STRING|U?INT\d+|B?FLOAT\d+\w*|COMPLEX\d+) != [A-Z0-9_]+\)",
     re.IGNORECASE,
 )
@@ -75,6 +77,8 @@ class LiteRt(Backend):
         ins, outs = io_tensors(model)
         if any(t.type in (RESOURCE, VARIANT) for t in [*ins.values(), *outs.values()]):
             raise Unsupported("resource and variant tensors cannot be read")
+        if any(t.type == BFLOAT16 for t in [*ins.values(), *outs.values()]) and find_spec("ml_dtypes") is None:
+            raise Unsupported("bfloat16 cannot be read without ml_dtypes beside LiteRT")
         return _Loaded(model, ins, outs, self._make(model))
 
     def _make(self, model):

@@ -18,7 +18,7 @@ OUTCOME = {"ulp", "error", "factor", "share", "clamped"}  # what only a verdict 
 _VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
-    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales",
+    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -109,6 +109,10 @@ class Facts(Mapping[str, Any]):
     def _scales(self, slot: str, index: int = 0) -> int:
         a = self._arg(slot, index)
         return len(a.quant["scale"]) if a is not None and a.quant else 0
+
+    def _zero_points(self, slot: str, index: int = 0) -> tuple[int, ...]:
+        a = self._arg(slot, index)
+        return tuple(a.quant["zero_point"]) if a is not None and a.quant else ()
 
     def _recipe(self, slot: str, index: int = 0) -> str | None:
         a = self._arg(slot, index)
