@@ -8,12 +8,12 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import I32
+from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
 from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import quiet, tiny
+from suites.semantics.bounds import first_of, quiet, tiny
 from suites.semantics.drawing import given, param
 from suites.semantics.running import Running
 
@@ -238,6 +238,23 @@ def _jumps(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     return "ThresholdedRelu at its threshold" if "thresholdedrelu" in names else None
 
 
+def _runs_over(cell: str) -> Object:
+    """States that the type does not hold, or whose products with the weights it does not hold: what infinities then
+    meet depends on how the equations are grouped."""
+
+    def check(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+        meaning = {"lstm": lstm, "gru": gru, "rnn": rnn}[cell]
+        tensors = {k: v for k, v in inputs.items() if v is not None}
+        if not all(np.isfinite(np.asarray(v, np.float64)).all() for v in tensors.values()):
+            return None
+        with np.errstate(all="ignore"):
+            states = max(float(np.max(np.abs(v), initial=0.0)) for v in meaning(**tensors, **params))
+            reach = states * (1.0 + float(np.max(np.abs(inputs["r"].astype(np.float64)).sum(-1), initial=0.0)))
+        return None if reach < float_max(of(inputs["x"])) else "a state or its product beyond the range of the type"
+
+    return check
+
+
 # -- draws
 
 
@@ -316,7 +333,7 @@ _DATA = {"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1", "
 
 
 @semantics(error=_errors("lstm"), source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)", data=_DATA,
-           draw=lambda d: draw_layer(d, "lstm"), ambiguous=_jumps)  # fmt: skip
+           draw=lambda d: draw_layer(d, "lstm"), ambiguous=first_of(_jumps, _runs_over("lstm")))  # fmt: skip
 def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
          lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, c0: Float["*u"] | None = None,
          p: Float["e v"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward", activations: Strings = None,
@@ -355,7 +372,7 @@ def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"
     source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)",
     data=_DATA,
     draw=lambda d: draw_layer(d, "gru"),
-    ambiguous=_jumps,
+    ambiguous=first_of(_jumps, _runs_over("gru")),
 )
 def gru(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
         lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
@@ -371,7 +388,7 @@ def gru(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"]
 
 
 @semantics(error=_errors("rnn"), source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15", data=_DATA,
-           draw=lambda d: draw_layer(d, "rnn"), ambiguous=_jumps)  # fmt: skip
+           draw=lambda d: draw_layer(d, "rnn"), ambiguous=first_of(_jumps, _runs_over("rnn")))  # fmt: skip
 def rnn(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
         lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
         activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,
