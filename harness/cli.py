@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     v.set_defaults(cases=0, out=Path(".opconform/campaign"))
 
     v = _verb(verbs, "replay", _replay, "judge one instance again")
-    v.add_argument("case", metavar="CASE", help="instance.json, its folder, or an address: onnx/Conv/11@17#0.5")
+    v.add_argument("case", metavar="CASE", help="instance.json, its folder, company.json, or onnx/Conv/11@17#0.5")
     _backend(v)
     v.add_argument("--raw", action="store_true", help="ignore the known differences")
 
@@ -271,11 +271,15 @@ def _close(
 
 def _replay(args: argparse.Namespace) -> int:
     from harness.run import failure, session, terminal
+    from harness.run.repro import COMPANY
 
-    inst = session.find_case(args.case)
-    judged = session.replay(inst, args.backend, args.backend_python, explain=not args.raw)
+    if Path(args.case).name == COMPANY:
+        judged = session.replay_company(Path(args.case), args.backend, args.backend_python, explain=not args.raw)
+    else:
+        inst = session.find_case(args.case)
+        judged = session.replay(inst, args.backend, args.backend_python, explain=not args.raw)
     if not judged:
-        raise UsageError(f"no backend here takes {inst.dialect} models; `opconform list backends` tells why")
+        raise UsageError(f"no backend here takes the models of {args.case}; `opconform list backends` tells why")
     votes = {j.backend: j.verdict.value for j in judged}
     for j in judged:
         if j.verdict.bad:

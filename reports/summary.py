@@ -17,7 +17,8 @@ from reports.records import PathLike, expand, read
 VERDICTS = tuple(v.value for v in Verdict)
 BAD = tuple(v.value for v in Verdict if v.bad)
 PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one kind tell nothing new
-SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out", "known", "ambiguous")
+SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out")  # of what fails
+ORDER = (*SEVERITY, "unsteady", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 
 _RESUMED = ("seed", "command", "selection", "shard")  # the same in a run and in what resumes it
@@ -283,7 +284,7 @@ class _Reader:
                 "in all are counted but not shown one by one"
             )
         s.clusters = find_clusters(s.cases, s.cube, s.coverage, BAD)
-        rank = {v: i for i, v in enumerate(SEVERITY)}
+        rank = {v: i for i, v in enumerate(ORDER)}
         s.cases.sort(key=lambda c: (rank.get(c["verdict"], len(rank)), key_order(c["key"]), c["backend"]))
         _number_clusters(s)
         for c in s.cases:

@@ -78,6 +78,12 @@ class BackendHandle:
             return str(e)
         return None
 
+    def renew(self) -> None:
+        """The next job gets a process that was asked nothing before; the handle must be idle."""
+        assert not self.pending, "a backend at work cannot be renewed"
+        if not self._fresh:
+            self._drop(kill=True)
+
     def close(self) -> None:
         self._drop(kill=True)
         if self._zygote is not None:

@@ -22,7 +22,8 @@ class Status(str, Enum):
 
 class Verdict(str, Enum):
     """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
-    ``mistrusted`` an instance whose output says too little (counts for nothing), ``unknown`` no verdict possible."""
+    ``unsteady`` a wrong answer that was right when asked for again in a fresh process, ``mistrusted`` an instance whose
+    output says too little (counts for nothing), ``unknown`` no verdict possible."""
 
     AGREE = "agree"
     MISMATCH = "mismatch"
@@ -32,6 +33,7 @@ class Verdict(str, Enum):
     TIMED_OUT = "timed_out"
     KNOWN = "known"
     AMBIGUOUS = "ambiguous"
+    UNSTEADY = "unsteady"
     MISTRUSTED = "mistrusted"
     UNSUPPORTED = "unsupported"
     UNKNOWN = "unknown"

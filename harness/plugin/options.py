@@ -11,6 +11,7 @@ import pytest
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.core.errors import OpconformError
+from harness.run.again import Again
 from harness.run.engine import Engine, Summary
 from harness.run.failure import Evidence
 from harness.run.known import Ledger, load_ledger
@@ -75,7 +76,7 @@ class Bench:
                 self.ledger = load_ledger()
             option = self.config.getoption
             self._engines[name] = Engine([self.handle(name)], seed=option("--case-seed"), draws=option("--draws"),
-                                         ledger=self.ledger)  # fmt: skip
+                                         ledger=self.ledger, again=Again(self.spare, self.ledger))  # fmt: skip
         return self._engines[name]
 
     @property

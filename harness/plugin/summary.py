@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 _ORDER = ("agree", "mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out", "known", "ambiguous",
-          "mistrusted", "unsupported", "unknown")  # fmt: skip
+          "unsteady", "mistrusted", "unsupported", "unknown")  # fmt: skip
 
 
 def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:

@@ -15,6 +15,7 @@ from harness.backends.pool import BackendHandle, wait_all
 from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.again import Again
 from harness.run.case import Case, draw_case
 from harness.run.crossed import cross_all, judge_crossed
 from harness.run.habits import Habits
@@ -62,16 +63,17 @@ class Engine:
 
     handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
     verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
-    progress: called now and then with the summary.
+    progress: called now and then with the summary.  again: asks for a wrong answer once more before it counts.
     """
 
     def __init__(self, handles: Sequence[BackendHandle], *, seed: int = 0, draws: int = 1, invalid: bool = True,
                  ledger: Ledger | None = None, sink: Sink | None = None,
                  on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
-                 progress: Callable[[Summary], None] | None = None) -> None:  # fmt: skip
+                 progress: Callable[[Summary], None] | None = None, again: Again | None = None) -> None:  # fmt: skip
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
+        self.again = again
         self.summary = Summary()
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
@@ -118,9 +120,14 @@ class Engine:
         outcomes, asked = pack.answer(backend, case)
         if not outcomes:
             return None
+        profile = self.profiles[backend]
         if asked is not None:
-            return judge_crossed(case, asked, self.profiles[backend], outcomes, self.ledger)
-        return judge_case(case, self.profiles[backend], outcomes, self.ledger)
+            judged = judge_crossed(case, asked, profile, outcomes, self.ledger)
+        else:
+            judged = judge_case(case, profile, outcomes, self.ledger)
+        if judged.verdict.bad and self.again is not None:
+            return self.again(judged, profile, pack.company(backend, asked or case))
+        return judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:
         return [h for h in self.handles if fmt in h.hello["formats"]]
@@ -255,7 +262,7 @@ class Engine:
             self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
         if verdict.bad:
             self.summary.failures += 1
-        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
+        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.UNSTEADY):
             record = self.on_failure(judged, votes) if self.on_failure is not None else None
             if record is not None and self.sink is not None:
                 self.sink(record)

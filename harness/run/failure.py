@@ -11,13 +11,14 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.compare import blame
+from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
 from harness.run.known import Ledger
 from harness.run.minimize import Budget, minimize
-from harness.run.repro import notation, write_folder
+from harness.run.repro import COMPANY, notation, write_folder
 from harness.run.results import Judged
 
 
@@ -44,12 +45,13 @@ class Evidence:
         if self._kinds[kind] > self.recorded:
             return None
         small: Judged | None = None
-        if judged.verdict.bad and self._kinds[kind] <= self.per_kind and self.left > 0:
+        if judged.verdict.bad and not judged.company and self._kinds[kind] <= self.per_kind and self.left > 0:
             start = time.monotonic()
             small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
             self.left -= time.monotonic() - start
         folder = None
-        if judged.verdict.bad and self.folder is not None and self._kinds[kind] <= self.per_kind:
+        first = self._kinds[kind] <= self.per_kind or bool(judged.company)  # company is known to its folder alone
+        if judged.verdict.bad and self.folder is not None and first:
             folder = self.write(small or judged)
         return record(judged, votes, small, folder, self.seed)
 
@@ -62,6 +64,8 @@ class Evidence:
         def fails(inst: Instance) -> bool:
             candidate = fill(case.version, inst)
             if candidate.problem or (inst.rule is None) != (case.inst.rule is None):
+                return False
+            if _complete(case) and not _complete(candidate):
                 return False
             got = next(iter(engine.judge([candidate])), None)
             if got is None or got.signature != want:
@@ -78,6 +82,11 @@ class Evidence:
         return write_folder(self.folder, judged, profile.version)
 
 
+def _complete(case: Case) -> bool:
+    """Does the reference give as many outputs as the instance asks for?"""
+    return all(len(outs) == case.inst.outs for outs in case.expected or ())
+
+
 def address(case: Case, seed: int) -> str:
     """``onnx/Conv/11@17#seed.index``: enough to draw the case again on any machine."""
     return f"{case.version.key}@{case.inst.opset}#{seed}.{case.index}"
@@ -85,7 +94,8 @@ def address(case: Case, seed: int) -> str:
 
 def replay_line(judged: Judged, folder: Path | None, seed: int) -> str:
     """One line that runs the case again."""
-    what = str(folder / "instance.json") if folder is not None else address(judged.case, seed)
+    name = COMPANY if judged.company else "instance.json"
+    what = str(folder / name) if folder is not None else address(judged.case, seed)
     return f"opconform replay {what} --backend {judged.backend}"
 
 
@@ -104,6 +114,7 @@ def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, f
         "class": j.klass if j is not None else "", "formula": j.formula if j is not None else "",
         "kind": j.kind if j is not None else "", "diff": j.diff() if j is not None else {}, "votes": votes,
         "blame": blame(votes).text,
+        "company": [c.version.dialect.notation(c.inst) for c in judged.company],
         "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed),
         "folder": str(folder) if folder is not None else None, "cluster": None,
     }  # fmt: skip
@@ -134,6 +145,9 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     if rec["message"]:
         lines.append(f"  {rec['phase']}: {rec['message'][:300]}")
     lines += ["  | " + x for x in rec["notation"].splitlines()]
+    if rec.get("company"):
+        lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")
+        lines += ["  & " + x for text in rec["company"] for x in text.splitlines()]
     if rec["folder"]:
         lines.append(f"  folder: {rec['folder']}")
     lines.append(f"  {rec['replay']}")
@@ -146,13 +160,26 @@ def _num(v: Any) -> str:
 
 def load_instance(path: Path) -> Instance:
     """An instance from a file: ``instance.json`` or a line of JSON.  Raises FormatError or UsageError."""
-    from harness.core.errors import FormatError, UsageError
-
     try:
-        text = path.read_text()
-    except OSError as e:
-        raise UsageError(f"cannot read {path}: {e.strerror}") from None
-    try:
-        return Instance.from_json(json.loads(text))
+        return Instance.from_json(_json(path))
     except ValueError as e:
         raise FormatError(f"{path}: not a case file: {e}") from None
+
+
+def load_company(path: Path) -> tuple[list[Instance], int]:
+    """The instances of a ``company.json`` and the place of the one that goes wrong beside the others.  Raises
+    FormatError or UsageError."""
+    try:
+        form = _json(path)
+        instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
+        instances[at]
+    except (FormatError, ValueError, KeyError, TypeError, IndexError) as e:
+        raise FormatError(f"{path}: expected {{at, instances}} as in {COMPANY}: {type(e).__name__}: {e}") from None
+    return instances, at
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as e:
+        raise UsageError(f"cannot read {path}: {e.strerror}") from None

@@ -26,7 +26,8 @@ class Pack:
     """Cases of one dialect and opset on their way through all backends.
 
     outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet.  asked: backend ->
-    id(case) -> the case of another dialect that it is given instead; across: the packs of those."""
+    id(case) -> the case of another dialect that it is given instead; across: the packs of those.  chunks: backend ->
+    the models that it was given."""
 
     dialect: Dialect
     opset: Any
@@ -36,6 +37,7 @@ class Pack:
     waiting: int = 0
     asked: dict[str, dict[int, Case]] = field(default_factory=dict)
     across: list[Pack] = field(default_factory=list)
+    chunks: dict[str, list[Chunk]] = field(default_factory=dict)
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
@@ -50,6 +52,7 @@ class Pack:
         for key, outcome in (*failed.items(), *settled.items()):
             answers[key] = [outcome]
         out = []
+        self.chunks[backend] = chunks
         for chunk in chunks:
             cases, dialect = chunk.cases, self.dialect
             runs = max(1, min(draws, max(len(c.draws) for c in cases)))
@@ -120,6 +123,14 @@ class Pack:
             if backend in p.outcomes and id(asked) in p.outcomes[backend]:
                 return p.outcomes[backend][id(asked)], asked
         return None, asked
+
+    def company(self, backend: str, case: Case) -> list[Case]:
+        """The cases of the model in which a backend was given the case, itself among them."""
+        for p in (self, *self.across):
+            for chunk in p.chunks.get(backend, ()):
+                if any(c is case for c in chunk.cases):
+                    return chunk.cases
+        return [case]
 
     def take(self, backend: str, chunk: Chunk, rows: list[list[Outcome]]) -> None:
         """Note a finished job."""

@@ -10,8 +10,10 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.outcome import TypeOnly
-from harness.run.pack import build
+from harness.run.pack import build, feed
 from harness.run.results import Judged
+
+COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone
 
 
 def write_folder(root: Path, judged: Judged, version: str) -> Path:
@@ -19,12 +21,14 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     case = judged.case
     inst, v = case.inst, case.version
     asked = judged.asked or case  # what the backend was really given
+    together = judged.company or (asked,)
+    at = next(k for k, c in enumerate(together) if c is asked)
     folder = root / f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}".replace("/", "_")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
     (folder / "notation.txt").write_text(notation(judged) + "\n")
     try:
-        model = build(asked.version.dialect, [asked])
+        model = build(asked.version.dialect, together)
     except Exception as error:
         (folder / "model.txt").write_text(f"the model could not be built: {type(error).__name__}: {error}\n")
         return folder
@@ -32,11 +36,15 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     if asked is not case:
         (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
     (folder / name).write_bytes(model.data)
-    arrays = asked.draws[judged.draw] if judged.draw < len(asked.draws) else asked.draws[0]
-    given = {n: arrays[slot] if k is None else arrays[slot][k] for n, slot, k in model.inputs[0]}
+    given: dict[str, Any] = {}
+    for c, names in zip(together, model.inputs, strict=True):
+        given.update(zip([n for n, _, _ in names], feed(c, names, judged.draw), strict=True))
     save(folder / "inputs.npz", given)
+    if judged.company:
+        listed = {"at": at, "instances": [c.inst.to_json() for c in together]}
+        (folder / COMPANY).write_text(json.dumps(listed, indent=1) + "\n")
     expected, bounds, actual = {}, {}, {}
-    outs = model.outputs[0]
+    outs = model.outputs[at]
     if case.expected is not None:
         for n, e in zip(outs, case.expected[judged.draw if judged.draw < len(case.expected) else 0]):
             expected[n] = e.value

@@ -20,7 +20,8 @@ class Judged:
 
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
     entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
-    backend was given instead (``harness.run.crossed``)."""
+    backend was given instead (``harness.run.crossed``).  company: the cases in one model, itself
+    among them, that the answer takes; right alone (``harness.run.again``)."""
 
     case: Case
     backend: str
@@ -31,6 +32,7 @@ class Judged:
     known: str | None = None
     ambiguity: str | None = None
     asked: Case | None = None
+    company: tuple[Case, ...] = ()
 
     @property
     def signature(self) -> tuple[Any, ...]:

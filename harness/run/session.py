@@ -15,12 +15,13 @@ from harness.backends.pool import BackendHandle
 from harness.core.errors import UsageError
 from harness.core.instance import Instance
 from harness.run import corpus, records
+from harness.run.again import Again, outcomes_of
 from harness.run.case import draw_case, fill
-from harness.run.engine import Engine, Summary
-from harness.run.failure import Evidence, load_instance, record
+from harness.run.engine import Engine, Summary, profile_of
+from harness.run.failure import Evidence, load_company, load_instance, record
 from harness.run.known import load_ledger
 from harness.run.minimize import Budget
-from harness.run.results import Judged
+from harness.run.results import Judged, judge_case
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.spec import registry
@@ -122,7 +123,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
                             ledger=ledger)  # fmt: skip
         engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
-                        sink=writer.write, on_failure=evidence, progress=progress)  # fmt: skip
+                        sink=writer.write, on_failure=evidence, progress=progress,
+                        again=Again(bench.spare, ledger))  # fmt: skip
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
         work = units(chosen, plan.cases, plan.selection.opset, done, plan.cases == 0, min(tops, default=None))
         old = () if done else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
@@ -202,6 +204,20 @@ def replay(inst: Instance, names: Sequence[str], python: str | None = None, expl
     with Backends(python) as bench:
         handles = bench.open(names or backends.names(v.dialect.format), strict=bool(names))
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
+
+
+def replay_company(path: Path, names: Sequence[str], python: str | None = None, explain: bool = True) -> list[Judged]:
+    """Judge the instance of a ``company.json`` beside the others in one model.  Raises UsageError and FormatError."""
+    instances, at = load_company(path)
+    cases = [fill(registry.version_of(i), i) for i in instances]
+    for c in cases:
+        if c.problem:
+            raise UsageError(f"{c.inst.key}: {c.problem}")
+    case = cases[at]
+    ledger = load_ledger() if explain else None
+    with Backends(python) as bench:
+        handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
+        return [judge_case(case, profile_of(h), outcomes_of(h, case, cases), ledger) for h in handles]
 
 
 def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,

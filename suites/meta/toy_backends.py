@@ -130,3 +130,32 @@ class Dies(Right):
             if n["op"] == "Sum" and 0 in n["shapes"]["x"]:
                 time.sleep(3600)
         return super().run(handle, inputs)
+
+
+class Tired(Right):
+    """From its thirtieth model on, a process adds one to what Add says."""
+
+    name = "tired"
+    runs = 0
+
+    def run(self, handle, inputs):
+        self.runs += 1
+        out = super().run(handle, inputs)
+        if self.runs >= 30:
+            out.update({n["out"]: out[n["out"]] + 1 for n in handle if n["op"] == "Add"})
+        return out
+
+
+class Overwrites(Right):
+    """A Flip writes past its end: the Max that follows it in a model, whatever lies between, is one too high."""
+
+    name = "overwrites"
+
+    def run(self, handle, inputs):
+        out = super().run(handle, inputs)
+        flipped = False
+        for n in handle:
+            if n["op"] == "Max" and flipped:
+                out[n["out"]] = out[n["out"]] + 1
+            flipped = flipped or n["op"] == "Flip"
+        return out

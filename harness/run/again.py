@@ -1,0 +1,104 @@
+"""A wrong answer is asked for again before anybody hears of it: alone, in a fresh process.
+
+Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
+buffer spoils what lies beside it.  What is right alone is therefore asked once more with the model that it came from.
+Wrong again: a true difference that needs company, of which the smallest found goes into the record.  Right there too:
+``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.backends.pool import BackendHandle
+from harness.backends.wire import Job
+from harness.core.outcome import Outcome, Verdict
+from harness.run.case import Case
+from harness.run.crossed import judge_crossed
+from harness.run.known import Ledger
+from harness.run.pack import build, feed
+from harness.run.results import Judged, Profile, judge_case
+
+SURE = 4  # answers of one kind that stood when asked for again; the others are taken at their word
+ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)  # deaths are asked again by the pool
+
+
+class Again:
+    """Asks again what a run is about to call wrong.
+
+    handle: gives a second handle of a backend by name, whose process is renewed for each question.  ledger: listed
+    differences.  seconds: for all questions together; what comes later is taken at its word."""
+
+    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None,
+                 seconds: float = 300.0) -> None:  # fmt: skip
+        self.handle, self.ledger, self.left = handle, ledger, seconds
+        self._stood: Counter[tuple[Any, ...]] = Counter()
+
+    def __call__(self, judged: Judged, profile: Profile, company: Sequence[Case] = ()) -> Judged:
+        """The verdict that stands: ``judged``, the same found alone, or one that names the company it takes.
+
+        company: the cases of the model in which the answer was given, in their order, the case itself among them."""
+        kind = (judged.case.version.key, judged.backend, *judged.signature)
+        if judged.verdict not in ASKED or self._stood[kind] >= SURE or self.left <= 0:
+            return judged
+        start = time.monotonic()
+        try:
+            found = self._settle(judged, profile, company)
+        finally:
+            self.left -= time.monotonic() - start
+        if found.verdict.bad and not found.company:
+            self._stood[kind] += 1
+        return found
+
+    def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
+        case = judged.asked or judged.case
+        alone = self._ask(judged, profile, [case])
+        if alone.verdict not in (Verdict.AGREE, Verdict.MISTRUSTED):
+            return alone
+        together = self._ask(judged, profile, company) if any(c is not case for c in company) else alone
+        if together.verdict not in ASKED:
+            why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
+            out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
+            return Judged(judged.case, judged.backend, Verdict.UNSTEADY, out, judged.judgement, judged.draw,
+                          asked=judged.asked)  # fmt: skip
+        return self._fewer(together, profile, company)
+
+    def _fewer(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
+        """The smallest company found in which the answer is still wrong, neighbours left out by halves, then singly."""
+        case = judged.asked or judged.case
+        others = [c for c in company if c is not case]
+        step = max(1, len(others) // 2)
+        while step:
+            at = 0
+            while at < len(others) and len(others) > 1:
+                rest = others[:at] + others[at + step :]
+                got = self._ask(judged, profile, [c for c in company if c is case or any(c is r for r in rest)])
+                if got.verdict is judged.verdict:
+                    judged, others = got, rest
+                else:
+                    at += step
+            step //= 2
+        judged.company = tuple(c for c in company if c is case or any(c is o for o in others))
+        return judged
+
+    def _ask(self, judged: Judged, profile: Profile, cases: Sequence[Case]) -> Judged:
+        """The verdict on one of the cases, side by side in one model, in a fresh process."""
+        case = judged.asked or judged.case
+        outcomes = outcomes_of(self.handle(judged.backend), case, cases)
+        if judged.asked is not None:
+            return judge_crossed(judged.case, judged.asked, profile, outcomes, self.ledger)
+        return judge_case(case, profile, outcomes, self.ledger)
+
+
+def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case]) -> list[Outcome]:
+    """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw."""
+    model = build(case.version.dialect, cases)
+    runs = max(1, len(case.draws))
+    feeds = [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
+    handle.renew()
+    (result,) = handle.run([Job(model, feeds)])
+    at = next(k for k, c in enumerate(cases) if c is case)
+    return [row[at] for row in result.outcomes]

@@ -1,0 +1,84 @@
+"""A wrong answer is asked for again before it is told: what stands, what needs company, what was seen once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backends import registry as backends
+from harness.cli import main
+from harness.core.outcome import Verdict
+from harness.run.again import SURE, Again
+from harness.run.engine import Engine
+from harness.run.failure import Evidence, paragraph
+from harness.run.select import units
+from harness.run.session import replay_company
+from suites.meta.toy import toy
+
+
+def run(name: str, tmp: Path, cases: int = 64, again: bool = True) -> tuple[Any, list[dict[str, Any]]]:
+    """Summary and case records of a run of the toy dialect."""
+    spec = f"suites.meta.toy_backends:{name}"
+    with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
+        out: list[dict[str, Any]] = []
+        engine = Engine([main], sink=out.append, on_failure=Evidence(lambda _: spare, tmp),
+                        again=Again(lambda _: spare) if again else None)  # fmt: skip
+        summary = engine.run(units(list(toy.versions.values()), cases))
+    return summary, [r for r in out if r["t"] == "case"]
+
+
+def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
+    with_, without = (run("DroppedNan", tmp_path / str(a), again=a)[0] for a in (True, False))
+    assert with_.tally == without.tally
+    assert with_.failures
+
+
+def test_an_answer_that_a_used_process_spoilt_is_unsteady(tmp_path: Path) -> None:
+    summary, records = run("Tired", tmp_path)
+    assert {r["verdict"] for r in records} == {"unsteady"}
+    assert not summary.failures and not summary.bad
+    assert "right when asked again" in records[0]["message"]
+    assert run("Tired", tmp_path / "raw", again=False)[0].failures  # it had been told without the second question
+
+
+def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
+    summary, records = run("Overwrites", tmp_path)
+    wrong = [r for r in records if r["verdict"] == "mismatch"]
+    assert summary.failures and len(wrong) == len(records)
+    for r in wrong:
+        assert len(r["company"]) == 2 and "flip" in " ".join(r["company"]).lower(), r["company"]
+        assert r["key"].split("/")[1] != "Flip"
+        assert r["replay"].split()[2].endswith("company.json")
+    text = paragraph(wrong[0])
+    assert "right alone, wrong in one model of 2" in text
+
+
+def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    _, records = run("Overwrites", tmp_path)
+    file = Path(records[0]["replay"].split()[2])
+    (judged,) = replay_company(file, ["suites.meta.toy_backends:Overwrites"], explain=False)
+    assert judged.verdict is Verdict.MISMATCH
+    (judged,) = replay_company(file, ["suites.meta.toy_backends:Right"], explain=False)
+    assert judged.verdict is Verdict.AGREE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"at": 3, "instances": []}', '{"at": 0, "instances": [{}]}', '["a"]'], ids=str
+)
+def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "company.json"
+    path.write_text(text)
+    code, said = main(["replay", str(path)]), capsys.readouterr().err
+    assert code == 2 and said.count("\n") == 1 and "company.json" in said, said
+
+
+def test_only_so_many_of_a_kind_are_asked_again(tmp_path: Path) -> None:
+    spec = "suites.meta.toy_backends:DroppedNan"
+    with backends.create(spec) as main, backends.create(spec) as spare:
+        engine = Engine([main], again=Again(lambda _: spare))
+        summary = engine.run(units([v for v in toy.versions.values() if v.op == "Max"], 400))
+        kinds = 4  # value kinds of the toy's Max: types times what differs
+        assert summary.failures > SURE * kinds >= spare.stats["tasks"] > 0
