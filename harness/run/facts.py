@@ -19,6 +19,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
+    "dynamic",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -105,6 +106,10 @@ class Facts(Mapping[str, Any]):
     def _const(self, slot: str, index: int = 0) -> bool:
         a = self._arg(slot, index)
         return a is not None and a.const
+
+    def _dynamic(self, slot: str, index: int = 0) -> bool:
+        a = self._arg(slot, index)
+        return a is not None and bool(a.dynamic)
 
     def _scales(self, slot: str, index: int = 0) -> int:
         a = self._arg(slot, index)

@@ -30,8 +30,9 @@ The condition is a Python expression over these names and nothing else:
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN)
 * ``attr(name, default=None)``; ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
-  ``const(slot)``, ``recipe(slot)``, ``scales(slot)`` (how many, 0 without quantisation), ``zero_points(slot)``
-  (all, empty without); a slot of several tensors takes an index: ``shape('inputs', 1)``
+  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
+  without quantisation), ``zero_points(slot)`` (all, empty without); a slot of several tensors
+  takes an index: ``shape('inputs', 1)``
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
