@@ -19,7 +19,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
-    "dynamic",
+    "dynamic", "elements",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -141,6 +141,9 @@ class Facts(Mapping[str, Any]):
             if slot is None or name == slot:
                 take(v)
         return out
+
+    def _elements(self, slot: str) -> list[Any]:
+        return [x for a in self._arrays(slot) for x in a.ravel().tolist()]
 
     def _some(self, slot: str | None, test: Callable[[np.ndarray], Any], floats: bool = False) -> bool:
         for a in self._arrays(slot):

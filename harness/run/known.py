@@ -35,7 +35,8 @@ The condition is a Python expression over these names and nothing else:
   takes an index: ``shape('inputs', 1)``
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
-  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
+  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
+  values themselves, in a row
 * ``len min max sum abs any all prod sorted set range int str zip``
 
 A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
