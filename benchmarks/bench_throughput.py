@@ -3,6 +3,7 @@
     python benchmarks/bench_throughput.py                          # ONNX Runtime, the five families of the target
     python benchmarks/bench_throughput.py --draws 1 4 --pairs 3    # one and four data draws a model, in turn
     python benchmarks/bench_throughput.py --backend litert-opt --seconds 5
+    python benchmarks/bench_throughput.py --floor                  # what the runtime takes for the same models
     python benchmarks/bench_throughput.py --memory 1000000         # resident memory over a million cases
 
 The host and the worker process are pinned to one core, crash isolation on.  The rate counts CPU seconds of both, which
@@ -29,8 +30,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import floor
+
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
+from harness.backends.wire import Job, Result
 from harness.core.outcome import Status
 from harness.run.engine import Engine
 from harness.run.known import load_ledger
@@ -131,6 +135,7 @@ def main() -> int:
     p.add_argument("--slowest", type=int, default=10)
     p.add_argument("--invalid", action="store_true", help="one case in eight breaks a rule, in a model of its own")
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--floor", action="store_true", help="what the runtime takes for the same models by itself")
     p.add_argument("--profile", action="store_true", help="cProfile of the host instead of a rate")
     a = p.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -152,6 +157,11 @@ def main() -> int:
             for b in benches:
                 b.spend(rounds(chosen, opset, 0, top, turns=a.learn // UNIT))
             live = [v for v in chosen if v.key in benches[0].keys]
+            if a.floor:
+                jobs = listen(handle)
+                benches[0].spend(rounds(live, opset, a.learn, top, until=time.monotonic() + a.seconds))
+                print(json.dumps({"backend": a.backend, "draws": a.draws[0], **floor.play(a.backend, jobs)}))
+                return 0
             if a.profile:
                 return profile(benches[0], rounds(live, opset, a.learn, top, until=time.monotonic() + a.seconds))
             seen: dict[int, list[tuple[int, float, float, float]]] = {b.draws: [] for b in benches}
@@ -170,6 +180,20 @@ def main() -> int:
     for us, host, n, key in sorted(costs, reverse=True)[: a.slowest]:
         print(f"  {key}: {us:.0f} us a judged value, {host:.0f} of them in the host ({n} values)")
     return 0
+
+
+def listen(handle: BackendHandle) -> list[Job]:
+    """Jobs that are answered from now on, every instance with a value."""
+    jobs: list[Job] = []
+    collect = handle.collect
+
+    def keep(wait: bool = False) -> list[Result]:
+        results = collect(wait)
+        jobs.extend(r.job for r in results if all(o.status is Status.VALUE for row in r.outcomes for o in row))
+        return results
+
+    handle.collect = keep  # type: ignore[method-assign]
+    return jobs
 
 
 def figures(draws: int, seen: list[tuple[int, float, float, float]]) -> dict[str, Any]:
