@@ -65,7 +65,7 @@ class Evidence:
             candidate = fill(case.version, inst)
             if candidate.problem or (inst.rule is None) != (case.inst.rule is None):
                 return False
-            if _complete(case) and not _complete(candidate):
+            if complete(case) and not complete(candidate):
                 return False
             got = next(iter(engine.judge([candidate])), None)
             if got is None or got.signature != want:
@@ -82,7 +82,7 @@ class Evidence:
         return write_folder(self.folder, judged, profile.version)
 
 
-def _complete(case: Case) -> bool:
+def complete(case: Case) -> bool:
     """Does the reference give as many outputs as the instance asks for?"""
     return all(len(outs) == case.inst.outs for outs in case.expected or ())
 

@@ -1,6 +1,9 @@
 """Shrinking: first the recorded choices (structure), then the elements (data), while the same failure stays.
 
 ``fails(instance)`` says whether a candidate still fails in the same way; it is the only thing asked of the outside.
+What is smaller must be as valid as what was drawn: choices that are lowered give valid instances by construction;
+anything else binds to the signature, keeps the stated rules, and keeps what all draws of its kind have in common
+(``invariants``).
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.gen.data import materialize
 from harness.gen.engine import Replay
+from harness.run.invariants import Invariants
 from harness.spec import OpVersion
 from harness.spec.breaking import draw_invalid
 
@@ -59,11 +63,23 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
     if inst.choices is not None:
         best = _shrink_choices(version, inst, check, budget)
     if best.rule is None:
-        best = _shrink_data(best, check, budget)
-        cropped = _crop(best, lambda i: fits(version, i) and check(i), budget)
+        known = Invariants(version, best)
+
+        def valid(candidate: Instance) -> bool:
+            return known.kept(candidate) and fits(version, candidate) and check(candidate)
+
+        best = _shrink_data(best, valid, budget)
+        cropped = best if _declares_shapes(best) else _crop(best, valid, budget)
         if cropped is not best:
-            best = _shrink_data(cropped, check, budget)
+            best = _shrink_data(cropped, valid, budget)
     return best
+
+
+def _declares_shapes(inst: Instance) -> bool:
+    """Do attributes state shapes of operands or results?  Outputs that the model declares, and the parameters of
+    blocks; a cut operand would no longer be what they say."""
+    return any(n == "@outputs" or type(v) is Graph or (type(v) is list and v and type(v[0]) is Graph)
+               for n, v in inst.attrs.items())  # fmt: skip
 
 
 def fits(version: OpVersion, inst: Instance) -> bool:
@@ -121,7 +137,7 @@ def _squeezed(inst: Instance, back: int) -> Instance | None:
                 hit = True
             new.append(one)
         args[slot] = new if isinstance(a, list) else new[0]
-    if not hit or "@outputs" in inst.attrs:
+    if not hit:
         return None
     return replace(inst, args=args, choices=None)
 
@@ -170,8 +186,6 @@ def _cropped(inst: Instance, where: list[Place], keep: list[int]) -> Instance | 
                 one = replace(one, shape=array.shape, values=list(array.ravel()))
             new.append(one)
         args[slot] = new if isinstance(a, list) else new[0]
-    if "@outputs" in inst.attrs:
-        return None  # declared output shapes would no longer fit
     return replace(inst, args=args, choices=None)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I32
+from harness.core.errors import RuleError
 from harness.spec import Build, Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import movement as s
 from suites.tflite import op
@@ -185,8 +186,20 @@ def _draw_padv2(d: Draw) -> dict[str, Any]:
     return {"input": v["x"], "padding": p, "constant_values": T((), recipe="small")}
 
 
-both("MIRROR_PAD", s.pad, x="input", value=Fn(lambda call: None), pads=pairs("pad"), fixed={"axes": None},
-     mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}), tags=("nonnegative",))  # fmt: skip
+def _mirrored(call: Call) -> tuple[int, ...]:
+    """TF mirror_pad: no more is padded than there is to mirror, the edge left out in REFLECT."""
+    pads, shape = _PADS.decode(call), call.inputs["input"].shape
+    less = call.attr("mode") == "REFLECT"
+    for i, n in enumerate(shape * 2):
+        if pads[i] > n - less:
+            raise RuleError("mirror-pad-inside", f"{pads[i]} elements beside an axis of {n}")
+    return pads
+
+
+_PADS = pairs("pad")
+both("MIRROR_PAD", s.pad, x="input", value=Fn(lambda call: None), pads=Fn(_mirrored, _PADS.encode),
+     fixed={"axes": None}, mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
+     tags=("nonnegative",))  # fmt: skip
 
 # -- blocks
 

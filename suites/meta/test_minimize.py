@@ -1,0 +1,173 @@
+"""A smaller instance is as valid as what was drawn: its parts agree, whatever the reference lets pass."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.backends import registry as backends
+from harness.core.instance import Instance
+from harness.core.outcome import Status
+from harness.run.case import draw_case, fill
+from harness.run.engine import Engine
+from harness.run.failure import complete
+from harness.run.invariants import Invariants
+from harness.run.known import load_ledger
+from harness.run.minimize import Budget, minimize
+from harness.spec import registry
+from suites.meta.toy import toy
+
+KNOWN = Path(__file__).parents[1] / "known"
+
+
+def drawn(key: str, i: int, opset=None):
+    v = registry.dialect(key.split("/")[0]).versions[key]
+    case = draw_case(v, opset or v.opsets[-1], 77, i, invalid=False)
+    assert not case.problem
+    return v, case.inst
+
+
+def takes(case) -> bool:
+    """What is asked of the reference when a failure is made smaller."""
+    return not case.problem and complete(case)
+
+
+def smallest(v, inst: Instance, wanted=lambda inst: True, evaluations=1500, seconds=20.0) -> Instance:
+    """What is left of an instance of which everything that the reference takes is said to fail."""
+
+    def fails(candidate: Instance) -> bool:
+        return takes(fill(v, candidate)) and wanted(candidate)
+
+    small = minimize(v, inst, fails, Budget(evaluations=evaluations, seconds=seconds))
+    assert elements(small) <= elements(inst)
+    return small
+
+
+def elements(inst: Instance) -> int:
+    return sum(int(np.prod(x.shape)) for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
+
+
+def without_choices(inst: Instance) -> Instance:
+    """As it comes from a file: nothing of it can be drawn again."""
+    return Instance.from_json(inst.to_json())
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_the_output_shape_of_a_transposed_convolution_keeps_its_four_extents(i):
+    v, inst = drawn("tflite/TRANSPOSE_CONV/3", i)
+    small = smallest(v, without_choices(inst))
+    shape, x, w = small.args["output_shape"], small.args["input"].shape, small.args["weights"].shape
+    assert shape.shape == (4,) and len(x) == len(w) == 4
+    assert (shape.values[0], shape.values[3]) == (x[0], w[0]) and min(shape.values) > 0
+
+
+@pytest.mark.parametrize("key", ["onnx/Loop/16", "onnx/Loop/11", "onnx/Scan/16", "onnx/Scan/9", "tflite/WHILE/1"])
+@pytest.mark.parametrize("i", range(3))
+def test_the_operands_of_a_block_stay_what_the_block_declares(key, i):
+    """Cutting the operands alone would leave a body whose parameters have other shapes."""
+    v, inst = drawn(key, i)
+    small = smallest(v, without_choices(inst), evaluations=300)
+    shapes = {n: [x.shape for x in (a if isinstance(a, list) else [a])] for n, a in inst.args.items()}
+    assert {n: [x.shape for x in (a if isinstance(a, list) else [a])] for n, a in small.args.items()} == shapes
+
+
+def test_a_vector_operand_stays_a_vector():
+    """A shape, pads, a permutation: the axis that holds them is not the tensor's to lose."""
+    for key, slot, rank in (("onnx/ConstantOfShape/20", "input", 1), ("tflite/FILL/2", "dims", 1),
+                            ("tflite/PAD/2", "padding", 2), ("tflite/SCATTER_ND/1", "shape", 1)):  # fmt: skip
+        for i in range(4):
+            v, inst = drawn(key, i)
+            assert len(smallest(v, without_choices(inst), evaluations=200).args[slot].shape) == rank, key
+
+
+def test_a_mode_keeps_the_extent_that_it_asks_for():
+    """An inverse one-sided DFT takes complex numbers, which the last axis holds; others take real ones too."""
+    seen = 0
+    for i in range(60):
+        v, inst = drawn("onnx/DFT/17", i)
+        if inst.attrs.get("inverse") and inst.attrs.get("onesided") and seen < 3:
+            small = smallest(v, without_choices(inst), evaluations=200)
+            assert small.args["input"].shape[-1] == 2
+            seen += 1
+    assert seen == 3
+
+
+def test_states_and_divisors_keep_their_range():
+    """What is always zero stays zero (a state at the start), what is never zero does not become it."""
+    v, inst = drawn("tflite/UNIDIRECTIONAL_SEQUENCE_RNN/1", 1)
+    small = smallest(v, without_choices(inst), evaluations=200)
+    assert not any(small.args["hidden_state"].values)
+    assert small.args["hidden_state"].shape[0] == small.args["input"].shape[1 if small.attrs["time_major"] else 0]
+    v, inst = drawn("tflite/DIV/1q", 1)
+    small = smallest(v, without_choices(inst), evaluations=200)
+    assert all(x >= 1 for x in small.args["rhs"].values)
+
+
+def test_tied_extents_are_cut_together_and_the_rest_still_shrinks():
+    """What is learnt is not more than what the generator does: a product of matrices comes down to one element."""
+    v = toy.versions["toy/MatMul/1"]
+    inst = next(c.inst for i in range(50) if min((c := draw_case(v, 1, 3, i, invalid=False)).inst.args["x"].shape) > 2)
+    small = smallest(v, without_choices(inst))
+    assert (small.args["x"].shape, small.args["y"].shape) == ((1, 1), (1, 1))
+    known = Invariants(v, inst)
+    cut = without_choices(inst)
+    cut.args["x"].shape = (cut.args["x"].shape[0], cut.args["x"].shape[1] - 1)
+    assert any("extent x[1]" in why and "y[0]" in why for why in known.broken(cut)), list(known.broken(cut))
+
+
+AUDITED = {
+    "litert-ref": ("tflite", """TRANSPOSE_CONV/5h SPACE_TO_BATCH_ND/1 UNIDIRECTIONAL_SEQUENCE_RNN/3h SVDF/2 MIRROR_PAD/1
+        BATCH_MATMUL/2 UNPACK/5 UNIDIRECTIONAL_SEQUENCE_LSTM/2 CONV_2D/6 ONE_HOT/1 SPLIT_V/2 STRIDED_SLICE/2
+        GATHER_ND/2 TILE/1"""),
+    "onnx-shape-inference": ("onnx", """Scan/9 DFT/20 Conv/11 LSTM/14 Pad/19 Slice/13 Split/18 OneHot/11 ScatterND/18
+        GatherND/13 NonMaxSuppression/11 ConvTranspose/11 MaxPool/12"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", AUDITED)
+def test_a_second_opinion_finds_no_fault_with_what_was_accepted_on_the_way(backend):
+    """Shrinking along random paths: what is accepted as valid, the runtime that took the original takes too."""
+    pytest.importorskip("ai_edge_litert" if backend == "litert-ref" else "onnx")
+    dialect, names = AUDITED[backend]
+    ledger = load_ledger([KNOWN]).unmarked()
+    asked, refused = 0, []
+    with backends.create(backend) as handle:
+        for name in names.split():
+            v, inst = drawn(f"{dialect}/{name}", 1)
+            rng, accepted = random.Random(name), []
+
+            def fails(candidate, v=v, rng=rng, accepted=accepted):
+                case = fill(v, candidate)
+                if not takes(case) or rng.random() < 0.5:
+                    return False
+                accepted.append(case)
+                return True
+
+            if not judged(handle, ledger, fill(v, inst)):
+                continue
+            minimize(v, inst, fails, Budget(evaluations=100, seconds=10.0))
+            for case in rng.sample(accepted, min(8, len(accepted))):
+                asked += 1
+                if not judged(handle, ledger, case):
+                    refused.append(case.inst.dumps())
+    assert asked > 60
+    assert refused == []
+
+
+def judged(handle, ledger, case) -> bool:
+    """Does the backend take the case (or has a listed reason not to)?"""
+    (got,) = Engine([handle], ledger=ledger).judge([case])
+    return got.outcome.status is Status.VALUE or not got.verdict.bad
+
+
+def test_facts_are_learnt_fast_enough_for_wide_operators():
+    """Hundreds of numbers, as of an LSTM with forty operands: a small part of the seconds that shrinking has."""
+    import time
+
+    v, inst = drawn("tflite/BIDIRECTIONAL_SEQUENCE_LSTM/1", 0)
+    Invariants(v, inst)
+    start = time.process_time()
+    known = Invariants(v, inst)
+    assert time.process_time() - start < 3.0 and known.kept(inst)
+    assert np.isfinite(len(known.tied))
