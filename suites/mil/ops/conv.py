@@ -84,7 +84,12 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     n = len(v["x"].shape) - 2
     st, di = v["strides"] or (1,) * n, v["dilations"] or (1,) * n
     mode = MODE[v["padding"]]
-    p = v["pads"] if mode == "custom" and v["pads"] is not None else (0,) * (2 * n)
+    p = list(v["pads"]) if mode == "custom" and v["pads"] is not None else [0] * (2 * n)
+    xs, ws = v["x"].shape, v["w"].shape
+    full = [(xs[2 + i] - 1) * st[i] + (ws[2 + i] - 1) * di[i] + 1 for i in range(n)]
+    for i, f in enumerate(full):  # what is cut away was drawn with an output padding, which there is none of here
+        for j in (n + i, i):
+            p[j] -= min(p[j], max(0, 1 - (f - p[i] - p[n + i])))
     out: dict[str, Any] = {"x": v["x"], "weight": v["w"], "pad_type": mode}
     if v.get("b") is not None:
         out["bias"] = v["b"]
@@ -96,8 +101,7 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     if mode == "custom":
         out["pad"] = [p[i + n * j] for i in range(n) for j in (0, 1)]
     if mode != "same" and d.chance(3):
-        xs, ws = v["x"].shape, v["w"].shape
-        extents = [(xs[2 + i] - 1) * st[i] + (ws[2 + i] - 1) * di[i] + 1 - p[i] - p[n + i] for i in range(n)]
+        extents = [f - p[i] - p[n + i] for i, f in enumerate(full)]
         more = [d.int(0, max(st[i], di[i]) - 1) for i in range(n)]
         out["output_shape"] = [xs[0], ws[1] * v["groups"], *(e + m for e, m in zip(extents, more))]
     return out
