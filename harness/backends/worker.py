@@ -48,6 +48,7 @@ FLUSH = 0.004  # seconds of work at most that a crash makes undone
 PAGE = struct.Struct("<qqqqdd")  # batch, job, set, phase; when the job began: time, CPU time of the process
 PHASES = ("idle", "load", "run", "answer")
 PAD = [b"\0" * n for n in range(16)]
+GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
 
 _NATIVE = {
     "f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u64": "u8",
@@ -101,7 +102,10 @@ class Backend:
     formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together).
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
-    Raising in load or run means rejected; an exception whose class is called Unsupported means unsupported.
+    opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
+    names of the element types that it claims: refusing a valid instance with others is no fault.
+    Raising in load or run means rejected; an exception whose class, or a class that it derives from, is called
+    Unsupported, NotImplementedError or NotImplemented means unsupported.
     """
 
     name = "backend"
@@ -335,7 +339,7 @@ def first_lines(text, limit=2000):
 def error_form(e, phase):
     """What an exception raised by a backend means."""
     kind = "rejected"
-    if any(c.__name__ == "Unsupported" for c in type(e).__mro__):
+    if any(c.__name__ in GAPS for c in type(e).__mro__):
         kind = "unsupported"
     elif isinstance(e, MemoryError):
         kind = "crashed"
@@ -346,6 +350,22 @@ def error_form(e, phase):
     elif name not in ("Unsupported", "RuntimeError", "ValueError") or not text:
         text = name + (": " + text if text else "")
     return {"kind": kind, "phase": phase, "message": text}
+
+
+def claims(backend):
+    """What the attributes ``opsets`` and ``dtypes`` say, as the engine asks for it; TypeError for other forms."""
+    out = {}
+    opsets, dtypes = getattr(backend, "opsets", None), getattr(backend, "dtypes", None)
+    if opsets is not None:
+        if len(opsets) != 2 or not all(isinstance(n, int) for n in opsets) or opsets[0] > opsets[1]:
+            raise TypeError(f"opsets: expected (oldest, newest), got {opsets!r}")
+        out["oldest_opset"], out["opset"] = opsets
+    if dtypes is not None:
+        unknown = [d for d in dtypes if d not in _BY_NAME and d != "str"]
+        if isinstance(dtypes, str) or unknown:
+            raise TypeError(f"dtypes: expected names among {' '.join([*_BY_NAME, 'str'])}, got {dtypes!r}")
+        out["dtypes"] = list(dtypes)
+    return out
 
 
 class Server:
@@ -362,7 +382,7 @@ class Server:
         out.update(flushes=list(getattr(b, "flushes", ())))
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
         info = getattr(b, "info", None)
-        out["info"] = info() if info else {}
+        out["info"] = {**claims(b), **(info() if info else {})}
         return out
 
     def mark(self, phase, index=0, start=False):

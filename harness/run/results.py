@@ -98,7 +98,7 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         if outcome.status is Status.REJECTED:
             return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
         return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
-    if outcome.status is Status.REJECTED and _older(case.inst.opset, profile.info.get("oldest_opset")):
+    if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is Status.REJECTED and case.version.schema.deprecated:
@@ -118,9 +118,12 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
     return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
 
 
-def _older(opset: Any, oldest: Any) -> bool:
-    """Is a model older than the oldest opset that the backend's makers promise to take?"""
-    return isinstance(oldest, int) and isinstance(opset, int) and opset < oldest
+def _claimed(case: Case, info: Mapping[str, Any]) -> bool:
+    """Is a model of this opset and of these element types what the backend's makers promise to take?"""
+    opset, oldest, dtypes = case.inst.opset, info.get("oldest_opset"), info.get("dtypes")
+    if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest:
+        return False
+    return dtypes is None or all(d is None or str(d) in dtypes for d in case.types[1:])
 
 
 def first_words(message: str) -> str:

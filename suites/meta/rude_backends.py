@@ -22,6 +22,35 @@ class Unsupporting(Right):
         raise self.Unsupported("needs a licence")
 
 
+class Unfinished(Right):
+    def run(self, handle, inputs):
+        raise NotImplementedError("one day")
+
+
+class Elsewhere(Right):
+    """What others call the same, in a hierarchy of their own."""
+
+    class NotImplemented(RuntimeError):
+        pass
+
+    class NoKernel(NotImplemented):
+        pass
+
+    def load(self, model, format):
+        raise self.NoKernel("no kernel for these types")
+
+
+class Narrow(Right):
+    dtypes = ("f64", "i64")
+
+    def load(self, model, format):
+        raise TypeError("f32 is too narrow")
+
+
+class Wide(Narrow):
+    dtypes = ("f32", "f64")
+
+
 class WrongContainer(Right):
     def run(self, handle, inputs):
         return list(super().run(handle, inputs).values())

@@ -541,8 +541,8 @@ def test_the_backend_in_the_readme_works(opconform: Cli) -> None:
         [sys.executable, "-c", script, *args], cwd=opconform.folder, env=opconform.env, capture_output=True, text=True,
         timeout=240,
     )  # fmt: skip
-    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     verdicts: Counter[str] = Counter()
     for (_, v), n in cases_judged(opconform.folder / "out/records.jsonl").items():
         verdicts[v] += n
-    assert verdicts["agree"] > 50 and not set(verdicts) & {"mismatch", "crashed", "timed_out", "unknown"}, verdicts
+    assert verdicts["agree"] > 50 and set(verdicts) <= {"agree", "unsupported"}, verdicts

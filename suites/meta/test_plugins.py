@@ -3,6 +3,7 @@
 import pytest
 
 from harness.backends import registry as backends
+from harness.backends.worker import claims
 from harness.core.outcome import Status, Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
@@ -12,6 +13,10 @@ CASES = 6
 RUDE = {
     "Raises": (Verdict.WRONGLY_REJECTED, "KeyError: 'no such kernel'", ""),
     "Unsupporting": (Verdict.UNSUPPORTED, "needs a licence", ""),
+    "Unfinished": (Verdict.UNSUPPORTED, "one day", ""),
+    "Elsewhere": (Verdict.UNSUPPORTED, "no kernel for these types", ""),
+    "Narrow": (Verdict.UNSUPPORTED, "too narrow", ""),
+    "Wide": (Verdict.WRONGLY_REJECTED, "too narrow", ""),
     "WrongContainer": (Verdict.UNKNOWN, "run returned list, expected a dict", ""),
     "WrongNumber": (Verdict.MISMATCH, "", "missing"),
     "WrongType": (Verdict.MISMATCH, "", "dtype"),
@@ -54,3 +59,17 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
             assert j.judgement.kind == kind
         if verdict is Verdict.UNKNOWN:
             assert j.outcome.status is Status.HARNESS_ERROR
+
+
+def test_claims_have_one_form():
+    """What a class claims is read when it starts; another form is told at once, with what was expected."""
+
+    class Claiming:
+        opsets, dtypes = (7, 23), ("f32", "str", "bf16")
+
+    assert claims(Claiming()) == {"oldest_opset": 7, "opset": 23, "dtypes": ["f32", "str", "bf16"]}
+    assert claims(object()) == {}
+    for name, wrong in (("opsets", (23,)), ("opsets", (23, 7)), ("opsets", ("7", "23")), ("dtypes", "f32"),
+                        ("dtypes", ("float32",))):  # fmt: skip
+        with pytest.raises(TypeError, match=f"{name}: expected"):
+            claims(type("Wrong", (), {name: wrong})())
