@@ -19,8 +19,6 @@ MISSING: dict[str, str] = {}
 # Forms of an operator that no entry serves, each with the reason.
 FORMS = {
     ("LSTM", "quantised"): "what the scales of its intermediate tensors mean is told by the kernel alone",
-    ("REDUCE_PROD", "quantised"): "no document bounds the rounding of partial products, which later factors multiply",
-    ("SVDF", "quantised"): "how the 16-bit memory is rounded on its way is told by the kernel alone",
 }
 # Operands that the page calls otherwise than today's dialect definition.
 RENAMED = {"FILL": {"value": "input"}, "SEGMENT_SUM": {"data": "input"}, "WHERE": {"input": "condition"},

@@ -17,12 +17,7 @@ FACTS = read_slots((Path(__file__).parent / "slots.txt").read_text())
 UNSHOWN: dict[tuple[str, str], str] = {
     ("FULLY_CONNECTED", "shuffled"): "the order of shuffled weights is told by a kernel's comments alone",
     ("LSTM", "basic_kernel"): "the basic cell has operands and outputs of its own under the same code; no entry yet",
-    ("REDUCE_PROD", "qi8"): "see FORMS in test_laws",
-    ("REDUCE_PROD", "qi16"): "see FORMS in test_laws",
     ("SVDF", "W=qu8"): "8-bit weights beside float are signed, and no other form takes unsigned ones",
-    ("SVDF", "qi8"): "see FORMS in test_laws",
-    ("SVDF", "V=qi16"): "see FORMS in test_laws",
-    ("SVDF", "B=qi32"): "see FORMS in test_laws",
 }
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
 from harness.spec import Build, Call, Draw, Fn, T
-from suites.semantics.quantised import convert, functions
+from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
 from suites.tflite import op
-from suites.tflite.codecs import OutQ, Q, later
+from suites.tflite.codecs import AxesInput, OutQ, Q, later
 
 _ACTIVATION = {"activation": "fused_activation_function"}
 
@@ -69,6 +69,10 @@ def _draw_gelu(d: Draw) -> dict[str, Any]:
     oq = draw_parameters(d, dt, scale=xq["scale"][0] * (0.5 + d.int(0, 16) / 16))
     return {"input": T(d.shape(), d.pick(("full", "small")), quant=xq), "approximate": d.bool(),
             "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+
+
+op("REDUCE_PROD", products.reduce_prod, domain="quantised", x="input", axes=AxesInput("axes"), keepdims="keep_dims",
+   xq=Q("input"), oq=OutQ("input"))  # fmt: skip
 
 
 # -- QUANTIZE, DEQUANTIZE

@@ -1,0 +1,122 @@
+"""Quantised products along axes, and the low-rank filters of SVDF with their 16-bit memory."""
+
+from __future__ import annotations
+
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.dtypes import I16, int_range, of
+from harness.spec import Axes, Choice, Draw, Flag, Int, Opaque, T, semantics
+from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
+from suites.semantics.quantised.fixed import (
+    Array,
+    Parameters,
+    Quant,
+    centred,
+    draw_parameters,
+    real,
+    steps,
+    window,
+    within,
+)  # fmt: skip
+
+_MOST = 6  # factors of one product: beyond, the roundings on the way say more than the data
+
+
+def _rows(x: Array, axes: tuple[int, ...] | None) -> Array:
+    """[kept axes, reduced elements in the order of memory]."""
+    at = sorted({a % x.ndim for a in (range(x.ndim) if axes is None else axes)})
+    kept = [a for a in range(x.ndim) if a not in at]
+    n = int(np.prod([x.shape[a] for a in at], dtype=np.int64))
+    return x.transpose(*kept, *at).reshape(*(x.shape[a] for a in kept), n)
+
+
+def _laid(y: Array, x: Array, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
+    at = {a % x.ndim for a in (range(x.ndim) if axes is None else axes)}
+    return y.reshape([1 if i in at else n for i, n in enumerate(x.shape)]) if keepdims else y
+
+
+def _prod(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -> Array:
+    return _laid(steps(_rows(real(x, xq), axes).prod(-1), oq), x, axes, keepdims)
+
+
+def _partial(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -> Array:
+    """Every factor is brought to the scale x_scale / n-th root of o_scale, every partial product is an integer: half a
+    step each time, stretched by the factors that follow."""
+    rows = _rows(np.abs(centred(x, xq)).astype(np.float64), axes)
+    n = rows.shape[-1]
+    factors = rows * (xq["scale"][0] / oq["scale"][0] ** (1 / n))
+    size, error = np.ones(factors.shape[:-1]), np.zeros(factors.shape[:-1])
+    for k in range(n):
+        size = size * factors[..., k]
+        error = error * factors[..., k] + 0.5 + 2.0**-10 + size * 2.0**-15
+    return _laid(np.maximum(error - 0.5, 2.0**-10), x, axes, keepdims)
+
+
+def _draw_prod(d: Draw) -> dict[str, Object]:
+    shape = list(d.shape(1, lo=1))
+    rank = len(shape)
+    axes = sorted(d.subset(range(rank), 1))
+    room = _MOST
+    for a in axes:
+        shape[a] = d.int(1, min(shape[a], room))
+        room //= shape[a]
+    n = int(np.prod([shape[a] for a in axes]))
+    dt = d.dtype("x")
+    xq = draw_parameters(d, dt)
+    lo, hi = int_range(dt)
+    z = xq["zero_point"][0]
+    typical = 0.5 * max(hi - z, z - lo) * xq["scale"][0]
+    oq = draw_parameters(d, dt, scale=typical**n / (hi - lo) * d.pick((1, 2, 4, 8)))
+    return {"x": T(shape, "full"), "axes": tuple(a - rank if d.bool() else a for a in axes), "keepdims": d.bool(),
+            "xq": xq, "oq": oq}  # fmt: skip
+
+
+@semantics(
+    draw=_draw_prod,
+    error=within(_prod, _partial, "|steps - real product in steps| <= half a step per partial product, times the rest"),
+    source="TFLite REDUCE_PROD; its kernel: each multiplication is scaled by input_scale / nth_root(output_scale)",
+    data=("full",),
+)
+def reduce_prod(x: Int["*d"], *, axes: Axes["d"], keepdims: Flag, xq: Opaque, oq: Opaque):
+    """Product of the real values along ``axes`` (None: all), requantised.  n factors are n scaled multiplications of
+    integers, in the order of memory."""
+    return finish(_prod(x, axes=axes, keepdims=keepdims, xq=xq, oq=oq), oq, of(x))
+
+
+def _memory(x: Array, features: Array, xq: Quant, fq: Quant, sq: Quant) -> Array:
+    """What the newest place of the memory holds, in its steps, not rounded but clamped to 16 bits."""
+    acc = centred(x, xq) @ centred(features, fq).T
+    return np.clip(acc * (xq["scale"][0] * fq["scale"][0] / sq["scale"][0]), *int_range(I16))
+
+
+def _svdf(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
+          tq: Quant, sq: Quant, oq: Quant, activation: str) -> Array:  # fmt: skip
+    seen = _memory(x, features, xq, fq, sq) * centred(times, tq)[:, -1]
+    acc = seen.reshape(len(x), -1, rank).sum(-1) + (0 if b is None else b)
+    return acc * (sq["scale"][0] * tq["scale"][0] / oq["scale"][0]) + oq["zero_point"][0]
+
+
+def _svdf_freedom(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
+                  tq: Quant, sq: Quant, oq: Quant, activation: str) -> Array:  # fmt: skip
+    """Half a step of the memory for every filter, as its newest time weight carries it on."""
+    ratio = sq["scale"][0] * tq["scale"][0] / oq["scale"][0]
+    stored = 0.5 + float(window(xq["scale"][0] * fq["scale"][0] / sq["scale"][0]))
+    carried = np.abs(centred(times, tq)[:, -1]).reshape(-1, rank).sum(-1) * stored * ratio
+    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation)
+    return carried + window(ratio) + np.abs(r) * 2.0**-22
+
+
+@semantics(
+    error=within(_svdf, _svdf_freedom, "half a step of the 16-bit memory per filter, carried on, and half a step"),
+    source="TFLite SVDF: the memory is a 16-bit operand with a scale of its own; 8-bit quantization specification: "
+    "a bias has the scale of what it is added to",
+)
+def svdf_step(x: Int["n i"], features: Int["f i"], times: Int["f m"], b: Int["u"] | None = None, *, rank: Opaque,
+              xq: Parameters("x"), fq: Opaque, tq: Opaque, sq: Opaque, oq: Opaque,
+              activation: Choice(*ACTIVATIONS)):  # fmt: skip
+    """The first call of rank-decomposed filters, whose memory holds zeros: features seen go into the memory as 16-bit
+    steps, their sums with the newest time weights and the bias into the output."""
+    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation)
+    return finish(r, oq, of(x), activation)
