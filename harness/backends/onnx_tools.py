@@ -23,7 +23,8 @@ _NAMES = {
     TensorProto.FLOAT8E5M2: "f8e5m2", TensorProto.FLOAT8E5M2FNUZ: "f8e5m2fnuz", TensorProto.UINT4: "u4",
     TensorProto.INT4: "i4", TensorProto.FLOAT4E2M1: "f4e2m1",
 }  # fmt: skip
-for _number, _name in (("FLOAT8E8M0", "f8e8m0"), ("UINT2", "u2"), ("INT2", "i2")):
+for _number, _name in (("FLOAT8E8M0", "f8e8m0"), ("UINT2", "u2"), ("INT2", "i2"),
+                        ("FLOAT6E2M3", "f6e2m3"), ("FLOAT6E3M2", "f6e3m2")):  # fmt: skip
     if hasattr(TensorProto, _number):
         _NAMES[getattr(TensorProto, _number)] = _name
 

@@ -58,6 +58,7 @@ _EXTRA = {
     "bf16": ("bfloat16", "u2"), "f8e4m3fn": ("float8_e4m3fn", "u1"), "f8e4m3fnuz": ("float8_e4m3fnuz", "u1"),
     "f8e5m2": ("float8_e5m2", "u1"), "f8e5m2fnuz": ("float8_e5m2fnuz", "u1"),
     "f8e8m0": ("float8_e8m0fnu", "u1"), "f4e2m1": ("float4_e2m1fn", "u1"),
+    "f6e2m3": ("float6_e2m3fn", "u1"), "f6e3m2": ("float6_e3m2fn", "u1"),
     "i4": ("int4", "i1"), "u4": ("uint4", "u1"), "i2": ("int2", "i1"), "u2": ("uint2", "u1"),
 }  # fmt: skip
 _BY_NAME = {k: np.dtype(v) for k, v in _NATIVE.items()}

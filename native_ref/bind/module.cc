@@ -102,5 +102,6 @@ NB_MODULE(_opconform_native, m) {
                         "float4_e2m1fn", "int4", "uint4", "int2", "uint2"})
     d.append(ml.attr(n));
   for (const char* n : {"complex64", "complex128", "object", "uint8", "uint8", "uint8"}) d.append(np.attr("dtype")(n));
+  for (const char* n : {"float6_e2m3fn", "float6_e3m2fn"}) d.append(ml.attr(n));
   opconform::bind::init_arrays(m, d);
 }

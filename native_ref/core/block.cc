@@ -173,7 +173,8 @@ constexpr std::array<LoadF64, kDTypeCount> kLoadF64{
     load<Plain<std::uint64_t>>, load<Plain<std::uint32_t>>, load<Plain<std::uint16_t>>, load<Plain<std::uint8_t>>,
     load<Truth>, load<Small<E4M3FN>>, load<Small<E4M3FNUZ>>, load<Small<E5M2>>, load<Small<E5M2FNUZ>>, load<E8M0>,
     load<Small<E2M1>>, load<Nibble<4, true>>, load<Nibble<4, false>>, load<Nibble<2, true>>, load<Nibble<2, false>>,
-    nullptr, nullptr, nullptr, load<Nibble<1, false>>, load<Nibble<3, false>>, load<Nibble<6, false>>};
+    nullptr, nullptr, nullptr, load<Nibble<1, false>>, load<Nibble<3, false>>, load<Nibble<6, false>>,
+    load<Small<E2M3>>, load<Small<E3M2>>};
 
 constexpr std::array<LoadI64, kDTypeCount> kLoadI64{
     nullptr, nullptr, nullptr, nullptr,
@@ -182,7 +183,8 @@ constexpr std::array<LoadI64, kDTypeCount> kLoadI64{
     load_int<Plain<std::uint16_t>>, load_int<Plain<std::uint8_t>>, load_int<Truth>,
     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
     load_int<Nibble<4, true>>, load_int<Nibble<4, false>>, load_int<Nibble<2, true>>, load_int<Nibble<2, false>>,
-    nullptr, nullptr, nullptr, load_int<Nibble<1, false>>, load_int<Nibble<3, false>>, load_int<Nibble<6, false>>};
+    nullptr, nullptr, nullptr, load_int<Nibble<1, false>>, load_int<Nibble<3, false>>, load_int<Nibble<6, false>>,
+    nullptr, nullptr};
 
 constexpr std::array<StoreF64, kDTypeCount> kStoreF64{
     store<ToF64>, store<ToF32>, store<ToSmall<F16>>, store<ToSmall<BF16>>,
@@ -191,7 +193,8 @@ constexpr std::array<StoreF64, kDTypeCount> kStoreF64{
     store<ToBool>, store<ToSmall<E4M3FN>>, store<ToSmall<E4M3FNUZ>>, store<ToSmall<E5M2>>, store<ToSmall<E5M2FNUZ>>,
     store<ToE8M0>, store<ToSmall<E2M1>>, store<ToNibble<4, true>>, store<ToNibble<4, false>>,
     store<ToNibble<2, true>>, store<ToNibble<2, false>>, nullptr, nullptr, nullptr,
-    store<ToNibble<1, false>>, store<ToNibble<3, false>>, store<ToNibble<6, false>>};
+    store<ToNibble<1, false>>, store<ToNibble<3, false>>, store<ToNibble<6, false>>,
+    store<ToSmall<E2M3>>, store<ToSmall<E3M2>>};
 
 constexpr std::array<StoreI64, kDTypeCount> kStoreI64{
     nullptr, nullptr, nullptr, nullptr,
@@ -200,7 +203,8 @@ constexpr std::array<StoreI64, kDTypeCount> kStoreI64{
     store_low<LowBits<std::uint16_t>>, store_low<LowBits<std::uint8_t>>, store_low<ToBool>,
     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
     store_low<LowNibble<4>>, store_low<LowNibble<4>>, store_low<LowNibble<2>>, store_low<LowNibble<2>>,
-    nullptr, nullptr, nullptr, store_low<LowNibble<1>>, store_low<LowNibble<3>>, store_low<LowNibble<6>>};
+    nullptr, nullptr, nullptr, store_low<LowNibble<1>>, store_low<LowNibble<3>>, store_low<LowNibble<6>>,
+    nullptr, nullptr};
 
 }  // namespace
 

@@ -16,8 +16,9 @@ enum class DType : std::int32_t {
   i4 = 19, u4, i2, u2,
   c64 = 23, c128, str,
   u1 = 26, u3, u6,
+  f6e2m3 = 29, f6e3m2,
 };
-inline constexpr int kDTypeCount = 29;
+inline constexpr int kDTypeCount = 31;
 
 enum class Kind : std::uint8_t { floating, sint, uint, boolean, complex, other };
 
@@ -43,7 +44,8 @@ inline constexpr std::array<DTypeInfo, kDTypeCount> kDTypes{{
     {"u2", Kind::uint, 1, 2},             {"c64", Kind::complex, 8, 64},
     {"c128", Kind::complex, 16, 128},     {"str", Kind::other, 8, 0},
     {"u1", Kind::uint, 1, 1},             {"u3", Kind::uint, 1, 3},
-    {"u6", Kind::uint, 1, 6},
+    {"u6", Kind::uint, 1, 6},             {"f6e2m3", Kind::floating, 1, 6},
+    {"f6e3m2", Kind::floating, 1, 6},
 }};
 
 constexpr const DTypeInfo& info(DType d) { return kDTypes[static_cast<std::size_t>(d)]; }

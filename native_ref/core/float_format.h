@@ -15,7 +15,7 @@ enum class Special : std::uint8_t {
   ieee,       // inf at the all-ones exponent, NaN above it
   fn,         // no inf, NaN = all ones (e4m3fn)
   fnuz,       // no inf, no -0, NaN = the pattern of -0
-  none,       // neither (f4e2m1)
+  none,       // neither (f4e2m1, f6e2m3, f6e3m2)
 };
 
 template <int ExpBits, int FracBits, int Bias, Special S>
@@ -41,6 +41,8 @@ using E4M3FNUZ = Format<4, 3, 8, Special::fnuz>;
 using E5M2 = Format<5, 2, 15, Special::ieee>;
 using E5M2FNUZ = Format<5, 2, 16, Special::fnuz>;
 using E2M1 = Format<2, 1, 1, Special::none>;
+using E2M3 = Format<2, 3, 1, Special::none>;
+using E3M2 = Format<3, 2, 3, Special::none>;
 
 enum class Rounding : std::int32_t { even = 0, zero = 1, up = 2, down = 3, away = 4, odd = 5 };  // away: ties away from 0
 

@@ -15,7 +15,7 @@ from harness.core import dtypes as D
 from harness.spec.errors import ulp as ulp_of
 from native_ref import compare
 
-FLOATS = [D.F64, D.F32, D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F4E2M1]
+FLOATS = [D.F64, D.F32, D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F4E2M1, D.F6E2M3, D.F6E3M2]
 INF = math.inf
 
 
@@ -46,7 +46,7 @@ def passes(a: float, w: float, bound: float, ulps: float, d: D.DType, signed_zer
     return flush and a == 0 and abs(w) < D.smallest_normal(d)
 
 
-NO_INF = {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f4e2m1"}
+NO_INF = {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f4e2m1", "f6e2m3", "f6e3m2"}
 
 
 @pytest.mark.parametrize("d", FLOATS, ids=str)

@@ -12,8 +12,8 @@ import pytest
 import native_ref
 from harness.core import dtypes as D
 
-SMALL = [D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F8E5M2FNUZ, D.F4E2M1]
-NUMBERS = list(D.ALL[:23])
+SMALL = [D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F8E5M2FNUZ, D.F4E2M1, D.F6E2M3, D.F6E3M2]
+NUMBERS = [*D.ALL[:23], D.F6E2M3, D.F6E3M2]
 
 
 def all_values(d: D.DType) -> np.ndarray:
@@ -68,7 +68,7 @@ def test_overflow(d: D.DType) -> None:
     x = np.array([top, np.nextafter(top + half, 0), top + half, 1e300, math.inf, -math.inf])
     got = native_ref.convert(x, d).astype(np.float64)
     assert got[0] == got[1] == top
-    if d is D.F4E2M1:  # no inf and no NaN: saturates
+    if d in (D.F4E2M1, D.F6E2M3, D.F6E3M2):  # no inf and no NaN: saturates
         assert got[2:].tolist() == [top, top, top, -top]
     elif d in (D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2FNUZ):  # no inf
         # the midpoint ties to the even one, which for an odd largest value is beyond the range
@@ -265,3 +265,35 @@ def test_rows_of_f32_and_f64_agree_beyond_the_largest_value_and_at_every_length(
         np.testing.assert_array_equal(native_ref.convert(part.astype(np.float64), d).view(np.uint16), raw[n : 2 * n])
         small = raw[n : 2 * n].view(d.np)
         np.testing.assert_array_equal(native_ref.convert(small, D.F64), native_ref.convert(small[::-1], D.F64)[::-1])
+
+
+@pytest.mark.parametrize("rounding", list(native_ref.ROUNDINGS))
+def test_wide_integers_to_f64(rounding: str) -> None:
+    """At and beside every midpoint of the three topmost binades, and where nothing is lost."""
+    units = [1 << k for k in (1, 2, 5, 10, 11)]
+    near = [(u << 53) + j * u // 4 for u in units for j in range(-9, 10) if u >= 4 or j % 2 == 0]
+    values = [0, 1, 2**53 - 1, 2**53, 2**53 + 1, 2**53 + 3, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 1024, 2**64 - 1025, *near]
+    for dtype in (np.int64, np.uint64):
+        info = np.iinfo(dtype)
+        some = [v for v in [*values, *(-v for v in values)] if info.min <= v <= info.max]
+        got = native_ref.convert(np.array(some, dtype), D.F64, rounding=rounding)
+        assert [int(v) for v in got] == [_to_53_bits(v, rounding) for v in some]
+        twice = native_ref.convert(np.array(some, dtype), np.complex128, rounding=rounding)
+        np.testing.assert_array_equal(twice, got)
+
+
+def _to_53_bits(v: int, rounding: str) -> int:
+    unit = 1 << max(0, abs(v).bit_length() - 53)
+    low = v // unit  # toward -inf
+    if low * unit == v:
+        return v
+    twice = 2 * (v - low * unit)
+    up = {
+        "even": twice > unit or (twice == unit and low % 2 == 1),
+        "zero": v < 0,
+        "up": True,
+        "down": False,
+        "away": twice > unit or (twice == unit and v > 0),
+        "odd": low % 2 == 0,
+    }[rounding]
+    return (low + up) * unit

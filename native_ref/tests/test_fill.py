@@ -58,11 +58,17 @@ def test_same_bits_as_numpy() -> None:
 
 def test_bits_do_not_change() -> None:
     """A digest over every recipe and type: a recorded instance must keep its data."""
-    h = hashlib.sha256()
-    for d in TYPES:
-        for r in RECIPES:
-            h.update(native_ref.fill(r, 7, (3, 67), d).tobytes())
-    assert h.hexdigest()[:16] == "b679e2fa72579136"
+
+    def digest(types: list[D.DType]) -> str:
+        h = hashlib.sha256()
+        for d in types:
+            for r in RECIPES:
+                h.update(native_ref.fill(r, 7, (3, 67), d).tobytes())
+        return h.hexdigest()[:16]
+
+    six = [D.F6E2M3, D.F6E3M2]
+    assert digest([d for d in TYPES if d not in six]) == "b679e2fa72579136"
+    assert digest(six) == "e887b03869988229"
 
 
 @pytest.mark.parametrize("d", TYPES, ids=str)
@@ -80,7 +86,7 @@ def test_ranges(d: D.DType) -> None:
         assert np.isfinite(wide("positive")).all()
         return
     small = wide("small")
-    assert set(small) == {v for v in range(-8, 9) if lo <= v <= hi} or d.bits <= 4
+    assert set(small) == {v for v in range(-8, 9) if lo <= v <= hi} or d.bits <= 6
     assert small.min() >= max(lo, -8) and small.max() <= min(hi, 8)
     nonzero = wide("nonzero")
     assert (nonzero != 0).all() or d.kind == "b"

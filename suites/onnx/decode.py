@@ -373,6 +373,9 @@ class Reader:
 def unpack(raw: Any, bits: int, size: int, signed: bool) -> np.ndarray:
     """Elements of ``bits`` bits, low first, as uint8 (or sign-extended int8)."""
     data = np.frombuffer(raw, np.uint8)
+    if bits == 6:  # elements run over the ends of bytes
+        rows = np.unpackbits(data, count=6 * size, bitorder="little").reshape(size, 6)
+        return np.packbits(rows, axis=1, bitorder="little")[:, 0]
     per = 8 // bits
     out = np.empty(data.size * per, np.uint8)
     for i in range(per):
@@ -394,7 +397,7 @@ def _array(name: str, d: Any, dims: tuple[int, ...], raw: Any, typed: list[Any])
             if d.kind == "c":
                 return flat.astype(flat.dtype if flat.dtype.kind == "f" else np.float32).view(d.np).reshape(dims)
             if d.kind == "f" and d.bits <= 16 and flat.dtype.kind == "i":
-                if d.bits < 8:
+                if d.bits < 8 and d.bits != 6:
                     raw = flat.astype(np.uint8).tobytes()
                 else:
                     return flat.astype(np.uint16 if d.bits == 16 else np.uint8).view(d.np).reshape(dims)

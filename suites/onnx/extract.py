@@ -23,7 +23,7 @@ from harness.core.dtypes import BY_NAME
 
 PATH = Path(__file__).with_name("schema.json")
 
-# onnx type word -> our dtype name; f6 types exist since opset 28 and have no dtype of ours yet (see "beyond").
+# onnx type word -> our dtype name; a type without a dtype of ours would be listed under "beyond".
 TYPES = {
     "double": "f64",
     "float": "f32",
@@ -54,7 +54,7 @@ TYPES = {
     "complex64": "c64",
     "complex128": "c128",
 }
-ORDER = {name: i for i, name in enumerate((*BY_NAME, "f6e2m3", "f6e3m2"))}
+ORDER = {name: i for i, name in enumerate(BY_NAME)}
 
 # Attributes of type INT that hold an element type.
 DTYPE_ATTRS = {"to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision", "precision"}
@@ -155,7 +155,8 @@ def _attr(op: str, version: int, name: str, a: Any) -> dict[str, Any]:
 DTYPE_CODES = {
     1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 8: "str", 9: "bool", 10: "f16", 11: "f64",
     12: "u32", 13: "u64", 14: "c64", 15: "c128", 16: "bf16", 17: "f8e4m3fn", 18: "f8e4m3fnuz", 19: "f8e5m2",
-    20: "f8e5m2fnuz", 21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2", 26: "i2",
+    20: "f8e5m2fnuz", 21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2", 26: "i2", 27: "f6e2m3",
+    28: "f6e3m2",
 }  # fmt: skip
 
 

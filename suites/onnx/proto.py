@@ -21,6 +21,7 @@ CODES: dict[str, int] = {
     "f32": 1, "u8": 2, "i8": 3, "u16": 4, "i16": 5, "i32": 6, "i64": 7, "str": 8, "bool": 9, "f16": 10, "f64": 11,
     "u32": 12, "u64": 13, "c64": 14, "c128": 15, "bf16": 16, "f8e4m3fn": 17, "f8e4m3fnuz": 18, "f8e5m2": 19,
     "f8e5m2fnuz": 20, "u4": 21, "i4": 22, "f4e2m1": 23, "f8e8m0": 24, "u2": 25, "i2": 26,
+    "f6e2m3": 27, "f6e3m2": 28,
 }  # fmt: skip
 DTYPES: dict[int, DType] = {code: BY_NAME[name] for name, code in CODES.items()}
 
@@ -182,6 +183,9 @@ def ref_attribute(name: str, of_function: str, kind: int) -> bytes:
 def pack(array: np.ndarray, bits: int) -> bytes:
     """raw_data of a type below a byte: low bits first, the last byte padded with zeros."""
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    if bits == 6:  # elements run over the ends of bytes
+        six = np.unpackbits(flat[:, None], axis=1, count=6, bitorder="little")
+        return np.packbits(six, bitorder="little").tobytes()
     per = 8 // bits
     if flat.size % per:
         flat = np.concatenate([flat, np.zeros(per - flat.size % per, np.uint8)])
@@ -218,7 +222,7 @@ def _typed(d: DType, array: np.ndarray) -> bytes:
         return sub(b"\x3a", varints(flat))
     if d.name in ("u64", "u32"):
         return sub(b"\x5a", varints(flat))
-    if d.bits < 8:
+    if d.bits < 8 and d.bits != 6:  # of these an entry holds a byte, of 6 bits one element
         numbers = np.frombuffer(pack(array, d.bits), np.uint8)
     elif d.kind == "f":
         numbers = flat.view(np.uint16 if d.bits == 16 else np.uint8)

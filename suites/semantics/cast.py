@@ -10,6 +10,9 @@ import native_ref as native
 from harness.core.dtypes import (
     BF16,
     BOOL,
+    F4E2M1,
+    F6E2M3,
+    F6E3M2,
     F8E4M3FN,
     F8E4M3FNUZ,
     F8E5M2,
@@ -19,12 +22,14 @@ from harness.core.dtypes import (
     F32,
     F64,
     DType,
+    float_max,
     int_range,
     of,
 )
 from harness.spec import Any as Any_
 from harness.spec import Choice, ElementType, Flag, exact, semantics
 
+_FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
 _E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
 _DATA = ("small", "unit", "ties", "wide", "special", "full")
@@ -52,6 +57,11 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         saturate, mode = params.get("saturate", True), params.get("round_mode", "up")
         if (wide < 2.0**-127).any() and not (saturate and mode == "up") and (saturate or mode != "nearest"):
             return "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
+    if to in _FINITE and of(x).kind in "fiu":
+        with np.errstate(all="ignore"):
+            wide = np.abs(native.convert(x, np.float64))
+        if not (wide <= float_max(to)).all():
+            return f"ONNX Cast: out of range is infinite, and NaN is kept, but {to} has neither"
     if to.kind == "s" and of(x).kind == "f":
         return "ONNX Cast: the number of digits of a float as a string is not stated"
     return None

@@ -44,6 +44,8 @@ Shape shape(DType d) {
     case DType::f8e5m2: return shape_of<E5M2>();
     case DType::f8e5m2fnuz: return shape_of<E5M2FNUZ>();
     case DType::f4e2m1: return shape_of<E2M1>();
+    case DType::f6e2m3: return shape_of<E2M3>();
+    case DType::f6e3m2: return shape_of<E3M2>();
     case DType::f8e8m0: return {0, 1023 - 127, 1023 + 127, 0x1p-127, 0x1.8p127, false};
     default: return {52, 1, 2046, 0x1p-1022, std::numeric_limits<double>::max(), true};
   }

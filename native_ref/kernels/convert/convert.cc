@@ -57,6 +57,8 @@ RoundBlock rounder(DType d) {
     case DType::f8e5m2: return round_block<E5M2>;
     case DType::f8e5m2fnuz: return round_block<E5M2FNUZ>;
     case DType::f4e2m1: return round_block<E2M1>;
+    case DType::f6e2m3: return round_block<E2M3>;
+    case DType::f6e3m2: return round_block<E3M2>;
     default: return nullptr;
   }
 }

@@ -89,7 +89,9 @@ int wide_exponent(DType d) {
     case DType::f8e5m2fnuz: return 12;
     case DType::f8e4m3fn:
     case DType::f8e4m3fnuz: return 6;
-    case DType::f4e2m1: return 2;
+    case DType::f4e2m1:
+    case DType::f6e2m3: return 2;
+    case DType::f6e3m2: return 4;
     default: return 32;
   }
 }
@@ -139,6 +141,8 @@ SpecialBits specials(DType d) {
     case DType::f8e5m2: return specials_of<E5M2>();
     case DType::f8e5m2fnuz: return specials_of<E5M2FNUZ>();
     case DType::f4e2m1: return specials_of<E2M1>();
+    case DType::f6e2m3: return specials_of<E2M3>();
+    case DType::f6e3m2: return specials_of<E3M2>();
     case DType::f8e8m0:
       for (std::uint64_t v : {0ull, 1ull, 126ull, 127ull, 128ull, 254ull, 255ull}) s.add(v);
       return s;
