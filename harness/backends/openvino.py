@@ -33,7 +33,7 @@ _HANDS_ON = ("Concat", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _GAPS = re.compile(
     r"No (conversion rule|translator) found|not (currently |yet )?(supported|implemented|registered)"
     r"|(n't|not) (currently )?support|unsupported|unimplemented|only supports?\b"
-    r"|only .{1,120} (is|are) (currently )?(supported|allowed)|Unknown activation function"
+    r"|only .{1,120} (is|are) (currently )?(supported|allowed)|supported only|Unknown activation function"
     r"|does not contain.{1,60}implementation|Cannot find a function builder|No suitable implementations"
     r"|The translation is incomplete|cannot be folded to Constant"
     r"|Unexpected type:|tensor should be either input, constant",  # of TFLite: types and variables it lacks

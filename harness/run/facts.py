@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.dtypes import of, smallest_normal
-from harness.core.instance import Arg
+from harness.core.instance import Arg, Graph
 
 if TYPE_CHECKING:
     from harness.run.case import Case
@@ -19,7 +19,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
-    "dynamic", "elements",
+    "dynamic", "unread", "elements",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -66,6 +66,17 @@ class Facts(Mapping[str, Any]):
 
     def _attr(self, name: str, default: Any = None) -> Any:
         return self.inst.attrs.get(name, default)
+
+    def _unread(self, name: str) -> int:
+        """Inputs of the graph in an attribute that are no output of it and that none of its nodes reads."""
+        g = self.inst.attrs.get(name)
+        if not isinstance(g, Graph):
+            return 0
+        read = set(g.outputs)
+        for node in g.nodes:
+            for v in node.inputs.values():
+                read.update(v if isinstance(v, list) else [v])
+        return sum(n not in read for n, _ in g.inputs)
 
     def _arg(self, slot: str, index: int = 0) -> Arg | None:
         a: Any = self.inst.args.get(slot)
