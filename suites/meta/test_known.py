@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.dtypes import F16, F32
 from harness.core.errors import FormatError
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.known import Ledger, condition, folders, load_ledger, read
 
@@ -107,6 +107,22 @@ CONDITIONS = {
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_conditions(tmp_path, text):
     assert explained(tmp_path, BASE + f"when = {json.dumps(text)}\n") is CONDITIONS[text]
+
+
+def test_what_a_slot_and_a_body_are_made_of(tmp_path):
+    quant = {"scale": [0.5, 0.25], "zero_point": [0, 3], "axis": 0}
+    args = {"X": Arg(F32, (2, 3), dynamic=(0,), quant=quant), "W": Arg(F32, (0,), const=True)}
+    body = Graph(
+        [("x", args["X"]), ("y", args["X"]), ("z", args["X"])], [Node("Add", {"A": ["x"]}, ["s"], {})], ["s", "z"]
+    )
+    text = (
+        "dynamic('X') and not dynamic('W') and zero_points('X') == (0, 3) and zero_points('W') == () and unread('body') == 1"
+        " and unread('axis') == 0 and any(const(s, i) and size(s, i) == 0 for s, i in slots)"
+    )
+    assert explained(
+        tmp_path, BASE + f"when = {json.dumps(text)}\n", judged(args=args, attrs={"body": body, "axis": 1})
+    )
+    assert not explained(tmp_path, BASE + f"when = {json.dumps(text)}\n")
 
 
 def test_variadic_slots_take_an_index(tmp_path):
