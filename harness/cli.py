@@ -1,4 +1,4 @@
-"""The command line: list, run, campaign, replay, minimize, report, diff, merge.
+"""The command line: list, run, campaign, replay, minimize, known, report, diff, merge, export.
 
 Each verb calls one function of ``harness.run`` or ``reports``.  Exit codes: 0 everything is explained, 1 something is
 not, 2 the request itself cannot be carried out (one line on stderr says why).
@@ -89,6 +89,8 @@ def parser() -> argparse.ArgumentParser:
     _engine(v)
     v.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
     v.add_argument("--fresh", action="store_true", help="do not go on from the records in the folder")
+    v.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help="on a Ray cluster: auto, ray://host:10001")
+    v.add_argument("--slice", type=_seconds, default=300.0, metavar="S", help="with --ray: seconds of a task (300)")
     v.set_defaults(cases=0, out=Path(".opconform/campaign"))
 
     v = _verb(verbs, "replay", _replay, "judge one instance again")
@@ -121,6 +123,10 @@ def parser() -> argparse.ArgumentParser:
     v = _verb(verbs, "merge", _merge, "several record files into one")
     v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them")
     v.add_argument("--out", type=Path, required=True, metavar="FILE", help="the merged file")
+
+    v = _verb(verbs, "export", _export, "records as two Parquet tables, outcomes and cases, for DuckDB and the like")
+    v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them")
+    v.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the tables")
     return p
 
 
@@ -221,10 +227,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _campaign(args: argparse.Namespace) -> int:
-    from harness.run import campaign
+    from harness.run import campaign, cluster
 
     plan = _plan(args)
-    outcome = campaign.run(plan, args.jobs, args.fresh)
+    if args.ray is not None:
+        outcome = cluster.run(plan, args.ray, args.jobs, args.slice, args.fresh)
+    else:
+        outcome = campaign.run(plan, args.jobs, args.fresh)
     return _close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem)
 
 
@@ -359,6 +368,14 @@ def _merge(args: argparse.Namespace) -> int:
 
     n = reports.merge(args.records, args.out)
     print(f"{n:,} records in {args.out}")
+    return OK
+
+
+def _export(args: argparse.Namespace) -> int:
+    import reports
+
+    for path in reports.export(args.records, args.out):
+        print(path)
     return OK
 
 

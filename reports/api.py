@@ -1,4 +1,4 @@
-"""The four calls of this package; the command line and CI use nothing else."""
+"""The five calls of this package; the command line and CI use nothing else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from reports.junit import junit
 from reports.markdown import markdown
 from reports.records import PathLike, expand, read
 from reports.summary import Summary, summarise
+from reports.tables import export
 
-__all__ = ["RenderResult", "diff", "merge", "render", "summarise"]
+__all__ = ["RenderResult", "diff", "export", "merge", "render", "summarise"]
 
 
 @dataclass

@@ -33,7 +33,8 @@ VERSION = "0.1.0"
 class Plan:
     """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
     runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed.  sensitivity: plant
-    faults into so many instances per op version and element type, 0 for none."""
+    faults into so many instances per op version and element type, 0 for none.  saved: replay the saved instances
+    first."""
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
@@ -47,6 +48,7 @@ class Plan:
     minimize: float = 120.0
     command: str = ""
     sensitivity: int = 0
+    saved: bool = True
 
 
 @dataclass
@@ -127,7 +129,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
                         again=Again(bench.spare, ledger))  # fmt: skip
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
         work = units(chosen, plan.cases, plan.selection.opset, done, plan.cases == 0, min(tops, default=None))
-        old = () if done else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
+        old = () if done or not plan.saved else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
         summary = engine.run(_until(work, plan.seconds), old)
         full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
                     or plan.selection.opset is not None or plan.selection.shard != (1, 1))  # fmt: skip
