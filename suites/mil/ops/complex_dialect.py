@@ -117,6 +117,8 @@ def _draw_stft(d: Draw) -> dict[str, Any]:
         out["window"] = T((n,), recipe="positive", dtype=F32)
     maybe(d, out, "normalized", d.bool(), False)
     maybe(d, out, "onesided", d.bool(), True)
+    if not out.get("onesided", True) and d.bool():  # half of the frequencies are for real signals alone
+        out["input"] = T(shape, recipe="unit", dtype=C64, const=False)
     return out
 
 

@@ -65,17 +65,22 @@ def _while(call: Call) -> list[Any]:
 
 def _draw_while(d: Draw) -> dict[str, Any]:
     shape, limit = d.shape(1, lo=1), d.int(0, 4)
-    data = [("acc", Arg(F32, shape))] if d.bool() else [("acc", Arg(F32, shape)), ("old", Arg(F32, shape))]
-    inputs = [("i", Arg(I32, (1,))), *data]
+    kind = d.pick((F32, F32, F16))
+    data = [(n, Arg(kind, shape)) for n in ("acc", "old")[: d.int(1, 2)]]
+    flag = [("flag", Arg(BOOL, shape))] if d.chance(3) else []
+    inputs = [("i", Arg(I32, (1,))), *data, *flag]
     test = Graph(inputs, [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])], ["go"],
                  {"limit": np.array(limit, np.int32)})  # fmt: skip
     step = d.pick(("add", "sub", "maximum"))
     body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"]), Node(step, {"x": "acc", "y": "c"}, ["a1"])],
-                 ["i1", "a1"], {"one": np.array(1, np.int32), "c": np.array(d.int(-3, 3), np.float32)})  # fmt: skip
+                 ["i1", "a1"], {"one": np.array(1, np.int32), "c": np.array(d.int(-3, 3), kind.np)})  # fmt: skip
     if len(data) > 1:
         body.outputs.append("acc")  # a variable that is another's old value
+    if flag:
+        body.nodes.append(Node("logical_not", {"x": "flag"}, ["f1"]))
+        body.outputs.append("f1")
     values = [T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
-              *(T(shape, recipe="small", dtype=F32, const=False) for _ in data)]  # fmt: skip
+              *(T(shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag))]  # fmt: skip
     return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values)}
 
 
@@ -126,8 +131,8 @@ def _draw_make_list(d: Draw) -> dict[str, Any]:
     out: dict[str, Any] = {"elem_shape": list(d.shape(1, 3, lo=1)), "@read": "length"}
     maybe(d, out, "init_length", d.int(1, 5), 1)
     if "init_length" in out:
-        out["init_length"] = T((), values=[out["init_length"]], const=True)
-    out["dynamic_length"] = False
+        out["init_length"] = T((), values=[out["init_length"]], const=d.int(0, 3) > 0)
+    maybe(d, out, "dynamic_length", d.bool(), True)
     if d.bool():
         out["dtype"] = BY_NAME[d.pick(("f16", "f32", "i32", "bool"))]
     return out

@@ -47,19 +47,11 @@ def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     error=rounded(1),
     data=DIVISORS,
     ambiguous=_zero_divisor,
-    source="ONNX Div-14: integers toward zero; TFLite DIV; NN divideBroadcastable; IEEE 754",
+    source="ONNX Div-14: integers toward zero; TFLite DIV; MIL real_div iOS15; NN divideBroadcastable; IEEE 754",
 )
 def div(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     """x / y; integers truncate toward zero."""
     return native.binary("div", x, y)
-
-
-@semantics(error=rounded(1), data=DIVISORS, ambiguous=_zero_divisor, source="MIL real_div iOS15, floats")
-def real_div(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
-    """x / y as real numbers; for integers the quotient in f64, which the entry stores as its output type says."""
-    if of(x).kind == "f":
-        return native.binary("div", x, y)
-    return native.binary("div", native.convert(x, np.float64), native.convert(y, np.float64))
 
 
 def _next_to_integer(ctx: Context) -> Any:
