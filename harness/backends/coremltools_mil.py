@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import glob
 import importlib.util
 import json
@@ -52,6 +53,7 @@ ct = _load_coremltools()
 
 import sympy  # noqa: E402
 
+gc.set_threshold(20_000, 20, 20)  # a program is thousands of objects in circles: fewer looks at those still in use
 sympy.Symbol.__str__ = lambda self: self.name  # what SymPy prints for a symbol, without its printer's machinery
 
 from coremltools.converters.mil import Builder as mb  # noqa: E402
