@@ -7,10 +7,14 @@ import _opconform_native as _native
 
 from native_ref._basic import (
     BINARY,
+    DULL,
+    MOST,
     ROUNDINGS,
+    SMALL,
     UNARY,
     Comparison,
     binary,
+    brief,
     compare,
     convert,
     fill,
@@ -18,8 +22,19 @@ from native_ref._basic import (
     unary,
     where,
 )
-from native_ref._index import fixed_multiply, gather, gather_elements, gather_nd, rank
+from native_ref._index import (
+    COMBINE,
+    gather,
+    gather_elements,
+    gather_nd,
+    rank,
+    scatter,
+    scatter_elements,
+    scatter_nd,
+    unique,
+)
 from native_ref._linear import conv, conv_transpose, matmul, transposed_sizes, window_sizes
+from native_ref._quantise import centre, requantise
 from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, reduce
 from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax
 

@@ -139,6 +139,21 @@ def compare(
     return _native.compare(actual, reference, bound, ulps, signed_zero, flush, detail)
 
 
+MOST: float = _native.MOST  # share of uninformative elements above which a passing output says nothing
+DULL: float = _native.DULL  # share of zeros, of one value, of NaN or infinities
+SMALL: int = _native.SMALL  # outputs below this size are not called dull for being constant
+
+
+def brief(actual: Any, value: Any, wide: Array | None, how: int, ulps: float, signed_zero: bool, flush: bool) -> int:
+    """One look at an output: 1 when it passes, 2 when it passes and says nothing, 0 when more has to be known.
+
+    value: the rounded reference; wide: the f64 one or None.  how: 1 compares with ``value``; 2 with ``wide`` within
+    ``ulps`` and says nothing when mostly uninformative; 3 the same and says nothing when dull; without ``wide`` both
+    take ``value`` (2 within ``ulps``).  What are not two arrays of one real type and shape is always 0.  The rules are
+    those of ``compare``; with ``flush`` a pass has no zero in place of a subnormal."""
+    return _native.brief(actual, value, wide, how, ulps, signed_zero, flush)
+
+
 def ulp_diff(a: Array, b: Array) -> Array:
     """How many representable values lie between, f64; NaN against NaN is 0, against a number inf; integers: |a - b|."""
     return _native.ulp_diff(a, b)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ import numpy as np
 from harness.core.dtypes import F32, DType, float_max, smallest_normal
 
 Array = np.ndarray
+# what a first look takes for the reference: the rounded result; the wide one, within ulps; the same, if it is not dull
+VALUE, WITHIN, VARIED = 1, 2, 3
 Bound = Callable[["Context"], Any]
 
 
@@ -36,10 +38,18 @@ def ulp(h: Any, out: DType) -> Array:
     """Spacing of ``out`` at |h|, never below that of the smallest normal; the spacing at the top beyond the range.
 
     NaN and inf give the top spacing, so that nobody has to filter them first."""
-    nmin, top = smallest_normal(out), float_max(out)
-    m = np.abs(h, dtype=np.float64)
-    m = np.fmin(np.maximum(m, nmin), top)  # fmin turns NaN into the top
-    return np.ldexp(1.0, np.frexp(m)[1] - (1 + out.frac))
+    least, top, step = _scale_of(out)
+    m = np.fmin(np.maximum(np.abs(h, dtype=np.float64), least), top)  # fmin turns NaN into the top
+    return (m.view(np.int64) & _EXPONENT).view(np.float64) * step  # the power of two at or below m
+
+
+_EXPONENT = np.int64(0x7FF << 52)
+
+
+@cache
+def _scale_of(out: DType) -> tuple[np.float64, np.float64, np.float64]:
+    """Smallest normal, largest finite value, spacing at 1."""
+    return np.float64(smallest_normal(out)), np.float64(float_max(out)), np.float64(2.0**-out.frac)
 
 
 def unit(out: DType) -> float:
@@ -188,6 +198,12 @@ class ErrorClass:
     def __hash__(self) -> int:
         return id(self)
 
+    @cached_property
+    def brief(self) -> tuple[int, float, bool] | None:
+        """What a first look at a real output compares it with (``native_ref.brief``): which tensor, ulps, zero signs;
+        None where a single look cannot settle it."""
+        return _BRIEF[self.kind](self) if self.kind in _BRIEF else None
+
     def signed(self) -> ErrorClass:
         """The same class for an op that fixes the sign of zero."""
         return replace(self, signed_zero=True)
@@ -244,6 +260,17 @@ class ErrorClass:
         if self.kind == "accumulates":
             return f"{self.formula}, K = {ctx.count(self.terms):g}, acc {ctx.acc}"
         return self.formula
+
+
+_BRIEF: dict[str, Callable[[ErrorClass], tuple[int, float, bool]]] = {
+    "exact": lambda e: (VALUE, 0.0, e.signed_zero),
+    "accepted": lambda e: (VALUE, 0.0, False),  # the reference's own choice
+    "rounded": lambda e: (WITHIN, e.k, e.signed_zero),
+    "accumulates": lambda e: (VARIED, 1.0, e.signed_zero),
+    "bounded": lambda e: (VARIED, 0.5, e.signed_zero),
+    "composed": lambda e: (VARIED, 0.5, e.signed_zero),
+    "quantised": lambda e: (VARIED, 0.5, e.signed_zero),
+}
 
 
 def _tiny(acc: DType) -> float:

@@ -79,6 +79,12 @@ In as_array(nb::handle h) {
   return in;
 }
 
+bool is_array(nb::handle h) {
+  if (!PyArray_Check(h.ptr())) return false;
+  auto* a = reinterpret_cast<PyArrayObject*>(h.ptr());
+  return code_of(PyArray_DESCR(a)) >= 0 && !PyArray_ISBYTESWAPPED(a) && PyArray_NDIM(a) <= kMaxRank;
+}
+
 DType as_dtype(nb::handle h, DType none) { return h.is_none() ? none : as_dtype(h); }
 
 DType as_dtype(nb::handle h) {

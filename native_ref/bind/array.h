@@ -28,6 +28,9 @@ struct In {
 // A view of an array (anything else goes through np.asarray first).  Throws TypeError / ValueError.
 In as_array(nb::handle h);
 
+// Is it an array already, of a type that has a code?
+bool is_array(nb::handle h);
+
 // A dtype argument: a harness DType (anything with .code), its number, a NumPy dtype or scalar type; None gives `none`.
 DType as_dtype(nb::handle h);
 DType as_dtype(nb::handle h, DType none);

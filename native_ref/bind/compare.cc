@@ -64,6 +64,24 @@ Result compare(const In& a, const In& w, nb::handle bound, double ulps, bool sig
   return r;
 }
 
+// 0: open, 1: agrees, 2: agrees and says nothing.  Anything but two arrays of one real type and shape is open.
+int brief(nb::handle actual, nb::handle value, nb::handle wide, int how, double ulps, bool signed_zero, bool flush) {
+  if (!is_array(actual) || !is_array(value)) return 0;
+  const In a = as_array(actual), v = as_array(value);
+  const DType d = a.t.dtype;
+  if (d != v.t.dtype || !same_shape(a, v) || d == DType::f8e8m0 || !(is_int(d) || is_float(d))) return 0;
+  In w;
+  if (!wide.is_none()) {
+    w = as_array(wide);
+    if (w.t.dtype != DType::f64 || !same_shape(a, w)) return 0;
+  }
+  Brief r = Brief::open;
+  run(a.t.size(), [&] {
+    r = kernels().brief(a, v, wide.is_none() ? nullptr : &w.t, static_cast<Judging>(how), {ulps, signed_zero, flush});
+  });
+  return static_cast<int>(r);
+}
+
 nb::object ulp_diff(const In& a, const In& b) {
   if (!same_shape(a, b) || a.t.dtype != b.t.dtype)
     throw Error(std::string("ulp_diff: ") + info(a.t.dtype).name + text(a) + " and " + info(b.t.dtype).name + text(b) +
@@ -95,6 +113,11 @@ static const Family reg{[](nb::module_& m) {
       .def_ro("ulp", &Result::ulp);
   m.def("compare", compare, nb::arg("actual"), nb::arg("reference"), nb::arg("bound") = nb::none(), nb::arg("ulps") = 0.0,
         nb::arg("signed_zero") = false, nb::arg("flush") = false, nb::arg("detail") = false);
+  m.def("brief", brief, nb::arg("actual").none(), nb::arg("value").none(), nb::arg("wide").none(), nb::arg("how"), nb::arg("ulps"),
+        nb::arg("signed_zero"), nb::arg("flush"));
+  m.attr("MOST") = kMost;
+  m.attr("DULL") = kDull;
+  m.attr("SMALL") = kSmall;
   m.def("ulp_diff", ulp_diff, nb::arg("a"), nb::arg("b"));
 }};
 

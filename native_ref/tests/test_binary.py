@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
+import mpmath
 import numpy as np
 import pytest
 
@@ -244,3 +245,67 @@ def test_result_types_and_errors() -> None:
         native_ref.binary("add", i8, i8, out=np.float32)
     with pytest.raises(ValueError, match="expected one type"):
         native_ref.where(np.ones(2, bool), i8, f32)
+
+
+def exact_power(a: float, b: float) -> Fraction | None:
+    """a**b where it is a number with few bits: whole exponents, halves of squares."""
+    if a == 0 or not math.isfinite(a) or b * 2 != int(b * 2) or abs(b) > 8:
+        return None
+    root = math.isqrt(abs(Fraction(a).numerator)), math.isqrt(Fraction(a).denominator)
+    if b != int(b):
+        if a < 0 or root[0] ** 2 != Fraction(a).numerator or root[1] ** 2 != Fraction(a).denominator:
+            return None
+        return Fraction(*root) ** int(2 * b)
+    return Fraction(a) ** int(b)
+
+
+def test_powers_that_f64_holds_are_exact() -> None:
+    """Among them the ties of f32: 1 + 2^-12 squared lies in the middle of two of them."""
+    rng = np.random.default_rng(8)
+    base = np.concatenate([
+        1 + rng.integers(-(2**12), 2**12, 300) * 2.0**-12, 1 + rng.integers(-(2**6), 2**6, 300) * 2.0**-8,
+        rng.integers(-4096, 4096, 300), rng.integers(1, 4096, 300) ** 2, 2.0 ** rng.integers(-60, 60, 100),
+    ]).astype(np.float32)  # fmt: skip
+    power = rng.choice([2, 3, 1, 0, -1, -2, 0.5, 1.5, -0.5, 4, 5], base.size).astype(np.float32)
+    got = native_ref.binary("pow", base, power)
+    checked = 0
+    for a, b, g in zip(base.tolist(), power.tolist(), got.tolist()):
+        want = exact_power(a, b)
+        if want is None or Fraction(float(want)) != want:
+            continue
+        checked += 1
+        assert g == float(want), (a, b)
+    assert checked > 600
+
+
+def test_pow_is_correctly_rounded() -> None:
+    n = 20_000
+    x = np.concatenate([native_ref.fill(r, 1, (n,), np.float32) for r in ("positive", "full", "uniform:0:4")])
+    y = np.concatenate([native_ref.fill(r, 2, (n,), np.float32) for r in ("uniform:-8:8", "wide", "uniform:-60:60")])
+    x[::7], y[::7] = -x[::7], np.round(y[::7])  # negative bases with whole powers
+    wide = native_ref.binary("pow", x, y)
+    with np.errstate(all="ignore"):
+        library = np.power(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_array_equal(np.isnan(wide), np.isnan(library))
+    np.testing.assert_array_equal(np.signbit(wide[wide == wide]), np.signbit(library[wide == wide]))
+    same = np.isinf(library) | (library == 0)
+    np.testing.assert_array_equal(wide[same], library[same])
+    rest = np.flatnonzero(np.isfinite(library) & (library != 0))
+    assert rest.size > n
+    np.testing.assert_array_max_ulp(wide[rest], library[rest], 1)
+    # where the two part, a third says who is right before rounding to f32
+    bad = 0
+    with mpmath.mp.workprec(120):
+        for i in rest[:3000]:
+            exact = mpmath.mpf(float(abs(x[i]))) ** mpmath.mpf(float(y[i]))
+            error = abs(mpmath.mpf(float(abs(wide[i]))) - exact) / mpmath.mpf(float(np.spacing(abs(wide[i]))))
+            bad += error > 0.56
+    assert bad == 0
+
+
+def test_pow_of_wide_operands_takes_all_their_bits() -> None:
+    x = 1 + np.arange(1, 200) * 2.0**-52
+    np.testing.assert_array_max_ulp(native_ref.binary("pow", x, np.full(199, 2.0**40)), np.power(x, 2.0**40), 1)
+    i = np.array([2**62 + 1, 3**39], np.int64)
+    np.testing.assert_array_max_ulp(native_ref.binary("pow", i, np.array([0.5, 0.5], np.float32)),
+                                    np.sqrt(i.astype(np.float64)), 1)  # fmt: skip

@@ -181,3 +181,67 @@ def test_ulp_diff_special() -> None:
     b = np.array([-0.0, np.nan, 1.0, np.finfo(np.float32).max], np.float32)
     assert native_ref.ulp_diff(a, b).tolist() == [0.0, 0.0, INF, 1.0]
     assert native_ref.ulp_diff(np.array([-(2**63)]), np.array([2**63 - 1])).tolist() == [2.0**64]
+
+
+def looked_at(
+    actual: np.ndarray, value: np.ndarray, wide: np.ndarray | None, how: int, ulps: float, signed: bool
+) -> int:
+    """What one look may say, from whole comparisons."""
+    if wide is None or how == 1:
+        ok = not native_ref.compare(actual, value, ulps=ulps if how == 2 else 0.0, signed_zero=signed).bad
+        return int(ok)
+    c = native_ref.compare(actual, wide, ulps=ulps, signed_zero=signed)
+    if c.bad:
+        return 0
+    if how == 2:
+        return 2 if c.size >= native_ref.SMALL and c.uninformative > native_ref.MOST * c.size else 1
+    one = value.dtype.kind == "f" and (value.ravel()[0] == value).all()
+    few = np.count_nonzero(np.isfinite(wide)) < (1 - native_ref.DULL) * c.size
+    return 2 if c.size >= native_ref.SMALL and (c.zeros > native_ref.DULL * c.size or one or few) else 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2],
+                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+def test_a_brief_look_says_what_whole_comparisons_say(dtype: type) -> None:
+    rng = np.random.default_rng(3)
+    said = set()
+    for n in (1, 31, 32, 600):
+        for data in ("plain", "zeros", "one", "special", "subnormal"):
+            wide = rng.standard_normal(n) * {"subnormal": 1e-40}.get(data, 1.0)
+            if data == "zeros":
+                wide[: n - n // 20] = 0.0
+            elif data == "one":
+                wide[:] = 1.5
+            elif data == "special":
+                wide[: n - n // 16] = rng.choice([np.nan, np.inf, -np.inf], n - n // 16)
+            with np.errstate(all="ignore"):
+                value = wide.astype(dtype)
+                other = (wide * (1 + 2.0**-7)).astype(dtype)
+            for actual in (value.copy(), -value, other, np.where(rng.random(n) < 0.1, other, value).astype(dtype)):
+                for how in (1, 2, 3):
+                    for ulps, signed, w in (
+                        (0.0, False, wide),
+                        (1.0, True, wide),
+                        (3.0, False, None),
+                        (0.5, False, wide),
+                    ):
+                        got = native_ref.brief(actual, value, w, how, ulps, signed, False)
+                        assert got == looked_at(actual, value, w, how, ulps, signed), (n, data, how, ulps, signed)
+                        said.add(got)
+    assert said == {0, 1, 2}
+
+
+def test_a_brief_look_leaves_open_what_it_does_not_know() -> None:
+    x = np.ones(3, np.float32)
+    for actual, value in ((None, x), (x, None), ([1, 1, 1], x), (x, x.astype(np.float64)), (x, x.reshape(1, 3)),
+                          (x.astype(complex), x.astype(complex)), (np.array(["a"], object), np.array(["a"], object)),
+                          (x.astype(ml_dtypes.float8_e8m0fnu), x.astype(ml_dtypes.float8_e8m0fnu))):  # fmt: skip
+        assert native_ref.brief(actual, value, None, 1, 0.0, False, False) == 0
+    assert native_ref.brief(np.zeros((0, 2)), np.zeros((0, 2)), None, 1, 0.0, False, False) == 1
+    i = np.arange(5)
+    assert native_ref.brief(i, i, None, 3, 0.5, False, False) == 1
+    assert native_ref.brief(i, i + 1, None, 2, 9.0, False, False) == 0
+    tiny = np.array([1e-40, 0.0], np.float32)
+    flushed = np.zeros(2, np.float32)
+    assert native_ref.brief(flushed, tiny, tiny.astype(np.float64), 2, 1.0, False, True) == 0
+    assert native_ref.brief(tiny, tiny, tiny.astype(np.float64), 2, 1.0, False, True) == 1

@@ -272,7 +272,20 @@ def test_wide_integers_to_f64(rounding: str) -> None:
     """At and beside every midpoint of the three topmost binades, and where nothing is lost."""
     units = [1 << k for k in (1, 2, 5, 10, 11)]
     near = [(u << 53) + j * u // 4 for u in units for j in range(-9, 10) if u >= 4 or j % 2 == 0]
-    values = [0, 1, 2**53 - 1, 2**53, 2**53 + 1, 2**53 + 3, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 1024, 2**64 - 1025, *near]
+    values = [
+        0,
+        1,
+        2**53 - 1,
+        2**53,
+        2**53 + 1,
+        2**53 + 3,
+        2**63 - 1,
+        2**63,
+        2**64 - 1,
+        2**64 - 1024,
+        2**64 - 1025,
+        *near,
+    ]
     for dtype in (np.int64, np.uint64):
         info = np.iinfo(dtype)
         some = [v for v in [*values, *(-v for v in values)] if info.min <= v <= info.max]

@@ -208,3 +208,76 @@ def test_moments() -> None:
         m = sum(v) / len(v)
         assert mean[0, c, 0] == float(m)
         assert var[0, c, 0] == pytest.approx(float(sum((a - m) ** 2 for a in v) / len(v)), rel=1e-13)
+
+
+def stray(kind: str, shape: tuple[int, int], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """Rows of plain numbers with what a quick fold must not take: see the names."""
+    x = rng.standard_normal(shape)
+    if kind == "spread":  # one element far above the others, which then share no unit with it
+        x[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] *= 2.0 ** rng.integers(0, 60, shape[0])
+    elif kind == "zeros":
+        x *= rng.integers(0, 2, shape)
+        x[0] = -0.0
+        x[1] = 0.0 * rng.choice([-1.0, 1.0], shape[1])
+    elif kind == "cancelling":
+        x[:, 1::2] = -x[:, : 2 * (shape[1] // 2) : 2]
+        x[:, 0] += 2.0**-20
+    elif kind == "special":
+        x.reshape(-1)[rng.integers(0, x.size, x.size // 20)] = rng.choice(
+            [np.nan, np.inf, -np.inf, -0.0, 0.0], x.size // 20
+        )
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64, ml_dtypes.float8_e5m2],
+                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize("kind", ["plain", "spread", "zeros", "cancelling", "special"])
+def test_many_short_rows(dtype: type, kind: str) -> None:
+    """Every row as one long reduction of its own columns would have it: bits, signs of zero, NaN."""
+    rng = np.random.default_rng(5)
+    for rows, n in ((40, 64), (9, 7), (300, 8), (5, 100), (3, 512), (50, 16), (70, 33), (4, 1)):
+        x = stray(kind, (rows, n), np.dtype(dtype), rng)
+        if dtype is ml_dtypes.float8_e5m2 and kind == "spread":
+            continue
+        for view in (x, np.repeat(x, 2, 0)[::2], np.repeat(x, 2, 1)[:, ::2], x[::-1]):
+            for name in ("sum", "mean", "l1", "max", "min"):
+                got = native.reduce(name, view, (1,))
+                wide = view.astype(np.float64)
+                if name in ("max", "min"):
+                    want = (np.max if name == "max" else np.min)(wide, 1)
+                    np.testing.assert_array_equal(got, want)
+                    even = np.signbit(wide).all(1) if name == "max" else np.signbit(wide).any(1)
+                    zero = want == 0
+                    np.testing.assert_array_equal(
+                        np.signbit(got[zero]), (even if name == "max" else _low_zero(wide))[zero]
+                    )
+                    continue
+                for r, g in enumerate(got):
+                    v = abs(wide[r]) if name == "l1" else wide[r]
+                    if not np.isfinite(v).all():
+                        with np.errstate(all="ignore"):
+                            np.testing.assert_array_equal(g, v.sum())
+                        continue
+                    exact = sum(plain.exact(v).tolist())
+                    assert g == float(exact / n if name == "mean" else exact), (name, r)
+
+
+def _low_zero(x: np.ndarray) -> np.ndarray:
+    """Is the lowest zero of each row a negative one?"""
+    return ((x == 0) & np.signbit(x)).any(1)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.bool_],
+                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+def test_many_short_rows_of_integers(dtype: type) -> None:
+    rng = np.random.default_rng(6)
+    for rows, n in ((40, 64), (9, 7), (300, 8), (3, 512), (4, 1)):
+        raw = rng.integers(0, 256, (rows, n * np.dtype(dtype).itemsize), np.uint8)
+        x = raw.astype(bool) if dtype is np.bool_ else raw.view(dtype)
+        for view in (x, np.repeat(x, 2, 1)[:, ::2], x[::-1]):
+            for name in ("max", "min", "sum"):
+                got = native.reduce(name, view, (1,))
+                fold = {"max": max, "min": min, "sum": sum}[name]
+                want = [fold(int(v) for v in row) for row in view]
+                wrap = 2**64
+                assert [int(g) % wrap for g in got] == [w % wrap for w in want], (name, rows, n)

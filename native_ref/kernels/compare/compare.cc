@@ -249,6 +249,54 @@ void compare(const Tensor& a, const Tensor& w, const Tensor& bound, const Compar
     floats<false>(a, w, bound, o, out, mask, ulp);
 }
 
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.contiguous() && b.contiguous() && std::memcmp(a.data, b.data, static_cast<std::size_t>(a.size() * a.bytes())) == 0;
+}
+
+// Mostly zeros, one value (of the types that NumPy calls floats), or NaN and infinities.
+bool dull(const Tensor& value, const Tensor& wide, const Comparison& c) {
+  if (c.size < kSmall) return false;
+  const double size = static_cast<double>(c.size);
+  if (static_cast<double>(c.zeros) > kDull * size) return true;
+  Reader rv(value), rw(wide);
+  double v[kBlock], w[kBlock], first = 0;
+  bool one = value.dtype == DType::f64 || value.dtype == DType::f32 || value.dtype == DType::f16 || value.dtype == DType::f8e5m2;
+  Index finite = 0;
+  for (Index at = 0; at < c.size; at += kBlock) {
+    const Index n = std::min(kBlock, c.size - at);
+    rv.next(v, n);
+    rw.next(w, n);
+    if (at == 0) first = v[0];
+    for (Index i = 0; i < n; ++i) {
+      one &= v[i] == first;
+      finite += std::fabs(w[i]) < kInf;
+    }
+  }
+  return one || static_cast<double>(finite) < (1 - kDull) * size;
+}
+
+Brief brief(const Tensor& a, const Tensor& value, const Tensor* wide, Judging how, const CompareOptions& options) {
+  if (a.size() == 0) return Brief::agrees;
+  const double zero = 0;
+  Tensor bound;
+  bound.data = reinterpret_cast<char*>(const_cast<double*>(&zero));
+  bound.rank = a.rank;
+  bound.shape = a.shape;
+  CompareOptions o = options;
+  Comparison c;
+  const bool rounded = is_int(a.dtype) || how == Judging::value || wide == nullptr;
+  if (rounded) {
+    if (how != Judging::ulps) o.ulps = 0;
+    if (!o.flush && same_bits(a, value)) return Brief::agrees;
+  }
+  compare(a, rounded ? value : *wide, bound, o, c, nullptr, nullptr);
+  if (c.bad || (o.flush && c.flushed)) return Brief::open;
+  if (rounded) return Brief::agrees;
+  const bool empty = how == Judging::ulps ? c.size >= kSmall && static_cast<double>(c.uninformative) > kMost * static_cast<double>(c.size)
+                                          : dull(value, *wide, c);
+  return empty ? Brief::says_nothing : Brief::agrees;
+}
+
 // Position on the line of representable values, both zeros at 0.
 std::int64_t ordinal(std::uint64_t raw, std::uint64_t sign) {
   const auto m = static_cast<std::int64_t>(raw & (sign - 1));
@@ -293,6 +341,6 @@ void ulp_diff(const Tensor& a, const Tensor& b, const Tensor& y) {
 
 }  // namespace
 
-OPCONFORM_TABLE const CompareTable opconform_compare{sizeof(CompareTable), compare, ulp_diff};
+OPCONFORM_TABLE const CompareTable opconform_compare{sizeof(CompareTable), compare, brief, ulp_diff};
 
 }  // namespace opconform

@@ -36,12 +36,28 @@ struct CompareOptions {
   bool flush = false;
 };
 
+// What a passing output is worth: some of it may be uninformative (MOST), all of it of one kind (DULL), unless it has only a
+// few elements (SMALL).
+inline constexpr double kMost = 0.5, kDull = 0.9;
+inline constexpr Index kSmall = 32;
+
+// Which tensor judges, and what a pass has to be worth.
+enum class Judging : std::int32_t {
+  value = 1,  // the rounded reference
+  ulps,       // the wide one within ulps, not mostly uninformative; where there is none, the rounded one within them
+  varied      // the wide one within ulps, not dull; where there is none, the rounded one
+};
+enum class Brief : std::int32_t { open = 0, agrees, says_nothing };
+
 struct CompareTable {
   std::size_t size;
   // a: the judged tensor; w: the reference, f64 or a's type; bound: f64, all expanded to one shape.
   // mask (bool) and ulp (f64), where not null, are C-contiguous and get one entry an element.
   void (*compare)(const Tensor& a, const Tensor& w, const Tensor& bound, const CompareOptions& o, Comparison& out,
                   std::uint8_t* mask, double* ulp);
+  // One look that settles most outputs: open where anything is left to decide.  value: the rounded reference, of a's type and
+  // shape; wide: f64 or null.  Integers, bools and floats.
+  Brief (*brief)(const Tensor& a, const Tensor& value, const Tensor* wide, Judging how, const CompareOptions& o);
   // y: f64; distance in representable values, counted through zero; NaN against NaN is 0, against a number inf
   void (*ulp_diff)(const Tensor& a, const Tensor& b, const Tensor& y);
 };

@@ -1,6 +1,7 @@
 #include "native_ref/kernels/convert/convert.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "native_ref/core/block.h"
 #include "native_ref/core/float_format.h"
@@ -24,6 +25,26 @@ double jam(std::int64_t v, bool is_signed) {
   std::uint64_t m = negative ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
   if (m >= (1ull << 53)) m = (m & ~0x7ffull) | ((m & 0x7ff) ? 0x800ull : 0ull);
   const double d = static_cast<double>(m);
+  return negative ? -d : d;
+}
+
+// A 64-bit integer rounded to the 53 bits of f64.
+double rounded(std::int64_t v, bool is_signed, Rounding mode) {
+  const bool negative = is_signed && v < 0;
+  const std::uint64_t m = negative ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  const int lost = std::max(0, 11 - std::countl_zero(m | 1));  // bits below the last place kept
+  const std::uint64_t unit = 1ull << lost, rest = m & (unit - 1), half = unit >> 1;
+  const bool odd = (m >> lost) & 1;
+  bool away = false;
+  switch (mode) {
+    case Rounding::even: away = rest > half || (rest == half && rest != 0 && odd); break;
+    case Rounding::zero: break;
+    case Rounding::up: away = rest != 0 && !negative; break;
+    case Rounding::down: away = rest != 0 && negative; break;
+    case Rounding::away: away = rest != 0 && rest >= half; break;
+    case Rounding::odd: away = rest != 0 && !odd; break;
+  }
+  const double d = static_cast<double>(m - rest) + (away ? static_cast<double>(unit) : 0.0);
   return negative ? -d : d;
 }
 
@@ -137,7 +158,7 @@ void convert(const Tensor& x, const Tensor& y, int rounding, bool saturate) {
     });
     return;
   }
-  const bool wide_int = info(x.dtype).bits == 64 && is_int(x.dtype) && y.dtype != DType::f64;
+  const bool wide_int = info(x.dtype).bits == 64 && is_int(x.dtype) && (y.dtype != DType::f64 || mode != Rounding::even);
   const RoundBlock special =
       (mode != Rounding::even || saturate) && is_float(y.dtype) ? rounder(y.dtype) : nullptr;
   double block[kBlock];
@@ -145,7 +166,9 @@ void convert(const Tensor& x, const Tensor& y, int rounding, bool saturate) {
     if (!wide_int) return in.next(block, n);
     std::int64_t ints[kBlock];
     in.next(ints, n);
-    for (Index i = 0; i < n; ++i) block[i] = jam(ints[i], is_sint(x.dtype));
+    const bool is_signed = is_sint(x.dtype);
+    for (Index i = 0; i < n; ++i)
+      block[i] = y.dtype == DType::f64 ? rounded(ints[i], is_signed, mode) : jam(ints[i], is_signed);
   };
   if (y.dtype == DType::f8e8m0 && x.dtype != DType::f8e8m0) {
     Walk<1> to({&y});

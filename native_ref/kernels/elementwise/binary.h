@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "native_ref/kernels/elementwise/math.h"
+#include "native_ref/kernels/elementwise/pow.h"
 #include "native_ref/kernels/elementwise/run.h"
 
 namespace opconform::binary {
@@ -97,7 +98,8 @@ inline U power(U x, U y) {
 }
 struct Pow {
   static constexpr const char* name = "pow";
-  static double f(double x, double y) { return std::pow(x, y); }
+  static double f(double x, double y) { return math::pow(x, y); }
+  static double slow(double x, double y) { return std::pow(x, y); }  // where f gives NaN, and for 64-bit operands
   // exact modulo 2^64; a negative power of an integer is its truncation: 1, -1 or 0
   static S s(S x, S y) {
     if (y >= 0) return wrap(power(static_cast<U>(x), static_cast<U>(y)));

@@ -50,6 +50,25 @@ show(
     zmax * mp.mpf("1.001"),
     8,
 )
+show(
+    "kLogRest",
+    "the same less 2/3, without its next factor z",
+    series(
+        lambda z: ((2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / (mp.sqrt(z) * z) - mp.mpf(2) / 3) / z,
+        lambda z: mp.mpf(2) / 5 + 2 * z / 7,
+    ),
+    mp.mpf(0),
+    zmax * mp.mpf("1.001"),
+    8,
+)
+show(
+    "kExpRest",
+    "(e^r - 1 - r - r^2/2) / r^3",
+    series(lambda r: (mp.expm1(r) - r - r**2 / 2) / r**3, lambda r: 1 / mp.mpf(6) + r / 24),
+    -half,
+    half,
+    10,
+)
 quarter = (mp.pi / 4) ** 2 * mp.mpf("1.001")
 show(
     "kSin",

@@ -52,11 +52,12 @@ void run_binary(const BinaryEntry& op, const Tensor& x, const Tensor& y, const T
     }
     return;
   }
+  const auto fn = op.wide && std::max(info(x.dtype).bits, info(y.dtype).bits) > 32 ? op.wide : op.f;
   double u[kBlock], v[kBlock];
   for (Index left = a.total(); left > 0; left -= kBlock) {
     const Index n = std::min(left, kBlock);
     a.next(u, n);
-    op.f(u, b.look(v, n), n);
+    fn(u, b.look(v, n), n);
     out.next(u, n);
   }
 }

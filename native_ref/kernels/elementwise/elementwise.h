@@ -21,6 +21,7 @@ struct BinaryEntry {
   const char* name;
   bool to_bool;
   void (*f)(double* x, const double* y, Index n);  // x is overwritten with the result; null: integers only
+  void (*wide)(double* x, const double* y, Index n);  // where an operand has 64 bits; null: f is good enough
   void (*s)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
   void (*u)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
 };

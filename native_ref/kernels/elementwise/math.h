@@ -38,9 +38,24 @@ inline double horner_steps(const double (&c)[N], double x, std::index_sequence<I
   ((y = mad(y, x, c[N - 2 - I])), ...);
   return y;
 }
+// c[From] + c[From + 2] z + c[From + 4] z^2 ...
+template <std::size_t From, std::size_t N, std::size_t... I>
+inline double every_other(const double (&c)[N], double z, std::index_sequence<I...>) {
+  constexpr std::size_t last = From + 2 * sizeof...(I);
+  double y = c[last];
+  ((y = mad(y, z, c[last - 2 - 2 * I])), ...);
+  return y;
+}
+// A long one in two chains, which a processor runs side by side.
 template <std::size_t N>
 inline double horner(const double (&c)[N], double x) {
-  return horner_steps(c, x, std::make_index_sequence<N - 1>{});
+  if constexpr (N < 12) {
+    return horner_steps(c, x, std::make_index_sequence<N - 1>{});
+  } else {
+    const double z = x * x;
+    const double even = every_other<0>(c, z, std::make_index_sequence<(N - 1) / 2>{});
+    return mad(every_other<1>(c, z, std::make_index_sequence<N / 2 - 1>{}), x, even);
+  }
 }
 
 inline std::int64_t bits(double v) { return std::bit_cast<std::int64_t>(v); }

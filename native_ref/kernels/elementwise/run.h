@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "native_ref/core/block.h"
 #include "native_ref/kernels/elementwise/elementwise.h"
 
 namespace opconform {
@@ -23,7 +24,11 @@ void unary_f(double* x, Index n, const double* p) {
     std::int64_t any = 0;
     for (Index i = 0; i < n; ++i) any |= Op::hard(x[i]);
     if (any) {
-      for (Index i = 0; i < n; ++i) x[i] = Op::hard(x[i]) ? Op::slow(x[i]) : Op::f(x[i]);
+      double kept[kBlock];
+      for (Index i = 0; i < n; ++i) kept[i] = x[i];
+      for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i]);
+      for (Index i = 0; i < n; ++i)
+        if (Op::hard(kept[i])) x[i] = Op::slow(kept[i]);
       return;
     }
   }
@@ -84,8 +89,26 @@ constexpr UnaryEntry unary_entry() {
 }
 
 // Binary functors: f(double, double), s(int64, int64[, bits]), u(uint64, uint64[, bits]).
+//   static double slow(double, double)   what f is where it gives NaN, and on 64-bit operands
+template <class Op>
+void binary_slow(double* x, const double* y, Index n) {
+  for (Index i = 0; i < n; ++i) x[i] = Op::slow(x[i], y[i]);
+}
 template <class Op>
 void binary_f(double* x, const double* y, Index n) {
+  if constexpr (requires { Op::slow(0.0, 0.0); }) {
+    double kept[kBlock];
+    std::int64_t any = 0;
+    for (Index i = 0; i < n; ++i) {
+      kept[i] = x[i];
+      x[i] = Op::f(x[i], y[i]);
+      any |= x[i] != x[i];
+    }
+    if (any)
+      for (Index i = 0; i < n; ++i)
+        if (x[i] != x[i]) x[i] = Op::slow(kept[i], y[i]);
+    return;
+  }
   for (Index i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<decltype(Op::f(0.0, 0.0)), bool>)
       x[i] = Op::f(x[i], y[i]) ? 1.0 : 0.0;  // a choice vectorises, a conversion from bool does not
@@ -117,8 +140,9 @@ void binary_u(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
 
 template <class Op>
 constexpr BinaryEntry binary_entry() {
-  BinaryEntry e{Op::name, gives_bool<Op>(), nullptr, nullptr, nullptr};
+  BinaryEntry e{Op::name, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr};
   if constexpr (requires { Op::f(0.0, 0.0); }) e.f = binary_f<Op>;
+  if constexpr (requires { Op::slow(0.0, 0.0); }) e.wide = binary_slow<Op>;
   if constexpr (requires { Op::s(std::int64_t{}, std::int64_t{}); } ||
                 requires { Op::s(std::int64_t{}, std::int64_t{}, 8); })
     e.s = binary_s<Op>;

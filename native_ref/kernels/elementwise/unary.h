@@ -397,12 +397,19 @@ struct HardSwish6 {  // x * clamp(x + 3, 0, 6) / 6: the exact sixth, where an al
 };
 struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in the left tail
   static constexpr const char* name = "gelu_exact";
+  // x Phi(x), Phi(-a) = e^(-a^2/2) R(a) / 2, where the square of a number of 26 bits is exact; R is the scaled erfc of
+  // a / sqrt 2, its argument folded into the constants.
   static double f(double x) {
-    // erfc magnifies the rounding of its argument by x^2: hand it the part that t lost, too
-    const double t = -x * kSqrtHalf;
-    const double lost = -x * kSqrtHalfLow - std::fma(x, kSqrtHalf, t);
-    const double e = math::erfc(t, lost);
-    return x == kInf<double> ? x : left_tail(x, half_up(x, 0.5 * x * e));
+    constexpr double root = 0x1.6a09e667f3bcdp+0, four = 4.0 * root;
+    const double c = math::at_most(37.66, std::fabs(x));  // where the exponential's scale is 0
+    const double a = c + four, b = math::mad(2.0 * root, c, 2.0), inverse = 1.0 / (a * b);
+    const double r = math::horner(math::kErfcx, (c - four) * (b * inverse)) * (a * inverse);
+    double scale;
+    const double q = math::exp_parts(-0.5 * c * c, scale), tail = math::mad(scale, q, scale) * r;
+    // below 1/2 by at least an ulp, so that next to 0 the square is not lost
+    const double w = c * math::at_most(0.5 - 0x1p-54, tail);
+    const double zero = math::from_bits(math::ubits(x) & (std::uint64_t{1} << 63));
+    return (x > 0 ? x : zero) - w;
   }
   static long double f(long double x) {
     const long double half = kSqrtHalf + static_cast<long double>(kSqrtHalfLow), t = -x * half;

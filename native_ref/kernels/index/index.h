@@ -1,4 +1,4 @@
-// Reading by index, ranking, and the fixed-point multiplication of quantised kernels.
+// Reading by index.
 #pragma once
 
 #include "native_ref/core/tensor.h"
@@ -18,12 +18,6 @@ struct IndexTable {
   // to[r] = the `bytes` at from + sum over t of index[r, t] * step[t] + r / per * lead_step
   void (*take_tuples)(const char* from, char* to, const std::int64_t* index, const Index* step, Index tuple, Index rows, Index per,
                       Index lead_step, Index bytes);
-  // The first k indices of every line along `axis` in rising (falling) order, equals by rising index, NaN above all.
-  // out: i64, x's shape with k on the axis.  x real.
-  void (*rank)(const Tensor& x, int axis, bool descending, Index k, const Tensor& out);
-  // acc * scale by gemmlowp's steps: 31-bit multiplier, rounded high multiplication, rounding shift (ties away from zero).
-  // acc (integers, saturated to 32 bits after the left shift), scale (f64) and out (i64, C-contiguous) of one shape.
-  void (*fixed)(const Tensor& acc, const Tensor& scale, const Tensor& out);
 };
 
 }  // namespace opconform

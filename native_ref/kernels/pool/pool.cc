@@ -45,61 +45,67 @@ struct Largest {
   }
 };
 
+// One plane of x under a window.
+struct Plane {
+  const std::array<std::vector<Range>, 3>& ranges;
+  const std::array<Index, 3>& in;
+  const PoolWindow& v;
+  const double* data;
+
+  // f(first output, rows) for every line of outputs; rows(g) calls g(row) for each row of x that its windows see.
+  template <class F>
+  void each_line(F&& f) const {
+    Index line = 0;
+    for (const Range& z : ranges[0])
+      for (const Range& h : ranges[1]) {
+        f(line, [&](auto&& g) {
+          for (Index a = 0; a < z.count; ++a)
+            for (Index b = 0; b < h.count; ++b)
+              g(data + ((z.start + a * v.dilation[0]) * in[1] + h.start + b * v.dilation[1]) * in[2]);
+        });
+        line += static_cast<Index>(ranges[2].size());
+      }
+  }
+  // tap(output, n, from, step) for every column of the window: output + i sees from[i * step], i < n, where that lies in x.
+  template <class Tap>
+  void each_column(Index line, const double* row, Tap&& tap) const {
+    for (Index k = 0; k < v.kernel[2]; ++k) {
+      // outputs o with 0 <= o * stride - begin + k * dilation < in
+      const Index at = k * v.dilation[2] - v.begin[2], s = v.stride[2];
+      const Index low = at >= 0 ? 0 : (-at + s - 1) / s;
+      const Index high = std::min(static_cast<Index>(ranges[2].size()), in[2] > at ? (in[2] - at + s - 1) / s : 0);
+      if (low < high) tap(line + low, high - low, row + low * s + at, s);
+    }
+  }
+};
+
 // Largest and sums without positions, over whole rows: the rows of a window are folded into one row of x's width first,
 // then `tap` takes from it what each column of the window sees, so that both inner loops run along rows.
 template <class Fold, class Tap>
-void by_rows(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v,
-             const double* plane, std::vector<double>& folded, Fold&& fold, Tap&& tap) {
-  const auto width = static_cast<Index>(r[2].size());
-  folded.resize(static_cast<std::size_t>(in[2]));
-  Index line = 0;
-  for (const Range& z : r[0])
-    for (const Range& h : r[1]) {
-      const double* from = nullptr;
-      for (Index a = 0; a < z.count; ++a)
-        for (Index b = 0; b < h.count; ++b) {
-          const double* row = plane + ((z.start + a * v.dilation[0]) * in[1] + h.start + b * v.dilation[1]) * in[2];
-          if (from == nullptr) {
-            from = row;  // a single row is used where it lies
-            continue;
-          }
-          if (from != folded.data()) std::copy_n(from, in[2], folded.data());
-          from = folded.data();
-          fold(folded.data(), row, in[2]);
-        }
-      if (from != nullptr)
-        for (Index k = 0; k < v.kernel[2]; ++k) {
-          // outputs o with 0 <= o * stride - begin + k * dilation < in
-          const Index at = k * v.dilation[2] - v.begin[2], s = v.stride[2];
-          const Index low = at >= 0 ? 0 : (-at + s - 1) / s;
-          const Index high = std::min(width, in[2] > at ? (in[2] - at + s - 1) / s : 0);
-          if (low < high) tap(line + low, high - low, from + low * s + at, s);
-        }
-      line += width;
-    }
+void by_rows(const Plane& plane, std::vector<double>& folded, Fold&& fold, Tap&& tap) {
+  const Index width = plane.in[2];
+  folded.resize(static_cast<std::size_t>(width));
+  plane.each_line([&](Index line, auto&& rows) {
+    const double* from = nullptr;
+    rows([&](const double* row) {
+      if (from == nullptr) {
+        from = row;  // a single row is used where it lies
+        return;
+      }
+      if (from != folded.data()) std::copy_n(from, width, folded.data());
+      from = folded.data();
+      fold(folded.data(), row, width);
+    });
+    if (from != nullptr) plane.each_column(line, from, tap);
+  });
 }
 
 // Sums with their rounding errors, tap by tap.
 template <class Tap>
-void by_taps(const std::array<std::vector<Range>, 3>& r, const std::array<Index, 3>& in, const PoolWindow& v,
-             const double* plane, Tap&& tap) {
-  const auto width = static_cast<Index>(r[2].size());
-  Index line = 0;
-  for (const Range& z : r[0])
-    for (const Range& h : r[1]) {
-      for (Index a = 0; a < z.count; ++a)
-        for (Index b = 0; b < h.count; ++b) {
-          const double* row = plane + ((z.start + a * v.dilation[0]) * in[1] + h.start + b * v.dilation[1]) * in[2];
-          for (Index k = 0; k < v.kernel[2]; ++k) {
-            // outputs o with 0 <= o * stride - begin + k * dilation < in
-            const Index at = k * v.dilation[2] - v.begin[2], s = v.stride[2];
-            const Index low = at >= 0 ? 0 : (-at + s - 1) / s;
-            const Index high = std::min(width, in[2] > at ? (in[2] - at + s - 1) / s : 0);
-            if (low < high) tap(line + low, high - low, row + low * s + at, s);
-          }
-        }
-      line += width;
-    }
+void by_taps(const Plane& plane, Tap&& tap) {
+  plane.each_line([&](Index line, auto&& rows) {
+    rows([&](const double* row) { plane.each_column(line, row, tap); });
+  });
 }
 
 // c[i] = f(c[i], e[i * step]) with the usual steps spelt out, which compilers then read in vectors.
@@ -126,6 +132,7 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
   const Index inputs = in[0] * in[1] * in[2], outputs = out[0] * out[1] * out[2];
   std::vector<double> plane(static_cast<std::size_t>(inputs)), result(static_cast<std::size_t>(outputs)), lost, folded;
   const StoreF64 store = store_f64(y.dtype);
+  const Plane image{r, in, v, plane.data()};
   Reader reader(x);
   char* to = y.data;
   std::int64_t* where = positions ? reinterpret_cast<std::int64_t*>(positions->data) : nullptr;
@@ -138,7 +145,7 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
       if (largest) {
         const auto larger = [](double c, double e) { return ((e > c) | (e != e)) ? e : c; };
         by_rows(
-            r, in, v, plane.data(), folded,
+            image, folded,
             [&](double* c, const double* e, Index n) {
               for (Index i = 0; i < n; ++i) c[i] = larger(c[i], e[i]);
             },
@@ -146,27 +153,27 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
       } else {
         // a few narrow elements add up exactly, or nearly, in f64; many of them, or f64 ones, take their errors along
         const bool careful = x.dtype == DType::f64 || v.kernel[0] * v.kernel[1] * v.kernel[2] > 64;
-        if (!careful)
+        if (!careful) {
           by_rows(
-              r, in, v, plane.data(), folded,
+              image, folded,
               [](double* c, const double* e, Index n) {
                 for (Index i = 0; i < n; ++i) c[i] += e[i];
               },
               [&](Index o, Index n, const double* from, Index step) {
                 with_step(cells + o, from, n, step, [](double c, double e) { return c + e; });
               });
-        else {
-         lost.assign(static_cast<std::size_t>(outputs), 0.0);
-         by_taps(r, in, v, plane.data(), [&](Index o, Index n, const double* from, Index step) {
-          double *c = cells + o, *l = lost.data() + o;
-          for (Index i = 0; i < n; ++i) {
-            const double e = from[i * step], u = c[i] + e, q = u - c[i];
-            l[i] += (c[i] - (u - q)) + (e - q);
-            c[i] = u;
-          }
-        });
-         for (Index i = 0; i < outputs; ++i)
-           if (std::isfinite(cells[i])) cells[i] += lost[static_cast<std::size_t>(i)];
+        } else {
+          lost.assign(static_cast<std::size_t>(outputs), 0.0);
+          by_taps(image, [&](Index o, Index n, const double* from, Index step) {
+            double *c = cells + o, *l = lost.data() + o;
+            for (Index i = 0; i < n; ++i) {
+              const double e = from[i * step], u = c[i] + e, q = u - c[i];
+              l[i] += (c[i] - (u - q)) + (e - q);
+              c[i] = u;
+            }
+          });
+          for (Index i = 0; i < outputs; ++i)
+            if (std::isfinite(cells[i])) cells[i] += lost[static_cast<std::size_t>(i)];
         }
         Index o = 0;
         for (const Range& z : r[0])

@@ -9,6 +9,7 @@
 #include "native_ref/core/block.h"
 #include "native_ref/core/table.h"
 #include "native_ref/kernels/reduce/accumulate.h"
+#include "native_ref/kernels/reduce/rows.h"
 
 namespace opconform {
 namespace {
@@ -66,9 +67,43 @@ auto loader(DType d) {
     return load_i64(d);
 }
 
-// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when
-// a kept
-// axis is the one contiguous in memory, with a block of accumulators side by side.
+// Rows of at most a block, as many at a time as a block holds.
+template <class Acc>
+void rows(const Tensor& x, const Axes& kept, Index run, Index step, typename Acc::Value* out) {
+  using T = typename Acc::Value;
+  const auto load = loader<T>(x.dtype);
+  const Exact exact(x.dtype, step, run);
+  const Index most = kBlock / run;
+  const bool adjacent = kept.inner_step() == run * step;
+  T buffer[kBlock];
+  kept.each_run(x.data, [&](const char* from) {
+    for (Index k = 0; k < kept.inner(); k += most) {
+      const Index count = std::min(most, kept.inner() - k);
+      bool easy = Row<Acc>::screened;
+      if (adjacent) {
+        load(from, step, count * run, buffer);
+        if (easy) easy = exact(from, count * run);
+      } else {
+        for (Index r = 0; r < count; ++r) {
+          const char* row = from + r * kept.inner_step();
+          load(row, step, run, buffer + r * run);
+          if (easy) easy = exact(row, run);
+        }
+      }
+      from += count * kept.inner_step();
+      for (Index r = 0; r < count; ++r, ++out) {
+        const T* row = buffer + r * run;
+        if (Row<Acc>::fold(row, run, easy, *out)) continue;
+        typename Acc::Single acc;
+        acc.add(row, run);
+        *out = acc.result();
+      }
+    }
+  });
+}
+
+// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when a kept axis is the
+// one contiguous in memory, with a block of accumulators side by side.
 template <class Acc>
 void walk(const Tensor& x, const Axes& kept, const Axes& reduced, bool along, typename Acc::Value* out) {
   using T = typename Acc::Value;
@@ -76,6 +111,8 @@ void walk(const Tensor& x, const Axes& kept, const Axes& reduced, bool along, ty
   T buffer[kBlock];
   if (along) {
     const Index run = reduced.inner(), step = reduced.inner_step();
+    if constexpr (has_row<Acc>)
+      if (reduced.rank == 1 && run <= kBlock && run > 0) return rows<Acc>(x, kept, run, step, out);
     kept.each_run(x.data, [&](const char* row) {
       for (Index k = 0; k < kept.inner(); ++k, row += kept.inner_step()) {
         typename Acc::Single acc;

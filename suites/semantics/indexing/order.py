@@ -116,24 +116,14 @@ def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
     Returns (values, index of each first occurrence, index into values of every element, counts), indices int64.
     sorted: rising, slices lexicographically; otherwise in order of first occurrence.  Raises RuleError "axis-in-range".
     """
-    if axis is None:
-        flat = x.reshape(-1)
-        rows = keys(flat).tolist()
-    else:
-        a = norm_axis(axis, x.ndim)
-        moved = np.moveaxis(x, a, 0)
-        rows = [tuple(r) for r in keys(moved.reshape(moved.shape[0], -1)).tolist()] if x.size else [()] * x.shape[a]
-    first: dict = {}
-    for i, r in enumerate(rows):
-        first.setdefault(r, i)
-    names = list(first)
-    if sorted:
-        names.sort()
-    place = {r: i for i, r in enumerate(names)}
-    inverse = np.array([place[r] for r in rows], np.int64)
-    index = np.array([first[r] for r in names], np.int64)
-    values = flat[index] if axis is None else np.take(x, index, axis=a)
-    return values, index, inverse, np.bincount(inverse, minlength=len(names)).astype(np.int64)
+    a = None if axis is None else norm_axis(axis, x.ndim)
+    numbers = x
+    if of(x).kind == "s":  # texts are ranked first
+        place = {r: i for i, r in enumerate(np.sort(x, axis=None).tolist())}
+        numbers = np.array([place[r] for r in x.reshape(-1).tolist()], np.int64).reshape(x.shape)
+    index, inverse, counts = native.unique(numbers, a, sorted)
+    values = x.reshape(-1)[index] if a is None else np.take(x, index, axis=a)
+    return values, index, inverse, counts
 
 
 @unique.draw

@@ -2,71 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any as Any_
 
 import numpy as np
 
+import native_ref as native
 from harness.core.dtypes import DType, float_max, of, smallest_normal
 from harness.core.errors import RuleError
 from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, copied, exact, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma
-from suites.semantics.indexing.common import distinct, fixed, index_recipe, prod, resolve, spoiled
+from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled
 from suites.semantics.indexing.gather import _tuples
 from suites.semantics.movement.common import norm_axis, options
 
-MODES = ("none", "add", "mul", "max", "min", "sub", "div")
-Where = tuple[np.ndarray, ...]
+MODES = native.COMBINE
 
 
-def _nan_max(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.maximum(a, b)
+@contextmanager
+def _rules() -> Iterator[None]:
+    """What a kernel finds wrong with the places, as the rule broken: "index-in-range", "indices-distinct"."""
+    try:
+        with in_extent():
+            yield
+    except KeyError:
+        raise RuleError("indices-distinct", "two updates of one place, and no order is stated") from None
 
 
-_COMBINE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "sub": np.subtract, "div": np.divide,
-}  # fmt: skip
+def write(kernel: Callable[..., np.ndarray], x: np.ndarray, index: np.ndarray, updates: np.ndarray, mode: str,
+          signed: bool, *axis: int) -> np.ndarray:  # fmt: skip
+    """A copy of ``x`` with ``updates`` combined by one of native_ref's scatter kernels.
 
-
-def write(x: np.ndarray, at: Where, updates: np.ndarray, mode: str) -> np.ndarray:
-    """A copy of ``x`` with ``updates`` combined into the places ``at`` (index arrays of the leading axes).
-
-    Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.
-    Raises RuleError "indices-distinct" where order would decide."""
+    Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.  Raises RuleError
+    "index-in-range", "indices-distinct" where order would decide, "integer-division"."""
     d = of(x)
-    if mode == "none":
-        _distinct(x, at)
-        out = x.copy()
-        out[at] = updates
-        return out
-    if mode in ("max", "min") and d.kind in "iub":
-        out = x.copy()
-        (np.maximum if mode == "max" else np.minimum).at(out, at, updates)
-        return out
-    if d.kind == "b":  # or, and: the only sums and products of truth values
-        out = x.copy()
-        (np.logical_or if mode == "add" else np.logical_and).at(out, at, updates)
-        return out
-    if d.kind in "iu":
-        wide = x.astype(np.int64) if d.bits < 8 else x.copy()
-        if mode == "div":
-            raise RuleError("integer-division", "not defined for scatter")
-        with np.errstate(all="ignore"):
-            _COMBINE[mode].at(wide, at, updates.astype(wide.dtype))  # type: ignore[attr-defined]
-        return wide.astype(x.dtype)
-    wide = x.astype(np.complex128 if d.kind == "c" else np.float64)
-    with np.errstate(all="ignore"):
-        _COMBINE[mode].at(wide, at, updates.astype(wide.dtype))  # type: ignore[attr-defined]
-    return wide
-
-
-def _distinct(x: np.ndarray, at: Where) -> None:
-    spot = (
-        np.ravel_multi_index(tuple(np.broadcast_arrays(*at)), x.shape[: len(at)]) if at and at[0].size else np.zeros(0)
-    )
-    if np.unique(spot).size != spot.size:
-        raise RuleError("indices-distinct", "two updates of one place, and no order is stated")
+    if mode == "div" and d.kind in "iu":
+        raise RuleError("integer-division", "not defined for scatter")
+    with _rules():
+        if d.kind != "s":
+            return kernel(x, index, updates, *axis, mode, signed)
+        # strings move as their positions
+        both = np.concatenate([x.reshape(-1), updates.reshape(-1)])
+        there = np.arange(x.size, both.size).reshape(updates.shape)
+        return both[kernel(np.arange(x.size).reshape(x.shape), index, there, *axis, mode, signed)]
 
 
 def _bound(ctx: Context) -> np.ndarray | float:
@@ -148,10 +128,7 @@ def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, ax
     a = norm_axis(axis, x.ndim)
     if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != a):
         raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {a}")
-    i = resolve(indices, x.shape[a], signed)
-    at = [np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)]) for k, n in enumerate(indices.shape)]
-    at[a] = i
-    return write(x, tuple(np.broadcast_arrays(*at)), updates, reduction)
+    return write(native.scatter_elements, x, indices, updates, reduction, signed, a)
 
 
 @scatter_elements.draw
@@ -196,8 +173,7 @@ def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, sign
         raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim}")
     if updates.shape != (*indices.shape[:-1], *x.shape[k:]):
         raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
-    i = resolve(indices, np.array(x.shape[:k], np.int64), signed)
-    return write(x, tuple(i[..., t] for t in range(k)), updates, mode)
+    return write(native.scatter_nd, x, indices, updates, mode, signed)
 
 
 @semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
@@ -287,10 +263,7 @@ def scatter(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, axis: Integ
     a = norm_axis(axis, x.ndim)
     if updates.shape != (*x.shape[:a], *indices.shape, *x.shape[a + 1 :]):
         raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
-    i = resolve(indices, x.shape[a], signed)
-    moved = np.moveaxis(updates, range(a, a + indices.ndim), range(indices.ndim))
-    out = write(np.moveaxis(x, a, 0), (i,), moved, mode)
-    return np.moveaxis(out, 0, a)
+    return write(native.scatter, x, indices, updates, mode, signed, a)
 
 
 @scatter.draw

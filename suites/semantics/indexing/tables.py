@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import native_ref as native
 from harness.core.dtypes import float_max, int_range, of
 from harness.core.errors import RuleError
 from harness.spec import Any, Choice, Int, Integer, Ints, Num, Real, Reals, T, accepted, bounded, exact, semantics
@@ -112,11 +113,8 @@ def segment_sum(x: Num["n *d"], ids: Int["n"]):
     """
     if (np.diff(ids) < 0).any() or (ids < 0).any():
         raise RuleError("ids-sorted", f"ids {ids.tolist()}")
-    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
-    out = np.zeros((int(ids[-1]) + 1 if ids.size else 0, *x.shape[1:]), wide.dtype)
-    with np.errstate(all="ignore"):
-        np.add.at(out, ids.astype(np.int64), wide)
-    return out if of(x).kind == "f" else out.astype(x.dtype)
+    empty = np.zeros((int(ids[-1]) + 1 if ids.size else 0, *x.shape[1:]), x.dtype)
+    return native.scatter(empty, ids, x, 0, "add", signed=False)
 
 
 @segment_sum.draw

@@ -13,16 +13,17 @@ from suites.semantics.quantised.fixed import (
     Quant,
     away,
     centred,
-    multiply,
     real,
     rounding,
     saturate,
     spread,
     steps,
     window,
-)  # fmt: skip
+)
+from suites.semantics.quantised.output import back
 
 _SPEC = "TFLite 8-bit quantization specification"
+
 
 def _quantize(x: Array, *, oq: Quant, dtype: Any = None) -> Array:
     return steps(np.asarray(x, np.float64), oq)
@@ -61,10 +62,7 @@ def _requantize_window(x: Array, *, xq: Quant, oq: Quant, dtype: Any = None) -> 
 @semantics(error=rounding(_requantize, _requantize_window), source=f"{_SPEC}, REQUANTIZE", data=("full", "small"))
 def requantize(x: Int["*d"], *, xq: Opaque, oq: Opaque, dtype: Opaque) -> Int["*d"]:
     """The same real values under other parameters."""
-    return saturate(multiply(centred(x, xq), xq["scale"][0] / oq["scale"][0]) + float(oq["zero_point"][0]), dtype)
-
-
-
+    return back(centred(x, xq), xq["scale"][0] / oq["scale"][0], oq, dtype)
 
 
 def _subtraction(ctx: Any) -> Array:

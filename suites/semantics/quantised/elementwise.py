@@ -11,50 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import int_range, of
+from harness.core.dtypes import of
 from harness.spec import Choice, Int, semantics
-from suites.semantics.quantised.fixed import (
-    Array,
-    Parameters,
-    Quant,
-    about,
-    away,
-    centred,
-    multiply,
-    real,
-    rounding,
-    saturate,
-    steps,
-    window,
-)  # fmt: skip
+from suites.semantics.quantised.fixed import Array, Parameters, Quant, about, centred, real, rounding, steps, window
+from suites.semantics.quantised.output import ACTIVATIONS, back, finish
 
 _SPEC = "TFLite 8-bit quantization specification"
-ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
-
-
-def clamp_range(q: Quant, dtype: Any, activation: str) -> tuple[int, int]:
-    """Steps that a fused activation leaves: the real limits, quantised."""
-    lo, hi = int_range(dtype)
-    s, z = q["scale"][0], q["zero_point"][0]
-
-    def at(r: float) -> int:
-        return int(z + away(np.float64(r / s)))
-
-    if activation in ("RELU", "RELU6"):
-        lo = max(lo, at(0.0))
-    if activation == "RELU_N1_TO_1":
-        lo = max(lo, at(-1.0))
-    if activation == "RELU6":
-        hi = min(hi, at(6.0))
-    if activation == "RELU_N1_TO_1":
-        hi = min(hi, at(1.0))
-    return lo, hi
-
-
-def finish(r: Array, q: Quant, dtype: Any, activation: str = "NONE") -> Array:
-    """Steps -> integers of the type, the activation's limits applied."""
-    lo, hi = clamp_range(q, dtype, activation)
-    return np.clip(saturate(away(r), dtype), lo, hi).astype(dtype.np) if lo <= hi else saturate(away(r), dtype)
 
 
 # -- two operands
@@ -120,8 +82,7 @@ def mul(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y"
         oq: Parameters("x", scale=_product_scale), activation: Choice(*ACTIVATIONS)) -> Int["*#d"]:  # fmt: skip
     """Product of the real values: the integer product times one fixed-point multiplier."""
     product = centred(x, xq) * centred(y, yq)
-    scale = xq["scale"][0] * yq["scale"][0] / oq["scale"][0]
-    return finish(multiply(product, scale) + float(oq["zero_point"][0]), oq, of(x), activation)
+    return back(product, xq["scale"][0] * yq["scale"][0] / oq["scale"][0], oq, of(x), activation)
 
 
 def _squared(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Array:

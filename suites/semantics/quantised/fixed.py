@@ -42,6 +42,16 @@ def centred(x: Array, q: Quant) -> Array:
     return x.astype(np.int64) - spread(q["zero_point"], q, x.ndim).astype(np.int64)
 
 
+def factor(x: Array, q: Quant, axis: int | None = None) -> Array:
+    """The same in the narrowest type that products take, i16 where it holds it.  axis: of the zero points, where not
+    the stored one."""
+    zero = spread(q["zero_point"], q if axis is None else {"axis": axis}, x.ndim).astype(np.int64)
+    if x.dtype.itemsize > 1:
+        return x - zero if zero.any() else x
+    narrow = zero.astype(x.dtype)
+    return native.centre(x, narrow if (narrow == zero).all() else zero)
+
+
 def real(x: Array, q: Quant) -> Array:
     """The real numbers that a quantised tensor stands for, in f64 (exact up to 2**53)."""
     return centred(x, q) * spread(q["scale"], q, x.ndim)
@@ -74,11 +84,6 @@ def multiplier(scale: Array | float) -> tuple[Array, Array]:
     fixed, e = np.where(top, fixed >> 1, fixed), np.where(top, e + 1, e)
     small = e < -31
     return np.where(small, 0, fixed), np.where(small, 0, e)
-
-
-def multiply(acc: Array, scale: Array | float) -> Array:
-    """acc * scale as the 32-bit integer kernels do it: high multiplication, then a rounding shift."""
-    return native.fixed_multiply(acc, scale)
 
 
 def window(scale: Array | float) -> Array:

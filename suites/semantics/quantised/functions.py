@@ -8,7 +8,6 @@ import numpy as np
 
 from harness.core.dtypes import int_range, of
 from harness.spec import Int, Opaque, Real, Semantics, T, semantics
-from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import (
     Array,
     Parameters,
@@ -21,6 +20,7 @@ from suites.semantics.quantised.fixed import (
     window,
     within,
 )  # fmt: skip
+from suites.semantics.quantised.output import finish
 
 _SPEC = "TFLite 8-bit quantization specification"
 

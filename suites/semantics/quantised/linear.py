@@ -15,20 +15,11 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I64, of
 from harness.spec import Choice, Int, Opaque, semantics
-from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
-from suites.semantics.quantised.fixed import Array, Quant, centred, multiplier, multiply, rounding, window
+from suites.semantics.quantised.fixed import Array, Quant, factor, rounding, window
+from suites.semantics.quantised.output import ACTIVATIONS, back
 from suites.semantics.window import geometry
 
 _SPEC = "TFLite 8-bit quantization specification"
-
-
-def wide_mul(acc: Array, scale: Array) -> Array:
-    """acc * scale as the kernels with 16-bit activations do it: a 64-bit accumulator times the multiplier's upper
-    half."""
-    m, e = multiplier(scale)
-    reduced = np.where(m < 0x7FFF0000, (m + (1 << 15)) >> 16, 0x7FFF)
-    shift = (15 - e).astype(np.int64)
-    return (acc * reduced + (np.int64(1) << (shift - 1))) >> shift
 
 
 def channel_scales(xq: Quant, wq: Quant, oq: Quant, rank: int, axis: int) -> Array:
@@ -44,23 +35,15 @@ def channel_scales(xq: Quant, wq: Quant, oq: Quant, rank: int, axis: int) -> Arr
 def accumulate_conv(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, strides: Object, dilations: Object,
                     padding: str, groups: int) -> Array:  # fmt: skip
     """Exact accumulator as int64, channels last as TFLite has them; padding stands for the zero point."""
-    xc, wc = centred(x, xq), centred_filter(w, wq)
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
-    acc = native.conv(xc, wc, None, g.strides, g.dilations, g.pads, groups, out=I64)
-    acc = np.moveaxis(acc, 1, -1)
-    return acc if b is None else acc + b.astype(np.int64)
+    acc = native.conv(factor(x, xq), factor(w, wq, 0), b, g.strides, g.dilations, g.pads, groups, out=I64)
+    return np.moveaxis(acc, 1, -1)
 
 
-def centred_filter(w: Array, wq: Quant) -> Array:
-    """w - zero point; weights are in our layout, channels first."""
-    z = np.asarray(wq["zero_point"], np.int64)
-    return w.astype(np.int64) - (z.reshape(-1, *(1,) * (w.ndim - 1)) if z.size > 1 else z.reshape(()))
-
-
-def back(acc: Array, scale: Array, oq: Quant, x: Array, activation: str) -> Array:
-    """Accumulator -> output steps, clamped."""
-    steps = wide_mul(acc, scale) if x.dtype.itemsize == 2 else multiply(acc, scale)
-    return finish(steps + float(oq["zero_point"][0]), oq, of(x), activation)
+def _back(acc: Array, wq: Quant, xq: Quant, oq: Quant, x: Array, activation: str) -> Array:
+    """Accumulator, channels last -> output steps, clamped."""
+    scale = channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1)
+    return back(acc, scale, oq, of(x), activation, wide=x.dtype.itemsize == 2)
 
 
 def freedom(scale: Array, acc: Array, x: Array) -> Array:
@@ -100,26 +83,14 @@ def conv(
     """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k];
     the result has its channels last."""
     acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
-    return back(acc, channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), oq, x, activation)
+    return _back(acc, wq, xq, oq, x, activation)
 
 
 def _transposed_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, strides: Object, pads: Object) -> Array:
     n = x.ndim - 2
     sizes = tuple(strides[i] * (x.shape[2 + i] - 1) + w.shape[2 + i] - pads[i] - pads[n + i] for i in range(n))
-    z = np.asarray(wq["zero_point"], np.int64)
-    wc = w.astype(np.int64) - (z.reshape(1, -1, *(1,) * n) if z.size > 1 else z.reshape(()))
-    acc = native.conv_transpose(
-        centred(x, xq).astype(np.float64),
-        wc.astype(np.float64),
-        None,
-        tuple(strides),
-        (1,) * n,
-        tuple(pads),
-        1,
-        sizes=sizes,
-    )
-    acc = np.moveaxis(np.rint(acc).astype(np.int64), 1, -1)  # integers below 2**53: exact
-    return acc if b is None else acc + b.astype(np.int64)
+    acc = native.conv_transpose(factor(x, xq), factor(w, wq, 1), b, strides, (1,) * n, pads, sizes=sizes)
+    return np.moveaxis(acc, 1, -1)
 
 
 def _transposed_real(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, strides: Object,
@@ -139,11 +110,11 @@ def conv_transpose(x: Int["n c *s"], w: Int["c m *k"], b: Int["m"] | None = None
                    strides: Opaque, pads: Opaque, activation: Choice(*ACTIVATIONS)):  # fmt: skip
     """Transposed convolution of the real values, requantised.  pads: begins then ends cut off the full result."""
     acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
-    return back(acc, channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), oq, x, activation)
+    return _back(acc, wq, xq, oq, x, activation)
 
 
 def _linear_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant) -> Array:
-    acc = native.matmul(centred(x, xq), centred_filter(w, wq).T, out=I64)
+    acc = native.matmul(factor(x, xq), factor(w, wq, 0).T, out=I64)
     return acc if b is None else acc + b.astype(np.int64)
 
 
@@ -166,7 +137,7 @@ def linear(x: Int["*d i"], w: Int["o i"], b: Int["o"] | None = None, *, xq: Opaq
            activation: Choice(*ACTIVATIONS)):  # fmt: skip
     """x w' + b of the real values, requantised."""
     acc = _linear_acc(x, w, b, xq, wq)
-    return back(acc, channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), oq, x, activation)
+    return _back(acc, wq, xq, oq, x, activation)
 
 
 def _turn(a: Array, flag: bool) -> Array:
@@ -174,7 +145,7 @@ def _turn(a: Array, flag: bool) -> Array:
 
 
 def _matmul_acc(x: Array, y: Array, xq: Quant, yq: Quant, tx: bool, ty: bool) -> Array:
-    return native.matmul(_turn(centred(x, xq), tx), _turn(centred(y, yq), ty), out=I64)
+    return native.matmul(_turn(factor(x, xq), tx), _turn(factor(y, yq), ty), out=I64)
 
 
 def _matmul_real(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:
@@ -193,4 +164,4 @@ def _matmul_tie(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpos
 def matmul(x: Int["*d"], y: Int["*e"], *, xq: Opaque, yq: Opaque, oq: Opaque, transpose_x: Opaque, transpose_y: Opaque):
     """Matrix product of the real values, requantised; leading axes broadcast."""
     acc = _matmul_acc(x, y, xq, yq, transpose_x, transpose_y)
-    return back(acc, np.float64(xq["scale"][0] * yq["scale"][0] / oq["scale"][0]), oq, x, "NONE")
+    return _back(acc, yq, xq, oq, x, "NONE")

@@ -24,7 +24,6 @@ from harness.spec import (
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import ulp
-from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,
@@ -37,6 +36,7 @@ from suites.semantics.quantised.fixed import (
     window,
     within,
 )  # fmt: skip
+from suites.semantics.quantised.output import ACTIVATIONS, finish
 from suites.semantics.resize import resize
 from suites.semantics.window import geometry
 
