@@ -20,6 +20,8 @@ from harness.spec.schema import OpSchema
 from suites.onnx import proto, schemas
 from suites.onnx.proto import CODES, KINDS, Type
 
+AROUND = "@around"  # the graph that Gradient differentiates, beside the node's attributes
+
 
 class Parts:
     """What a model gathers: nodes, inputs, outputs, initializers, the domains in use."""
@@ -82,6 +84,8 @@ def encode_attrs(
     """AttributeProto bodies in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
+        if name == AROUND:
+            continue
         a = schema.attrs.get(name)
         kind = a.type if a is not None else _guess(value)  # a deliberately wrong attribute is written all the same
         if kind == "graph":
@@ -198,7 +202,9 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
             names.pop()
         outs = [f"{i}o{j}" for j in range(inst.outs)]
         attrs: Sequence[bytes] = ()
-        if inst.attrs:
+        if AROUND in inst.attrs:
+            attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
+        elif inst.attrs:
             outer = dict(zip(plan.inputs, names)) if plan.blocks else None
             attrs = encode_attrs(plan.schema, inst.attrs, opset, outer)
         p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
@@ -219,6 +225,33 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     body = proto.graph("g", p.nodes, p.inputs, p.outputs, p.initializers)
     return Model("onnx", proto.model(body, imports, release["ir"]), all_inputs, all_outputs,
                  {"opset": opset, "nodes": known_names})  # fmt: skip
+
+
+def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str, schema: OpSchema) -> list[bytes]:
+    """Writes the graph that a Gradient differentiates into the model; the node's attributes, by the names there.
+
+    given: the node's inputs, in the order of xs and zs; the names there that nothing makes stand for them."""
+    around: Graph = attrs[AROUND]
+    names = {o: prefix + o for n in around.nodes for o in n.outputs} | {k: prefix + k for k in around.consts}
+    for said, name in zip([*attrs.get("xs", ()), *attrs.get("zs", ())], given):
+        names.setdefault(said, name)
+    p.initializers += [proto.tensor(names[k], v) for k, v in around.consts.items()]
+    for n in around.nodes:
+        s = schemas.effective(n.op, p.opset)
+        if s is None:
+            raise Unsupported(f"no op {n.op} at opset {p.opset}")
+        ins = [names.get(x, x) if x else "" for _, _, x in positions(s, n.inputs)]
+        outs = [names[o] for o in n.outputs]
+        p.nodes.append(proto.node(n.op, ins, outs, encode_attrs(s, _renamed(n.op, n.attrs, names), p.opset), s.domain))
+    return encode_attrs(schema, _renamed("Gradient", attrs, names), p.opset)
+
+
+def _renamed(op: str, attrs: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """The attributes with the tensors that a Gradient names called as in the model."""
+    if op != "Gradient":
+        return attrs
+    lists = {k: [names.get(x, x) for x in attrs[k]] for k in ("xs", "zs") if k in attrs}
+    return {**attrs, **lists, **({"y": names.get(attrs["y"], attrs["y"])} if "y" in attrs else {})}
 
 
 def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[str, Any],

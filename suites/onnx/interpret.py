@@ -13,6 +13,7 @@ from harness.core.instance import Graph, Node
 from harness.spec import Expected
 from harness.spec.codec import Call
 from suites.onnx import schemas
+from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Run:
     def __init__(self, dialect: Onnx, opset: int, functions: Mapping[Any, Any] | None = None,
                  watch: Watch | None = None) -> None:  # fmt: skip
         self.dialect, self.opset, self.functions, self.watch = dialect, opset, functions or {}, watch
+        self.around: Graph | None = None  # the graph whose nodes are run, which Gradient differentiates
 
     def graph(self, g: Graph, inputs: Mapping[str, Any] | Sequence[Any], outer: Mapping[str, Any] | None = None,
               values: Mapping[str, Any] | None = None) -> list[Any]:  # fmt: skip
@@ -60,8 +62,10 @@ class Run:
         for name in g.meta.get("defaulted", ()):  # an initializer that is also an input may be overridden
             if name in inputs:
                 scope[name] = inputs[name]
+        before, self.around = self.around, g
         for node in g.nodes:
             self.node(node, scope, values)
+        self.around = before
         return [scope[n] for n in g.outputs]
 
     def node(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> None:
@@ -106,6 +110,8 @@ class Run:
             elif name is not None:
                 inputs[slot] = scope[name]
         version = self.dialect.at(node.op, node.version, self.opset)
+        if node.op == "Gradient" and AROUND not in attrs:
+            attrs = {**attrs, AROUND: self.around}
 
         def run(g: Graph, args: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
             return self.graph(g, args, scope, values)

@@ -150,6 +150,8 @@ def _machine(d: Draw, how: int) -> dict[str, Any]:
     kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
     if kind != "LINEAR" or d.bool():
         out["kernel_type"] = kind
+    if kind == "LINEAR" and d.bool():
+        del out["kernel_params"]
     if how > 1:
         out |= {"prob_a": [-d.int(1, 12) / 8 for _ in range(pairs)], "prob_b": quarters(d, pairs, -2, 2)}
     return out
