@@ -406,8 +406,8 @@ struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in 
     const double r = math::horner(math::kErfcx, (c - four) * (b * inverse)) * (a * inverse);
     double scale;
     const double q = math::exp_parts(-0.5 * c * c, scale), tail = math::mad(scale, q, scale) * r;
-    // below 1/2 by at least an ulp, so that next to 0 the square is not lost
-    const double w = c * math::at_most(0.5 - 0x1p-54, tail);
+    // below 1/2 by two ulps at least, so that next to 0 the square is not lost, nor in the difference
+    const double w = c * math::at_most(0.5 - 0x1p-53, tail);
     const double zero = math::from_bits(math::ubits(x) & (std::uint64_t{1} << 63));
     return (x > 0 ? x : zero) - w;
   }
