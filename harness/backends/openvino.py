@@ -124,12 +124,13 @@ def require_narrow(net):
 
 
 def only_bounds(output, depth=4):
-    """Does the value serve as a bound of slices alone?  Those may be as large as they like ("to the end")."""
-    users = [t.get_node() for t in output.get_target_inputs()]
+    """Does the value serve as a bound of slices alone?  Those may be as large as they like ("to the end"); what is
+    sliced, their first input, may not."""
+    users = [(t.get_node(), t.get_index()) for t in output.get_target_inputs()]
     return bool(users) and all(
-        u.get_type_name() in ("Slice", "StridedSlice")
+        (u.get_type_name() in ("Slice", "StridedSlice") and at > 0)
         or (depth > 0 and u.get_type_name() in _HANDS_ON and only_bounds(u.output(0), depth - 1))
-        for u in users
+        for u, at in users
     )
 
 
