@@ -105,10 +105,16 @@ class Writer:
         return {"details_type": fb.union_number("details", "BlockwiseQuantization"), "details": details}
 
     def operator(self, g: dict[str, Any], code: int, version: int, inputs: list[int], outputs: list[int],
-                 table: str | None = None, options: dict[str, Any] | None = None, union: int = 1) -> None:  # fmt: skip
+                 table: str | None = None, options: dict[str, Any] | None = None, union: int = 1,
+                 between: Sequence[dict[str, Any]] = ()) -> None:  # fmt: skip
+        """between: parameters of 16-bit tensors that hold what the operator computes on its way."""
         key = (code, version)
         index = self.codes.setdefault(key, len(self.codes))
         node: dict[str, Any] = {"opcode_index": index, "inputs": inputs, "outputs": outputs}
+        if between:
+            name, first = "between{}", len(g["tensors"])
+            node["intermediates"] = [self.tensor(g, name.format(first + k), TYPES["i16"], (), q)
+                                     for k, q in enumerate(between)]  # fmt: skip
         if table is not None:
             field = "builtin_options" if union == 1 else "builtin_options2"
             node[field + "_type"] = fb.union_number("builtinOptions" if union == 1 else "builtinOptions2", table)
@@ -195,7 +201,8 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
         names.append(name)
     g["outputs"].extend(outs)
     w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
-               options(dialect, w, schema, inst.attrs), schema.extra["union"])  # fmt: skip
+               options(dialect, w, schema, inst.attrs), schema.extra["union"],
+               inst.attrs.get("@intermediates", ()))  # fmt: skip
     return run_time, names
 
 
@@ -353,4 +360,4 @@ def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: di
             outs.append(known[name])
         w.operator(g, schema.extra["code"], number_of(node.version or schema.version), ins, outs,
                    schema.extra["options"], options(dialect, w, schema, node.attrs),
-                   schema.extra["union"])  # fmt: skip
+                   schema.extra["union"], node.attrs.get("@intermediates", ()))  # fmt: skip

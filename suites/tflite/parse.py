@@ -108,8 +108,9 @@ class _Reader:
                 out.consts[name] = sparsity.decode(t["sparsity"], stored, shape)
             elif data is not None:
                 out.consts[name] = unpack(data, d, shape)
-            elif t.get("is_variable"):
-                out.consts[name] = np.zeros(shape, d.np)
+            elif t.get("is_variable"):  # real zero
+                zero = (tensors[name]["quant"] or {"zero_point": [0]})["zero_point"][0]
+                out.consts[name] = np.full(shape, zero, d.np)
         for i, t in enumerate(g.get("tensors", [])):
             details = t.get("quantization", {}).get("details", {})
             if details.get("block_size"):
@@ -146,6 +147,8 @@ class _Reader:
         domain = domain_of(inputs, tensors, rows)
         if domain:
             attrs["@domain"] = domain
+        if len(raw.get("intermediates", ())):
+            attrs["@intermediates"] = [tensors[names[i]]["quant"] for i in raw["intermediates"]]
         return Node(op, inputs, [names[i] for i in raw.get("outputs", ())], attrs, version)
 
     def attributes(self, schema: Any, raw: dict[str, Any], seen: dict[int, Graph]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from suites.tflite.dialect import number_of
 MISSING: dict[str, str] = {}
 # Forms of an operator that no entry serves, each with the reason.
 FORMS = {
-    ("LSTM", "quantised"): "what the scales of its intermediate tensors mean is told by the kernel alone",
+    ("LSTM", "quantised"): "versions 1 and 2: 8-bit activations beside float weights, which nothing describes",
 }
 # Operands that the page calls otherwise than today's dialect definition.
 RENAMED = {"FILL": {"value": "input"}, "SEGMENT_SUM": {"data": "input"}, "WHERE": {"input": "condition"},

@@ -1,0 +1,81 @@
+"""The LSTM cell on 8-bit activations and weights with a 16-bit memory, and how far its stages fall from real numbers.
+
+Gates are 16-bit numbers with 12 places before their activation and 15 after it, the memory has a power of two as its
+scale, what leaves the cell is 8-bit with parameters of its own.  The cell runs in f64 and carries the largest error
+that storing each of these can have made so far; what a format cannot hold is clamped, and counts as an error where
+another order of rounding and clamping could see it.
+
+Source: Li and Alvarez, "On the quantization of recurrent neural networks" (2021), sections 3 and 4: Q3.12 gates, Q0.15
+activations, a power-of-two scale of the cell state, hidden state and projection as 8-bit operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import I8, int_range
+from suites.semantics.quantised.dynamic_recurrent import Numbers
+from suites.semantics.quantised.fixed import Quant
+from suites.semantics.tensorflow_recurrent import GATES, sigmoid
+
+Array = np.ndarray
+_GATE, _UNIT = 2.0**-12, 2.0**-15  # places of a gate before and after its activation
+_FUNCTION = 8 * _UNIT  # granted to a fixed-point activation function
+_STORED = 0.5 + 2.0**-6  # steps: one rounding, of a product that itself was rounded once
+
+
+def _held(n: Numbers, low: float, high: float) -> Numbers:
+    """What a format of this range holds."""
+    beyond = np.maximum(0.0, np.maximum(n.value + n.error - high, low - n.value + n.error))
+    return Numbers(np.clip(n.value, low, high), n.error + np.minimum(beyond, 2 * n.error))
+
+
+def _wide(row: Array, like: Array) -> Numbers:
+    return Numbers(np.broadcast_to(row, like.shape))
+
+
+def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, cell_clip: float) -> Numbers:
+    """The cell over x [t, b, i] from zero states: what it gives [t, b, outputs], not yet rounded to 8 bits, with the
+    bound on its error.
+
+    p: real operands as ``tensorflow_recurrent.lstm`` takes them.  cell: scale of the memory.  hidden: parameters of
+    what leaves the output gate where a projection follows; the last stage, rounding to the output, is the caller's."""
+    units = p["w_forget"].shape[0]
+    outs = units if p["proj"] is None else p["proj"].shape[0]
+    h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
+    top, out = 32767 * cell, []
+
+    def pre(gate: str, now: Array, memory: Numbers) -> Numbers:
+        z = Numbers(now @ p[f"w_{gate}"].T + p[f"b_{gate}"]).plus(h.times(p[f"r_{gate}"], 0.0), 0.0)
+        parts = 2
+        if p.get(f"p_{gate}") is not None:
+            z, parts = z.plus(memory.by(_wide(p[f"p_{gate}"], memory.value), 0.0), 0.0), 3
+        return _held(Numbers(z.value, z.error + parts * _STORED * _GATE), -8.0, 8.0 - _GATE)
+
+    def gate(z: Numbers) -> Numbers:
+        return Numbers(sigmoid(z.value), z.error / 4 + _FUNCTION)
+
+    def squashed(z: Numbers) -> Numbers:
+        return Numbers(np.tanh(z.value), z.error + _FUNCTION)
+
+    for now in x:
+        z = {g: pre(g, now, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
+        f = gate(z["forget"])
+        i = gate(z["input"]) if "input" in z else Numbers(1 - f.value, f.error + _UNIT)
+        c = f.by(c, 0.0).plus(i.by(squashed(z["cell"]), 0.0), 0.0)
+        c = _held(Numbers(c.value, c.error + 2 * _STORED * cell), -top - cell, top)
+        if cell_clip > 0:
+            c = Numbers(np.clip(c.value, -cell_clip, cell_clip), c.error + cell)
+        h = gate(pre("output", now, c)).by(squashed(c), 0.0)
+        h = Numbers(h.value, h.error + _UNIT)
+        if p["proj"] is not None:
+            low, high = (hidden["scale"][0] * (n - hidden["zero_point"][0]) for n in int_range(I8))
+            h = _held(Numbers(h.value, h.error + _STORED * hidden["scale"][0]), low, high)
+            h = h.times(p["proj"], 0.0)
+            if p.get("proj_bias") is not None:
+                h = h.plus(_wide(p["proj_bias"], h.value), 0.0)
+        out.append(h)
+    return Numbers(np.stack([h.value for h in out]), np.stack([h.error for h in out]))
