@@ -17,7 +17,7 @@ program of one relu: 66 us to build at best, 140 on average), iOS17:
 
     folding           908 a second: 1,101 us, of them in the host   224, bare   611
     type inference    759           1,317                           258         745
-    round trip        266           3,757                           298       2,780 without complex_* (their mean is 60 ms)
+    round trip        266           3,757                           298       2,780 without complex_* (60 ms each)
     round trip         73          13,755                           439       5,357 all ops
 
 Undisturbed, folding is 357 us bare, 2,800 a second at most before anything is drawn, judged or sent.  What is ours in
