@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.compare import judge
 from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec.interpret import run_graph
@@ -154,3 +156,20 @@ def test_scales_of_blocks_are_a_tensor_of_their_own():
     want = dialect.evaluate(inst, arrays)[0].value
     got = run_graph(dialect, graph, {name: arrays[name.partition(".")[2]] for name, _ in graph.inputs}, 1)[0]
     np.testing.assert_array_equal(got, want)
+
+
+def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
+    """-26309.50124 steps in exact arithmetic, -26309.49963 with the multiplier of three f32 scales rounded to f32."""
+    from harness.core.dtypes import I16, dtype
+    from harness.core.instance import Arg
+
+    def quant(scale):
+        return {"scale": [scale], "zero_point": [0], "axis": 0}
+
+    inst = Instance("tflite", "MUL", "4q", 1, {"@outputs": [{"dtype": "i16", "quant": quant(0.0027982499450445175)}]}, {
+        "lhs": Arg(I16, (1,), values=[23474], quant=quant(0.0001921874936670065)),
+        "rhs": Arg(I16, (1,), values=[-10444], quant=quant(0.0015625000232830644))})  # fmt: skip
+    (want,) = dialect.evaluate(inst, arrays_of(inst))
+    for steps, right in ((-26310, True), (-26309, True), (-26308, False), (-26312, False)):
+        got = np.array([steps], dtype("i16").np)
+        assert (judge([want], Outcome(Status.VALUE, [got])).verdict is Verdict.AGREE) == right

@@ -41,7 +41,9 @@ def _mul(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, activation: str
 
 
 def _mul_window(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, activation: str = "NONE") -> Any:
-    return window(xq["scale"][0] * yq["scale"][0] / oq["scale"][0])
+    """The fixed-point steps; and the multiplier is made of three f32 numbers, in a precision that is not said."""
+    fixed = window(xq["scale"][0] * yq["scale"][0] / oq["scale"][0])
+    return fixed + 2.0**-23 * np.abs(_mul(x, y, xq=xq, yq=yq, oq=oq) - oq["zero_point"][0])
 
 
 def _product_scale(d: Any, env: dict[str, Any]) -> float:
