@@ -127,6 +127,8 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     if past_k is None and lengths is not None:
         offset = lengths.astype(np.int64) - queries
     bias = additive(i.get("mask"), keys)
+    if bias is not None and not _fits(bias.shape, (*q.shape[:3], keys)):
+        raise RuleError("mask-fits", f"a mask {list(bias.shape)} for scores {[*q.shape[:3], keys]}")
     ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
     if lengths is not None:
         inside = (np.arange(keys) < lengths.astype(np.int64)[:, None])[:, None, None, :]
@@ -137,6 +139,11 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     scale = p.get("scale")
     scale = 1 / np.sqrt(q.shape[3]) if scale is None else float(scale)
     return Attended(q, k, v, bias, scale, float(p.get("softcap") or 0), True), present_k, present_v
+
+
+def _fits(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Does a shape broadcast to another, and not the other way round?"""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1]))
 
 
 def _qk(a: Attended, mode: int) -> Array:

@@ -5,8 +5,10 @@ Integer overflow wraps in two's complement, as every operator set's runtime does
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+from harness.core.dtypes import float_max
 from harness.spec import Context, Float, Num, Real, Variadic, accumulates, exact, rounded, semantics
 from suites.semantics.elementwise.common import any_nan, native, np, of, plus_absolute
 
@@ -207,7 +209,14 @@ def min_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
     return _fold("minimum", xs)
 
 
-@semantics(error=accumulates(_count, extra=1.0), source="ONNX Mean-13; NN ave")
+def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    """A sum of absolute values beyond the type: a partial sum may be infinite."""
+    xs = [np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in inputs["xs"] if of(x).kind == "f"]
+    total = functools.reduce(np.add, xs, np.zeros(()))
+    return "a partial sum beyond the range of the type" if (total > float_max(of(inputs["xs"][0]))).any() else None
+
+
+@semantics(error=accumulates(_count, extra=1.0), ambiguous=_overflows_on_the_way, source="ONNX Mean-13; NN ave")
 def mean_n(xs: Variadic[Float["*#d"]]) -> Float["*#d"]:
     """Sum of one or more tensors divided by their number."""
     return native.binary("div", _fold("add", xs), np.array(float(len(xs))))
