@@ -72,7 +72,7 @@ class Facts(Mapping[str, Any]):
         g = self.inst.attrs.get(name)
         if not isinstance(g, Graph):
             return 0
-        read = set(g.outputs)
+        read: set[str | None] = set(g.outputs)
         for node in g.nodes:
             for v in node.inputs.values():
                 read.update(v if isinstance(v, list) else [v])

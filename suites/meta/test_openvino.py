@@ -65,7 +65,9 @@ class Node:
         return Type(self.element)
 
     def output(self, i):
-        users = [types.SimpleNamespace(get_node=lambda n=n: n) for n in self.users]
+        """Users are nodes, which take the value as their second input, or (node, number of the input)."""
+        users = [n if isinstance(n, tuple) else (n, 1) for n in self.users]
+        users = [types.SimpleNamespace(get_node=lambda n=n: n, get_index=lambda at=at: at) for n, at in users]
         return types.SimpleNamespace(get_target_inputs=lambda: users)
 
 
@@ -191,7 +193,8 @@ def test_bounds_of_slices_may_be_as_large_as_they_like(played):
     """The end of a slice that has none is the largest int64."""
     cut, more = Node("Slice", "f32"), Node("Add", "i64")
     for users, want in (([cut], True), ([cut, more], False), ([Node("Unsqueeze", "i64", users=[cut])], True),
-                        ([Node("Unsqueeze", "i64", users=[more])], False), ([], False)):  # fmt: skip
+                        ([Node("Unsqueeze", "i64", users=[more])], False), ([], False),
+                        ([(cut, 0)], False), ([(cut, 2), (cut, 0)], False)):  # fmt: skip
         assert played.only_bounds(Node("Constant", "i64", users=users).output(0)) is want
 
 
