@@ -12,19 +12,20 @@ exporter, the loader, the pass that takes complex numbers apart, on the same ins
 is in it, so that ``limit``, its inverse, is what a machine without any cost of its own would reach.
 
 Targets: 2,000 a second through folding and type inference, 500 through export and load.  They are not met, and most of
-the way to them is not ours.  coremltools 9.0 on a core shared with twenty processes, which doubles a CPU second (a
-program of one relu: 66 us to build at best, 140 on average), iOS17:
+the way to them is not ours.  coremltools 9.0, iOS17, microseconds of a core shared with twenty processes, which doubles
+them (a program of one relu: 66 to build at best, 140 on average); undisturbed in brackets, where it was measured:
 
-    folding           908 a second: 1,101 us, of them in the host   224, bare   611
-    type inference    759           1,317                           258         745
-    round trip        266           3,757                           298       2,780 without complex_* (60 ms each)
-    round trip         73          13,755                           439       5,357 all ops
+                      rate     all    host    worker  bare         limit
+    folding            908   1,101     224    (483)    611 (375)   1,637 (2,667)
+    type inference     912   1,097     253    (469)    745 (335)   1,342 (2,985)
+    round trip         266   3,757     298             2,780         360   without complex_*, which take 60 ms each
+    round trip          73  13,755     439             5,357         187   all ops
 
-Undisturbed, folding is 357 us bare, 2,800 a second at most before anything is drawn, judged or sent.  What is ours in
-a worker (reading the program, the feeds, executing what was loaded) is a tenth of a round trip.  Taken of the cheap
-routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols, rare collections (a third of
-folding's time otherwise), one weight folder for all.  Not taken: many instances in one program.  It takes a seventh off
-a round trip, and programs of lists and of complex numbers fail in company.
+A core without any work of ours would so reach the first target by a third and miss the second.  What is ours in a
+worker, reading the program, the feeds, executing what was loaded, is a quarter of folding and a tenth of a round trip.
+Taken of the cheap routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols, rare
+collections (up to a third of folding otherwise), one weight folder for all.  Not taken: many instances in one program.
+It takes a seventh off a round trip, and programs of lists and of complex numbers fail in company.
 """
 
 from __future__ import annotations
