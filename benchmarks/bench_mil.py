@@ -18,11 +18,12 @@ them (a program of one relu: 66 to build at best, 140 on average); undisturbed i
                       rate     all    host    worker  bare         limit
     folding            908   1,101     224    (483)    611 (375)   1,637 (2,667)
     type inference     912   1,097     253    (469)    745 (335)   1,342 (2,985)
-    round trip         266   3,757     298             2,780         360   without complex_*, which take 60 ms each
+    round trip         266   3,757     298  (2,806)  2,780 (1,855)   360 (539) without complex_*, which take 60 ms each
     round trip          73  13,755     439             5,357         187   all ops
 
-A core without any work of ours would so reach the first target by a third and miss the second.  What is ours in a
-worker, reading the program, the feeds, executing what was loaded, is a quarter of folding and a tenth of a round trip.
+A core without any work of ours would so reach the first target with a third to spare, the second with a fourteenth,
+and only undisturbed.  What is ours in a worker, reading the program, the feeds, executing what was loaded, is a quarter
+of folding and a third of a round trip.
 Taken of the cheap routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols, rare
 collections (up to a third of folding otherwise), one weight folder for all.  Not taken: many instances in one program.
 It takes a seventh off a round trip, and programs of lists and of complex numbers fail in company.
