@@ -54,6 +54,7 @@ class BackendHandle:
         self._served = 0
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
+        self._spoilt = False  # one that was asked what may damage it
         self._barren = 0  # deaths in a row that no case can be blamed for
         self._burst = FRAME_TASKS  # tasks per frame: few after a death, since what flies has to be asked again
 
@@ -166,7 +167,7 @@ class BackendHandle:
     def _feed(self) -> None:
         while self._queue and len(self._flying) < DEPTH:
             alone = self._queue[0].alone
-            if self._flying and (alone or any(t.alone for q in self._flying.values() for t in q)):
+            if self._flying and (alone or self._spoilt or any(t.alone for q in self._flying.values() for t in q)):
                 return
             if not self._flying and ((alone and not self._fresh) or self._stale()):
                 self._drop(kill=True)
@@ -180,12 +181,15 @@ class BackendHandle:
                 task = self._queue.popleft()
                 tasks.append(task)
                 size += len(task.model.data)
-                if task.alone:
+                self._spoilt = task.root.job.quarantine
+                if task.alone or self._spoilt:
                     break
             self._send(tasks)
 
     def _stale(self) -> bool:
-        return self._channel is not None and (self._served >= self.recycle or self._rss > self.rss_limit)
+        return self._channel is not None and (
+            self._spoilt or self._served >= self.recycle or self._rss > self.rss_limit
+        )
 
     def _spawn(self) -> None:
         self.start()
@@ -197,7 +201,7 @@ class BackendHandle:
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
         self._served = self._rss = 0
-        self._fresh = True
+        self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
 
     def _send(self, tasks: list[Task]) -> None:

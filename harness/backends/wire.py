@@ -24,13 +24,14 @@ class Job:
 
     feeds[r][k]: values of instance k in set r, in the order of ``model.inputs[k]``: arrays, lists (sequences), None.
     rebuild: makes the model of some of the instances, so that a failing one can be found; without it all share
-    the fate of the model.  tag: the caller's own.
+    the fate of the model.  tag: the caller's own.  quarantine: it may damage its process, which serves nobody after it.
     """
 
     model: Model
     feeds: list[list[list[Any]]]
     rebuild: Rebuild | None = None
     tag: Any = None
+    quarantine: bool = False
 
 
 @dataclass(slots=True)

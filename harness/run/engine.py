@@ -174,7 +174,7 @@ class Engine:
         settled, alone = self._above(h, pack), set[int]()
         if size > 1 and not settled:
             settled, alone = self.habits[h.name].plan(pack.cases)
-        for job in pack.jobs(h.name, size, self.draws, settled, alone):
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, self.habits[h.name].spoilers(pack.cases)):
             h.submit(job)
         return set(settled)
 

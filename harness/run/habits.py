@@ -6,6 +6,7 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
 * A combination of op version and types goes alone until it has passed once.
 * One that was unsupported ``GAP`` times before it ever passed is asked only once in ``ASK_AGAIN`` cases.
 * One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
+* A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
   nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
 
@@ -72,6 +73,12 @@ class Habits:
             if c.index < 0:  # a saved instance is asked whatever is known
                 alone.add(id(c))
                 continue
+            spoils = self._spoils(c)
+            if spoils is not None:
+                self._came.setdefault(spoils, _Foresight())
+                self._foreseen[id(c)] = spoils
+                alone.add(id(c))
+                continue
             h = self._of(c)
             if h is None or not h.passed:
                 if h is not None and h.gaps >= GAP and c.index % ASK_AGAIN:
@@ -94,6 +101,17 @@ class Habits:
             self._foreseen[id(c)] = name
             alone.add(id(c))
         return settled, alone
+
+    def spoilers(self, cases: Sequence[Case]) -> set[int]:
+        """Ids of the cases after which their process serves nobody."""
+        return {id(c) for c in cases if not c.problem and c.inst.rule is None and self._spoils(c) is not None}
+
+    def _spoils(self, case: Case) -> str | None:
+        """The listed difference that says that the case may damage its process."""
+        if self.ledger is None or not self.ledger.spoilers(case.version.key, self.profile):
+            return None
+        entry = self.ledger.foretells(case, self.profile)
+        return entry.id if entry is not None and entry.spoils else None
 
     def _key(self, case: Case) -> tuple[Any, ...]:
         """Types; with the opset where a gap of that opset was found, and where the backend's makers promise nothing,

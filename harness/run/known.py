@@ -15,6 +15,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     reason = "..."                         # why it is a difference, in a sentence
     clause = "..."                         # the sentence of the specification it departs from
     link = "..."                           # upstream issue, if there is one
+    spoils = true                          # it damages its process, even where the answer is right: nobody shares that
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
 
     [[ambiguous]]
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     from harness.run.results import Judged, Profile
 
 _COMMON = {"id", "backend", "versions", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind", "message",
-           "clause", "link", "instance"}  # fmt: skip
+           "clause", "link", "instance", "spoils"}  # fmt: skip
 _KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
@@ -152,6 +153,7 @@ class Entry:
     instance: Any = None
     readings: tuple[str, ...] = ()
     hits: int = 0
+    spoils: bool = False
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -248,17 +250,26 @@ class Ledger:
         return None
 
     def foretells(self, case: Case, profile: Profile) -> Entry | None:
-        """The first known difference that says the backend will not take this instance."""
-        key = case.version.key, profile.name
-        if key not in self._foretelling:
-            inst = case.inst
-            self._foretelling[key] = [e for e in self._candidates(inst.dialect, inst.op) if e.kind_of == "known"
-                                      and e.foretelling and any(fnmatchcase(profile.name, b) for b in e.backends)
-                                      and (not e.op_versions or inst.version in e.op_versions)]  # fmt: skip
-        for e in self._foretelling[key]:
+        """The first known difference that says the backend will not take this instance; one that spoils before all."""
+        for e in self._foretelling_of(case.version.key, profile):
             if e.foretells(case, profile):
                 return e
         return None
+
+    def spoilers(self, key: str, profile: Profile) -> bool:
+        """Is there a difference of this op version and backend that damages the process?"""
+        found = self._foretelling_of(key, profile)
+        return bool(found) and found[0].spoils
+
+    def _foretelling_of(self, key: str, profile: Profile) -> list[Entry]:
+        at = key, profile.name
+        if at not in self._foretelling:
+            dialect, op, version = key.split("/")
+            found = [e for e in self._candidates(dialect, op) if e.kind_of == "known" and e.foretelling
+                     and any(fnmatchcase(profile.name, b) for b in e.backends)
+                     and (not e.op_versions or version in map(str, e.op_versions))]  # fmt: skip
+            self._foretelling[at] = sorted(found, key=lambda e: not e.spoils)
+        return self._foretelling[at]
 
     @cached_property
     def _foretelling(self) -> dict[tuple[str, str], list[Entry]]:
@@ -369,6 +380,9 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     for o in ops:
         if "/" not in o:
             raise FormatError(f"{name}: op reads dialect/op, got {o!r}")
+    spoils = t.get("spoils", False)
+    if not isinstance(spoils, bool):
+        raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
     verdicts = texts("verdict", (Verdict.MISMATCH.value,))
     for v in verdicts:
         if v not in _BAD:
@@ -380,7 +394,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(map(_range, texts("versions"))), tuple(t.get("op_versions", ())),
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             t.get("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
-            texts("readings"),
+            texts("readings"), spoils=spoils,
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -41,11 +41,12 @@ class Pack:
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
-             alone: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
+             alone: Set[int] = frozenset(), quarantined: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
-        settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own.  What
-        cannot be built has its outcome at once."""
+        settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
+        quarantined: those of them that get a process of their own too.  What cannot be built has its outcome at
+        once."""
         settled = settled or {}
         chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone))
         answers = self.outcomes.setdefault(backend, {})
@@ -61,7 +62,8 @@ class Pack:
                 return build(dialect, [cases[i] for i in which])
 
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
-            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk)))
+            spoils = any(id(c) in quarantined for c in cases)
+            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), spoils))
         self.waiting += len(out)
         return out
 

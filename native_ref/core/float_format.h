@@ -92,7 +92,8 @@ constexpr double max_finite() {
 }
 
 // saturate: overflow and inf give the largest finite value (ONNX Cast, saturate = 1); otherwise inf where the format has
-// it, else NaN.  f4e2m1 has neither: it always saturates and NaN becomes -0, as in ml_dtypes (no clause says otherwise).
+// it, else NaN.  f4 and f6 have neither: they always saturate, and NaN becomes -0, as in ml_dtypes (no clause says
+// otherwise).
 template <class F>
 inline std::uint32_t encode_rounded(double magnitude, std::uint32_t sign, bool is_nan, bool saturate) {
   // magnitude: already a multiple of the spacing

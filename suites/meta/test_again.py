@@ -13,6 +13,7 @@ from harness.core.outcome import Verdict
 from harness.run.again import SURE, Again
 from harness.run.engine import Engine
 from harness.run.failure import Evidence, paragraph
+from harness.run.known import load_ledger
 from harness.run.select import units
 from harness.run.session import replay_company
 from suites.meta.toy import toy
@@ -73,6 +74,29 @@ def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: py
     path.write_text(text)
     code, said = main(["replay", str(path)]), capsys.readouterr().err
     assert code == 2 and said.count("\n") == 1 and "company.json" in said, said
+
+
+def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text("""
+[[known]]
+id = "flip-overwrites"
+backend = "*"
+op = "toy/Flip"
+when = "rank('x') >= 0"
+verdict = "crashed"
+reason = "writes past its end"
+clause = "toy Flip"
+spoils = true
+""")
+    spec = "suites.meta.toy_backends:Overwrites"
+    with backends.create(spec) as main, backends.create(spec) as spare:
+        ledger = load_ledger([tmp_path])
+        summary = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger)).run(
+            units(list(toy.versions.values()), 64)
+        )
+        assert not summary.failures and main.stats["spawns"] > 64 // 2
+    (tally,) = summary.tally.values()
+    assert set(tally) <= {"agree", "mistrusted", "wrongly_accepted"}, tally
 
 
 def test_only_so_many_of_a_kind_are_asked_again(tmp_path: Path) -> None:

@@ -132,3 +132,15 @@ def test_saved_instances_are_always_asked() -> None:
     for _ in range(GAP):
         answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, case(-7)) == "alone"
+
+
+def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any) -> None:
+    h = habits(tmp_path, "crashed")
+    assert h.spoilers([case()]) == set()
+    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "spoils = true\n")
+    h = Habits(Profile("b"), load_ledger([tmp_path]))
+    for _ in range(2 * SELDOM):  # right every time, and still not trusted
+        c = case()
+        assert plan(h, c) == "alone" and h.spoilers([c]) == {id(c)}
+        h.agreed(c)
+    assert Habits(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()

@@ -155,6 +155,19 @@ def test_without_rebuild_the_model_fails_as_one():
         assert "cannot be taken apart" in result.outcomes[0][0].message
 
 
+def test_after_a_quarantined_job_the_process_is_another():
+    with handle() as h:
+        for quarantine in (False, True, False, True, True, False):
+            job = job_of(["add"])
+            job.quarantine = quarantine
+            h.submit(job)
+        results = h.collect(wait=True)
+        assert len(results) == 6
+        for r in results:
+            check_values(r, ["add"])
+        assert h.stats["spawns"] == 4 and not h.stats["deaths"]
+
+
 def test_a_rebuild_that_fails_is_our_error():
     job = job_of(["add", "raise"])
     job.rebuild = lambda idx: 1 / 0
