@@ -131,8 +131,8 @@ HERE = Path(__file__).resolve().parent
 MODEL = HERE / "@MODEL@"
 OUTPUTS = @OUTPUTS@
 EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
-         "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn", "f6e2m3": "float6_e2m3fn",
-         "f6e3m2": "float6_e3m2fn", "i4": "int4",
+         "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn",
+         "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "i4": "int4",
          "u4": "uint4", "i2": "int2", "u2": "uint2"}
 
 
