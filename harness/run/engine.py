@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Any
 
+import numpy as np
+
 from harness.backends.pool import BackendHandle, wait_all
 from harness.compare.stats import Pool
 from harness.core.features import features
@@ -88,7 +90,7 @@ class Engine:
         start = time.monotonic()
         waiting: list[Pack] = []
         try:
-            with _few_collections():
+            with _few_collections(), np.errstate(all="ignore"):  # NaN and infinities are what is drawn
                 work = chain(((u, [c]) for u, c in saved), self._drawn(units))
                 for pack in self._packs(work):
                     self._submit(pack)
@@ -106,15 +108,14 @@ class Engine:
     def judge(self, cases: Sequence[Case]) -> Iterator[Judged]:
         """Judge some cases of one dialect and opset right away."""
         if not cases:
-            return
+            return iter(())
         pack = Pack(cases[0].version.dialect, cases[0].inst.opset, list(cases), [])
-        self._submit(pack)
-        self._harvest([pack], 0, record=False)
-        for case in cases:
-            for h in self._for(pack.dialect.format):
-                judged = self._verdict(pack, h.name, case)
-                if judged is not None:
-                    yield judged
+        with np.errstate(all="ignore"):
+            self._submit(pack)
+            self._harvest([pack], 0, record=False)
+            names = [h.name for h in self._for(pack.dialect.format)]
+            found = [self._verdict(pack, name, case) for case in cases for name in names]
+        return iter([judged for judged in found if judged is not None])
 
     def _verdict(self, pack: Pack, backend: str, case: Case) -> Judged | None:
         outcomes, asked = pack.answer(backend, case)

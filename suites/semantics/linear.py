@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import I32, of
+from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
 from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, semantics
 from harness.spec.draw import Draw
@@ -312,8 +312,20 @@ def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
     return float(np.prod([x.max(initial=0.0) for x in xs]) * max((x.size for x in xs), default=1) ** 2)
 
 
+def _partial_products(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Of three operands and more: which two are multiplied first, and in what precision, is not said."""
+    xs = [x for x in inputs["xs"] if of(x).kind == "f"]
+    if len(xs) < 3:
+        return None
+    wide = [np.abs(np.asarray(x, np.float64)) for x in xs]
+    largest = sorted(np.where(np.isfinite(w), w, 0.0).max(initial=0.0) for w in wide)
+    if np.prod(largest[1:]) > float_max(of(xs[0])):
+        return "a product of some of the operands leaves the type, that of all may not"
+    return None
+
+
 @semantics(error=accumulates(_einsum_terms), source="ONNX Einsum-12; MIL einsum iOS15",
-           ambiguous=overflows(_largest_sum))  # fmt: skip
+           ambiguous=first_of(overflows(_largest_sum), _partial_products))  # fmt: skip
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
 

@@ -43,10 +43,10 @@ def _folded(name: str) -> Object:
 
 
 def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    """A product may pass 0 or inf on its way, and 0 * inf is NaN."""
+    """A product of floats may pass 0 or inf on its way, and 0 * inf is NaN."""
     x = np.asarray(inputs["x"], np.float64)
     if of(inputs["x"]).kind != "f":
-        return _product_overflows(inputs, params)
+        return None
     with np.errstate(all="ignore"):
         fine = np.abs(x[np.isfinite(x) & (x != 0)])
         low, high = np.log2(fine[fine < 1]).sum(), np.log2(fine[fine > 1]).sum()
@@ -64,7 +64,12 @@ def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
 _K = "extent(d,axes)"
 
 
-_product_overflows = overflows(
+def _product_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Of integers; how far floats may go is in the bound."""
+    return _whole_product(inputs, params) if of(inputs["x"]).kind != "f" else None
+
+
+_whole_product = overflows(
     lambda i, p: np.abs(native.reduce("prod", i["x"].astype(np.float64), norm_axes(p["axes"], i["x"].ndim), False))
 )
 
@@ -143,7 +148,7 @@ def prod_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(prod_bound), source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD",
-           ambiguous=_underflow_meets_infinity)  # fmt: skip
+           ambiguous=first_of(_product_overflows, _underflow_meets_infinity))  # fmt: skip
 def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Product over ``axes``; 1 over no element; integers wrap."""
     return fold("prod", x, axes, keepdims)
@@ -311,7 +316,10 @@ def cumprod_bound(ctx: Context) -> Array:
 @semantics(
     error=composed(cumprod_bound),
     source="ONNX CumProd-26",
-    ambiguous=overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])),
+    ambiguous=first_of(
+        overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])),
+        _underflow_meets_infinity,
+    ),
 )
 def cumprod(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running product along ``axis``; exclusive starts from 1.  Integers wrap."""
