@@ -73,11 +73,11 @@ class Attended:
             # a weight of exactly 0 hides an infinite value only where the mask says so: plain products otherwise
             self.y = native.matmul(w, self.v)
 
-    def errors(self, u: float, acc_u: float, count: float) -> tuple[Array, Array, Array]:
-        """Bounds of the (capped) scores, the weights and y.  u: of the types in between; acc_u: of sums."""
+    def errors(self, u: float, acc_u: float, count: float) -> tuple[Array, Array, Array, Array]:
+        """Bounds of the scores, those after softcap, the weights and y.  u: of the types in between; acc_u: of sums."""
         e = float(self.q.shape[-1])
         size = native.matmul(np.abs(self.q), np.swapaxes(np.abs(self.k), -1, -2)) * abs(self.scale)
-        score = (gamma(e + 2, acc_u) + 5 * u) * size
+        raw = score = (gamma(e + 2, acc_u) + 5 * u) * size
         if self.softcap > 0:
             score = score * (1 - np.tanh(np.maximum(np.abs(self.scores) - score, 0) / self.softcap) ** 2)
             score = score + 8 * max(u, acc_u) * np.abs(self.capped)
@@ -91,7 +91,7 @@ class Attended:
         weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
         weight = np.where(p == 0, 0.0, weight) + 2.0**-126
         y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
-        return score, weight, y
+        return raw, score, weight, y
 
 
 # -- ONNX
@@ -161,7 +161,7 @@ def _y_bound(ctx: Context) -> Array:
     """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their
     sum over |v|"""
     a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
-    e = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))[2]
+    e = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))[-1]
     if ctx.wide.ndim == 3:
         e = e.transpose(0, 2, 1, 3).reshape(ctx.wide.shape)
     return e.reshape(ctx.wide.shape) + ctx.ulp
@@ -172,7 +172,9 @@ def _qk_bound(ctx: Context) -> Array:
     """as the first output's steps, up to the one asked for"""
     a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
     mode = int(ctx.params["qk_mode"])
-    score, weight, _ = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))
+    raw, score, weight, _ = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))
+    if mode == 0:
+        return raw.reshape(ctx.wide.shape) + ctx.ulp
     if mode == 3:
         return weight.reshape(ctx.wide.shape) + ctx.ulp
     extra = ctx.u * np.abs(a.biased) if mode == 2 else 0.0
@@ -296,7 +298,7 @@ def _sdpa_bound(ctx: Context) -> Array:
     sum over |v|"""
     i = ctx.inputs
     a = _plain(i["q"], i["k"], i["v"], i.get("mask"))
-    return a.errors(ctx.u, ctx.acc_u, float(a.k.shape[-2]))[2].reshape(ctx.wide.shape) + ctx.ulp
+    return a.errors(ctx.u, ctx.acc_u, float(a.k.shape[-2]))[-1].reshape(ctx.wide.shape) + ctx.ulp
 
 
 def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:
