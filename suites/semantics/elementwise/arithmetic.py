@@ -185,7 +185,17 @@ def _count(ctx: Context) -> float:
     return float(len(ctx.inputs["xs"]))
 
 
-@semantics(error=accumulates(_count, extra=0.0), source="ONNX Sum-13; TFLite ADD_N; NN add: any order")
+def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    """A sum of absolute values beyond the type: a partial sum may be infinite."""
+    xs = [np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in inputs["xs"] if of(x).kind == "f"]
+    if not xs:
+        return None
+    total = functools.reduce(np.add, xs, np.zeros(()))
+    return "a partial sum beyond the range of the type" if (total > float_max(of(inputs["xs"][0]))).any() else None
+
+
+@semantics(error=accumulates(_count, extra=0.0), ambiguous=_overflows_on_the_way,
+           source="ONNX Sum-13; TFLite ADD_N; NN add: any order")  # fmt: skip
 def sum_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
     """Sum of one or more tensors, broadcast together."""
     return _fold("add", xs)
@@ -207,13 +217,6 @@ def max_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
 def min_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
     """Elementwise minimum of one or more tensors."""
     return _fold("minimum", xs)
-
-
-def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
-    """A sum of absolute values beyond the type: a partial sum may be infinite."""
-    xs = [np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in inputs["xs"] if of(x).kind == "f"]
-    total = functools.reduce(np.add, xs, np.zeros(()))
-    return "a partial sum beyond the range of the type" if (total > float_max(of(inputs["xs"][0]))).any() else None
 
 
 @semantics(error=accumulates(_count, extra=1.0), ambiguous=_overflows_on_the_way, source="ONNX Mean-13; NN ave")
