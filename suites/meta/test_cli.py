@@ -68,6 +68,7 @@ class Cli:
         p = subprocess.Popen(
             self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a CI job in the background ignores it
         )  # fmt: skip
         self.started.append(p)
         return p
