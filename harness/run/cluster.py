@@ -45,10 +45,10 @@ def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fre
     """Carry an endless plan out on the cluster at ``address`` ("local": this machine), ``jobs`` slices at a time.
 
     Raises UsageError when Ray is not installed, when the cluster cannot be reached, or when no slice came home."""
-    ray = _ray(address, jobs)
     for name in plan.names:
-        backends.find(name, plan.python)
+        backends.find(name, plan.python)  # a wrong name is told before a cluster is started
     versions(plan.selection)
+    ray = _ray(address, jobs)
     if fresh:
         for old in plan.out.glob("round-*-part-*"):
             shutil.rmtree(old)

@@ -110,6 +110,12 @@ def test_a_slice_that_cannot_run_says_why(ray: FakeRay, tmp_path: Path) -> None:
         cluster.run(plan, "local", jobs=1)
 
 
+def test_a_wrong_name_is_told_before_a_cluster_is_started(ray: FakeRay, tmp_path: Path) -> None:
+    ray.init = lambda **_: pytest.fail("started")  # type: ignore[method-assign]
+    with pytest.raises(UsageError, match="no_such_backend"):
+        cluster.run(replace(PLAN, out=tmp_path, names=["no_such_backend"]), "local", jobs=1)
+
+
 def test_without_ray_it_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["campaign", "--ray", "--dialect", "nn", "--seconds", "1"]) == 2
