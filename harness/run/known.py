@@ -10,7 +10,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
     when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
     verdict = "mismatch"                   # or a list; omitted: mismatch
-    kind = "value"                         # of the judgement: shape, dtype, nan, inf, zero, value, ...; omitted: any
+    kind = "value"                         # of the judgement, or a list: shape, dtype, nan, inf, value; omitted: any
     message = "not implemented"            # regular expression searched in the backend's words; omitted: any
     reason = "..."                         # why it is a difference, in a sentence
     clause = "..."                         # the sentence of the specification it departs from
@@ -147,7 +147,7 @@ class Entry:
     dtypes: tuple[str, ...] = ()
     when: Condition | None = None
     verdicts: tuple[str, ...] = (Verdict.MISMATCH.value,)
-    kind: str | None = None
+    kinds: tuple[str, ...] = ()
     message: re.Pattern[str] | None = None
     link: str = ""
     instance: Any = None
@@ -169,7 +169,7 @@ class Entry:
             return False
         if self.dtypes and str(judged.case.dtype) not in self.dtypes:
             return False
-        if self.kind is not None and (judged.judgement is None or judged.judgement.kind != self.kind):
+        if self.kinds and (judged.judgement is None or judged.judgement.kind not in self.kinds):
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
@@ -368,7 +368,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             raise FormatError(f"{name}: {key} must be a text or a list of texts, got {t[key]!r}")
         return tuple(v)
 
-    for key in ("id", "clause", "reason", "question", "link", "when", "kind", "message", "instance"):
+    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{name}: {key} must be a text, got {t[key]!r}")
     if not re.fullmatch(r"[\w.-]+", t["id"]):
@@ -393,7 +393,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             t["id"], source, kind, texts("backend", ("*",)), ops, t["clause"], t.get("reason") or t.get("question", ""),
             tuple(map(_range, texts("versions"))), tuple(t.get("op_versions", ())),
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
-            t.get("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
+            texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils,
         )  # fmt: skip
     except InvalidSpecifier as e:

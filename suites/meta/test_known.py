@@ -61,7 +61,8 @@ def test_a_match_changes_the_verdict_and_counts(tmp_path):
     ('versions = ">=1.20,<1.32"', True), ('versions = "<1.31"', False), ("op_versions = [14]", True),
     ("op_versions = [6]", False), ("opsets = [17, 18]", True), ("opsets = [16]", False), ('dtypes = ["f32"]', True),
     ('dtypes = ["f16"]', False), ('verdict = "crashed"', False), ('verdict = ["crashed", "mismatch"]', True),
-    ('kind = "nan"', True), ('kind = "value"', False), ('message = "no such"', False),
+    ('kind = "nan"', True), ('kind = "value"', False),
+    ('kind = ["inf", "nan"]', True), ('kind = ["inf", "value"]', False), ('message = "no such"', False),
     ("when = \"any_nan('X')\"", True), ("when = \"any_nan('Y')\"", False), ("when = \"any_inf()\"", False),
 ])  # fmt: skip
 def test_every_field_narrows(tmp_path, line, match):
