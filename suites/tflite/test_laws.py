@@ -19,9 +19,7 @@ from suites.tflite.dialect import number_of
 # Operators that no entry serves yet, each with the reason.
 MISSING: dict[str, str] = {}
 # Forms of an operator that no entry serves, each with the reason.
-FORMS = {
-    ("LSTM", "quantised"): "versions 1 and 2: 8-bit activations beside float weights, which nothing describes",
-}
+FORMS: dict[tuple[str, str], str] = {}
 # Operands that the page calls otherwise than today's dialect definition.
 RENAMED = {"FILL": {"value": "input"}, "SEGMENT_SUM": {"data": "input"}, "WHERE": {"input": "condition"},
            "TANH": {"x": "input"}, "TRANSPOSE": {"x": "input"}, "WHILE": {}}  # fmt: skip

@@ -37,12 +37,19 @@ def _wide(row: Array, like: Array) -> Numbers:
     return Numbers(np.broadcast_to(row, like.shape))
 
 
-def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, cell_clip: float) -> Numbers:
+def _stored(n: Numbers, q: Quant) -> Numbers:
+    """After being kept in 8 bits."""
+    low, high = (q["scale"][0] * (limit - q["zero_point"][0]) for limit in int_range(I8))
+    return _held(Numbers(n.value, n.error + _STORED * q["scale"][0]), low, high)
+
+
+def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quant, cell_clip: float) -> Numbers:
     """The cell over x [t, b, i] from zero states: what it gives [t, b, outputs], not yet rounded to 8 bits, with the
     bound on its error.
 
     p: real operands as ``tensorflow_recurrent.lstm`` takes them.  cell: scale of the memory.  hidden: parameters of
-    what leaves the output gate where a projection follows; the last stage, rounding to the output, is the caller's."""
+    what leaves the output gate where a projection follows.  state: those of what the next step sees.  The last stage,
+    rounding to the output, is the caller's."""
     units = p["w_forget"].shape[0]
     outs = units if p["proj"] is None else p["proj"].shape[0]
     h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
@@ -72,10 +79,9 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, cell_clip: 
         h = gate(pre("output", now, c)).by(squashed(c), 0.0)
         h = Numbers(h.value, h.error + _UNIT)
         if p["proj"] is not None:
-            low, high = (hidden["scale"][0] * (n - hidden["zero_point"][0]) for n in int_range(I8))
-            h = _held(Numbers(h.value, h.error + _STORED * hidden["scale"][0]), low, high)
-            h = h.times(p["proj"], 0.0)
+            h = _stored(h, hidden).times(p["proj"], 0.0)
             if p.get("proj_bias") is not None:
                 h = h.plus(_wide(p["proj_bias"], h.value), 0.0)
         out.append(h)
+        h = _stored(h, state)
     return Numbers(np.stack([h.value for h in out]), np.stack([h.error for h in out]))

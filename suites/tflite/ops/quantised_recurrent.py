@@ -15,6 +15,7 @@ from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
 from suites.tflite.codecs import OutQ, Q
+from suites.tflite.ops.recurrent import direction
 
 
 def _symmetric(scale: float) -> dict[str, Any]:
@@ -50,9 +51,11 @@ op("SVDF", products.svdf_step, domain="quantised", x="input", features="feature_
    why="signed weights, as the specification asks")  # fmt: skip
 
 
-# -- LSTM: 8-bit activations and weights, 16-bit memory.  Neither layer normalisation nor projection is drawn: the first
-# has shifts of its own; with the second LiteRT reads the zero point of what is projected with the other sign, and
-# beyond that differs in rows after the first for a reason that is not found yet.
+# -- LSTM: 8-bit activations and weights, 16-bit memory, in every version: the version rules ask for more than 1 only
+# where float activations stand beside such weights.  Recurrent weights along a diagonal have no such form.  Neither
+# layer normalisation nor projection is drawn: the first has shifts of its own; with the second LiteRT reads the zero
+# point of what is projected with the other sign, and beyond that differs in rows after the first for a reason that is
+# not found yet.
 
 
 def _draw_lstm(d: Draw) -> dict[str, Any]:
@@ -71,6 +74,11 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
         "@intermediates": [*[_symmetric(2.0**-12)] * 4, oq],
         "@outputs": [{"dtype": I8.name, "quant": oq}],
     }
+    if d.version.op == "UNIDIRECTIONAL_SEQUENCE_LSTM":
+        out["time_major"] = d.bool()
+        t = d.dim(1, 4)
+        shape = (t, b, i) if out["time_major"] else (b, t, i)
+        out["input"] = T(shape, "full", quant=xq)
 
     def weights(name: str, *shape: int, dtype: Any = I8, top: int = 127, scale: float = 0.004) -> dict[str, Any]:
         q = _symmetric(scale * (1 + d.int(0, 8) / 4))
@@ -90,11 +98,17 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
 
 
 def _lstm_numbers(call: Call) -> Any:
+    """Values and their errors in steps of the output, and its parameters."""
     v = {n: None if x is None else real(x, call.quant[n]) for n, x in call.inputs.items()}
-    y = recurrent.lstm(v["input"][None], cell(v), call.quant["input_cell_state"]["scale"][0],
-                       call.attrs["@intermediates"][4], float(call.attr("cell_clip", 0.0)))  # fmt: skip
     q = call.outs[0]["quant"]  # type: ignore[index]
-    return steps(y.value[0], q), y.error[0] / q["scale"][0], q
+    memory, hidden = call.quant["input_cell_state"]["scale"][0], call.attrs["@intermediates"][4]
+
+    def run(x: Any, v: Any, prefix: str, activation: str, cell_clip: float, *_: Any) -> Any:
+        y = recurrent.lstm(x, cell(v, prefix), memory, hidden, q, cell_clip)
+        return np.stack([steps(y.value, q), y.error / q["scale"][0]], -1)
+
+    y = direction(v, call, run=run)
+    return y[..., 0], y[..., 1], q
 
 
 def _lstm(call: Call) -> list[Any]:
@@ -107,7 +121,9 @@ def _lstm_ok(ctx: Context, actual: Any) -> Any:
     return np.abs(actual.astype(np.float64) - np.clip(r, *int_range(I8))) <= 0.5 + 2.0**-6 + error
 
 
-op("LSTM", None, domain="quantised", since=3, evaluate=_lstm, draw=_draw_lstm, types={"T": ("i8",)},
-   why="the recipe of Li and Alvarez is for 8-bit activations",
-   error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
-   source="TFLite LSTM, full kernel; Li and Alvarez, On the quantization of recurrent neural networks")  # fmt: skip
+for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
+    op(_name, None, domain="quantised", evaluate=_lstm, draw=_draw_lstm, types={"T": ("i8",)},
+       why="the recipe of Li and Alvarez is for 8-bit activations",
+       error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
+       source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"
+       " the quantization of recurrent neural networks")  # fmt: skip
