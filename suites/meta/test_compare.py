@@ -267,6 +267,14 @@ def test_14_the_profile_reaches_the_comparison():
     assert kind(tiny, zero, flushes=("f32",)) == "value"
 
 
+def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
+    e = wide_of([2.0**-130, 1.0], F32, errors.rounded(2))
+    j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))
+    assert j.kind == "value" and j.diff()["count"] == 1 and j.diff()["max_ulp"] == 8
+    told = verdict(e, np.array([0, 1 + 2.0**-20], np.float32)).diff()
+    assert told["count"] == 2 and told["max_ulp"] > 1e5
+
+
 def test_14_flushed_inputs_are_the_profile_s_too():
     x = np.array([1e-39, 2.0])  # the first is subnormal in f32, the product is not
     ctx = lambda: errors.Context({"x": x}, {}, x * 1e10, F32, rerun=lambda i: i["x"] * 1e10)  # noqa: E731
