@@ -69,9 +69,17 @@ def _gelu_tanh(x: Any) -> Any:
     return x * _sigmoid(2 * t)
 
 
+def _each(f: Callable[[float], float], x: Any) -> Any:
+    return np.fromiter(map(f, x.astype(np.float64).ravel().tolist()), np.float64, x.size).reshape(x.shape)
+
+
 # no long double versions of these in NumPy: f64 ones and a wider margin
-_erf = np.vectorize(lambda v: math.erf(float(v)), otypes=[float])
-_erfc = np.vectorize(lambda v: math.erfc(float(v)), otypes=[float])
+def _erf(x: Any) -> Any:
+    return _each(math.erf, x)
+
+
+def _erfc(x: Any) -> Any:
+    return _each(math.erfc, x)
 
 
 def _inside(x: Any) -> Any:
