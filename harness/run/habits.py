@@ -9,6 +9,7 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
   nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
+* So is a case that breaks a rule, where breaking that rule of that op has ended the process as listed again and again.
 
 Every learnt habit is checked again with the cases that are still asked, so that a mended runtime is seen.
 """
@@ -48,6 +49,11 @@ class _Habit:
 class _Foresight:
     asked: int = 0
     true: int = 0
+    left_out: int = 0
+
+    @property
+    def sure(self) -> bool:
+        return self.true >= SURE and self.true * 8 >= self.asked * 7
 
 
 class Habits:
@@ -61,6 +67,7 @@ class Habits:
         self._by: dict[tuple[Any, ...], _Habit] = {}  # types, or types and opset where that differs from the rest
         self._foreseen: dict[int, str] = {}  # id of a case under way -> what foretold its end
         self._came: dict[str, _Foresight] = {}
+        self._broken: dict[tuple[str, ...], _Foresight] = {}  # a rule of an op in a domain: deaths of what breaks it
         self._excused: set[str] = set()  # op versions of which ambiguous instances were refused
 
     def plan(self, cases: Sequence[Case]) -> tuple[dict[int, Outcome], set[int]]:
@@ -68,7 +75,11 @@ class Habits:
         settled: dict[int, Outcome] = {}
         alone: set[int] = set()
         for c in cases:
-            if c.problem or c.inst.rule is not None:
+            if c.problem:
+                continue
+            if c.inst.rule is not None:
+                if c.index >= 0 and self._deadly(c):
+                    settled[id(c)] = _unasked("as before: what breaks this rule ends the process")
                 continue
             if c.index < 0:  # a saved instance is asked whatever is known
                 alone.add(id(c))
@@ -95,7 +106,7 @@ class Habits:
             seen = self._came.setdefault(name, _Foresight())
             if seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
                 continue  # a condition that is much wider than what happens
-            if ends and seen.true >= SURE and seen.true * 8 >= seen.asked * 7 and c.index % ASK_AGAIN:
+            if ends and seen.sure and c.index % ASK_AGAIN:
                 settled[id(c)] = _unasked(f"as before: {name} ends the process")
                 continue
             self._foreseen[id(c)] = name
@@ -105,6 +116,19 @@ class Habits:
     def spoilers(self, cases: Sequence[Case]) -> set[int]:
         """Ids of the cases after which their process serves nobody."""
         return {id(c) for c in cases if not c.problem and c.inst.rule is None and self._spoils(c) is not None}
+
+    def _breaking(self, case: Case) -> _Foresight:
+        """What came of the cases that break the same rule."""
+        key = case.inst.dialect, case.inst.op, case.version.schema.domain, str(case.inst.rule)
+        return self._broken.setdefault(key, _Foresight())
+
+    def _deadly(self, case: Case) -> bool:
+        """Need the case not be asked, since its like ended the process each time?  One in a few is."""
+        seen = self._breaking(case)
+        if not seen.sure:
+            return False
+        seen.left_out += 1
+        return seen.left_out % ASK_AGAIN != 0
 
     def _spoils(self, case: Case) -> str | None:
         """The listed difference that says that the case may damage its process."""
@@ -136,7 +160,10 @@ class Habits:
     # -- learning
 
     def agreed(self, case: Case) -> None:
-        """The case came back with the right value."""
+        """The case came back with the right value, or was rightly refused."""
+        if case.inst.rule is not None:
+            self._breaking(case).asked += 1
+            return
         h = self._of(case)
         if h is None:
             h = self._by[self._key(case)] = _Habit()
@@ -151,7 +178,12 @@ class Habits:
     def learn(self, judged: Judged) -> None:
         """Take in anything else than plain agreement."""
         case, status = judged.asked or judged.case, judged.outcome.status
-        if case.inst.rule is not None or judged.outcome.phase == UNASKED:
+        if judged.outcome.phase == UNASKED:
+            return
+        if case.inst.rule is not None:
+            seen = self._breaking(case)
+            seen.asked += 1
+            seen.true += status in (Status.CRASHED, Status.TIMED_OUT) and judged.verdict is Verdict.KNOWN
             return
         name = self._foreseen.pop(id(case), None)
         if status is Status.VALUE:

@@ -6,9 +6,9 @@ import pytest
 
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
-from harness.run.habits import ASK_AGAIN, GAP, SELDOM, SURE, Habits
+from harness.run.habits import ASK_AGAIN, GAP, SELDOM, SURE, UNASKED, Habits
 from harness.run.known import load_ledger
-from harness.run.results import Judged, Profile
+from harness.run.results import Judged, Profile, judge_case
 from suites.meta.toy import toy
 
 KEY, VERSION = next(iter(toy.versions.items()))
@@ -125,6 +125,38 @@ def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> N
         assert plan(h, c) == "alone"
         h.agreed(c)
     assert plan(h, case(1)) == "alone"
+
+
+def broken(rule: str, i: int = 1) -> Case:
+    c = case(i)
+    c.inst.rule = rule
+    return c
+
+
+def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
+    h = habits()
+    for _ in range(SURE):
+        assert plan(h, broken("a")) == "together"
+        answer(h, broken("a"), Status.CRASHED, Verdict.KNOWN)
+    plans = [plan(h, broken("a")) for _ in range(ASK_AGAIN)]
+    assert plans == ["settled"] * (ASK_AGAIN - 1) + ["together"]
+    assert plan(h, broken("b")) == plan(h, broken("a", -3)) == "together"  # another rule; a saved instance
+    c = broken("a")
+    (outcome,) = h.plan([c])[0].values()
+    judged = judge_case(c, h.profile, [outcome])
+    assert judged.verdict is Verdict.UNSUPPORTED and judged.outcome.phase == UNASKED
+    h.learn(judged)  # which teaches nothing
+    assert plan(h, broken("a")) == "settled"
+    h.agreed(broken("a"))  # mended: refused as it should be
+    assert plan(h, broken("a")) == "together"
+
+
+@pytest.mark.parametrize("status, verdict", [(Status.CRASHED, Verdict.CRASHED), (Status.VALUE, Verdict.KNOWN)])
+def test_a_broken_rule_is_asked_while_its_end_is_no_listed_death(status: Status, verdict: Verdict) -> None:
+    h = habits()
+    for _ in range(2 * SURE):
+        answer(h, broken("a"), status, verdict)
+    assert plan(h, broken("a")) == "together"
 
 
 def test_saved_instances_are_always_asked() -> None:
