@@ -62,10 +62,10 @@ TESTS: dict[str, Callable[[float, float], bool]] = {
 
 
 def descend(node: Branch | Leaf, row: Array) -> Leaf:
-    """The leaf that a row of features ends in; NaN goes where ``missing`` says."""
+    """The leaf that a row of features ends in; NaN goes where ``missing`` says, whatever the test would say of it."""
     while isinstance(node, Branch):
         v = row[node.feature]
-        go = node.missing or (node.mode == "NEQ") if np.isnan(v) else TESTS[node.mode](v, node.value)  # type: ignore[arg-type]
+        go = node.missing if np.isnan(v) else TESTS[node.mode](v, node.value)  # type: ignore[arg-type]
         node = node.yes if go else node.no
     return node
 
