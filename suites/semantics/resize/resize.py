@@ -256,6 +256,11 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         out["x"] = T(tuple(min(n, 4) for n in shape))
         if out["sizes"] is not None:
             out["sizes"] = tuple(s if a in moving else min(shape[a], 4) for s, a in zip(out["sizes"], where))
+    if out["policy"] == "not_smaller":  # all extents grow by the factor of the one that grows most
+        extents = out["x"].shape
+        most = max(s / extents[a] for s, a in zip(out["sizes"], where))
+        if product([n * max(most, 1.0) if a in where else n for a, n in enumerate(extents)]) > 60000:
+            out["sizes"] = tuple(min(s, extents[a]) for s, a in zip(out["sizes"], where))
     if coordinates == "tf_crop_and_resize":
         starts = [d.pick((0.0, 0.25, 0.5, -0.25)) for _ in where]
         if by_scale:
