@@ -41,12 +41,18 @@ def _terms_transposed(ctx: Context) -> float:
 
 def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """0 * inf: whether padding takes part in the products."""
+    w = inputs["w"]
+    if of(w).kind == "f" and not np.isfinite(w.astype(np.float64)).all():
+        return "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
+    return None
+
+
+def _negative_padding(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Last among the reasons, since a dialect may know the answer to this one."""
     w, x = inputs["w"], inputs["x"]
     if params.get("padding", "").startswith("same") and negative_same(x.shape[2:], w.shape[2:], params["strides"],
                                                                       params["dilations"]):  # fmt: skip
         return "SAME with a stride above the window: negative padding by the formula, none by its text"
-    if of(w).kind == "f" and not np.isfinite(w.astype(np.float64)).all():
-        return "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
     return None
 
 
@@ -74,7 +80,7 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
     error=accumulates(_terms),
     source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
     "CONV_3D; NN ConvolutionLayerParams",
-    ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum)),
+    ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum), _negative_padding),
 )
 def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
          dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,

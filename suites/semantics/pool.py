@@ -90,7 +90,7 @@ def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str |
 
 
 def _max_silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    return _sees_nothing(inputs, params) or has_nan("x")(inputs, params)
+    return has_nan("x")(inputs, params) or _sees_nothing(inputs, params)
 
 
 def _draw_pool(d: Draw) -> dict[str, Object]:
@@ -179,7 +179,7 @@ def _cells(ctx: Context) -> float:
 @semantics(
     error=averages(_cells),
     draw=_draw_pool,
-    ambiguous=first_of(_sees_nothing, overflows(_whole)),
+    ambiguous=first_of(overflows(_whole), _sees_nothing),
     source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE",
 )
 def avg_pool(

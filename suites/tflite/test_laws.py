@@ -171,3 +171,17 @@ def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
     for steps, right in ((-26310, True), (-26309, True), (-26308, False), (-26312, False)):
         got = np.array([steps], dtype("i16").np)
         assert (judge([want], Outcome(Status.VALUE, [got])).verdict is Verdict.AGREE) == right
+
+
+def test_nan_under_a_stride_above_the_window_is_still_ambiguous():
+    """The dialect says what SAME means there, which must not hide that nobody says whether NaN is the largest."""
+    from harness.core.dtypes import F32
+    from harness.core.instance import Arg
+    from harness.run.case import fill
+
+    attrs = {"filter_height": 2, "filter_width": 1, "stride_h": 1, "stride_w": 2, "padding": "SAME"}
+    for value, why in ((float("nan"), "NaN"), (1.0, "")):
+        args = {"input": Arg(F32, (1, 2, 2, 1), values=[value, 0.0, 0.0, 0.0])}
+        inst = Instance("tflite", "MAX_POOL_2D", 2, 1, dict(attrs), args)
+        assert why in (fill(dialect.version_of(inst), inst).ambiguous or "")
+        assert bool(why) == bool(fill(dialect.version_of(inst), inst).ambiguous)
