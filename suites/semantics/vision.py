@@ -8,7 +8,7 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
 from harness.spec import (
     Choice,
@@ -119,10 +119,8 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
             near = np.abs(p - np.floor(p) - 0.5)
             if params["mode"] == "cubic" and ((p < 0) | (p > n - 1)).any():
                 return "cubic taps at a position outside: whether the border rule moves the position or the taps"
-            if (
-                (params["mode"] == "nearest"
-                and (near < 1e-4 * n).any())
-                or (of(x).kind != "f" and params["mode"] != "nearest")
+            if (params["mode"] == "nearest" and (near < 1e-4 * n).any()) or (
+                of(x).kind != "f" and params["mode"] != "nearest"
             ):
                 return "a position next to a rounding boundary"
     return None
@@ -321,12 +319,8 @@ def _draw_roi(d: Draw) -> dict:
             "mode": d.pick(("avg", "max")), "half": d.fixed.get("half", d.bool())}  # fmt: skip
 
 
-@semantics(error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), source="ONNX Col2Im-18")
-def col2im(
-    x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
-):
-    """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
-    "columns-fit"."""
+def _summed(x: Array, image: Ints, block: Ints, strides: Ints, pads: Ints, dilations: Ints) -> Array:
+    """What ``col2im`` says, of an array."""
     r = len(image)
     st, di, p = strides or (1,) * r, dilations or (1,) * r, pads or (0,) * (2 * r)
     cells = prod(block)
@@ -341,6 +335,26 @@ def col2im(
         at = tuple(slice(t[i] * di[i], t[i] * di[i] + st[i] * (counts[i] - 1) + 1, st[i]) for i in range(r))
         out[(slice(None), slice(None), *at)] += cols[(slice(None), slice(None), *t)].astype(out.dtype)
     return out[(slice(None), slice(None), *(slice(p[i], p[i] + image[i]) for i in range(r)))]
+
+
+def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A sum of absolute values beyond the type: a partial sum may be infinite."""
+    x = inputs["x"]
+    if of(x).kind != "f":
+        return None
+    sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
+    total = _summed(sizes, *(params.get(n) for n in ("image", "block", "strides", "pads", "dilations")))
+    return "a partial sum beyond the range of the type" if (total > float_max(of(x))).any() else None
+
+
+@semantics(error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows,
+           source="ONNX Col2Im-18")  # fmt: skip
+def col2im(
+    x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
+):
+    """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
+    "columns-fit"."""
+    return _summed(x, image, block, strides, pads, dilations)
 
 
 @col2im.draw
