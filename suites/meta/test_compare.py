@@ -409,6 +409,8 @@ def test_inferred_types():
     for good in (TypeOnly("f32", (2, 3)), TypeOnly("f32", (None, 3)), TypeOnly(None, ("n", 3)), TypeOnly("f32", None)):
         assert agrees(e, good)
     assert kind(e, TypeOnly("f16", (2, 3))) == "dtype"
+    huge = expect(np.broadcast_to(np.float32(0), (1 << 27,)))  # right in type, and nobody saw the rest
+    assert verdict(huge, TypeOnly("f32", (1 << 27,))).verdict is Verdict.UNKNOWN
     assert kind(e, TypeOnly("f32", (3, 2))) == "shape" and kind(e, TypeOnly("f32", (2, 3, 1))) == "shape"
 
 
