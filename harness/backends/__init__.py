@@ -43,8 +43,8 @@ from harness.backends import worker
 sys.modules.setdefault("opconform_worker", worker)
 
 
-def direct(name: str, model: str | Path, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:
     """``registry.direct``: one model file through one backend; what the ``repro.py`` of a plug-in calls."""
     from harness.backends.registry import direct as run
 
-    return run(name, model, inputs, outputs)
+    return run(name, model, runs, outputs)

@@ -346,17 +346,19 @@ class BackendHandle:
 
     def _blame_set(self, task: Task, status: Status, message: str, bad: int) -> list[Task]:
         """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second
-        look, and from ``SETS`` deaths on the rest is not asked any more: a death costs more than all other sets."""
+        look, and from ``SETS`` deaths on the rest is not asked any more: a death costs more than all other sets.  The
+        second look is at the sets before it too, since it may take what the process kept of those."""
         root, k = task.root, task.instances[0]
         at = task.sets.index(bad)
         before, after = task.sets[:at], task.sets[at + 1 :]
-        out = [Task(root, task.instances, before, task.model)] if before else []
-        if not root.deaths[k]:
-            self._remark(f"{message}; asked once more alone")
-            out.insert(0, Task(root, task.instances, [bad], task.model, alone=True))
-        else:
+        out = []
+        if root.deaths[k] or task.alone:
+            out = [Task(root, task.instances, before, task.model)] if before else []
             self._finish(root, bad, k, Outcome(status, None, "run", message))
             root.deaths[k] += 1
+        else:
+            self._remark(f"{message}; asked once more alone")
+            out.append(Task(root, task.instances, [*before, bad], task.model, alone=True))
         if after and root.deaths[k] >= SETS:
             for r in after:
                 self._finish(root, r, k, Outcome(status, None, "run", f"not asked: {message} on other data"))

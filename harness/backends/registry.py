@@ -126,16 +126,16 @@ def find(name: str, python: str | None = None) -> Spec:
     return replace(spec, python=python) if python and python != sys.executable else spec
 
 
-def direct(name: str, model: str | Path, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
-    """Run one model file through a backend and return the named outputs.  Raises RuntimeError with the backend's
-    words where it gives no values."""
+def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:
+    """Run one model file through a backend, once for each set of inputs, and return the named outputs of the last run.
+    Raises RuntimeError with the backend's words where it gives no values."""
     path = Path(model)
     kind = {".onnx": "onnx", ".tflite": "tflite", ".mlmodel": "nn"}.get(path.suffix, "mil")
-    job = Job(Model(kind, path.read_bytes(), [[(n, n, None) for n in inputs]], [list(outputs)]),
-              [[list(inputs.values())]])  # fmt: skip
+    job = Job(Model(kind, path.read_bytes(), [[(n, n, None) for n in runs[0]]], [list(outputs)]),
+              [[[inputs[n] for n in runs[0]]] for inputs in runs])  # fmt: skip
     with create(name) as handle:
         (result,) = handle.run([job])
-    outcome = result.outcomes[0][0]
+    outcome = result.outcomes[-1][0]
     if outcome.status is not Status.VALUE:
         raise RuntimeError(f"{name}: {outcome.status.value} in {outcome.phase}: {outcome.message}")
     return list(outcome.outputs or [])

@@ -42,6 +42,8 @@ def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterabl
     for slot in slots:
         if slot not in args:
             out.add(f"{slot}: absent")
+    if instance.get("reruns"):
+        out.add("run again at other extents")
     if instance.get("rule"):
         out.add(f"breaks {instance['rule']}")
     out.add(f"opset={instance.get('opset')}")

@@ -17,6 +17,7 @@ from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import FormatError
 
 FORMAT = 1  # of the JSON form; raised when an older reader would misread it
+RERUN_FORMAT = 2  # of an instance with more than one run, which format 1 does not know
 
 
 @dataclass(slots=True)
@@ -144,6 +145,8 @@ class Instance:
     outs: how many outputs are asked for (optional trailing outputs may be left out).
     rule: None for a valid instance, else the stated rule that this one breaks: a backend must refuse it.
     choices: the recorded draws, for shrinking; not part of the identity.
+    reruns: further runs of the same loaded model, in order: slot -> what is given there instead (other extents, other
+    data); slots that are not named keep their argument.
     """
 
     dialect: str
@@ -155,6 +158,7 @@ class Instance:
     outs: int = 1
     rule: str | None = None
     choices: list[int] | None = None
+    reruns: tuple[dict[str, Arg | list[Arg]], ...] = ()
 
     @property
     def key(self) -> str:
@@ -165,11 +169,14 @@ class Instance:
         out: dict[str, Any] = {
             "format": FORMAT, "dialect": self.dialect, "op": self.op, "version": self.version, "opset": self.opset,
             "attrs": {k: encode_value(v) for k, v in self.attrs.items()},
-            "args": {k: [x.to_json() for x in a] if isinstance(a, list) else a.to_json() for k, a in self.args.items()},
+            "args": _args_to_json(self.args),
             "outs": self.outs,
         }  # fmt: skip
         if self.rule:
             out["rule"] = self.rule
+        if self.reruns:
+            out["format"] = RERUN_FORMAT
+            out["reruns"] = [_args_to_json(r) for r in self.reruns]
         return out
 
     def dumps(self) -> str:
@@ -186,20 +193,27 @@ class Instance:
         """Raises FormatError naming what is missing or which format came."""
         if not isinstance(o, dict):
             raise FormatError(f"instance: expected a JSON object, got {type(o).__name__}")
-        if o.get("format") != FORMAT:
-            raise FormatError(f"instance: expected format {FORMAT}, got {o.get('format')!r}")
+        if o.get("format") not in (FORMAT, RERUN_FORMAT):
+            raise FormatError(f"instance: expected format {FORMAT} or {RERUN_FORMAT}, got {o.get('format')!r}")
         try:
             return Instance(
                 o["dialect"], o["op"], o["version"], o["opset"],
                 {k: decode_value(v) for k, v in o["attrs"].items()},
-                {k: [Arg.from_json(x) for x in a] if isinstance(a, list) else Arg.from_json(a)
-                 for k, a in o["args"].items()},
-                o.get("outs", 1), o.get("rule"),
+                _args_from_json(o["args"]), o.get("outs", 1), o.get("rule"),
+                reruns=tuple(_args_from_json(r) for r in o.get("reruns", ())),
             )  # fmt: skip
         except KeyError as e:
             raise FormatError(f"instance: field or dtype {e} is missing or unknown") from None
         except (TypeError, AttributeError, ValueError) as e:
             raise FormatError(f"instance: malformed: {e}") from None
+
+
+def _args_to_json(args: dict[str, Arg | list[Arg]]) -> dict[str, Any]:
+    return {k: [x.to_json() for x in a] if isinstance(a, list) else a.to_json() for k, a in args.items()}
+
+
+def _args_from_json(o: dict[str, Any]) -> dict[str, Arg | list[Arg]]:
+    return {k: [Arg.from_json(x) for x in a] if isinstance(a, list) else Arg.from_json(a) for k, a in o.items()}
 
 
 def encode_value(v: Any) -> Any:

@@ -11,6 +11,8 @@ from harness.core.dtypes import DType
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Instance
 
+SHIFT = 0x51ED270B  # between the seeds of two data draws
+
 
 def materialize(a: Arg, draw: int = 0) -> Any:
     """The array of an Arg (a list of arrays for a sequence or list).  draw: number of the data draw; literal values and
@@ -24,7 +26,7 @@ def materialize(a: Arg, draw: int = 0) -> Any:
         return values
     if a.values is not None:
         return literal(a.values, a.dtype, a.shape)
-    return native_ref.fill(a.recipe, a.seed + draw * 0x51ED270B, a.shape, a.dtype)
+    return native_ref.fill(a.recipe, a.seed + draw * SHIFT, a.shape, a.dtype)
 
 
 def literal(values: list[Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray:

@@ -56,6 +56,7 @@ class PlainPrng:
 
 Prng = native_ref.Prng
 
+
 class Replay:
     """Plays choices back; beyond the end everything is 0, and a choice out of range is its top."""
 
@@ -75,3 +76,20 @@ class Replay:
             v = top
         self.used.append(v)
         return lo + v
+
+
+class Vary:
+    """Plays choices back, but draws extents afresh (``Draw.dim`` asks ``extents`` for them)."""
+
+    __slots__ = ("at", "choices", "extents")
+
+    def __init__(self, choices: list[int], seed: int) -> None:
+        self.choices = choices
+        self.at = 0
+        self.extents = Prng(seed)
+
+    def int(self, lo: int, hi: int) -> int:
+        i = self.at
+        self.at = i + 1
+        v = self.choices[i] if i < len(self.choices) else 0
+        return lo + max(0, min(v, hi - lo))

@@ -1,9 +1,10 @@
 """A wrong answer is asked for again before anybody hears of it: alone, in a fresh process.
 
 Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
-buffer spoils what lies beside it.  What is right alone is therefore asked once more with the model that it came from.
-Wrong again: a true difference that needs company, of which the smallest found goes into the record.  Right there too:
-``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+buffer spoils what lies beside it.  And a model may be run several times: what a runtime keeps of one run may spoil the
+next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
+again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
+there too: ``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.backends.pool import BackendHandle
@@ -21,9 +23,11 @@ from harness.run.crossed import judge_crossed
 from harness.run.known import Ledger
 from harness.run.pack import build, feed
 from harness.run.results import Judged, Profile, judge_case
+from harness.run.runs import args_of
 
 SURE = 4  # answers of one kind that stood when asked for again; the others are taken at their word
-ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)  # deaths are asked again by the pool
+ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)
+DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already, but with all runs to the last
 
 
 class Again:
@@ -38,12 +42,13 @@ class Again:
         self._stood: Counter[tuple[Any, ...]] = Counter()
 
     def __call__(self, judged: Judged, profile: Profile, company: Sequence[Case] = ()) -> Judged:
-        """The verdict that stands: ``judged``, the same found alone, or one that names the company it takes.
+        """The verdict that stands: ``judged``, the same found alone, or one that names the runs or company it takes.
 
         company: the cases of the model in which the answer was given, in their order, the case itself among them."""
-        kind = (judged.case.version.key, judged.backend, *judged.signature)
-        if judged.verdict not in ASKED or self._stood[kind] >= SURE or self.left <= 0:
-            return judged
+        kind = (judged.case.version.key, judged.backend, *judged.signature, judged.run > 0)
+        asked = judged.verdict in ASKED or (judged.verdict in DEATHS and judged.run > 0)
+        if not asked or self._stood[kind] >= SURE or self.left <= 0:
+            return whole(judged)
         start = time.monotonic()
         try:
             found = self._settle(judged, profile, company)
@@ -54,17 +59,35 @@ class Again:
         return found
 
     def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
-        case = judged.asked or judged.case
-        alone = self._ask(judged, profile, [case])
+        alone = self._ask(judged, profile, [judged.asked or judged.case])
         if alone.verdict not in (Verdict.AGREE, Verdict.MISTRUSTED):
             return alone
-        together = self._ask(judged, profile, company) if any(c is not case for c in company) else alone
-        if together.verdict not in ASKED:
-            why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
-            out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
-            return Judged(judged.case, judged.backend, Verdict.UNSTEADY, out, judged.judgement, judged.draw,
-                          asked=judged.asked)  # fmt: skip
-        return self._fewer(together, profile, company)
+        if judged.run:
+            after = self._after(judged, profile)
+            if after is not None:
+                return after
+        beside = [c.at(judged.run) for c in company] if judged.origin is not None else list(company)
+        at = next((k for k, c in enumerate(company) if c is judged.given), None)
+        if at is not None and len(company) > 1:
+            if judged.origin is not None:  # the same run of all of them
+                judged = judged.about(beside[at])
+            together = self._ask(judged, profile, beside)
+            if together.verdict in ASKED:
+                return self._fewer(together, profile, beside)
+        why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
+        out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
+        return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
+
+    def _after(self, judged: Judged, profile: Profile) -> Judged | None:
+        """The same verdict on the case with the runs before it: all of them, or the one among them that suffices."""
+        if judged.asked is not None:
+            return None
+        every = judged.given.up_to(judged.run)
+        for case in (*(fewer(every, k) for k in range(judged.run)), every):
+            got = self._ask(judged.about(case), profile, [case])
+            if got.verdict is judged.verdict and got.draw:
+                return got
+        return None
 
     def _fewer(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
         """The smallest company found in which the answer is still wrong, neighbours left out by halves, then singly."""
@@ -91,6 +114,20 @@ class Again:
         if judged.asked is not None:
             return judge_crossed(judged.case, judged.asked, profile, outcomes, self.ledger)
         return judge_case(case, profile, outcomes, self.ledger)
+
+
+def whole(judged: Judged) -> Judged:
+    """The verdict told of all runs to the one that went wrong, as long as nobody has seen it go wrong alone."""
+    if not judged.run or judged.asked is not None:
+        return judged
+    return replace(judged.about(judged.given.up_to(judged.run)), draw=judged.run)
+
+
+def fewer(case: Case, k: int) -> Case:
+    """The case of two of its runs: number ``k`` and the last one."""
+    first, last = args_of(case.inst, k), args_of(case.inst, len(case.inst.reruns))
+    inst = replace(case.inst, args=first, reruns=({s: a for s, a in last.items() if a != first[s]},), choices=None)
+    return Case(case.version, inst, case.index)
 
 
 def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case]) -> list[Outcome]:

@@ -12,6 +12,7 @@ from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
 from harness.gen.data import materialize
 from harness.gen.engine import Prng, case_seed
+from harness.run.runs import args_of, at_run, fixed, other_extents, up_to
 from harness.spec import Expected, OpVersion
 from harness.spec.breaking import breakers_of, draw_invalid
 
@@ -21,7 +22,8 @@ INVALID_EVERY = 8  # one case in so many breaks a rule
 @dataclass(slots=True)
 class Case:
     """index: of the case in its op version.  count: data draws wanted.  problem: the reference's or the generator's own
-    failure, in words; known once ``draws`` or ``expected`` was asked for.
+    failure, in words; known once ``draws`` or ``expected`` was asked for.  drawn: by a generator, not asked for by
+    somebody: what goes wrong in one of its runs is told of that run alone (``at``) where that shows it.
 
     Both are made when first asked for: what no backend will be given needs neither."""
 
@@ -30,6 +32,7 @@ class Case:
     index: int
     count: int = 1
     problem: str = ""
+    drawn: bool = False
     _draws: list[dict[str, Any]] | None = None
     _expected: tuple[list[list[Expected]] | None] | None = None
     _ambiguous: tuple[str | None] | None = None
@@ -58,10 +61,29 @@ class Case:
             self.problem = f"data: {type(e).__name__}: {e}"
             return []
         out = [first]
-        if self.count > 1 and inst.rule is None and varies(inst):
+        if inst.rule is not None:
+            return out
+        if inst.reruns:
+            for r in range(1, max(self.count, 1 + len(inst.reruns))):
+                out.append({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args_of(inst, r).items()})
+        elif self.count > 1 and varies(inst):
             for r in range(1, self.count):
                 out.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
         return out
+
+    def at(self, run: int) -> Case:
+        """The case that has one of the runs as its only one."""
+        case = Case(self.version, at_run(self.inst, run), self.index, 1, self.problem)
+        if self._draws:
+            case._draws = [self._draws[min(run, len(self._draws) - 1)]]
+        if self._expected is not None and self._expected[0]:
+            rows = self._expected[0]
+            case._expected = ([rows[min(run, len(rows) - 1)]],)
+        return case
+
+    def up_to(self, run: int) -> Case:
+        """The case of all runs to this one, as one request."""
+        return Case(self.version, up_to(self.inst, run), self.index)
 
     def _evaluate(self) -> list[list[Expected]] | None:
         v, inst = self.version, self.inst
@@ -151,7 +173,13 @@ def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, i
         except Exception as e:
             return Case(v, _empty(v, opset), index, draws, f"generator: {type(e).__name__}: {e}")
     inst.choices = engine.choices
-    return Case(v, inst, index, draws) if lazy else fill(v, inst, index, draws)
+    if inst.rule is None and v.dialect.reruns(inst, index):
+        other = other_extents(v, inst, case_seed(seed, v.key, index))
+        inst.reruns = () if other is None else (other,)
+    case = Case(v, inst, index, draws, drawn=True)
+    if not lazy:
+        _ = case.expected or case.draws
+    return case
 
 
 def _empty(v: OpVersion, opset: Any) -> Instance:
@@ -178,13 +206,6 @@ def ambiguity(v: OpVersion, call: Any) -> str | None:
 
 def _arrays(a: Arg | list[Arg], draw: int) -> Any:
     return [materialize(x, draw) for x in a] if isinstance(a, list) else materialize(a, draw)
-
-
-def fixed(a: Arg | list[Arg]) -> bool:
-    """Is the argument the same in every data draw?"""
-    if isinstance(a, list):
-        return all(fixed(x) for x in a)
-    return a.const or a.values is not None or a.recipe.startswith(("index", "signed_index", "perm", "ints"))
 
 
 def varies(inst: Instance) -> bool:

@@ -62,6 +62,9 @@ def judge_crossed(case: Case, asked: Case, profile: Profile, outcomes: list[Outc
     A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves
     the original's bound but keeps within the one that the other dialect states."""
     judged = judge_case(case, profile, outcomes, ledger)
+    if judged.origin is not None:
+        judged.origin, asked = asked, asked.at(judged.run)
+        case, outcomes = judged.case, [judged.outcome]
     judged.asked = asked
     if not judged.verdict.bad:
         return judged
@@ -85,6 +88,4 @@ def _same_answer(case: Case, asked: Case) -> bool:
 
 def _gap(judged: Judged, why: str) -> Judged:
     out = Outcome(Status.UNSUPPORTED, None, judged.outcome.phase, why, judged.outcome.millis)
-    gap = Judged(judged.case, judged.backend, Verdict.UNSUPPORTED, out, None, judged.draw)
-    gap.asked = judged.asked
-    return gap
+    return replace(judged, verdict=Verdict.UNSUPPORTED, outcome=out, judgement=None)

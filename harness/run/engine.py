@@ -231,7 +231,7 @@ class Engine:
                     if judged.judgement is not None and judged.judgement.sample is not None:
                         self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample)
                     if judged.verdict is Verdict.AGREE:
-                        self.habits[name].agreed(judged.asked or case)
+                        self.habits[name].agreed(judged.given)
                     else:
                         notable = True
                 if notable:

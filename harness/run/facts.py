@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
+from harness.run.runs import at_run
 
 if TYPE_CHECKING:
     from harness.run.case import Case
@@ -29,6 +30,8 @@ class Facts(Mapping[str, Any]):
 
     def __init__(self, case: Case, plain: Mapping[str, Any], judged: Judged | None = None) -> None:
         self.case, self.inst, self.plain, self.judged = case, case.inst, plain, judged
+        if judged is not None and judged.draw and case.inst.reruns:  # what is true of the run that went wrong
+            self.inst = at_run(case.inst, judged.draw)
 
     def __getitem__(self, name: str) -> Any:
         if name in self.plain:

@@ -177,7 +177,7 @@ class Habits:
 
     def learn(self, judged: Judged) -> None:
         """Take in anything else than plain agreement."""
-        case, status = judged.asked or judged.case, judged.outcome.status
+        case, status = judged.given, judged.outcome.status
         if judged.outcome.phase == UNASKED:
             return
         if case.inst.rule is not None:

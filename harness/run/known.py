@@ -184,15 +184,15 @@ class Entry:
                 and all(v in _REFUSALS for v in self.verdicts))  # fmt: skip
 
     def foretells(self, case: Case, profile: Profile) -> bool:
-        """Will the backend refuse this instance, as far as its condition says?"""
-        inst = case.inst
+        """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
+        inst, when = case.inst, self.when
         return (
             (not self.op_versions or inst.version in self.op_versions)
             and (not self.opsets or inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
             and _within(profile.version, self.versions)
-            and self.when is not None
-            and self.when(Facts(case, _PLAIN))
+            and when is not None
+            and any(when(Facts(case.at(r) if inst.reruns else case, _PLAIN)) for r in range(1 + len(inst.reruns)))
         )
 
     def concerns(self, keys: Iterable[str], backends: Mapping[str, str]) -> bool:

@@ -19,6 +19,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.gen.data import materialize
 from harness.gen.engine import Replay
 from harness.run.invariants import Invariants
+from harness.run.runs import args_of, at_run
 from harness.spec import OpVersion
 from harness.spec.breaking import draw_invalid
 
@@ -59,9 +60,9 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         except Exception:  # a candidate that cannot be drawn, built or judged is no smaller failure
             return False
 
-    best = inst
-    if inst.choices is not None:
-        best = _shrink_choices(version, inst, check, budget)
+    best = _fewer_runs(inst, check)
+    if best.choices is not None and not best.reruns:
+        best = _shrink_choices(version, best, check, budget)
     if best.rule is None:
         known = Invariants(version, best)
 
@@ -69,9 +70,26 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
             return known.kept(candidate) and fits(version, candidate) and check(candidate)
 
         best = _shrink_data(best, valid, budget)
-        cropped = best if _declares_shapes(best) else _crop(best, valid, budget)
+        cropped = best if _declares_shapes(best) or best.reruns else _crop(best, valid, budget)
         if cropped is not best:
             best = _shrink_data(cropped, valid, budget)
+    return best
+
+
+def _fewer_runs(inst: Instance, check: Fails) -> Instance:
+    """One of its runs alone, else the instance without the first runs that nothing depends on."""
+    for r in range(1 + len(inst.reruns) if inst.reruns else 0):
+        if check(at_run(inst, r)):
+            return at_run(inst, r)
+    best = inst
+    while len(best.reruns) > 1:
+        second = at_run(best, 1)
+        rest = tuple({s: a for s, a in args_of(best, r).items() if a != second.args.get(s)}
+                     for r in range(2, 1 + len(best.reruns)))  # fmt: skip
+        candidate = replace(second, reruns=rest, choices=None)
+        if not check(candidate):
+            break
+        best = candidate
     return best
 
 

@@ -56,7 +56,7 @@ class Pack:
         self.chunks[backend] = chunks
         for chunk in chunks:
             cases, dialect = chunk.cases, self.dialect
-            runs = max(1, min(draws, max(len(c.draws) for c in cases)))
+            runs = max(min(draws, max(len(c.draws) for c in cases)), *(1 + len(c.inst.reruns) for c in cases))
 
             def rebuild(which: Sequence[int], cases: list[Case] = cases, dialect: Dialect = dialect) -> Model:
                 return build(dialect, [cases[i] for i in which])
@@ -75,8 +75,10 @@ class Pack:
             failed: dict[int, Outcome] = {}
             asked = [c for c in self.cases if id(c) not in without and c.draws and not c.problem]
             together = [c for c in asked if c.inst.rule is None and id(c) not in alone]
-            for i in range(0, len(together), size):
-                self._build(together[i : i + size], chunks, failed)
+            often = [c for c in together if c.inst.reruns]  # a model is run as often as one of its cases wants
+            for some in ([c for c in together if not c.inst.reruns] if often else together), often:
+                for i in range(0, len(some), size):
+                    self._build(some[i : i + size], chunks, failed)
             for c in asked:
                 if c.inst.rule is not None or id(c) in alone:
                     self._build([c], chunks, failed)

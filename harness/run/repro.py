@@ -12,8 +12,11 @@ from harness.core.dtypes import of
 from harness.core.outcome import TypeOnly
 from harness.run.pack import build, feed
 from harness.run.results import Judged
+from harness.run.runs import at_run
 
 COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone
+
+BEFORE = "inputs-{}.npz"  # of the runs before the one that goes wrong
 
 
 def write_folder(root: Path, judged: Judged, version: str) -> Path:
@@ -36,10 +39,11 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     if asked is not case:
         (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
     (folder / name).write_bytes(model.data)
-    given: dict[str, Any] = {}
-    for c, names in zip(together, model.inputs, strict=True):
-        given.update(zip([n for n, _, _ in names], feed(c, names, judged.draw), strict=True))
-    save(folder / "inputs.npz", given)
+    for r in range(judged.draw + 1):
+        given: dict[str, Any] = {}
+        for c, names in zip(together, model.inputs, strict=True):
+            given.update(zip([n for n, _, _ in names], feed(c, names, r), strict=True))
+        save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), given)
     if judged.company:
         listed = {"at": at, "instances": [c.inst.to_json() for c in together]}
         (folder / COMPANY).write_text(json.dumps(listed, indent=1) + "\n")
@@ -65,8 +69,12 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
 
 
 def notation(judged: Judged) -> str:
-    """The instance in its dialect's text, and in that of the dialect in which the backend was asked."""
-    text = judged.case.version.dialect.notation(judged.case.inst)
+    """The instance in its dialect's text, the runs after the first one, and the text of the dialect in which the
+    backend was asked."""
+    dialect, inst = judged.case.version.dialect, judged.case.inst
+    text = dialect.notation(inst)
+    for r in range(1, 1 + len(inst.reruns)):
+        text += f"\nrun {r + 1} of the same loaded model:\n{dialect.notation(at_run(inst, r))}"
     if judged.asked is None:
         return text
     return f"{text}\nasked as\n{judged.asked.version.dialect.notation(judged.asked.inst)}"
@@ -106,10 +114,11 @@ def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
     resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
                 "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(judged.backend, "BUILTIN")  # fmt: skip
     what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
+    inputs = [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"]
     rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
     return (
         _HEAD.replace("@WHAT@", what).replace("@RULE@", rule).replace("@MODEL@", model)
-        .replace("@OUTPUTS@", repr(outputs))
+        .replace("@OUTPUTS@", repr(outputs)).replace("@INPUTS@", repr(inputs))
         .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
         + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
         + _TAIL.replace("@INVALID@", repr(inst.rule is not None))
@@ -130,6 +139,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 MODEL = HERE / "@MODEL@"
 OUTPUTS = @OUTPUTS@
+INPUTS = @INPUTS@  # one loaded model is run with them in this order; the last run is the one that counts
 EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
          "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn",
          "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "i4": "int4",
@@ -158,13 +168,19 @@ def load(name):
 '''
 
 _RUNNERS = {
-    "onnxruntime": '''def run(feeds):
+    "onnxruntime": '''def run(runs):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.@LEVEL@
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(str(MODEL), options, providers=["CPUExecutionProvider"])
+    return [one(session, feeds) for feeds in runs][-1]
+
+
+def one(session, feeds):
+    import onnxruntime as ort
+
     numbers = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
                "uint4": 21, "int4": 22}
     values = {}
@@ -198,23 +214,30 @@ def as_array(value):
 
 
 ''',
-    "onnx-reference": '''def run(feeds):
+    "onnx-reference": '''def run(runs):
     import onnx
     from onnx.reference import ReferenceEvaluator
 
-    return ReferenceEvaluator(onnx.load(str(MODEL))).run(OUTPUTS, feeds)
+    model = ReferenceEvaluator(onnx.load(str(MODEL)))
+    return [model.run(OUTPUTS, feeds) for feeds in runs][-1]
 
 
 ''',
-    "litert": '''def run(feeds):
+    "litert": '''def run(runs):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     it = Interpreter(str(MODEL), experimental_op_resolver_type=OpResolverType.@RESOLVER@, num_threads=1)
     it.allocate_tensors()
-    for d in it.get_input_details():
-        if d["name"] in feeds:
+    for feeds in runs:
+        given = [d for d in it.get_input_details() if d["name"] in feeds]
+        for d in given:
+            if tuple(d["shape"]) != feeds[d["name"]].shape:
+                it.resize_tensor_input(d["index"], feeds[d["name"]].shape)
+        it.reset_all_variables()
+        it.allocate_tensors()
+        for d in given:
             it.set_tensor(d["index"], feeds[d["name"]])
-    it.invoke()
+        it.invoke()
     by_name = {d["name"]: d["index"] for d in it.get_output_details()}
     return [it.get_tensor(by_name[n]) for n in OUTPUTS]
 
@@ -222,11 +245,11 @@ def as_array(value):
 ''',
 }
 
-_PLUGIN = '''def run(feeds):
+_PLUGIN = '''def run(runs):
     """Runs the backend through opconform's own adapter, since it has no script form of its own."""
     from harness.backends import direct
 
-    return direct("@BACKEND@", MODEL, feeds, OUTPUTS)
+    return direct("@BACKEND@", MODEL, runs, OUTPUTS)
 
 
 '''
@@ -256,7 +279,7 @@ _TAIL = '''def different(e, a, bound):
 def main():
     invalid = @INVALID@
     try:
-        found = run(load("inputs.npz"))
+        found = run([load(name) for name in INPUTS])
     except Exception as error:
         print(f"refused: {type(error).__name__}: {error}")
         return 0 if invalid else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ class Judged:
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
     entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
     backend was given instead (``harness.run.crossed``).  company: the cases in one model, itself
-    among them, that the answer takes; right alone (``harness.run.again``)."""
+    among them, that the answer takes; right alone (``harness.run.again``).  origin, run: the case with all its runs of
+    which ``case`` is one, where it is."""
 
     case: Case
     backend: str
@@ -33,6 +34,19 @@ class Judged:
     ambiguity: str | None = None
     asked: Case | None = None
     company: tuple[Case, ...] = ()
+    origin: Case | None = None
+    run: int = 0
+
+    @property
+    def given(self) -> Case:
+        """The case as the backend got it, with all its runs."""
+        return self.origin or self.asked or self.case
+
+    def about(self, case: Case) -> Judged:
+        """The same, said of another form of what was given."""
+        if self.asked is not None:
+            return replace(self, asked=case, origin=None, run=0)
+        return replace(self, case=case, origin=None, run=0)
 
     @property
     def signature(self) -> tuple[Any, ...]:
@@ -63,7 +77,10 @@ class Profile:
 
 
 def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None) -> Judged:
-    """The verdict of one backend on one case: the worst of its data draws, then what explains it."""
+    """The verdict of one backend on one case: the worst of its runs, then what explains it.
+
+    What goes wrong in one of several runs of a drawn case is told of that run alone; whether it shows alone is for
+    ``harness.run.again`` to find out."""
     worst: Judged | None = None
     for r, outcome in enumerate(outcomes):
         one = _one(case, profile, outcome, r)
@@ -73,6 +90,9 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
             break
     assert worst is not None
     if worst.verdict.bad:
+        if case.drawn and len(outcomes) > 1:
+            case = case.at(worst.draw)
+            worst = replace(worst, case=case, origin=worst.case, run=worst.draw, draw=0)
         excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED)
         if worst.verdict is Verdict.WRONGLY_REJECTED and ledger is not None:  # a refusal has a cause, whatever the data
             ledger.explain(worst, profile)
@@ -82,7 +102,7 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
         elif excusable and case.problem:
             failed = Outcome(Status.HARNESS_ERROR, worst.outcome.outputs, "judge", case.problem)
-            return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, worst.draw)
+            return replace(worst, verdict=Verdict.UNKNOWN, outcome=failed, judgement=None)
         elif ledger is not None:
             ledger.explain(worst, profile)
     return worst

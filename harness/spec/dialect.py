@@ -32,7 +32,9 @@ class Dialect:
     """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.
     package: import path of the suite, whose ``ops`` sub-package holds the entries.
     min_rank, max_rank, allow_empty: limits of its tensors.
-    const_chance: one input in so many is given as a constant (0: never)."""
+    const_chance: one input in so many is given as a constant (0: never).
+    rerun_every: one instance in so many is run again at other extents (0: never).
+    declares_extents: must a model say which axes of its inputs may change?"""
 
     name: str = ""
     title: str = ""
@@ -43,6 +45,8 @@ class Dialect:
     max_rank: int = 6
     allow_empty: bool = True
     const_chance: int = 5
+    rerun_every: int = 0
+    declares_extents: bool = False
     package_size: int = 64  # instances that one model may hold side by side
     declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
 
@@ -155,6 +159,10 @@ class Dialect:
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Last touch on a drawn instance (quantisation, dynamic axes)."""
         return inst
+
+    def reruns(self, inst: Instance, index: int) -> bool:
+        """Is this instance, number ``index`` of its op version, to be run at other extents too?"""
+        return self.rerun_every > 0 and index % self.rerun_every == self.rerun_every - 1
 
     def rank_limit(self, version: OpVersion) -> int:
         """Highest rank that this op version takes."""

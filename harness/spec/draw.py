@@ -64,6 +64,7 @@ class Draw:
         "budget",
         "empty",
         "engine",
+        "extents",
         "fixed",
         "max_rank",
         "min_rank",
@@ -76,6 +77,7 @@ class Draw:
                  types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
                  min_rank: int = 0) -> None:  # fmt: skip
         self.engine = engine
+        self.extents: Engine | None = getattr(engine, "extents", None)  # gives the extents where the rest is replayed
         self.version = version
         self.opset = opset
         self.fixed = fixed
@@ -118,6 +120,8 @@ class Draw:
         if self.empty and lo == 0 and self.engine.int(0, 3) == 3:
             return 0
         n = _EXTENTS[self.engine.int(0, 19)]
+        if self.extents is not None:
+            n = _EXTENTS[self.extents.int(0, 19)]
         return n if lo <= n <= hi else lo + n % (hi - lo + 1) if lo > 0 else 1 + n % hi
 
     def rank(self, lo: int = 0, hi: int | None = None) -> int:

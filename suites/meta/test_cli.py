@@ -188,7 +188,7 @@ def test_opset_of_another_dialect(opconform: Cli) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"format":0,"op":"Add"}', ["expected format 1, got 0"]),
+        ('{"format":0,"op":"Add"}', ["expected format 1 or 2, got 0"]),
         ("{", ["not a case file"]),
         ("[]", ["expected a JSON object"]),
         ('{"format":1,"dialect":"toy","op":"Add","version":1,"opset":1,"attrs":{}}', ["'args' is missing"]),

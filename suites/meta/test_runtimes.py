@@ -197,7 +197,7 @@ def test_direct_runs_a_file(tmp_path):
     m = onnx_model("Relu", [1], [(3,)], 1)
     (tmp_path / "m.onnx").write_bytes(m.data)
     x = np.array([-1, 0, 2], np.float32)
-    assert registry.direct("onnxruntime", tmp_path / "m.onnx", {"x0": x}, ["y"])[0].tolist() == [0, 0, 2]
+    assert registry.direct("onnxruntime", tmp_path / "m.onnx", [{"x0": x}], ["y"])[0].tolist() == [0, 0, 2]
     with pytest.raises(RuntimeError, match="rejected in load"):
         (tmp_path / "bad.onnx").write_bytes(b"\x08\x00")
-        registry.direct("onnxruntime", tmp_path / "bad.onnx", {"x0": x}, ["y"])
+        registry.direct("onnxruntime", tmp_path / "bad.onnx", [{"x0": x}], ["y"])

@@ -25,6 +25,7 @@ class Onnx(Dialect):
     opsets = tuple(sorted(schemas.releases()))
     max_rank = 6
     dynamic_chance = 10  # one instance in so many declares symbolic dimensions
+    declares_extents = True
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -58,6 +59,10 @@ class Onnx(Dialect):
                     if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
                         x.dynamic = tuple(i for i in range(len(x.shape)) if d.engine.int(0, 1))
         return inst
+
+    def reruns(self, inst: Instance, index: int) -> bool:
+        """Where dimensions are symbolic."""
+        return any(x.dynamic for a in inst.args.values() for x in (a if isinstance(a, list) else (a,)))
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         run = Run(self, opset)

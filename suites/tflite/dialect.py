@@ -59,6 +59,7 @@ class TfLite(Dialect):
     max_rank = 6
     const_chance = 4
     declares_outputs = True
+    rerun_every = 10
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
     _rows: dict[str, list[OpSchema]] | None = None
     # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
@@ -89,6 +90,10 @@ class TfLite(Dialect):
         if slot.name in _WEIGHTS or t.values is not None:
             return d.int(0, 3) > 0
         return d.chance(6)
+
+    def reruns(self, inst: Instance, index: int) -> bool:
+        """Any input may be resized between two runs, but what the runtime keeps has the extents of the model."""
+        return super().reruns(inst, index) and not self.version_of(inst).schema.extra.get("states")
 
     def rank_limit(self, version: OpVersion) -> int:
         """What the tfl dialect's traits state per operator, and what the version has learned so far."""

@@ -1,0 +1,112 @@
+"""The runs of an instance: one loaded model asked again, with other data or at other extents.
+
+What a runtime keeps from one run to the next (buffers, plans, weights packed for the extents that it met first) is a
+place where it goes wrong, and one run per model never sees it.  So an instance may name further runs (``reruns``), and
+a run may ask for more data draws than that: the runs are then taken in turn, each with data of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.core.instance import Arg, Graph, Instance
+from harness.gen.data import SHIFT
+from harness.gen.engine import Vary
+from harness.spec import Dialect, OpVersion
+
+Args = dict[str, Arg | list[Arg]]
+OTHER = 0x2545F491  # added to the seed of what is drawn at other extents
+
+
+def fixed(a: Arg | list[Arg]) -> bool:
+    """Is the argument the same in every data draw?"""
+    if isinstance(a, list):
+        return all(fixed(x) for x in a)
+    return a.const or a.values is not None or a.recipe.startswith(("index", "signed_index", "perm", "ints"))
+
+
+def args_of(inst: Instance, run: int) -> Args:
+    """What is given in a run, by slot.  run: from 0; beyond the named ones they come in turn, with other data."""
+    turn, k = divmod(run, 1 + len(inst.reruns))
+    args = {**inst.args, **inst.reruns[k - 1]} if k else inst.args
+    return {slot: _shifted(a, turn) for slot, a in args.items()} if turn else args
+
+
+def _shifted(a: Arg | list[Arg], n: int) -> Any:
+    if fixed(a):
+        return a
+    return [_again(x, n) for x in a] if isinstance(a, list) else _again(a, n)
+
+
+def _again(a: Arg, n: int) -> Arg:
+    if a.items is not None:
+        return replace(a, items=[_again(x, n) for x in a.items])
+    return a if a.values is not None else replace(a, seed=a.seed + n * SHIFT)
+
+
+def at_run(inst: Instance, run: int) -> Instance:
+    """The instance that has a run of this one as its only run."""
+    return replace(inst, args=args_of(inst, run), reruns=(), choices=None if run else inst.choices)
+
+
+def up_to(inst: Instance, run: int) -> Instance:
+    """The instance with all runs to this one, each of them named."""
+    named = []
+    for r in range(1, run + 1):
+        args = args_of(inst, r)
+        named.append({slot: a for slot, a in args.items() if a != inst.args.get(slot)})
+    return replace(inst, reruns=tuple(named), choices=None)
+
+
+def other_extents(v: OpVersion, inst: Instance, seed: int) -> Args | None:
+    """What the same instance is given at other extents: those arguments that differ, or None where nothing but extents
+    (and the data that goes with them) cannot be changed.  Axes that change are declared as such in ``inst``."""
+    if inst.choices is None or any(isinstance(x, (Graph, np.ndarray)) for x in inst.attrs.values()):
+        return None
+    try:
+        other = v.draw(Vary(inst.choices, seed), inst.opset)
+        if other.attrs != inst.attrs or other.outs != inst.outs or other.args.keys() != inst.args.keys():
+            return None
+    except Exception:  # choices that fit these extents only
+        return None
+    out: Args = {}
+    moved = False
+    for slot, a in inst.args.items():
+        pairs = _pairs(a, other.args[slot])
+        if pairs is None or any(not _alike(x, y) for x, y in pairs):
+            return None
+        moved = moved or any(x.shape != y.shape for x, y in pairs)
+        new = [y if fixed(y) else replace(y, seed=y.seed + OTHER) for _, y in pairs]
+        if any(not y.const for y in new):
+            out[slot] = new if isinstance(a, list) else new[0]
+    if not moved:
+        return None
+    for slot, given in out.items():
+        for x, y in _pairs(inst.args[slot], given) or ():
+            if x.shape != y.shape:
+                _declare(v.dialect, x, y)
+    return out
+
+
+def _pairs(a: Arg | list[Arg], b: Arg | list[Arg]) -> list[tuple[Arg, Arg]] | None:
+    if isinstance(a, list) or isinstance(b, list):
+        return list(zip(a, b)) if isinstance(a, list) and isinstance(b, list) and len(a) == len(b) else None
+    return [(a, b)]
+
+
+def _alike(x: Arg, y: Arg) -> bool:
+    """Does the one differ from the other in extents and data alone, and is a constant the same?"""
+    if x.const:
+        return x == y
+    return (x.kind == y.kind == "tensor" and x.dtype is y.dtype and not y.const and len(x.shape) == len(y.shape)
+            and x.quant == y.quant)  # fmt: skip
+
+
+def _declare(dialect: Dialect, x: Arg, y: Arg) -> None:
+    axes: Sequence[int] = [i for i, (n, m) in enumerate(zip(x.shape, y.shape)) if n != m]
+    if dialect.declares_extents:
+        x.dynamic = y.dynamic = tuple(sorted({*x.dynamic, *axes}))

@@ -1,0 +1,174 @@
+"""One loaded model, several runs: other extents and other data, and who is told when one of them goes wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.backends import registry as backends
+from harness.core.errors import FormatError
+from harness.core.instance import Instance
+from harness.core.outcome import Verdict
+from harness.gen.data import arrays_of
+from harness.run.again import SURE, Again
+from harness.run.case import Case, draw_case, fill
+from harness.run.engine import Engine
+from harness.run.failure import Evidence, load_instance
+from harness.run.runs import args_of, at_run, up_to
+from harness.run.select import units
+from harness.spec import OpVersion, registry
+from suites.meta.toy import Toy, toy
+
+EVERY = [v for name in ("onnx", "tflite") for v in registry.dialect(name).versions.values()]
+
+
+def rerun_cases(versions: list[OpVersion], cases: int = 40, opset: Any = None) -> list[Case]:
+    drawn = (draw_case(v, opset or v.opsets[-1], 3, i, invalid=False, lazy=True)
+             for v in versions for i in range(cases))  # fmt: skip
+    return [c for c in drawn if c.inst.reruns]
+
+
+def shapes(args: dict[str, Any]) -> list[tuple[int, ...]]:
+    return [x.shape for a in args.values() for x in (a if isinstance(a, list) else [a])]
+
+
+def test_other_extents_are_valid_and_change_nothing_else() -> None:
+    some = rerun_cases(EVERY[::7], 30)
+    assert len(some) > 100 and len({c.version.op for c in some}) > 40
+    for c in some:
+        first, other = c.inst, at_run(c.inst, 1)
+        assert c.expected is not None and not c.problem, (c.inst.dumps(), c.problem)
+        assert len(c.draws) == len(c.expected) == 2
+        assert first.args.keys() == other.args.keys() and shapes(first.args) != shapes(other.args)
+        for slot, a in first.args.items():
+            many, others = (x if isinstance(x, list) else [x] for x in (a, other.args[slot]))
+            for x, y in zip(many, others, strict=True):
+                assert (x.dtype, x.kind, x.const, len(x.shape)) == (y.dtype, y.kind, y.const, len(y.shape))
+                assert x == y if x.const else True
+                if c.version.dialect.declares_extents:  # what changes is symbolic in the model
+                    assert {i for i, (n, m) in enumerate(zip(x.shape, y.shape)) if n != m} <= set(x.dynamic)
+
+
+def test_a_drawn_case_is_the_same_again() -> None:
+    for c in rerun_cases(EVERY[::40]):
+        again = draw_case(c.version, c.inst.opset, 3, c.index, invalid=False)
+        assert again.inst.dumps() == c.inst.dumps()
+
+
+def test_reruns_travel_in_json() -> None:
+    c = rerun_cases(EVERY[::20])[0]
+    text = c.inst.dumps()
+    back = Instance.from_json(json.loads(text))
+    assert back.dumps() == text and json.loads(text)["format"] == 2
+    assert json.loads(at_run(c.inst, 1).dumps())["format"] == 1
+    with pytest.raises(FormatError):
+        Instance.from_json({**json.loads(text), "format": 3})
+
+
+def test_each_run_is_an_instance_of_its_own() -> None:
+    """What is told of one run alone has that run's data, beyond the named runs too."""
+    for c in rerun_cases(EVERY[::40]) + [Case(v, draw_case(v, v.opsets[-1], 1, 0, invalid=False).inst, 0, 3, drawn=True)
+                                         for v in EVERY[::50]]:  # fmt: skip
+        c.count = 3
+        c._draws = None
+        for r in range(len(c.draws)):
+            alone, through = arrays_of(at_run(c.inst, r)), fill(c.version, up_to(c.inst, r)).draws[-1]
+            for slot, a in c.draws[r].items():
+                for x, y, z in zip(*(v if isinstance(v, list) else [v] for v in (a, alone[slot], through[slot]))):
+                    if isinstance(x, np.ndarray):
+                        assert x.tobytes() == y.tobytes() == z.tobytes(), (c.inst.dumps(), r, slot)
+
+
+def test_runs_beyond_the_named_ones_take_turns() -> None:
+    inst = next(c.inst for c in rerun_cases(EVERY[::40]))
+    assert shapes(args_of(inst, 2)) == shapes(inst.args) and shapes(args_of(inst, 3)) == shapes(args_of(inst, 1))
+    assert args_of(inst, 2) != inst.args or all(not isinstance(a, list) and a.const for a in inst.args.values())
+
+
+# -- what is told of a backend that goes wrong in a later run
+
+
+def run(name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1) -> tuple[Any, list[dict[str, Any]]]:
+    monkeypatch.setattr(Toy, "rerun_every", 2)
+    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    spec = f"suites.meta.toy_backends:{name}"
+    with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
+        out: list[dict[str, Any]] = []
+        engine = Engine([main], draws=draws, sink=out.append, on_failure=Evidence(lambda _: spare, tmp),
+                        again=Again(lambda _: spare))  # fmt: skip
+        summary = engine.run(units(list(toy.versions.values()), 96))
+        return summary, [r for r in out if r["t"] == "case"]
+
+
+def judge(path: Path, name: str) -> Verdict:
+    inst = load_instance(path)
+    with backends.create(f"suites.meta.toy_backends:{name}", deadline=2.0) as handle:
+        (judged,) = Engine([handle]).judge([fill(toy.version_of(inst), inst)])
+        return judged.verdict
+
+
+def test_a_right_backend_stays_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for draws in (1, 4):
+        summary, records = run("Right", tmp_path, monkeypatch, draws)
+        assert not summary.bad and not records, (summary.problems, records[:1])
+
+
+@pytest.mark.parametrize("name, verdict", [("Keeps", "mismatch"), ("KeepsAndDies", "crashed")])
+def test_what_takes_the_run_before_is_told_with_it(name: str, verdict: str, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    summary, records = run(name, tmp_path, monkeypatch)
+    assert records and {r["verdict"] for r in records} == {verdict}
+    assert {r["key"].split("/")[1] for r in records} == {"MatMul"}
+    for r in records:
+        assert len((r["minimal"] or r["instance"])["reruns"]) == 1, r
+    first = records[0]
+    assert "run 2 of the same loaded model" in first["notation"]
+    folder = Path(first["folder"])
+    assert (folder / "inputs-0.npz").exists() and judge(folder / "instance.json", name) is Verdict(verdict)
+    assert judge(folder / "instance.json", "Right") is Verdict.AGREE
+    assert summary.failures == len(records)
+
+
+@pytest.mark.parametrize("name", ["DroppedNan", "OffByOne"])
+def test_what_shows_in_one_run_alone_is_told_of_that_run(name: str, tmp_path: Path,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    _, records = run(name, tmp_path, monkeypatch, draws=4)
+    assert len(records) > 5 and {r["verdict"] for r in records} == {"mismatch"}
+    found: Counter[Verdict] = Counter()
+    for i, r in enumerate(records):
+        if i < SURE:
+            assert "reruns" not in r["instance"]
+        path = tmp_path / f"{i}.json"
+        path.write_text(json.dumps(r["instance"]))
+        found[judge(path, name)] += 1
+    assert set(found) == {Verdict.MISMATCH}, found
+
+
+def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
+    """A failure that takes a run before it, on a real runtime: the script asks for both and compares the last."""
+    version = registry.dialect("onnx").versions["onnx/Relu/14"]
+    case = next(c for c in rerun_cases([version], 200, 14))
+    from harness.compare import judge as compare
+    from harness.core.outcome import Outcome, Status
+    from harness.run.repro import write_folder
+    from harness.run.results import Judged
+
+    whole = fill(version, case.inst)
+    assert whole.expected is not None
+    (last,) = whole.expected[1]
+    wrong = Outcome(Status.VALUE, [last.value + np.ones((), last.value.dtype)])
+    judged = Judged(whole, "onnxruntime", Verdict.MISMATCH, wrong, compare([last], wrong), 1)
+    folder = write_folder(tmp_path, judged, "0")
+    assert sorted(p.name for p in folder.glob("inputs*")) == ["inputs-0.npz", "inputs.npz"]
+    done = subprocess.run([sys.executable, str(folder / "repro.py")], capture_output=True, text=True)
+    assert done.returncode == 0 and "0 different" in done.stdout, done.stderr
+    saved = dict(np.load(folder / "expected.npz"))
+    np.savez(folder / "expected.npz", **{k: v + np.ones((), v.dtype) for k, v in saved.items()})
+    assert subprocess.run([sys.executable, str(folder / "repro.py")], capture_output=True).returncode == 1
