@@ -248,12 +248,15 @@ _OPTIONS = {  # operators whose option table does not carry their own name
     "RANDOM_STANDARD_NORMAL": "RandomOptions",
     "MULTINOMIAL": "RandomOptions",
     "RELU_0_TO_1": None,
+    "BASIC_LSTM": "LSTMOptions",
     "SOFTMAX": "SoftmaxOptions",
     "STABLEHLO_SHIFT_LEFT": "StablehloShiftLeftOptions",
     "STABLEHLO_PAD": "StablehloPadOptions",
     "STABLEHLO_COMPOSITE": "StableHLOCompositeOptions",
     "RIGHT_SHIFT": "RightShiftOptions",
 }
+# Operators of the dialect that share a builtin with another one: (builtin, first version).
+SHARED = {"BASIC_LSTM": ("LSTM", 2)}
 _REQUIRED = re.compile(r"(stride|filter)_[hwd]|depth_multiplier|block_size|num_splits|^num$|values_count|rank|num_bits")
 _DIM = {
     "bool": "bool",
@@ -343,11 +346,12 @@ def main() -> None:
     slots = read_slots((HERE / "slots.txt").read_text())
     versions = kernel_versions(enums["BuiltinOperator"])
     rows = []
-    for op, code in enums["BuiltinOperator"].items():
-        if op in ("CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES") or not versions[op]["all"]:
+    builtins = enums["BuiltinOperator"]
+    for op, (builtin, since) in {**{op: (op, 1) for op in builtins}, **SHARED}.items():
+        if op in ("CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES") or not versions[builtin]["all"]:
             continue
-        facts, table = slots[op], option_table(op, tables)
-        for v in versions[op]["all"]:
+        facts, table, code = slots[op], option_table(op, tables), builtins[builtin]
+        for v in (v for v in versions[builtin]["all"] if v >= since):
             types, quantised, later = effective_types(facts, v)
             for form, domain, letters in forms(facts, types, quantised, later):
                 rows.append(
@@ -367,7 +371,7 @@ def main() -> None:
                         "options": table,
                         "states": [x["name"] for x in facts["inputs"] if x["state"]],
                         "union": 2 if table in enums["BuiltinOptions2"] else 1,
-                        "reference": v in versions[op]["reference"],
+                        "reference": v in versions[builtin]["reference"],
                     }
                 )
     no_kernel = [op for op in enums["BuiltinOperator"] if not versions[op]["all"]]

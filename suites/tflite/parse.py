@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TYPES = {code: BY_NAME[name] for name, code in TYPES.items()}
 _OPS = {code: name for name, code in CODES.items()}
+_BASIC = fb.ENUMS["LSTMKernelType"]["BASIC"]
 _SUB_BYTE = {"i4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "i2": ml_dtypes.int2}
 
 
@@ -128,6 +129,8 @@ class _Reader:
 
     def node(self, raw: dict[str, Any], names: list[str], tensors: dict[str, Any], seen: dict[int, Graph]) -> Node:
         op, version = self.codes[raw.get("opcode_index", 0)]
+        if op == "LSTM" and raw.get("builtin_options", {}).get("kernel_type", 0) == _BASIC:
+            op = "BASIC_LSTM"
         given = [None if i < 0 else names[i] for i in raw.get("inputs", ())]
         rows = self.dialect.schemas_of(op)
         if not rows:

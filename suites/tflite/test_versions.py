@@ -16,7 +16,6 @@ FACTS = read_slots((Path(__file__).parent / "slots.txt").read_text())
 # What no instance shows, each with the reason.
 UNSHOWN: dict[tuple[str, str], str] = {
     ("FULLY_CONNECTED", "shuffled"): "the order of shuffled weights is told by a kernel's comments alone",
-    ("LSTM", "basic_kernel"): "the basic cell has operands and outputs of its own under the same code; no entry yet",
     ("SVDF", "W=qu8"): "8-bit weights beside float are signed, and no other form takes unsigned ones",
 }
 
@@ -85,7 +84,6 @@ FEATURES = {
     "sparse": attr("@sparsity", None),
     "i16xi4": lambda v, i: i.args["input"].dtype.name == "i16" and i.args["filter"].dtype.name == "i4",
     "batch_dims": attr("batch_dims"),
-    "basic_kernel": attr("kernel_type", "FULL"),
     "rescale_above_one": rescales,
     "half_pixel_centers": attr("half_pixel_centers", False),
     "ellipsis_or_new_axis": lambda v, i: i.attrs.get("ellipsis_mask") or i.attrs.get("new_axis_mask"),

@@ -22,12 +22,12 @@ from suites.semantics.quantised.fixed import Quant
 from suites.semantics.tensorflow_recurrent import GATES, sigmoid
 
 Array = np.ndarray
-_GATE, _UNIT = 2.0**-12, 2.0**-15  # places of a gate before and after its activation
-_FUNCTION = 8 * _UNIT  # granted to a fixed-point activation function
-_STORED = 0.5 + 2.0**-6  # steps: one rounding, of a product that itself was rounded once
+GATE, UNIT = 2.0**-12, 2.0**-15  # places of a gate before and after its activation
+FUNCTION = 8 * UNIT  # granted to a fixed-point activation function
+STORED = 0.5 + 2.0**-6  # steps: one rounding, of a product that itself was rounded once
 
 
-def _held(n: Numbers, low: float, high: float) -> Numbers:
+def held(n: Numbers, low: float, high: float) -> Numbers:
     """What a format of this range holds."""
     beyond = np.maximum(0.0, np.maximum(n.value + n.error - high, low - n.value + n.error))
     return Numbers(np.clip(n.value, low, high), n.error + np.minimum(beyond, 2 * n.error))
@@ -40,7 +40,7 @@ def _wide(row: Array, like: Array) -> Numbers:
 def _stored(n: Numbers, q: Quant) -> Numbers:
     """After being kept in 8 bits."""
     low, high = (q["scale"][0] * (limit - q["zero_point"][0]) for limit in int_range(I8))
-    return _held(Numbers(n.value, n.error + _STORED * q["scale"][0]), low, high)
+    return held(Numbers(n.value, n.error + STORED * q["scale"][0]), low, high)
 
 
 def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quant, cell_clip: float) -> Numbers:
@@ -60,24 +60,24 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quan
         parts = 2
         if p.get(f"p_{gate}") is not None:
             z, parts = z.plus(memory.by(_wide(p[f"p_{gate}"], memory.value), 0.0), 0.0), 3
-        return _held(Numbers(z.value, z.error + parts * _STORED * _GATE), -8.0, 8.0 - _GATE)
+        return held(Numbers(z.value, z.error + parts * STORED * GATE), -8.0, 8.0 - GATE)
 
     def gate(z: Numbers) -> Numbers:
-        return Numbers(sigmoid(z.value), z.error / 4 + _FUNCTION)
+        return Numbers(sigmoid(z.value), z.error / 4 + FUNCTION)
 
     def squashed(z: Numbers) -> Numbers:
-        return Numbers(np.tanh(z.value), z.error + _FUNCTION)
+        return Numbers(np.tanh(z.value), z.error + FUNCTION)
 
     for now in x:
         z = {g: pre(g, now, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
         f = gate(z["forget"])
-        i = gate(z["input"]) if "input" in z else Numbers(1 - f.value, f.error + _UNIT)
+        i = gate(z["input"]) if "input" in z else Numbers(1 - f.value, f.error + UNIT)
         c = f.by(c, 0.0).plus(i.by(squashed(z["cell"]), 0.0), 0.0)
-        c = _held(Numbers(c.value, c.error + 2 * _STORED * cell), -top - cell, top)
+        c = held(Numbers(c.value, c.error + 2 * STORED * cell), -top - cell, top)
         if cell_clip > 0:
             c = Numbers(np.clip(c.value, -cell_clip, cell_clip), c.error + cell)
         h = gate(pre("output", now, c)).by(squashed(c), 0.0)
-        h = Numbers(h.value, h.error + _UNIT)
+        h = Numbers(h.value, h.error + UNIT)
         if p["proj"] is not None:
             h = _stored(h, hidden).times(p["proj"], 0.0)
             if p.get("proj_bias") is not None:
