@@ -111,6 +111,10 @@ class TfLite(Dialect):
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """
+        for given in inst.args.values():
+            for a in given if isinstance(given, list) else [given]:
+                if isinstance(a, Arg) and a.dtype.kind == "s" and not a.shape:
+                    a.const = True  # the builder cannot but write it so
         for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
             if isinstance(v, float):
                 inst.attrs[name] = _f32(v)

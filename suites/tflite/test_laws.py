@@ -185,3 +185,15 @@ def test_nan_under_a_stride_above_the_window_is_still_ambiguous():
         inst = Instance("tflite", "MAX_POOL_2D", 2, 1, dict(attrs), args)
         assert why in (fill(dialect.version_of(inst), inst).ambiguous or "")
         assert bool(why) == bool(fill(dialect.version_of(inst), inst).ambiguous)
+
+
+def test_a_lone_string_is_a_constant():
+    """It cannot be fed, so no further run may give it another value."""
+    seen = 0
+    for i in range(300):
+        inst, _ = drawn("tflite/NOT_EQUAL/3", i)
+        for a in inst.args.values():
+            if a.dtype.kind == "s" and not a.shape:
+                assert a.const
+                seen += 1
+    assert seen
