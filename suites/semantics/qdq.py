@@ -146,11 +146,16 @@ def _dq_zero(ctx: Context) -> Array:
     return np.asarray(-lo / ((hi - lo) / 255) if hi > lo else 0.0)
 
 
+_DQ_TIE = 2.0**-14  # of a zero point, three roundings in f32
+
+
 def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x = inputs["x"]
     lo, hi = _range(x)
     if not np.isfinite(x.astype(np.float64)).all() or hi == lo:
         return "DynamicQuantizeLinear of a range of zero, or without end"
+    if abs(-lo / ((hi - lo) / 255) % 1 - 0.5) < _DQ_TIE:
+        return "DynamicQuantizeLinear with a zero point next to a tie: every step moves with it"
     return None
 
 
@@ -158,7 +163,7 @@ def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None
     error=(
         quantised(0, real=_dq_real, tie=lambda c: np.abs(_dq_real(c)) * 2.0**-20 + 2.0**-18),
         rounded(1.5),
-        quantised(0, real=_dq_zero, tie=2.0**-14),
+        quantised(0, real=_dq_zero, tie=_DQ_TIE),
     ),
     source="ONNX DynamicQuantizeLinear-11",
     ambiguous=_dq_open,
