@@ -79,17 +79,21 @@ class Replay:
 
 
 class Vary:
-    """Plays choices back, but draws extents afresh (``Draw.dim`` asks ``extents`` for them)."""
+    """Plays choices back, but draws about half of the extents afresh (``Draw`` asks ``extent`` for them)."""
 
-    __slots__ = ("at", "choices", "extents")
+    __slots__ = ("at", "choices", "fresh")
 
     def __init__(self, choices: list[int], seed: int) -> None:
         self.choices = choices
         self.at = 0
-        self.extents = Prng(seed)
+        self.fresh = Prng(seed)
 
     def int(self, lo: int, hi: int) -> int:
         i = self.at
         self.at = i + 1
         v = self.choices[i] if i < len(self.choices) else 0
         return lo + max(0, min(v, hi - lo))
+
+    def extent(self, drawn: int, lo: int, hi: int) -> int:
+        """The extent that was drawn, or another one in lo..hi."""
+        return self.fresh.int(lo, hi) if self.fresh.int(0, 1) else drawn

@@ -66,14 +66,15 @@ class Again:
             after = self._after(judged, profile)
             if after is not None:
                 return after
-        beside = [c.at(judged.run) for c in company] if judged.origin is not None else list(company)
         at = next((k for k, c in enumerate(company) if c is judged.given), None)
         if at is not None and len(company) > 1:
-            if judged.origin is not None:  # the same run of all of them
-                judged = judged.about(beside[at])
-            together = self._ask(judged, profile, beside)
-            if together.verdict in ASKED:
-                return self._fewer(together, profile, beside)
+            sets = [list(company)]
+            if judged.origin is not None:  # the same run of all of them, then all runs of all
+                sets = [[c.at(judged.run) for c in company], [c.up_to(judged.run) for c in company]]
+            for beside in sets if judged.run else sets[:1]:
+                together = self._ask(judged.about(beside[at]), profile, beside)
+                if together.verdict in ASKED:
+                    return self._fewer(together, profile, beside)
         why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
         out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
         return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.run.results import Judged
 
 OUTCOME = {"ulp", "error", "factor", "share", "clamped"}  # what only a verdict tells
-_VALUES = {"opset", "version", "dtype", "outs", "rule", "slots"} | OUTCOME
+_VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
@@ -42,6 +42,8 @@ class Facts(Mapping[str, Any]):
             return self._diff(name)
         if name == "dtype":
             return self.case.dtype_name
+        if name == "runs":
+            return 1 + (self.judged.draw if self.judged is not None else 0)
         if name == "slots":
             return self._slots()
         if name in _VALUES:

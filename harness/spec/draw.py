@@ -77,7 +77,7 @@ class Draw:
                  types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
                  min_rank: int = 0) -> None:  # fmt: skip
         self.engine = engine
-        self.extents: Engine | None = getattr(engine, "extents", None)  # gives the extents where the rest is replayed
+        self.extents = getattr(engine, "extent", None)  # other extents where all the rest is played back
         self.version = version
         self.opset = opset
         self.fixed = fixed
@@ -119,10 +119,16 @@ class Draw:
         """An extent; 0 only in the instances that may be empty, and only if ``lo`` is 0."""
         if self.empty and lo == 0 and self.engine.int(0, 3) == 3:
             return 0
-        n = _EXTENTS[self.engine.int(0, 19)]
+        k = self.engine.int(0, 19)
         if self.extents is not None:
-            n = _EXTENTS[self.extents.int(0, 19)]
+            k = self.extents(k, 0, 19)
+        n = _EXTENTS[k]
         return n if lo <= n <= hi else lo + n % (hi - lo + 1) if lo > 0 else 1 + n % hi
+
+    def extent(self, lo: int, hi: int) -> int:
+        """Uniform in lo..hi as ``int``, for what is the extent of an axis and nothing else."""
+        n = self.engine.int(lo, hi)
+        return n if self.extents is None else self.extents(n, lo, hi)
 
     def rank(self, lo: int = 0, hi: int | None = None) -> int:
         """A rank, low ones favoured."""

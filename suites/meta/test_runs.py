@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.backends import registry as backends
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, Unsupported
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.gen.data import arrays_of
@@ -21,6 +21,7 @@ from harness.run.again import SURE, Again
 from harness.run.case import Case, draw_case, fill
 from harness.run.engine import Engine
 from harness.run.failure import Evidence, load_instance
+from harness.run.pack import build
 from harness.run.runs import args_of, at_run, up_to
 from harness.run.select import units
 from harness.spec import OpVersion, registry
@@ -84,6 +85,19 @@ def test_each_run_is_an_instance_of_its_own() -> None:
                 for x, y, z in zip(*(v if isinstance(v, list) else [v] for v in (a, alone[slot], through[slot]))):
                     if isinstance(x, np.ndarray):
                         assert x.tobytes() == y.tobytes() == z.tobytes(), (c.inst.dumps(), r, slot)
+
+
+def test_what_differs_between_runs_is_fed() -> None:
+    """What a builder writes into the model is the same in all runs of it."""
+    for c in [Case(v, draw_case(v, v.opsets[-1], 8, i, invalid=False).inst, i, 2, drawn=True)
+              for v in EVERY[::3] for i in (9, 10)]:  # fmt: skip
+        try:
+            model = build(c.version.dialect, [c])
+        except Unsupported:
+            continue
+        fed = {slot for _, slot, _ in model.inputs[0]}
+        for other in c.draws[1:]:
+            assert {slot for slot, x in other.items() if x is not c.draws[0][slot]} <= fed, c.inst.dumps()
 
 
 def test_runs_beyond_the_named_ones_take_turns() -> None:

@@ -255,8 +255,8 @@ def attention(
 
 @attention.draw
 def _draw_attention(d: Draw) -> dict[str, Object]:
-    b, kv, group = d.int(1, 2), d.int(1, 2), d.pick((1, 1, 2, 3))
-    queries, keys, e, ev = d.int(1, 5), d.int(1, 5), d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8))
+    b, kv, group = d.extent(1, 2), d.int(1, 2), d.pick((1, 1, 2, 3))
+    queries, keys, e, ev = d.extent(1, 5), d.extent(1, 5), d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8))
     heads = kv * group
     flat = d.bool()
     out: dict[str, Object] = {"q_heads": heads if flat else None, "kv_heads": kv if flat else None}
@@ -332,7 +332,7 @@ def scaled_dot_product_attention(
 def _draw_sdpa(d: Draw) -> dict[str, Object]:
     lead = tuple(max(1, n) for n in d.part(max(1, d.min_rank - 2), max(1, min(d.max_rank, 5) - 2)))
     lead = tuple(min(n, 3) for n in lead)
-    queries, keys, e, ev = d.int(1, 6), d.int(1, 6), d.pick((1, 3, 4, 8)), d.pick((1, 3, 4, 8))
+    queries, keys, e, ev = d.extent(1, 6), d.extent(1, 6), d.pick((1, 3, 4, 8)), d.pick((1, 3, 4, 8))
     out = {"q": T((*lead, queries, e)), "k": T((*lead, keys, e)), "v": T((*lead, keys, ev))}
     if given(d, "mask"):
         full = (*lead, queries, keys)

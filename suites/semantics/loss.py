@@ -57,7 +57,7 @@ def nll_loss(
 
 
 def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
-    n, c = d.int(1, 4), d.int(1, 6)
+    n, c = d.extent(1, 4), d.extent(1, 6)
     s = d.shape(0, 3, lo=1)
     out: dict[str, Object] = {scores: T((n, c, *s)), "reduction": d.pick(MODES)}
     kind = d.dtype(target)

@@ -287,7 +287,7 @@ def global_lp_pool(x: Float["n c *s"], *, p: Real = 2.0):
 
 
 def _draw_rois(d: Draw) -> dict[str, Object]:
-    n, c, h, w = d.int(1, 3), d.int(1, 4), d.int(2, 9), d.int(2, 9)
+    n, c, h, w = d.extent(1, 3), d.extent(1, 4), d.extent(2, 9), d.extent(2, 9)
     scale = param(d, "scale", lambda: d.pick((1.0, 1.0, 0.5, 0.25)))
     rows = []
     for _ in range(d.int(1, 4)):

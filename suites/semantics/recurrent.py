@@ -263,7 +263,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     direction = param(d, "direction", lambda: d.pick(DIRECTIONS))
     steps_first = param(d, "steps_first", d.bool)
     count, g = (2 if direction == "bidirectional" else 1), len(_ORDER[cell])
-    t, b, i, h = d.int(1, 5), d.int(1, 4), d.int(1, 6), d.int(1, 5)
+    t, b, i, h = d.extent(1, 5), d.extent(1, 4), d.extent(1, 6), d.extent(1, 5)
     if d.chance(12):
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
     state = (count, b, h) if steps_first else (b, count, h)

@@ -62,7 +62,7 @@ def rotary_embedding(
 
 @rotary_embedding.draw
 def _draw_rotary(d: Draw) -> dict:
-    n, t, h, half, rest = d.int(1, 2), d.int(1, 4), d.int(1, 3), d.int(1, 4), d.pick((0, 0, 2))
+    n, t, h, half, rest = d.extent(1, 2), d.extent(1, 4), d.extent(1, 3), d.extent(1, 4), d.pick((0, 0, 2))
     flat = d.bool()
     width = 2 * half + rest
     out: dict[str, Object] = {
@@ -123,7 +123,7 @@ def causal_conv(
 
 @causal_conv.draw
 def _draw_causal(d: Draw) -> dict:
-    n, c, t, k = d.int(1, 3), d.int(1, 4), d.int(1, 8), d.int(1, 4)
+    n, c, t, k = d.extent(1, 3), d.extent(1, 4), d.extent(1, 8), d.extent(1, 4)
     out = {"x": T((n, c, t)), "w": T((c, 1, k)), "activation": d.pick(("none", "silu", "swish"))}
     if d.bool():
         out["b"] = T((c,))
@@ -207,7 +207,7 @@ def linear_attention(
 
 @linear_attention.draw
 def _draw_linear(d: Draw) -> dict:
-    b, t, hk, group, dk, dv = d.int(1, 2), d.int(1, 4), d.int(1, 2), d.int(1, 2), d.int(1, 4), d.int(1, 4)
+    b, t, hk, group, dk, dv = d.extent(1, 2), d.extent(1, 4), d.int(1, 2), d.int(1, 2), d.extent(1, 4), d.extent(1, 4)
     rule = d.pick(RULES)
     out: dict[str, Object] = {
         "q": T((b, t, hk * group * dk)),

@@ -161,12 +161,12 @@ def grid_sample(
 @grid_sample.draw
 def _draw_grid(d: Draw) -> dict:
     k = 2 if d.version.version < 20 else d.pick((1, 2, 2, 3))
-    n = d.int(1, 2)
-    s = tuple(d.int(1, 5) for _ in range(k))
-    o = tuple(d.int(1, 3) for _ in range(k))
+    n = d.extent(1, 2)
+    s = tuple(d.extent(1, 5) for _ in range(k))
+    o = tuple(d.extent(1, 3) for _ in range(k))
     mode = d.pick(MODES if k < 3 else MODES[:2])
     return {
-        "x": T((n, d.int(1, 3), *s)),
+        "x": T((n, d.extent(1, 3), *s)),
         "grid": T((n, *o, k)),
         "mode": mode,
         "border": d.pick(BORDERS),
@@ -309,12 +309,12 @@ def _corners(x: Array, y: float, xx: float, h: int, w: int) -> Array:
 
 @roi_align.draw
 def _draw_roi(d: Draw) -> dict:
-    n, h, w, r = d.int(1, 2), d.int(3, 8), d.int(3, 8), d.int(1, 4)
+    n, h, w, r = d.extent(1, 2), d.extent(3, 8), d.extent(3, 8), d.extent(1, 4)
     values: list[float] = []
     for _ in range(r):
         x1, y1 = d.int(0, 4 * (w - 2)) / 4 + 0.0625, d.int(0, 4 * (h - 2)) / 4 + 0.0625
         values += [x1, y1, x1 + d.int(2, 16) / 4, y1 + d.int(2, 16) / 4]
-    return {"x": T((n, d.int(1, 3), h, w)), "rois": T((r, 4), values=values), "batch": T((r,), f"ints:0:{n - 1}"),
+    return {"x": T((n, d.extent(1, 3), h, w)), "rois": T((r, 4), values=values), "batch": T((r,), f"ints:0:{n - 1}"),
             "height": d.int(1, 3), "width": d.int(1, 3), "ratio": d.int(0, 3), "scale": d.pick((1.0, 0.5, 1.0)),
             "mode": d.pick(("avg", "max")), "half": d.fixed.get("half", d.bool())}  # fmt: skip
 
@@ -367,7 +367,7 @@ def _draw_col2im(d: Draw) -> dict:
     image = tuple(di[i] * (block[i] - 1) + 1 + d.int(0, 3) for i in range(r))
     counts = [(image[i] + p[i] + p[r + i] - di[i] * (block[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     return {
-        "x": T((d.int(1, 2), d.int(1, 2) * prod(block), prod(counts))),
+        "x": T((d.extent(1, 2), d.extent(1, 2) * prod(block), prod(counts))),
         "image": image,
         "block": block,
         "strides": st,
@@ -486,7 +486,7 @@ def deform_conv(
 
 @deform_conv.draw
 def _draw_deform(d: Draw) -> dict:
-    n, r = d.int(1, 2), 2
+    n, r = d.extent(1, 2), 2
     k, di, st = (tuple(d.int(1, top) for _ in range(r)) for top in (2, 2, 2))
     p = tuple(d.int(0, 1) for _ in range(2 * r))
     s = tuple(di[i] * (k[i] - 1) + 1 + d.int(0, 2) for i in range(r))
