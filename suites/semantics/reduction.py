@@ -51,7 +51,8 @@ def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Objec
         fine = np.abs(x[np.isfinite(x) & (x != 0)])
         low, high = np.log2(fine[fine < 1]).sum(), np.log2(fine[fine > 1]).sum()
     limit = np.log2(float_max(of(inputs["x"])))
-    if (low < -limit + 30 and not np.isfinite(x).all()) or (high >= limit and (x == 0).any()):
+    both = high >= limit and low < 2 - limit  # some order meets a 0, another an infinity, a third multiplies the two
+    if both or (low < -limit + 30 and not np.isfinite(x).all()) or (high >= limit and (x == 0).any()):
         return "an intermediate product may become 0 next to an infinity, or infinite next to a 0"
     return None
 
