@@ -88,12 +88,12 @@ class Vary:
         self.at = 0
         self.fresh = Prng(seed)
 
+    def extent(self, drawn: int, lo: int, hi: int) -> int:
+        """The extent that was drawn, or another one in lo..hi."""
+        return self.fresh.int(lo, hi) if self.fresh.int(0, 1) else drawn
+
     def int(self, lo: int, hi: int) -> int:
         i = self.at
         self.at = i + 1
         v = self.choices[i] if i < len(self.choices) else 0
         return lo + max(0, min(v, hi - lo))
-
-    def extent(self, drawn: int, lo: int, hi: int) -> int:
-        """The extent that was drawn, or another one in lo..hi."""
-        return self.fresh.int(lo, hi) if self.fresh.int(0, 1) else drawn

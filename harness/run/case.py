@@ -205,7 +205,9 @@ def ambiguity(v: OpVersion, call: Any) -> str | None:
 
 
 def _arrays(a: Arg | list[Arg], draw: int) -> Any:
-    return [materialize(x, draw) for x in a] if isinstance(a, list) else materialize(a, draw)
+    if isinstance(a, list):
+        return [materialize(x, 0 if fixed(x) else draw) for x in a]
+    return materialize(a, draw)
 
 
 def varies(inst: Instance) -> bool:

@@ -26,8 +26,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
 
 The condition is a Python expression over these names and nothing else:
 
-* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the wrong
-  one the last: 1 for what shows in a run alone)
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the
+  wrong one the last: 1 for what shows in a run alone)
 * of the verdict: ``ulp`` (largest error), ``error`` (largest absolute error of a wrong element, infinite where an
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN)

@@ -38,9 +38,9 @@ def args_of(inst: Instance, run: int) -> Args:
 
 
 def _shifted(a: Arg | list[Arg], n: int) -> Any:
-    if fixed(a):
-        return a
-    return [_again(x, n) for x in a] if isinstance(a, list) else _again(a, n)
+    if isinstance(a, list):
+        return [x if fixed(x) else _again(x, n) for x in a]
+    return a if fixed(a) else _again(a, n)
 
 
 def _again(a: Arg, n: int) -> Arg:
