@@ -159,11 +159,11 @@ inline long double log1p_unit(long double e) { return std::log1p(e); }
 // |x| < 2^20 ; beyond that hard() sends the element to the C library.
 inline bool far(double x) { return !(std::fabs(x) < 0x1p20); }
 
-inline double quadrants(double x, std::int64_t& quadrant) {
+inline double quadrants(double x, std::uint64_t& quadrant) {
   constexpr double p1 = 0x1.921fb544p+0, p2 = 0x1.0b4611a6p-34, p3 = 0x1.3198a2e037073p-69;
   const double t = x * 0x1.45f306dc9c883p-1 + kMagic;
   const double k = t - kMagic;
-  quadrant = bits(t) - bits(kMagic);
+  quadrant = ubits(t) - ubits(kMagic);
   return ((x - k * p1) - k * p2) - k * p3;
 }
 inline double sin_part(double r) { return mad(r * (r * r), horner(kSin, r * r), r); }
@@ -174,21 +174,21 @@ inline double cos_part(double r) {
   return w + (((1.0 - w) - h) + z * z * horner(kCos, z));
 }
 inline double sin(double x) {
-  std::int64_t q;
+  std::uint64_t q;
   const double r = quadrants(x, q);
   const double y = (q & 1) ? cos_part(r) : sin_part(r);
   const double signed_y = (q & 2) ? -y : y;
   return x == 0 ? x : signed_y;
 }
 inline double cos(double x) {
-  std::int64_t q;
+  std::uint64_t q;
   const double r = quadrants(x, q);
   const double y = (q & 1) ? sin_part(r) : cos_part(r);
   return ((q + 1) & 2) ? -y : y;
 }
 
 inline double tan(double x) {
-  std::int64_t q;
+  std::uint64_t q;
   const double r = quadrants(x, q);
   const double s = sin_part(r), c = cos_part(r);
   const double y = ((q & 1) ? -c : s) / ((q & 1) ? s : c);
