@@ -9,6 +9,7 @@
 
 #include "native_ref/core/block.h"
 #include "native_ref/core/table.h"
+#include "native_ref/kernels/gemm/scratch.h"
 #include "native_ref/kernels/norm/exponential.h"
 
 namespace opconform {
@@ -36,40 +37,70 @@ Eight larger(Eight a, Eight b) {
   return reinterpret_cast<Eight>((m & reinterpret_cast<EightBits>(a)) | (~m & reinterpret_cast<EightBits>(b)));
 }
 
-// One line of n elements, in place.  Eight partial sums in fixed places, so bits do not depend on the machine.
-void line(double* x, Index n, bool log, bool careful, std::vector<double>& spare) {
+Eight load_some(const double* p, Index n, double rest) {
+  Eight v = rest - Eight{};
+  std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(double));
+  return v;
+}
+
+double largest(const double* x, Index n) {
   constexpr double none = -std::numeric_limits<double>::infinity();
-  Eight tops = none - Eight{}, sums{};
+  Eight top = none - Eight{};
   Index i = 0;
-  for (; i + 8 <= n; i += 8) tops = larger(tops, load(x + i));
-  double m = none, s = 0;
-  for (; i < n; ++i) m = larger(m, x[i]);
-  for (int l = 0; l < 8; ++l) m = larger(m, tops[l]);
-  double* e = x;
-  if (log) {
-    spare.resize(static_cast<std::size_t>(n));
-    e = spare.data();
+  for (; i + 8 <= n; i += 8) top = larger(top, load(x + i));
+  if (i < n) top = larger(top, load_some(x + i, n - i, none));
+  double t[8];
+  store(t, top);
+  for (int w = 4; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) t[l] = larger(t[l], t[l + w]);
+  return t[0];
+}
+
+// e <- exp(x - m); returns the sum, in eight partial sums in fixed places, so bits do not depend on the machine.
+double exponentials(const double* x, Index n, double m, double* e) {
+  Eight sums{};
+  double s = 0;
+  Index i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const Eight v = exponential(load(x + i) - m);
+    store(e + i, v);
+    sums += v;
   }
-  i = 0;
-  if (!careful)
-    for (; i + 8 <= n; i += 8) {
-      const Eight v = exponential(load(x + i) - m);
-      store(e + i, v);
-      sums += v;
-    }
-  for (; i < n; ++i) {
-    e[i] = careful ? shifted(x[i], m) : exponential(x[i] - m);
-    s += e[i];
+  if (i < n) {
+    const Eight v = exponential(load_some(x + i, n - i, m) - m);
+    std::memcpy(e + i, &v, static_cast<std::size_t>(n - i) * sizeof(double));
+    for (int l = 0; l < n - i; ++l) s += v[l];
   }
   for (int l = 0; l < 8; ++l) s += sums[l];
-  if (log) {
-    const double t = std::log(s);
-    for (i = 0; i < n; ++i) x[i] = (x[i] - m) - t;
-  } else if (careful) {
-    for (i = 0; i < n; ++i) x[i] /= s;
-  } else {
-    const double r = 1 / s;
-    for (i = 0; i < n; ++i) x[i] *= r;
+  return s;
+}
+double careful_exponentials(const double* x, Index n, double m, double* e) {
+  double s = 0;
+  for (Index i = 0; i < n; ++i) s += e[i] = shifted(x[i], m);
+  return s;
+}
+
+constexpr Index kLines = 32, kTogether = 1024;  // lines at a time, and elements of them
+
+// `count` lines of n elements, in place, step by step, so that one line's sum does not wait for another's.
+void lines(double* x, Index n, Index count, bool log, bool careful, std::vector<double>& spare) {
+  const auto exps = careful ? careful_exponentials : exponentials;
+  double top[kLines], sum[kLines];
+  if (log) spare.resize(static_cast<std::size_t>(n));
+  for (Index c = 0; c < count; ++c) top[c] = largest(x + c * n, n);
+  for (Index c = 0; c < count; ++c) sum[c] = exps(x + c * n, n, top[c], log ? spare.data() : x + c * n);
+  for (Index c = 0; c < count; ++c) {
+    double* p = x + c * n;
+    const double m = top[c], s = sum[c];
+    if (log) {
+      const double t = std::log(s);
+      for (Index i = 0; i < n; ++i) p[i] = (p[i] - m) - t;
+    } else if (careful) {
+      for (Index i = 0; i < n; ++i) p[i] /= s;
+    } else {
+      const double r = 1 / s;
+      for (Index i = 0; i < n; ++i) p[i] *= r;
+    }
   }
 }
 
@@ -102,16 +133,22 @@ void softmax(const Tensor& x, int axis, bool log, const Tensor& y) {
   const StoreF64 save = store_f64(y.dtype);
   const bool careful = x.dtype == DType::f64;
   Reader reader(x);
-  std::vector<double> block(static_cast<std::size_t>(n * width)), work;
+  // columns of one index of the axes before, or some lines
+  const Index most = width > 1 ? 1 : std::clamp<Index>(kTogether / n, 1, kLines);
+  thread_local gemm::Scratch<double> scratch;
+  double* block = scratch.get(most * n * width);
+  std::vector<double> work;
   char* to = y.data;
-  for (Index left = total / (n * width); left > 0; --left) {
-    reader.next(block.data(), n * width);
+  for (Index left = total / (n * width); left > 0;) {
+    const Index count = std::min(left, most), size = count * n * width;
+    reader.next(block, size);
     if (width == 1)
-      line(block.data(), n, log, careful, work);
+      lines(block, n, count, log, careful, work);
     else
-      columns(block.data(), n, width, log, careful, work);
-    save(block.data(), to, y.bytes(), n * width);
-    to += n * width * y.bytes();
+      columns(block, n, width, log, careful, work);
+    save(block, to, y.bytes(), size);
+    to += size * y.bytes();
+    left -= count;
   }
 }
 
