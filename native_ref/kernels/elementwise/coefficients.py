@@ -26,6 +26,23 @@ def show(name: str, what: str, f: Any, lo: Any, hi: Any, terms: int) -> None:
     print("};")
 
 
+def pieces(name: str, what: str, f: Any, step: Any, terms: int) -> None:
+    """f around 0, step ... 15 step, the coefficients of one power of all pieces side by side."""
+    step, rows, worst = mp.mpf(step), [], mp.mpf(0)
+    for k in range(16):
+        row, error = mpmath.chebyfit(lambda d, at=k * step: f(at + d), [-step / 2, step / 2], terms, error=True)
+        worst = max(worst, error / f((k + mp.mpf(1) / 2) * step))
+        rows.append([float.hex(float(c)) for c in reversed(row)])
+    print(f"// {what} in x - k step, error {mpmath.nstr(worst, 2)} of the value")
+    print(f"inline constexpr double {name}Step = {float.hex(float(step))};")
+    print(f"alignas(64) inline constexpr double {name}Pieces[{terms}][16] = {{")
+    for power in zip(*rows):
+        print("    {" + ", ".join(power[:4]) + ",")
+        for i in range(4, 16, 4):
+            print("     " + ", ".join(power[i : i + 4]) + ("," if i < 12 else "},"))
+    print("};")
+
+
 def series(f: Any, taylor: Any) -> Any:
     """f away from 0, a few terms of its series next to it, where f as written would divide 0 by 0."""
     return lambda z: taylor(z) if abs(z) < SMALL else f(z)
@@ -122,4 +139,13 @@ def middle(t: Any) -> Any:
 # for erf alone: its tail is only wanted absolutely, so a shorter range and fewer terms do
 lowest, highest = (mp.mpf(1) - 2.5) / (mp.mpf(1) + 2.5), (mp.mpf(6) - 2.5) / (mp.mpf(6) + 2.5)
 show("kErfTail", "e^(x^2) erfc(x) in t = (x - 2.5) / (x + 2.5)", middle, lowest, highest, 15)
+
+# for instruction sets that can look coefficients up in registers
+erf_share = series(lambda x: mp.erf(x) / x, lambda x: 2 / mp.sqrt(mp.pi) * (1 - x * x / 3))
+pieces("kErf", "erf(x) / x", erf_share, mp.mpf(13) / 32, 13)
+pieces("kNormal", "erfc(x / sqrt 2) / 2", lambda x: mp.erfc(x / mp.sqrt(2)) / 2, mp.mpf(3) / 8, 15)
+GELU_A = 2 * mp.sqrt(2 / mp.pi)
+GELU_B = mp.mpf(0.044715) * GELU_A
+gelu_tanh = "1 / (1 + e^(a x + b x^3)), a and b of GeluTanh"
+pieces("kGeluTanh", gelu_tanh, lambda x: 1 / (1 + mp.exp(x * (GELU_A + GELU_B * x * x))), mp.mpf(3) / 8, 16)
 print("\n}  // namespace opconform::math")

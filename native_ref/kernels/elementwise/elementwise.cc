@@ -17,7 +17,7 @@ void run_unary(const UnaryEntry& op, const Tensor& x, const Tensor& y, const dou
   Writer out(y);
   if (ints) {
     const auto fn = is_sint(x.dtype) ? op.s : op.u;
-    std::int64_t block[kBlock];
+    alignas(64) std::int64_t block[kBlock];
     for (Index left = in.total(); left > 0; left -= kBlock) {
       const Index n = std::min(left, kBlock);
       in.next(block, n);
@@ -27,7 +27,7 @@ void run_unary(const UnaryEntry& op, const Tensor& x, const Tensor& y, const dou
     return;
   }
   const auto fn = x.dtype == DType::f64 && op.wide ? op.wide : op.f;
-  double block[kBlock];
+  alignas(64) double block[kBlock];
   for (Index left = in.total(); left > 0; left -= kBlock) {
     const Index n = std::min(left, kBlock);
     in.next(block, n);
@@ -42,7 +42,7 @@ void run_binary(const BinaryEntry& op, const Tensor& x, const Tensor& y, const T
   if (ints) {
     const auto fn = is_signed ? op.s : op.u;
     const int bits = info(x.dtype).bits;
-    std::int64_t u[kBlock], v[kBlock];
+    alignas(64) std::int64_t u[kBlock], v[kBlock];
     for (Index left = a.total(); left > 0; left -= kBlock) {
       const Index n = std::min(left, kBlock);
       a.next(u, n);
@@ -53,7 +53,7 @@ void run_binary(const BinaryEntry& op, const Tensor& x, const Tensor& y, const T
     return;
   }
   const auto fn = op.wide && std::max(info(x.dtype).bits, info(y.dtype).bits) > 32 ? op.wide : op.f;
-  double u[kBlock], v[kBlock];
+  alignas(64) double u[kBlock], v[kBlock];
   for (Index left = a.total(); left > 0; left -= kBlock) {
     const Index n = std::min(left, kBlock);
     a.next(u, n);

@@ -9,6 +9,7 @@
 
 #include "native_ref/core/simd.h"
 #include "native_ref/kernels/elementwise/math.h"
+#include "native_ref/kernels/elementwise/pieces.h"
 #include "native_ref/kernels/elementwise/run.h"
 
 namespace opconform::unary {
@@ -207,6 +208,9 @@ struct Erf {
   static constexpr const char* name = "erf";
   template <class T>
   static T f(T x) { return math::erf(x); }
+#if defined(__AVX512F__)
+  static void rows(double* x, Index n, const double*) { pieces::erf(x, n); }
+#endif
 };
 struct Erfc {
   static constexpr const char* name = "erfc";
@@ -260,6 +264,21 @@ inline double half_up(double x, double y, std::int64_t up = 1) {
   return std::fabs(x) < 0x1p-52 ? (x == 0 ? y : stepped) : y;
 }
 inline long double half_up(long double, long double y, std::int64_t = 1) { return y; }
+#if defined(__AVX512F__)
+// A block by pieces, and by Op::f where they do not reach.  Which of the two an element takes depends on it alone.
+template <class Op, std::size_t N>
+void pieces_or_f(double* x, Index n, const double (&c)[N][16], double step) {
+  const double most = 15.25 * step;
+  if (pieces::within(x, n, most)) return pieces::left_share(x, n, c, step);
+  alignas(64) double near[kBlock];
+  for (Index i = 0; i < n; ++i) near[i] = x[i];
+  pieces::left_share(near, n, c, step);
+  for (Index i = 0; i < n; ++i) {
+    const double y = Op::f(x[i]);
+    x[i] = std::fabs(x[i]) > most ? y : near[i];
+  }
+}
+#endif
 // x * s(x) where s vanishes faster than x grows: the limit at -inf is -0, where the product gives NaN
 template <class T>
 T left_tail(T x, T y) {
@@ -411,6 +430,11 @@ struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in 
     const double zero = math::from_bits(math::ubits(x) & (std::uint64_t{1} << 63));
     return (x > 0 ? x : zero) - w;
   }
+#if defined(__AVX512F__)
+  static void rows(double* x, Index n, const double*) {
+    pieces_or_f<GeluExact>(x, n, math::kNormalPieces, math::kNormalStep);
+  }
+#endif
   static long double f(long double x) {
     const long double half = kSqrtHalf + static_cast<long double>(kSqrtHalfLow), t = -x * half;
     const long double rest = (kSqrtHalf - half) + kSqrtHalfLow;
@@ -431,6 +455,11 @@ struct GeluTanh {  // x/2 * (1 + tanh(t)) = x * sigmoid(2t),  2t = x (a + b x^2)
     const double low = e < 0x1p1000 && std::fabs(rl) < 1 ? e * rl : 0.0;
     return left_tail(x, half_up(x, x / (1.0 + (e - low))));
   }
+#if defined(__AVX512F__)
+  static void rows(double* x, Index n, const double*) {
+    pieces_or_f<GeluTanh>(x, n, math::kGeluTanhPieces, math::kGeluTanhStep);
+  }
+#endif
   static long double f(long double x) {
     const long double a = 2 * std::sqrt(2 / kPi<long double>);
     return left_tail(x, x / (1 + math::exp(-x * (a + a * 0.044715 * x * x))));
