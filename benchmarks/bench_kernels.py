@@ -5,10 +5,9 @@
 Every row is the ratio of the two minima of one interleaved run; compare ratios, not times of different runs.
 ``limit`` is the target of the design: 1.0 up to 4k elements or 64^3, then by kind.
 
-Over it on AVX-512 when last measured: matmul 64^3 (0.85 to 1.2: its products in f64 alone take 9 us of 13), gelu_tanh of
-4,096 elements in bench_native.py now and then (0.8 to 1.05),
-and pools of large images (2.7 and 3.1).  With AVX2: matmul 512^3 2.3, matrix times vector up to 10; the baseline build:
-matmul up to 7.
+Over it on AVX-512 when last measured: matmul 64^3 (0.85 to 1.2: its products in f64 alone take 9 us of 13), pools of
+large images (2.4 to 3.3), and in bench_native.py gelu_tanh of 4,096 elements now and then (0.8 to 1.05).  With AVX2:
+matmul 512^3 2.3, matrix times vector up to 10; the baseline build: matmul up to 7.
 """
 
 from __future__ import annotations
