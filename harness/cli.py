@@ -106,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--seconds", type=_seconds, default=60.0, metavar="S", help="time to spend (60)")
 
     v = _verb(verbs, "known", _known, "model, data and repro.py of every known difference; crashes are listed apart")
-    v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv/11")
+    v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     _backend(v)
     v.add_argument("--out", type=Path, default=Path(".opconform/known"), metavar="DIR", help="their place")
 
@@ -140,7 +140,7 @@ def _selection(v: argparse.ArgumentParser) -> None:
     g = v.add_argument_group("which ops (options may be repeated)")
     g.add_argument("--dialect", action="append", default=[], metavar="NAME", help="onnx, mil, tflite, nn, passes")
     g.add_argument("--opset", metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite")
-    g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv/11")
+    g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
 
 

@@ -15,6 +15,7 @@ from harness.run.engine import Engine, profile_of
 from harness.run.known import Entry, Ledger
 from harness.run.repro import write_folder
 from harness.run.results import Judged
+from harness.run.select import matches
 from harness.spec import registry
 
 INDEX = "index.md"
@@ -43,7 +44,7 @@ def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator
         if e.kind_of != "known" or e.instance is None or not any(fnmatchcase(backend, b) for b in e.backends):
             continue
         key = e.instance.key
-        if not ops or any(fnmatchcase(key, o) or fnmatchcase(key.split("/")[1], o) for o in ops):
+        if not ops or any(matches(key, o) for o in ops):
             yield e
 
 

@@ -16,7 +16,8 @@ from harness.spec import OpVersion, registry
 class Selection:
     """What the user asked for.  opset: build at exactly this opset, with the versions in force there.
 
-    ops: patterns on the op's name (``Conv``, ``Reduce*``) or on ``dialect/op/version``.  shard: (i, n), 1-based."""
+    ops: patterns on the op's name (``Conv``, ``Reduce*``), ``dialect/op`` or ``dialect/op/version``.
+    shard: (i, n), 1-based."""
 
     dialects: Sequence[str] = ()
     opset: Any = None
@@ -49,9 +50,9 @@ def versions(sel: Selection) -> list[OpVersion]:
             out.append(v)
     if sel.ops:
         for pattern in sel.ops:
-            if not any(_matches(v, pattern) for v in out):
+            if not any(matches(v.key, pattern) for v in out):
                 raise UsageError(f"no op matches {pattern!r}{registry.near(pattern, sorted({v.op for v in out}))}")
-        out = [v for v in out if any(_matches(v, p) for p in sel.ops)]
+        out = [v for v in out if any(matches(v.key, p) for p in sel.ops)]
     if sel.families:
         known = {v.family for v in out}
         for f in sel.families:
@@ -65,8 +66,10 @@ def versions(sel: Selection) -> list[OpVersion]:
     return [v for v in out if n == 1 or mix(hash_key(v.key)) % n == i - 1]
 
 
-def _matches(v: OpVersion, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(v.op, pattern) or fnmatch.fnmatchcase(v.key, pattern)
+def matches(key: str, pattern: str) -> bool:
+    """Does a pattern (``Conv``, ``onnx/Conv``, ``onnx/Conv/11``, with wildcards) take in an op version?"""
+    dialect, op, _ = key.split("/")
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (op, f"{dialect}/{op}", key))
 
 
 def hash_key(key: str) -> int:

@@ -20,7 +20,9 @@ import pytest
 
 import reports
 from harness import cli
+from harness.run.select import matches
 from suites.meta import golden
+from suites.meta.toy import toy
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "suites.meta.toy_backends"
@@ -338,6 +340,11 @@ def test_diff_tells_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None
     assert done.returncode == 1 and re.search(r"^new: [1-9]", done.stdout, re.M) and "toy/Flip/1" in done.stdout
     done = opconform("diff", bad, good, "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["gone"]
+
+
+@pytest.mark.parametrize("pattern", ["Add", "toy/Add", "toy/Add/1", "A*", "toy/A*", "*/Add/*"])
+def test_ops_are_chosen_by_name_dialect_and_version(pattern: str) -> None:
+    assert [k for k in toy.versions if matches(k, pattern)] == ["toy/Add/1"]
 
 
 def test_lists(opconform: Cli) -> None:
