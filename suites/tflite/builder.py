@@ -78,8 +78,9 @@ class Writer:
         data: bytes | None = None,
         variable: bool = False,
         sparse: dict[str, Any] | None = None,
+        dynamic: Sequence[int] = (),
     ) -> int:
-        """Index of a new tensor.  shape None: known only when the model runs."""
+        """Index of a new tensor.  shape None: known only when the model runs.  dynamic: axes that may change."""
         t: dict[str, Any] = {"shape": shape if shape is not None else (), "type": type_code, "name": name}
         if data:
             t["buffer"] = len(self.buffers)
@@ -92,6 +93,8 @@ class Writer:
             t["is_variable"] = True
         if sparse:
             t["sparsity"] = sparse
+        if dynamic and shape is not None:
+            t["shape_signature"] = [-1 if k in dynamic else n for k, n in enumerate(shape)]
         tensors = g["tensors"]
         tensors.append(t)
         return len(tensors) - 1
@@ -257,7 +260,7 @@ def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: boo
     # nor can the Python interface feed a string of rank 0
     if (a.const or (a.dtype.kind == "s" and not a.shape)) and x.size:
         return w.tensor(g, name, code, a.shape, a.quant, pack(x, a.dtype)), False
-    return w.tensor(g, name, code, a.shape, a.quant), True
+    return w.tensor(g, name, code, a.shape, a.quant, dynamic=a.dynamic), True
 
 
 def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> dict[str, Any]:

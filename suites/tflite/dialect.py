@@ -60,6 +60,7 @@ class TfLite(Dialect):
     const_chance = 4
     declares_outputs = True
     rerun_every = 10
+    declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
     _rows: dict[str, list[OpSchema]] | None = None
     # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
@@ -92,7 +93,8 @@ class TfLite(Dialect):
         return d.chance(6)
 
     def reruns(self, inst: Instance, index: int) -> bool:
-        """Any input may be resized between two runs, but what the runtime keeps has the extents of the model."""
+        """Inputs may be resized between two runs (the shape signature says which axes), but what the runtime keeps has
+        the extents of the model."""
         return super().reruns(inst, index) and not self.version_of(inst).schema.extra.get("states")
 
     def rank_limit(self, version: OpVersion) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def tensor_type(a: Arg) -> str:
     """``tensor<2x3x!quant.uniform<i8:f32, 0.5:3>>``."""
     element = _element(a.dtype.name, a.quant)
-    return "tensor<" + "".join(f"{n}x" for n in a.shape) + element + ">"
+    return "tensor<" + "".join("?x" if k in a.dynamic else f"{n}x" for k, n in enumerate(a.shape)) + element + ">"
 
 
 def _element(name: str, quant: dict[str, Any] | None) -> str:

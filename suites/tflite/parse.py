@@ -102,7 +102,8 @@ class _Reader:
                 continue
             d = _TYPES[code]
             shape = tuple(int(n) for n in t.get("shape", ()))
-            tensors[name] = {"dtype": d, "shape": shape, "quant": quant_of(t)}
+            free = tuple(k for k, n in enumerate(t.get("shape_signature", ())) if n < 0)
+            tensors[name] = {"dtype": d, "shape": shape, "quant": quant_of(t), "dynamic": free}
             data = self.buffer(t.get("buffer", 0))
             if data is not None and "sparsity" in t:
                 stored = unpack(data, d, (len(data) // d.np.itemsize,))
@@ -121,7 +122,7 @@ class _Reader:
         out.meta = {"opset": 1, "tensors": tensors, "index": index}
         for i in g.get("inputs", []):
             t = tensors[names[i]]
-            out.inputs.append((names[i], Arg(t["dtype"], t["shape"], quant=t["quant"])))
+            out.inputs.append((names[i], Arg(t["dtype"], t["shape"], quant=t["quant"], dynamic=t["dynamic"])))
         for node in g.get("operators", []):
             out.nodes.append(self.node(node, names, tensors, seen))
         out.outputs = [names[i] for i in g.get("outputs", [])]
