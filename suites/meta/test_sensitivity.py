@@ -78,6 +78,6 @@ def test_the_engine_finds_them_too(fault):
     engine = Engine([handle], on_failure=lambda judged, votes: found.append(judged))
     engine.run([Unit(v, v.opsets[-1], 0, 40) for v in versions])
     assert handle.planted
-    wrong = {j.case.inst.id for j in found if j.verdict is Verdict.MISMATCH}
+    wrong = {j.given.inst.id for j in found if j.verdict is Verdict.MISMATCH}
     assert wrong <= handle.planted, "a right answer was called wrong"
     assert len(wrong) > 0.5 * len(handle.planted)
