@@ -288,38 +288,44 @@ def _structural(current: Callable[[], list[int]]) -> Iterator[list[int]]:
 
 
 def _shrink_data(inst: Instance, check: Fails, budget: Budget) -> Instance:
-    """Replace recipes by literal values, then zero and round them."""
+    """Replace recipes by literal values, then zero and round them; in further runs too."""
     best = inst
-    for slot, arg in list(inst.args.items()):
-        for k, one in enumerate(arg if isinstance(arg, list) else [arg]):
-            if one.items is not None or one.dtype.kind == "s" or budget.spent():
-                continue
-            size = int(np.prod(one.shape))
-            if size > 512 or (one.values is not None and size <= 1):
-                continue
-            array = np.asarray(materialize(one))
-            flat: list[Any]
-            if one.dtype.kind == "f":
-                flat = [float(x) for x in array.ravel()]
-            elif one.dtype.kind == "c":
-                flat = [complex(x) for x in array.ravel()]
-            else:
-                flat = [int(x) for x in array.ravel()]
-            best, flat = _shrink_values(best, slot, k, flat, check, budget)
+    for run, args in enumerate((inst.args, *inst.reruns)):
+        for slot, arg in list(args.items()):
+            for k, one in enumerate(_list(arg)):
+                if one.items is not None or one.dtype.kind == "s" or budget.spent():
+                    continue
+                size = int(np.prod(one.shape))
+                if size > 512 or (one.values is not None and size <= 1):
+                    continue
+                array = np.asarray(materialize(one))
+                flat: list[Any]
+                if one.dtype.kind == "f":
+                    flat = [float(x) for x in array.ravel()]
+                elif one.dtype.kind == "c":
+                    flat = [complex(x) for x in array.ravel()]
+                else:
+                    flat = [int(x) for x in array.ravel()]
+                best, flat = _shrink_values(best, (run, slot, k), flat, check, budget)
     return best
 
 
-def _with_values(inst: Instance, slot: str, k: int, values: list[Any]) -> Instance:
-    new = [replace(a, values=list(values)) if i == k else a for i, a in enumerate(_list(inst.args[slot]))]
-    changed = new if isinstance(inst.args[slot], list) else new[0]
-    return replace(inst, args={**inst.args, slot: changed}, choices=None)
+def _with_values(inst: Instance, at: tuple[int, str, int], values: list[Any]) -> Instance:
+    """The instance with literal elements in one tensor.  at: run, slot, index in a variadic slot."""
+    run, slot, k = at
+    args = inst.reruns[run - 1] if run else inst.args
+    new = [replace(a, values=list(values)) if i == k else a for i, a in enumerate(_list(args[slot]))]
+    changed = {**args, slot: new if isinstance(args[slot], list) else new[0]}
+    if not run:
+        return replace(inst, args=changed, choices=None)
+    return replace(inst, reruns=(*inst.reruns[: run - 1], changed, *inst.reruns[run:]), choices=None)
 
 
-def _shrink_values(best: Instance, slot: str, k: int, flat: list[Any], check: Fails,
+def _shrink_values(best: Instance, at: tuple[int, str, int], flat: list[Any], check: Fails,
                    budget: Budget) -> tuple[Instance, list[Any]]:  # fmt: skip
     def attempt(values: list[Any]) -> bool:
         nonlocal best, flat
-        candidate = _with_values(best, slot, k, values)
+        candidate = _with_values(best, at, values)
         if values == flat or not check(candidate):
             return False
         best, flat = candidate, values

@@ -152,6 +152,7 @@ def test_what_takes_the_run_before_is_told_with_it(name: str, verdict: str, tmp_
         assert len((r["minimal"] or r["instance"])["reruns"]) == 1, r
     first = records[0]
     assert "run 2 of the same loaded model" in first["notation"]
+    assert all("values" in a for run in first["minimal"]["reruns"] for a in run.values()), first["minimal"]
     folder = Path(first["folder"])
     assert (folder / "inputs-0.npz").exists() and judge(folder / "instance.json", name) is Verdict(verdict)
     assert judge(folder / "instance.json", "Right") is Verdict.AGREE
