@@ -115,16 +115,21 @@ std::vector<T> weights_with_bias(const Tensor& w, const Tensor* bias) {
   return out;
 }
 
-template <class T, class C, bool Merged, class Product>
-void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y,
-    Product&& product) {
+// A product of a matrix of T with rows from elsewhere, in cells of C.
+template <class T, class C, class Rows>
+using Product = void (*)(Index m, Index n, Index k, const Matrix<T>& a, const Rows& b, C* c, Index ldc);
+
+// merged: whether the bias is one more term of the product.
+template <class T, class C>
+void convolve(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y, bool merged,
+              Product<T, C, WindowRows<T>> product) {
   const Operand<T> x(tx);
   const Geometry g = geometry(x, w, y, v.groups);
   // floats take the bias as a term of the sum, so that it shares its care; integers add it exactly afterwards
-  const std::vector<T> a = weights_with_bias<T>(w, Merged ? bias : nullptr);
-  const Index depth = g.channels * g.taps() + (Merged && bias ? 1 : 0), n = g.outputs();
-  std::vector<C> added(!Merged && bias ? static_cast<std::size_t>(w.dim(0)) : 0);
-  if (!Merged && bias) Reader(*bias).next(added.data(), w.dim(0));
+  const std::vector<T> a = weights_with_bias<T>(w, merged ? bias : nullptr);
+  const Index depth = g.channels * g.taps() + (merged && bias ? 1 : 0), n = g.outputs();
+  std::vector<C> added(!merged && bias ? static_cast<std::size_t>(w.dim(0)) : 0);
+  if (!merged && bias) Reader(*bias).next(added.data(), w.dim(0));
   Result<C> result(y, g.filters * n);
   bool plain = g.taps() == 1 && g.in == g.out;
   for (std::size_t i = 3, step = 1; i-- > 0; step *= static_cast<std::size_t>(g.in[i]))
@@ -254,10 +259,11 @@ void convolve_depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, c
     }
 }
 
-// Every column block of w' x is added where its taps fall.  Carry: whether rounding errors of these additions are kept.
-template <class T, class C, bool Carry, class Product>
+// Every column block of w' x is added where its taps fall.  carry: whether rounding errors of these additions are
+// kept.
+template <class T, class C>
 void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias, const Window& v, const Tensor& y,
-                         Product&& product) {
+                         bool carry, Product<T, C, Matrix<T>> product) {
   const Operand<T> x(tx);
   const Geometry g = geometry(x, tw, y, v.groups);
   const std::vector<T> w = weights_with_bias<T>(tw, nullptr);  // [c, filters * taps]
@@ -266,7 +272,7 @@ void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias,
   std::vector<C> start(static_cast<std::size_t>(g.filters * v.groups));
   if (bias) Reader(*bias).next(start.data(), g.filters * v.groups);
   std::vector<T> dense(static_cast<std::size_t>(g.channels * n));  // x of one image and group as [channels, inputs]
-  std::vector<C> part(static_cast<std::size_t>(width * n)), lost(Carry ? static_cast<std::size_t>(g.filters * m) : 0);
+  std::vector<C> part(static_cast<std::size_t>(width * n)), lost(carry ? static_cast<std::size_t>(g.filters * m) : 0);
   for (Index b = 0; b < g.batch; ++b)
     for (Index group = 0; group < v.groups; ++group) {
       T* to = dense.data();
@@ -300,20 +306,22 @@ void convolve_transposed(const Tensor& tx, const Tensor& tw, const Tensor* bias,
                   const Index low = at >= 0 ? 0 : (-at + step - 1) / step;
                   const Index high = std::min(g.in[2], g.out[2] > at ? (g.out[2] - at + step - 1) / step : Index{0});
                   C* to = image + line + at;
+                  if (!carry) {
+                    for (Index i = low; i < high; ++i) to[i * step] += from[i];
+                    continue;
+                  }
+                  C* missed = lost.data() + f * m + line + at;
                   for (Index i = low; i < high; ++i) {
                     C& cell = to[i * step];
-                    const C t = cell + from[i];
-                    if constexpr (Carry) {
-                      const C s = t - cell;
-                      lost[static_cast<std::size_t>(f * m + line + at + i * step)] += (cell - (t - s)) + (from[i] - s);
-                    }
+                    const C t = cell + from[i], s = t - cell;
+                    missed[i * step] += (cell - (t - s)) + (from[i] - s);
                     cell = t;
                   }
                 }
       }
-      if constexpr (Carry)
+      if (carry)
         for (Index i = 0; i < g.filters * m; ++i)
-          if (std::isfinite(cells[i])) cells[i] += lost[static_cast<std::size_t>(i)];
+          if (std::isfinite(static_cast<double>(cells[i]))) cells[i] += lost[static_cast<std::size_t>(i)];
       result.store(offset, g.filters * m);
     }
 }
@@ -345,22 +353,22 @@ void conv(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v,
   switch (way_of(x, w, bias, w.dim(0) ? w.size() / w.dim(0) : 0)) {
     case Way::screened:
       if (w.dim(1) == 1 && w.dim(0) / v.groups <= 2) return convolve_depthwise(x, w, bias, v, y);
-      return convolve<float, double, true>(x, w, bias, v, y, screened);
-    case Way::dot2: return convolve<double, double, true>(x, w, bias, v, y, twice);
-    case Way::bytes: return convolve<float, std::int64_t, false>(x, w, bias, v, y, bytes);
-    case Way::halves: return convolve<double, double, false>(x, w, bias, v, y, halves);
-    case Way::integers: return convolve<std::int64_t, std::int64_t, false>(x, w, bias, v, y, wrapped);
+      return convolve<float, double>(x, w, bias, v, y, true, screened);
+    case Way::dot2: return convolve<double, double>(x, w, bias, v, y, true, twice);
+    case Way::bytes: return convolve<float, std::int64_t>(x, w, bias, v, y, false, bytes);
+    case Way::halves: return convolve<double, double>(x, w, bias, v, y, false, halves);
+    case Way::integers: return convolve<std::int64_t, std::int64_t>(x, w, bias, v, y, false, wrapped);
   }
 }
 
 void conv_transpose(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   if (y.size() == 0) return;
   switch (way_of(x, w, bias, w.dim(0))) {
-    case Way::screened: return convolve_transposed<float, double, false>(x, w, bias, v, y, screened);
-    case Way::dot2: return convolve_transposed<double, double, true>(x, w, bias, v, y, twice);
-    case Way::bytes: return convolve_transposed<float, std::int64_t, false>(x, w, bias, v, y, bytes);
-    case Way::halves: return convolve_transposed<double, double, false>(x, w, bias, v, y, halves);
-    case Way::integers: return convolve_transposed<std::int64_t, std::int64_t, false>(x, w, bias, v, y, wrapped);
+    case Way::screened: return convolve_transposed<float, double>(x, w, bias, v, y, false, screened);
+    case Way::dot2: return convolve_transposed<double, double>(x, w, bias, v, y, true, twice);
+    case Way::bytes: return convolve_transposed<float, std::int64_t>(x, w, bias, v, y, false, bytes);
+    case Way::halves: return convolve_transposed<double, double>(x, w, bias, v, y, false, halves);
+    case Way::integers: return convolve_transposed<std::int64_t, std::int64_t>(x, w, bias, v, y, false, wrapped);
   }
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <cstdint>
 
 #include "native_ref/kernels/gemm/scratch.h"
 #include "native_ref/kernels/gemm/tile.h"
@@ -111,33 +111,35 @@ void panel_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, A
   }
 }
 
-template <class Acc, int NV, class F>
-void with_rows(Index r, F&& f) {
-  constexpr int R = Shape<Acc>::rows;
-  if (r <= 1) return f.template operator()<1, NV>();
-  if (r <= 2) return f.template operator()<2, NV>();
-  if (r <= 4) return f.template operator()<4, NV>();
-  f.template operator()<R, NV>();
-}
-template <class Acc, class F>
-void with_shape(Index rows, int vecs, F&& f) {
-  if (vecs == 1) return with_rows<Acc, 1>(rows, f);
-  if (vecs == 2) return with_rows<Acc, 2>(rows, f);
-  with_rows<Acc, Shape<Acc>::vecs>(rows, f);
-}
+// What follows up to ``multiply`` is compiled once, in product.cc: all that does not depend on where elements come from.
+
+// c[i * ldc + j] (+)= the packed rows pa (`lda` apart) times the panels pb of `kc` rows; `first` block: =, else +=.
+template <class Acc, class Out>
+void multiply_block(Index m, Index n, Index kc, const Acc* pa, Index lda, const Acc* pb, Out* c, Index ldc,
+                    bool first);
+// At most one panel of columns in twice the precision, rounded once.
+void dot2_block(Index m, Index cols, Index k, const double* pa, const double* pb, double* c, Index ldc);
+// Dot2 of one row and one column, for the few elements where plain f64 sums are not enough.
+double dot2(Index n, const double* x, const double* y);
+// A few rows, the rows of b contiguous: b is read in place, nothing is packed.  The order of sums is that of
+// ``multiply``; squares (with Squared) receives the sum of squares of each column of b.
+template <bool Squared, class T>
+void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc,
+                   double* squares = nullptr);
+// A matrix, rows contiguous, times a vector, redone by Dot2 where plain sums are not enough (see multiply_screened).
+void multiply_vector(Index m, Index k, const Matrix<float>& a, const double* x, double* c);
 
 // c[i * ldc + j] = sum over k of a(i, k) * b(k, j), accumulated in Acc within a block and in Out across blocks.
 // squares (zeros, n of them): receives the sum of squares of each column of b.
 template <class Acc, class Out, class MatrixA, class RowsB>
 void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc,
               double* squares = nullptr) {
-  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NV = Shape<Acc>::vecs, W = NV * L;
+  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, W = Shape<Acc>::vecs * L;
   if (k == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
     return;
   }
   thread_local Scratch<Acc> scratch_a, scratch_b;
-  alignas(64) Acc tile[R * W];
   for (Index jc = 0; jc < n; jc += kColsBlock) {
     const Index nc = std::min(kColsBlock, n - jc);
     for (Index pc = 0; pc < k; pc += kDepth) {
@@ -149,146 +151,25 @@ void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* 
         const Index mc = std::min(kRowsBlock, m - ic);
         Acc* pa = scratch_a.get(lda * ((mc + R - 1) / R) * R);
         widen_a(a, ic, mc, pc, kc, lda, R, pa);
-        for (Index i = 0; i < mc; i += R)
-          for (Index j = 0; j < nc; j += W) {
-            const Acc *ta = pa + i * lda, *tb = pb + j * kc;
-            const Index rows = std::min<Index>(R, mc - i), cols = std::min<Index>(W, nc - j);
-            const int vecs = static_cast<int>((cols + L - 1) / L);
-            Out* o = c + (ic + i) * ldc + jc + j;
-            if constexpr (std::is_same_v<Acc, Out>)
-              if (rows == R && cols == vecs * L) {
-                with_shape<Acc>(rows, vecs, [&]<int Rows, int N>() {
-                  pc == 0 ? multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, o, ldc)
-                          : multiply_tile<Acc, Rows, N, true>(kc, ta, lda, tb, o, ldc);
-                });
-                continue;
-              }
-            with_shape<Acc>(rows, vecs, [&]<int Rows, int N>() {
-              multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, tile, vecs * L);
-            });
-            for (Index x = 0; x < rows; ++x) {
-              Out* to = o + x * ldc;
-              const Acc* t = tile + x * vecs * L;
-              if (pc == 0)
-                for (Index y = 0; y < cols; ++y) to[y] = static_cast<Out>(t[y]);
-              else
-                for (Index y = 0; y < cols; ++y) to[y] += static_cast<Out>(t[y]);
-            }
-          }
+        multiply_block<Acc, Out>(mc, nc, kc, pa, lda, pb, c + ic * ldc + jc, ldc, pc == 0);
       }
     }
-  }
-}
-
-// Up to four rows, the rows of b contiguous: b is read once, in place, nothing is packed.  The order of sums is that of
-// ``multiply``; squares (with Squared) receives the sum of squares of each column of b.
-template <int R, class T, bool Squared>
-void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc, double* squares) {
-  constexpr int L = kLanes<double>, NV = R == 1 ? 4 : 2, W = L * NV;
-  using V = Vec<double>;
-  typedef T Narrow __attribute__((vector_size(L * sizeof(T))));
-  Index j = 0;
-  for (; j + W <= n; j += W) {
-    V total[R][NV] = {}, square[NV] = {};
-    for (Index pc = 0; pc < k; pc += kDepth) {
-      const Index end = std::min(k, pc + kDepth);
-      V acc[R][NV] = {};
-      for (Index q = pc; q < end; ++q) {
-        const T* p = b.data + q * b.row_stride + j;
-        V bv[NV];
-        for (int v = 0; v < NV; ++v) {
-          Narrow narrow;
-          std::memcpy(&narrow, p + v * L, sizeof narrow);
-          bv[v] = __builtin_convertvector(narrow, V);
-          if constexpr (Squared) square[v] = multiply_add<double>(bv[v], bv[v], square[v]);
-        }
-        for (int r = 0; r < R; ++r) {
-          const V av = static_cast<double>(a.at(r, q)) - V{};
-          for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add<double>(av, bv[v], acc[r][v]);
-        }
-      }
-      for (int r = 0; r < R; ++r)
-        for (int v = 0; v < NV; ++v) total[r][v] = pc == 0 ? acc[r][v] : total[r][v] + acc[r][v];
-    }
-    for (int v = 0; v < NV; ++v) {
-      for (int r = 0; r < R; ++r) store(c + r * ldc + j + v * L, total[r][v]);
-      if constexpr (Squared) store(squares + j + v * L, square[v]);
-    }
-  }
-  for (; j < n; ++j)
-    for (int r = 0; r < R; ++r) {
-      double total = 0, square = 0;
-      for (Index pc = 0; pc < k; pc += kDepth) {
-        double acc = 0;
-        for (Index q = pc; q < std::min(k, pc + kDepth); ++q) {
-          const double y = static_cast<double>(b.data[q * b.row_stride + j]);
-          acc = multiply_add(static_cast<double>(a.at(r, q)), y, acc);
-          if constexpr (Squared) square += y * y;
-        }
-        total = pc == 0 ? acc : total + acc;
-      }
-      c[r * ldc + j] = total;
-      if constexpr (Squared) squares[j] = square;
-    }
-}
-
-template <bool Squared, class T>
-void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc,
-                   double* squares = nullptr) {
-  for (Index i = 0; i < m;) {
-    const Matrix<T> part{a.data + i * a.row_stride, a.row_stride, a.col_stride};
-    const Index left = m - i;
-    if (left >= 4) multiply_rows<4, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 4;
-    else if (left >= 2) multiply_rows<2, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 2;
-    else multiply_rows<1, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 1;
   }
 }
 
 // As ``multiply`` for f64 operands, in twice the precision and rounded once.
 template <class MatrixA, class RowsB>
 void multiply_dot2(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, double* c, Index ldc) {
-  constexpr int R = Dot2Shape::rows, NV = Dot2Shape::vecs, W = NV * kLanes<double>;
+  constexpr int R = Dot2Shape::rows, W = Dot2Shape::vecs * kLanes<double>;
   thread_local Scratch<double> scratch_a, scratch_b;
-  alignas(64) double hi[R * W], lo[R * W];
   double* pa = scratch_a.get(k * ((m + R - 1) / R) * R + 1);
   pack_a(a, 0, m, 0, k, R, pa);
   for (Index j = 0; j < n; j += W) {
     const Index cols = std::min<Index>(W, n - j);
     double* pb = scratch_b.get(k * W + 1);
     pack_b(b, 0, k, j, cols, W, pb);
-    for (Index i = 0; i < m; i += R) {
-      dot2_tile<R, NV>(k, pa + i * k, R, pb, hi, lo);
-      for (Index x = 0; x < std::min<Index>(R, m - i); ++x)
-        for (Index y = 0; y < cols; ++y) {
-          double r = hi[x * W + y] + lo[x * W + y];
-          if (!std::isfinite(r)) {  // an infinity or NaN somewhere: the plain sum says which
-            r = 0;
-            for (Index q = 0; q < k; ++q) r += pa[i * k + q * R + x] * pb[q * W + y];
-          }
-          c[(i + x) * ldc + j + y] = r;
-        }
-    }
+    dot2_block(m, cols, k, pa, pb, c + j, ldc);
   }
-}
-
-// Dot2 of one row and one column, for the few elements where plain f64 sums are not enough.
-inline double dot2(Index n, const double* x, const double* y) {
-  constexpr int L = 8;  // fixed, so that bits do not depend on the vector length
-  double s[L] = {}, c[L] = {};
-  for (Index i = 0; i < n; ++i) {
-    const int l = static_cast<int>(i % L);
-    const double p = x[i] * y[i], e = std::fma(x[i], y[i], -p);
-    const double t = s[l] + p, z = t - s[l];
-    c[l] += ((s[l] - (t - z)) + (p - z)) + e;
-    s[l] = t;
-  }
-  double hi = 0, lo = 0;
-  for (int l = 0; l < L; ++l) {
-    const double t = hi + s[l], z = t - hi;
-    lo += ((hi - (t - z)) + (s[l] - z)) + c[l];
-    hi = t;
-  }
-  return hi + lo;
 }
 
 // Whether every sum is exact in f64 anyway: whole numbers with k * max|a| * max|b| below 2^53.
@@ -303,53 +184,6 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
     for (Index j = 0; j < n; ++j) tb = largest(tb, static_cast<double>(p[j]));
   }
   return ta * tb * static_cast<double>(k) < 0x1p53;
-}
-
-// A row of a with a column or itself: the sum of products and of the row's squares, in sixteen fixed lanes.
-template <class T>
-inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, double& squares) {
-  typedef double Eight __attribute__((vector_size(64)));
-  typedef T Narrow __attribute__((vector_size(8 * sizeof(T))));
-  Eight s[2] = {}, t[2] = {};
-  Index q = 0;
-  for (; q + 16 <= k; q += 16)
-    for (int h = 0; h < 2; ++h) {
-      Narrow narrow;
-      Eight y;
-      std::memcpy(&narrow, p + q + 8 * h, sizeof narrow);
-      std::memcpy(&y, x + q + 8 * h, sizeof y);
-      const Eight v = __builtin_convertvector(narrow, Eight);
-      s[h] += v * y;
-      t[h] += v * v;
-    }
-  sum = squares = 0;
-  for (; q < k; ++q) {
-    const double v = static_cast<double>(p[q]);
-    sum += v * x[q];
-    squares += v * v;
-  }
-  for (int l = 0; l < 8; ++l) {
-    sum += s[0][l] + s[1][l];
-    squares += t[0][l] + t[1][l];
-  }
-}
-
-// A matrix, rows contiguous, times a vector, redone by Dot2 where plain sums are not enough (see multiply_screened).
-template <class T>
-void multiply_vector(Index m, Index k, const Matrix<T>& a, const double* x, double* c) {
-  double norm = 0;
-  for (Index q = 0; q < k; ++q) norm += x[q] * x[q];
-  std::vector<double> row;
-  for (Index i = 0; i < m; ++i) {
-    const T* p = a.data + i * a.row_stride;
-    double sum, squares;
-    dot_and_squares(k, p, x, sum, squares);
-    if (sum * sum < squares * norm * 0x1p-40) {
-      row.assign(p, p + k);
-      sum = dot2(k, row.data(), x);
-    }
-    c[i] = sum;
-  }
 }
 
 // Narrow float operands (exact in f32): plain f64 sums, then Dot2 for elements with sum|a||b| > 2^20 |result|, which
@@ -403,5 +237,16 @@ void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB&
     }
   }
 }
+
+// Products of two matrices are in product.cc as well.
+extern template void multiply<double, double>(Index, Index, Index, const Matrix<double>&, const Matrix<double>&,
+                                              double*, Index, double*);
+extern template void multiply<float, std::int64_t>(Index, Index, Index, const Matrix<float>&, const Matrix<float>&,
+                                                   std::int64_t*, Index, double*);
+extern template void multiply<std::uint64_t, std::uint64_t>(Index, Index, Index, const Matrix<std::int64_t>&,
+                                                            const Matrix<std::int64_t>&, std::uint64_t*, Index,
+                                                            double*);
+extern template void multiply_dot2(Index, Index, Index, const Matrix<double>&, const Matrix<double>&, double*, Index);
+extern template void multiply_screened(Index, Index, Index, const Matrix<float>&, const Matrix<float>&, double*, Index);
 
 }  // namespace opconform::gemm

@@ -10,8 +10,9 @@ namespace {
 
 using namespace gemm;
 
-template <class T, class C, class Product>
-void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& product) {
+template <class T, class C>
+void batches(const Tensor& a, const Tensor& b, const Tensor& y,
+             void (*product)(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, C* c, Index ldc)) {
   const Operand<T> oa(a), ob(b);
   const int r = a.rank;
   const Index m = a.dim(r - 2), k = a.dim(r - 1), n = b.dim(r - 1);
@@ -60,20 +61,15 @@ void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product&& produc
 void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
   if (y.size() == 0) return;
   switch (way(a.dtype, b.dtype, a.dim(a.rank - 1))) {
-    case Way::screened:
-      return batches<float, double>(a, b, y, [](auto... v) { multiply_screened(v...); });
-    case Way::dot2:
-      return batches<double, double>(a, b, y, [](auto... v) { multiply_dot2(v...); });
-    case Way::bytes:
-      return batches<float, std::int64_t>(a, b, y, [](auto... v) { multiply<float>(v...); });
-    case Way::halves:
-      return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
-    case Way::integers:
-      return batches<std::int64_t, std::int64_t>(a, b, y, [](Index m, Index n, Index k, const Matrix<std::int64_t>& x,
-                                                             const Matrix<std::int64_t>& z, std::int64_t* c,
-                                                                 Index ldc) {
-        multiply<std::uint64_t>(m, n, k, x, z, reinterpret_cast<std::uint64_t*>(c), ldc);
-      });
+    case Way::screened: return batches<float, double>(a, b, y, multiply_screened);
+    case Way::dot2: return batches<double, double>(a, b, y, multiply_dot2);
+    case Way::bytes: return batches<float, std::int64_t>(a, b, y, [](auto... v) { multiply<float>(v...); });
+    case Way::halves: return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
+    case Way::integers:  // sums of unsigned cells, read as signed
+      return batches<std::int64_t, std::int64_t>(
+          a, b, y, [](auto m, auto n, auto k, auto& x, auto& z, auto* c, auto ldc) {
+            multiply<std::uint64_t>(m, n, k, x, z, reinterpret_cast<std::uint64_t*>(c), ldc);
+          });
   }
 }
 

@@ -85,7 +85,8 @@ inline double multiply_add(double a, double b, double c) {
 // out[i * ldc + j] (+)= sum over k of a[i * lda + k] * b[k][j] for i < R, j < NV vectors; k in order, so every tile shape
 // gives the same bits.
 template <class T, int R, int NV, bool Add>
-inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t lda, const T* b, T* out, std::int64_t ldc) {
+[[gnu::always_inline]] inline void multiply_tile(std::int64_t kc, const T* a, std::int64_t lda, const T* b, T* out,
+                                                 std::int64_t ldc) {
   using V = Vec<T>;
   V acc[R][NV] = {};
   for (std::int64_t k = 0; k < kc; ++k, ++a, b += NV * kLanes<T>) {

@@ -1,6 +1,8 @@
 // What a reduction does with a block of elements.  Every accumulator comes twice:
 //   Single: one result, a block is folded into sixteen lanes (element i of a block into lane i mod 16);
 //   Block:  n results side by side, element i of a block belongs to result i.
+// One with lanes has an element that leaves every lane as it is, `neutral`, to fill rows up with; without, elements are
+// taken one after the other, and it does not matter how they come in blocks.  `count`: the number of elements of a result.
 #pragma once
 
 #include <cmath>
@@ -83,19 +85,17 @@ struct LogOf {
   static double of(Pair s, double) { return std::log(s.value()); }
 };
 
-template <class Map, class Finish = Plain>
-struct Sum {
-  using Value = double;
+// A sum in the making, compiled once for all that may be made of it.
+template <class Map>
+struct Summands {
   struct Single {
     double hi[kLanes] = {}, lo[kLanes] = {};
-    Index count = 0;
     void one(Index l, double v) {
       const double m = Map::main(v);
       if constexpr (Map::has_rest) lo[l] += Map::rest(v, m);
       add_to(hi[l], lo[l], m);
     }
     void add(const double* x, Index n) {
-      count += n;
       Index i = 0;
       if constexpr (!Map::has_rest) {
         V8 h0 = load8(hi), h1 = load8(hi + 8), l0 = load8(lo), l1 = load8(lo + 8);
@@ -110,24 +110,21 @@ struct Sum {
       }
       for (Index l = 0; i + l < n; ++l) one(l, x[i + l]);
     }
-    double result() const {
+    [[gnu::noinline]] Pair total() const {
       Pair s{0, 0};
       for (Index l = 0; l < kLanes; ++l) {
         add_to(s.hi, s.lo, hi[l]);
         s.lo += lo[l];
       }
-      return Finish::of(s, static_cast<double>(count));
+      return s;
     }
   };
   struct Block {
     double hi[kBlock], lo[kBlock];
-    Index count = 0;
     void reset(Index n) {
-      count = 0;
       for (Index i = 0; i < n; ++i) hi[i] = lo[i] = 0;
     }
     void add(const double* x, Index n) {
-      ++count;
       Index i = 0;
       if constexpr (!Map::has_rest)
         for (; i + 8 <= n; i += 8) {
@@ -141,8 +138,20 @@ struct Sum {
         add_to(hi[i], lo[i], m);
       }
     }
-    void result(double* y, Index n) const {
-      for (Index i = 0; i < n; ++i) y[i] = Finish::of({hi[i], lo[i]}, static_cast<double>(count));
+  };
+};
+
+template <class Map, class Finish = Plain>
+struct Sum {
+  using Value = double;
+  static constexpr double neutral() { return 0; }
+  struct Single : Summands<Map>::Single {
+    static constexpr bool in_registers = !Map::has_rest;
+    double result(Index count) const { return Finish::of(this->total(), static_cast<double>(count)); }
+  };
+  struct Block : Summands<Map>::Block {
+    void result(double* y, Index n, Index count) const {
+      for (Index i = 0; i < n; ++i) y[i] = Finish::of({this->hi[i], this->lo[i]}, static_cast<double>(count));
     }
   };
 };
@@ -157,8 +166,8 @@ struct Columns {
   void add(const typename S::Value* x, Index n) {
     for (Index i = 0; i < n; ++i) cell[i].add(x + i, 1);
   }
-  void result(typename S::Value* y, Index n) const {
-    for (Index i = 0; i < n; ++i) y[i] = cell[i].result();
+  void result(typename S::Value* y, Index n, Index) const {
+    for (Index i = 0; i < n; ++i) y[i] = cell[i].result(0);
   }
 };
 
@@ -184,7 +193,7 @@ struct Product {
         }
       }
     }
-    double result() const {
+    double result(Index) const {
       if (!std::isfinite(hi) || hi == 0) return hi;
       const auto e = static_cast<int>(exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : exponent);
       return std::ldexp(hi + lo, e);
@@ -196,6 +205,7 @@ struct Product {
 template <class T, bool Max>
 struct Extreme {
   using Value = std::conditional_t<std::is_same_v<T, double>, double, std::int64_t>;
+  static constexpr Value neutral() { return static_cast<Value>(start()); }
   static constexpr T start() {
     if constexpr (std::is_same_v<T, double>)
       return Max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
@@ -237,7 +247,7 @@ struct Extreme {
         for (Index l = 0; l < kLanes; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
       for (Index l = 0; i + l < n; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
     }
-    Value result() const {
+    Value result(Index) const {
       T r = lane[0];
       for (Index l = 1; l < kLanes; ++l) r = pick(r, lane[l]);
       return static_cast<Value>(r);
@@ -252,9 +262,10 @@ struct Extreme {
       Index i = 0;
       if constexpr (std::is_same_v<T, double>)
         for (; i + 8 <= n; i += 8) store8(cell + i, pick8(load8(cell + i), load8(x + i)));
+#pragma GCC ivdep
       for (; i < n; ++i) cell[i] = pick(cell[i], static_cast<T>(x[i]));
     }
-    void result(Value* y, Index n) const {
+    void result(Value* y, Index n, Index) const {
       for (Index i = 0; i < n; ++i) y[i] = static_cast<Value>(cell[i]);
     }
   };
@@ -278,7 +289,7 @@ struct LogSumExp {
         if (std::isfinite(top)) add_to(sum.hi, sum.lo, std::exp(x[i] - top));
       }
     }
-    double result() const { return std::isfinite(top) ? top + std::log(sum.value()) : top; }
+    double result(Index) const { return std::isfinite(top) ? top + std::log(sum.value()) : top; }
   };
   using Block = Columns<Single>;
 };
@@ -287,6 +298,7 @@ struct LogSumExp {
 template <int Map>
 struct WrapSum {
   using Value = std::int64_t;
+  static constexpr Value neutral() { return 0; }
   static std::uint64_t of(std::int64_t v) {
     const auto u = static_cast<std::uint64_t>(v);
     return Map == 1 ? u * u : Map == 2 && v < 0 ? 0 - u : u;
@@ -299,7 +311,7 @@ struct WrapSum {
         for (Index l = 0; l < kLanes; ++l) lane[l] += of(x[i + l]);
       for (; i < n; ++i) lane[0] += of(x[i]);
     }
-    Value result() const {
+    Value result(Index) const {
       std::uint64_t s = 0;
       for (std::uint64_t l : lane) s += l;
       return static_cast<Value>(s);
@@ -313,7 +325,7 @@ struct WrapSum {
     void add(const Value* x, Index n) {
       for (Index i = 0; i < n; ++i) cell[i] += of(x[i]);
     }
-    void result(Value* y, Index n) const {
+    void result(Value* y, Index n, Index) const {
       for (Index i = 0; i < n; ++i) y[i] = static_cast<Value>(cell[i]);
     }
   };
@@ -327,7 +339,7 @@ struct WrapProduct {
     void add(const Value* x, Index n) {
       for (Index i = 0; i < n; ++i) p *= static_cast<std::uint64_t>(x[i]);
     }
-    Value result() const { return static_cast<Value>(p); }
+    Value result(Index) const { return static_cast<Value>(p); }
   };
   using Block = Columns<Single>;
 };
@@ -339,9 +351,11 @@ struct Truth {
     using Value = std::int64_t;
     bool v = !Any;
     void add(const Value* x, Index n) {
-      for (Index i = 0; i < n; ++i) v = Any ? v || x[i] != 0 : v && x[i] != 0;
+      std::uint64_t met = 0;  // what decides
+      for (Index i = 0; i < n; ++i) met |= (x[i] != 0) == Any;
+      v = met ? Any : v;
     }
-    Value result() const { return v; }
+    Value result(Index) const { return v; }
   };
   using Block = Columns<Single>;
 };

@@ -8,8 +8,7 @@
 
 #include "native_ref/core/block.h"
 #include "native_ref/core/table.h"
-#include "native_ref/kernels/reduce/accumulate.h"
-#include "native_ref/kernels/reduce/rows.h"
+#include "native_ref/kernels/reduce/cells.h"
 
 namespace opconform {
 namespace {
@@ -68,9 +67,8 @@ auto loader(DType d) {
 }
 
 // Rows of at most a block, as many at a time as a block holds.
-template <class Acc>
-void rows(const Tensor& x, const Axes& kept, Index run, Index step, typename Acc::Value* out) {
-  using T = typename Acc::Value;
+template <class T>
+void walk_rows(const Cells<T>& cells, const Tensor& x, const Axes& kept, Index run, Index step, T* out) {
   const auto load = loader<T>(x.dtype);
   const Exact exact(x.dtype, step, run);
   const Index most = kBlock / run;
@@ -79,7 +77,7 @@ void rows(const Tensor& x, const Axes& kept, Index run, Index step, typename Acc
   kept.each_run(x.data, [&](const char* from) {
     for (Index k = 0; k < kept.inner(); k += most) {
       const Index count = std::min(most, kept.inner() - k);
-      bool easy = Row<Acc>::screened;
+      bool easy = cells.screened;
       if (adjacent) {
         load(from, step, count * run, buffer);
         if (easy) easy = exact(from, count * run);
@@ -91,55 +89,74 @@ void rows(const Tensor& x, const Axes& kept, Index run, Index step, typename Acc
         }
       }
       from += count * kept.inner_step();
-      for (Index r = 0; r < count; ++r, ++out) {
-        const T* row = buffer + r * run;
-        if (Row<Acc>::fold(row, run, easy, *out)) continue;
-        typename Acc::Single acc;
-        acc.add(row, run);
-        *out = acc.result();
-      }
+      cells.rows(buffer, run, count, easy, out);
+      out += count;
     }
   });
 }
 
-// Acc: a cell type with lanes (see accumulate.h).  Two orders: along the reduced run with one accumulator, or, when a kept axis is the
-// one contiguous in memory, with a block of accumulators side by side.
-template <class Acc>
-void walk(const Tensor& x, const Axes& kept, const Axes& reduced, bool along, typename Acc::Value* out) {
-  using T = typename Acc::Value;
+// Two orders: along the reduced run with one accumulator, or, when a kept axis is the one contiguous in memory, with a
+// block of accumulators side by side.
+template <class T>
+void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& reduced, bool along, T* out) {
   const auto load = loader<T>(x.dtype);
-  T buffer[kBlock];
+  const Index size = reduced.size();
+  struct {
+    State state;
+    T buffer[kBlock];
+  } room;
+  State& state = room.state;
+  T* const buffer = room.buffer;
   if (along) {
     const Index run = reduced.inner(), step = reduced.inner_step();
-    if constexpr (has_row<Acc>)
-      if (reduced.rank == 1 && run <= kBlock && run > 0) return rows<Acc>(x, kept, run, step, out);
+    if (reduced.rank == 1 && run <= kBlock && run > 0) return walk_rows(cells, x, kept, run, step, out);
+    // short runs are put together, each from the first lane on
+    const Index pitch = cells.lanes ? (run + kLanes - 1) / kLanes * kLanes : run;
+    std::fill_n(buffer, kBlock, cells.neutral);
     kept.each_run(x.data, [&](const char* row) {
       for (Index k = 0; k < kept.inner(); ++k, row += kept.inner_step()) {
-        typename Acc::Single acc;
+        cells.start(state);
+        Index filled = 0;
         reduced.each_run(row, [&](const char* p) {
-          for (Index i = 0; i < run; i += kBlock) {
-            const Index n = std::min(kBlock, run - i);
-            load(p + i * step, step, n, buffer);
-            acc.add(buffer, n);
+          if (filled + pitch > kBlock) {
+            cells.add(state, buffer, filled);
+            filled = 0;
+          }
+          if (pitch <= kBlock) {
+            load(p, step, run, buffer + filled);
+            filled += pitch;
+          } else {
+            for (Index i = 0; i < run; i += kBlock) {
+              const Index n = std::min(kBlock, run - i);
+              load(p + i * step, step, n, buffer);
+              cells.add(state, buffer, n);
+            }
           }
         });
-        *out++ = acc.result();
+        if (filled) cells.add(state, buffer, filled);
+        *out++ = cells.result(state, size);
       }
     });
   } else {
     const Index run = kept.inner(), step = kept.inner_step();
-    typename Acc::Block acc;
     kept.each_run(x.data, [&](const char* row) {
       for (Index k = 0; k < run; k += kBlock) {
         const Index n = std::min(kBlock, run - k);
-        acc.reset(n);
+        cells.reset(state, n);
+        const Index most = kBlock / n;  // rows of x that a buffer takes
+        const bool adjacent = reduced.inner_step() == n * step;
         reduced.each_run(row + k * step, [&](const char* p) {
-          for (Index i = 0; i < reduced.inner(); ++i) {
-            load(p + i * reduced.inner_step(), step, n, buffer);
-            acc.add(buffer, n);
+          for (Index i = 0; i < reduced.inner(); i += most) {
+            const Index count = std::min(most, reduced.inner() - i);
+            if (adjacent)
+              load(p, step, n * count, buffer);
+            else
+              for (Index r = 0; r < count; ++r) load(p + r * reduced.inner_step(), step, n, buffer + r * n);
+            p += count * reduced.inner_step();
+            cells.add_rows(state, buffer, n, count);
           }
         });
-        acc.result(out, n);
+        cells.results(state, out, n, size);
         out += n;
       }
     });
@@ -167,7 +184,8 @@ Plan plan(const Tensor& x, std::uint32_t axes) {
 
 template <class Acc>
 void go(const Tensor& x, const Plan& p, std::vector<typename Acc::Value>& out) {
-  walk<Acc>(x, p.kept, p.reduced, p.along, out.data());
+  static constexpr Cells<typename Acc::Value> kCells = cells<Acc>();
+  walk(kCells, x, p.kept, p.reduced, p.along, out.data());
 }
 
 void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {

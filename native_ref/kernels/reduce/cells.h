@@ -1,0 +1,82 @@
+// An accumulator behind pointers, so that the walk over a tensor is compiled once for all of them.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+
+#include "native_ref/kernels/reduce/rows.h"
+
+namespace opconform::reducing {
+
+// Room for one Single or one Block, and half a page more, so that what lies behind it does not fall on the same cache
+// lines.
+struct alignas(64) State {
+  std::byte bytes[kBlock * 24 + 2048];
+  template <class S>
+  S* as() {
+    return std::launder(reinterpret_cast<S*>(bytes));
+  }
+};
+template <class T>
+struct Cells {
+  bool screened;  // whether ``rows`` asks for exactness
+  bool lanes;
+  T neutral;
+  // `count` rows of `run` elements each, one after the other
+  void (*rows)(const T* x, Index run, Index count, bool exact, T* y);
+  // one result
+  void (*start)(State&);
+  void (*add)(State&, const T* x, Index n);
+  T (*result)(State&, Index count);
+  // n results side by side
+  void (*reset)(State&, Index n);
+  void (*add_rows)(State&, const T* x, Index n, Index rows);
+  void (*results)(State&, T* y, Index n, Index count);
+};
+
+template <class Acc>
+void short_rows(const typename Acc::Value* x, Index run, Index count, [[maybe_unused]] bool exact,
+                typename Acc::Value* y) {
+  for (Index r = 0; r < count; ++r, x += run) {
+    if constexpr (has_row<Acc>)
+      if (Row<Acc>::fold(x, run, exact, y[r])) continue;
+    typename Acc::Single acc;
+    acc.add(x, run);
+    y[r] = acc.result(run);
+  }
+}
+
+template <class Acc>
+constexpr Cells<typename Acc::Value> cells() {
+  using T = typename Acc::Value;
+  using Single = typename Acc::Single;
+  using Block = typename Acc::Block;
+  static_assert(sizeof(Single) <= sizeof(State) && sizeof(Block) <= sizeof(State));
+  static_assert(std::is_trivially_destructible_v<Single> && std::is_trivially_destructible_v<Block>);
+  bool screened = false, lanes = false;
+  T neutral{};
+  if constexpr (has_row<Acc>) screened = Row<Acc>::screened;
+  if constexpr (requires { Acc::neutral(); }) lanes = true, neutral = Acc::neutral();
+  return {
+      screened,
+      lanes,
+      neutral,
+      short_rows<Acc>,
+      [](State& s) { new (s.bytes) Single; },
+      [](State& s, const T* x, Index n) {
+        if constexpr (requires { requires Single::in_registers; }) return s.as<Single>()->add(x, n);
+        Single local = *s.as<Single>();  // which x cannot overlap
+        local.add(x, n);
+        *s.as<Single>() = local;
+      },
+      [](State& s, Index count) { return s.as<Single>()->result(count); },
+      [](State& s, Index n) { s.as<Block>()->reset(n); },
+      [](State& s, const T* x, Index n, Index rows) {
+        for (; rows > 0; --rows, x += n) s.as<Block>()->add(x, n);
+      },
+      [](State& s, T* y, Index n, Index count) { s.as<Block>()->result(y, n, count); },
+  };
+}
+
+}  // namespace opconform::reducing
