@@ -217,8 +217,12 @@ def centred(x: Array, zero: Array | None) -> Array:
 def matmul_integer(x: Int["*d"], y: Int["*e"], x_zero: Int["*f"] | None = None, y_zero: Int["*g"] | None = None):
     """(x - x_zero)(y - y_zero) as i32 with wrap-around; zero points for all, per row of x, or per column of y.
 
-    Raises RuleError "contracted-agrees".
+    Raises RuleError "contracted-agrees", and "zero-points-agree" for a vector that has not one element a row of x, a
+    column of y.
     """
+    for zero, extent in ((x_zero, x.shape[-2:-1]), (y_zero, y.shape[-1:])):
+        if zero is not None and zero.ndim == 1 and zero.size != 1 and zero.shape != extent:
+            raise RuleError("zero-points-agree", f"{zero.size} zero points, expected one or {extent}")
     if x_zero is not None and x_zero.ndim == 1 and x_zero.size != 1:
         x_zero = x_zero[:, None]
     try:
