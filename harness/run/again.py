@@ -27,6 +27,7 @@ from harness.run.runs import args_of
 
 SURE = 4  # answers of one kind that stood when asked for again; the others are taken at their word
 ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)
+RIGHT = (Verdict.AGREE, Verdict.MISTRUSTED)
 DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already, but with all runs to the last
 
 
@@ -60,7 +61,7 @@ class Again:
 
     def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
         alone = self._ask(judged, profile, [judged.asked or judged.case])
-        if alone.verdict not in (Verdict.AGREE, Verdict.MISTRUSTED):
+        if alone.verdict not in RIGHT:
             return alone
         if judged.run:
             after = self._after(judged, profile)
@@ -80,13 +81,13 @@ class Again:
         return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
 
     def _after(self, judged: Judged, profile: Profile) -> Judged | None:
-        """The same verdict on the case with the runs before it: all of them, or the one among them that suffices."""
+        """What goes wrong with the runs before it, listed or not: the one among them that suffices, or all."""
         if judged.asked is not None:
             return None
         every = judged.given.up_to(judged.run)
         for case in (*(fewer(every, k) for k in range(judged.run)), every):
             got = self._ask(judged.about(case), profile, [case])
-            if got.verdict is judged.verdict and got.draw:
+            if got.draw and got.verdict not in RIGHT:
                 return got
         return None
 

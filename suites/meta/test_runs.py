@@ -21,6 +21,7 @@ from harness.run.again import SURE, Again
 from harness.run.case import Case, draw_case, fill
 from harness.run.engine import Engine
 from harness.run.failure import Evidence, load_instance
+from harness.run.known import Ledger, load_ledger
 from harness.run.pack import build
 from harness.run.runs import args_of, at_run, up_to
 from harness.run.select import units
@@ -117,14 +118,15 @@ def bits(x: np.ndarray) -> Any:
 # -- what is told of a backend that goes wrong in a later run
 
 
-def run(name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1) -> tuple[Any, list[dict[str, Any]]]:
+def run(name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1,
+        ledger: Ledger | None = None) -> tuple[Any, list[dict[str, Any]]]:  # fmt: skip
     monkeypatch.setattr(Toy, "rerun_every", 2)
     monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
     spec = f"suites.meta.toy_backends:{name}"
     with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
         out: list[dict[str, Any]] = []
         engine = Engine([main], draws=draws, sink=out.append, on_failure=Evidence(lambda _: spare, tmp),
-                        again=Again(lambda _: spare))  # fmt: skip
+                        ledger=ledger, again=Again(lambda _: spare, ledger))  # fmt: skip
         summary = engine.run(units(list(toy.versions.values()), 96))
         return summary, [r for r in out if r["t"] == "case"]
 
@@ -157,6 +159,21 @@ def test_what_takes_the_run_before_is_told_with_it(name: str, verdict: str, tmp_
     assert (folder / "inputs-0.npz").exists() and judge(folder / "instance.json", name) is Verdict(verdict)
     assert judge(folder / "instance.json", "Right") is Verdict.AGREE
     assert summary.failures == len(records)
+
+
+def test_a_listed_difference_may_ask_for_a_second_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toy.toml").write_text("""
+[[known]]
+id = "keeps-the-first-extent"
+backend = "*"
+op = "toy/MatMul"
+when = "runs > 1"
+reason = "goes on with the inner extent of the first run"
+clause = "toy MatMul"
+""")
+    summary, records = run("Keeps", tmp_path, monkeypatch, ledger=load_ledger([tmp_path]))
+    assert not summary.failures and records
+    assert {(r["verdict"], r["known"]) for r in records} == {("known", "keeps-the-first-extent")}
 
 
 @pytest.mark.parametrize("name", ["DroppedNan", "OffByOne"])
