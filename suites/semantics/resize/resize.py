@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F32, of
+from harness.core.dtypes import F32, float_max, of
 from harness.core.errors import RuleError
 from harness.spec import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
 from harness.spec.draw import Draw
@@ -176,6 +176,10 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         return "a coordinate next to a rounding boundary"
     if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
         return "inf or NaN next to an element of weight 0"
+    if of(x).kind == "f" and p["mode"] == "cubic":  # the weights of an axis sum to 1, their sizes to 1 + |a| / 2
+        reach = (1 + abs(p["cubic_a"]) / 2) ** len(axes)
+        if float(np.abs(x.astype(np.float64)).max(initial=0.0)) * reach >= float_max(of(x)):
+            return "cubic weights reach beyond the type on the way to a sum within it"
     return None
 
 
