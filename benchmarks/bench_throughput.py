@@ -13,7 +13,8 @@ Only judged values count.  Before the clock starts, every op version runs until 
 backend takes: until then each combination travels in a model of its own.  What is unsupported or refused is drawn and
 paid for but not counted; op versions of which the backend gave no value at all are left out.
 
-The targets, 15,000 a second with one data draw and 60,000 with four, are not met: 4,000 and 10,400 on an idle core.
+The targets, 15,000 a second with one data draw and 60,000 with four, are not met: 4,000 and 10,400 on an idle core,
+less 10 to 15 % since one model in ten is run again at other extents (such a run is judged, but not counted here).
 ONNX Runtime 1.31.1 takes 54 us an instance for these models by itself (load 43, run 7, destroy 4: ``--floor``), which
 leaves 13 us of the 67 for drawing, the reference, the model, the process between, judging and the records; they take
 140. Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries derive from cannot
