@@ -196,6 +196,9 @@ class Instance:
         if o.get("format") not in (FORMAT, RERUN_FORMAT):
             raise FormatError(f"instance: expected format {FORMAT} or {RERUN_FORMAT}, got {o.get('format')!r}")
         try:
+            strange = {slot for r in o.get("reruns", ()) for slot in r} - set(o["args"])
+            if strange:
+                raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
             return Instance(
                 o["dialect"], o["op"], o["version"], o["opset"],
                 {k: decode_value(v) for k, v in o["attrs"].items()},

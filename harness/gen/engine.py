@@ -71,29 +71,20 @@ class Replay:
         i = self.at
         self.at = i + 1
         v = self.choices[i] if i < len(self.choices) else 0
-        top = hi - lo
-        if v > top:
-            v = top
+        v = max(0, min(v, hi - lo))  # of an empty range the lower end, as when drawn
         self.used.append(v)
         return lo + v
 
 
-class Vary:
+class Vary(Replay):
     """Plays choices back, but draws about half of the extents afresh (``Draw`` asks ``extent`` for them)."""
 
-    __slots__ = ("at", "choices", "fresh")
+    __slots__ = ("fresh",)
 
     def __init__(self, choices: list[int], seed: int) -> None:
-        self.choices = choices
-        self.at = 0
+        super().__init__(choices)
         self.fresh = Prng(seed)
 
     def extent(self, drawn: int, lo: int, hi: int) -> int:
         """The extent that was drawn, or another one in lo..hi."""
         return self.fresh.int(lo, hi) if self.fresh.int(0, 1) else drawn
-
-    def int(self, lo: int, hi: int) -> int:
-        i = self.at
-        self.at = i + 1
-        v = self.choices[i] if i < len(self.choices) else 0
-        return lo + max(0, min(v, hi - lo))

@@ -57,19 +57,18 @@ class Case:
         inst = self.inst
         try:
             first = {k: _arrays(a, 0) for k, a in inst.args.items()}
+            if inst.rule is not None:
+                return [first]
+            if inst.reruns:
+                later = [args_of(inst, r) for r in range(1, max(self.count, 1 + len(inst.reruns)))]
+                return [first, *({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args.items()}
+                                 for args in later)]  # fmt: skip
+            again = range(1, self.count if self.count > 1 and varies(inst) else 1)
+            return [first, *({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()}
+                             for r in again)]  # fmt: skip
         except Exception as e:
             self.problem = f"data: {type(e).__name__}: {e}"
             return []
-        out = [first]
-        if inst.rule is not None:
-            return out
-        if inst.reruns:
-            for r in range(1, max(self.count, 1 + len(inst.reruns))):
-                out.append({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args_of(inst, r).items()})
-        elif self.count > 1 and varies(inst):
-            for r in range(1, self.count):
-                out.append({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()})
-        return out
 
     def at(self, run: int) -> Case:
         """The case that has one of the runs as its only one."""
