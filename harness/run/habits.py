@@ -8,8 +8,10 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
 * One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
-  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
-* So is a case that breaks a rule, where breaking that rule of that op has ended the process as listed again and again.
+  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true;
+  so is one that is said to be refused, once that has come true ``SELDOM`` times without a miss.
+* A case that breaks a rule is asked only now and then, where breaking that rule of that op has ended the process as
+  listed again and again.
 
 Every learnt habit is checked again with the cases that are still asked, so that a mended runtime is seen.
 """
@@ -55,6 +57,10 @@ class _Foresight:
     def sure(self) -> bool:
         return self.true >= SURE and self.true * 8 >= self.asked * 7
 
+    @property
+    def certain(self) -> bool:
+        return self.true >= SELDOM and self.true == self.asked
+
 
 class Habits:
     """The habits of one backend in one run.  ledger: listed differences, which foretell refusals."""
@@ -91,23 +97,21 @@ class Habits:
                 alone.add(id(c))
                 continue
             h = self._of(c)
-            if h is None or not h.passed:
-                if h is not None and h.gaps >= GAP and c.index % ASK_AGAIN:
-                    settled[id(c)] = _unasked("as before: the op lacks these types")
-                else:
-                    alone.add(id(c))
+            passed = h is not None and h.passed
+            if h is not None and not passed and h.gaps >= GAP and c.index % ASK_AGAIN:
+                settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
             why = self._foretold(c)
             if why is None:
-                if h.refused and h.doubtful:
+                if h is None or not passed or (h.refused and h.doubtful):
                     alone.add(id(c))
                 continue
             name, ends = why
             seen = self._came.setdefault(name, _Foresight())
-            if seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
+            if passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
                 continue  # a condition that is much wider than what happens
-            if ends and seen.sure and c.index % ASK_AGAIN:
-                settled[id(c)] = _unasked(f"as before: {name} ends the process")
+            if (seen.sure if ends else seen.certain) and c.index % ASK_AGAIN:
+                settled[id(c)] = _unasked(f"as before: {name} {'ends the process' if ends else 'refuses it'}")
                 continue
             self._foreseen[id(c)] = name
             alone.add(id(c))
@@ -191,13 +195,14 @@ class Habits:
                 self._foreseen[id(case)] = name
             self.agreed(case)
             return
-        if name is not None:
+        h = self._of(case)
+        lacking = judged.verdict is Verdict.UNSUPPORTED and (h is None or not h.passed)  # a gap, whatever was foretold
+        if name is not None and not lacking:
             self._came[name].asked += 1
             self._came[name].true += 1
             return
         if judged.verdict is Verdict.AMBIGUOUS:
             self._excused.add(case.version.key)
-        h = self._of(case)
         if judged.verdict is Verdict.UNSUPPORTED:
             if h is None:
                 h = self._by[self._key(case)] = _Habit()

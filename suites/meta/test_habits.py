@@ -127,6 +127,40 @@ def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> N
     assert plan(h, case(1)) == "alone"
 
 
+def test_a_listed_death_of_types_that_never_passed_is_not_asked_each_time(tmp_path: Any) -> None:
+    h = habits(tmp_path, "crashed")
+    for _ in range(SURE):
+        c = case()
+        assert plan(h, c) == "alone"
+        answer(h, c, Status.CRASHED, Verdict.KNOWN)
+    assert plan(h, case(1)) == "settled"
+    assert plan(h, case(ASK_AGAIN)) == "alone"
+
+
+def test_a_gap_is_a_gap_whatever_was_foretold(tmp_path: Any) -> None:
+    h = habits(tmp_path, "wrongly_rejected")
+    for _ in range(GAP):
+        c = case()
+        assert plan(h, c) == "alone"
+        answer(h, c, Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    settled, _ = h.plan([c := case(1)])
+    assert "lacks these types" in settled[id(c)].message
+
+
+def test_a_listed_refusal_that_always_comes_true_is_asked_now_and_then(tmp_path: Any) -> None:
+    h = habits(tmp_path, "wrongly_rejected")
+    h.agreed(case())
+    for _ in range(SELDOM):
+        c = case()
+        assert plan(h, c) == "alone"
+        answer(h, c, Status.REJECTED, Verdict.KNOWN)
+    assert plan(h, case(1)) == "settled"
+    mended = case(ASK_AGAIN)
+    assert plan(h, mended) == "alone"
+    h.agreed(mended)
+    assert plan(h, case(1)) == "alone"
+
+
 def broken(rule: str, i: int = 1) -> Case:
     c = case(i)
     c.inst.rule = rule
