@@ -43,7 +43,9 @@ static const Family reg{[](nb::module_& m) {
           return g;
         };
         const Tensor ga = grow(x, lead_x), gb = grow(z, lead_z);
-        std::vector<Index> shape(lead.shape.begin(), lead.shape.begin() + lead.rank), seen = shape;
+        Ints shape, seen;
+        for (int i = 0; i < lead.rank; ++i) shape.push_back(lead.dim(i));
+        seen = shape;
         shape.push_back(p);
         shape.push_back(r);
         if (!row) seen.push_back(p);
@@ -54,8 +56,8 @@ static const Family reg{[](nb::module_& m) {
             || z.dtype == DType::u64) ? DType::u64 : DType::i64), seen);
         if (whole != is_int(y.t.dtype)) throw Error("matmul: integers give an integer result, floats a float one");
         Tensor full = y.t;
-        full.rank = static_cast<int>(shape.size());
-        for (std::size_t i = 0; i < shape.size(); ++i) full.shape[i] = shape[i];
+        full.rank = shape.n;
+        for (int i = 0; i < shape.n; ++i) full.shape[static_cast<std::size_t>(i)] = shape[i];
         run(full.size() * q, [&] { k.matmul(ga, gb, full); });
         return release(std::move(y));
       },

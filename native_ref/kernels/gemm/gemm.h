@@ -66,15 +66,43 @@ void pack_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Ac
   }
 }
 
+// n elements of a row as f64 (which may be the row itself); the sum of their squares, in eight lanes on every machine.
+template <class T>
+inline double widen_row(Index n, const T* p, double* to) {
+  constexpr int L = kLanes<double>, V = 8 / L;
+  Vec<double> s[V] = {};
+  Index q = 0;
+  for (; q + 8 <= n; q += 8)
+    for (int v = 0; v < V; ++v) {
+      const Vec<double> e = load_as<double>(p + q + v * L);
+      store(to + q + v * L, e);
+      s[v] += e * e;
+    }
+  double lane[8];
+  for (int v = 0; v < V; ++v) store(lane + v * L, s[v]);
+  for (; q < n; ++q) {
+    to[q] = static_cast<double>(p[q]);
+    lane[0] += to[q] * to[q];
+  }
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
 // Rows [i0, i0 + m) of a, columns [k0, k0 + kc), as Acc, `lda` apart; rows up to the next full tile are zero.
+// squares (may be null): gains the sum of squares of each row, in eight fixed lanes.
 template <class Acc, class MatrixA>
-void widen_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, Index lda, int rows, Acc* out) {
+void widen_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, Index lda, int rows, Acc* out,
+             double* squares) {
   using T = typename MatrixA::Element;
   const T* base = a.data + i0 * a.row_stride + k0 * a.col_stride;
   if (a.col_stride == 1) {
     for (Index i = 0; i < m; ++i) {
       const T* p = base + i * a.row_stride;
       Acc* o = out + i * lda;
+      if constexpr (std::is_same_v<Acc, double>)
+        if (squares) {
+          squares[i0 + i] += widen_row(kc, p, o);
+          continue;
+        }
       for (Index k = 0; k < kc; ++k) o[k] = static_cast<Acc>(p[k]);
     }
   } else {
@@ -82,23 +110,65 @@ void widen_a(const MatrixA& a, Index i0, Index m, Index k0, Index kc, Index lda,
       for (Index k = 0; k < kc; ++k)
         for (Index x = i; x < std::min(m, i + rows); ++x)
           out[x * lda + k] = static_cast<Acc>(base[x * a.row_stride + k * a.col_stride]);
+    if constexpr (std::is_same_v<Acc, double>)
+      for (Index i = 0; squares && i < m; ++i) squares[i0 + i] += widen_row(kc, out + i * lda, out + i * lda);
   }
   for (Index i = m; i % rows; ++i) std::fill_n(out + i * lda, kc, Acc{});
 }
 
-// Columns [j0, j0 + n) of b, rows [k0, k0 + kc), in panels of `width` columns, the last one only as wide as it must be in
-// whole vectors.  squares (may be null): gains the sum of squares of each column.
-template <class Acc, class RowsB>
-void panel_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out, double* squares) {
-  using T = typename RowsB::Element;
+// N vectors of columns, kc rows of them `step` apart, one after the other in a panel of `pitch` columns.
+template <int N, class Acc, class T>
+inline void panel_columns(const T* p, Index step, Index kc, Acc* out, Index pitch, double* squares) {
   constexpr Index L = kLanes<Acc>;
+  [[maybe_unused]] Vec<Acc> sum[N] = {};
+  if constexpr (std::is_same_v<Acc, double>)
+    if (squares)
+      for (int v = 0; v < N; ++v) sum[v] = load(squares + v * L);
+  for (Index k = 0; k < kc; ++k, p += step, out += pitch)
+    for (int v = 0; v < N; ++v) {
+      const Vec<Acc> e = load_as<Acc>(p + v * L);
+      store(out + v * L, e);
+      if constexpr (std::is_same_v<Acc, double>) sum[v] += e * e;
+    }
+  if constexpr (std::is_same_v<Acc, double>)
+    if (squares)
+      for (int v = 0; v < N; ++v) store(squares + v * L, sum[v]);
+}
+
+// Columns [j0, j0 + n) of b, rows [k0, k0 + kc), in panels of `width` columns, the last one only as wide as it must be
+// in whole vectors.  squares (may be null): gains the sum of squares of each column.
+template <class Acc, class RowsB>
+void panel_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, Acc* out, double* squares) {
+  using T = typename RowsB::Element;
+  constexpr Index L = kLanes<Acc>, NV = Shape<Acc>::vecs, width = NV * L;
+  const Index whole = n / width * width, rest = n - whole, last = (rest + L - 1) / L * L;
+  if (squares) squares += j0;
+  if constexpr (std::is_same_v<RowsB, Matrix<T>>)
+    if (b.col_stride == 1) {
+      const T* p = b.data + k0 * b.row_stride + j0;
+      const auto gained = [&](Index j) { return squares ? squares + j : nullptr; };
+      for (Index j = 0; j < whole; j += width)
+        panel_columns<NV>(p + j, b.row_stride, kc, out + j * kc, width, gained(j));
+      Index j = whole;
+      for (; j + L <= n; j += L)
+        panel_columns<1>(p + j, b.row_stride, kc, out + whole * kc + (j - whole), last, gained(j));
+      for (Index k = 0; j < n && k < kc; ++k) {
+        const T* from = p + k * b.row_stride;
+        Acc* o = out + whole * kc + k * last - whole;
+        for (Index x = j; x < n; ++x) {
+          o[x] = static_cast<Acc>(from[x]);
+          if (squares) squares[x] += static_cast<double>(from[x]) * static_cast<double>(from[x]);
+        }
+        for (Index x = n; x < whole + last; ++x) o[x] = Acc{};
+      }
+      return;
+    }
   thread_local Scratch<T> scratch;
   T* buffer = scratch.get(n);
-  const Index whole = n / width * width, rest = n - whole, last = (rest + L - 1) / L * L;
   for (Index k = 0; k < kc; ++k) {
     const T* p = b.row(k0 + k, j0, n, buffer);
     if (squares)
-      for (Index x = 0; x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
+      for (Index x = 0; x < n; ++x) squares[x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
     for (Index j = 0; j < whole; j += width) {
       Acc* o = out + j * kc + k * width;
       for (int x = 0; x < width; ++x) o[x] = static_cast<Acc>(p[j + x]);
@@ -130,11 +200,11 @@ void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T
 void multiply_vector(Index m, Index k, const Matrix<float>& a, const double* x, double* c);
 
 // c[i * ldc + j] = sum over k of a(i, k) * b(k, j), accumulated in Acc within a block and in Out across blocks.
-// squares (zeros, n of them): receives the sum of squares of each column of b.
+// squares (null, or m + n zeros): receives the sum of squares of each row of a, then of each column of b.
 template <class Acc, class Out, class MatrixA, class RowsB>
 void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* c, Index ldc,
               double* squares = nullptr) {
-  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, W = Shape<Acc>::vecs * L;
+  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>;
   if (k == 0) {
     for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
     return;
@@ -145,12 +215,12 @@ void multiply(Index m, Index n, Index k, const MatrixA& a, const RowsB& b, Out* 
     for (Index pc = 0; pc < k; pc += kDepth) {
       const Index kc = std::min(kDepth, k - pc);
       Acc* pb = scratch_b.get(kc * ((nc + L - 1) / L) * L);
-      panel_b(b, pc, kc, jc, nc, W, pb, squares);
+      panel_b(b, pc, kc, jc, nc, pb, squares ? squares + m : nullptr);
       const Index lda = kc + 64 / static_cast<Index>(sizeof(Acc));  // rows must not fall on the same cache lines
       for (Index ic = 0; ic < m; ic += kRowsBlock) {
         const Index mc = std::min(kRowsBlock, m - ic);
         Acc* pa = scratch_a.get(lda * ((mc + R - 1) / R) * R);
-        widen_a(a, ic, mc, pc, kc, lda, R, pa);
+        widen_a(a, ic, mc, pc, kc, lda, R, pa, jc == 0 ? squares : nullptr);
         multiply_block<Acc, Out>(mc, nc, kc, pa, lda, pb, c + ic * ldc + jc, ldc, pc == 0);
       }
     }
@@ -186,6 +256,24 @@ bool exact_integers(Index m, Index n, Index k, const MatrixA& a, const RowsB& b,
   return ta * tb * static_cast<double>(k) < 0x1p53;
 }
 
+// Is c[i][j]^2 < na[i] * nb[j] * 2^-40 anywhere?
+inline bool any_small(Index m, Index n, const double* na, const double* nb, const double* c, Index ldc) {
+  constexpr int L = kLanes<double>;
+  bool any = false;
+  auto small = Vec<double>{} < Vec<double>{};
+  for (Index i = 0; i < m; ++i, c += ldc) {
+    const double scale = na[i] * 0x1p-40;
+    Index j = 0;
+    for (; j + L <= n; j += L) {
+      const Vec<double> v = load(c + j);
+      small |= v * v < (scale - Vec<double>{}) * load(nb + j);
+    }
+    for (; j < n; ++j) any |= c[j] * c[j] < scale * nb[j];
+  }
+  for (int l = 0; l < L; ++l) any |= small[l] != 0;
+  return any;
+}
+
 // Narrow float operands (exact in f32): plain f64 sums, then Dot2 for elements with sum|a||b| > 2^20 |result|, which
 // Cauchy and Schwarz' bound (row norm times column norm) finds without another product.
 template <class MatrixA, class RowsB>
@@ -194,37 +282,22 @@ void multiply_screened(Index m, Index n, Index k, const MatrixA& a, const RowsB&
   if (k < 2) return multiply<double, double>(m, n, k, a, b, c, ldc);
   thread_local Scratch<double> norms, line;
   double *na = norms.get(m + n), *nb = na + m;
-  std::fill_n(nb, n, 0.0);
-  bool done = false;
-  if constexpr (std::is_same_v<RowsB, Matrix<T>>)
-    if (m <= 4 && b.col_stride == 1) {
-      multiply_thin<true>(m, n, k, a, b, c, ldc, nb);
-      done = true;
-    }
-  if (!done) multiply<double, double>(m, n, k, a, b, c, ldc, nb);
-  for (Index i = 0; i < m; ++i) {
-    double s[8] = {};
-    Index q = 0;
-    if (a.col_stride == 1) {
-      const auto* p = a.data + i * a.row_stride;
-      for (; q + 8 <= k; q += 8)
-        for (int l = 0; l < 8; ++l) s[l] += static_cast<double>(p[q + l]) * static_cast<double>(p[q + l]);
-    }
-    for (; q < k; ++q) s[0] += static_cast<double>(a.at(i, q)) * static_cast<double>(a.at(i, q));
-    na[i] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+  std::fill_n(na, m + n, 0.0);
+  bool thin = false;
+  if constexpr (std::is_same_v<RowsB, Matrix<T>>) thin = m <= 4 && b.col_stride == 1;
+  if (thin) {
+    if constexpr (std::is_same_v<RowsB, Matrix<T>>) multiply_thin<true>(m, n, k, a, b, c, ldc, nb);
+    widen_a(a, 0, m, 0, k, k, 1, line.get(m * k), na);
+  } else {
+    multiply<double, double>(m, n, k, a, b, c, ldc, na);
   }
-  int integral = -1;  // unknown
+  if (!any_small(m, n, na, nb, c, ldc)) return;
+  thread_local Scratch<T> scratch;
+  if (exact_integers(m, n, k, a, b, scratch.get(n))) return;
   for (Index i = 0; i < m; ++i) {
     const double scale = na[i] * 0x1p-40;
     double* row = c + i * ldc;
-    Index flagged = 0;
-    for (Index j = 0; j < n; ++j) flagged += row[j] * row[j] < scale * nb[j];
-    if (!flagged) continue;
-    if (integral < 0) {
-      thread_local Scratch<T> scratch;
-      integral = exact_integers(m, n, k, a, b, scratch.get(n));
-    }
-    if (integral) return;
+    if (!any_small(1, n, na + i, nb, row, ldc)) continue;
     double *x = line.get(2 * k), *y = x + k;
     for (Index q = 0; q < k; ++q) x[q] = static_cast<double>(a.at(i, q));
     for (Index j = 0; j < n; ++j) {

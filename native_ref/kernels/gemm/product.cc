@@ -26,7 +26,6 @@ template <int R, class T, bool Squared>
 void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc, double* squares) {
   constexpr int L = kLanes<double>, NV = R == 1 ? 4 : 2, W = L * NV;
   using V = Vec<double>;
-  typedef T Narrow __attribute__((vector_size(L * sizeof(T))));
   Index j = 0;
   for (; j + W <= n; j += W) {
     V total[R][NV] = {}, square[NV] = {};
@@ -37,9 +36,7 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
         const T* p = b.data + q * b.row_stride + j;
         V bv[NV];
         for (int v = 0; v < NV; ++v) {
-          Narrow narrow;
-          std::memcpy(&narrow, p + v * L, sizeof narrow);
-          bv[v] = __builtin_convertvector(narrow, V);
+          bv[v] = load_as<double>(p + v * L);
           if constexpr (Squared) square[v] = multiply_add<double>(bv[v], bv[v], square[v]);
         }
         for (int r = 0; r < R; ++r) {

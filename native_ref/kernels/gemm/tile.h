@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include "native_ref/core/simd.h"
 #if defined(__aarch64__)
@@ -37,6 +38,23 @@ inline Vec<T> load(const T* p) {
 template <class T>
 inline void store(T* p, Vec<T> v) {
   *reinterpret_cast<typename VecOf<T>::loose*>(p) = v;
+}
+
+// A vector of T from elements of another type.
+template <class T, class B>
+inline Vec<T> load_as(const B* p) {
+  if constexpr (std::is_same_v<T, B>) {
+    return load(p);
+  } else {
+#if defined(__AVX512F__)  // which GCC 12 makes of halves otherwise
+    if constexpr (std::is_same_v<T, double> && std::is_same_v<B, float>)
+      return (Vec<T>)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#endif
+    typedef B Narrow __attribute__((vector_size(kLanes<T> * sizeof(B))));
+    Narrow v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Vec<T>);
+  }
 }
 
 // Rows and vectors of a tile: as many accumulators as registers allow beside the operands (measured, research notes).
