@@ -101,9 +101,10 @@ template <class T>
 void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& reduced, bool along, T* out) {
   const auto load = loader<T>(x.dtype);
   const Index size = reduced.size();
+  constexpr Index kRoom = 4 * kBlock;  // calls through pointers want much to do
   struct {
     State state;
-    T buffer[kBlock];
+    T buffer[kRoom];
   } room;
   State& state = room.state;
   T* const buffer = room.buffer;
@@ -112,22 +113,22 @@ void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& 
     if (reduced.rank == 1 && run <= kBlock && run > 0) return walk_rows(cells, x, kept, run, step, out);
     // short runs are put together, each from the first lane on
     const Index pitch = cells.lanes ? (run + kLanes - 1) / kLanes * kLanes : run;
-    std::fill_n(buffer, kBlock, cells.neutral);
+    if (pitch != run && pitch <= kRoom) std::fill_n(buffer, std::min(kRoom, size / run * pitch), cells.neutral);
     kept.each_run(x.data, [&](const char* row) {
       for (Index k = 0; k < kept.inner(); ++k, row += kept.inner_step()) {
         cells.start(state);
         Index filled = 0;
         reduced.each_run(row, [&](const char* p) {
-          if (filled + pitch > kBlock) {
+          if (filled + pitch > kRoom) {
             cells.add(state, buffer, filled);
             filled = 0;
           }
-          if (pitch <= kBlock) {
+          if (pitch <= kRoom) {
             load(p, step, run, buffer + filled);
             filled += pitch;
           } else {
-            for (Index i = 0; i < run; i += kBlock) {
-              const Index n = std::min(kBlock, run - i);
+            for (Index i = 0; i < run; i += kRoom) {
+              const Index n = std::min(kRoom, run - i);
               load(p + i * step, step, n, buffer);
               cells.add(state, buffer, n);
             }
