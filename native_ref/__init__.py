@@ -39,4 +39,5 @@ from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, r
 from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax
 
 isa: str = _native.isa
+FlatBuffers = _native.FlatBuffers  # writes nested dicts after a description of the tables
 Prng = _native.Prng  # the draw engine; its definition is harness.gen.engine.PlainPrng

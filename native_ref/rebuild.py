@@ -1,7 +1,7 @@
 """Compile the kernels again and put them where the editable install has them, in seconds.
 
-    python -m native_ref.rebuild            # all instruction sets
-    python -m native_ref.rebuild --isa v4   # one of them and the bindings: the quickest round
+    python native_ref/rebuild.py            # all instruction sets
+    python native_ref/rebuild.py --isa v4   # one of them and the bindings: the quickest round
 
 Files are replaced by renaming, so that running processes keep the ones they have; a lock lets several people share one
 tree.  Needs cmake, ninja, nanobind (the ``dev`` extra has it), and an earlier ``pip install -e .``.

@@ -74,6 +74,7 @@ for _n, (_m, _raw) in _EXTRA.items():
         _BY_NAME[_n], _TAGGED[_n] = np.dtype(_raw), True
 _NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
 _SLOW = {"str", *_TAGGED}
+_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Unsupported(Exception):
@@ -269,7 +270,7 @@ def memory_file():
 
 def pack_frame(header, parts, size):
     """-> (fixed part, list of buffers for the socket, descriptor or None)."""
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = _ENCODE(header).encode()
     text += b" " * (-len(text) % 16)  # keeps the payload aligned behind it
     if len(text) + size <= INLINE:
         return HEAD.pack(len(text), 0, size), [text, *parts], None

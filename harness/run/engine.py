@@ -27,9 +27,9 @@ from harness.run.results import Judged, Profile, judge_case
 from harness.run.select import Unit
 
 Sink = Callable[[dict[str, Any]], None]
-PACK = 64
+PACK = 192  # cases drawn together; what a backend takes of them in one model is the backend's to say
 IN_FLIGHT = 3
-COVER_FIRST, COVER_EVERY = 64, 16  # cases whose features are counted: the first ones, then one in so many
+COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
 
 
 @dataclass
@@ -139,7 +139,8 @@ class Engine:
                       for i in range(u.first, u.first + u.count)]  # fmt: skip
 
     def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack]:
-        """Consecutive units of the same dialect and opset, up to a model's worth of cases."""
+        """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
+        go alone and those that are run again go together."""
         open_: dict[tuple[str, Any], Pack] = {}
         for u, cases in work:
             key = (u.version.dialect.name, u.opset)
@@ -333,7 +334,7 @@ def _few_collections() -> Iterator[None]:
     third of the host's time.  What is there already is left alone, the rest looked at less often."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(60_000, 20, 20)  # more than the packs under way hold
     try:
         yield
     finally:

@@ -122,3 +122,19 @@ def test_truncations_never_raise_anything_else():
 def test_unknown_field_is_named():
     with pytest.raises(KeyError, match="Tensor has no field 'shap'"):
         fb.encode("Tensor", {"shap": [1]})
+
+
+@pytest.mark.parametrize(("table", "value", "words"), [
+    ("Tensor", {"type": 300}, "Tensor.type: expected an i8, got 300"),
+    ("Tensor", {"shape": [1 << 40]}, "Tensor.shape: expected an i32, got 1099511627776"),
+    ("Tensor", {"shape": [1.5]}, "Tensor.shape: expected an integer, got 1.5"),
+    ("QuantizationParameters", {"scale": ["x"]}, "QuantizationParameters.scale: expected a number, got 'x'"),
+])  # fmt: skip
+def test_a_number_that_does_not_fit_is_named(table, value, words):
+    with pytest.raises(ValueError, match=words):
+        fb.encode(table, value)
+
+
+def test_arrays_of_any_type_are_written_as_numbers():
+    got = fb.decode("QuantizationParameters", fb.encode("QuantizationParameters", {"scale": np.arange(3)}))
+    assert got["scale"].dtype == np.float32 and got["scale"].tolist() == [0, 1, 2]
