@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,47 @@ from harness.spec.errors import ulp
 MAP = 4096  # cells of the index map at most
 
 
+@dataclass(slots=True)
+class Measure:
+    """What a mismatch amounts to.  bad: which elements.  error, limit: |a - h| and the bound in force; ulps: the error
+    in units of the last place; all None for strings.  numbers: what a condition may ask for
+    (``harness.run.facts``)."""
+
+    bad: np.ndarray
+    error: np.ndarray | None = None
+    limit: np.ndarray | None = None
+    ulps: np.ndarray | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def measure(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> Measure | None:
+    """The elements that are wrong, and by how much; None where there are none to compare.  Arguments as of
+    ``describe``."""
+    want, d = e.value, e.dtype
+    arrays = isinstance(want, np.ndarray) and isinstance(actual, np.ndarray)
+    if not arrays or kind in ("shape", "dtype", "distribution"):
+        return None
+    if d.kind == "s":
+        bad = np.array([str(x) != str(y) for x, y in zip(want.ravel(), actual.ravel(), strict=True)])
+        return Measure(bad.reshape(want.shape), numbers={"count": int(bad.sum()), "size": int(bad.size)})
+    error, limit, factor = _errors(e, actual, bound, ulps, kind)
+    bad = _bad(e, actual, error, limit, kind, bound)
+    if d.kind in "iub":
+        u = error
+    else:
+        with np.errstate(all="ignore"):
+            u = error / ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
+    u = np.where(np.isnan(u), np.inf, u)
+    numbers = {
+        "count": int(np.count_nonzero(bad)), "size": int(bad.size), "factor": factor,
+        "wrong_abs": _number(float(error[bad].max()) if bad.any() else 0.0),
+        "max_ulp": _number(float(u.max()) if u.size else 0.0),
+    }  # fmt: skip
+    if d.kind == "f":
+        numbers["clamped"] = _clamped(e, actual, bad)
+    return Measure(bad, error, limit, u, numbers)
+
+
 def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[str, Any]:
     """The "diff" of a case record.  bound: absolute (scalar or array), ulps: in units of the last place besides."""
     want = e.value
@@ -22,37 +64,25 @@ def describe(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> dict[st
         out["shape"] = list(want.shape)
     if isinstance(actual, np.ndarray):
         out["got_shape"], out["got_dtype"] = list(actual.shape), str(_dtype_name(actual))
-    arrays = isinstance(want, np.ndarray) and isinstance(actual, np.ndarray)
-    if not arrays or kind in ("shape", "dtype", "distribution"):
+    m = measure(e, actual, bound, ulps, kind)
+    if m is None:
         out.update(count=0, size=int(getattr(want, "size", 0)), elements=[], pattern=None)
         if kind in ("shape", "dtype") and isinstance(actual, np.ndarray) and isinstance(want, np.ndarray):
             out["pattern"] = pattern.of_shape(want, actual)
         return out
     d: DType = e.dtype
-    if d.kind == "s":
-        bad = np.array([str(x) != str(y) for x, y in zip(want.ravel(), actual.ravel(), strict=True)])
-        bad = bad.reshape(want.shape)
+    error, limit, u, bad = m.error, m.limit, m.ulps, m.bad
+    if error is None or limit is None or u is None:
         return {**out, **_places(bad, want, actual, None, None, d)}
-    error, limit, factor = _errors(e, actual, bound, ulps, kind)
-    bad = _bad(e, actual, error, limit, kind, bound)
     out.update(_places(bad, want, actual, error, limit, d))
     inside = error[np.isfinite(error)]
     out["max_abs"] = _number(float(inside.max()) if inside.size else 0.0)
-    out["wrong_abs"] = _number(float(error[bad].max()) if bad.any() else 0.0)
-    if d.kind in "iub":
-        u = error
-    else:
-        with np.errstate(all="ignore"):
-            u = error / ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
-    u = np.where(np.isnan(u), np.inf, u)
-    out["max_ulp"] = _number(float(u.max()) if u.size else 0.0)
+    out.update(m.numbers)
     out["p99_ulp"] = _number(float(np.quantile(u.ravel(), 0.99, method="higher")) if u.size else 0.0)
     out["ulp_histogram"] = _histogram(u)
     for x in out["elements"]:
         x["ulp"] = _number(float(u[tuple(x["index"])]))
-    out["factor"] = factor
     if d.kind == "f":
-        out["clamped"] = _clamped(e, actual, bad)
         out["bias_z"], out["bound_relative"] = _bias(e, actual), _relative(e, limit)
     out["pattern"] = pattern.of_values(want, actual, bad, limit)
     return out

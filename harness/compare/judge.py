@@ -55,6 +55,13 @@ class Judgement:
                     self._diff["detail"] = self.detail
         return self._diff
 
+    def numbers(self) -> dict[str, Any]:
+        """Those of ``diff`` that say how much is wrong and by how much: a fraction of its price."""
+        if self._diff is not None or self.verdict is not Verdict.MISMATCH or self._expected is None:
+            return self.diff()
+        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        return {} if m is None else m.numbers
+
 
 _AGREE = Judgement(Verdict.AGREE)
 _MISTRUSTED = Judgement(Verdict.MISTRUSTED)

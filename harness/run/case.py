@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from harness.core.dtypes import DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
+from harness.core.quiet import quiet
 from harness.gen.data import materialize
 from harness.gen.engine import Prng, case_seed
 from harness.run.runs import args_of, at_run, fixed, other_extents, up_to
@@ -87,7 +86,7 @@ class Case:
     def _evaluate(self) -> list[list[Expected]] | None:
         v, inst = self.version, self.inst
         try:
-            with np.errstate(all="ignore"):  # NaN and infinities are what is drawn
+            with quiet:  # NaN and infinities are what is drawn
                 return [v.evaluate(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws]
         except RuleError as e:
             self.problem = f"reference refuses a valid instance: {e}"
@@ -102,7 +101,7 @@ class Case:
         if self._ambiguous is None:
             why = None
             try:
-                with np.errstate(all="ignore"):
+                with quiet:
                     for arrays in self.draws if self.expected is not None else ():
                         why = ambiguity(self.version, self.version.dialect.call_of(self.inst, arrays, self.version))
                         if why is not None:

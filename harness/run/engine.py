@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Any
 
-import numpy as np
-
 from harness.backends.pool import BackendHandle, wait_all
 from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
 from harness.run.again import Again
 from harness.run.case import Case, draw_case
 from harness.run.crossed import cross_all, judge_crossed
@@ -27,7 +26,9 @@ from harness.run.results import Judged, Profile, judge_case
 from harness.run.select import Unit
 
 Sink = Callable[[dict[str, Any]], None]
-PACK = 192  # cases drawn together; what a backend takes of them in one model is the backend's to say
+# Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types are
+# new to the backends, so that what one pack teaches serves the next.
+PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
 COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
 
@@ -90,7 +91,7 @@ class Engine:
         start = time.monotonic()
         waiting: list[Pack] = []
         try:
-            with _few_collections(), np.errstate(all="ignore"):  # NaN and infinities are what is drawn
+            with _few_collections(), quiet:  # NaN and infinities are what is drawn
                 work = chain(((u, [c]) for u, c in saved), self._drawn(units))
                 for pack in self._packs(work):
                     self._submit(pack)
@@ -110,7 +111,7 @@ class Engine:
         if not cases:
             return iter(())
         pack = Pack(cases[0].version.dialect, cases[0].inst.opset, list(cases), [])
-        with np.errstate(all="ignore"):
+        with quiet:
             self._submit(pack)
             self._harvest([pack], 0, record=False)
             names = [h.name for h in self._for(pack.dialect.format)]
@@ -142,14 +143,16 @@ class Engine:
         """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
         go alone and those that are run again go together."""
         open_: dict[tuple[str, Any], Pack] = {}
+        drawn = 0
         for u, cases in work:
+            drawn += len(cases)
             key = (u.version.dialect.name, u.opset)
             pack = open_.get(key)
             if pack is None:
                 pack = open_[key] = Pack(u.version.dialect, u.opset, [], [])
             pack.cases += cases
             pack.units.append(u)
-            if len(pack.cases) >= PACK:
+            if len(pack.cases) >= (PACK_EARLY if drawn < EARLY else PACK):
                 yield open_.pop(key)
         yield from open_.values()
 

@@ -58,7 +58,7 @@ class Facts(Mapping[str, Any]):
 
     def _diff(self, name: str) -> float:
         j = self.judged.judgement if self.judged is not None else None
-        diff = j.diff() if j is not None else {}
+        diff = j.numbers() if j is not None else {}
         if name == "share":
             return diff["count"] / max(1, diff["size"]) if diff.get("size") else 0.0
         if name == "clamped":

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from harness.compare import Judgement, judge
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
 from harness.run.case import Case
 from harness.run.known import Ledger
 
@@ -130,7 +129,7 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
     assert case.expected is not None
     expected = case.expected[r if r < len(case.expected) else 0]
     try:
-        with np.errstate(all="ignore"):
+        with quiet:
             judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
     except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")

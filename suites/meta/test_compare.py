@@ -42,7 +42,8 @@ def verdict(e, *actual, **kw):
 def kind(e, *actual, **kw):
     j = verdict(e, *actual, **kw)
     assert j.verdict is Verdict.MISMATCH, j
-    j.diff()  # every mismatch can be described
+    numbers = j.numbers()
+    assert numbers.items() <= j.diff().items()  # every mismatch can be described, and measured alone
     return j.kind
 
 

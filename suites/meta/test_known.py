@@ -32,7 +32,7 @@ def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdi
     return SimpleNamespace(
         case=case, verdict=verdict, draw=0, known=None, ambiguity=None,
         outcome=Outcome(Status.VALUE, message=message),
-        judgement=SimpleNamespace(kind=kind, diff=lambda: numbers),
+        judgement=SimpleNamespace(kind=kind, diff=lambda: numbers, numbers=lambda: numbers),
     )  # fmt: skip
 
 
