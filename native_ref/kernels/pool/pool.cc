@@ -8,21 +8,48 @@
 
 #include "native_ref/core/block.h"
 #include "native_ref/core/table.h"
-#include "native_ref/kernels/gemm/tile.h"
+#include "native_ref/kernels/pool/columns.h"
 
 namespace opconform {
 namespace {
 
-using gemm::load;
-using gemm::store;
-using V = gemm::Vec<double>;
-constexpr Index L = gemm::kLanes<double>, W = 2 * L;  // outputs are taken W at a time
+using namespace pooling;
 using Mask = decltype(V{} < V{});
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 inline V choose(Mask m, V a, V b) { return (V)((m & (Mask)a) | (~m & (Mask)b)); }
-inline V larger(V c, V e) { return choose((e > c) | (e != e), e, c); }
+
+struct Larger {
+  static V of(V c, V e) { return e > c ? e : c; }
+};
+struct LargerOrNaN {
+  static V of(V c, V e) { return choose((e > c) | (e != e), e, c); }
+};
+struct Sum {
+  static V of(V c, V e) { return c + e; }
+};
+
+// Two or three rows to one, in whole vectors.
+template <class Op, class A, class T>
+[[gnu::noinline]] void join(const A* a, const T* b, const T* c, double* to, Index n) {
+  const auto at = [](const auto* p) { return gemm::load_as<double>(p); };
+  if (c)
+    for (Index i = 0; i < n; i += L) store(to + i, Op::of(Op::of(at(a + i), at(b + i)), at(c + i)));
+  else
+    for (Index i = 0; i < n; i += L) store(to + i, Op::of(at(a + i), at(b + i)));
+}
+template <class T>
+bool any_nan(const T* x, Index n) {
+  constexpr Index K = gemm::kLanes<T>;
+  decltype(load(x) != load(x)) m{};
+  Index i = 0;
+  for (; i + K <= n; i += K) m |= load(x + i) != load(x + i);
+  bool any = false;
+  for (Index l = 0; l < K; ++l) any |= m[l] != 0;
+  for (; i < n; ++i) any |= std::isnan(x[i]);
+  return any;
+}
 
 struct Range {  // the taps of one window on one axis that meet x, and how many meet x or its declared padding
   Index first, count, padded;  // position of the first tap in x, taps
@@ -44,72 +71,6 @@ std::vector<Range> ranges(Index out, Index in, Index kernel, Index stride, Index
   return r;
 }
 
-// The windows of one line of outputs over one row of x.  The row is spread: columns that are a stride apart lie side by
-// side, between cells that count for nothing, so that what a tap of neighbouring windows sees is a run of cells, in
-// whole vectors.
-class Columns {
- public:
-  Columns(Index out, Index in, Index kernel, Index stride, Index dilation, Index begin, double nothing)
-      : stride_(stride) {
-    for (Index k = 0; k < kernel; ++k) {
-      // output o sees column o * stride + at
-      const Index at = k * dilation - begin, low = at >= 0 ? 0 : (-at + stride - 1) / stride;
-      if (low >= out || low * stride + at >= in) continue;
-      const Index rest = ((at % stride) + stride) % stride, from = (at - rest) / stride;
-      std::size_t s = 0;
-      while (s < spread_.size() && spread_[s].rest != rest) ++s;
-      if (s == spread_.size()) spread_.push_back({rest, from, from, 0, 0, 0});
-      spread_[s].from = std::min(spread_[s].from, from);
-      spread_[s].last = std::max(spread_[s].last, from);
-      taps_.push_back({s, from});
-    }
-    Index cells = 0;
-    for (Spread& s : spread_) {
-      s.start = cells;
-      s.low = std::max(Index{0}, -s.from);
-      s.high = std::min(s.last - s.from + out, (in - s.rest + stride - 1) / stride - s.from);
-      cells += s.last - s.from + out + W;
-    }
-    cells_.assign(static_cast<std::size_t>(cells), nothing);
-    for (Tap& t : taps_) t.at = spread_[t.spread].start + t.from - spread_[t.spread].from;
-  }
-  Index taps() const { return static_cast<Index>(taps_.size()); }
-  // What tap t of outputs o, o + 1, ... sees.
-  V seen(Index t, Index o) const { return load(cells_.data() + taps_[static_cast<std::size_t>(t)].at + o); }
-  // Which column of x that is for output 0; may lie outside.
-  Index column(Index t) const {
-    const Tap& tap = taps_[static_cast<std::size_t>(t)];
-    return tap.from * stride_ + spread_[tap.spread].rest;
-  }
-  void read(const double* row) {
-    for (const Spread& s : spread_) {
-      double* __restrict to = cells_.data() + s.start + s.low;
-      const double* __restrict p = row + (s.from + s.low) * stride_ + s.rest;
-      const Index n = s.high - s.low;
-      if (stride_ == 1)
-        std::copy_n(p, n, to);
-      else if (stride_ == 2)
-        for (Index i = 0; i < n; ++i) to[i] = p[2 * i];
-      else
-        for (Index i = 0; i < n; ++i) to[i] = p[i * stride_];
-    }
-  }
-
- private:
-  struct Spread {
-    Index rest, from, last;  // columns rest + stride * (from ... last + out - 1)
-    Index start, low, high;  // where they lie, and which of them are in x
-  };
-  struct Tap {
-    std::size_t spread;
-    Index from, at = 0;
-  };
-  Index stride_;
-  std::vector<Spread> spread_;
-  std::vector<Tap> taps_;
-  std::vector<double> cells_;
-};
-
 // Pooling of x, plane by plane.
 struct Pool {
   Pool(const Tensor& x, const PoolWindow& window, const Tensor& y, double nothing)
@@ -128,8 +89,8 @@ struct Pool {
   Index inputs() const { return in[0] * in[1] * in[2]; }
   Index outputs() const { return out[0] * out[1] * out[2]; }
 
-  // f(cells of the result, z, h, rows) for every line of outputs; rows(g) calls g(row, its index in the plane) for each
-  // row of x that its windows see.
+  // f(cells of the result, z, h, rows) for every line of outputs; rows(g) calls g(index in the plane) for each row
+  // of x that its windows see.
   template <class F>
   void each_line(F&& f) {
     double* cells = result.data();
@@ -137,39 +98,64 @@ struct Pool {
       for (const Range& b : h) {
         f(cells, a, b, [&](auto&& g) {
           for (Index i = 0; i < a.count; ++i)
-            for (Index j = 0; j < b.count; ++j) {
-              const Index row = ((a.first + i * v.dilation[0]) * in[1] + b.first + j * v.dilation[1]) * in[2];
-              g(plane.data() + row, row);
-            }
+            for (Index j = 0; j < b.count; ++j)
+              g(((a.first + i * v.dilation[0]) * in[1] + b.first + j * v.dilation[1]) * in[2]);
         });
         cells += out[2];
       }
   }
   // For an operation in any order: the rows that a line of windows sees are joined to one first.  finish(value, output
-  // of the line, z, h) makes the result of it.
-  template <class Op, class Finish>
-  void fold(V start, Op&& op, Finish&& finish) {
-    each_line([&](double* cells, const Range& a, const Range& b, auto&& rows) {
-      const double* all = nullptr;
-      rows([&](const double* row, Index) {
-        if (all == nullptr) {
-          all = row;  // a single row is used where it lies
-          return;
+  // of the line, z, h) makes the result of it.  x: the plane, with room to read behind it.
+  template <class Op, class T, class Finish>
+  void fold(const T* x, V start, Finish&& finish) {
+    struct Line {
+      double* cells;
+      const Range *a, *b;
+      bool seen;  // whether there is any row
+    };
+    std::array<Line, Columns::kLines> lines;
+    Index held = 0;
+    const auto reduce = [&] {
+      for (Index slot = 0; slot < held; ++slot) {
+        const Line line = lines[size(slot)];
+        for (Index o = 0; o < out[2]; o += W) {
+          V c0 = start, c1 = start;
+          if (line.seen) columns.join<Op>(o, slot, c0, c1);
+          store(line.cells + o, finish(c0, o, *line.a, *line.b));
+          store(line.cells + o + L, finish(c1, o + L, *line.a, *line.b));
         }
-        for (Index i = 0; i < in[2]; i += L) store(folded.data() + i, op(load(all + i), load(row + i)));
-        all = folded.data();
-      });
-      if (all) columns.read(all);
-      for (Index o = 0; o < out[2]; o += W) {
-        V c0 = start, c1 = start;
-        for (Index t = 0; all && t < columns.taps(); ++t) {
-          c0 = op(c0, columns.seen(t, o));
-          c1 = op(c1, columns.seen(t, o + L));
-        }
-        store(cells + o, finish(c0, o, a, b));
-        store(cells + o + L, finish(c1, o + L, a, b));
       }
+      held = 0;
+    };
+    each_line([&](double* cells, const Range& a, const Range& b, auto&& rows) {
+      const T *first = nullptr, *next = nullptr;
+      bool joined = false;
+      rows([&](Index row) {
+        if (first == nullptr) {
+          first = x + row;
+        } else if (next == nullptr) {
+          next = x + row;
+        } else {
+          joined ? join<Op>(folded.data(), next, x + row, folded.data(), in[2])
+                 : join<Op>(first, next, x + row, folded.data(), in[2]);
+          joined = true;
+          next = nullptr;
+        }
+      });
+      const T* none = nullptr;
+      if (next) {
+        joined ? join<Op>(folded.data(), next, none, folded.data(), in[2])
+               : join<Op>(first, next, none, folded.data(), in[2]);
+        joined = true;
+      }
+      if (joined)
+        columns.read(folded.data(), held);
+      else if (first)
+        columns.read(first, held);  // a single row is used where it lies
+      lines[size(held)] = {cells, &a, &b, first != nullptr};
+      if (++held == Columns::kLines) reduce();
     });
+    reduce();
   }
   // Sums with their rounding errors, tap by tap.  finish as for ``fold``.
   template <class Finish>
@@ -178,8 +164,8 @@ struct Pool {
     each_line([&](double* cells, const Range& a, const Range& b, auto&& rows) {
       std::fill(sums.begin(), sums.end(), 0.0);
       std::fill(lost.begin(), lost.end(), 0.0);
-      rows([&](const double* row, Index) {
-        columns.read(row);
+      rows([&](Index row) {
+        columns.read(plane.data() + row);
         for (Index o = 0; o < out[2]; o += L) {
           V s = load(sums.data() + o), l = load(lost.data() + o);
           for (Index t = 0; t < columns.taps(); ++t) {
@@ -205,8 +191,8 @@ struct Pool {
     each_line([&](double* cells, const Range&, const Range&, auto&& rows) {
       std::fill(best.begin(), best.end(), kLowest);
       std::fill(where.begin(), where.end(), -1);
-      rows([&](const double* row, Index first) {
-        columns.read(row);
+      rows([&](Index row) {
+        columns.read(plane.data() + row);
         for (Index o = 0; o < out[2]; o += L) {
           V b = load(best.data() + o);
           Mask w;
@@ -216,7 +202,7 @@ struct Pool {
             const Mask at = lane + (columns.column(t) + o * v.stride[2]);
             const Mask take = (at >= 0) & (at < in[2]) & ((e > b) | (w < 0) | ((e != e) & (b == b)));
             b = choose(take, e, b);
-            w = (take & (at + first)) | (~take & w);
+            w = (take & (at + row)) | (~take & w);
           }
           store(best.data() + o, b);
           std::memcpy(where.data() + o, &w, sizeof w);
@@ -252,26 +238,43 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
     for (Index i = 0; i < L && v.p != 1; ++i) s[i] = v.p == 2 ? std::sqrt(s[i]) : std::pow(s[i], 1 / v.p);
     return s;
   };
+  const auto itself = [](V c, Index, const Range&, const Range&) { return c; };
+  const auto fold = [&](const auto* plane) {
+    if (kind != Pooling::max) return p.fold<Sum>(plane, V{}, mean);
+    any_nan(plane, p.inputs()) ? p.fold<LargerOrNaN>(plane, kLowest - V{}, itself)
+                               : p.fold<Larger>(plane, kLowest - V{}, itself);
+  };
   // a few narrow elements add up exactly, or nearly, in f64; many of them, or f64 ones, take their errors along
-  const bool careful = x.dtype == DType::f64 || v.kernel[0] * v.kernel[1] * v.kernel[2] > 64;
+  const bool average = kind == Pooling::average || padded;
+  const bool careful = average && (x.dtype == DType::f64 || v.kernel[0] * v.kernel[1] * v.kernel[2] > 64);
+  // f32 is read where it lies, but for the last plane, behind which there is nothing to read
+  const bool in_place = x.dtype == DType::f32 && x.contiguous() && p.inputs() >= L && !positions && !careful &&
+                        kind != Pooling::lp && reinterpret_cast<std::uintptr_t>(x.data) % alignof(float) == 0;
   const StoreF64 write = store_f64(y.dtype);
   Reader reader(x);
   char* to = y.data;
   std::int64_t* where = positions ? reinterpret_cast<std::int64_t*>(positions->data) : nullptr;
-  for (Index nc = x.dim(0) * x.dim(1); nc > 0; --nc, to += p.outputs() * y.bytes()) {
-    reader.next(p.plane.data(), p.inputs());
+  const Index planes = x.dim(0) * x.dim(1);
+  for (Index i = 0; i < planes; ++i, to += p.outputs() * y.bytes()) {
+    if (in_place && i + 1 < planes) {
+      fold(reinterpret_cast<const float*>(x.data) + i * p.inputs());
+      write(p.result.data(), to, y.bytes(), p.outputs());
+      continue;
+    }
+    if (in_place)
+      load_f64(x.dtype)(x.data + i * p.inputs() * x.bytes(), x.bytes(), p.inputs(), p.plane.data());
+    else
+      reader.next(p.plane.data(), p.inputs());
     if (where) {
       p.largest(where);
       where += p.outputs();
-    } else if (kind == Pooling::max) {
-      p.fold(kLowest - V{}, larger, [](V c, Index, const Range&, const Range&) { return c; });
     } else if (kind == Pooling::lp) {
       for (double& e : p.plane) e = v.p == 1 ? std::abs(e) : v.p == 2 ? e * e : std::pow(std::abs(e), v.p);
       p.sum(root);
     } else if (careful) {
       p.sum(mean);
     } else {
-      p.fold(V{}, [](V c, V e) { return c + e; }, mean);
+      fold(p.plane.data());
     }
     write(p.result.data(), to, y.bytes(), p.outputs());
   }
