@@ -142,43 +142,25 @@ void panel_b(const RowsB& b, Index k0, Index kc, Index j0, Index n, Acc* out, do
   using T = typename RowsB::Element;
   constexpr Index L = kLanes<Acc>, NV = Shape<Acc>::vecs, width = NV * L;
   const Index whole = n / width * width, rest = n - whole, last = (rest + L - 1) / L * L;
-  if (squares) squares += j0;
-  if constexpr (std::is_same_v<RowsB, Matrix<T>>)
-    if (b.col_stride == 1) {
-      const T* p = b.data + k0 * b.row_stride + j0;
-      const auto gained = [&](Index j) { return squares ? squares + j : nullptr; };
-      for (Index j = 0; j < whole; j += width)
-        panel_columns<NV>(p + j, b.row_stride, kc, out + j * kc, width, gained(j));
-      Index j = whole;
-      for (; j + L <= n; j += L)
-        panel_columns<1>(p + j, b.row_stride, kc, out + whole * kc + (j - whole), last, gained(j));
-      for (Index k = 0; j < n && k < kc; ++k) {
-        const T* from = p + k * b.row_stride;
-        Acc* o = out + whole * kc + k * last - whole;
-        for (Index x = j; x < n; ++x) {
-          o[x] = static_cast<Acc>(from[x]);
-          if (squares) squares[x] += static_cast<double>(from[x]) * static_cast<double>(from[x]);
-        }
-        for (Index x = n; x < whole + last; ++x) o[x] = Acc{};
-      }
-      return;
+  const auto gained = [&](Index j) { return squares ? squares + j0 + j : nullptr; };
+  // `count` rows at p, `step` apart, as rows k and on
+  const auto widen = [&](const T* p, Index step, Index k, Index count) {
+    for (Index j = 0; j < whole; j += width)
+      panel_columns<NV>(p + j, step, count, out + j * kc + k * width, width, gained(j));
+    Acc* o = out + whole * kc + k * last;
+    Index j = whole;
+    for (; j + L <= n; j += L) panel_columns<1>(p + j, step, count, o + (j - whole), last, gained(j));
+    for (; j < n && count > 0; --count, p += step, o += last) {
+      for (Index x = j; x < n; ++x) o[x - whole] = static_cast<Acc>(p[x]);
+      for (Index x = j; squares && x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
+      std::fill(o + rest, o + last, Acc{});
     }
+  };
+  if constexpr (std::is_same_v<RowsB, Matrix<T>>)
+    if (b.col_stride == 1) return widen(b.data + k0 * b.row_stride + j0, b.row_stride, 0, kc);
   thread_local Scratch<T> scratch;
   T* buffer = scratch.get(n);
-  for (Index k = 0; k < kc; ++k) {
-    const T* p = b.row(k0 + k, j0, n, buffer);
-    if (squares)
-      for (Index x = 0; x < n; ++x) squares[x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
-    for (Index j = 0; j < whole; j += width) {
-      Acc* o = out + j * kc + k * width;
-      for (int x = 0; x < width; ++x) o[x] = static_cast<Acc>(p[j + x]);
-    }
-    if (rest) {
-      Acc* o = out + whole * kc + k * last;
-      for (Index x = 0; x < rest; ++x) o[x] = static_cast<Acc>(p[whole + x]);
-      for (Index x = rest; x < last; ++x) o[x] = Acc{};
-    }
-  }
+  for (Index k = 0; k < kc; ++k) widen(b.row(k0 + k, j0, n, buffer), 0, k, 1);
 }
 
 // What follows up to ``multiply`` is compiled once, in product.cc: all that does not depend on where elements come from.

@@ -72,20 +72,17 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
 // A row of a with a column or itself: the sum of products and of the row's squares, in sixteen fixed lanes.
 template <class T>
 inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, double& squares) {
-  typedef double Eight __attribute__((vector_size(64)));
-  typedef T Narrow __attribute__((vector_size(8 * sizeof(T))));
-  Eight s[2] = {}, t[2] = {};
+  constexpr int L = kLanes<double>, N = 16 / L;
+  Vec<double> a[N] = {}, b[N] = {};
   Index q = 0;
   for (; q + 16 <= k; q += 16)
-    for (int h = 0; h < 2; ++h) {
-      Narrow narrow;
-      Eight y;
-      std::memcpy(&narrow, p + q + 8 * h, sizeof narrow);
-      std::memcpy(&y, x + q + 8 * h, sizeof y);
-      const Eight v = __builtin_convertvector(narrow, Eight);
-      s[h] += v * y;
-      t[h] += v * v;
+    for (int h = 0; h < N; ++h) {
+      const Vec<double> v = load_as<double>(p + q + h * L);
+      a[h] += v * load(x + q + h * L);
+      b[h] += v * v;
     }
+  double s[16], t[16];
+  for (int h = 0; h < N; ++h) store(s + h * L, a[h]), store(t + h * L, b[h]);
   sum = squares = 0;
   for (; q < k; ++q) {
     const double v = static_cast<double>(p[q]);
@@ -93,8 +90,8 @@ inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, d
     squares += v * v;
   }
   for (int l = 0; l < 8; ++l) {
-    sum += s[0][l] + s[1][l];
-    squares += t[0][l] + t[1][l];
+    sum += s[l] + s[l + 8];
+    squares += t[l] + t[l + 8];
   }
 }
 
