@@ -26,8 +26,8 @@ from harness.run.results import Judged, Profile, judge_case
 from harness.run.select import Unit
 
 Sink = Callable[[dict[str, Any]], None]
-# Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types are
-# new to the backends, so that what one pack teaches serves the next.
+# Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types
+# are new to the backends, so that what one pack teaches serves the next.
 PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
 COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
