@@ -69,10 +69,12 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
     }
 }
 
-// A row of a with a column or itself: the sum of products and of the row's squares, in sixteen fixed lanes.
-template <class T>
-inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, double& squares) {
-  constexpr int L = kLanes<double>, N = 16 / L;
+// A row of a with a column and with itself: sums of products and of squares in eight fixed lanes, and of what is left.
+struct Dots {
+  double products[8], squares[8], rest, rest_squared;
+};
+inline void dots(Index k, const float* p, const double* x, Dots& d) {
+  constexpr int L = kLanes<double>, N = 16 / L, H = N / 2;
   Vec<double> a[N] = {}, b[N] = {};
   Index q = 0;
   for (; q + 16 <= k; q += 16)
@@ -81,17 +83,15 @@ inline void dot_and_squares(Index k, const T* p, const double* x, double& sum, d
       a[h] += v * load(x + q + h * L);
       b[h] += v * v;
     }
-  double s[16], t[16];
-  for (int h = 0; h < N; ++h) store(s + h * L, a[h]), store(t + h * L, b[h]);
-  sum = squares = 0;
+  for (int h = 0; h < H; ++h) {
+    store(d.products + h * L, a[h] + a[h + H]);
+    store(d.squares + h * L, b[h] + b[h + H]);
+  }
+  d.rest = d.rest_squared = 0;
   for (; q < k; ++q) {
     const double v = static_cast<double>(p[q]);
-    sum += v * x[q];
-    squares += v * v;
-  }
-  for (int l = 0; l < 8; ++l) {
-    sum += s[l] + s[l + 8];
-    squares += t[l] + t[l + 8];
+    d.rest += v * x[q];
+    d.rest_squared += v * v;
   }
 }
 
@@ -182,15 +182,23 @@ void multiply_vector(Index m, Index k, const Matrix<float>& a, const double* x, 
   double norm = 0;
   for (Index q = 0; q < k; ++q) norm += x[q] * x[q];
   std::vector<double> row;
-  for (Index i = 0; i < m; ++i) {
-    const float* p = a.data + i * a.row_stride;
-    double sum, squares;
-    dot_and_squares(k, p, x, sum, squares);
-    if (sum * sum < squares * norm * 0x1p-40) {
-      row.assign(p, p + k);
-      sum = dot2(k, row.data(), x);
+  constexpr Index kSome = 8;  // rows at a time, so that their lanes are added up side by side
+  for (Index i = 0; i < m; i += kSome) {
+    const Index some = std::min(kSome, m - i);
+    Dots d[kSome] = {};
+    double sum[kSome], squares[kSome];
+    for (Index r = 0; r < some; ++r) dots(k, a.data + (i + r) * a.row_stride, x, d[r]);
+    for (Index r = 0; r < kSome; ++r) sum[r] = d[r].rest, squares[r] = d[r].rest_squared;
+    for (int l = 0; l < 8; ++l)
+      for (Index r = 0; r < kSome; ++r) sum[r] += d[r].products[l], squares[r] += d[r].squares[l];
+    for (Index r = 0; r < some; ++r) {
+      if (sum[r] * sum[r] < squares[r] * norm * 0x1p-40) {
+        const float* p = a.data + (i + r) * a.row_stride;
+        row.assign(p, p + k);
+        sum[r] = dot2(k, row.data(), x);
+      }
+      c[i + r] = sum[r];
     }
-    c[i] = sum;
   }
 }
 
