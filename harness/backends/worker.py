@@ -452,6 +452,7 @@ class Server:
     def serve(self, sock):
         """Answers until the peer goes away."""
         gc.freeze()  # the runtime's own objects stay: no collection has to look at them
+        self.rss = Resident()
         while True:
             frame = recv_frame(sock)
             if frame is None:
@@ -474,7 +475,7 @@ class Server:
             now = time.monotonic()
             if i + 1 == len(jobs) or fatal or now - flushed > FLUSH or out.size > 1 << 20:
                 self.mark(3)
-                send_frame(sock, {"batch": self.batch, "answers": answers, "rss": rss()}, out.parts, out.size)
+                send_frame(sock, {"batch": self.batch, "answers": answers, "rss": self.rss()}, out.parts, out.size)
                 answers, out, flushed = [], Writer(), now
             if fatal:
                 os._exit(70)  # memory ran out once: what follows would fail for that reason alone
@@ -487,13 +488,20 @@ def errors_of(answer):
     return [answer["load"]] if "load" in answer else [f["error"] for f in answer["sets"] if "error" in f]
 
 
-def rss():
-    """Resident memory in bytes (peak where the current value is not to be had)."""
-    try:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * resource.getpagesize()
-    except (OSError, ValueError, IndexError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+class Resident:
+    """Resident memory of this process, in bytes (the peak where the current value is not to be had)."""
+
+    def __init__(self):
+        try:
+            self.fd = os.open("/proc/self/statm", os.O_RDONLY)  # opening costs as much as a hundred readings
+        except OSError:
+            self.fd = None
+
+    def __call__(self):
+        try:
+            return int(os.pread(self.fd, 64, 0).split()[1]) * resource.getpagesize()
+        except (TypeError, OSError, ValueError, IndexError):
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def make_backend(config):
