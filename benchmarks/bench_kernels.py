@@ -5,9 +5,12 @@
 Every row is the ratio of the two minima of one interleaved run; compare ratios, not times of different runs.
 ``limit`` is the target of the design: 1.0 up to 4k elements or 64^3, then by kind.
 
-Over it on AVX-512 when last measured: matmul 64^3 (0.85 to 1.2: its products in f64 alone take 9 us of 13), pools of
-large images (2.4 to 3.3), and in bench_native.py gelu_tanh of 4,096 elements now and then (0.8 to 1.05).  With AVX2:
-matmul 512^3 2.3, matrix times vector up to 10; the baseline build: matmul up to 7.
+Over it on AVX-512 when last measured: matmul 64^3 (1.05 to 1.15 on an idle machine, below 1 on a busy one: its products
+in f64, at the full rate of the multipliers, take 9 us of 12 where session.run takes 11), and in bench_native.py
+gelu_tanh of 4,096 elements now and then (0.8 to 1.05).  Close to it: matmul 512^3 and the convolution of 56x56 (2.0 to
+2.2), matrix times vector 1.8.  With AVX2 the reductions (up to 19) and softmax of a few lines (16) are over as well,
+since GCC 12 takes vectors of eight f64 apart, and large products 2.2 to 2.5; the baseline build: products up to 7,
+convolutions 7, reductions 20, softmax 25, pools 3.
 """
 
 from __future__ import annotations
