@@ -243,6 +243,20 @@ def _draw_integer(d: Draw) -> dict[str, Object]:
     return out
 
 
+@matmul_integer.breaks("contracted-agrees")
+def _integer_apart(d: Draw) -> dict[str, Object]:
+    return {"x": T((4, 4)), "y": T((5, 5))}
+
+
+@matmul_integer.breaks("zero-points-agree")
+def _integer_zeros(d: Draw) -> dict[str, Object]:
+    """Vectors that have neither one element nor one a row of x, a column of y."""
+    v: dict[str, Object] = {"x": T((3, 4)), "y": T((4, 5))}
+    name = d.pick(("x_zero", "y_zero"))
+    v[name] = T((d.pick((2, 4, 7)),), "full")
+    return v
+
+
 # -- einsum
 
 
