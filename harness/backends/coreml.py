@@ -16,8 +16,6 @@ exporter is noticed.
 import atexit
 import base64
 import hashlib
-import importlib
-import importlib.util
 import json
 import os
 import platform
@@ -26,18 +24,7 @@ import sys
 import tempfile
 
 import numpy as np
-from opconform_worker import Backend, Unsupported
-
-
-def _sibling(name):
-    """A module of this folder, also where this folder is no package (inside a worker)."""
-    if __name__.startswith("harness."):
-        return importlib.import_module("harness.backends." + name)
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    spec = importlib.util.spec_from_file_location("opconform_" + name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from opconform_worker import Backend, Unsupported, sibling
 
 
 class CoreMl(Backend):
@@ -53,7 +40,7 @@ class CoreMl(Backend):
         replay = replay or os.environ.get("OPCONFORM_COREML_REPLAY")
         if sys.platform != "darwin" and not replay:
             raise RuntimeError("Core ML is a part of macOS; this is " + platform.system())
-        self.mil = _sibling("coremltools_mil")
+        self.mil = sibling("coremltools_program")
         self.ct = self.mil.ct
         from coremltools.models import model as module
 
@@ -97,7 +84,7 @@ class CoreMl(Backend):
             dummy = {"no_input": np.zeros(1, np.float32)}
         self.mil.mb.name_count.clear()  # the same program gets the same names whatever was built before
         program = self.mil.build(h, consts)
-        wants = [(tuple(v.shape), self.mil._ours(v.dtype)) for v in program.functions["main"].outputs]
+        wants = [(tuple(v.shape), self.mil.ours(v.dtype)) for v in program.functions["main"].outputs]
         passes = ["common::add_fp16_cast"] if self.precision == "f16" else []
         ct = self.ct
         made = ct.convert(

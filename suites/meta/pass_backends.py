@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.coremltools_mil import Passes, Unsupported, pack, unpack
+from harness.backends.coremltools_mil import Passes, Unsupported
+from harness.backends.coremltools_program import pack, unpack
 
 _UNARY = ("abs", "square", "tanh", "exp", "sqrt", "floor", "relu")
 

@@ -9,7 +9,7 @@ from coremltools.converters.mil import Builder as mb  # noqa: E402
 from coremltools.converters.mil.mil import types  # noqa: E402
 from coremltools.models import model as module  # noqa: E402
 
-from harness.backends import coreml, coremltools_mil  # noqa: E402
+from harness.backends import coreml, coremltools_program  # noqa: E402
 from harness.backends.pool import BackendHandle  # noqa: E402
 from harness.backends.process import Spec  # noqa: E402
 from harness.backends.wire import Job  # noqa: E402
@@ -69,7 +69,7 @@ def program(out="y", dtype=types.fp32, op=None, shape=(2, 3)):
             return op(x, out)
         return mb.add(x=x, y=np.float32(1) if dtype == types.fp32 else np.float16(1), name=out)
 
-    return coremltools_mil.pack(*coremltools_mil.read(prog))
+    return coremltools_program.pack(*coremltools_program.read(prog))
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ def parse(data: Any) -> Graph:
 def _coremltools() -> Any:
     """The worker's own reader of pymil programs; it needs coremltools."""
     import harness.backends  # noqa: F401  (gives the module its worker helpers)
-    from harness.backends import coremltools_mil
+    from harness.backends import coremltools_program
 
-    return coremltools_mil
+    return coremltools_program
 
 
 def _message(data: bytes) -> Any:

@@ -8,7 +8,7 @@
 
 kind is "tensor" or "state"; dtypes are ours; sub-byte integers take a byte an element; string constants carry their
 values in place of the offset.  It says what the ``mb.*`` calls say, needs coremltools only where it is turned into a
-program (``harness/backends/coremltools_mil.py``), and is what our interpreter runs.
+program (``harness/backends/coremltools_program.py``), and is what our interpreter runs.
 """
 
 from __future__ import annotations

@@ -1,0 +1,311 @@
+"""Plain programs and coremltools' own, both ways.
+
+Part of the worker files ``coremltools_mil.py`` and ``coreml.py``, which load it: it imports NumPy and coremltools,
+nothing of ours.  A plain program is what ``suites/mil/plain.py`` documents:
+
+    b"MILP" | u32 header length | header JSON | arrays
+    header = {"opset": "ios17", "inputs": [[name, dtype, shape, kind]], "consts": [[dtype, shape, offset]],
+              "ops": [[op, {slot: ref}, [out names]]], "outputs": [name], "groups": [[name, ...]]}
+    ref    = {"v": name} | {"c": const index} | {"l": [ref]} | {"p": literal} | {"b": block}
+    block  = {"inputs": [name], "ops": [...], "outputs": [ref]}
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import struct
+
+import numpy as np
+
+
+def _load_coremltools():
+    """Import coremltools without its eight lines about the missing native library."""
+    fd = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        import coremltools
+    finally:
+        os.dup2(fd, 2)
+        os.close(fd)
+        os.close(null)
+    import logging
+
+    logging.getLogger("coremltools").setLevel(logging.ERROR)
+    return coremltools
+
+
+ct = _load_coremltools()
+
+import sympy  # noqa: E402
+
+gc.set_threshold(20_000, 20, 20)  # a program is thousands of objects in circles: fewer looks at those still in use
+sympy.Symbol.__str__ = lambda self: self.name  # what SymPy prints for a symbol, without its printer's machinery
+
+from coremltools.converters.mil import Builder as mb  # noqa: E402
+from coremltools.converters.mil._deployment_compatibility import AvailableTarget  # noqa: E402
+from coremltools.converters.mil.mil import (  # noqa: E402
+    Function,
+    ListVar,
+    Placeholder,
+    Program,
+    get_new_symbol,
+    mil_list,
+    types,
+)
+
+try:
+    from coremltools.converters.mil.mil.program import StateTensorPlaceholder
+except ImportError:  # before states
+    StateTensorPlaceholder = None
+
+_TO_BUILTIN = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "bool": "bool", "str": "str", "c64": "complex64"}
+_SUB = {"i4", "u1", "u2", "u3", "u4", "u6"}
+
+
+def builtin(name):
+    return getattr(types, _TO_BUILTIN.get(name) or ("uint" if name[0] == "u" else "int") + name[1:])
+
+
+def ours(builtin):
+    s = types.builtin_to_string(builtin)
+    for ours, theirs in _TO_BUILTIN.items():
+        if s == theirs or (s == "string" and ours == "str"):
+            return ours
+    return s.replace("uint", "u").replace("int", "i")
+
+
+def unpack(data):
+    """(header, constant arrays) of a plain program."""
+    if data[:4] != b"MILP":
+        raise ValueError("not a plain MIL program")
+    (n,) = struct.unpack_from("<I", data, 4)
+    h = json.loads(data[8 : 8 + n].decode())
+    base, consts = 8 + n, []
+    for c in h["consts"]:
+        name, shape = c[0], tuple(c[1])
+        if name == "str":
+            consts.append(np.array(c[2], dtype=object).reshape(shape))
+            continue
+        np_dtype = types.nptype_from_builtin(builtin(name))
+        count = int(np.prod(shape, dtype=np.int64))
+        plain = np.dtype(np_dtype)
+        a = np.frombuffer(data, plain.str, count, base + c[2]).reshape(shape)
+        # copies: coremltools writes into the constants that it is given
+        consts.append(a.astype(np_dtype) if name in _SUB else a.copy())
+    return h, consts
+
+
+def pack(h, arrays):
+    """Inverse of ``unpack``; arrays: (our dtype name, array)."""
+    blob, consts = bytearray(), []
+    for name, a in arrays:
+        if name == "str":
+            consts.append(["str", list(a.shape), [str(x) for x in a.ravel()]])
+            continue
+        consts.append([name, list(a.shape), len(blob)])
+        blob += np.ascontiguousarray(a).tobytes()
+        blob += b"\0" * (-len(blob) % 8)
+    head = json.dumps(dict(h, consts=consts), separators=(",", ":")).encode()
+    head += b" " * (-(len(head)) % 8)
+    return b"MILP" + struct.pack("<I", len(head)) + head + bytes(blob)
+
+
+class Builder:
+    """Calls mb.* for the ops of a header."""
+
+    def __init__(self, h, consts):
+        self.h, self.consts, self.made = h, consts, {}
+
+    def ref(self, r, env):
+        if "v" in r:
+            return env[r["v"]]
+        if "c" in r:
+            a = self.consts[r["c"]]
+            if r["c"] in self.h.get("shared", ()):
+                if r["c"] not in self.made:
+                    self.made[r["c"]] = mb.const(val=a)
+                return self.made[r["c"]]
+            return a if a.ndim else a[()]
+        if "l" in r:
+            return tuple(self.ref(x, env) for x in r["l"])
+        if "b" in r:
+            return self.block(r["b"], env)
+        if "s" in r:
+            return mb.const(val=mil_list([np.int64(x) if isinstance(x, int) else x for x in r["s"]]))
+        return r["p"]
+
+    def block(self, b, env):
+        def fn(*args):
+            local = dict(env)
+            local.update(zip(b["inputs"], args))
+            for op in b["ops"]:
+                self.op(op, local)
+            outs = [self.as_var(self.ref(o, local)) for o in b["outputs"]]
+            return outs[0] if len(outs) == 1 else tuple(outs)
+
+        return fn
+
+    @staticmethod
+    def as_var(v):
+        return mb.const(val=v) if isinstance(v, (np.generic, np.ndarray, bool, int, float)) else v
+
+    def op(self, op, env):
+        name, args, outs = op
+        kwargs = {k: self.ref(r, env) for k, r in args.items()}
+        if name == "write_state":
+            name = "coreml_update_state"
+        if outs and outs[0] in self.h.get("names", ()):
+            kwargs["name"] = self.h["names"][outs[0]]
+        made = getattr(mb, name)(**kwargs)
+        made = made if isinstance(made, (list, tuple)) else (made,)
+        if len(made) != len(outs):
+            raise ValueError(f"{name} gave {len(made)} outputs, expected {len(outs)}")
+        env.update(zip(outs, made))
+
+
+_REAL = {"complex_real", "complex_imag", "complex_abs", "complex_shape", "complex_irfft", "complex_irfftn"}
+
+
+def split_complex(h, outputs):
+    """Complex inputs (and with ``outputs`` results) as pairs of real ones: programs have no complex tensors.
+
+    Returns the header and the names that were split."""
+    names, inputs, head = [], [], []
+    for i in h["inputs"]:
+        if i[1] != "c64":
+            inputs.append(i)
+            continue
+        names.append(i[0])
+        inputs += [[i[0] + ".re", "f32", i[2], i[3]], [i[0] + ".im", "f32", i[2], i[3]]]
+        parts = {"real_data": {"v": i[0] + ".re"}, "imag_data": {"v": i[0] + ".im"}}
+        head.append(["complex", parts, [i[0]]])
+    made = {o for op, _, outs in h["ops"] if op.startswith("complex") and op not in _REAL for o in outs}
+    tail, outs = [], []
+    for o in h["outputs"]:
+        if outputs and o in made:
+            tail += [
+                ["complex_real", {"data": {"v": o}}, [o + ".re"]],
+                ["complex_imag", {"data": {"v": o}}, [o + ".im"]],
+            ]
+            outs += [o + ".re", o + ".im"]
+        else:
+            outs.append(o)
+    return dict(h, inputs=inputs, ops=head + h["ops"] + tail, outputs=outs), names
+
+
+def target(h):
+    return AvailableTarget[h["opset"].replace("ios", "iOS")]
+
+
+def placeholders(h, symbols=None, chosen=None):
+    """Inputs of a function.  symbols: takes the extents of axes that become symbols, by symbol; chosen: (input, axis)
+    of those, None for all."""
+    out = {}
+    made: dict = {}
+    for name, dtype, shape, kind in h["inputs"]:
+        if kind == "state":
+            out[name] = StateTensorPlaceholder(tuple(shape), builtin(dtype), name=name)
+            continue
+        dims = []
+        for axis, n in enumerate(shape):
+            if isinstance(n, str):  # a symbol; all of one name are one
+                if n not in made:
+                    made[n] = get_new_symbol()
+                dims.append(made[n])
+                continue
+            fixed = symbols is None or (chosen is not None and (name, axis) not in chosen)
+            if fixed or n == 1:  # 1 stays: a symbol is taken to be none, which changes the meaning
+                dims.append(n)
+            else:
+                whole = (name[:-3] if name[-3:] in (".re", ".im") else name, axis)  # two halves, one symbol
+                s = made.get(whole)
+                if s is None:
+                    s = made[whole] = get_new_symbol()
+                symbols[s] = n
+                dims.append(s)
+        out[name] = Placeholder(tuple(dims), builtin(dtype), name=name, allow_rank0_input=True)
+    return out
+
+
+def build(h, consts, opset="of the header", outputs=None):
+    """A pymil Program with one function ``main``; raises what coremltools raises."""
+    prog, b = Program(), Builder(h, consts)
+    with Function(placeholders(h), opset_version=target(h) if opset == "of the header" else opset) as f:
+        env = dict(f.inputs)
+        for op in h["ops"]:
+            b.op(op, env)
+        outs = []
+        for n in outputs if outputs is not None else h["outputs"]:
+            v = env[n]
+            outs.append(mb.identity(x=v) if n in f.inputs or v.op is None or v.op.op_type == "const" else v)
+        f.set_outputs(outs)
+    prog.add_function("main", f)
+    return prog
+
+
+def read(prog, function="main"):
+    """(header, [(dtype, array)]) of a pymil program: what ``build`` takes."""
+    f = prog.functions[function]
+    consts, names, taken = [], {}, set()
+
+    def name(v):
+        if id(v) not in names:
+            names[id(v)] = v.name if v.name not in taken else f"{v.name}.{len(names)}"
+            taken.add(names[id(v)])
+        return names[id(v)]
+
+    def literal(v):
+        val = v.val if getattr(v, "op", None) is None or v.op.op_type != "const" else v.op.outputs[0].val
+        if isinstance(val, (str, bytes)):
+            consts.append(("str", np.array(val, dtype=object)))
+        elif isinstance(v, ListVar):
+            return {"s": [x.item() if isinstance(x, np.generic) else x for x in getattr(val, "ls", val)]}
+        else:
+            consts.append((ours(v.dtype), np.asarray(val)))
+        return {"c": len(consts) - 1}
+
+    def ref(v):
+        if isinstance(v, (list, tuple)):
+            return {"l": [ref(x) for x in v]}
+        if getattr(v, "op", None) is not None and v.op.op_type == "const":
+            return literal(v)
+        return {"v": name(v)}
+
+    def one(op):
+        args = {}
+        for slot, v in op.inputs.items():
+            if v is None or slot.startswith("_"):
+                continue
+            args[slot] = ref(v)
+        if op.blocks:
+            slots = {"cond": ("_true_fn", "_false_fn"), "while_loop": ("_cond", "_body")}[op.op_type]
+            for slot, blk in zip(slots, op.blocks):
+                args[slot] = {"b": {"inputs": [name(v) for v in blk.inputs],
+                                    "ops": [one(o) for o in blk.operations if o.op_type != "const"],
+                                    "outputs": [ref(v) for v in blk.outputs]}}  # fmt: skip
+        return [op.op_type, args, [name(v) for v in op.outputs]]
+
+    inputs = []
+    for n, v in f.inputs.items():
+        names[id(v)] = n
+        taken.add(n)
+        state = types.is_state(v.sym_type)
+        t = v.sym_type.wrapped_type() if state else v.sym_type
+        tensor = types.is_tensor(t)
+        dims = t.get_shape() if tensor else ()
+        shape = [int(d) if isinstance(d, (int, np.integer)) else str(d) for d in dims]
+        inputs.append([n, ours(t.get_primitive() if tensor else t), shape, "state" if state else "tensor"])
+    ops = [one(op) for op in f.operations if op.op_type != "const"]
+    outs = []
+    for i, v in enumerate(f.outputs):
+        if getattr(v, "op", None) is not None and v.op.op_type == "const":
+            ops.append(["identity", {"x": literal(v)}, [f"out.const.{i}"]])
+            outs.append(f"out.const.{i}")
+        else:
+            outs.append(name(v))
+    version = f.opset_version or AvailableTarget.iOS15
+    h = {"opset": version.name.replace("iOS", "ios"), "inputs": inputs, "ops": ops, "outputs": outs}
+    return h, consts
