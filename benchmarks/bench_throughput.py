@@ -1,6 +1,7 @@
 """Fresh op instances a second, end to end on one core: draw, reference, build, backend, judge, record.
 
     python benchmarks/bench_throughput.py                          # ONNX Runtime, the five families of the target
+    python benchmarks/bench_throughput.py --families all           # every operator
     python benchmarks/bench_throughput.py --draws 1 4 --pairs 3    # one and four data draws a model, in turn
     python benchmarks/bench_throughput.py --backend litert-opt --seconds 5
     python benchmarks/bench_throughput.py --floor                  # what the runtime takes for the same models
@@ -50,7 +51,7 @@ from harness.run.results import Judged
 from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
 from harness.spec import OpVersion, registry
 
-FAMILIES = {"onnxruntime": ("onnx", "arithmetic activation reduction linear conv"), "litert": ("tflite", "")}
+FAMILIES = {"onnxruntime": ("onnx", "arithmetic activation reduction linear conv"), "litert": ("tflite", "elementwise conv reduction")}
 
 
 def cpu(pid: int) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case
 from harness.run.faults import FAULTS, Scene, differs
 from harness.spec import OpVersion
@@ -79,7 +80,8 @@ def measure(
     out = Sensitivity()
     for v in versions:
         for typed, name in by_type(v):
-            out.sights += _one(v, typed, name, chosen, seed, instances, least)
+            with quiet:
+                out.sights += _one(v, typed, name, chosen, seed, instances, least)
         if progress is not None:
             progress(v, out)
     return out
