@@ -8,8 +8,7 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
 * One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
-  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true;
-  so is one that is said to be refused, once that has come true ``SELDOM`` times without a miss.
+  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
 * A case that breaks a rule is asked only now and then, where breaking that rule of that op has ended the process as
   listed again and again.
 
@@ -56,10 +55,6 @@ class _Foresight:
     @property
     def sure(self) -> bool:
         return self.true >= SURE and self.true * 8 >= self.asked * 7
-
-    @property
-    def certain(self) -> bool:
-        return self.true >= SELDOM and self.true == self.asked
 
 
 class Habits:
@@ -110,8 +105,8 @@ class Habits:
             seen = self._came.setdefault(name, _Foresight())
             if passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
                 continue  # a condition that is much wider than what happens
-            if (seen.sure if ends else seen.certain) and c.index % ASK_AGAIN:
-                settled[id(c)] = _unasked(f"as before: {name} {'ends the process' if ends else 'refuses it'}")
+            if ends and seen.sure and c.index % ASK_AGAIN:
+                settled[id(c)] = _unasked(f"as before: {name} ends the process")
                 continue
             self._foreseen[id(c)] = name
             alone.add(id(c))

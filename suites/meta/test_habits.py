@@ -147,20 +147,6 @@ def test_a_gap_is_a_gap_whatever_was_foretold(tmp_path: Any) -> None:
     assert "lacks these types" in settled[id(c)].message
 
 
-def test_a_listed_refusal_that_always_comes_true_is_asked_now_and_then(tmp_path: Any) -> None:
-    h = habits(tmp_path, "wrongly_rejected")
-    h.agreed(case())
-    for _ in range(SELDOM):
-        c = case()
-        assert plan(h, c) == "alone"
-        answer(h, c, Status.REJECTED, Verdict.KNOWN)
-    assert plan(h, case(1)) == "settled"
-    mended = case(ASK_AGAIN)
-    assert plan(h, mended) == "alone"
-    h.agreed(mended)
-    assert plan(h, case(1)) == "alone"
-
-
 def broken(rule: str, i: int = 1) -> Case:
     c = case(i)
     c.inst.rule = rule
