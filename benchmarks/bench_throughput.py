@@ -51,7 +51,10 @@ from harness.run.results import Judged
 from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
 from harness.spec import OpVersion, registry
 
-FAMILIES = {"onnxruntime": ("onnx", "arithmetic activation reduction linear conv"), "litert": ("tflite", "elementwise conv reduction")}
+FAMILIES = {  # those of the target, by backend
+    "onnxruntime": ("onnx", "arithmetic activation reduction linear conv"),
+    "litert": ("tflite", "elementwise conv reduction"),
+}
 
 
 def cpu(pid: int) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Graph, Node
+from harness.core.quiet import quiet
 from harness.spec.codec import Call
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
     for node in graph.nodes:
         try:
             call = call_of_node(dialect, node, scope, opset, graph.meta)
-            outs = [e.value for e in call.version.evaluate(call)]
+            with quiet:
+                outs = [e.value for e in call.version.evaluate(call)]
         except OpconformError:
             raise
         except Exception as e:

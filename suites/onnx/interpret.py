@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Graph, Node
+from harness.core.quiet import quiet
 from harness.spec import Expected
 from harness.spec.codec import Call
 from suites.onnx import schemas
@@ -70,7 +71,8 @@ class Run:
 
     def node(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> None:
         try:
-            outs = self._outputs(node, scope, values)
+            with quiet:
+                outs = self._outputs(node, scope, values)
         except OpconformError:
             raise
         except Exception as e:
