@@ -1,7 +1,8 @@
 """What a runtime by itself takes for the models of a run: no harness, no process between, nothing judged.
 
-``bench_throughput.py --floor`` keeps the models and data that its engine has sent and plays them again on the
-backend's own class, in one process: load, run, destroy.  No engine is quicker with this runtime on these instances.
+``bench_throughput.py --floor`` keeps the instances that its engine has sent and plays them again on the backend's own
+class, in one process: load, run, destroy.  Twice: in the models in which they were sent, and packed as full as the
+backend likes, whatever went alone.  No engine is quicker with this runtime on these instances.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from harness.backends import process, registry, worker
 from harness.backends.wire import Job
+from harness.core.outcome import Model
+from harness.run.case import Case
+from harness.run.pack import build, feed
 
 SETS = 3  # times that everything is played; the quickest counts
 
@@ -33,27 +38,46 @@ def backend_of(name: str) -> Any:
 
 
 def play(name: str, jobs: list[Job]) -> dict[str, Any]:
-    """Microseconds of processor time an instance, by phase.  jobs: such as the runtime has answered, whole or in parts;
-    those that it takes in parts only are left out."""
+    """Microseconds of processor time an instance, by phase.  jobs: such as the runtime has answered in full."""
     backend = backend_of(name)
-    asked = []
+    sent = _played(backend, [(j.model, j.feeds) for j in jobs])
+    full = _played(backend, list(packed(jobs, getattr(backend, "pack", 1))))
+    return {**sent, "packed_full": full}
+
+
+def packed(jobs: list[Job], size: int) -> Iterator[tuple[Model, list[list[list[Any]]]]]:
+    """The cases of all jobs that run a model equally often, in models of so many: the models, and what to feed them."""
+    groups: defaultdict[tuple[Any, int], list[Case]] = defaultdict(list)
     for job in jobs:
-        names = [x[0] for group in job.model.inputs for x in group]
-        sets = [dict(zip(names, [v for row in rows for v in row], strict=True)) for rows in job.feeds]
+        pack, _, chunk = job.tag
+        groups[pack.opset, len(job.feeds)] += chunk.cases
+    for (_, runs), cases in groups.items():
+        for i in range(0, len(cases), size):
+            some = cases[i : i + size]
+            model = build(some[0].version.dialect, some)
+            yield model, [[feed(c, model.inputs[k], r) for k, c in enumerate(some)] for r in range(runs)]
+
+
+def _played(backend: Any, models: list[tuple[Model, list[list[list[Any]]]]]) -> dict[str, Any]:
+    """Those that the backend takes in parts only are left out."""
+    asked = []
+    for model, feeds in models:
+        names = [x[0] for group in model.inputs for x in group]
+        sets = [dict(zip(names, [v for row in rows for v in row], strict=True)) for rows in feeds]
         try:
-            handle = backend.load(job.model.data, job.model.format)
+            handle = backend.load(model.data, model.format)
             for values in sets:
                 backend.run(handle, values)
         except Exception:
             continue
-        asked.append((job, sets))
-    instances = sum(len(job.model.outputs) for job, _ in asked)
+        asked.append((model, sets))
+    instances = sum(len(model.outputs) for model, _ in asked)
     best: Counter[str] | None = None
     for _ in range(SETS):
         spent: Counter[str] = Counter()
-        for job, sets in asked:
+        for model, sets in asked:
             start = time.process_time_ns()
-            handle = backend.load(job.model.data, job.model.format)
+            handle = backend.load(model.data, model.format)
             loaded = time.process_time_ns()
             for values in sets:
                 got = backend.run(handle, values)
