@@ -8,9 +8,11 @@ Every row is the ratio of the two minima of one interleaved run; compare ratios,
 Over it on AVX-512 when last measured: matmul 64^3 (1.05 to 1.15 on an idle machine, below 1 on a busy one: its products
 in f64, at the full rate of the multipliers, take 9 us of 12 where session.run takes 11), and in bench_native.py
 gelu_tanh of 4,096 elements now and then (0.8 to 1.05).  Close to it: matmul 512^3 and the convolution of 56x56 (2.0 to
-2.2), matrix times vector 1.8.  With AVX2 the reductions (up to 19) and softmax of a few lines (16) are over as well,
-since GCC 12 takes vectors of eight f64 apart, and large products 2.2 to 2.5; the baseline build: products up to 7,
-convolutions 7, reductions 20, softmax 25, pools 3.
+2.2), matrix times vector 1.8.  With AVX2: matmul 64^3 (1.2), and about the limit, on either side of it by the run,
+matmul 256^3 and 512^3 (2.0 to 2.25) and the convolution of 56x56 (2.1 to 2.5), which are bound by products in f64;
+softmax of 512 lines 3.9 to 4.4.  The baseline build, without fused products and with two f64 to a vector: products 3 to
+7, convolutions up to 6, Dot2 35, softmax of 64 lines 3 and of 512 lines 13, LSTM 3.3, pools 3; sums of 512x512 stand at
+their limit (4.7 to 5.0).
 """
 
 from __future__ import annotations

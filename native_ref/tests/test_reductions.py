@@ -267,6 +267,42 @@ def _low_zero(x: np.ndarray) -> np.ndarray:
     return ((x == 0) & np.signbit(x)).any(1)
 
 
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("planted", [(), (np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0), (-0.0, -0.0),
+                                     (0.0, np.nan)], ids=str)  # fmt: skip
+def test_extremes_of_long_rows(name: str, planted: tuple[float, ...]) -> None:
+    """What needs care in one of the blocks and lanes of a row, the rest of it on the far side of zero."""
+    rng = np.random.default_rng(len(planted))
+    far = -1 if name == "max" else 1
+    for n in (17, 512, 513, 1040, 2048, 5003):
+        x = far * (1 + rng.random((8, n)))
+        for row in x:
+            row[rng.choice(n, len(planted), replace=False)] = planted
+        want = (np.max if name == "max" else np.min)(x, 1)
+        for view in (x, np.asfortranarray(x), np.repeat(x, 2, 1)[:, ::2], x.reshape(8, n, 1)[:, ::-1, 0]):
+            got = native.reduce(name, view, (1,))
+            np.testing.assert_array_equal(got, want)
+            if (want == 0).all():
+                sign = any(np.signbit(planted)) if name == "min" else all(np.signbit(planted))
+                assert (np.signbit(got) == sign).all()
+        np.testing.assert_array_equal(native.reduce(name, x), (np.max if name == "max" else np.min)(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64], ids=lambda d: d.__name__)
+def test_squares_of_long_rows(dtype: type) -> None:
+    rng = np.random.default_rng(3)
+    for n in (5, 100, 513, 3000):
+        x = (rng.standard_normal((4, n)) * 2.0 ** rng.integers(-7, 7, (4, n))).astype(dtype)
+        want = [float(sum(v * v for v in row)) for row in plain.exact(x)]
+        for view in (x, np.asfortranarray(x)):
+            np.testing.assert_array_equal(native.reduce("sum_square", view, (1,), out=np.dtype(float)), want)
+            got = native.reduce("l2", view, (1,), out=np.dtype(float))
+            np.testing.assert_array_max_ulp(got, np.sqrt(np.array(want)), 1)
+    x[1, 7], x[2, 7], x[3, 7] = np.inf, -np.inf, np.nan
+    assert native.reduce("sum_square", x, (1,))[1:3].tolist() == [np.inf] * 2
+    assert native.reduce("l2", x, (1,))[1:3].tolist() == [np.inf] * 2 and np.isnan(native.reduce("l2", x, (1,))[3])
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.bool_],
                          ids=lambda d: np.dtype(d).name)  # fmt: skip
 def test_many_short_rows_of_integers(dtype: type) -> None:

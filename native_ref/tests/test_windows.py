@@ -82,6 +82,24 @@ def test_softmax_special_values() -> None:
     assert native.softmax(np.zeros((2, 0, 3)), 1).shape == (2, 0, 3)
 
 
+@pytest.mark.parametrize("n", [3, 8, 13, 16, 24, 47, 500])
+def test_softmax_of_lines_with_special_values(n: int) -> None:
+    """f32, whose lines go through vectors: a NaN or an infinity at any place of them."""
+    rng = np.random.default_rng(n)
+    for planted in ((np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (np.nan, np.inf), (-1e30, 1e30), (-800.0,)):
+        x = rng.standard_normal((10, n)).astype(np.float32)
+        for row in x[1:]:
+            row[rng.choice(n, len(planted), replace=False)] = planted
+        with np.errstate(all="ignore"):
+            d = x.astype(float) - x.max(1, keepdims=True)
+            e = np.exp(d)
+            s = e.sum(1, keepdims=True)
+            np.testing.assert_allclose(native.softmax(x, 1, out=np.dtype(float)), e / s, rtol=4e-15, atol=1e-320)
+            np.testing.assert_allclose(
+                native.softmax(x, 1, True, np.dtype(float)), d - np.log(s), rtol=4e-15, atol=4e-15
+            )
+
+
 def test_exponential_through_softmax_is_within_an_ulp() -> None:
     """softmax([0, x]) * (1 + exp(x)) is exp(x): down to the subnormals."""
     x = -np.concatenate([np.linspace(0, 40, 4001), np.linspace(600, 745, 1001)])

@@ -24,10 +24,10 @@ void with_shape(Index rows, int vecs, F&& f) {
 // ``multiply``; squares (with Squared) receives the sum of squares of each column of b.
 template <int R, class T, bool Squared>
 void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc, double* squares) {
-  constexpr int L = kLanes<double>, NV = R == 1 ? 4 : 2, W = L * NV;
+  constexpr int L = kLanes<double>;
   using V = Vec<double>;
   Index j = 0;
-  for (; j + W <= n; j += W) {
+  const auto columns = [&]<int NV>() {
     V total[R][NV] = {}, square[NV] = {};
     for (Index pc = 0; pc < k; pc += kDepth) {
       const Index end = std::min(k, pc + kDepth);
@@ -51,7 +51,11 @@ void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, dou
       for (int r = 0; r < R; ++r) store(c + r * ldc + j + v * L, total[r][v]);
       if constexpr (Squared) store(squares + j + v * L, square[v]);
     }
-  }
+    j += NV * L;
+  };
+  constexpr int kMost = R == 4 || (R == 2 && Squared) ? 2 : 4;  // sums that do not wait for one another
+  while (j + kMost * L <= n) columns.template operator()<kMost>();
+  while (j + L <= n) columns.template operator()<1>();
   for (; j < n; ++j)
     for (int r = 0; r < R; ++r) {
       double total = 0, square = 0;

@@ -13,14 +13,6 @@
 
 namespace opconform::gemm {
 
-#if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-inline constexpr int kVectorBytes = 32;
-#else
-inline constexpr int kVectorBytes = 16;
-#endif
-
 template <class T>
 struct VecOf {
   typedef T type __attribute__((vector_size(kVectorBytes)));
@@ -49,6 +41,9 @@ inline Vec<T> load_as(const B* p) {
 #if defined(__AVX512F__)  // which GCC 12 makes of halves otherwise
     if constexpr (std::is_same_v<T, double> && std::is_same_v<B, float>)
       return (Vec<T>)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(__AVX2__)
+    if constexpr (std::is_same_v<T, double> && std::is_same_v<B, float>)
+      return (Vec<T>)_mm256_cvtps_pd(_mm_loadu_ps(p));
 #endif
     typedef B Narrow __attribute__((vector_size(kLanes<T> * sizeof(B))));
     Narrow v;

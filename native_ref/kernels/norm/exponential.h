@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "native_ref/core/simd.h"
+#include "native_ref/core/eight.h"
 
 namespace opconform {
 
@@ -37,31 +37,31 @@ inline double exponential(double x) {
   return x == x ? e * a * b : x;
 }
 
-// The same on eight at once, same operations in the same order.
-typedef double Eight __attribute__((vector_size(64)));
-typedef std::int64_t EightBits __attribute__((vector_size(64)));
-
-inline Eight exponential(Eight x) {
-  const auto pick = [](EightBits mask, Eight a, Eight b) {
-    return reinterpret_cast<Eight>((mask & reinterpret_cast<EightBits>(a)) | (~mask & reinterpret_cast<EightBits>(b)));
-  };
-  const Eight y = pick(x < -750.0, -750.0 - Eight{}, x);
-  constexpr double shift = 0x1.8p52;
-  const Eight z = y * 0x1.71547652b82fep0 + shift;
-  const Eight k = z - shift;
-  const Eight r = (y - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
-  Eight p = 1.0 / 6227020800 - Eight{};
+// The same of eight or more, same operations in the same order.  Step by step, so that vectors do not wait in turn.
+template <class V>
+[[gnu::always_inline]] inline V exponential(V x) {
+  static constexpr double shift = 0x1.8p52;
+  const V y = Greater{}(all<V>(-750.0), x);
+  const V z = each([](auto v) { return v * 0x1.71547652b82fep0 + shift; }, y);
+  const V k = each([](auto v) { return v - shift; }, z);
+  const V r = each([](auto v, auto w) { return (v - w * 0x1.62e42fee00000p-1) - w * 0x1.a39ef35793c76p-33; }, y, k);
+  V p = all<V>(1.0 / 6227020800);
   for (const double c : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-      1.0 / 720,
-                         1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
-    p = p * r + c;
-  const Eight e = 1.0 + (r + r * r * p);  // NaN stays NaN whatever it is scaled by
+                         1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
+    p = each([c](auto v, auto w) { return v * w + c; }, p, r);
+  // NaN stays NaN whatever it is scaled by
+  const V e = each([](auto v, auto w) { return 1.0 + (w + w * w * v); }, p, r);
 #if defined(__AVX512F__)
-  return reinterpret_cast<Eight>(_mm512_scalef_pd(reinterpret_cast<__m512d>(e), reinterpret_cast<__m512d>(k)));
+  return each([]<class N>(N v, N w) { return (N)_mm512_scalef_pd((__m512d)v, (__m512d)w); }, e, k);
 #else
-  const EightBits n = (reinterpret_cast<EightBits>(z) << 13) >> 13, half = n >> 1;
-  const Eight a = reinterpret_cast<Eight>((half + 1023) << 52), b = reinterpret_cast<Eight>((n - half + 1023) << 52);
-  return e * a * b;
+  return each(
+      []<class N>(N v, N w) {
+        typedef std::uint64_t Bits __attribute__((vector_size(sizeof(N))));
+        // k + 2048, which is positive: few machines shift signed numbers of 64 bits to the right
+        const Bits n = reinterpret_cast<Bits>(w) - (std::bit_cast<std::uint64_t>(shift) - 2048), half = n >> 1;
+        return v * reinterpret_cast<N>((half - 1) << 52) * reinterpret_cast<N>((n - half - 1) << 52);
+      },
+      e, z);
 #endif
 }
 

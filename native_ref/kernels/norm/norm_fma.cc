@@ -25,53 +25,78 @@ inline double shifted(double x, double m) {
 
 inline double larger(double a, double b) { return a != a || a > b ? a : b; }
 
-Eight load(const double* p) {
-  Eight v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-void store(double* p, Eight v) { std::memcpy(p, &v, sizeof v); }
+using V8 = Eight<double>;
 
-Eight larger(Eight a, Eight b) {
-  const EightBits m = (a != a) | (a > b);
-  return reinterpret_cast<Eight>((m & reinterpret_cast<EightBits>(a)) | (~m & reinterpret_cast<EightBits>(b)));
+template <class V>
+V larger(V a, V b) {
+  return each([](auto u, auto v) { return choose((u != u) | (u > v), u, v); }, a, b);
 }
 
-Eight load_some(const double* p, Index n, double rest) {
-  Eight v = rest - Eight{};
-  std::memcpy(&v, p, static_cast<std::size_t>(n) * sizeof(double));
-  return v;
+V8 read_some(const double* p, Index n, double rest) {
+  double v[8];
+  write(v, all<V8>(rest));
+  std::memcpy(v, p, static_cast<std::size_t>(n) * sizeof(double));
+  return read<V8>(v);
+}
+
+double careful_largest(const double* x, Index n) {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  V8 top = all<V8>(none);
+  Index i = 0;
+  for (; i + 8 <= n; i += 8) top = larger(top, read<V8>(x + i));
+  if (i < n) top = larger(top, read_some(x + i, n - i, none));
+  return fold_all<double>(top, [](auto a, auto b) { return larger(a, b); });
 }
 
 double largest(const double* x, Index n) {
-  constexpr double none = -std::numeric_limits<double>::infinity();
-  Eight top = none - Eight{};
+  V8 a = all<V8>(-std::numeric_limits<double>::infinity()), b = a, sums = {};
   Index i = 0;
-  for (; i + 8 <= n; i += 8) top = larger(top, load(x + i));
-  if (i < n) top = larger(top, load_some(x + i, n - i, none));
-  double t[8];
-  store(t, top);
-  for (int w = 4; w > 0; w /= 2)
-    for (int l = 0; l < w; ++l) t[l] = larger(t[l], t[l + w]);
-  return t[0];
+  for (; i + 16 <= n; i += 16) {
+    const V8 u = read<V8>(x + i), v = read<V8>(x + i + 8);
+    a = Greater{}(a, u);
+    b = Greater{}(b, v);
+    sums += u + v;
+  }
+  double top = fold_all<double>(Greater{}(a, b), Greater{}), sum = fold_all<double>(sums, Plus{});
+  for (; i < n; ++i) {
+    top = top > x[i] ? top : x[i];
+    sum += x[i];
+  }
+  return sum == sum ? top : careful_largest(x, n);  // a NaN, or infinities of both signs
+}
+
+// As much of a line as is left in whole W from element i on; returns where it ends.
+template <class W>
+Index whole_exponentials(const double* x, Index i, Index n, double m, double* e, V8& sums) {
+  constexpr Index L = sizeof(W) / sizeof(double);
+  const W by = all<W>(m);
+  V8 s = sums;
+  for (; i + L <= n; i += L) {
+    const W v = exponential(read<W>(x + i) - by);
+    write(e + i, v);
+    if constexpr (L == 16)
+      s += v.a, s += v.b;
+    else
+      s += v;
+  }
+  sums = s;
+  return i;
 }
 
 // e <- exp(x - m); returns the sum, in eight partial sums in fixed places, so bits do not depend on the machine.
 double exponentials(const double* x, Index n, double m, double* e) {
-  Eight sums{};
-  double s = 0;
+  V8 sums{};
+  double s = 0, part[8];
   Index i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const Eight v = exponential(load(x + i) - m);
-    store(e + i, v);
-    sums += v;
-  }
+  if constexpr (kVectorBytes == 32) i = whole_exponentials<Halves<V8>>(x, i, n, m, e, sums);
+  i = whole_exponentials<V8>(x, i, n, m, e, sums);
   if (i < n) {
-    const Eight v = exponential(load_some(x + i, n - i, m) - m);
-    std::memcpy(e + i, &v, static_cast<std::size_t>(n - i) * sizeof(double));
-    for (int l = 0; l < n - i; ++l) s += v[l];
+    write(part, exponential(read_some(x + i, n - i, m) - all<V8>(m)));
+    std::memcpy(e + i, part, static_cast<std::size_t>(n - i) * sizeof(double));
+    for (int l = 0; l < n - i; ++l) s += part[l];
   }
-  for (int l = 0; l < 8; ++l) s += sums[l];
+  write(part, sums);
+  for (int l = 0; l < 8; ++l) s += part[l];
   return s;
 }
 double careful_exponentials(const double* x, Index n, double m, double* e) {

@@ -12,26 +12,15 @@
 #include <type_traits>
 
 #include "native_ref/core/block.h"
+#include "native_ref/core/eight.h"
 
 namespace opconform::reducing {
 
 inline constexpr Index kLanes = 16;
 
-// Eight f64 (or 64-bit integers), whatever the machine's own width: compilers split it where they must.  Two of them
-// are the
-// sixteen lanes.  Written out, since loops over a struct's members stay scalar.
-typedef double V8 __attribute__((vector_size(64)));
-typedef std::int64_t M8 __attribute__((vector_size(64)));
-
-inline V8 load8(const double* p) {
-  V8 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-inline void store8(double* p, V8 v) { std::memcpy(p, &v, sizeof v); }
-inline V8 choose8(M8 mask, V8 a, V8 b) {
-  return reinterpret_cast<V8>((mask & reinterpret_cast<M8>(a)) | (~mask & reinterpret_cast<M8>(b)));
-}
+// Two of them are the sixteen lanes.  Written out, since loops over a struct's members stay scalar.
+using V8 = Eight<double>;
+inline V8 load8(const double* p) { return read<V8>(p); }
 
 // Value plus the sum of the rounding errors made so far; NaN or infinity in hi decides alone.
 struct Pair {
@@ -51,16 +40,24 @@ struct Identity {
   static V8 main8(V8 v) { return v; }
   static double rest(double, double) { return 0; }
   static constexpr bool has_rest = false;
+  static constexpr bool short_rows = true;  // see rows.h
 };
 struct Magnitude : Identity {
   static double main(double v) { return std::abs(v); }
-  static V8 main8(V8 v) { return reinterpret_cast<V8>(reinterpret_cast<M8>(v) & 0x7fffffffffffffff); }
+  static V8 main8(V8 v) {
+    return each([]<class V>(V x) { return reinterpret_cast<V>(reinterpret_cast<decltype(x < x)>(x) & kMagnitude); }, v);
+  }
+  static constexpr std::int64_t kMagnitude = 0x7fffffffffffffff;
 };
 struct Square {
   static double main(double v) { return v * v; }
   static V8 main8(V8 v) { return v * v; }
   static double rest(double v, double p) { return std::fma(v, v, -p); }
-  static constexpr bool has_rest = true;  // zero for narrow types; f64 squares are rounded
+  static constexpr bool has_rest = true;  // f64 squares are rounded
+  static constexpr bool short_rows = false;
+};
+struct ExactSquare : Square {  // of values with few bits
+  static constexpr bool has_rest = false;
 };
 
 // What is made of the sum (n: number of elements).
@@ -103,7 +100,7 @@ struct Summands {
           add_to(h0, l0, Map::main8(load8(x + i)));
           add_to(h1, l1, Map::main8(load8(x + i + 8)));
         }
-        store8(hi, h0), store8(hi + 8, h1), store8(lo, l0), store8(lo + 8, l1);
+        write(hi, h0), write(hi + 8, h1), write(lo, l0), write(lo + 8, l1);
       } else {
         for (; i + kLanes <= n; i += kLanes)
           for (Index l = 0; l < kLanes; ++l) one(l, x[i + l]);
@@ -130,7 +127,7 @@ struct Summands {
         for (; i + 8 <= n; i += 8) {
           V8 h = load8(hi + i), l = load8(lo + i);
           add_to(h, l, Map::main8(load8(x + i)));
-          store8(hi + i, h), store8(lo + i, l);
+          write(hi + i, h), write(lo + i, l);
         }
       for (; i < n; ++i) {
         const double m = Map::main(x[i]);
@@ -224,9 +221,14 @@ struct Extreme {
   }
   // the same on eight; equal operands differ at most in the sign of zero, which one bit operation settles
   static V8 pick8(V8 a, V8 b) {
-    const M8 x = reinterpret_cast<M8>(a), y = reinterpret_cast<M8>(b);
-    const V8 r = choose8((Max ? a > b : a < b) | (a != a), a, b);
-    return choose8(a == b, reinterpret_cast<V8>(Max ? x & y : x | y), r);
+    return each(
+        []<class V>(V u, V v) {
+          using M = decltype(u == v);
+          const M x = reinterpret_cast<M>(u), y = reinterpret_cast<M>(v);
+          const V r = choose((Max ? u > v : u < v) | (u != u), u, v);
+          return choose(u == v, reinterpret_cast<V>(Max ? x & y : x | y), r);
+        },
+        a, b);
   }
   struct Single {
     T lane[kLanes];
@@ -236,16 +238,37 @@ struct Extreme {
     void add(const Value* x, Index n) {
       Index i = 0;
       if constexpr (std::is_same_v<T, double>) {
-        V8 a = load8(lane), b = load8(lane + 8);
-        for (; i + kLanes <= n; i += kLanes) {
-          a = pick8(a, load8(x + i));
-          b = pick8(b, load8(x + i + 8));
+        if (!plainly(x, n)) {
+          V8 a = load8(lane), b = load8(lane + 8);
+          for (; i + kLanes <= n; i += kLanes) {
+            a = pick8(a, load8(x + i));
+            b = pick8(b, load8(x + i + 8));
+          }
+          write(lane, a), write(lane + 8, b);
         }
-        store8(lane, a), store8(lane + 8, b);
+        i = n / kLanes * kLanes;
       }
       for (; i + kLanes <= n; i += kLanes)
         for (Index l = 0; l < kLanes; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
       for (Index l = 0; i + l < n; ++l) lane[l] = pick(lane[l], static_cast<T>(x[i + l]));
+    }
+    // Whole rows of lanes, where neither a NaN nor the sign of a zero has to be looked at; else nothing happens.
+    bool plainly(const double* x, Index n) {
+      constexpr std::conditional_t<Max, Greater, Less> take;
+      V8 a = load8(lane), b = load8(lane + 8), sum = a + b;  // a NaN stays in it
+      for (Index i = 0; i + kLanes <= n; i += kLanes) {
+        const V8 u = load8(x + i), v = load8(x + i + 8);
+        a = take(a, u);
+        b = take(b, v);
+        sum += u + v;
+      }
+      double top[kLanes];
+      write(top, a), write(top + 8, b);
+      const double s = fold_all<double>(sum, Plus{});
+      bool plain = s == s;
+      for (const double t : top) plain &= t != 0;
+      if (plain) std::memcpy(lane, top, sizeof top);
+      return plain;
     }
     Value result(Index) const {
       T r = lane[0];
@@ -261,8 +284,10 @@ struct Extreme {
     void add(const Value* x, Index n) {
       Index i = 0;
       if constexpr (std::is_same_v<T, double>)
-        for (; i + 8 <= n; i += 8) store8(cell + i, pick8(load8(cell + i), load8(x + i)));
+        for (; i + 8 <= n; i += 8) write(cell + i, pick8(load8(cell + i), load8(x + i)));
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
+#endif
       for (; i < n; ++i) cell[i] = pick(cell[i], static_cast<T>(x[i]));
     }
     void result(Value* y, Index n, Index) const {

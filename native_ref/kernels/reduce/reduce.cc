@@ -193,6 +193,7 @@ void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tenso
   const Plan p = plan(x, axes);
   std::vector<double> y(at(p.kept.size()));
   const double n = static_cast<double>(p.reduced.size());
+  const bool narrow = is_float(x.dtype) && x.dtype != DType::f64;
   switch (op) {
     case Reduction::sum: go<Sum<Identity>>(x, p, y); break;
     case Reduction::mean:
@@ -201,9 +202,9 @@ void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tenso
     case Reduction::prod: go<Product>(x, p, y); break;
     case Reduction::max: go<Extreme<double, true>>(x, p, y); break;
     case Reduction::min: go<Extreme<double, false>>(x, p, y); break;
-    case Reduction::sum_square: go<Sum<Square>>(x, p, y); break;
+    case Reduction::sum_square: narrow ? go<Sum<ExactSquare>>(x, p, y) : go<Sum<Square>>(x, p, y); break;
     case Reduction::l1: go<Sum<Magnitude>>(x, p, y); break;
-    case Reduction::l2: go<Sum<Square, RootOf>>(x, p, y); break;
+    case Reduction::l2: narrow ? go<Sum<ExactSquare, RootOf>>(x, p, y) : go<Sum<Square, RootOf>>(x, p, y); break;
     case Reduction::log_sum: go<Sum<Identity, LogOf>>(x, p, y); break;
     case Reduction::log_sum_exp: go<LogSumExp>(x, p, y); break;
     case Reduction::any:

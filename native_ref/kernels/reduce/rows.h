@@ -8,30 +8,6 @@
 
 namespace opconform::reducing {
 
-typedef std::uint64_t U8 __attribute__((vector_size(64)));
-
-// f over the eight elements, halves first.
-template <class T, class V, class F>
-inline T fold8(V v, F&& f) {
-  typedef T Four __attribute__((vector_size(32)));
-  typedef T Two __attribute__((vector_size(16)));
-  Four a, b;
-  std::memcpy(&a, &v, 32), std::memcpy(&b, reinterpret_cast<const char*>(&v) + 32, 32);
-  a = f(a, b);
-  Two c, d;
-  std::memcpy(&c, &a, 16), std::memcpy(&d, reinterpret_cast<const char*>(&a) + 16, 16);
-  c = f(c, d);
-  T x, y;
-  std::memcpy(&x, &c, 8), std::memcpy(&y, reinterpret_cast<const char*>(&c) + 8, 8);
-  return f(x, y);
-}
-template <class V, class T>
-inline V read8(const T* p) {
-  V v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
 // Whether sums of up to kBlock elements are exact in f64 in every order, so that no error has to be carried: from the type
 // alone, or from the exponents that stand in memory.
 class Exact {
@@ -84,7 +60,7 @@ template <class Acc>
 struct Row;
 
 template <class Map, class Finish>
-  requires(!Map::has_rest)
+  requires(Map::short_rows)
 struct Row<Sum<Map, Finish>> {
   static constexpr bool screened = true;
   static bool fold(const double* x, Index n, bool exact, double& y) {
@@ -96,7 +72,7 @@ struct Row<Sum<Map, Finish>> {
       b += Map::main8(load8(x + i + 8));
     }
     if (i + 8 <= n) a += Map::main8(load8(x + i)), i += 8;
-    double s = fold8<double>(a + b, [](auto u, auto v) { return u + v; });
+    double s = fold_all<double>(a + b, Plus{});
     for (; i < n; ++i) s += Map::main(x[i]);
     y = Finish::of({s, 0}, static_cast<double>(n));
     return true;
@@ -107,9 +83,9 @@ template <bool Max>
 struct Row<Extreme<double, Max>> {
   static constexpr bool screened = false;
   static bool fold(const double* x, Index n, bool, double& y) {
-    const auto pick = [](auto u, auto v) { return Max ? (u > v ? u : v) : (u < v ? u : v); };
+    constexpr std::conditional_t<Max, Greater, Less> pick;
     constexpr double start = Extreme<double, Max>::start();
-    V8 a = start - V8{}, b = a, s = {};
+    V8 a = all<V8>(start), b = a, s = {};
     Index i = 0;
     for (; i + 16 <= n; i += 16) {
       const V8 u = load8(x + i), v = load8(x + i + 8);
@@ -123,7 +99,7 @@ struct Row<Extreme<double, Max>> {
       s += u;
       i += 8;
     }
-    double r = fold8<double>(pick(a, b), pick), t = fold8<double>(s, [](auto u, auto v) { return u + v; });
+    double r = fold_all<double>(pick(a, b), pick), t = fold_all<double>(s, Plus{});
     for (; i < n; ++i) r = pick(r, x[i]), t += x[i];
     y = r;
     return t == t && r != 0;  // a NaN, or infinities of both signs, are in the sum; zeros have a sign to be looked at
@@ -135,12 +111,12 @@ template <class T, bool Max>
 struct Row<Extreme<T, Max>> {
   static constexpr bool screened = false;
   static bool fold(const std::int64_t* x, Index n, bool, std::int64_t& y) {
-    using V = std::conditional_t<std::is_signed_v<T>, M8, U8>;
-    const auto pick = [](auto u, auto v) { return Max ? (u > v ? u : v) : (u < v ? u : v); };
-    V a = Extreme<T, Max>::start() - V{};
+    using V = Eight<T>;
+    constexpr std::conditional_t<Max, Greater, Less> pick;
+    V a = all<V>(Extreme<T, Max>::start());
     Index i = 0;
-    for (; i + 8 <= n; i += 8) a = pick(a, read8<V>(x + i));
-    T r = fold8<T>(a, pick);
+    for (; i + 8 <= n; i += 8) a = pick(a, read<V>(x + i));
+    T r = fold_all<T>(a, pick);
     for (; i < n; ++i) r = pick(r, static_cast<T>(x[i]));
     y = static_cast<std::int64_t>(r);
     return true;
@@ -151,10 +127,11 @@ template <>
 struct Row<WrapSum<0>> {
   static constexpr bool screened = false;
   static bool fold(const std::int64_t* x, Index n, bool, std::int64_t& y) {
-    U8 a = {};
+    using V = Eight<std::uint64_t>;
+    V a = {};
     Index i = 0;
-    for (; i + 8 <= n; i += 8) a += read8<U8>(x + i);
-    std::uint64_t s = fold8<std::uint64_t>(a, [](auto u, auto v) { return u + v; });
+    for (; i + 8 <= n; i += 8) a += read<V>(x + i);
+    std::uint64_t s = fold_all<std::uint64_t>(a, Plus{});
     for (; i < n; ++i) s += static_cast<std::uint64_t>(x[i]);
     y = static_cast<std::int64_t>(s);
     return true;
