@@ -180,9 +180,9 @@ class Entry:
 
     @cached_property
     def foretelling(self) -> bool:
-        """Does the instance alone tell that it will be refused, or end the process?"""
+        """Does the instance alone tell that it will be refused, end the process, or damage it?"""
         return (self.when is not None and not self.when.names & OUTCOME
-                and all(v in _REFUSALS for v in self.verdicts))  # fmt: skip
+                and (self.spoils or all(v in _REFUSALS for v in self.verdicts)))  # fmt: skip
 
     def foretells(self, case: Case, profile: Profile) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""

@@ -186,8 +186,9 @@ def test_saved_instances_are_always_asked() -> None:
     assert plan(h, case(-7)) == "alone"
 
 
-def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any) -> None:
-    h = habits(tmp_path, "crashed")
+@pytest.mark.parametrize("verdict", ["crashed", "mismatch"])
+def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
+    h = habits(tmp_path, verdict)
     assert h.spoilers([case()]) == set()
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "spoils = true\n")
     h = Habits(Profile("b"), load_ledger([tmp_path]))
