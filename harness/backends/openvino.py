@@ -47,7 +47,8 @@ class OpenVino(Backend):
 
     name = "openvino"
     formats = ("onnx", "tflite")
-    pack = 8
+    # The low-precision passes take a graph as a whole: beside an 8-bit op, 16-bit ones are quantised to 8 bits too.
+    pack = {"onnx": 8, "tflite": 1}
     flushes = ("f32", "bf16")  # subnormal constants are zeroed when a graph is compiled, whatever the property says
 
     def __init__(self, name="openvino"):

@@ -101,7 +101,8 @@ class Backend:
     """What a backend class may define.  Only ``name``, ``formats``, ``version``, ``load`` and ``run`` are
     required, and nobody has to derive from this class.
 
-    formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together).
+    formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together), or
+    {format: instances}.
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
     opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our

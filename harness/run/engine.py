@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, combinations
@@ -143,16 +143,14 @@ class Engine:
         """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
         go alone and those that are run again go together."""
         open_: dict[tuple[str, Any], Pack] = {}
-        drawn = 0
         for u, cases in work:
-            drawn += len(cases)
             key = (u.version.dialect.name, u.opset)
             pack = open_.get(key)
             if pack is None:
                 pack = open_[key] = Pack(u.version.dialect, u.opset, [], [])
             pack.cases += cases
             pack.units.append(u)
-            if len(pack.cases) >= (PACK_EARLY if drawn < EARLY else PACK):
+            if len(pack.cases) >= (PACK_EARLY if self.summary.cases < EARLY else PACK):
                 yield open_.pop(key)
         yield from open_.values()
 
@@ -175,9 +173,11 @@ class Engine:
 
     def _send(self, h: BackendHandle, pack: Pack) -> set[int]:
         """Submit a pack to one backend; ids of the cases that need no asking."""
-        size = max(1, min(int(h.hello.get("pack", 1)), pack.dialect.package_size))
+        liked = h.hello.get("pack", 1)
+        by_format = isinstance(liked, Mapping)
+        size = max(1, min(int(liked.get(pack.dialect.format, 1) if by_format else liked), pack.dialect.package_size))
         settled, alone = self._above(h, pack), set[int]()
-        if size > 1 and not settled:
+        if (size > 1 or by_format) and not settled:
             settled, alone = self.habits[h.name].plan(pack.cases)
         for job in pack.jobs(h.name, size, self.draws, settled, alone, self.habits[h.name].spoilers(pack.cases)):
             h.submit(job)

@@ -52,6 +52,28 @@ def test_a_right_backend_has_no_mismatch_and_every_case_is_counted_once(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("pack", "together"),
+    [(16, True), (1, False), ({"toy": 16}, True), ({"toy": 1, "other": 16}, False), ({"other": 16}, False)],
+)
+def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bool, monkeypatch: Any) -> None:
+    with backends.create("suites.meta.toy_backends:Right") as handle:
+        handle.start()
+        monkeypatch.setitem(handle.hello, "pack", pack)
+        sizes, submit = [], handle.submit
+
+        def note(job: Any) -> None:
+            sizes.append(len(job.tag[2].cases))
+            submit(job)
+
+        monkeypatch.setattr(handle, "submit", note)
+        engine = Engine([handle], invalid=False)
+        for _ in range(2):  # first it learns that they pass: until then each goes alone
+            sizes.clear()
+            engine.run(units([v for v in toy.versions.values() if v.op == "Add"], 48))
+    assert sizes and (max(sizes) > 1) is together
+
+
+@pytest.mark.parametrize(
     ("name", "op", "shape"),
     [("SwappedAxis", "Flip", None), ("DroppedNan", "Max", None), ("OffByOne", "MatMul", ([1, 3], [3, 1]))],
 )
