@@ -41,7 +41,9 @@ def play(name: str, jobs: list[Job]) -> dict[str, Any]:
     """Microseconds of processor time an instance, by phase.  jobs: such as the runtime has answered in full."""
     backend = backend_of(name)
     sent = _played(backend, [(j.model, j.feeds) for j in jobs])
-    full = _played(backend, list(packed(jobs, getattr(backend, "pack", 1))))
+    liked = getattr(backend, "pack", 1)
+    size = liked.get(jobs[0].model.format, 1) if jobs and isinstance(liked, dict) else liked
+    full = _played(backend, list(packed(jobs, size)))
     return {**sent, "packed_full": full}
 
 
