@@ -22,13 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from harness.core.dtypes import F32, DType, float_max, smallest_normal
 
 Array = np.ndarray
+X = TypeVar("X")
 # what a first look takes for the reference: the rounded result; the wide one, within ulps; the same, if it is not dull
 VALUE, WITHIN, VARIED = 1, 2, 3
 Bound = Callable[["Context"], Any]
@@ -74,6 +75,7 @@ class Context:
     call: the dialect's call, for entries that evaluate by themselves.
     within: where a dialect lays the result out in its own way, the context of the meaning's own result, and how a bound
     on that becomes one on the output.
+    shared: what ``once`` keeps, one dict for the contexts of all outputs of an evaluation.
     """
 
     def __init__(
@@ -88,12 +90,21 @@ class Context:
         count: Callable[[str], float] | None = None,
         acc: DType | None = None,
         within: tuple[Callable[[], Context], Callable[[Array], Array]] | None = None,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         self._inputs, self.params, self.wide, self.out = inputs, params, wide, out
         self.dims, self._rerun, self._count = dims or {}, rerun, count
         self.acc = acc or default_acc(out)
         self.call: Any = None
         self.within = within
+        self.shared: dict[Any, Any] = {} if shared is None else shared
+
+    def once(self, key: Any, make: Callable[[], X]) -> X:
+        """``make()``, once for all outputs: what their bounds have in common, for this accumulation type."""
+        key = key, self.acc
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]  # type: ignore[no-any-return]
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:

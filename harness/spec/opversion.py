@@ -325,15 +325,17 @@ class OpVersion:
             results = e.out(call, results)
         if len(results) == 1 == call.n_outs:
             return [self._expect(call, 0, results[0], tensors, params)]
-        return [self._expect(call, i, r, tensors, params) for i, r in enumerate(results[: call.n_outs])]
+        shared: dict[Any, Any] = {}
+        return [self._expect(call, i, r, tensors, params, shared) for i, r in enumerate(results[: call.n_outs])]
 
-    def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any]) -> Expected:
+    def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any],
+                shared: dict[Any, Any] | None = None) -> Expected:  # fmt: skip
         error = self._only_error or self._error(i)
         if not isinstance(r, np.ndarray):
             if isinstance(r, (str, bytes)):  # NumPy hands out the element of an object array where no axis is left
                 one = np.empty((), object)
                 one[()] = r
-                return self._expect(call, i, one, tensors, params)
+                return self._expect(call, i, one, tensors, params, shared)
             if not isinstance(r, np.generic):  # containers: lists of arrays, None
                 return Expected(r, None, _container_dtype(r), error, lambda: _no_context(self.key))
             r = np.asarray(r)
@@ -353,7 +355,7 @@ class OpVersion:
 
         def context() -> Context:
             return self._context(call, i, want, wide if wide is not None else np.asarray(value, np.float64),
-                                 tensors, params)  # fmt: skip
+                                 tensors, params, shared)  # fmt: skip
 
         return Expected(value, wide, want, error, context)
 
@@ -373,7 +375,7 @@ class OpVersion:
         return self.meaning.error_of(i)
 
     def _context(self, call: Call, i: int, out: DType, wide: np.ndarray, tensors: dict[str, Any],
-                 params: dict[str, Any]) -> Context:  # fmt: skip
+                 params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
         m = self.meaning
 
         def inputs() -> dict[str, Any]:
@@ -397,7 +399,7 @@ class OpVersion:
             return float(dims.evaluate(compile(expr, "<count>", "eval"), env))
 
         if self.entry.out is None or self.entry.error is not None or m is None:
-            made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count)
+            made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
             made.call = call  # what an entry that evaluates by itself bounds its error with
             return made
 
@@ -410,14 +412,15 @@ class OpVersion:
 
         def inner() -> Context:
             own = np.asarray(plain(tensors)[i], np.float64)
-            return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count)
+            return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count, shared=shared)
 
         def carry(bound: np.ndarray) -> np.ndarray:
             results = [np.asarray(x, np.float64) for x in plain(tensors)]
             results[i] = np.array(np.broadcast_to(bound, results[i].shape))
             return np.abs(linear(call, results)[i])
 
-        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry))
+        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
+                       shared=shared)  # fmt: skip
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""

@@ -169,61 +169,53 @@ def _cell_step(
     return o * _act(fresh, acts[2], 0), fresh
 
 
+def _running(cell: str, ctx: Context) -> list[Array]:
+    """How far Y, the last h and the last c may be, as ``layer`` lays them out: all sequences of a batch step together,
+    one that has ended keeps its state."""
+    i, q = ctx.inputs, ctx.params
+    steps_first = q.get("steps_first", True)
+    x, h0, c0 = (v if v is None or steps_first else np.swapaxes(v, 0, 1)
+                 for v in (i["x"], i.get("h0"), i.get("c0")))  # fmt: skip
+    count = i["w"].shape[0]
+    acts = functions(cell, count, q["activations"], q["activation_alpha"], q["activation_beta"])
+    per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
+    t, batch, _ = x.shape
+    n = i["r"].shape[-1]
+    lengths = i.get("lengths")
+    lengths = np.full(batch, t) if lengths is None else np.asarray(lengths, np.int64)
+    clip, coupled, reset_after = float(q["clip"] or 0), bool(q.get("coupled")), bool(q.get("reset_after"))
+    ys, hs, cs = [], [], []
+    for d in range(count):
+        w, r = (ordered(_wide(i[k][d]), cell, order) for k in ("w", "r"))
+        b = _wide(i["b"][d]) if i.get("b") is not None else np.zeros(2 * w.shape[0])
+        bw, br = (ordered(v, cell, order) for v in np.split(b, 2))
+        p = None if i.get("p") is None else _wide(i["p"][d])
+        zero = np.zeros((batch, n))
+        h, c = (Running(zero if s is None else s[d], ctx.acc_u, tiny(ctx)) for s in (h0, c0))
+        entering = Running(x, ctx.acc_u, tiny(ctx)).dot(w.T) + bw
+        backward = q["direction"] == "reverse" or d == 1
+        y = np.zeros((t, batch, n))
+        for s in range(int(np.max(lengths, initial=0))):
+            live = np.flatnonzero(lengths > s)
+            at = lengths[live] - 1 - s if backward else np.full(live.size, s)
+            new_h, new_c = _cell_step(cell, entering[at, live], h[live], c[live], r, br, p,
+                                      acts[d * per : (d + 1) * per], clip, coupled, reset_after)  # fmt: skip
+            y[at, live] = new_h.error
+            h = h.replaced(live, new_h)
+            if new_c is not None:
+                c = c.replaced(live, new_c)
+        ys.append(y)
+        hs.append(h.error)
+        cs.append(c.error)
+    y, *ends = np.stack(ys, 1), np.stack(hs), np.stack(cs)
+    return [y, *ends] if steps_first else [np.moveaxis(y, 2, 0), *(np.swapaxes(e, 0, 1) for e in ends)]
+
+
 def running_bound(cell: str, output: int) -> Object:
     @quiet
     def bound(ctx: Context) -> Array:
         """running error analysis of the equations: gamma(K) per product, six units per activation, through all steps"""
-        i, q = ctx.inputs, ctx.params
-        steps_first = q.get("steps_first", True)
-        x = i["x"] if steps_first else np.swapaxes(i["x"], 0, 1)
-        h0, c0 = (i.get(k) for k in ("h0", "c0"))
-        if not steps_first:
-            h0, c0 = (None if v is None else np.swapaxes(v, 0, 1) for v in (h0, c0))
-        count = i["w"].shape[0]
-        acts = functions(cell, count, q["activations"], q["activation_alpha"], q["activation_beta"])
-        per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
-        t, batch, _ = x.shape
-        n = i["r"].shape[-1]
-        lengths = i.get("lengths")
-        lengths = np.full(batch, t) if lengths is None else np.asarray(lengths, np.int64)
-        ys, hs, cs = [], [], []
-        for d in range(count):
-            w, r = (ordered(_wide(i[k][d]), cell, order) for k in ("w", "r"))
-            b = _wide(i["b"][d]) if i.get("b") is not None else np.zeros(2 * w.shape[0])
-            bw, br = (ordered(v, cell, order) for v in np.split(b, 2))
-            p = None if i.get("p") is None else _wide(i["p"][d])
-            y = np.zeros((t, batch, n))
-            ends, cells = np.zeros((batch, n)), np.zeros((batch, n))
-            for s in range(batch):
-                zero = np.zeros((1, n))
-                h = Running(zero if h0 is None else h0[d, s : s + 1], ctx.acc_u, tiny(ctx))
-                c = Running(zero if c0 is None else c0[d, s : s + 1], ctx.acc_u, tiny(ctx))
-                steps = range(int(lengths[s]))
-                for k in reversed(steps) if q["direction"] == "reverse" or d == 1 else steps:
-                    px = Running(x[k, s : s + 1], ctx.acc_u, tiny(ctx)).dot(w.T) + bw
-                    h, fresh = _cell_step(
-                        cell,
-                        px,
-                        h,
-                        c,
-                        r,
-                        br,
-                        p,
-                        acts[d * per : (d + 1) * per],
-                        float(q["clip"] or 0),
-                        bool(q.get("coupled")),
-                        bool(q.get("reset_after")),
-                    )
-                    c = fresh if fresh is not None else c
-                    y[k, s] = h.error[0]
-                ends[s], cells[s] = h.error[0], c.error[0]
-            ys.append(y)
-            hs.append(ends)
-            cs.append(cells)
-        e = [np.stack(ys, 1), np.stack(hs), np.stack(cs)][output]
-        if not steps_first:
-            e = np.moveaxis(e, 2, 0) if output == 0 else np.swapaxes(e, 0, 1)
-        return e.reshape(ctx.wide.shape) + ctx.ulp
+        return ctx.once("recurrent", lambda: _running(cell, ctx))[output].reshape(ctx.wide.shape) + ctx.ulp
 
     return bound
 

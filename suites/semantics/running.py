@@ -22,8 +22,9 @@ class Running:
     __array_ufunc__ = None  # arrays on the left leave the operation to us
 
     def __init__(self, value: Array, u: float, tiny: float, error: Array | float = 0.0) -> None:
-        self.value = np.asarray(value, np.float64)
-        self.error = np.broadcast_to(np.asarray(error, np.float64), self.value.shape)
+        self.value = value = np.asarray(value, np.float64)
+        fits = isinstance(error, np.ndarray) and error.shape == value.shape and error.dtype == np.float64
+        self.error: Array = error if fits else np.broadcast_to(np.asarray(error, np.float64), value.shape)  # type: ignore[assignment]
         self.u, self.tiny = u, tiny
 
     def like(self, value: Array, error: Array | float = 0.0) -> Running:
@@ -35,10 +36,20 @@ class Running:
     def __getitem__(self, key: object) -> Running:
         return self.like(self.value[key], self.error[key])
 
+    def replaced(self, rows: Array, by: Running) -> Running:
+        """The same with some rows taken from ``by``."""
+        if len(rows) == len(self.value):
+            return by
+        value, error = self.value.copy(), self.error.copy()
+        value[rows], error[rows] = by.value, by.error
+        return self.like(value, error)
+
     def __add__(self, other: Running | Array | float) -> Running:
-        o = self.of(other)
-        v = self.value + o.value
-        return self.like(v, self.error + o.error + self.u * np.abs(v))
+        if not isinstance(other, Running):  # exact
+            v = self.value + other
+            return self.like(v, self.error + self.u * np.abs(v))
+        v = self.value + other.value
+        return self.like(v, self.error + other.error + self.u * np.abs(v))
 
     def __sub__(self, other: Running | Array | float) -> Running:
         o = self.of(other)
@@ -60,8 +71,8 @@ class Running:
 
     def through(self, f: Callable[[Array], Array], rounding: float = 6.0, extra: Array | float = 0.0) -> Running:
         """A monotone function with ``rounding`` units of its own error relative to the result, plus ``extra``."""
-        v = f(self.value)
-        spread = np.maximum(np.abs(f(self.value + self.error) - v), np.abs(f(self.value - self.error) - v))
+        v, up, down = f(np.stack([self.value, self.value + self.error, self.value - self.error]))
+        spread = np.maximum(np.abs(up - v), np.abs(down - v))
         return self.like(v, spread + rounding * self.u * np.abs(v) + extra + self.tiny)
 
     def clipped(self, limit: float) -> Running:

@@ -105,7 +105,8 @@ def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
             plain = meaning.fn(**ctx.inputs, **ctx.params)
             each = []
             for k, wide in enumerate(plain):
-                inner = Context(ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc)
+                inner = Context(ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc,
+                                shared=ctx.shared)  # fmt: skip
                 each.append(np.broadcast_to(meaning.error_of(k).bound(inner), np.shape(wide)))
             return _arrange(each, i > 0 or ctx.wide.shape[0] == plain[0].shape[0])[i]
 
