@@ -25,14 +25,15 @@ FRAME_BYTES = 1 << 20
 SETS = 2  # data sets on which one instance may kill the process before the others are given up
 BARREN = 4  # such deaths after which the first case in line is blamed, so that there is an end
 EVENTS = 500  # remarks kept
-PATIENCE = 4  # times the deadline for a process that has hardly been given the processor
+PATIENCE = 4  # times the deadline at most for a process that waits for a processor
+SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
 class BackendHandle:
     """One backend with one serving process, started when first needed.
 
-    deadline: seconds for one model, load and all sets (more where the process hardly got the processor).
+    deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
     recycle: a fresh process after so many tasks.  rss_limit: or above so much resident memory.
     events: the latest remarks on deaths.  stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
@@ -55,6 +56,7 @@ class BackendHandle:
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
         self._spoilt = False  # one that was asked what may damage it
+        self._watched: tuple[int, int, float, float | None] = (0, 0, 0.0, None)  # batch, job, its seconds, starved ones
         self._barren = 0  # deaths in a row that no case can be blamed for
         self._burst = FRAME_TASKS  # tasks per frame: few after a death, since what flies has to be asked again
 
@@ -158,11 +160,18 @@ class BackendHandle:
             return False
         task = next((t for t in self._flying[batch] if t.id == job), None)
         limit = self.deadline * (2 if task is not None and task.alone else 1)
-        if task is None or seconds <= limit:
+        if task is None or seconds <= limit / SUSPECT:
             return False
-        # On a loaded machine a process may have had little of that time: it gets more, unless it spends none at all.
-        spent = self._zygote.cpu_seconds(self._pid)
-        return spent is None or spent > limit / 2 or seconds > PATIENCE * limit
+        if self._watched[:2] != (batch, job):
+            self._watched = batch, job, seconds, self._zygote.starved_seconds(self._pid)
+        if seconds <= limit:
+            return False
+        # On a loaded machine a process may have had little of that time: what it waited for is given to it.
+        _, _, since, before = self._watched
+        now = self._zygote.starved_seconds(self._pid)
+        starved = 0.0 if now is None or before is None else now - before
+        watched_late = since - limit / SUSPECT
+        return seconds - starved - watched_late > limit or seconds > PATIENCE * limit
 
     def _feed(self) -> None:
         while self._queue and len(self._flying) < DEPTH:

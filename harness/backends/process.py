@@ -171,17 +171,17 @@ class Zygote:
 
     def progress(self) -> tuple[int, int, int, str, float]:
         """batch, job, set, phase of the serving process, and for how many seconds it has been at that job."""
-        batch, job, index, phase, start, _ = worker.PAGE.unpack_from(self.page)
+        batch, job, index, phase, start = worker.PAGE.unpack_from(self.page)
         return batch, job, index, worker.PHASES[phase], time.monotonic() - start if start else 0.0
 
-    def cpu_seconds(self, pid: int) -> float | None:
-        """CPU time that the serving process has spent on its present job; None where the system does not tell."""
+    def starved_seconds(self, pid: int) -> float | None:
+        """For how long a thread of the serving process, the one that waited longest, has been ready to run without a
+        processor; None where the system does not tell."""
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
+            delays = [p.read_text().split()[1] for p in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+        except (OSError, IndexError):
             return None
-        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return used - float(worker.PAGE.unpack_from(self.page)[5])
+        return max(map(int, delays)) / 1e9 if delays else None
 
     def close(self) -> None:
         """End the process and everything it forked."""

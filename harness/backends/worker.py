@@ -45,7 +45,7 @@ import numpy as np
 HEAD = struct.Struct("<IIQ")
 INLINE = 48 << 10  # larger frames go through a memory file: two of these always fit into a socket's buffer
 FLUSH = 0.004  # seconds of work at most that a crash makes undone
-PAGE = struct.Struct("<qqqqdd")  # batch, job, set, phase; when the job began: time, CPU time of the process
+PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase; when the job began
 PHASES = ("idle", "load", "run", "answer")
 PAD = [b"\0" * n for n in range(16)]
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
@@ -376,6 +376,7 @@ class Server:
 
     def __init__(self, backend, page=None, cap=1 << 28):
         self.backend, self.page, self.cap = backend, page, cap
+        self.began = 0.0
         self.batch = self.job = 0
 
     def hello(self):
@@ -390,8 +391,9 @@ class Server:
 
     def mark(self, phase, index=0, start=False):
         if self.page is not None:
-            began = (time.monotonic(), time.process_time()) if start else PAGE.unpack_from(self.page)[4:]
-            PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, *began)
+            if start:
+                self.began = time.monotonic()
+            PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, self.began)
 
     def execute(self, job, reader, out):
         """One job -> its answer (header form); outputs go into ``out``, a Writer."""

@@ -59,6 +59,8 @@ class Toy:
             sys.exit(3)
         elif do == "hang":
             time.sleep(1000)
+        elif do == "nap":
+            time.sleep(1.4)
         elif do == "spin":
             while True:
                 pass

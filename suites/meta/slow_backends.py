@@ -14,7 +14,7 @@ class Slow(Right):
     name = "slow"
 
     def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(0.05)
+        time.sleep(0.03)
         return super().run(handle, inputs)
 
 

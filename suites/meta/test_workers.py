@@ -12,7 +12,7 @@ import pytest
 
 from harness.backends import worker
 from harness.backends.pool import BackendHandle
-from harness.backends.process import BackendError, Spec
+from harness.backends.process import BackendError, Spec, Zygote
 from harness.backends.wire import Job
 from harness.core.outcome import Model, Status, TypeOnly
 
@@ -96,6 +96,21 @@ def test_a_hang_is_found_by_its_deadline(deed):
         check_values(result, deeds, skip=(1,))
         assert result.outcomes[0][1].status is Status.TIMED_OUT
         assert "no answer within" in result.outcomes[0][1].message
+
+
+def test_waiting_for_a_processor_does_not_count(monkeypatch):
+    """The same nap passes for a process that had no processor meanwhile, up to a few times the deadline."""
+    deeds = ["add", "nap", "add"]
+    with handle(deadline=0.4) as h:
+        (slept,) = h.run([job_of(deeds)])
+        assert slept.outcomes[0][1].status is Status.TIMED_OUT
+    monkeypatch.setattr(Zygote, "starved_seconds", lambda self, pid: time.monotonic())
+    with handle(deadline=0.4) as h:
+        (starved,) = h.run([job_of(deeds)])
+        check_values(starved, deeds)
+    with handle(deadline=0.1) as h:
+        (hangs,) = h.run([job_of(["hang"])])
+        assert hangs.outcomes[0][0].status is Status.TIMED_OUT
 
 
 def test_many_culprits_at_once():
