@@ -151,3 +151,12 @@ def test_the_hypothesis_front_end_draws_the_same_instances() -> None:
 
     check()
     assert seen
+
+
+@pytest.mark.parametrize("op,version,least,most", [("RMSNormalization", 23, 0.55, 0.85), ("CastLike", 19, 0.0, 0.25)])
+def test_types_that_may_agree_do_in_half_of_the_instances(op: str, version: int, least: float, most: float) -> None:
+    """Besides those that agree by chance; not where a change of type is the point."""
+    v = registry.dialect("onnx").versions[f"onnx/{op}/{version}"]
+    drawn = [v.draw(Prng(case_seed(4, v.key, i)), v.opsets[-1]) for i in range(200)]
+    alike = sum(len({a.dtype for a in inst.args.values() if isinstance(a, Arg)}) == 1 for inst in drawn) / len(drawn)
+    assert least < alike < most

@@ -11,7 +11,7 @@ from harness.core.dtypes import BF16, F16, F32, F64, I64, DType, of
 from harness.core.errors import RuleError
 from harness.spec import Any, ElementType, Flag, Float, Int, Integer, Real, T, composed, exact, semantics
 from harness.spec.draw import Draw
-from harness.spec.errors import Context, gamma, unit
+from harness.spec.errors import Context, gamma, ulp, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import given, param
 
@@ -73,8 +73,9 @@ class Attended:
             # a weight of exactly 0 hides an infinite value only where the mask says so: plain products otherwise
             self.y = native.matmul(w, self.v)
 
-    def errors(self, u: float, acc_u: float, count: float) -> tuple[Array, Array, Array, Array]:
-        """Bounds of the scores, those after softcap, the weights and y.  u: of the types in between; acc_u: of sums."""
+    def errors(self, u: float, low: float, acc_u: float, count: float) -> tuple[Array, Array, Array, Array]:
+        """Bounds of the scores, those after softcap, the weights and y.  u, low: unit roundoff and half the spacing of
+        subnormals of the types in between; acc_u: unit roundoff of sums."""
         e = float(self.q.shape[-1])
         size = native.matmul(np.abs(self.q), np.swapaxes(np.abs(self.k), -1, -2)) * abs(self.scale)
         raw = score = (gamma(e + 2, acc_u) + 5 * u) * size
@@ -89,7 +90,7 @@ class Attended:
         mean = (p * (moved + 2 * acc_u * d)).sum(-1, keepdims=True)
         rel = 1.5 * (moved + mean) + (2 * d + count + 8) * max(acc_u, 0) + 3 * u
         weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
-        weight = np.where(p == 0, 0.0, weight) + 2.0**-126
+        weight = np.where(p == 0, 0.0, weight) + max(low, 2.0**-126)
         y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
         return raw, score, weight, y
 
@@ -126,6 +127,8 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     offset: Object = past_k.shape[2] if past_k is not None else 0
     if past_k is None and lengths is not None:
         offset = lengths.astype(np.int64) - queries
+    if lengths is not None and ((lengths < 0) | (lengths > keys)).any():
+        raise RuleError("lengths-in-range", f"{lengths.tolist()} valid ones of {keys} keys")
     bias = additive(i.get("mask"), keys)
     if bias is not None and not _fits(bias.shape, (*q.shape[:3], keys)):
         raise RuleError("mask-fits", f"a mask {list(bias.shape)} for scores {[*q.shape[:3], keys]}")
@@ -151,9 +154,11 @@ def _qk(a: Attended, mode: int) -> Array:
     return (a.scores, a.capped, np.broadcast_to(a.biased, shape), a.weights)[mode]
 
 
-def _unit(ctx: Context) -> float:
+def _between(ctx: Context) -> tuple[float, float]:
+    """Unit roundoff of the types in between, and half the spacing of their subnormals."""
     stage = ctx.params.get("softmax_type")
-    return max(ctx.u, unit(stage)) if isinstance(stage, DType) else ctx.u
+    types = [ctx.out, stage] if isinstance(stage, DType) else [ctx.out]
+    return max(map(unit, types)), max(float(ulp(0.0, t)) / 2 for t in types)
 
 
 @quiet
@@ -161,7 +166,7 @@ def _y_bound(ctx: Context) -> Array:
     """scores: (gamma(E+2) + 5u) |q||k'| scale; weights: w expm1(1.5 (e + E e) + (2|d|+S+8) acc_u + 3u); y: their
     sum over |v|"""
     a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
-    e = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))[-1]
+    e = a.errors(*_between(ctx), ctx.acc_u, float(a.k.shape[2]))[-1]
     if ctx.wide.ndim == 3:
         e = e.transpose(0, 2, 1, 3).reshape(ctx.wide.shape)
     return e.reshape(ctx.wide.shape) + ctx.ulp
@@ -172,7 +177,7 @@ def _qk_bound(ctx: Context) -> Array:
     """as the first output's steps, up to the one asked for"""
     a, _, _ = _prepare(dict(ctx.inputs), ctx.params)
     mode = int(ctx.params["qk_mode"])
-    raw, score, weight, _ = a.errors(_unit(ctx), ctx.acc_u, float(a.k.shape[2]))
+    raw, score, weight, _ = a.errors(*_between(ctx), ctx.acc_u, float(a.k.shape[2]))
     if mode == 0:
         return raw.reshape(ctx.wide.shape) + ctx.ulp
     if mode == 3:
@@ -236,7 +241,7 @@ def attention(
     left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row
     that sees
     no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
-    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together".
+    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "lengths-in-range".
     """
     inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
     params = {
@@ -279,8 +284,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125)))
     out["softcap"] = param(d, "softcap", lambda: d.pick((0.0, 0.0, 2.0, 30.0)))
     out["qk_mode"] = param(d, "qk_mode", lambda: d.int(0, 3))
-    for n in ("left", "right"):
-        out[n] = param(d, n, lambda: d.pick((-1, -1, 0, 1, 2)))
+    if "left" in d.version.param_codecs and d.bool():
+        for n in ("left", "right"):
+            out[n] = param(d, n, lambda: d.pick((-1, -1, 0, 1, 2)))
     return out
 
 
@@ -298,7 +304,7 @@ def _sdpa_bound(ctx: Context) -> Array:
     sum over |v|"""
     i = ctx.inputs
     a = _plain(i["q"], i["k"], i["v"], i.get("mask"))
-    return a.errors(ctx.u, ctx.acc_u, float(a.k.shape[-2]))[-1].reshape(ctx.wide.shape) + ctx.ulp
+    return a.errors(*_between(ctx), ctx.acc_u, float(a.k.shape[-2]))[-1].reshape(ctx.wide.shape) + ctx.ulp
 
 
 def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:

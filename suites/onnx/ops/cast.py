@@ -65,4 +65,4 @@ def _draw_like(d: Draw) -> dict:
     return _modes(d, {"input": _source(d, d.types["T1"], d.types["T2"], shape), "target_type": T(d.shape(0, 2))})
 
 
-op("CastLike", s.cast, x="input", to=Fn(_like), draw=_draw_like, out_dtype=lambda c, i: _like(c))
+op("CastLike", s.cast, x="input", to=Fn(_like), draw=_draw_like, out_dtype=lambda c, i: _like(c), alike=False)
