@@ -9,8 +9,12 @@ namespace opconform::bind {
 
 namespace {
 
-const ElementwiseTable& kernels() {
-  static const ElementwiseTable& k = table<ElementwiseTable>("opconform_elementwise");
+const UnaryTable& unary_kernels() {
+  static const UnaryTable& k = table<UnaryTable>("opconform_unary");
+  return k;
+}
+const BinaryTable& binary_kernels() {
+  static const BinaryTable& k = table<BinaryTable>("opconform_binary");
   return k;
 }
 
@@ -35,8 +39,8 @@ void want_real(const char* what, const Tensor& t) {
 }
 
 nb::object unary(nb::handle name, const In& x, nb::handle params, nb::handle out) {
-  const ElementwiseTable& k = kernels();
-  const UnaryEntry& op = find("unary", k.unary, k.unary_count, name);
+  const UnaryTable& k = unary_kernels();
+  const UnaryEntry& op = find("unary", k.entries, k.count, name);
   want_real(op.name, x);
   double p[4]{};
   const Py_ssize_t given = PyTuple_Size(params.ptr());
@@ -53,13 +57,13 @@ nb::object unary(nb::handle name, const In& x, nb::handle params, nb::handle out
   const DType d = op.to_bool ? DType::boolean : as_dtype(out, ints ? x.t.dtype : DType::f64);
   if (ints && !is_int(d)) throw Error(std::string(op.name) + ": an integer result cannot be stored as " + info(d).name);
   Out y = new_like(x, d);
-  run(x.t.size(), [&] { k.run_unary(op, x, y.t, p, ints); });
+  run(x.t.size(), [&] { k.run(op, x, y.t, p, ints); });
   return release(std::move(y));
 }
 
 nb::object binary(nb::handle name, const In& x, const In& y, nb::handle out) {
-  const ElementwiseTable& k = kernels();
-  const BinaryEntry& op = find("binary", k.binary, k.binary_count, name);
+  const BinaryTable& k = binary_kernels();
+  const BinaryEntry& op = find("binary", k.entries, k.count, name);
   want_real(op.name, x);
   want_real(op.name, y);
   const bool is_signed = is_sint(x.t.dtype);
@@ -75,7 +79,7 @@ nb::object binary(nb::handle name, const In& x, const In& y, nb::handle out) {
   broadcast(both, shape, op.name);
   Out z = new_like(shape, d);
   const Tensor a = expand(x, shape), b = expand(y, shape);
-  run(z.t.size(), [&] { k.run_binary(op, a, b, z.t, ints, is_signed); });
+  run(z.t.size(), [&] { k.run(op, a, b, z.t, ints, is_signed); });
   return release(std::move(z));
 }
 
@@ -85,8 +89,8 @@ static const Family reg{[](nb::module_& m) {
   m.def("unary", unary, nb::arg("name"), nb::arg("x"), nb::arg("params"), nb::arg("out") = nb::none());
   m.def("binary", binary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out") = nb::none());
   nb::list u, b;
-  for (std::size_t i = 0; i < kernels().unary_count; ++i) u.append(kernels().unary[i].name);
-  for (std::size_t i = 0; i < kernels().binary_count; ++i) b.append(kernels().binary[i].name);
+  for (std::size_t i = 0; i < unary_kernels().count; ++i) u.append(unary_kernels().entries[i].name);
+  for (std::size_t i = 0; i < binary_kernels().count; ++i) b.append(binary_kernels().entries[i].name);
   m.attr("unary_names") = nb::tuple(u);
   m.attr("binary_names") = nb::tuple(b);
 }};

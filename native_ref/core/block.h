@@ -91,58 +91,27 @@ class Walk {
 // One tensor as a stream of blocks, whatever its strides: rows shorter than a block are put together.
 class Reader {
  public:
-  explicit Reader(const Tensor& t)
-      : walk_({&t}), f64_(load_f64(t.dtype)), i64_(load_i64(t.dtype)) {}
+  explicit Reader(const Tensor& t);
   Index total() const { return walk_.total(); }
-  void next(double* dst, Index n) { pull(f64_, dst, n); }
-  void next(std::int64_t* dst, Index n) { pull(i64_, dst, n); }
+  void next(double* dst, Index n);
+  void next(std::int64_t* dst, Index n);
   // The same elements without a copy where they lie as f64 in a row, else loaded into `room`.
-  const double* look(double* room, Index n) {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(walk_.ptr(0)) % alignof(double) == 0;
-    if (f64_ == plain_ && walk_.step(0) == 8 && walk_.run() >= n && n > 0 && aligned) {
-      const auto* p = reinterpret_cast<const double*>(walk_.ptr(0));
-      walk_.advance(n);
-      return p;
-    }
-    next(room, n);
-    return room;
-  }
+  const double* look(double* room, Index n);
 
  private:
-  template <class Load, class T>
-  void pull(Load load, T* dst, Index n) {
-    while (n > 0) {
-      const Index m = n < walk_.run() ? n : walk_.run();
-      load(walk_.ptr(0), walk_.step(0), m, dst);
-      walk_.advance(m);
-      dst += m;
-      n -= m;
-    }
-  }
   Walk<1> walk_;
   LoadF64 f64_;
-  LoadF64 plain_ = load_f64(DType::f64);
   LoadI64 i64_;
+  bool plain_;
 };
 
 class Writer {
  public:
-  explicit Writer(const Tensor& t)
-      : walk_({&t}), f64_(store_f64(t.dtype)), i64_(store_i64(t.dtype)) {}
-  void next(const double* src, Index n) { push(f64_, src, n); }
-  void next(const std::int64_t* src, Index n) { push(i64_, src, n); }
+  explicit Writer(const Tensor& t);
+  void next(const double* src, Index n);
+  void next(const std::int64_t* src, Index n);
 
  private:
-  template <class Store, class T>
-  void push(Store store, const T* src, Index n) {
-    while (n > 0) {
-      const Index m = n < walk_.run() ? n : walk_.run();
-      store(src, walk_.ptr(0), walk_.step(0), m);
-      walk_.advance(m);
-      src += m;
-      n -= m;
-    }
-  }
   Walk<1> walk_;
   StoreF64 f64_;
   StoreI64 i64_;

@@ -26,16 +26,20 @@ struct BinaryEntry {
   void (*u)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
 };
 
-struct ElementwiseTable {
+struct UnaryTable {
   std::size_t size;
-  const UnaryEntry* unary;
-  std::size_t unary_count;
-  const BinaryEntry* binary;
-  std::size_t binary_count;
+  const UnaryEntry* entries;
+  std::size_t count;
   // y has x's shape.  ints: run the integer version (x and y are integer or bool types).
-  void (*run_unary)(const UnaryEntry& op, const Tensor& x, const Tensor& y, const double* p, bool ints);
+  void (*run)(const UnaryEntry& op, const Tensor& x, const Tensor& y, const double* p, bool ints);
+};
+
+struct BinaryTable {
+  std::size_t size;
+  const BinaryEntry* entries;
+  std::size_t count;
   // x and y are expanded to z's shape.
-  void (*run_binary)(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& z, bool ints, bool is_signed);
+  void (*run)(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& z, bool ints, bool is_signed);
 };
 
 }  // namespace opconform

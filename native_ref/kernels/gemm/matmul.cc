@@ -11,8 +11,7 @@ namespace {
 using namespace gemm;
 
 template <class T, class C>
-void batches(const Tensor& a, const Tensor& b, const Tensor& y,
-             void (*product)(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, C* c, Index ldc)) {
+void batches(const Tensor& a, const Tensor& b, const Tensor& y, Product<T, C> product) {
   const Operand<T> oa(a), ob(b);
   const int r = a.rank;
   const Index m = a.dim(r - 2), k = a.dim(r - 1), n = b.dim(r - 1);
@@ -39,11 +38,11 @@ void batches(const Tensor& a, const Tensor& b, const Tensor& y,
     if (done) {
     } else if (flip) {
       const auto turned = [](const Matrix<T>& x) { return Matrix<T>{x.data, x.col_stride, x.row_stride}; };
-      product(n, m, k, turned(mb), turned(ma), flipped.data(), m);
+      product(n, m, k, turned(mb), MatrixRows<T>(turned(ma)), flipped.data(), m);
       for (Index p = 0; p < m; ++p)
         for (Index q = 0; q < n; ++q) cells[p * n + q] = flipped[static_cast<std::size_t>(q * m + p)];
     } else {
-      product(m, n, k, ma, mb, cells, n);
+      product(m, n, k, ma, MatrixRows<T>(mb), cells, n);
     }
     result.store(i * m * n, m * n);
     for (int d = r - 3; d >= 0; --d) {
@@ -63,13 +62,9 @@ void matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
   switch (way(a.dtype, b.dtype, a.dim(a.rank - 1))) {
     case Way::screened: return batches<float, double>(a, b, y, multiply_screened);
     case Way::dot2: return batches<double, double>(a, b, y, multiply_dot2);
-    case Way::bytes: return batches<float, std::int64_t>(a, b, y, [](auto... v) { multiply<float>(v...); });
-    case Way::halves: return batches<double, double>(a, b, y, [](auto... v) { multiply<double>(v...); });
-    case Way::integers:  // sums of unsigned cells, read as signed
-      return batches<std::int64_t, std::int64_t>(
-          a, b, y, [](auto m, auto n, auto k, auto& x, auto& z, auto* c, auto ldc) {
-            multiply<std::uint64_t>(m, n, k, x, z, reinterpret_cast<std::uint64_t*>(c), ldc);
-          });
+    case Way::bytes: return batches<float, std::int64_t>(a, b, y, multiply_bytes);
+    case Way::halves: return batches<double, double>(a, b, y, multiply_plain);
+    case Way::integers: return batches<std::int64_t, std::int64_t>(a, b, y, multiply_integers);
   }
 }
 

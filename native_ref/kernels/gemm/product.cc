@@ -1,226 +1,261 @@
-// The part of matrix products that does not depend on where elements come from, compiled once.
-#include "native_ref/kernels/gemm/gemm.h"
+// Products of a matrix with rows from anywhere: what is packed how, and when sums are done again.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
 
-#include <vector>
+#include "native_ref/kernels/gemm/gemm.h"
+#include "native_ref/kernels/gemm/scratch.h"
+#include "native_ref/kernels/gemm/tile.h"
 
 namespace opconform::gemm {
 namespace {
 
-template <class Acc, int R, class F>
-void with_vecs(int vecs, F&& f) {
-  if (vecs == 1) return f.template operator()<R, 1>();
-  if (vecs == 2) return f.template operator()<R, 2>();
-  f.template operator()<R, Shape<Acc>::vecs>();
-}
-template <class Acc, class F>
-void with_shape(Index rows, int vecs, F&& f) {
-  if (rows <= 1) return with_vecs<Acc, 1>(vecs, f);
-  if (rows <= 2) return with_vecs<Acc, 2>(vecs, f);
-  if (rows <= 4) return with_vecs<Acc, 4>(vecs, f);
-  with_vecs<Acc, Shape<Acc>::rows>(vecs, f);
+inline constexpr Index kRowsBlock = 96, kColsBlock = 384;
+
+template <class Acc, class T>
+void pack_a(const Matrix<T>& a, Index i0, Index m, Index k0, Index kc, int rows, Acc* out) {
+  for (Index i = 0; i < m; i += rows, out += kc * rows) {
+    const Index r = std::min<Index>(rows, m - i);
+    const T* base = a.data + (i0 + i) * a.row_stride + k0 * a.col_stride;
+    for (Index k = 0; k < kc; ++k) {
+      const T* p = base + k * a.col_stride;
+      Acc* o = out + k * rows;
+      for (Index x = 0; x < r; ++x) o[x] = static_cast<Acc>(p[x * a.row_stride]);
+      for (Index x = r; x < rows; ++x) o[x] = Acc{};
+    }
+  }
 }
 
-// Up to four rows, the rows of b contiguous: b is read once, in place, nothing is packed.  The order of sums is that of
-// ``multiply``; squares (with Squared) receives the sum of squares of each column of b.
-template <int R, class T, bool Squared>
-void multiply_rows(Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc, double* squares) {
-  constexpr int L = kLanes<double>;
-  using V = Vec<double>;
-  Index j = 0;
-  const auto columns = [&]<int NV>() {
-    V total[R][NV] = {}, square[NV] = {};
-    for (Index pc = 0; pc < k; pc += kDepth) {
-      const Index end = std::min(k, pc + kDepth);
-      V acc[R][NV] = {};
-      for (Index q = pc; q < end; ++q) {
-        const T* p = b.data + q * b.row_stride + j;
-        V bv[NV];
-        for (int v = 0; v < NV; ++v) {
-          bv[v] = load_as<double>(p + v * L);
-          if constexpr (Squared) square[v] = multiply_add<double>(bv[v], bv[v], square[v]);
-        }
-        for (int r = 0; r < R; ++r) {
-          const V av = static_cast<double>(a.at(r, q)) - V{};
-          for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add<double>(av, bv[v], acc[r][v]);
-        }
-      }
-      for (int r = 0; r < R; ++r)
-        for (int v = 0; v < NV; ++v) total[r][v] = pc == 0 ? acc[r][v] : total[r][v] + acc[r][v];
+template <class Acc, class T>
+void pack_b(const Rows<T>& b, Index k0, Index kc, Index j0, Index n, int width, Acc* out) {
+  thread_local Scratch<T> scratch;
+  T* buffer = scratch.get(n);
+  for (Index k = 0; k < kc; ++k) {
+    const T* p = b.row(k0 + k, j0, n, buffer);
+    Acc* o = out + k * width;
+    Index j = 0;
+    for (; j + width <= n; j += width, o += kc * width)
+      for (int x = 0; x < width; ++x) o[x] = static_cast<Acc>(p[j + x]);
+    if (j < n) {
+      for (Index x = 0; x < n - j; ++x) o[x] = static_cast<Acc>(p[j + x]);
+      for (Index x = n - j; x < width; ++x) o[x] = Acc{};
     }
-    for (int v = 0; v < NV; ++v) {
-      for (int r = 0; r < R; ++r) store(c + r * ldc + j + v * L, total[r][v]);
-      if constexpr (Squared) store(squares + j + v * L, square[v]);
-    }
-    j += NV * L;
-  };
-  constexpr int kMost = R == 4 || (R == 2 && Squared) ? 2 : 4;  // sums that do not wait for one another
-  while (j + kMost * L <= n) columns.template operator()<kMost>();
-  while (j + L <= n) columns.template operator()<1>();
-  for (; j < n; ++j)
-    for (int r = 0; r < R; ++r) {
-      double total = 0, square = 0;
-      for (Index pc = 0; pc < k; pc += kDepth) {
-        double acc = 0;
-        for (Index q = pc; q < std::min(k, pc + kDepth); ++q) {
-          const double y = static_cast<double>(b.data[q * b.row_stride + j]);
-          acc = multiply_add(static_cast<double>(a.at(r, q)), y, acc);
-          if constexpr (Squared) square += y * y;
-        }
-        total = pc == 0 ? acc : total + acc;
-      }
-      c[r * ldc + j] = total;
-      if constexpr (Squared) squares[j] = square;
-    }
+  }
 }
 
-// A row of a with a column and with itself: sums of products and of squares in eight fixed lanes, and of what is left.
-struct Dots {
-  double products[8], squares[8], rest, rest_squared;
-};
-inline void dots(Index k, const float* p, const double* x, Dots& d) {
-  constexpr int L = kLanes<double>, N = 16 / L, H = N / 2;
-  Vec<double> a[N] = {}, b[N] = {};
+// n elements of a row as f64 (which may be the row itself); the sum of their squares, in eight lanes on every machine.
+template <class T>
+inline double widen_row(Index n, const T* p, double* to) {
+  constexpr int L = kLanes<double>, V = 8 / L;
+  Vec<double> s[V] = {};
   Index q = 0;
-  for (; q + 16 <= k; q += 16)
-    for (int h = 0; h < N; ++h) {
-      const Vec<double> v = load_as<double>(p + q + h * L);
-      a[h] += v * load(x + q + h * L);
-      b[h] += v * v;
+  for (; q + 8 <= n; q += 8)
+    for (int v = 0; v < V; ++v) {
+      const Vec<double> e = load_as<double>(p + q + v * L);
+      store(to + q + v * L, e);
+      s[v] += e * e;
     }
-  for (int h = 0; h < H; ++h) {
-    store(d.products + h * L, a[h] + a[h + H]);
-    store(d.squares + h * L, b[h] + b[h + H]);
+  double lane[8];
+  for (int v = 0; v < V; ++v) store(lane + v * L, s[v]);
+  for (; q < n; ++q) {
+    to[q] = static_cast<double>(p[q]);
+    lane[0] += to[q] * to[q];
   }
-  d.rest = d.rest_squared = 0;
-  for (; q < k; ++q) {
-    const double v = static_cast<double>(p[q]);
-    d.rest += v * x[q];
-    d.rest_squared += v * v;
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+// Rows [i0, i0 + m) of a, columns [k0, k0 + kc), as Acc, `lda` apart; rows up to the next full tile are zero.
+// squares (may be null): gains the sum of squares of each row, in eight fixed lanes.
+template <class Acc, class T>
+void widen_a(const Matrix<T>& a, Index i0, Index m, Index k0, Index kc, Index lda, int rows, Acc* out,
+             double* squares) {
+  const T* base = a.data + i0 * a.row_stride + k0 * a.col_stride;
+  if (a.col_stride == 1) {
+    for (Index i = 0; i < m; ++i) {
+      const T* p = base + i * a.row_stride;
+      Acc* o = out + i * lda;
+      if constexpr (std::is_same_v<Acc, double>)
+        if (squares) {
+          squares[i0 + i] += widen_row(kc, p, o);
+          continue;
+        }
+      for (Index k = 0; k < kc; ++k) o[k] = static_cast<Acc>(p[k]);
+    }
+  } else {
+    for (Index i = 0; i < m; i += rows)  // a few rows at a time, since a column of them lies close together
+      for (Index k = 0; k < kc; ++k)
+        for (Index x = i; x < std::min(m, i + rows); ++x)
+          out[x * lda + k] = static_cast<Acc>(base[x * a.row_stride + k * a.col_stride]);
+    if constexpr (std::is_same_v<Acc, double>)
+      for (Index i = 0; squares && i < m; ++i) squares[i0 + i] += widen_row(kc, out + i * lda, out + i * lda);
   }
+  for (Index i = m; i % rows; ++i) std::fill_n(out + i * lda, kc, Acc{});
+}
+
+// N vectors of columns, kc rows of them `step` apart, one after the other in a panel of `pitch` columns.
+template <int N, class Acc, class T>
+inline void panel_columns(const T* p, Index step, Index kc, Acc* out, Index pitch, double* squares) {
+  constexpr Index L = kLanes<Acc>;
+  [[maybe_unused]] Vec<Acc> sum[N] = {};
+  if constexpr (std::is_same_v<Acc, double>)
+    if (squares)
+      for (int v = 0; v < N; ++v) sum[v] = load(squares + v * L);
+  for (Index k = 0; k < kc; ++k, p += step, out += pitch)
+    for (int v = 0; v < N; ++v) {
+      const Vec<Acc> e = load_as<Acc>(p + v * L);
+      store(out + v * L, e);
+      if constexpr (std::is_same_v<Acc, double>) sum[v] += e * e;
+    }
+  if constexpr (std::is_same_v<Acc, double>)
+    if (squares)
+      for (int v = 0; v < N; ++v) store(squares + v * L, sum[v]);
+}
+
+// Columns [j0, j0 + n) of b, rows [k0, k0 + kc), in panels of `width` columns, the last one only as wide as it must be
+// in whole vectors.  squares (may be null): gains the sum of squares of each column.
+template <class Acc, class T>
+void panel_b(const Rows<T>& b, Index k0, Index kc, Index j0, Index n, Acc* out, double* squares) {
+  constexpr Index L = kLanes<Acc>, NV = Shape<Acc>::vecs, width = NV * L;
+  const Index whole = n / width * width, rest = n - whole, last = (rest + L - 1) / L * L;
+  const auto gained = [&](Index j) { return squares ? squares + j0 + j : nullptr; };
+  // `count` rows at p, `step` apart, as rows k and on
+  const auto widen = [&](const T* p, Index step, Index k, Index count) {
+    for (Index j = 0; j < whole; j += width)
+      panel_columns<NV>(p + j, step, count, out + j * kc + k * width, width, gained(j));
+    Acc* o = out + whole * kc + k * last;
+    Index j = whole;
+    for (; j + L <= n; j += L) panel_columns<1>(p + j, step, count, o + (j - whole), last, gained(j));
+    for (; j < n && count > 0; --count, p += step, o += last) {
+      for (Index x = j; x < n; ++x) o[x - whole] = static_cast<Acc>(p[x]);
+      for (Index x = j; squares && x < n; ++x) squares[j0 + x] += static_cast<double>(p[x]) * static_cast<double>(p[x]);
+      std::fill(o + rest, o + last, Acc{});
+    }
+  };
+  if (b.ready) return widen(b.ready + k0 * b.step + j0, b.step, 0, kc);
+  thread_local Scratch<T> scratch;
+  T* buffer = scratch.get(n);
+  for (Index k = 0; k < kc; ++k) widen(b.row(k0 + k, j0, n, buffer), 0, k, 1);
+}
+
+// Accumulated in Acc within a block and in Out across blocks.
+// squares (null, or m + n zeros): receives the sum of squares of each row of a, then of each column of b.
+template <class Acc, class Out, class T>
+void multiply(Index m, Index n, Index k, const Matrix<T>& a, const Rows<T>& b, Out* c, Index ldc,
+              double* squares = nullptr) {
+  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>;
+  if (k == 0) {
+    for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Out{});
+    return;
+  }
+  thread_local Scratch<Acc> scratch_a, scratch_b;
+  for (Index jc = 0; jc < n; jc += kColsBlock) {
+    const Index nc = std::min(kColsBlock, n - jc);
+    for (Index pc = 0; pc < k; pc += kDepth) {
+      const Index kc = std::min(kDepth, k - pc);
+      Acc* pb = scratch_b.get(kc * ((nc + L - 1) / L) * L);
+      panel_b(b, pc, kc, jc, nc, pb, squares ? squares + m : nullptr);
+      const Index lda = kc + 64 / static_cast<Index>(sizeof(Acc));  // rows must not fall on the same cache lines
+      for (Index ic = 0; ic < m; ic += kRowsBlock) {
+        const Index mc = std::min(kRowsBlock, m - ic);
+        Acc* pa = scratch_a.get(lda * ((mc + R - 1) / R) * R);
+        widen_a(a, ic, mc, pc, kc, lda, R, pa, jc == 0 ? squares : nullptr);
+        multiply_block<Acc, Out>(mc, nc, kc, pa, lda, pb, c + ic * ldc + jc, ldc, pc == 0);
+      }
+    }
+  }
+}
+
+// Whether every sum is exact in f64 anyway: whole numbers with k * max|a| * max|b| below 2^53.
+bool exact_integers(Index m, Index n, Index k, const Matrix<float>& a, const Rows<float>& b, float* scratch) {
+  const auto largest = [](double top, double v) { return v == std::trunc(v) ? std::max(top, std::abs(v)) : INFINITY; };
+  double ta = 0, tb = 0;
+  for (Index i = 0; i < m; ++i)
+    for (Index q = 0; q < k; ++q) ta = largest(ta, static_cast<double>(a.at(i, q)));
+  for (Index q = 0; q < k && ta < 0x1p53; ++q) {
+    const float* p = b.row(q, 0, n, scratch);
+    for (Index j = 0; j < n; ++j) tb = largest(tb, static_cast<double>(p[j]));
+  }
+  return ta * tb * static_cast<double>(k) < 0x1p53;
+}
+
+// Is c[i][j]^2 < na[i] * nb[j] * 2^-40 anywhere?
+bool any_small(Index m, Index n, const double* na, const double* nb, const double* c, Index ldc) {
+  constexpr int L = kLanes<double>;
+  bool any = false;
+  auto small = Vec<double>{} < Vec<double>{};
+  for (Index i = 0; i < m; ++i, c += ldc) {
+    const double scale = na[i] * 0x1p-40;
+    Index j = 0;
+    for (; j + L <= n; j += L) {
+      const Vec<double> v = load(c + j);
+      small |= v * v < (scale - Vec<double>{}) * load(nb + j);
+    }
+    for (; j < n; ++j) any |= c[j] * c[j] < scale * nb[j];
+  }
+  for (int l = 0; l < L; ++l) any |= small[l] != 0;
+  return any;
 }
 
 }  // namespace
 
-template <class Acc, class Out>
-void multiply_block(Index m, Index n, Index kc, const Acc* pa, Index lda, const Acc* pb, Out* c, Index ldc,
-                    bool first) {
-  constexpr int R = Shape<Acc>::rows, L = kLanes<Acc>, NV = Shape<Acc>::vecs, W = NV * L;
-  alignas(64) Acc tile[R * W];
-  for (Index i = 0; i < m; i += R)
-    for (Index j = 0; j < n; j += W) {
-      const Acc *ta = pa + i * lda, *tb = pb + j * kc;
-      const Index rows = std::min<Index>(R, m - i), cols = std::min<Index>(W, n - j);
-      const int vecs = static_cast<int>((cols + L - 1) / L);
-      Out* o = c + i * ldc + j;
-      if constexpr (std::is_same_v<Acc, Out>)
-        if (rows == R && cols == vecs * L) {
-          with_vecs<Acc, R>(vecs, [&]<int Rows, int N>() {
-            first ? multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, o, ldc)
-                  : multiply_tile<Acc, Rows, N, true>(kc, ta, lda, tb, o, ldc);
-          });
-          continue;
+void multiply_plain(Index m, Index n, Index k, const Matrix<double>& a, const Rows<double>& b, double* c, Index ldc) {
+  multiply<double>(m, n, k, a, b, c, ldc);
+}
+void multiply_bytes(Index m, Index n, Index k, const Matrix<float>& a, const Rows<float>& b, std::int64_t* c,
+                    Index ldc) {
+  multiply<float>(m, n, k, a, b, c, ldc);
+}
+void multiply_integers(Index m, Index n, Index k, const Matrix<std::int64_t>& a, const Rows<std::int64_t>& b,
+                       std::int64_t* c, Index ldc) {
+  multiply<std::uint64_t>(m, n, k, a, b, reinterpret_cast<std::uint64_t*>(c), ldc);  // signed sums might overflow
+}
+
+void multiply_dot2(Index m, Index n, Index k, const Matrix<double>& a, const Rows<double>& b, double* c, Index ldc) {
+  constexpr int R = Dot2Shape::rows, W = Dot2Shape::vecs * kLanes<double>;
+  thread_local Scratch<double> scratch_a, scratch_b;
+  double* pa = scratch_a.get(k * ((m + R - 1) / R) * R + 1);
+  pack_a(a, 0, m, 0, k, R, pa);
+  for (Index j = 0; j < n; j += W) {
+    const Index cols = std::min<Index>(W, n - j);
+    double* pb = scratch_b.get(k * W + 1);
+    pack_b(b, 0, k, j, cols, W, pb);
+    dot2_block(m, cols, k, pa, pb, c + j, ldc);
+  }
+}
+
+void multiply_screened(Index m, Index n, Index k, const Matrix<float>& a, const Rows<float>& b, double* c, Index ldc) {
+  if (k < 2) return multiply<double>(m, n, k, a, b, c, ldc);
+  thread_local Scratch<double> norms, line;
+  double *na = norms.get(m + n), *nb = na + m;
+  std::fill_n(na, m + n, 0.0);
+  if (m <= 4 && b.ready) {
+    multiply_thin<true>(m, n, k, a, Matrix<float>{b.ready, b.step, 1}, c, ldc, nb);
+    widen_a(a, 0, m, 0, k, k, 1, line.get(m * k), na);
+  } else {
+    multiply<double>(m, n, k, a, b, c, ldc, na);
+  }
+  if (!any_small(m, n, na, nb, c, ldc)) return;
+  thread_local Scratch<float> scratch;
+  if (exact_integers(m, n, k, a, b, scratch.get(n))) return;
+  for (Index i = 0; i < m; ++i) {
+    const double scale = na[i] * 0x1p-40;
+    double* row = c + i * ldc;
+    if (!any_small(1, n, na + i, nb, row, ldc)) continue;
+    double *x = line.get(2 * k), *y = x + k;
+    for (Index q = 0; q < k; ++q) x[q] = static_cast<double>(a.at(i, q));
+    for (Index j = 0; j < n; ++j) {
+      if (!(row[j] * row[j] < scale * nb[j])) continue;
+      if (b.ready)
+        for (Index q = 0; q < k; ++q) y[q] = static_cast<double>(b.ready[q * b.step + j]);
+      else
+        for (Index q = 0; q < k; ++q) {
+          float one;
+          y[q] = static_cast<double>(*b.row(q, j, 1, &one));
         }
-      with_shape<Acc>(rows, vecs, [&]<int Rows, int N>() {
-        multiply_tile<Acc, Rows, N, false>(kc, ta, lda, tb, tile, vecs * L);
-      });
-      for (Index x = 0; x < rows; ++x) {
-        Out* to = o + x * ldc;
-        const Acc* t = tile + x * vecs * L;
-        if (first)
-          for (Index y = 0; y < cols; ++y) to[y] = static_cast<Out>(t[y]);
-        else
-          for (Index y = 0; y < cols; ++y) to[y] += static_cast<Out>(t[y]);
-      }
-    }
-}
-
-void dot2_block(Index m, Index cols, Index k, const double* pa, const double* pb, double* c, Index ldc) {
-  constexpr int R = Dot2Shape::rows, NV = Dot2Shape::vecs, W = NV * kLanes<double>;
-  alignas(64) double hi[R * W], lo[R * W];
-  for (Index i = 0; i < m; i += R) {
-    dot2_tile<R, NV>(k, pa + i * k, R, pb, hi, lo);
-    for (Index x = 0; x < std::min<Index>(R, m - i); ++x)
-      for (Index y = 0; y < cols; ++y) {
-        double r = hi[x * W + y] + lo[x * W + y];
-        if (!std::isfinite(r)) {  // an infinity or NaN somewhere: the plain sum says which
-          r = 0;
-          for (Index q = 0; q < k; ++q) r += pa[i * k + q * R + x] * pb[q * W + y];
-        }
-        c[(i + x) * ldc + y] = r;
-      }
-  }
-}
-
-double dot2(Index n, const double* x, const double* y) {
-  constexpr int L = 8;  // fixed, so that bits do not depend on the vector length
-  double s[L] = {}, c[L] = {};
-  for (Index i = 0; i < n; ++i) {
-    const int l = static_cast<int>(i % L);
-    const double p = x[i] * y[i], e = std::fma(x[i], y[i], -p);
-    const double t = s[l] + p, z = t - s[l];
-    c[l] += ((s[l] - (t - z)) + (p - z)) + e;
-    s[l] = t;
-  }
-  double hi = 0, lo = 0;
-  for (int l = 0; l < L; ++l) {
-    const double t = hi + s[l], z = t - hi;
-    lo += ((hi - (t - z)) + (s[l] - z)) + c[l];
-    hi = t;
-  }
-  return hi + lo;
-}
-
-template <bool Squared, class T>
-void multiply_thin(Index m, Index n, Index k, const Matrix<T>& a, const Matrix<T>& b, double* c, Index ldc,
-                   double* squares) {
-  for (Index i = 0; i < m;) {
-    const Matrix<T> part{a.data + i * a.row_stride, a.row_stride, a.col_stride};
-    const Index left = m - i;
-    if (left >= 4) multiply_rows<4, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 4;
-    else if (left >= 2) multiply_rows<2, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 2;
-    else multiply_rows<1, T, Squared>(n, k, part, b, c + i * ldc, ldc, squares), i += 1;
-  }
-}
-
-void multiply_vector(Index m, Index k, const Matrix<float>& a, const double* x, double* c) {
-  double norm = 0;
-  for (Index q = 0; q < k; ++q) norm += x[q] * x[q];
-  std::vector<double> row;
-  constexpr Index kSome = 8;  // rows at a time, so that their lanes are added up side by side
-  for (Index i = 0; i < m; i += kSome) {
-    const Index some = std::min(kSome, m - i);
-    Dots d[kSome] = {};
-    double sum[kSome], squares[kSome];
-    for (Index r = 0; r < some; ++r) dots(k, a.data + (i + r) * a.row_stride, x, d[r]);
-    for (Index r = 0; r < kSome; ++r) sum[r] = d[r].rest, squares[r] = d[r].rest_squared;
-    for (int l = 0; l < 8; ++l)
-      for (Index r = 0; r < kSome; ++r) sum[r] += d[r].products[l], squares[r] += d[r].squares[l];
-    for (Index r = 0; r < some; ++r) {
-      if (sum[r] * sum[r] < squares[r] * norm * 0x1p-40) {
-        const float* p = a.data + (i + r) * a.row_stride;
-        row.assign(p, p + k);
-        sum[r] = dot2(k, row.data(), x);
-      }
-      c[i + r] = sum[r];
+      row[j] = dot2(k, x, y);
     }
   }
 }
-
-template void multiply_block(Index, Index, Index, const double*, Index, const double*, double*, Index, bool);
-template void multiply_block(Index, Index, Index, const float*, Index, const float*, std::int64_t*, Index, bool);
-template void multiply_block(Index, Index, Index, const std::uint64_t*, Index, const std::uint64_t*, std::uint64_t*,
-                             Index, bool);
-template void multiply_thin<true>(Index, Index, Index, const Matrix<float>&, const Matrix<float>&, double*, Index,
-                                  double*);
-template void multiply_thin<false>(Index, Index, Index, const Matrix<double>&, const Matrix<double>&, double*, Index,
-                                   double*);
-template void multiply<double, double>(Index, Index, Index, const Matrix<double>&, const Matrix<double>&, double*,
-                                       Index, double*);
-template void multiply<float, std::int64_t>(Index, Index, Index, const Matrix<float>&, const Matrix<float>&,
-                                            std::int64_t*, Index, double*);
-template void multiply<std::uint64_t, std::uint64_t>(Index, Index, Index, const Matrix<std::int64_t>&,
-                                                     const Matrix<std::int64_t>&, std::uint64_t*, Index, double*);
-template void multiply_dot2(Index, Index, Index, const Matrix<double>&, const Matrix<double>&, double*, Index);
-template void multiply_screened(Index, Index, Index, const Matrix<float>&, const Matrix<float>&, double*, Index);
 
 }  // namespace opconform::gemm

@@ -3,6 +3,7 @@
 //   Block:  n results side by side, element i of a block belongs to result i.
 // One with lanes has an element that leaves every lane as it is, `neutral`, to fill rows up with; without, elements are
 // taken one after the other, and it does not matter how they come in blocks.  `count`: the number of elements of a result.
+// Results are made by functions of Single and Block, or by static ones of the accumulator where several share those.
 #pragma once
 
 #include <cmath>
@@ -86,6 +87,7 @@ struct LogOf {
 template <class Map>
 struct Summands {
   struct Single {
+    static constexpr bool in_registers = !Map::has_rest;
     double hi[kLanes] = {}, lo[kLanes] = {};
     void one(Index l, double v) {
       const double m = Map::main(v);
@@ -141,16 +143,13 @@ struct Summands {
 template <class Map, class Finish = Plain>
 struct Sum {
   using Value = double;
+  using Single = typename Summands<Map>::Single;
+  using Block = typename Summands<Map>::Block;
   static constexpr double neutral() { return 0; }
-  struct Single : Summands<Map>::Single {
-    static constexpr bool in_registers = !Map::has_rest;
-    double result(Index count) const { return Finish::of(this->total(), static_cast<double>(count)); }
-  };
-  struct Block : Summands<Map>::Block {
-    void result(double* y, Index n, Index count) const {
-      for (Index i = 0; i < n; ++i) y[i] = Finish::of({this->hi[i], this->lo[i]}, static_cast<double>(count));
-    }
-  };
+  static double result(const Single& s, Index count) { return Finish::of(s.total(), static_cast<double>(count)); }
+  static void results(const Block& b, double* y, Index n, Index count) {
+    for (Index i = 0; i < n; ++i) y[i] = Finish::of({b.hi[i], b.lo[i]}, static_cast<double>(count));
+  }
 };
 
 // Runs Single logic per element column: for reductions that are rare enough not to need a block form of their own.

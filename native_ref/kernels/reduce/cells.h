@@ -5,6 +5,7 @@
 #include <new>
 #include <type_traits>
 
+#include "native_ref/kernels/reduce/reduce.h"
 #include "native_ref/kernels/reduce/rows.h"
 
 namespace opconform::reducing {
@@ -35,6 +36,14 @@ struct Cells {
   void (*results)(State&, T* y, Index n, Index count);
 };
 
+// The parts of it; those that depend on Single or Block alone are shared by all accumulators that have the same.
+template <class Acc>
+typename Acc::Value result_of(const typename Acc::Single& s, Index count) {
+  if constexpr (requires { Acc::result(s, count); })
+    return Acc::result(s, count);
+  else
+    return s.result(count);
+}
 template <class Acc>
 void short_rows(const typename Acc::Value* x, Index run, Index count, [[maybe_unused]] bool exact,
                 typename Acc::Value* y) {
@@ -43,8 +52,27 @@ void short_rows(const typename Acc::Value* x, Index run, Index count, [[maybe_un
       if (Row<Acc>::fold(x, run, exact, y[r])) continue;
     typename Acc::Single acc;
     acc.add(x, run);
-    y[r] = acc.result(run);
+    y[r] = result_of<Acc>(acc, run);
   }
+}
+template <class Single>
+void start(State& s) {
+  new (s.bytes) Single;
+}
+template <class Single, class T>
+void add(State& s, const T* x, Index n) {
+  if constexpr (requires { requires Single::in_registers; }) return s.as<Single>()->add(x, n);
+  Single local = *s.as<Single>();  // which x cannot overlap
+  local.add(x, n);
+  *s.as<Single>() = local;
+}
+template <class Block>
+void reset(State& s, Index n) {
+  s.as<Block>()->reset(n);
+}
+template <class Block, class T>
+void add_rows(State& s, const T* x, Index n, Index rows) {
+  for (; rows > 0; --rows, x += n) s.as<Block>()->add(x, n);
 }
 
 template <class Acc>
@@ -63,20 +91,28 @@ constexpr Cells<typename Acc::Value> cells() {
       lanes,
       neutral,
       short_rows<Acc>,
-      [](State& s) { new (s.bytes) Single; },
-      [](State& s, const T* x, Index n) {
-        if constexpr (requires { requires Single::in_registers; }) return s.as<Single>()->add(x, n);
-        Single local = *s.as<Single>();  // which x cannot overlap
-        local.add(x, n);
-        *s.as<Single>() = local;
+      start<Single>,
+      add<Single, T>,
+      [](State& s, Index count) { return result_of<Acc>(*s.as<Single>(), count); },
+      reset<Block>,
+      add_rows<Block, T>,
+      [](State& s, T* y, Index n, Index count) {
+        if constexpr (requires { Acc::results(*s.as<Block>(), y, n, count); })
+          Acc::results(*s.as<Block>(), y, n, count);
+        else
+          s.as<Block>()->result(y, n, count);
       },
-      [](State& s, Index count) { return s.as<Single>()->result(count); },
-      [](State& s, Index n) { s.as<Block>()->reset(n); },
-      [](State& s, const T* x, Index n, Index rows) {
-        for (; rows > 0; --rows, x += n) s.as<Block>()->add(x, n);
-      },
-      [](State& s, T* y, Index n, Index count) { s.as<Block>()->result(y, n, count); },
   };
 }
+
+template <class Acc>
+const Cells<typename Acc::Value>& cells_of() {
+  static constexpr Cells<typename Acc::Value> kCells = cells<Acc>();
+  return kCells;
+}
+
+// narrow: of a float type with so few bits that its squares are exact in f64.
+const Cells<double>& float_cells(Reduction op, bool narrow);
+const Cells<std::int64_t>& int_cells(Reduction op, bool is_unsigned);
 
 }  // namespace opconform::reducing

@@ -1,7 +1,6 @@
 #include "native_ref/kernels/reduce/reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -183,56 +182,20 @@ Plan plan(const Tensor& x, std::uint32_t axes) {
   return p;
 }
 
-template <class Acc>
-void go(const Tensor& x, const Plan& p, std::vector<typename Acc::Value>& out) {
-  static constexpr Cells<typename Acc::Value> kCells = cells<Acc>();
-  walk(kCells, x, p.kept, p.reduced, p.along, out.data());
-}
-
 void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
   const Plan p = plan(x, axes);
   std::vector<double> y(at(p.kept.size()));
-  const double n = static_cast<double>(p.reduced.size());
   const bool narrow = is_float(x.dtype) && x.dtype != DType::f64;
-  switch (op) {
-    case Reduction::sum: go<Sum<Identity>>(x, p, y); break;
-    case Reduction::mean:
-      go<Sum<Identity, MeanOf>>(x, p, y);
-      break;
-    case Reduction::prod: go<Product>(x, p, y); break;
-    case Reduction::max: go<Extreme<double, true>>(x, p, y); break;
-    case Reduction::min: go<Extreme<double, false>>(x, p, y); break;
-    case Reduction::sum_square: narrow ? go<Sum<ExactSquare>>(x, p, y) : go<Sum<Square>>(x, p, y); break;
-    case Reduction::l1: go<Sum<Magnitude>>(x, p, y); break;
-    case Reduction::l2: narrow ? go<Sum<ExactSquare, RootOf>>(x, p, y) : go<Sum<Square, RootOf>>(x, p, y); break;
-    case Reduction::log_sum: go<Sum<Identity, LogOf>>(x, p, y); break;
-    case Reduction::log_sum_exp: go<LogSumExp>(x, p, y); break;
-    case Reduction::any:
-    case Reduction::all: throw Error("reduce any/all: expected bool or integers");
-  }
-  if (op == Reduction::mean && n == 0) std::fill(y.begin(), y.end(), std::numeric_limits<double>::quiet_NaN());
+  walk(float_cells(op, narrow), x, p.kept, p.reduced, p.along, y.data());
+  if (op == Reduction::mean && p.reduced.size() == 0)
+    std::fill(y.begin(), y.end(), std::numeric_limits<double>::quiet_NaN());
   store_f64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
 }
 
 void reduce_int(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
   const Plan p = plan(x, axes);
   std::vector<std::int64_t> y(at(p.kept.size()));
-  const bool uns = x.dtype == DType::u64;
-  switch (op) {
-    case Reduction::sum: go<WrapSum<0>>(x, p, y); break;
-    case Reduction::sum_square: go<WrapSum<1>>(x, p, y); break;
-    case Reduction::l1: uns ? go<WrapSum<0>>(x, p, y) : go<WrapSum<2>>(x, p, y); break;
-    case Reduction::prod: go<WrapProduct>(x, p, y); break;
-    case Reduction::max:
-      uns ? go<Extreme<std::uint64_t, true>>(x, p, y) : go<Extreme<std::int64_t, true>>(x, p, y);
-      break;
-    case Reduction::min:
-      uns ? go<Extreme<std::uint64_t, false>>(x, p, y) : go<Extreme<std::int64_t, false>>(x, p, y);
-      break;
-    case Reduction::any: go<Truth<true>>(x, p, y); break;
-    case Reduction::all: go<Truth<false>>(x, p, y); break;
-    default: throw Error("reduce: this reduction of integers needs a float result");
-  }
+  walk(int_cells(op, x.dtype == DType::u64), x, p.kept, p.reduced, p.along, y.data());
   store_i64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
 }
 

@@ -63,7 +63,7 @@ void rnn(const RnnCall& c) {
     if (rows <= 4 && depth > 0)
       gemm::multiply_thin<false>(rows, width, depth, left, right, y, width);
     else
-      gemm::multiply<double, double>(rows, width, depth, left, right, y, width);
+      gemm::multiply_plain(rows, width, depth, left, gemm::MatrixRows<double>(right), y, width);
   };
   const std::vector<double> r_turned = turned(c.r, h);
   // what the inputs give, for all steps in one product
