@@ -76,6 +76,8 @@ class Again:
                 together = self._ask(judged.about(beside[at]), profile, beside)
                 if together.verdict in ASKED:
                     return self._fewer(together, profile, beside)
+                if together.known is not None:
+                    return together
         why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
         out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
         return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
@@ -115,7 +117,7 @@ class Again:
         outcomes = outcomes_of(self.handle(judged.backend), case, cases)
         if judged.asked is not None:
             return judge_crossed(judged.case, judged.asked, profile, outcomes, self.ledger)
-        return judge_case(case, profile, outcomes, self.ledger)
+        return judge_case(case, profile, outcomes, self.ledger, tuple(cases) if len(cases) > 1 else ())
 
 
 def whole(judged: Judged) -> Judged:

@@ -9,6 +9,7 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
   nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
+* A case that a listed difference says goes wrong beside others goes alone.
 * A case that breaks a rule is asked only now and then, where breaking that rule of that op has ended the process as
   listed again and again.
 
@@ -95,6 +96,9 @@ class Habits:
             passed = h is not None and h.passed
             if h is not None and not passed and h.gaps >= GAP and c.index % ASK_AGAIN:
                 settled[id(c)] = _unasked("as before: the op lacks these types")
+                continue
+            if self.ledger is not None and self.ledger.shuns(c, self.profile):
+                alone.add(id(c))
                 continue
             why = self._foretold(c)
             if why is None:

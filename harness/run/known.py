@@ -17,6 +17,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     link = "..."                           # upstream issue, if there is one
     spoils = true                          # it damages its process, even where the answer is right: nobody shares that
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
     [[ambiguous]]
     id, op, when, ... as above             # backend omitted: any
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     from harness.run.results import Judged, Profile
 
 _COMMON = {"id", "backend", "versions", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind", "message",
-           "clause", "link", "instance", "spoils"}  # fmt: skip
+           "clause", "link", "instance", "company", "spoils"}  # fmt: skip
 _KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
@@ -155,6 +156,7 @@ class Entry:
     readings: tuple[str, ...] = ()
     hits: int = 0
     spoils: bool = False
+    company: tuple[Any, ...] = ()
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -170,6 +172,8 @@ class Entry:
             return False
         if self.dtypes and str(judged.case.dtype) not in self.dtypes:
             return False
+        if self.company and len(judged.company) < 2:
+            return False
         if self.kinds and (judged.judgement is None or judged.judgement.kind not in self.kinds):
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
@@ -178,10 +182,19 @@ class Entry:
             return False
         return self.when is None or self.when(Facts(judged.case, _PLAIN, judged))
 
+    def shuns(self, case: Case, profile: Profile) -> bool:
+        """Is this one of the instances that go wrong in company?"""
+        return (
+            (not self.op_versions or case.inst.version in self.op_versions)
+            and (not self.dtypes or case.dtype_name in self.dtypes)
+            and _within(profile.version, self.versions)
+            and (self.when is None or self.when(Facts(case, _PLAIN)))
+        )
+
     @cached_property
     def foretelling(self) -> bool:
         """Does the instance alone tell that it will be refused, end the process, or damage it?"""
-        return (self.when is not None and not self.when.names & OUTCOME
+        return (self.when is not None and not self.company and not self.when.names & OUTCOME
                 and (self.spoils or all(v in _REFUSALS for v in self.verdicts)))  # fmt: skip
 
     def foretells(self, case: Case, profile: Profile) -> bool:
@@ -262,6 +275,18 @@ class Ledger:
         found = self._foretelling_of(key, profile)
         return bool(found) and found[0].spoils
 
+    def shuns(self, case: Case, profile: Profile) -> bool:
+        """Does a known difference say that the instance goes wrong beside others, and right alone?"""
+        at = case.version.key, profile.name
+        if at not in self._shy:
+            self._shy[at] = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.company
+                             and any(fnmatchcase(profile.name, b) for b in e.backends)]  # fmt: skip
+        return any(e.shuns(case, profile) for e in self._shy[at])
+
+    @cached_property
+    def _shy(self) -> dict[tuple[str, str], list[Entry]]:
+        return {}
+
     def _foretelling_of(self, key: str, profile: Profile) -> list[Entry]:
         at = key, profile.name
         if at not in self._foretelling:
@@ -302,7 +327,8 @@ class Ledger:
         """Ids of known differences that a full run over these op versions and backends (name -> release) did not
         meet."""
         keys = list(keys)
-        return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and e.concerns(keys, backends)]
+        return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
+                and e.concerns(keys, backends)]  # fmt: skip
 
     def unmarked(self) -> Ledger:
         """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""
@@ -384,6 +410,9 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     spoils = t.get("spoils", False)
     if not isinstance(spoils, bool):
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
+    company = texts("company")
+    if company and "instance" not in t:
+        raise FormatError(f"{name}: company needs the instance that goes wrong in it")
     verdicts = texts("verdict", (Verdict.MISMATCH.value,))
     for v in verdicts:
         if v not in _BAD:
@@ -395,7 +424,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(map(_range, texts("versions"))), tuple(t.get("op_versions", ())),
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
-            texts("readings"), spoils=spoils,
+            texts("readings"), spoils=spoils, company=tuple(map(_instance, company)),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -75,8 +75,10 @@ class Profile:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
-def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None) -> Judged:
-    """The verdict of one backend on one case: the worst of its runs, then what explains it.
+def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None,
+               company: tuple[Case, ...] = ()) -> Judged:  # fmt: skip
+    """The verdict of one backend on one case: the worst of its runs, then what explains it.  company: the cases of its
+    model, where that is known to matter.
 
     What goes wrong in one of several runs of a drawn case is told of that run alone; whether it shows alone is for
     ``harness.run.again`` to find out."""
@@ -88,6 +90,7 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
         if one.verdict.bad:
             break
     assert worst is not None
+    worst.company = company
     if worst.verdict.bad:
         if case.drawn and len(outcomes) > 1:
             case = case.at(worst.draw)

@@ -219,7 +219,7 @@ def replay_company(path: Path, names: Sequence[str], python: str | None = None, 
     ledger = load_ledger() if explain else None
     with Backends(python) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return [judge_case(case, profile_of(h), outcomes_of(h, case, cases), ledger) for h in handles]
+        return [judge_case(case, profile_of(h), outcomes_of(h, case, cases), ledger, tuple(cases)) for h in handles]
 
 
 def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,

@@ -38,7 +38,7 @@ class Entry:
     types: restricts a type name to some dtypes, with the reason in ``why``.  const: how inputs may be given.
     evaluate: ``fn(call) -> results`` replaces decode + meaning (control flow).  breaks: extra invalid draws.
     ranks: lowest and highest rank of its tensors where the op asks for other than the dialect's.
-    alike: type names that may be the same float type are so in half of the instances: what mixes them is what most
+    alike: type names that may be the same type are so in half of the instances: what mixes them is what most
     backends lack, and would be most of what is drawn.
     """
 
@@ -136,8 +136,8 @@ class OpVersion:
                 allowed = tuple(d for d in allowed if d.kind in kinds) or allowed
             self.candidates[t] = allowed
             self._weighted[t] = tuple(d for d in allowed for _ in range(_WEIGHT.get(d, 1)))
-        floats = [{d for d in allowed if d.kind == "f"} for allowed in self.candidates.values() if len(allowed) > 1]
-        self._may_agree = self.entry.alike and any(a & b for i, a in enumerate(floats) for b in floats[:i])
+        sets = [set(allowed) for allowed in self.candidates.values() if len(allowed) > 1]
+        self._may_agree = self.entry.alike and any(a & b for i, a in enumerate(sets) for b in sets[:i])
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:
@@ -195,8 +195,7 @@ class OpVersion:
                     types[t] = first
                     continue
                 types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
-                if first is None and types[t].kind == "f":
-                    first = types[t]
+                first = first or types[t]
         dl = self.dialect
         lo, hi = self.entry.ranks or (0, 99)
         return Draw(engine, self, opset, self.entry.fixed, types, min(hi, dl.rank_limit(self)), dl.allow_empty,

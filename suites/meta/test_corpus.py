@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 
 from harness.backends import registry as backends
 from harness.core.errors import FormatError
+from harness.core.outcome import Verdict
 from harness.run import corpus
-from harness.run.engine import Engine
-from harness.run.known import load_ledger
+from harness.run.case import fill
+from harness.run.dossier import in_company
+from harness.run.engine import Engine, profile_of
+from harness.run.known import Entry, load_ledger
 from harness.run.session import Backends
 from harness.spec import registry
 
@@ -33,9 +38,30 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
                    if r["t"] == "case" and r["verdict"].bad]  # fmt: skip
     assert not unexplained, "\n".join(unexplained[:20])
     ours = {i.dumps() for i in (c.inst for _, c in pairs)}
-    gone = [e.id for e in ledger.entries if e.kind_of == "known" and e.instance is not None and not e.hits
-            and e.instance.dumps() in ours and e.concerns([e.instance.key], here)]  # fmt: skip
+    gone = [e.id for e in ledger.entries if e.kind_of == "known" and e.instance is not None
+            and not (e.hits or e.company) and e.instance.dumps() in ours
+            and e.concerns([e.instance.key], here)]  # fmt: skip
     assert not gone, f"these known differences no longer occur: {' '.join(gone)}"
+
+
+SHY = [e for e in load_ledger().entries if e.company]
+
+
+@pytest.mark.parametrize("entry", SHY, ids=[e.id for e in SHY])
+def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: Entry) -> None:
+    d = registry.version_of(entry.instance).dialect
+    with Backends() as bench:
+        handles = [h for h in bench.open(backends.names(d.format), strict=False)
+                   if any(fnmatchcase(h.name, b) for b in entry.backends)]  # fmt: skip
+        if not handles:
+            pytest.skip(f"none of {' '.join(entry.backends)}: {bench.missing}")
+        for h in handles:
+            (alone,) = Engine([h]).judge([fill(registry.version_of(entry.instance), entry.instance)])
+            assert alone.verdict in (Verdict.AGREE, Verdict.MISTRUSTED)
+            beside = in_company(entry, h)
+            assert beside.verdict.bad and len(beside.company) > 1
+            assert entry.matches(beside, profile_of(h))
+            assert entry.shuns(beside.case, profile_of(h))
 
 
 def test_a_bad_line_in_the_corpus_is_named(tmp_path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
 from harness.run.habits import ASK_AGAIN, GAP, SELDOM, SURE, UNASKED, Habits
@@ -197,3 +198,27 @@ def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any,
         assert plan(h, c) == "alone" and h.spoilers([c]) == {id(c)}
         h.agreed(c)
     assert Habits(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
+
+
+def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
+    inst = case().inst.dumps()
+    habits(tmp_path, "mismatch")
+    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"instance = '{inst}'\ncompany = ['{inst}']\n")
+    ledger = load_ledger([tmp_path])
+    h = Habits(Profile("b"), ledger)
+    for _ in range(2 * SELDOM):
+        c = case()
+        assert plan(h, c) == "alone"
+        h.agreed(c)
+    wrong = Judged(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
+    assert ledger.explain(wrong, h.profile) is None, "it went wrong alone"
+    wrong.company = (case(2), wrong.case)
+    assert ledger.explain(wrong, h.profile) is not None
+    assert ledger.unused([KEY], {"b": "1.0"}) == [] == ledger.unmarked().unused([KEY], {"b": "1.0"})
+
+
+def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> None:
+    habits(tmp_path, "mismatch")
+    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"company = ['{case().inst.dumps()}']\n")
+    with pytest.raises(FormatError, match="company needs the instance"):
+        load_ledger([tmp_path])

@@ -108,6 +108,8 @@ def _integer_power(inputs: dict[str, Any], params: dict[str, Any]) -> str | None
     wide = np.abs(native.binary("pow", native.convert(x, np.float64), native.convert(y, np.float64)))
     if (wide >= 2.0 ** (d.bits - (d.kind == "i"))).any():
         return "an integer power that overflows is not defined"
+    if of(y).kind == "f" and (wide > 2.0**53).any():
+        return "an integer to a float power, beyond what a double counts: how it is rounded is not stated"
     return None
 
 

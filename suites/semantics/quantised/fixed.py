@@ -7,7 +7,7 @@ fixedpoint.h for the integer multiplication.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -153,17 +153,31 @@ def about(*names: str, low: float = 0.4, high: float = 2.0) -> Callable[[Draw, d
     return scale
 
 
+LIMITS = {"RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}  # real ones of fused activations
+
+
+def _limited(r: Array, params: Mapping[str, Any]) -> tuple[Array, Array | float]:
+    """Unrounded steps within a fused activation's limits, and the freedom that those have around x.5: limit / scale +
+    zero_point is said to be computed in no particular order of f32 operations."""
+    q, limits = params.get("oq", params.get("q")), LIMITS.get(params.get("activation", "NONE"))
+    if q is None or limits is None:
+        return r, 0.0
+    z = float(q["zero_point"][0])
+    inside = np.clip(r, *(v / q["scale"][0] + z for v in limits))
+    return inside, np.where(inside != r, 2.0**-23 * (abs(z) + np.abs(inside)), 0.0)
+
+
 def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16, steps_free: float = 0) -> ErrorClass:
     """QUANT with ``fn(**inputs, **params)`` as the unrounded result in steps; tie: width of the freedom around x.5."""
 
-    def unrounded(ctx: Context) -> Array:
+    def found(ctx: Context) -> tuple[Array, Array | float]:
         with np.errstate(all="ignore"):
-            return np.asarray(fn(**ctx.inputs, **ctx.params), np.float64)
+            return _limited(np.asarray(fn(**ctx.inputs, **ctx.params), np.float64), ctx.params)
 
     def near(ctx: Context) -> Any:
-        return tie(**ctx.inputs, **ctx.params) if callable(tie) else tie
+        return np.maximum(tie(**ctx.inputs, **ctx.params) if callable(tie) else tie, found(ctx)[1])
 
-    return quantised(steps_free, real=unrounded, tie=near)
+    return quantised(steps_free, real=lambda ctx: found(ctx)[0], tie=near)
 
 
 def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> ErrorClass:

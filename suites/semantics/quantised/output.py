@@ -8,9 +8,9 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import DType, int_range
-from suites.semantics.quantised.fixed import Array, Quant, away, saturate
+from suites.semantics.quantised.fixed import LIMITS, Array, Quant, away, saturate
 
-ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
+ACTIVATIONS = ("NONE", *LIMITS)
 
 
 def clamp_range(q: Quant, dtype: Any, activation: str) -> tuple[int, int]:
@@ -21,15 +21,8 @@ def clamp_range(q: Quant, dtype: Any, activation: str) -> tuple[int, int]:
     def at(r: float) -> int:
         return int(z + away(np.float64(r / s)))
 
-    if activation in ("RELU", "RELU6"):
-        lo = max(lo, at(0.0))
-    if activation == "RELU_N1_TO_1":
-        lo = max(lo, at(-1.0))
-    if activation == "RELU6":
-        hi = min(hi, at(6.0))
-    if activation == "RELU_N1_TO_1":
-        hi = min(hi, at(1.0))
-    return lo, hi
+    least, most = LIMITS.get(activation, (-np.inf, np.inf))
+    return max(lo, at(least)) if least > -np.inf else lo, min(hi, at(most)) if most < np.inf else hi
 
 
 def finish(r: Array, q: Quant, dtype: Any, activation: str = "NONE") -> Array:
