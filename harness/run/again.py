@@ -76,8 +76,8 @@ class Again:
                 together = self._ask(judged.about(beside[at]), profile, beside)
                 if together.verdict in ASKED:
                     return self._fewer(together, profile, beside)
-                if together.known is not None:
-                    return together
+                if together.known is not None:  # the entry names the company that it takes
+                    return replace(together, company=())
         why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
         out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
         return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
