@@ -10,6 +10,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "native_ref/bind/array.h"
 
@@ -26,11 +27,12 @@ struct Scalar {
 };
 
 Scalar scalar_of(std::string_view kind) {
-  static const std::map<std::string_view, Scalar> all{
+  static constexpr std::pair<std::string_view, Scalar> kAll[] = {
       {"bool", {'?', 1}}, {"i8", {'b', 1}},  {"u8", {'B', 1}},  {"i16", {'h', 2}}, {"u16", {'H', 2}}, {"i32", {'i', 4}},
       {"u32", {'I', 4}},  {"i64", {'q', 8}}, {"u64", {'Q', 8}}, {"f32", {'f', 4}}, {"f64", {'d', 8}}};
-  const auto hit = all.find(kind);
-  return hit == all.end() ? Scalar{0, 4} : hit->second;
+  for (const auto& [name, scalar] : kAll)
+    if (name == kind) return scalar;
+  return {0, 4};
 }
 
 // What an offset points to.
@@ -77,6 +79,8 @@ class Bytes {
 
 class FlatBuffers {
  public:
+  FlatBuffers(const FlatBuffers&) = delete;
+  FlatBuffers& operator=(const FlatBuffers&) = delete;
   FlatBuffers(nb::dict tables, nb::dict unions) {
     int n = 0;
     for (auto [name, rows] : tables) numbers_[nb::cast<std::string>(name)] = n++;

@@ -10,8 +10,8 @@ namespace {
 
 using namespace gemm;
 
-// One channel of x as the windows see it, in f64: padding filled in, cut where no window reaches, and the columns sorted by
-// their remainder modulo the stride, so that neighbouring outputs read neighbours for every tap.
+// One channel of x as the windows see it, in f64: padding filled in, cut where no window reaches, and the columns sorted
+// by their remainder modulo the stride, so that neighbouring outputs read neighbours for every tap.
 class Seen {
  public:
   Seen(const Geometry& g, const Window& v) : g_(g), v_(v) {
@@ -40,8 +40,8 @@ class Seen {
         }
       }
   }
-  // Where a tap lies from what the first tap sees, and the latter at output (oz, oy, 0), the outputs beside it following;
-  // readable kSlack beyond the last.
+  // Where a tap lies from what the first tap sees, and the latter at output (oz, oy, 0), the outputs beside it
+  // following; readable kSlack beyond the last.
   Index offset(Index kz, Index ky, Index kx) const {
     const Index x = kx * v_.dilation[2];
     return row(x % v_.stride[2], kz * v_.dilation[0], ky * v_.dilation[1]) + x / v_.stride[2];
@@ -60,8 +60,8 @@ class Seen {
 
 }  // namespace
 
-// One channel per group: every tap times a row of outputs, sums kept in registers; nothing is packed.  The sums are plain
-// f64, with the squares of what each window saw beside them, and redone by Dot2 where that is not enough.
+// One channel per group: every tap times a row of outputs, sums kept in registers; nothing is packed.  The sums are
+// plain f64, with the squares of what each window saw beside them, and redone by Dot2 where that is not enough.
 void depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   using V = Vec<double>;
   constexpr Index L = kLanes<double>;

@@ -1,6 +1,6 @@
 // Matrix products.  The left operand is a matrix, the right one anything that can give its rows: both are packed into
-// panels of the accumulation type, so that element types, strides, transposes and image windows cost one conversion each
-// and the inner loop is the same for all.
+// panels of the accumulation type, so that element types, strides, transposes and image windows cost one conversion
+// each and the inner loop is the same for all.
 //
 //   product.cc  packing, and the products     tiles.cc  packed blocks     thin.cc  a few rows, a single column
 #pragma once

@@ -1,5 +1,5 @@
-// A tensor as elements of one of the types that products are made of: f32 (holds every narrower float and 8-bit integer),
-// f64, i64.  Tensors of that very type are used in place, others are copied once.
+// A tensor as elements of one of the types that products are made of: f32 (holds every narrower float and 8-bit
+// integer), f64, i64.  Tensors of that very type are used in place, others are copied once.
 #pragma once
 
 #include <vector>

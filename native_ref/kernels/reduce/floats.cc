@@ -2,7 +2,7 @@
 
 namespace opconform::reducing {
 
-const Cells<double>& float_cells(Reduction op, bool narrow) {
+const Cells& float_cells(Reduction op, bool narrow) {
   switch (op) {
     case Reduction::sum: return cells_of<Sum<Identity>>();
     case Reduction::mean: return cells_of<Sum<Identity, MeanOf>>();

@@ -2,7 +2,7 @@
 
 namespace opconform::reducing {
 
-const Cells<std::int64_t>& int_cells(Reduction op, bool is_unsigned) {
+const Cells& int_cells(Reduction op, bool is_unsigned) {
   using I = std::int64_t;
   using U = std::uint64_t;
   switch (op) {

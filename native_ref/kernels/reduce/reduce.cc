@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -57,22 +59,29 @@ struct Axes {
   }
 };
 
-template <class T>
-auto loader(DType d) {
-  if constexpr (std::is_same_v<T, double>)
-    return load_f64(d);
-  else
-    return load_i64(d);
-}
+// Elements of x as cells want them.
+class Loader {
+ public:
+  Loader(const Cells& cells, DType d) : f64_(cells.floats ? load_f64(d) : nullptr), i64_(load_i64(d)) {}
+  void operator()(const char* src, Index stride, Index n, void* dst) const {
+    if (f64_)
+      f64_(src, stride, n, static_cast<double*>(dst));
+    else
+      i64_(src, stride, n, static_cast<std::int64_t*>(dst));
+  }
+
+ private:
+  LoadF64 f64_;
+  LoadI64 i64_;
+};
 
 // Rows of at most a block, as many at a time as a block holds.
-template <class T>
-void walk_rows(const Cells<T>& cells, const Tensor& x, const Axes& kept, Index run, Index step, T* out) {
-  const auto load = loader<T>(x.dtype);
+void walk_rows(const Cells& cells, const Tensor& x, const Axes& kept, Index run, Index step, std::byte* out) {
+  const Loader load(cells, x.dtype);
   const Exact exact(x.dtype, step, run);
   const Index most = kBlock / run;
   const bool adjacent = kept.inner_step() == run * step;
-  T buffer[kBlock];
+  alignas(kWord) std::byte buffer[kBlock * kWord];
   kept.each_run(x.data, [&](const char* from) {
     for (Index k = 0; k < kept.inner(); k += most) {
       const Index count = std::min(most, kept.inner() - k);
@@ -83,36 +92,37 @@ void walk_rows(const Cells<T>& cells, const Tensor& x, const Axes& kept, Index r
       } else {
         for (Index r = 0; r < count; ++r) {
           const char* row = from + r * kept.inner_step();
-          load(row, step, run, buffer + r * run);
+          load(row, step, run, buffer + r * run * kWord);
           if (easy) easy = exact(row, run);
         }
       }
       from += count * kept.inner_step();
       cells.rows(buffer, run, count, easy, out);
-      out += count;
+      out += count * kWord;
     }
   });
 }
 
 // Two orders: along the reduced run with one accumulator, or, when a kept axis is the one contiguous in memory, with a
 // block of accumulators side by side.
-template <class T>
-void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& reduced, bool along, T* out) {
-  const auto load = loader<T>(x.dtype);
+void walk(const Cells& cells, const Tensor& x, const Axes& kept, const Axes& reduced, bool along, std::byte* out) {
+  const Loader load(cells, x.dtype);
   const Index size = reduced.size();
   constexpr Index kRoom = 4 * kBlock;  // calls through pointers want much to do
   struct {
     State state;
-    T buffer[kRoom];
+    alignas(kWord) std::byte buffer[kRoom * kWord];
   } room;
   State& state = room.state;
-  T* const buffer = room.buffer;
+  std::byte* const buffer = room.buffer;
   if (along) {
     const Index run = reduced.inner(), step = reduced.inner_step();
     if (reduced.rank == 1 && run <= kBlock && run > 0) return walk_rows(cells, x, kept, run, step, out);
     // short runs are put together, each from the first lane on
     const Index pitch = cells.lanes ? (run + kLanes - 1) / kLanes * kLanes : run;
-    if (pitch != run && pitch <= kRoom) std::fill_n(buffer, std::min(kRoom, size / run * pitch), cells.neutral);
+    if (pitch != run && pitch <= kRoom)
+      for (Index i = 0; i < std::min(kRoom, size / run * pitch); ++i)
+        std::memcpy(buffer + i * kWord, &cells.neutral, kWord);
     kept.each_run(x.data, [&](const char* row) {
       for (Index k = 0; k < kept.inner(); ++k, row += kept.inner_step()) {
         cells.start(state);
@@ -123,7 +133,7 @@ void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& 
             filled = 0;
           }
           if (pitch <= kRoom) {
-            load(p, step, run, buffer + filled);
+            load(p, step, run, buffer + filled * kWord);
             filled += pitch;
           } else {
             for (Index i = 0; i < run; i += kRoom) {
@@ -134,7 +144,8 @@ void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& 
           }
         });
         if (filled) cells.add(state, buffer, filled);
-        *out++ = cells.result(state, size);
+        cells.result(state, size, out);
+        out += kWord;
       }
     });
   } else {
@@ -151,13 +162,13 @@ void walk(const Cells<T>& cells, const Tensor& x, const Axes& kept, const Axes& 
             if (adjacent)
               load(p, step, n * count, buffer);
             else
-              for (Index r = 0; r < count; ++r) load(p + r * reduced.inner_step(), step, n, buffer + r * n);
+              for (Index r = 0; r < count; ++r) load(p + r * reduced.inner_step(), step, n, buffer + r * n * kWord);
             p += count * reduced.inner_step();
             cells.add_rows(state, buffer, n, count);
           }
         });
         cells.results(state, out, n, size);
-        out += n;
+        out += n * kWord;
       }
     });
   }
@@ -186,7 +197,7 @@ void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tenso
   const Plan p = plan(x, axes);
   std::vector<double> y(at(p.kept.size()));
   const bool narrow = is_float(x.dtype) && x.dtype != DType::f64;
-  walk(float_cells(op, narrow), x, p.kept, p.reduced, p.along, y.data());
+  walk(float_cells(op, narrow), x, p.kept, p.reduced, p.along, reinterpret_cast<std::byte*>(y.data()));
   if (op == Reduction::mean && p.reduced.size() == 0)
     std::fill(y.begin(), y.end(), std::numeric_limits<double>::quiet_NaN());
   store_f64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
@@ -195,7 +206,7 @@ void reduce_float(Reduction op, const Tensor& x, std::uint32_t axes, const Tenso
 void reduce_int(Reduction op, const Tensor& x, std::uint32_t axes, const Tensor& out) {
   const Plan p = plan(x, axes);
   std::vector<std::int64_t> y(at(p.kept.size()));
-  walk(int_cells(op, x.dtype == DType::u64), x, p.kept, p.reduced, p.along, y.data());
+  walk(int_cells(op, x.dtype == DType::u64), x, p.kept, p.reduced, p.along, reinterpret_cast<std::byte*>(y.data()));
   store_i64(out.dtype)(y.data(), out.data, out.bytes(), static_cast<Index>(y.size()));
 }
 
