@@ -5,11 +5,12 @@ from __future__ import annotations
 from harness.spec import Fn, Map
 from suites.onnx import op
 from suites.onnx.ops.conv import Weight
+from suites.semantics import image_sampling as at
 from suites.semantics import vision as s
 
 _OLD = Map("mode", {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"})
-op("GridSample", s.grid_sample, until=19, x="X", mode=_OLD, border="padding_mode", align="align_corners")
-op("GridSample", s.grid_sample, since=20, x="X", border="padding_mode", align="align_corners")
+op("GridSample", at.grid_sample, until=19, x="X", mode=_OLD, border="padding_mode", align="align_corners")
+op("GridSample", at.grid_sample, since=20, x="X", border="padding_mode", align="align_corners")
 op("AffineGrid", s.affine_grid, size="size", align="align_corners")
 
 _HALF = Fn(
@@ -24,8 +25,8 @@ _ROI = {
     "ratio": "sampling_ratio",
     "scale": "spatial_scale",
 }
-op("RoiAlign", s.roi_align, until=15, fixed={"half": False}, **_ROI)
-op("RoiAlign", s.roi_align, since=16, half=_HALF, **_ROI)
+op("RoiAlign", at.roi_align, until=15, fixed={"half": False}, **_ROI)
+op("RoiAlign", at.roi_align, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")
 op("MaxUnpool", s.max_unpool, x="X", index="I", kernel="kernel_shape", shape="output_shape")
-op("DeformConv", s.deform_conv, x="X", w=Weight("W"), b="B", groups="group", offset_groups="offset_group")
+op("DeformConv", at.deform_conv, x="X", w=Weight("W"), b="B", groups="group", offset_groups="offset_group")

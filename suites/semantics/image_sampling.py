@@ -1,0 +1,333 @@
+"""Images sampled at real positions: bilinear, cubic and nearest taps in any number of axes, regions, moved windows.
+
+All positions of an image are sampled together: [c, *s] at arrays [p] of pixel positions, one an axis, gives [c, p].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any as Object
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import RuleError
+from harness.spec import Choice, Context, Flag, Float, Int, Integer, Ints, Num, Real, T, composed, semantics
+from harness.spec.draw import Draw
+from suites.semantics.movement.common import prod
+
+Array = np.ndarray
+MODES = ("linear", "nearest", "cubic")
+BORDERS = ("zeros", "border", "reflection")
+FAR = 2.0**40  # pixels; what lies further out is outside whatever its number
+
+
+def _cubic(t: Array, a: float = -0.75) -> list[Array]:
+    """Weights of the four neighbours at offsets ``t`` in [0, 1)."""
+
+    def near(x: Array) -> Array:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Array) -> Array:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), np.where(t > 0, far(2 - t), 0.0)]
+
+
+def _taps(p: Array, mode: str) -> tuple[Array, Array]:
+    """Indices and weights [k, p] of the k taps that contribute at positions ``p`` of one axis."""
+    p = np.clip(p, -FAR, FAR)
+    if mode == "nearest":
+        return np.rint(p).astype(np.int64)[None], np.ones((1, p.size))
+    low = np.floor(p)
+    i, t = low.astype(np.int64), p - low
+    if mode == "linear":
+        return np.stack([i, i + 1]), np.stack([1 - t, t])
+    return i + np.arange(-1, 3)[:, None], np.stack(_cubic(t))
+
+
+def _limits(n: int, align: bool) -> tuple[float, float]:
+    """Where an axis of ``n`` pixels is mirrored."""
+    return (0.0, n - 1.0) if align else (-0.5, n - 0.5)
+
+
+def _reflect(v: Array, low: float, high: float) -> Array:
+    """Mirrored at low and high until inside."""
+    if high == low:
+        return np.full_like(v, low)
+    turns, rest = np.divmod(np.abs(v - low), high - low)
+    return np.where(turns % 2 == 0, low + rest, high - rest)
+
+
+def _place(v: Array, n: int, align: bool, border: str) -> Array:
+    """Normalised positions as pixel positions, brought inside where the border rule does so."""
+    p = (v + 1) / 2 * (n - 1) if align else ((v + 1) * n - 1) / 2
+    if border == "border":
+        return np.clip(p, 0.0, n - 1.0)
+    return _reflect(p, *_limits(n, align)) if border == "reflection" else p
+
+
+def _inside(i: Array, n: int, align: bool, border: str) -> tuple[Array, Array]:
+    """The pixels that taps fall on, and which of them do at all."""
+    if border == "reflection":
+        beyond = np.rint(_reflect(i.astype(np.float64), *_limits(n, align)))
+        i = np.where((i >= 0) & (i < n), i, beyond.astype(np.int64))
+    ok = (i >= 0) & (i < n) if border == "zeros" else np.ones(i.shape, bool)
+    return np.clip(i, 0, n - 1), ok
+
+
+def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -> Array:
+    """x [c, *s] at pixel positions, an array [p] for each axis: f64 [c, p].  NaN where a position is not finite."""
+    lost = ~np.logical_and.reduce([np.isfinite(p) for p in at])
+    where, ok, w = [], np.ones(1, bool), np.ones(1)
+    for k, (p, n) in enumerate(zip(at, x.shape[1:])):
+        i, part = _taps(np.where(lost, 0.0, p) if lost.any() else p, mode)
+        i, inside = _inside(i, n, align, border)
+        along = (*(1,) * k, len(i), *(1,) * (len(at) - 1 - k), -1)  # taps of all axes, positions last
+        where.append(i.reshape(along))
+        ok, w = ok & inside.reshape(along), w * part.reshape(along)
+    y = np.where(ok, w * x[(slice(None), *where)], 0.0).reshape(x.shape[0], -1, at[0].size).sum(1)
+    y[:, lost] = np.nan
+    return y
+
+
+def _grid_bound(ctx: Context) -> Array:
+    """(16 n + 32) u times the largest element times the position's slope: rounded positions and weights"""
+    x, g = np.abs(np.asarray(ctx.inputs["x"], np.float64)), np.asarray(ctx.inputs["grid"], np.float64)
+    top = np.nan_to_num(x).max(initial=0.0)
+    n = max(x.shape[2:], default=1)
+    far = np.abs(np.nan_to_num(g)).max(initial=1.0) + 1
+    return np.full(ctx.wide.shape, (16 * n * far + 32) * 4 ** (x.ndim - 2) * max(ctx.acc_u, 2.0**-24) * top) + ctx.ulp
+
+
+def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x, g = inputs["x"], inputs["grid"].astype(np.float64)
+    if params["mode"] == "nearest" or params["border"] != "zeros" or of(x).kind != "f":
+        for k in range(g.shape[-1]):
+            n = x.shape[x.ndim - 1 - k]
+            p = (g[..., k] + 1) / 2 * (n - 1) if params["align"] else ((g[..., k] + 1) * n - 1) / 2
+            near = np.abs(p - np.floor(p) - 0.5)
+            if params["mode"] == "cubic" and ((p < 0) | (p > n - 1)).any():
+                return "cubic taps at a position outside: whether the border rule moves the position or the taps"
+            if (params["mode"] == "nearest" and (near < 1e-4 * n).any()) or (
+                of(x).kind != "f" and params["mode"] != "nearest"
+            ):
+                return "a position next to a rounding boundary"
+    return None
+
+
+@semantics(
+    error=composed(_grid_bound),
+    source="ONNX GridSample-16, -20, -22",
+    ambiguous=_grid_open,
+    data={"x": ("unit", "small", "uniform:-4:4"), "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")},
+)
+def grid_sample(
+    x: Num["n c *s"],
+    grid: Float["n *o k"],
+    *,
+    mode: Choice(*MODES) = "linear",
+    border: Choice(*BORDERS) = "zeros",
+    align: Flag = False,
+):
+    """``x`` at the normalised positions of ``grid``, whose last axis names the innermost axis first: [n, c, *o].
+
+    -1 and 1 are the centres of the corner pixels (align) or their outer edges.  Raises RuleError "grid-rank".
+    """
+    if grid.shape[-1] != x.ndim - 2 or grid.ndim != x.ndim:
+        raise RuleError("grid-rank", f"grid {list(grid.shape)} for x {list(x.shape)}")
+    v, g = x.astype(np.float64), grid.astype(np.float64)
+    out = np.zeros((x.shape[0], x.shape[1], *grid.shape[1:-1]))
+    if x.size and out.size:
+        for b in range(x.shape[0]):
+            at = [_place(p, n, align, border) for p, n in zip(g[b].reshape(-1, g.shape[-1]).T[::-1], x.shape[2:])]
+            out[b] = sample(v[b], at, mode, align, border).reshape(out[b].shape)
+    return out if of(x).kind == "f" else np.trunc(out).astype(np.int64).astype(x.dtype)
+
+
+@grid_sample.draw
+def _draw_grid(d: Draw) -> dict:
+    k = 2 if d.version.version < 20 else d.pick((1, 2, 2, 3))
+    n = d.extent(1, 2)
+    s = tuple(d.extent(1, 5) for _ in range(k))
+    o = tuple(d.extent(1, 3) for _ in range(k))
+    mode = d.pick(MODES if k < 3 else MODES[:2])
+    return {
+        "x": T((n, d.extent(1, 3), *s)),
+        "grid": T((n, *o, k)),
+        "mode": mode,
+        "border": d.pick(BORDERS),
+        "align": d.bool(),
+    }
+
+
+def _roi_bound(ctx: Context) -> Array:
+    """64 u times the largest element of the image, times its extent: rounded positions"""
+    x = np.abs(np.asarray(ctx.inputs["x"], np.float64))
+    return np.full(ctx.wide.shape, 64 * max(x.shape[2:], default=1) * ctx.acc_u * x.max(initial=0.0)) + ctx.ulp
+
+
+def _positions(roi: Array, height: int, width: int, ratio: int, scale: float, half: bool) -> tuple[Array, Array]:
+    """Where the samples of one region lie: y [height, samples], x [width, samples]."""
+    x1, y1, x2, y2 = roi.astype(np.float64) * scale - (0.5 if half else 0.0)
+    out = []
+    for start, extent, bins in ((y1, y2 - y1, height), (x1, x2 - x1, width)):
+        size = (extent if half else max(extent, 1.0)) / bins
+        n = ratio if ratio > 0 else max(0, int(np.ceil(size)))
+        out.append(start + (np.arange(bins)[:, None] + (np.arange(n) + 0.5) / max(n, 1)) * size)
+    return out[0], out[1]
+
+
+def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A sample more than one pixel outside counts as 0, so that a rounded position decides next to that."""
+    how = [params[n] for n in ("height", "width", "ratio", "scale", "half")]
+    for roi in inputs["rois"]:
+        for at, extent in zip(_positions(roi, *how), inputs["x"].shape[2:]):
+            near = 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
+            if (np.minimum(np.abs(at + 1), np.abs(at - extent)) < near).any():
+                return "a sample on the edge beyond which it counts as 0: its position may be rounded to either side"
+    return None
+
+
+@semantics(
+    error=composed(_roi_bound),
+    source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
+    data={"x": ("unit", "small", "uniform:-4:4")},
+    ambiguous=_roi_edge,
+)
+def roi_align(
+    x: Float["n c h w"],
+    rois: Float["r 4"],
+    batch: Int["r"],
+    *,
+    height: Integer = 1,
+    width: Integer = 1,
+    ratio: Integer = 0,
+    scale: Real = 1.0,
+    mode: Choice("avg", "max") = "avg",
+    half: Flag = True,
+):
+    """Mean (or maximum) of bilinear samples in each bin of each region: [r, c, height, width].
+
+    half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the
+    four
+    weighted neighbours of all samples.
+    """
+    v, r = x.astype(np.float64), rois.astype(np.float64)
+    if not np.isfinite(r).all():
+        raise RuleError("rois-finite", f"{rois.tolist()}")
+    out = np.zeros((rois.shape[0], x.shape[1], height, width))
+    for k in range(rois.shape[0]):
+        ys, xs = _positions(r[k], height, width, ratio, scale, half)
+        if not (ys.size and xs.size):
+            continue
+        at = np.broadcast_arrays(ys[:, None, :, None], xs[None, :, None, :])  # [height, width, y, x]
+        four = _corners(v[int(batch[k])], *(p.reshape(-1) for p in at))
+        four = four.reshape(4, -1, height, width, ys.shape[1] * xs.shape[1])
+        out[k] = four.sum((0, 4)) / four.shape[4] if mode == "avg" else four.max((0, 4))
+    return out
+
+
+def _corners(image: Array, y: Array, x: Array) -> Array:
+    """The four weighted neighbours [4, c, p] in an image [c, h, w]; zeros more than one pixel outside."""
+    inside = np.ones(y.shape, bool)
+    axes = []
+    for p, n in ((y, image.shape[1]), (x, image.shape[2])):
+        inside &= (p >= -1) & (p <= n)
+        p = np.clip(p, 0.0, n - 1.0)
+        low = np.floor(p).astype(np.int64)
+        axes.append(((low, 1 - (p - low)), (np.minimum(low + 1, n - 1), p - low)))
+    four = [wy * wx * image[:, iy, ix] for (iy, wy), (ix, wx) in product(*axes)]
+    return np.where(inside, np.stack(four), 0.0)
+
+
+@roi_align.draw
+def _draw_roi(d: Draw) -> dict:
+    n, h, w, r = d.extent(1, 2), d.extent(3, 8), d.extent(3, 8), d.extent(1, 4)
+    values: list[float] = []
+    for _ in range(r):
+        x1, y1 = d.int(0, 4 * (w - 2)) / 4 + 0.0625, d.int(0, 4 * (h - 2)) / 4 + 0.0625
+        values += [x1, y1, x1 + d.int(2, 16) / 4, y1 + d.int(2, 16) / 4]
+    return {"x": T((n, d.extent(1, 3), h, w)), "rois": T((r, 4), values=values), "batch": T((r,), f"ints:0:{n - 1}"),
+            "height": d.int(1, 3), "width": d.int(1, 3), "ratio": d.int(0, 3), "scale": d.pick((1.0, 0.5, 1.0)),
+            "mode": d.pick(("avg", "max")), "half": d.fixed.get("half", d.bool())}  # fmt: skip
+
+
+def _deform_bound(ctx: Context) -> Array:
+    """(K + 64 extent) u times the sum of |x| |w| over the reach of the offsets"""
+    x, w = np.abs(np.asarray(ctx.inputs["x"], np.float64)), np.abs(np.asarray(ctx.inputs["w"], np.float64))
+    m = ctx.inputs.get("mask")
+    top = 1.0 if m is None else np.abs(np.asarray(m, np.float64)).max(initial=0.0)
+    reach = np.abs(np.asarray(ctx.inputs["offset"], np.float64)).max(initial=0.0) + max(x.shape[2:])
+    k = prod(w.shape[1:])
+    total = x.max(initial=0.0) * top * w.reshape(w.shape[0], -1).sum(-1)
+    along = (1, -1, *(1,) * (ctx.wide.ndim - 2))
+    return np.broadcast_to((k + 32 * reach + 16) * ctx.acc_u * total.reshape(along), ctx.wide.shape) + 2 * ctx.ulp
+
+
+@semantics(
+    error=composed(_deform_bound),
+    source="ONNX DeformConv-19, -22",
+    data={"x": ("unit", "small"), "w": ("unit", "small"), "offset": ("uniform:-2:2", "unit"), "mask": ("prob", "unit")},
+)
+def deform_conv(
+    x: Float["n c *s"],
+    w: Float["m g *k"],
+    offset: Float["n q *o"],
+    b: Float["m"] | None = None,
+    mask: Float["n r *o"] | None = None,
+    *,
+    strides: Ints = None,
+    pads: Ints = None,
+    dilations: Ints = None,
+    groups: Integer = 1,
+    offset_groups: Integer = 1,
+):
+    """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside
+    the image."""
+    r = x.ndim - 2
+    st, p, di = strides or (1,) * r, pads or (0,) * (2 * r), dilations or (1,) * r
+    kernel = w.shape[2:]
+    out_size = [(x.shape[2 + i] + p[i] + p[r + i] - di[i] * (kernel[i] - 1) - 1) // st[i] + 1 for i in range(r)]
+    if list(offset.shape[2:]) != out_size:
+        raise RuleError("offset-fits", f"offset {list(offset.shape)} for extents {out_size}")
+    v, wide = x.astype(np.float64), w.astype(np.float64)
+    off = offset.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, r, *out_size)
+    m = None if mask is None else mask.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, *out_size)
+    filters, c = w.shape[0], x.shape[1]
+    out = np.zeros((x.shape[0], filters, *out_size))
+    per_offset, per_group = c // offset_groups, c // groups
+    grid = np.meshgrid(*(np.arange(o) * step - lead for o, step, lead in zip(out_size, st, p)), indexing="ij")
+    taps = np.meshgrid(*(np.arange(n) * step for n, step in zip(kernel, di)), indexing="ij")
+    base = [u.reshape(*u.shape, *(1,) * r) + w for u, w in zip(taps, grid)]  # [*kernel, *out]
+    flat = wide.reshape(filters, per_group, -1)
+    for n in range(x.shape[0]) if out.size and x.size else ():
+        for g in range(offset_groups):
+            at = [(base[i] + np.moveaxis(off[n, g], r, 0)[i]).reshape(-1) for i in range(r)]
+            first = g * per_offset
+            s = sample(v[n, first : first + per_offset], at, "linear", True, "zeros")
+            s = (s if m is None else s * m[n, g].reshape(-1)).reshape(per_offset, prod(kernel), -1)
+            for j, ch in enumerate(range(first, first + per_offset)):
+                q = ch // per_group
+                fs = slice(q * filters // groups, (q + 1) * filters // groups)
+                out[n, fs] += (flat[fs, ch - q * per_group] @ s[j]).reshape(-1, *out_size)
+    return out if b is None else out + b.astype(np.float64).reshape(1, -1, *(1,) * r)
+
+
+@deform_conv.draw
+def _draw_deform(d: Draw) -> dict:
+    n, r = d.extent(1, 2), 2
+    k, di, st = (tuple(d.int(1, top) for _ in range(r)) for top in (2, 2, 2))
+    p = tuple(d.int(0, 1) for _ in range(2 * r))
+    s = tuple(di[i] * (k[i] - 1) + 1 + d.int(0, 2) for i in range(r))
+    out = [(s[i] + p[i] + p[r + i] - di[i] * (k[i] - 1) - 1) // st[i] + 1 for i in range(r)]
+    groups, og = d.int(1, 2), d.int(1, 2)
+    c, m = groups * og, groups * d.int(1, 2)
+    v = {"x": T((n, c, *s)), "w": T((m, c // groups, *k)), "offset": T((n, og * prod(k) * r, *out)), "groups": groups,
+         "offset_groups": og, "strides": st, "pads": p, "dilations": di}  # fmt: skip
+    if d.bool():
+        v["b"] = T((m,))
+    if d.bool():
+        v["mask"] = T((n, og * prod(k), *out))
+    return v
