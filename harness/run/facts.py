@@ -20,7 +20,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots"} | OUTCO
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
-    "dynamic", "unread", "elements",
+    "dynamic", "unread", "elements", "ops",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -82,6 +82,11 @@ class Facts(Mapping[str, Any]):
             for v in node.inputs.values():
                 read.update(v if isinstance(v, list) else [v])
         return sum(n not in read for n, _ in g.inputs)
+
+    def _ops(self, name: str) -> list[str]:
+        """The ops of the nodes of the graph in an attribute, in order."""
+        g = self.inst.attrs.get(name)
+        return [n.op for n in g.nodes] if isinstance(g, Graph) else []
 
     def _arg(self, slot: str, index: int = 0) -> Arg | None:
         a: Any = self.inst.args.get(slot)

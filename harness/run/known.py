@@ -32,7 +32,8 @@ The condition is a Python expression over these names and nothing else:
 * of the verdict: ``ulp`` (largest error), ``error`` (largest absolute error of a wrong element, infinite where an
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN)
-* ``attr(name, default=None)``; ``unread(name)`` (inputs of a graph that no node in it reads);
+* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
+  (inputs that no node in it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
   without quantisation), ``zero_points(slot)`` (all, empty without); a slot of several tensors

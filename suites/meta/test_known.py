@@ -118,7 +118,8 @@ def test_what_a_slot_and_a_body_are_made_of(tmp_path):
     )
     text = (
         "dynamic('X') and not dynamic('W') and zero_points('X') == (0, 3) and zero_points('W') == ()"
-        " and unread('body') == 1 and unread('axis') == 0 and any(const(s, i) and size(s, i) == 0 for s, i in slots)"
+        " and unread('body') == 1 and unread('axis') == 0 and ops('body') == ['Add'] and ops('axis') == []"
+        " and any(const(s, i) and size(s, i) == 0 for s, i in slots)"
     )
     assert explained(
         tmp_path, BASE + f"when = {json.dumps(text)}\n", judged(args=args, attrs={"body": body, "axis": 1})
