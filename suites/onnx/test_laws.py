@@ -65,7 +65,7 @@ def test_the_checker_refuses_every_deprecated_version() -> None:
     for v in VERSIONS:
         if not v.schema.deprecated:
             continue
-        inst, arrays = draws(v, 1)[0]
+        inst, arrays = next(draws(v, 1))
         declared = [[builder.type_of(e.value, e.dtype) for e in dialect.evaluate(inst, arrays)]]
         with pytest.raises(onnx.checker.ValidationError, match=f"{v.op} is deprecated"):
             onnx.checker.check_model(builder.build([inst], [arrays], declared).data)
