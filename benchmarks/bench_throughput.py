@@ -26,8 +26,8 @@ by itself it takes 54 to 67 us an instance of these models and 20 to 24 us a run
 all of the 67 and more than the 17 that the targets leave.  Fuller models are not cheaper, 61 us at 21 instances each
 and 79 at 61: f16, which is cast, costs more the larger the model is (180 us at 8 instances, 270 at 64).  Over all
 operators the runtime takes 75 in the slow state, where the rate is 1,650 a second.  Ours are about 190 us besides: host
-150, worker 40.  Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries derive from
-cannot be) changed nothing measurably.
+150, worker 40.  Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries derive
+from cannot be) changed nothing measurably.
 """
 
 from __future__ import annotations
