@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "native_ref/core/dtype.h"
 
@@ -43,6 +44,10 @@ using E5M2FNUZ = Format<5, 2, 16, Special::fnuz>;
 using E2M1 = Format<2, 1, 1, Special::none>;
 using E2M3 = Format<2, 3, 1, Special::none>;
 using E3M2 = Format<3, 2, 3, Special::none>;
+
+// What an element of a format is stored in.
+template <class F>
+using StoredAs = std::conditional_t<(F::bits > 8), std::uint16_t, std::uint8_t>;
 
 enum class Rounding : std::int32_t { even = 0, zero = 1, up = 2, down = 3, away = 4, odd = 5 };  // away: ties away from 0
 

@@ -24,7 +24,7 @@ struct Plain {
 };
 template <class F>
 struct Small {
-  using raw = std::conditional_t<(F::bits > 8), std::uint16_t, std::uint8_t>;
+  using raw = StoredAs<F>;
 };
 struct E8M0 {
   using raw = std::uint8_t;

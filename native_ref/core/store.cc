@@ -44,7 +44,7 @@ struct ToF32 {
 };
 template <class F>
 struct ToSmall {
-  using raw = std::conditional_t<(F::bits > 8), std::uint16_t, std::uint8_t>;
+  using raw = StoredAs<F>;
   static raw down(double v) { return static_cast<raw>(encode<F>(v)); }
 };
 struct ToE8M0 {
