@@ -114,10 +114,10 @@ class Again:
     def _ask(self, judged: Judged, profile: Profile, cases: Sequence[Case]) -> Judged:
         """The verdict on one of the cases, side by side in one model, in a fresh process."""
         case = judged.asked or judged.case
-        outcomes = outcomes_of(self.handle(judged.backend), case, cases)
-        if judged.asked is not None:
-            return judge_crossed(judged.case, judged.asked, profile, outcomes, self.ledger)
-        return judge_case(case, profile, outcomes, self.ledger, tuple(cases) if len(cases) > 1 else ())
+        handle = self.handle(judged.backend)
+        if judged.asked is None:
+            return judge_beside(handle, profile, case, cases, self.ledger)
+        return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
 
 
 def whole(judged: Judged) -> Judged:
@@ -132,6 +132,13 @@ def fewer(case: Case, k: int) -> Case:
     first, last = args_of(case.inst, k), args_of(case.inst, len(case.inst.reruns))
     inst = replace(case.inst, args=first, reruns=({s: a for s, a in last.items() if a != first[s]},), choices=None)
     return Case(case.version, inst, case.index)
+
+
+def judge_beside(handle: BackendHandle, profile: Profile, case: Case, cases: Sequence[Case],
+                 ledger: Ledger | None = None) -> Judged:  # fmt: skip
+    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company."""
+    company = tuple(cases) if len(cases) > 1 else ()
+    return judge_case(case, profile, outcomes_of(handle, case, cases), ledger, company)
 
 
 def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case]) -> list[Outcome]:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from harness.backends.pool import BackendHandle
 from harness.core.outcome import Verdict
-from harness.run.again import outcomes_of
+from harness.run.again import judge_beside
 from harness.run.case import fill
 from harness.run.engine import Engine, profile_of
 from harness.run.known import Entry, Ledger
 from harness.run.repro import write_folder
-from harness.run.results import Judged, judge_case
+from harness.run.results import Judged
 from harness.run.select import matches
 from harness.spec import registry
 
@@ -73,8 +73,8 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
 
 def in_company(e: Entry, handle: BackendHandle) -> Judged:
     """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
-    cases = tuple(fill(registry.version_of(i), i) for i in (*e.company, e.instance))
-    return judge_case(cases[-1], profile_of(handle), outcomes_of(handle, cases[-1], cases), company=cases)
+    cases = [fill(registry.version_of(i), i) for i in (*e.company, e.instance)]
+    return judge_beside(handle, profile_of(handle), cases[-1], cases)
 
 
 def index(rows: list[Row], out: Path) -> str:

@@ -185,11 +185,15 @@ class Entry:
 
     def shuns(self, case: Case, profile: Profile) -> bool:
         """Is this one of the instances that go wrong in company?"""
+        return self._fits(case, profile) and (self.when is None or self.when(Facts(case, _PLAIN)))
+
+    def _fits(self, case: Case, profile: Profile) -> bool:
+        """Are version, opset, type and release those of the entry?"""
         return (
             (not self.op_versions or case.inst.version in self.op_versions)
+            and (not self.opsets or case.inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
             and _within(profile.version, self.versions)
-            and (self.when is None or self.when(Facts(case, _PLAIN)))
         )
 
     @cached_property
@@ -202,10 +206,7 @@ class Entry:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
         inst, when = case.inst, self.when
         return (
-            (not self.op_versions or inst.version in self.op_versions)
-            and (not self.opsets or inst.opset in self.opsets)
-            and (not self.dtypes or case.dtype_name in self.dtypes)
-            and _within(profile.version, self.versions)
+            self._fits(case, profile)
             and when is not None
             and any(when(Facts(case.at(r) if inst.reruns else case, _PLAIN)) for r in range(1 + len(inst.reruns)))
         )

@@ -15,13 +15,13 @@ from harness.backends.pool import BackendHandle
 from harness.core.errors import UsageError
 from harness.core.instance import Instance
 from harness.run import corpus, records
-from harness.run.again import Again, outcomes_of
+from harness.run.again import Again, judge_beside
 from harness.run.case import draw_case, fill
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.failure import Evidence, load_company, load_instance, record
 from harness.run.known import load_ledger
 from harness.run.minimize import Budget
-from harness.run.results import Judged, judge_case
+from harness.run.results import Judged
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.spec import registry
@@ -219,7 +219,7 @@ def replay_company(path: Path, names: Sequence[str], python: str | None = None, 
     ledger = load_ledger() if explain else None
     with Backends(python) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return [judge_case(case, profile_of(h), outcomes_of(h, case, cases), ledger, tuple(cases)) for h in handles]
+        return [judge_beside(h, profile_of(h), case, cases, ledger) for h in handles]
 
 
 def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,

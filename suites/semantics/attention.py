@@ -90,7 +90,7 @@ class Attended:
         mean = (p * (moved + 2 * acc_u * d)).sum(-1, keepdims=True)
         rel = 1.5 * (moved + mean) + (2 * d + count + 8) * max(acc_u, 0) + 3 * u
         weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
-        weight = np.where(p == 0, 0.0, weight) + max(low, 2.0**-126)
+        weight = np.where(p == 0, 2.0**-126, weight + max(low, 2.0**-126))
         y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
         return raw, score, weight, y
 

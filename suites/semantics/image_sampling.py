@@ -211,8 +211,7 @@ def roi_align(
     """Mean (or maximum) of bilinear samples in each bin of each region: [r, c, height, width].
 
     half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the
-    four
-    weighted neighbours of all samples.
+    four weighted neighbours of all samples.  Raises RuleError "rois-finite".
     """
     v, r = x.astype(np.float64), rois.astype(np.float64)
     if not np.isfinite(r).all():
