@@ -287,6 +287,16 @@ def test_14_flushed_inputs_are_the_profile_s_too():
     assert kind(e, np.array([0, 0], np.float32), flushes=("f32",)) == "value"
 
 
+def test_14_flushing_excuses_no_sign_of_a_zero():
+    x = np.array([0.0, 1e-39, 2.0])
+    ctx = lambda: errors.Context({"x": x}, {}, -x, F32, rerun=lambda i: -i["x"])  # noqa: E731
+    e = expect((-x).astype(np.float32), -x, errors.exact(signed_zero=True))
+    e.context = ctx
+    for second in (-1e-39, -0.0, 0.0):  # kept, flushed, flushed without its sign
+        assert agrees(e, np.array([-0.0, second, -2], np.float32), flushes=("f32",)), second
+        assert kind(e, np.array([0.0, second, -2], np.float32), flushes=("f32",)) == "zero_sign", second
+
+
 def at_bound():
     one = np.float64(1)
     u = 2.0**-23
