@@ -13,11 +13,12 @@ import re
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.backends import wire, worker
 from harness.backends.process import BackendError, Spec, Zygote
-from harness.backends.wire import Job, Result, Root, Task
+from harness.backends.wire import Job, Result, Root, Task, Unblamed
 from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
@@ -263,19 +264,20 @@ class BackendHandle:
                 failed.append(r)
                 why = row
         if failed:
-            self._split(Task(task.root, task.instances, failed, task.model), why.get("message", ""))
+            self._split(Task(task.root, task.instances, failed, task.model), failed, _failure(why, 1))
 
     def _finish(self, root: Root, r: int, k: int, outcome: Outcome) -> None:
         assert root.outcomes[r][k] is None, "an instance was answered twice"
         root.outcomes[r][k] = outcome
         root.left -= 1
         if not root.left:
-            self._done.append(Result(root.job, root.outcomes))  # type: ignore[arg-type]
+            self._done.append(Result(root.job, root.outcomes, root.unblamed))  # type: ignore[arg-type]
 
-    def _split(self, task: Task, message: str) -> None:
-        """Two smaller models instead of one; the message may name the culprit, else halves."""
+    def _split(self, task: Task, failed: list[int], outcome: Outcome) -> None:
+        """Two smaller models instead of one that failed on some sets; the message may name the culprit, else halves."""
         self.stats["splits"] += 1
-        suspects = _named(task, message)
+        task.root.failures.append(Unblamed(task.instances, failed, outcome))
+        suspects = _named(task, outcome.message)
         if suspects and len(suspects) < len(task.instances):
             parts = [suspects, [k for k in task.instances if k not in set(suspects)]]
         else:
@@ -337,23 +339,30 @@ class BackendHandle:
 
     def _blame(self, task: Task, status: Status, message: str, phase: str, index: int) -> list[Task]:
         """Narrow a death down: to one instance, then to one set, then once more alone; returns what to ask again."""
+        outcome = Outcome(status, None, phase, message)
+        failed = [task.sets[index]] if phase == "run" else task.sets
         if len(task.instances) > 1:
             if task.root.job.rebuild is not None:
-                self._split(task, message)
+                self._split(task, failed, outcome)
                 return []
         elif phase == "run" and len(task.sets) > 1:
-            return self._blame_set(task, status, message, task.sets[index])
+            return self._blame_set(task, failed[0], outcome)
         if not task.alone:
-            self._remark(f"{message}; asked once more alone")
+            self._suspect(task, failed, outcome)
             task.alone = True
             return [task]
         for r in task.sets:
             for k in task.instances:
-                self._finish(task.root, r, k, Outcome(status, None, phase, message))
+                self._finish(task.root, r, k, outcome)
                 task.root.deaths[k] += 1
         return []
 
-    def _blame_set(self, task: Task, status: Status, message: str, bad: int) -> list[Task]:
+    def _suspect(self, task: Task, failed: list[int], outcome: Outcome) -> None:
+        """A lone instance that seems to have killed its process is asked again."""
+        self._remark(f"{outcome.message}; asked once more alone")
+        task.root.failures.append(Unblamed(task.instances, failed, outcome))
+
+    def _blame_set(self, task: Task, bad: int, outcome: Outcome) -> list[Task]:
         """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second
         look, and from ``SETS`` deaths on the rest is not asked any more: a death costs more than all other sets.  The
         second look is at the sets before it too, since it may take what the process kept of those."""
@@ -363,21 +372,22 @@ class BackendHandle:
         out = []
         if root.deaths[k] or task.alone:
             out = [Task(root, task.instances, before, task.model)] if before else []
-            self._finish(root, bad, k, Outcome(status, None, "run", message))
+            self._finish(root, bad, k, outcome)
             root.deaths[k] += 1
         else:
-            self._remark(f"{message}; asked once more alone")
+            self._suspect(task, [bad], outcome)
             out.append(Task(root, task.instances, [*before, bad], task.model, alone=True))
         if after and root.deaths[k] >= SETS:
+            unasked = replace(outcome, message=f"not asked: {outcome.message} on other data")
             for r in after:
-                self._finish(root, r, k, Outcome(status, None, "run", f"not asked: {message} on other data"))
+                self._finish(root, r, k, unasked)
         elif after:
             out.append(Task(root, task.instances, after, task.model))
         return out
 
 
 def _failure(form: dict[str, Any], count: int) -> Outcome:
-    shared = f" (one of {count} in a model that cannot be taken apart)" if count > 1 else ""
+    shared = f" (one of {count} in its model)" if count > 1 else ""
     return Outcome(Status(form["kind"]), None, form["phase"], form["message"] + shared)
 
 

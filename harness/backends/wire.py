@@ -35,11 +35,21 @@ class Job:
 
 
 @dataclass(slots=True)
+class Unblamed:
+    """A failure of a model that none of its instances shows in a model of its own.  sets: in which it failed."""
+
+    instances: list[int]
+    sets: list[int]
+    outcome: Outcome
+
+
+@dataclass(slots=True)
 class Result:
-    """outcomes[r][k]: what the backend did with instance k on set r."""
+    """outcomes[r][k]: what the backend did with instance k on set r.  unblamed: what no outcome tells."""
 
     job: Job
     outcomes: list[list[Outcome]]
+    unblamed: list[Unblamed] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -66,6 +76,18 @@ class Root:
     outcomes: list[list[Outcome | None]]
     left: int
     deaths: Counter[int] = field(default_factory=Counter)  # instance -> sets on which the process certainly died
+    failures: list[Unblamed] = field(default_factory=list)  # what was asked again in parts or alone, in this order
+
+    @property
+    def unblamed(self) -> list[Unblamed]:
+        """The failures of which every instance came out with a value; of those within each other the smallest."""
+        out: list[Unblamed] = []
+        for f in reversed(self.failures):
+            found = (self.outcomes[r][k] for r in f.sets for k in f.instances)
+            passed = all(o is not None and o.status is Status.VALUE for o in found)
+            if passed and not any(set(u.instances) <= set(f.instances) for u in out):
+                out.append(f)
+        return out
 
 
 def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Writer]:

@@ -5,26 +5,30 @@ buffer spoils what lies beside it.  And a model may be run several times: what a
 next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
 again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
 there too: ``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+
+So is a model that was refused, or ended its process, although each of its instances passes alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job
-from harness.core.outcome import Outcome, Verdict
+from harness.backends.wire import Job, Unblamed
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
 from harness.run.crossed import judge_crossed
 from harness.run.known import Ledger
 from harness.run.pack import build, feed
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import BY_STATUS, Judged, Profile, judge_case
 from harness.run.runs import args_of
 
+T = TypeVar("T")
 SURE = 4  # answers of one kind that stood when asked for again; the others are taken at their word
 ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)
 RIGHT = (Verdict.AGREE, Verdict.MISTRUSTED)
@@ -41,6 +45,7 @@ class Again:
                  seconds: float = 300.0) -> None:  # fmt: skip
         self.handle, self.ledger, self.left = handle, ledger, seconds
         self._stood: Counter[tuple[Any, ...]] = Counter()
+        self._until = 0.0  # when the time for what is asked now is used up
 
     def __call__(self, judged: Judged, profile: Profile, company: Sequence[Case] = ()) -> Judged:
         """The verdict that stands: ``judged``, the same found alone, or one that names the runs or company it takes.
@@ -50,14 +55,61 @@ class Again:
         asked = judged.verdict in ASKED or (judged.verdict in DEATHS and judged.run > 0)
         if not asked or self._stood[kind] >= SURE or self.left <= 0:
             return whole(judged)
-        start = time.monotonic()
-        try:
+        with self._timed():
             found = self._settle(judged, profile, company)
-        finally:
-            self.left -= time.monotonic() - start
         if found.verdict.bad and not found.company:
             self._stood[kind] += 1
         return found
+
+    def unblamed(self, failure: Unblamed, profile: Profile, company: Sequence[Case],
+                 origins: Mapping[int, Case]) -> tuple[Case, Judged] | None:  # fmt: skip
+        """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
+
+        origins: by id of a case, the one of another dialect for which it was asked."""
+        status = failure.outcome.status
+
+        def said(k: int, case: Case) -> Judged:
+            of = origins.get(id(company[k]))
+            return Judged(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
+
+        def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Judged:
+            return self._ask(said(at, beside[at]), profile, [beside[k] for k in which])
+
+        every = list(range(len(company)))
+        if len(company) > 1 and self.left > 0:
+            with self._timed():
+                for beside in forms(company, failure.sets[0]):
+                    found = ask(beside, every, every[-1])
+                    if found.verdict is Verdict.UNSUPPORTED:
+                        return None
+                    if found.outcome.status is status:
+                        return self._least(found, company, beside, ask)
+        return company[-1], unsteady(said(every[-1], company[-1]))
+
+    def _least(self, found: Judged, company: Sequence[Case], beside: Sequence[Case],
+               ask: Callable[[Sequence[Case], Sequence[int], int], Judged]) -> tuple[Case, Judged]:  # fmt: skip
+        """The fewest of the cases that fail together, told of the last one, or of one of which it is listed."""
+        status = found.outcome.status
+
+        def fails(which: list[int]) -> Judged | None:
+            got = ask(beside, which, which[-1])
+            return got if got.outcome.status is status else None
+
+        which, found = self._fewest(list(range(len(company))), 2, fails, found)
+        at = which[-1]
+        for k in reversed(which[:-1]):
+            if found.known is None and (got := ask(beside, which, k)).known is not None:
+                at, found = k, got
+        return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        start = time.monotonic()
+        self._until = start + self.left
+        try:
+            yield
+        finally:
+            self.left -= time.monotonic() - start
 
     def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
         alone = self._ask(judged, profile, [judged.asked or judged.case])
@@ -69,18 +121,13 @@ class Again:
                 return after
         at = next((k for k, c in enumerate(company) if c is judged.given), None)
         if at is not None and len(company) > 1:
-            sets = [list(company)]
-            if judged.origin is not None:  # the same run of all of them, then all runs of all
-                sets = [[c.at(judged.run) for c in company], [c.up_to(judged.run) for c in company]]
-            for beside in sets if judged.run else sets[:1]:
+            for beside in forms(company, judged.run) if judged.origin is not None else [company]:
                 together = self._ask(judged.about(beside[at]), profile, beside)
                 if together.verdict in ASKED:
                     return self._fewer(together, profile, beside)
                 if together.known is not None:  # the entry names the company that it takes
                     return replace(together, company=())
-        why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
-        out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
-        return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
+        return unsteady(judged)
 
     def _after(self, judged: Judged, profile: Profile) -> Judged | None:
         """What goes wrong with the runs before it, listed or not: the one among them that suffices, or all."""
@@ -94,22 +141,35 @@ class Again:
         return None
 
     def _fewer(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
-        """The smallest company found in which the answer is still wrong, neighbours left out by halves, then singly."""
+        """The smallest company found in which the answer is still wrong."""
         case = judged.asked or judged.case
-        others = [c for c in company if c is not case]
-        step = max(1, len(others) // 2)
+
+        def among(others: list[Case]) -> list[Case]:
+            return [c for c in company if c is case or any(c is o for o in others)]
+
+        def fails(others: list[Case]) -> Judged | None:
+            got = self._ask(judged, profile, among(others))
+            return got if got.verdict is judged.verdict else None
+
+        others, found = self._fewest([c for c in company if c is not case], 1, fails, judged)
+        found.company = tuple(among(others))
+        return found
+
+    def _fewest(self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None],
+                judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
+        """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""
+        step = max(1, len(some) // 2)
         while step:
             at = 0
-            while at < len(others) and len(others) > 1:
-                rest = others[:at] + others[at + step :]
-                got = self._ask(judged, profile, [c for c in company if c is case or any(c is r for r in rest)])
-                if got.verdict is judged.verdict:
-                    judged, others = got, rest
+            while at < len(some) > least and time.monotonic() < self._until:
+                rest = some[:at] + some[at + step :]
+                got = fails(rest) if len(rest) >= least else None
+                if got is not None:
+                    judged, some = got, rest
                 else:
                     at += step
             step //= 2
-        judged.company = tuple(c for c in company if c is case or any(c is o for o in others))
-        return judged
+        return some, judged
 
     def _ask(self, judged: Judged, profile: Profile, cases: Sequence[Case]) -> Judged:
         """The verdict on one of the cases, side by side in one model, in a fresh process."""
@@ -118,6 +178,21 @@ class Again:
         if judged.asked is None:
             return judge_beside(handle, profile, case, cases, self.ledger)
         return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
+
+
+def unsteady(judged: Judged) -> Judged:
+    """The verdict on what nobody could reproduce."""
+    why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
+    if judged.outcome.status is not Status.VALUE:
+        why += f": {judged.outcome.message}"
+    out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
+    return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
+
+
+def forms(company: Sequence[Case], run: int) -> list[list[Case]]:
+    """Cases of one model asked again: for one of their runs, then, if it is not the first, for all runs to it."""
+    one = [c.at(run) for c in company]
+    return [one, [c.up_to(run) for c in company]] if run else [one]
 
 
 def whole(judged: Judged) -> Judged:

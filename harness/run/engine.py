@@ -201,8 +201,7 @@ class Engine:
         while True:
             for h in self.handles:
                 for result in h.collect():
-                    pack, backend, chunk = result.job.tag
-                    pack.take(backend, chunk, result.outcomes)
+                    result.job.tag[0].take(result)
             while waiting and waiting[0].done:
                 pack = waiting.pop(0)
                 if record:
@@ -215,6 +214,7 @@ class Engine:
 
     def _judge(self, pack: Pack) -> None:
         backends = [h.name for h in self._for(pack.dialect.format)]
+        together = self._together(pack)
         at = 0
         for unit in pack.units:
             rows: Counter[tuple[str, str, Verdict]] = Counter()
@@ -230,6 +230,8 @@ class Engine:
                     judged = self._verdict(pack, name, case)
                     if judged is None:
                         continue
+                    if together and not judged.verdict.bad:
+                        judged = together.get((name, id(case)), judged)
                     votes[name] = judged
                     rows[name, case.dtype_name, judged.verdict] += 1
                     if judged.judgement is not None and judged.judgement.sample is not None:
@@ -252,6 +254,21 @@ class Engine:
                 self.sink({"t": "batch", "key": unit.version.key, "opset": unit.opset, "first": unit.first,
                            "count": unit.count,
                            "tally": [[b, d, v.value, n] for (b, d, v), n in rows.items()]})  # fmt: skip
+
+    def _together(self, pack: Pack) -> dict[tuple[str, int], Judged]:
+        """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
+        out: dict[tuple[str, int], Judged] = {}
+        if self.again is None:
+            return out
+        for p in (pack, *pack.across):
+            for backend, cases, failure in p.unblamed:
+                of = {id(a): c for c in pack.cases if (a := pack.asked.get(backend, {}).get(id(c))) is not None}
+                found = self.again.unblamed(failure, self.profiles[backend], cases, of)
+                if found is not None:
+                    key = backend, id(of.get(id(found[0]), found[0]))
+                    if key not in out or found[1].verdict.bad:
+                        out[key] = found[1]
+        return out
 
     def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
         """Everything but plain agreement: habits, counts, evidence."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.backends.wire import Job
+from harness.backends.wire import Job, Result, Unblamed
 from harness.core.errors import Unsupported
 from harness.core.outcome import Model, Outcome, Status
 from harness.run.case import Case
@@ -27,7 +27,7 @@ class Pack:
 
     outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet.  asked: backend ->
     id(case) -> the case of another dialect that it is given instead; across: the packs of those.  chunks: backend ->
-    the models that it was given."""
+    the models that it was given.  unblamed: backend, cases of a model, and a failure of it that no outcome tells."""
 
     dialect: Dialect
     opset: Any
@@ -38,6 +38,7 @@ class Pack:
     asked: dict[str, dict[int, Case]] = field(default_factory=dict)
     across: list[Pack] = field(default_factory=list)
     chunks: dict[str, list[Chunk]] = field(default_factory=dict)
+    unblamed: list[tuple[str, list[Case], Unblamed]] = field(default_factory=list)
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
@@ -136,12 +137,15 @@ class Pack:
                     return chunk.cases
         return [case]
 
-    def take(self, backend: str, chunk: Chunk, rows: list[list[Outcome]]) -> None:
+    def take(self, result: Result) -> None:
         """Note a finished job."""
-        answers = self.outcomes[backend]
+        _, backend, chunk = result.job.tag
+        rows, answers = result.outcomes, self.outcomes[backend]
         for k, case in enumerate(chunk.cases):
             n = max(1, len(case.draws))
             answers[id(case)] = [row[k] for row in rows[:n]]
+        if result.unblamed:
+            self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
         self.waiting -= 1
 
 

@@ -54,7 +54,7 @@ class Judged:
         return self.verdict, self.outcome.status, kind
 
 
-_BY_STATUS = {
+BY_STATUS = {
     Status.REJECTED: Verdict.WRONGLY_REJECTED,
     Status.UNSUPPORTED: Verdict.UNSUPPORTED,
     Status.CRASHED: Verdict.CRASHED,
@@ -119,7 +119,7 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
             return Judged(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
         if outcome.status is Status.REJECTED:
             return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
-        return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
+        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
     if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
@@ -128,7 +128,7 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:
-        return Judged(case, profile.name, _BY_STATUS[outcome.status], outcome, None, r)
+        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
     assert case.expected is not None
     expected = case.expected[r if r < len(case.expected) else 0]
     try:

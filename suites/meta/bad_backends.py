@@ -43,6 +43,10 @@ class Toy:
     def run(self, handle, inputs):
         print("chatter on stdout", flush=True)
         sys.stderr.write("chatter on stderr\n")
+        if sum(n["do"].startswith("many") for n in handle) > 1:
+            if any(n["do"] == "many-die" for n in handle):
+                ctypes.string_at(0)
+            raise RuntimeError("one of them at a time")
         return {n["out"]: self.one(n["do"], [inputs[i] for i in n["in"]]) for n in handle}
 
     def one(self, do, xs):

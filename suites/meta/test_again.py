@@ -56,6 +56,45 @@ def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
     assert "right alone, wrong in one model of 2" in text
 
 
+@pytest.mark.parametrize(("name", "verdict"), [("Jealous", "wrongly_rejected"), ("JealousAndDies", "crashed")])
+def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict: str, tmp_path: Path) -> None:
+    summary, records = run(name, tmp_path)
+    assert summary.failures == len(records) > 0
+    for r in records:
+        assert r["verdict"] == verdict and r["key"] == "toy/Max/1"
+        assert len(r["company"]) == 2 and "flip" in r["company"][0].lower(), r["company"]
+        assert r["replay"].split()[2].endswith("company.json")
+        assert (Path(r["folder"]) / "repro.py").exists()
+    assert not run(name, tmp_path / "raw", again=False)[0].failures  # nobody had heard of it
+
+
+def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text("""
+[[known]]
+id = "max-after-flip"
+backend = "*"
+op = "toy/Max"
+message = "too much"
+verdict = "wrongly_rejected"
+reason = "nobody beside it"
+clause = "toy Max"
+""")
+    spec = "suites.meta.toy_backends:Jealous"
+    with backends.create(spec) as main, backends.create(spec) as spare:
+        ledger = load_ledger([tmp_path])
+        out: list[dict[str, Any]] = []
+        engine = Engine([main], ledger=ledger, sink=out.append, on_failure=Evidence(lambda _: spare, None),
+                        again=Again(lambda _: spare, ledger))  # fmt: skip
+        assert not engine.run(units(list(toy.versions.values()), 64)).failures
+    assert {r["known"] for r in out if r["t"] == "case"} == {"max-after-flip"}
+
+
+def test_a_death_that_never_comes_again_is_shown(tmp_path: Path) -> None:
+    summary, records = run("Frail", tmp_path, cases=200)
+    assert not summary.bad and {r["verdict"] for r in records} == {"unsteady"}
+    assert all("SIGSEGV" in r["message"] and "right when asked again" in r["message"] for r in records)
+
+
 def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
     _, records = run("Overwrites", tmp_path)

@@ -167,7 +167,18 @@ def test_without_rebuild_the_model_fails_as_one():
     with handle() as h:
         (result,) = h.run([job])
         assert [o.status for o in result.outcomes[0]] == [Status.REJECTED] * 2
-        assert "cannot be taken apart" in result.outcomes[0][0].message
+        assert "(one of 2 in its model)" in result.outcomes[0][0].message
+
+
+@pytest.mark.parametrize(("deed", "status"), [("many", Status.REJECTED), ("many-die", Status.CRASHED)])
+def test_a_failure_that_no_instance_shows_alone_is_kept(deed, status):
+    with handle() as h:
+        (result,) = h.run([job_of(["add", deed, "add", "add", "add", deed], sets=2)])
+        check_values(result, ["add"] * 6, sets=2)
+        (found,) = result.unblamed
+        assert found.outcome.status is status and {1, 5} <= set(found.instances)
+        (result,) = h.run([job_of(["add", "raise", "add", "segv"])])  # each is somebody's
+        assert not result.unblamed
 
 
 def test_after_a_quarantined_job_the_process_is_another():

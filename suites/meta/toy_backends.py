@@ -192,3 +192,43 @@ class KeepsAndDies(Keeps):
 
     def surprise(self, a, inner):
         os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class Jealous(Right):
+    """Refuses a model in which a Max comes after a Flip, whatever lies between."""
+
+    name = "jealous"
+
+    def load(self, model, format):
+        nodes = super().load(model, format)
+        seen = False
+        for n in nodes:
+            if n["op"] == "Max" and seen:
+                self.refuse()
+            seen = seen or n["op"] == "Flip"
+        return nodes
+
+    def refuse(self):
+        raise RuntimeError("too much at once")
+
+
+class JealousAndDies(Jealous):
+    """The same, but it ends the process."""
+
+    name = "jealous-and-dies"
+
+    def refuse(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class Frail(Right):
+    """A process dies at its thirtieth model, whatever that is."""
+
+    name = "frail"
+    runs = 0
+
+    def run(self, handle, inputs):
+        self.runs += 1
+        if self.runs == 30:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return super().run(handle, inputs)

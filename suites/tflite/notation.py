@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.core.dtypes import DType, of
 from harness.core.instance import Arg, Graph, Instance
 from suites.tflite.dialect import output_types
 
@@ -30,7 +31,7 @@ def _element(name: str, quant: dict[str, Any] | None) -> str:
 
 
 def notation(dialect: TfLite, inst: Instance) -> str:
-    """Operands one a line (constants and literal values shown), then the operation."""
+    """Operands one a line (constants and literal values shown), the blocks as functions, then the operation."""
     version = dialect.version_of(inst)
     lines, names, types = [], [], []
     for slot in version.schema.inputs:
@@ -45,12 +46,37 @@ def notation(dialect: TfLite, inst: Instance) -> str:
             lines.append(f"{name} = {'tfl.pseudo_const' if a.const else 'input'}({what}) : {tensor_type(a)}")
             names.append(name)
             types.append(tensor_type(a))
-    shown = []
-    for k, v in inst.attrs.items():
-        if not k.startswith("@"):
-            shown.append(f"{k} = {'@block' if isinstance(v, Graph) else repr(v)}")
+    program = inst.attrs.get("@program")
+    if isinstance(program, Graph):
+        return "\n".join([*lines, *_function("main", program), f"// {inst.op} version {inst.version}"])
+    shown = [f"{k.lstrip('@')} = {_attribute(k, v, lines)}" for k, v in inst.attrs.items() if k != "@outputs"]
     outs = [f"tensor<*x{_element(d.name, q)}>" for d, q in output_types(version, inst)]
     attrs = " {" + ", ".join(shown) + "}" if shown else ""
     lines.append(f'"tfl.{inst.op.lower()}"({", ".join(names)}){attrs} : ({", ".join(types)}) -> ({", ".join(outs)})'
                  f"  // version {inst.version}")  # fmt: skip
     return "\n".join(lines)
+
+
+def _attribute(name: str, v: Any, lines: list[str]) -> str:
+    """The text of a value; blocks go before it, as functions of that name."""
+    if isinstance(v, Graph):
+        lines += _function(name, v)
+        return f"@{name}"
+    if isinstance(v, list) and any(isinstance(x, Graph) for x in v):
+        return "[" + ", ".join(_attribute(f"{name}{k}", x, lines) for k, x in enumerate(v)) + "]"
+    return repr(v.name if isinstance(v, DType) else v)
+
+
+def _function(name: str, g: Graph) -> list[str]:
+    args = ", ".join(f"%{n}: {tensor_type(a)}" for n, a in g.inputs)
+    lines: list[str] = []
+    for n, c in g.consts.items():
+        lines.append(f"%{n} = tfl.pseudo_const(dense<{c.tolist()}>) : {tensor_type(Arg(of(c), c.shape))}")
+    for node in g.nodes:
+        ins = [x for v in node.inputs.values() for x in (v if isinstance(v, list) else [v])]
+        shown = [f"{k} = {_attribute(f'{name}_{k}', v, lines)}" for k, v in node.attrs.items() if not k.startswith("@")]
+        attrs = " {" + ", ".join(shown) + "}" if shown else ""
+        outs = ", ".join(f"%{o}" for o in node.outputs) + " = " * bool(node.outputs)
+        lines.append(f'{outs}"tfl.{node.op.lower()}"({", ".join(f"%{x}" if x else "%none" for x in ins)}){attrs}')
+    lines.append(("return " + ", ".join(f"%{o}" for o in g.outputs)).rstrip())
+    return [f"func @{name}({args}) {{", *("  " + x for x in lines), "}"]

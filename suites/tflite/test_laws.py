@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.compare import judge
-from harness.core.instance import Instance
+from harness.core.instance import Graph, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
@@ -54,7 +54,19 @@ def test_instance_round_trips_evaluates_and_builds(key):
     assert len(want) >= 1
     model = dialect.build([inst], [arrays])
     assert model.data[4:8] == b"TFL3" and len(model.outputs[0]) == len(want)
-    assert dialect.notation(inst)
+    text = dialect.notation(inst)
+    assert text and not any(word in text for word in ("Graph(", "DType(", "array(")), text
+    for name, block in blocks(inst.attrs):  # what a block computes is said
+        assert f"@{name}" in text or name == "@program"
+        assert all(f"tfl.{node.op.lower()}" in text for node in block.nodes), text
+
+
+def blocks(attrs):
+    """Graphs among the attributes, with their names."""
+    for name, v in attrs.items():
+        for x in v if isinstance(v, list) else [v]:
+            if isinstance(x, Graph):
+                yield name, x
 
 
 @pytest.mark.parametrize("key", ONE_EACH)
