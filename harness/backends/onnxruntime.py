@@ -178,7 +178,11 @@ def to_ort(v):
 def from_ort(v, type_):
     """OrtValue -> array; type_ is the graph's type string when it is one of SPECIAL."""
     if type_ is None:
-        return v.numpy().copy() if v.is_tensor() else v.to_list()
+        if v.is_tensor():
+            return v.numpy().copy()
+        if v.is_sparse_tensor():
+            return dense(v.as_sparse_tensor())
+        raise Unsupported("sequences beside types that the Python binding does not know")
     name = SPECIAL[type_][0]
     shape = tuple(v.shape())
     count = int(np.prod(shape, dtype=np.int64))

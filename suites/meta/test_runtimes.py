@@ -70,6 +70,40 @@ def test_borrowed_memory_is_kept():
             assert out.outputs[0].tobytes() == v.tobytes()
 
 
+@pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-all"])
+def test_a_sparse_constant_beside_narrow_types_is_an_array(name):
+    onnx = pytest.importorskip("onnx")
+    h = onnx.helper
+    values, at = h.make_tensor("v", 1, [2], [2.0, -1.0]), h.make_tensor("i", 7, [2], [0, 3])
+    nodes = [h.make_node("Identity", ["x"], ["y"]),
+             h.make_node("Constant", [], ["z"], sparse_value=h.make_sparse_tensor(values, at, [2, 2]))]  # fmt: skip
+    x, y = (h.make_tensor_value_info(n, 16, [1]) for n in "xy")
+    graph = h.make_graph(nodes, "g", [x], [y, h.make_tensor_value_info("z", 1, [2, 2])])
+    m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
+    with handle(name) as b:
+        out = ask(b, Model("onnx", m.SerializeToString(), [[("x", "x", None)]], [["y", "z"]]), np.ones(1, ml.bfloat16))
+    assert out.status is Status.VALUE, out
+    np.testing.assert_array_equal(out.outputs[1], np.array([[2, 0], [0, -1]], np.float32))
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-all"])
+def test_a_sequence_beside_narrow_types_is_a_list(name):
+    onnx = pytest.importorskip("onnx")
+    h = onnx.helper
+    nodes = [h.make_node("Identity", ["x"], ["y"]), h.make_node("SplitToSequence", ["a"], ["s"], axis=0)]
+    x, y = (h.make_tensor_value_info(n, 16, [1]) for n in "xy")
+    s = h.make_tensor_sequence_value_info("s", 1, None)
+    graph = h.make_graph(nodes, "g", [x, h.make_tensor_value_info("a", 1, [2, 2])], [y, s])
+    m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
+    a, bf16 = np.float32([[1, 2], [3, 4]]), np.ones(1, ml.bfloat16)
+    with handle(name) as b:
+        ins = [("x", "x", None), ("a", "a", None)]
+        out = ask(b, Model("onnx", m.SerializeToString(), [ins], [["y", "s"]]), bf16, a)
+    assert out.status is Status.VALUE, out
+    assert out.outputs[0].dtype == bf16.dtype
+    np.testing.assert_array_equal(out.outputs[1], [a[:1], a[1:]])
+
+
 def test_strings(onnx_backend):
     v = np.array(["a", "ä", ""], object)
     out = ask(onnx_backend, onnx_model("Identity", [8], [(3,)], 8), v)
