@@ -95,10 +95,11 @@ class OnnxRuntime(Backend):
         special = {n: t for n, t in zip([*known, *names], types) if t in SPECIAL}
         if any("(tensor(" in t and _inner(t) in SPECIAL for t in set(types)):
             raise Unsupported("sequences and optionals of types that the Python binding does not know")
-        return s, names, special, set(known)
+        others = [o.name for o in outputs if not o.type.startswith("tensor(")] if special else []
+        return s, names, special, set(known), others
 
     def run(self, handle, inputs):
-        session, names, special, known = handle
+        session, names, special, known, others = handle
         if len(known) != len(inputs):  # a name that optimisation or an unused input has removed
             inputs = {k: v for k, v in inputs.items() if k in known}
         maps = [v for v in inputs.values() if type(v) is dict]
@@ -106,7 +107,7 @@ class OnnxRuntime(Backend):
         try:
             if not special:
                 return {n: dense(v) for n, v in zip(names, session.run(names, inputs, None))}
-            return self._run_raw(session, names, special, inputs)
+            return self._run_raw(session, [n for n in names if n not in others], special, inputs, others)
         except Exception as e:
             # The binding of 1.23 and older gives back a reference to a map that it refuses, one that it never took.
             for v, before, now in zip(maps, counts, [sys.getrefcount(v) for v in maps]):
@@ -114,7 +115,9 @@ class OnnxRuntime(Backend):
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(v))
             raise _sorted(e) from None
 
-    def _run_raw(self, session, names, special, inputs):
+    def _run_raw(self, session, names, special, inputs, others):
+        """Everything as OrtValues.  others: outputs that are no tensors, whose content an OrtValue does not give; they
+        come from a second run, through a binding."""
         session = session if self.fast else session._sess
         feeds, memory = {}, []
         for n, v in inputs.items():
@@ -122,10 +125,24 @@ class OnnxRuntime(Backend):
                 raise Unsupported("sequences beside types that the Python binding does not know")
             feeds[n], owner = to_ort(v)
             memory.append(owner)  # an OrtValue only borrows the array's memory
-        out = session.run_with_ort_values(feeds, names, None)
-        got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+        got = {}
+        if names:
+            out = session.run_with_ort_values(feeds, names, None)
+            got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+        if others:
+            binding = _c.SessionIOBinding(session)
+            for n, v in feeds.items():
+                binding.bind_ortvalue_input(n, v)
+            for n in others:
+                binding.bind_output(n, _cpu())
+            session.run_with_iobinding(binding, None)
+            got.update((n, dense(v)) for n, v in zip(others, binding.copy_outputs_to_cpu()))
         del memory  # not before the outputs are copied: one may alias an input
         return got
+
+
+def _cpu():
+    return _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
 
 
 class Crossed(OnnxRuntime):
@@ -156,14 +173,13 @@ def _inner(type_):
 
 def to_ort(v):
     """Array -> (OrtValue of the extension, the array whose memory it borrows), whatever the type."""
-    cpu = _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
     name = dtype_name(v)
     if name == "str":
         raise Unsupported("strings beside types that the Python binding does not know")
     # not ascontiguousarray: that makes a vector of a scalar
     if name not in _NUMBER:
         own = np.array(v, order="C")
-        return _c.OrtValue.ortvalue_from_numpy(own, cpu), own
+        return _c.OrtValue.ortvalue_from_numpy(own, _cpu()), own
     if not hasattr(_c.OrtValue, "ortvalue_from_numpy_with_onnx_type"):
         raise Unsupported(f"this release's Python binding takes no {name}")
     bytes_ = np.array(raw(v), order="C")
