@@ -84,7 +84,10 @@ class Again:
                         return None
                     if found.outcome.status is status:
                         return self._least(found, company, beside, ask)
-        return company[-1], unsteady(said(every[-1], company[-1]))
+        first = said(every[-1], company[-1])
+        if len(company) == 1 and self.ledger is not None:  # a death that is listed need not come each time
+            self.ledger.explain(first, profile)
+        return company[-1], unsteady(first) if first.verdict.bad else first
 
     def _least(self, found: Judged, company: Sequence[Case], beside: Sequence[Case],
                ask: Callable[[Sequence[Case], Sequence[int], int], Judged]) -> tuple[Case, Judged]:  # fmt: skip

@@ -95,6 +95,25 @@ def test_a_death_that_never_comes_again_is_shown(tmp_path: Path) -> None:
     assert all("SIGSEGV" in r["message"] and "right when asked again" in r["message"] for r in records)
 
 
+def test_a_listed_death_need_not_come_again(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").write_text("""
+[[known]]
+id = "frail"
+backend = "*"
+op = "toy/*"
+message = "SIGSEGV"
+verdict = "crashed"
+reason = "now and then"
+clause = "toy"
+""")
+    spec = "suites.meta.toy_backends:Frail"
+    with backends.create(spec) as main, backends.create(spec) as spare:
+        ledger = load_ledger([tmp_path])
+        engine = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger))
+        (tally,) = engine.run(units(list(toy.versions.values()), 200)).tally.values()
+    assert tally["known"] > tally["unsteady"]  # the latter where several shared a model
+
+
 def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
     _, records = run("Overwrites", tmp_path)
