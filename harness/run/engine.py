@@ -179,7 +179,8 @@ class Engine:
         settled, alone = self._above(h, pack), set[int]()
         if (size > 1 or by_format) and not settled:
             settled, alone = self.habits[h.name].plan(pack.cases)
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, self.habits[h.name].spoilers(pack.cases)):
+        quarantined, apart = self.habits[h.name].spoilers(pack.cases), frozenset(h.hello.get("apart", ()))
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart):
             h.submit(job)
         return set(settled)
 

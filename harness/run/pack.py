@@ -42,14 +42,15 @@ class Pack:
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
-             alone: Set[int] = frozenset(), quarantined: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
+             alone: Set[int] = frozenset(), quarantined: Set[int] = frozenset(),
+             apart: frozenset[str] = frozenset()) -> list[Job]:  # fmt: skip
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
         settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
-        quarantined: those of them that get a process of their own too.  What cannot be built has its outcome at
-        once."""
+        quarantined: those of them that get a process of their own too.  apart: element types whose cases share no model
+        with others.  What cannot be built has its outcome at once."""
         settled = settled or {}
-        chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone))
+        chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), apart)
         answers = self.outcomes.setdefault(backend, {})
         for key, outcome in (*failed.items(), *settled.items()):
             answers[key] = [outcome]
@@ -68,22 +69,24 @@ class Pack:
         self.waiting += len(out)
         return out
 
-    def _chunks(self, size: int, without: frozenset[int],
-                alone: frozenset[int]) -> tuple[list[Chunk], dict[int, Outcome]]:  # fmt: skip
-        got = self._built.get((size, without, alone))
+    def _chunks(self, size: int, without: frozenset[int], alone: frozenset[int],
+                apart: frozenset[str]) -> tuple[list[Chunk], dict[int, Outcome]]:  # fmt: skip
+        got = self._built.get((size, without, alone, apart))
         if got is None:
             chunks: list[Chunk] = []
             failed: dict[int, Outcome] = {}
             asked = [c for c in self.cases if id(c) not in without and c.draws and not c.problem]
-            together = [c for c in asked if c.inst.rule is None and id(c) not in alone]
-            often = [c for c in together if c.inst.reruns]  # a model is run as often as one of its cases wants
-            for some in ([c for c in together if not c.inst.reruns] if often else together), often:
+            groups: dict[tuple[bool, bool], list[Case]] = {}  # a model is run as often as one of its cases wants
+            for c in asked:
+                if c.inst.rule is None and id(c) not in alone:
+                    groups.setdefault((bool(c.inst.reruns), bool(apart) and _has(c, apart)), []).append(c)
+            for some in groups.values():
                 for i in range(0, len(some), size):
                     self._build(some[i : i + size], chunks, failed)
             for c in asked:
                 if c.inst.rule is not None or id(c) in alone:
                     self._build([c], chunks, failed)
-            got = self._built[size, without, alone] = (chunks, failed)
+            got = self._built[size, without, alone, apart] = (chunks, failed)
         return got
 
     def _build(self, cases: list[Case], chunks: list[Chunk], failed: dict[int, Outcome]) -> None:
@@ -147,6 +150,10 @@ class Pack:
         if result.unblamed:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
         self.waiting -= 1
+
+
+def _has(case: Case, names: frozenset[str]) -> bool:
+    return any(d is not None and d.name in names for d in case.types[1:])
 
 
 def build(dialect: Dialect, cases: Sequence[Case]) -> Model:

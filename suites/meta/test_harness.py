@@ -73,6 +73,23 @@ def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bo
     assert sizes and (max(sizes) > 1) is together
 
 
+def test_types_that_go_apart_share_no_model_with_others(monkeypatch: Any) -> None:
+    with backends.create("suites.meta.toy_backends:Right") as handle:
+        handle.start()
+        monkeypatch.setitem(handle.hello, "apart", ["i32", "bool"])
+        models, submit = [], handle.submit
+
+        def note(job: Any) -> None:
+            models.append({c.dtype_name for c in job.tag[2].cases})
+            submit(job)
+
+        monkeypatch.setattr(handle, "submit", note)
+        engine = Engine([handle], invalid=False)
+        engine.run(units(list(toy.versions.values()), 64))
+    assert {"f32"} in models and any(m <= {"i32", "bool"} for m in models)
+    assert not any("f32" in m and len(m) > 1 for m in models)
+
+
 @pytest.mark.parametrize(
     ("name", "op", "shape"),
     [("SwappedAxis", "Flip", None), ("DroppedNan", "Max", None), ("OffByOne", "MatMul", ([1, 3], [3, 1]))],
