@@ -38,7 +38,7 @@ class OnnxRuntime(Backend):
 
     formats = ("onnx",)
     pack = 64
-    apart = tuple(_NUMBER)  # they make OrtValues of everything in their model, which is slow, and refused beside strings
+    apart = tuple(_NUMBER)  # with one of them all of a model travels as OrtValues: slow, and no strings beside it
 
     def __init__(self, level="disable", name="onnxruntime"):
         self.name = name

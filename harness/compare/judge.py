@@ -229,8 +229,8 @@ def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound:
 
 
 def _flushed(e: Any, error: ErrorClass, a: Any, bound: Any, ulps: float, acc: Any) -> bool:
-    """Is it the result of an implementation that takes subnormal inputs, results and partial results for zero?  The zero
-    that stands for a subnormal is of either sign, any other has the one that the operator fixes."""
+    """Is it the result of an implementation that takes subnormal inputs, results and partial results for zero?  The
+    zero that stands for a subnormal is of either sign, any other has the one that the operator fixes."""
     ctx = _context(e, acc)
     tiny = smallest_normal(e.dtype)
     try:
