@@ -79,7 +79,7 @@ void run(Index work, Fn&& fn) {
   }
 }
 
-// A binding file registers itself: `static const Family reg{[](nb::module_& m) { m.def(...); }};`
+// A binding file registers itself: `static const Family kGemmFamily{[](nb::module_& m) { m.def(...); }};`
 struct Family {
   using Fn = void (*)(nb::module_&);
   explicit Family(Fn fn);

@@ -6,7 +6,7 @@ namespace opconform::bind {
 
 namespace {
 
-const CompareTable& kernels() {
+const CompareTable& compare_kernels() {
   static const CompareTable& k = table<CompareTable>("opconform_compare");
   return k;
 }
@@ -60,7 +60,7 @@ Result compare(const In& a, const In& w, nb::handle bound, double ulps, bool sig
   } else {
     r.mask = r.ulp = nb::none();
   }
-  run(a.t.size(), [&] { kernels().compare(a, w, limit, {ulps, signed_zero, flush}, r, mask, ulp); });
+  run(a.t.size(), [&] { compare_kernels().compare(a, w, limit, {ulps, signed_zero, flush}, r, mask, ulp); });
   return r;
 }
 
@@ -77,7 +77,8 @@ int brief(nb::handle actual, nb::handle value, nb::handle wide, int how, double 
   }
   Brief r = Brief::open;
   run(a.t.size(), [&] {
-    r = kernels().brief(a, v, wide.is_none() ? nullptr : &w.t, static_cast<Judging>(how), {ulps, signed_zero, flush});
+    r = compare_kernels().brief(a, v, wide.is_none() ? nullptr : &w.t, static_cast<Judging>(how),
+                                {ulps, signed_zero, flush});
   });
   return static_cast<int>(r);
 }
@@ -88,13 +89,13 @@ nb::object ulp_diff(const In& a, const In& b) {
                 " differ in type or shape");
   if (!is_int(a.t.dtype) && !is_float(a.t.dtype)) throw Error("ulp_diff: integer and float types only");
   Out y = new_like(a, DType::f64);
-  run(y.t.size(), [&] { kernels().ulp_diff(a, b, y.t); });
+  run(y.t.size(), [&] { compare_kernels().ulp_diff(a, b, y.t); });
   return release(std::move(y));
 }
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kCompareFamily{[](nb::module_& m) {
   nb::class_<Result>(m, "Comparison")
       .def_ro("size", &Result::size)
       .def_ro("bad", &Result::bad)

@@ -50,7 +50,7 @@ void add_sizes(Ints& shape, const Tensor& x, const Tensor& w, const Window& v, c
 
 // sizes: the spatial extents of the result where the other arguments do not give them; strides, dilations, pads and
 // output_padding may be None.
-static const Family reg{[](nb::module_& m) {
+static const Family kConvFamily{[](nb::module_& m) {
   m.def(
       "conv",
       [](const In& x, const In& w, nb::object b, nb::handle strides, nb::handle dilations, nb::handle pads,

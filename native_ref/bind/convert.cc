@@ -4,7 +4,7 @@
 
 namespace opconform::bind {
 
-static const Family reg{[](nb::module_& m) {
+static const Family kConvertFamily{[](nb::module_& m) {
   m.def(
       "convert",
       [](const In& x, nb::handle dtype, int rounding, bool saturate) {

@@ -85,7 +85,7 @@ nb::object binary(nb::handle name, const In& x, const In& y, nb::handle out) {
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kElementwiseFamily{[](nb::module_& m) {
   m.def("unary", unary, nb::arg("name"), nb::arg("x"), nb::arg("params"), nb::arg("out") = nb::none());
   m.def("binary", binary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out") = nb::none());
   nb::list u, b;

@@ -67,7 +67,7 @@ Spec parse(std::string_view whole) {
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kFillFamily{[](nb::module_& m) {
   m.def(
       "fill",
       [](const char* recipe, nb::int_ seed, nb::handle shape, nb::handle dtype) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -62,13 +61,22 @@ struct Table {
 class Bytes {
  public:
   std::string data;
-  std::map<std::string, std::size_t> vtables;
+  std::vector<std::size_t> vtables;  // where they lie: a few dozen at most
 
   std::size_t size() const { return data.size(); }
   void pad(std::size_t align, std::size_t before = 0) { data.append(-(size() + before) & (align - 1), '\0'); }
   template <class T>
   void put(T v) {
     data.append(reinterpret_cast<const char*>(&v), sizeof v);
+  }
+  // Where this vtable lies, which starts with its length.
+  std::size_t vtable(const std::string& v) {
+    for (const std::size_t at : vtables)
+      if (data.compare(at, v.size(), v) == 0) return at;
+    pad(2);
+    vtables.push_back(size());
+    data += v;
+    return vtables.back();
   }
   // The offset at `back` points to here.
   void point(std::size_t back) {
@@ -89,7 +97,7 @@ class FlatBuffers {
       union_numbers_[nb::cast<std::string>(name)] = static_cast<int>(unions_.size());
       auto& known = unions_.emplace_back();
       for (auto [number, table] : nb::cast<nb::dict>(members))
-        known[nb::cast<long long>(nb::int_(number))] = numbers_.at(nb::cast<std::string>(table));
+        known.emplace_back(nb::cast<long long>(nb::int_(number)), numbers_.at(nb::cast<std::string>(table)));
     }
     n = 0;
     for (auto [name, rows] : tables) {
@@ -190,16 +198,11 @@ class FlatBuffers {
     }
     note(0, static_cast<std::uint16_t>(vtable.size()));
     note(1, at);
-    auto known = out.vtables.find(vtable);
-    if (known == out.vtables.end()) {
-      out.pad(2);
-      known = out.vtables.emplace(vtable, out.size()).first;
-      out.data += vtable;
-    }
+    const std::size_t described = out.vtable(vtable);
     out.pad(wide ? 8 : 4);
     const std::size_t start = out.size();
     out.point(back);
-    out.put(static_cast<std::int32_t>(start - known->second));
+    out.put(static_cast<std::int32_t>(start - described));
     if (wide) out.put(std::int32_t{0});
     for (const Given& g : given) {
       if (g.field->scalar.code)
@@ -222,10 +225,10 @@ class FlatBuffers {
         return write_table(out, r.target, v, back);
       case Ref::kUnion: {
         PyObject* tag = PyDict_GetItemWithError(owner.ptr(), f->tag.ptr());
-        const auto& members = unions_[static_cast<std::size_t>(r.target)];
-        const auto hit = tag ? members.find(nb::cast<long long>(nb::int_(nb::handle(tag)))) : members.end();
-        if (hit == members.end()) throw nb::key_error((t->name + "." + f->name + ": no table of that type").c_str());
-        return write_table(out, hit->second, v, back);
+        const long long wanted = tag ? nb::cast<long long>(nb::int_(nb::handle(tag))) : -1;
+        for (const auto& [number, table] : unions_[static_cast<std::size_t>(r.target)])
+          if (tag && number == wanted) return write_table(out, table, v, back);
+        throw nb::key_error((t->name + "." + f->name + ": no table of that type").c_str());
       }
       case Ref::kText:
         return write_text(out, v, back, t->name, f->name);
@@ -318,31 +321,25 @@ class FlatBuffers {
     }
     const long long i = PyLong_AsLongLong(whole.ptr());
     if (i == -1 && PyErr_Occurred()) refuse("an i64");
-    switch (s.code) {
-      case 'b': return put_checked<std::int8_t>(out, i, "an i8", refuse);
-      case 'B': return put_checked<std::uint8_t>(out, i, "a u8", refuse);
-      case 'h': return put_checked<std::int16_t>(out, i, "an i16", refuse);
-      case 'H': return put_checked<std::uint16_t>(out, i, "a u16", refuse);
-      case 'i': return put_checked<std::int32_t>(out, i, "an i32", refuse);
-      case 'I': return put_checked<std::uint32_t>(out, i, "a u32", refuse);
-      default: return out.put(static_cast<std::int64_t>(i));
+    // signed ones have small letters
+    const int bits = 8 * s.width;
+    const bool is_signed = s.code >= 'a';
+    const long long low = is_signed ? -1 - ((1LL << (bits - 2)) - 1 + (1LL << (bits - 2))) : 0;
+    const long long high = bits == 64 ? -1 - low : (1LL << (is_signed ? bits - 1 : bits)) - 1;
+    if (i < low || i > high) {
+      const char kind[] = {is_signed ? 'i' : 'u', 0};
+      refuse(((is_signed ? "an " : "a ") + std::string(kind) + std::to_string(bits)).c_str());
     }
-  }
-
-  template <class T, class Refuse>
-  static void put_checked(Bytes& out, long long i, const char* want, const Refuse& refuse) {
-    if (i < static_cast<long long>(std::numeric_limits<T>::min()) || i > static_cast<long long>(std::numeric_limits<T>::max()))
-      refuse(want);
-    out.put(static_cast<T>(i));
+    out.data.append(reinterpret_cast<const char*>(&i), static_cast<std::size_t>(s.width));  // little-endian
   }
 
   std::vector<Table> tables_;
   std::unordered_map<std::string, int> numbers_, union_numbers_;
-  std::vector<std::map<long long, int>> unions_;
+  std::vector<std::vector<std::pair<long long, int>>> unions_;
   std::vector<Ref> refs_;
 };
 
-const Family reg{[](nb::module_& m) {
+const Family kFlatBuffersFamily{[](nb::module_& m) {
   nb::class_<FlatBuffers>(m, "FlatBuffers")
       .def(nb::init<nb::dict, nb::dict>(), nb::arg("tables"), nb::arg("unions"))
       .def("encode", &FlatBuffers::encode, nb::arg("table"), nb::arg("value"), nb::arg("identifier"));

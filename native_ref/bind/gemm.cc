@@ -4,7 +4,7 @@
 
 namespace opconform::bind {
 
-static const Family reg{[](nb::module_& m) {
+static const Family kGemmFamily{[](nb::module_& m) {
   m.def(
       "matmul",
       [](const In& a, const In& b, nb::handle out) {

@@ -73,7 +73,7 @@ nb::object gather_nd(const In& x, const In& index, int batch, bool is_signed) {
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kIndexFamily{[](nb::module_& m) {
   m.def("gather", gather, nb::arg("x"), nb::arg("index"), nb::arg("axis"), nb::arg("batch"), nb::arg("signed"));
   m.def("gather_elements", gather_elements, nb::arg("x"), nb::arg("index"), nb::arg("axis"), nb::arg("signed"));
   m.def("gather_nd", gather_nd, nb::arg("x"), nb::arg("index"), nb::arg("batch"), nb::arg("signed"));

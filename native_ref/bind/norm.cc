@@ -4,7 +4,7 @@
 
 namespace opconform::bind {
 
-static const Family reg{[](nb::module_& m) {
+static const Family kNormFamily{[](nb::module_& m) {
   m.def(
       "softmax",
       [](const In& x, Index axis, bool log, nb::handle out) {

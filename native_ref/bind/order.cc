@@ -6,7 +6,7 @@ namespace opconform::bind {
 
 namespace {
 
-const OrderTable& kernels() {
+const OrderTable& order_kernels() {
   static const OrderTable& k = table<OrderTable>("opconform_order");
   return k;
 }
@@ -24,7 +24,7 @@ nb::object rank(const In& x, Index axis, bool descending, nb::handle k) {
   Tensor shape = x.t;
   shape.shape[static_cast<std::size_t>(a)] = n;
   Out y = new_like(shape, DType::i64);
-  run(x.t.size() * 4, [&] { kernels().rank(x, a, descending, n, y.t); });
+  run(x.t.size() * 4, [&] { order_kernels().rank(x, a, descending, n, y.t); });
   return release(std::move(y));
 }
 
@@ -35,13 +35,13 @@ nb::tuple unique(const In& x, Index axis, bool rising) {
   Out first = new_array(DType::i64, n), inverse = new_array(DType::i64, n), counts = new_array(DType::i64, n);
   const auto ints = [](Out& o) { return reinterpret_cast<std::int64_t*>(o.t.data); };
   Index groups = 0;
-  run(x.t.size() * 4, [&] { groups = kernels().unique(x, a, rising, ints(first), ints(inverse), ints(counts)); });
+  run(x.t.size() * 4, [&] { groups = order_kernels().unique(x, a, rising, ints(first), ints(inverse), ints(counts)); });
   return nb::make_tuple(groups, release(std::move(first)), release(std::move(inverse)), release(std::move(counts)));
 }
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kOrderFamily{[](nb::module_& m) {
   m.def("rank", rank, nb::arg("x"), nb::arg("axis"), nb::arg("descending"), nb::arg("k").none());
   m.def("unique", unique, nb::arg("x"), nb::arg("axis"), nb::arg("rising"));
 }};

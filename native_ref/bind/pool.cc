@@ -9,7 +9,7 @@ constexpr Index kFar = Index{1} << 40;  // pads beyond it are refused, so that n
 }
 
 // pads: begins then ends; extra_end widens the sizes alone.  None: ones, or zeros; sizes then follow from the rest.
-static const Family reg{[](nb::module_& m) {
+static const Family kPoolFamily{[](nb::module_& m) {
   m.def(
       "pool",
       [](int kind, const In& x, nb::handle kernel, nb::handle strides, nb::handle dilations, nb::handle pads,

@@ -34,7 +34,7 @@ struct Prng {
   }
 };
 
-const Family reg{[](nb::module_& m) {
+const Family kPrngFamily{[](nb::module_& m) {
   nb::class_<Prng>(m, "Prng")
       .def(nb::init<std::uint64_t>(), nb::arg("seed"))
       .def("int", &Prng::draw, nb::arg("lo"), nb::arg("hi"))

@@ -6,7 +6,7 @@ namespace opconform::bind {
 
 namespace {
 
-const QuantiseTable& kernels() {
+const QuantiseTable& quantise_kernels() {
   static const QuantiseTable& k = table<QuantiseTable>("opconform_quantise");
   return k;
 }
@@ -21,7 +21,7 @@ nb::object requantise(const In& acc, const In& scale, Requantise q, nb::handle d
   broadcast(both, shape, "requantise");
   Out y = new_like(shape, d);
   const Tensor a = expand(acc, shape), b = expand(scale, shape);
-  if (y.t.size() > 0) run(y.t.size(), [&] { kernels().requantise(a, b, q, y.t); });
+  if (y.t.size() > 0) run(y.t.size(), [&] { quantise_kernels().requantise(a, b, q, y.t); });
   return release(std::move(y));
 }
 
@@ -35,13 +35,13 @@ nb::object centre(const In& x, const In& zero) {
   if (shape.rank != x.t.rank || shape.size() != x.t.size()) throw Error("centre: zero points " + text(zero.t) + " of " + text(x.t));
   Out y = new_like(x, info(x.t.dtype).bits <= 8 && info(zero.t.dtype).bits <= 8 ? DType::i16 : DType::i64);
   const Tensor b = expand(zero, shape);
-  if (y.t.size() > 0) run(y.t.size(), [&] { kernels().centre(x, b, y.t); });
+  if (y.t.size() > 0) run(y.t.size(), [&] { quantise_kernels().centre(x, b, y.t); });
   return release(std::move(y));
 }
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kQuantiseFamily{[](nb::module_& m) {
   m.def("centre", centre, nb::arg("x"), nb::arg("zero"));
   m.def(
       "requantise",

@@ -11,7 +11,7 @@ DType result_type(const Tensor& x, nb::handle out) {
   return as_dtype(out, wide);
 }
 
-int axis_of(Index axis, int rank) {
+int reduced_axis(Index axis, int rank) {
   const Index a = axis < 0 ? axis + rank : axis;
   if (a < 0 || a >= rank)
     throw Error("axis " + std::to_string(axis) + " out of range for rank " + std::to_string(rank));
@@ -20,7 +20,7 @@ int axis_of(Index axis, int rank) {
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kReduceFamily{[](nb::module_& m) {
   m.def(
       "reduce",
       [](int op, const In& x, nb::handle axes, bool keepdims, nb::handle out) {
@@ -30,7 +30,7 @@ static const Family reg{[](nb::module_& m) {
           set = (1u << x.t.rank) - 1;
         } else {
           const Ints list(axes, "reduce: axes");
-          for (int i = 0; i < list.n; ++i) set |= 1u << axis_of(list[i], x.t.rank);
+          for (int i = 0; i < list.n; ++i) set |= 1u << reduced_axis(list[i], x.t.rank);
         }
         Ints shape;
         for (int i = 0; i < x.t.rank; ++i)
@@ -47,7 +47,7 @@ static const Family reg{[](nb::module_& m) {
       [](bool product, const In& x, Index axis, bool exclusive, bool reverse, nb::handle out) {
         static const ReduceTable& k = table<ReduceTable>("opconform_reduce");
         Out y = new_like(x, result_type(x, out));
-        const int a = axis_of(axis, x.t.rank);
+        const int a = reduced_axis(axis, x.t.rank);
         run(x.t.size(), [&] { k.cumulate(product, x, a, exclusive, reverse, y.t); });
         return release(std::move(y));
       },

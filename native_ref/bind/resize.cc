@@ -4,7 +4,7 @@
 
 namespace opconform::bind {
 
-static const Family reg{[](nb::module_& m) {
+static const Family kResizeFamily{[](nb::module_& m) {
   m.def(
       "interpolate",
       [](const In& x, Index axis, const In& index, const In& weight, nb::handle out) {

@@ -28,7 +28,7 @@ ActivationOf activation(nb::handle h) {
 }  // namespace
 
 // One direction.  Returns (y [t, b, h], h_last [b, h], c_last [b, h] or None, cells [t, b, h] or None).
-static const Family reg{[](nb::module_& m) {
+static const Family kRnnFamily{[](nb::module_& m) {
   m.def(
       "rnn",
       [](int cell, const In& x, const In& w, const In& r, nb::handle bias_w, nb::handle bias_r, nb::handle peephole,

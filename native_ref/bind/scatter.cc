@@ -6,7 +6,7 @@ namespace opconform::bind {
 
 namespace {
 
-const ScatterTable& kernels() {
+const ScatterTable& scatter_kernels() {
   static const ScatterTable& k = table<ScatterTable>("opconform_scatter");
   return k;
 }
@@ -22,9 +22,9 @@ nb::object written(const In& x, Combine how, const Places& place, Index inner, c
   const bool complex = info(d).kind == Kind::complex;
   if (complex && x.t.rank + updates.t.rank >= kMaxRank) throw Error("scatter: too many axes");
   Out y = new_like(x, how == Combine::none || is_int(d) ? d : complex ? DType::c128 : DType::f64);
-  if (how == Combine::none && inner > 0 && kernels().repeated(place.data(), rows, x.t.size()))
+  if (how == Combine::none && inner > 0 && scatter_kernels().repeated(place.data(), rows, x.t.size()))
     throw nb::key_error("two updates of one place");
-  run(updates.t.size(), [&] { kernels().write(how, x, place.data(), inner, updates, y.t); });
+  run(updates.t.size(), [&] { scatter_kernels().write(how, x, place.data(), inner, updates, y.t); });
   return release(std::move(y));
 }
 
@@ -88,7 +88,7 @@ nb::object slices(const In& x, const In& index, const In& updates, Index axis, i
 
 }  // namespace
 
-static const Family reg{[](nb::module_& m) {
+static const Family kScatterFamily{[](nb::module_& m) {
   m.def("scatter_elements", elements, nb::arg("x"), nb::arg("index"), nb::arg("updates"), nb::arg("axis"), nb::arg("how"),
         nb::arg("signed"));
   m.def("scatter_nd", tuples, nb::arg("x"), nb::arg("index"), nb::arg("updates"), nb::arg("how"), nb::arg("signed"));

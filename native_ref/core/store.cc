@@ -23,15 +23,20 @@ struct ToInt {
     return static_cast<T>(v);
   }
 };
+// Integers of less than a byte.
+[[gnu::noinline]] void store_bits(const double* __restrict src, char* __restrict dst, Index n, double lo, double hi,
+                                  int all) {
+  for (Index i = 0; i < n; ++i) {
+    const double v = src[i], c = v < lo ? lo : v > hi ? hi : v;
+    dst[i] = static_cast<char>(static_cast<int>(v != v ? 0 : c) & all);
+  }
+}
 template <int Bits, bool Signed>
-struct ToNibble {
+struct ToBits {
   using raw = std::uint8_t;
-  static raw down(double v) {
-    constexpr double lo = Signed ? -static_cast<double>(1 << (Bits - 1)) : 0.0;
-    constexpr double hi = static_cast<double>(Signed ? (1 << (Bits - 1)) - 1 : (1 << Bits) - 1);
-    if (v != v) return 0;
-    const double c = v < lo ? lo : v > hi ? hi : v;
-    return static_cast<raw>(static_cast<int>(c) & ((1 << Bits) - 1));
+  static void row(const double* src, char* dst, Index n) {
+    constexpr int all = (1 << Bits) - 1, lo = Signed ? -(1 << (Bits - 1)) : 0;
+    store_bits(src, dst, n, lo, lo + all, all);
   }
 };
 struct ToF64 {
@@ -43,8 +48,19 @@ struct ToF32 {
   static float down(double v) { return static_cast<float>(v); }
 };
 template <class F>
+struct ToHalf {
+  using raw = std::uint16_t;
+  static void row(const double* src, char* dst, Index n) {
+    if constexpr (std::is_same_v<F, BF16> || half::kF16Rows) return half::store_row<F>(src, dst, n);
+    for (Index i = 0; i < n; ++i) {
+      const auto v = static_cast<raw>(encode<F>(src[i]));
+      std::memcpy(dst + 2 * i, &v, sizeof v);
+    }
+  }
+};
+template <class F>
 struct ToSmall {
-  using raw = StoredAs<F>;
+  using raw = std::uint8_t;
   static raw down(double v) { return static_cast<raw>(encode<F>(v)); }
 };
 struct ToE8M0 {
@@ -61,10 +77,13 @@ struct LowBits {
   using raw = T;
   static T low(std::int64_t v) { return static_cast<T>(v); }
 };
+[[gnu::noinline]] void low_bits(const std::int64_t* __restrict src, char* __restrict dst, Index n, int all) {
+  for (Index i = 0; i < n; ++i) dst[i] = static_cast<char>(src[i] & all);
+}
 template <int Bits>
 struct LowNibble {
   using raw = std::uint8_t;
-  static raw low(std::int64_t v) { return static_cast<raw>(v & ((1 << Bits) - 1)); }
+  static void row(const std::int64_t* src, char* dst, Index n) { low_bits(src, dst, n, (1 << Bits) - 1); }
 };
 
 // n elements side by side.  Once for each dtype, whatever its strides.
@@ -77,13 +96,17 @@ void store_row(const T* __restrict src, char* __restrict dst, Index n, Fn fn) {
 }
 template <class D>
 [[gnu::noinline]] void store_row(const double* src, char* dst, Index n) {
-  if constexpr (std::is_same_v<D, ToSmall<BF16>>) return half::store_row<BF16>(src, dst, n);
-  if constexpr (std::is_same_v<D, ToSmall<F16>> && half::kF16Rows) return half::store_row<F16>(src, dst, n);
-  store_row<typename D::raw>(src, dst, n, [](double v) { return D::down(v); });
+  if constexpr (requires { D::row(src, dst, n); })
+    D::row(src, dst, n);
+  else
+    store_row<typename D::raw>(src, dst, n, [](double v) { return D::down(v); });
 }
 template <class D>
 [[gnu::noinline]] void store_row(const std::int64_t* src, char* dst, Index n) {
-  store_row<typename D::raw>(src, dst, n, [](std::int64_t v) { return D::low(v); });
+  if constexpr (requires { D::row(src, dst, n); })
+    D::row(src, dst, n);
+  else
+    store_row<typename D::raw>(src, dst, n, [](std::int64_t v) { return D::low(v); });
 }
 
 // n elements that lie side by side, put apart.
@@ -106,19 +129,19 @@ void store(const T* src, char* dst, Index stride, Index n) {
 }
 
 constexpr std::array<StoreF64, kDTypeCount> kStoreF64{
-    store<ToF64>, store<ToF32>, store<ToSmall<F16>>, store<ToSmall<BF16>>,
+    store<ToF64>, store<ToF32>, store<ToHalf<F16>>, store<ToHalf<BF16>>,
     store<ToInt<std::int64_t>>, store<ToInt<std::int32_t>>, store<ToInt<std::int16_t>>, store<ToInt<std::int8_t>>,
     store<ToInt<std::uint64_t>>, store<ToInt<std::uint32_t>>, store<ToInt<std::uint16_t>>, store<ToInt<std::uint8_t>>,
     store<ToBool>, store<ToSmall<E4M3FN>>, store<ToSmall<E4M3FNUZ>>, store<ToSmall<E5M2>>, store<ToSmall<E5M2FNUZ>>,
-    store<ToE8M0>, store<ToSmall<E2M1>>, store<ToNibble<4, true>>, store<ToNibble<4, false>>,
-    store<ToNibble<2, true>>, store<ToNibble<2, false>>, nullptr, nullptr, nullptr,
-    store<ToNibble<1, false>>, store<ToNibble<3, false>>, store<ToNibble<6, false>>,
+    store<ToE8M0>, store<ToSmall<E2M1>>, store<ToBits<4, true>>, store<ToBits<4, false>>,
+    store<ToBits<2, true>>, store<ToBits<2, false>>, nullptr, nullptr, nullptr,
+    store<ToBits<1, false>>, store<ToBits<3, false>>, store<ToBits<6, false>>,
     store<ToSmall<E2M3>>, store<ToSmall<E3M2>>};
 
 constexpr std::array<StoreI64, kDTypeCount> kStoreI64{
     nullptr, nullptr, nullptr, nullptr,
-    store<LowBits<std::int64_t>>, store<LowBits<std::int32_t>>, store<LowBits<std::int16_t>>,
-    store<LowBits<std::int8_t>>, store<LowBits<std::uint64_t>>, store<LowBits<std::uint32_t>>,
+    store<LowBits<std::uint64_t>>, store<LowBits<std::uint32_t>>, store<LowBits<std::uint16_t>>,
+    store<LowBits<std::uint8_t>>, store<LowBits<std::uint64_t>>, store<LowBits<std::uint32_t>>,
     store<LowBits<std::uint16_t>>, store<LowBits<std::uint8_t>>, store<ToBool>,
     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
     store<LowNibble<4>>, store<LowNibble<4>>, store<LowNibble<2>>, store<LowNibble<2>>,

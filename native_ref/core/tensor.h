@@ -10,6 +10,7 @@
 namespace opconform {
 
 using Index = std::int64_t;
+constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }  // what containers count with
 
 inline constexpr int kMaxRank = 16;
 

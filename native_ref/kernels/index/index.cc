@@ -8,8 +8,6 @@
 namespace opconform {
 namespace {
 
-constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 Index resolve(const Tensor& index, const Index* extents, Index tuple, bool is_signed, std::int64_t* to) {
   const Index n = index.size();
   Reader(index).next(to, n);

@@ -12,8 +12,6 @@
 namespace opconform {
 namespace {
 
-constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // Any real number as an integer that compares the same way: zeros alike, NaN above all.
 std::int64_t ordered(double v) {
   if (v != v) return std::numeric_limits<std::int64_t>::max();

@@ -32,15 +32,30 @@ struct Sum {
 
 // Two or three rows to one, in whole vectors.
 template <class Op, class A, class T>
-[[gnu::noinline]] void join(const A* a, const T* b, const T* c, double* to, Index n) {
+void join(const void* first, const void* second, const void* third, double* to, Index n) {
   const auto at = [](const auto* p) { return gemm::load_as<double>(p); };
+  const auto* a = static_cast<const A*>(first);
+  const auto *b = static_cast<const T*>(second), *c = static_cast<const T*>(third);
   if (c)
     for (Index i = 0; i < n; i += L) store(to + i, Op::of(Op::of(at(a + i), at(b + i)), at(c + i)));
   else
     for (Index i = 0; i < n; i += L) store(to + i, Op::of(at(a + i), at(b + i)));
 }
+// A plane of any type: how its rows are joined, the first ones and more to what is joined already, and read.
+struct Plane {
+  const char* data;
+  Index bytes;
+  void (*first)(const void*, const void*, const void*, double*, Index);
+  void (*more)(const void*, const void*, const void*, double*, Index);
+  void (*read)(Columns&, const void* row, Index slot);
+};
+template <class Op, class T>
+Plane plane_of(const T* x) {
+  const auto read = [](Columns& to, const void* row, Index slot) { to.read(static_cast<const T*>(row), slot); };
+  return {reinterpret_cast<const char*>(x), sizeof(T), join<Op, T, T>, join<Op, double, T>, read};
+}
 template <class T>
-bool any_nan(const T* x, Index n) {
+[[gnu::noinline]] bool any_nan(const T* x, Index n) {
   constexpr Index K = gemm::kLanes<T>;
   decltype(load(x) != load(x)) m{};
   Index i = 0;
@@ -89,6 +104,11 @@ struct Pool {
   Index inputs() const { return in[0] * in[1] * in[2]; }
   Index outputs() const { return out[0] * out[1] * out[2]; }
 
+  // Where row (i, j) of a line of windows lies in the plane.
+  Index row_of(const Range& a, const Range& b, Index i, Index j) const {
+    return ((a.first + i * v.dilation[0]) * in[1] + b.first + j * v.dilation[1]) * in[2];
+  }
+
   // f(cells of the result, z, h, rows) for every line of outputs; rows(g) calls g(index in the plane) for each row
   // of x that its windows see.
   template <class F>
@@ -98,16 +118,15 @@ struct Pool {
       for (const Range& b : h) {
         f(cells, a, b, [&](auto&& g) {
           for (Index i = 0; i < a.count; ++i)
-            for (Index j = 0; j < b.count; ++j)
-              g(((a.first + i * v.dilation[0]) * in[1] + b.first + j * v.dilation[1]) * in[2]);
+            for (Index j = 0; j < b.count; ++j) g(row_of(a, b, i, j));
         });
         cells += out[2];
       }
   }
   // For an operation in any order: the rows that a line of windows sees are joined to one first.  finish(value, output
   // of the line, z, h) makes the result of it.  x: the plane, with room to read behind it.
-  template <class Op, class T, class Finish>
-  void fold(const T* x, V start, Finish&& finish) {
+  template <class Op, class Finish>
+  [[gnu::noinline]] void fold(const Plane& x, V start, const Finish& finish) {
     struct Line {
       double* cells;
       const Range *a, *b;
@@ -127,39 +146,45 @@ struct Pool {
       }
       held = 0;
     };
-    each_line([&](double* cells, const Range& a, const Range& b, auto&& rows) {
-      const T *first = nullptr, *next = nullptr;
-      bool joined = false;
-      rows([&](Index row) {
-        if (first == nullptr) {
-          first = x + row;
-        } else if (next == nullptr) {
-          next = x + row;
-        } else {
-          joined ? join<Op>(folded.data(), next, x + row, folded.data(), in[2])
-                 : join<Op>(first, next, x + row, folded.data(), in[2]);
-          joined = true;
-          next = nullptr;
-        }
-      });
-      const T* none = nullptr;
-      if (next) {
-        joined ? join<Op>(folded.data(), next, none, folded.data(), in[2])
-               : join<Op>(first, next, none, folded.data(), in[2]);
-        joined = true;
+    double* cells = result.data();
+    for (const Range& a : z)
+      for (const Range& b : h) {
+        lines[size(held)] = {cells, &a, &b, see(x, a, b, held)};
+        if (++held == Columns::kLines) reduce();
+        cells += out[2];
       }
-      if (joined)
-        columns.read(folded.data(), held);
-      else if (first)
-        columns.read(first, held);  // a single row is used where it lies
-      lines[size(held)] = {cells, &a, &b, first != nullptr};
-      if (++held == Columns::kLines) reduce();
-    });
     reduce();
+  }
+  // Joins the rows that a line of windows sees, and reads the result into `slot`; false where there is none.
+  [[gnu::noinline]] bool see(const Plane& x, const Range& a, const Range& b, Index slot) {
+    const char *first = nullptr, *next = nullptr;
+    bool joined = false;
+    const auto take = [&](const char* more) {
+      joined ? x.more(folded.data(), next, more, folded.data(), in[2])
+             : x.first(first, next, more, folded.data(), in[2]);
+      joined = true;
+      next = nullptr;
+    };
+    for (Index i = 0; i < a.count; ++i)
+      for (Index j = 0; j < b.count; ++j) {
+        const char* row = x.data + row_of(a, b, i, j) * x.bytes;
+        if (!first)
+          first = row;
+        else if (!next)
+          next = row;
+        else
+          take(row);
+      }
+    if (next) take(nullptr);
+    if (joined)
+      columns.read(folded.data(), slot);
+    else if (first)
+      x.read(columns, first, slot);  // a single row is used where it lies
+    return first != nullptr;
   }
   // Sums with their rounding errors, tap by tap.  finish as for ``fold``.
   template <class Finish>
-  void sum(Finish&& finish) {
+  [[gnu::noinline]] void sum(const Finish& finish) {
     std::vector<double> sums(size(out[2] + L)), lost(sums.size());
     each_line([&](double* cells, const Range& a, const Range& b, auto&& rows) {
       std::fill(sums.begin(), sums.end(), 0.0);
@@ -183,7 +208,7 @@ struct Pool {
     });
   }
   // The largest with its place in the plane: the first of equals, of NaN.
-  void largest(std::int64_t* places) {
+  [[gnu::noinline]] void largest(std::int64_t* places) {
     std::vector<double> best(size(out[2] + L));
     std::vector<std::int64_t> where(best.size());
     Mask lane{};
@@ -240,9 +265,9 @@ void pool(Pooling kind, const Tensor& x, const PoolWindow& v, const Tensor& y, c
   };
   const auto itself = [](V c, Index, const Range&, const Range&) { return c; };
   const auto fold = [&](const auto* plane) {
-    if (kind != Pooling::max) return p.fold<Sum>(plane, V{}, mean);
-    any_nan(plane, p.inputs()) ? p.fold<LargerOrNaN>(plane, kLowest - V{}, itself)
-                               : p.fold<Larger>(plane, kLowest - V{}, itself);
+    if (kind != Pooling::max) return p.fold<Sum>(plane_of<Sum>(plane), V{}, mean);
+    any_nan(plane, p.inputs()) ? p.fold<LargerOrNaN>(plane_of<LargerOrNaN>(plane), kLowest - V{}, itself)
+                               : p.fold<Larger>(plane_of<Larger>(plane), kLowest - V{}, itself);
   };
   // a few narrow elements add up exactly, or nearly, in f64; many of them, or f64 ones, take their errors along
   const bool average = kind == Pooling::average || padded;

@@ -60,6 +60,17 @@ void short_rows(const void* from, Index run, Index count, [[maybe_unused]] bool 
     y[r] = result_of<Acc>(acc, run);
   }
 }
+template <class Map, class Finish>
+void short_sums(const void* from, Index run, Index count, bool exact, void* to) {
+  auto* y = static_cast<double*>(to);
+  Pair sums[kBlock];
+  RowSums<Map>::of(static_cast<const double*>(from), run, count, exact, sums);
+  for (Index r = 0; r < count; ++r) y[r] = Finish::of(sums[r], static_cast<double>(run));
+}
+template <class Acc>
+inline constexpr auto rows_of = short_rows<Acc>;
+template <class Map, class Finish>
+inline constexpr auto rows_of<Sum<Map, Finish>> = short_sums<Map, Finish>;
 template <class Single>
 void start(State& s) {
   new (s.bytes) Single;
@@ -98,7 +109,7 @@ constexpr Cells cells() {
       screened,
       lanes,
       std::bit_cast<std::uint64_t>(neutral),
-      short_rows<Acc>,
+      rows_of<Acc>,
       start<Single>,
       add<Single, T>,
       [](State& s, Index count, void* y) { *static_cast<T*>(y) = result_of<Acc>(*s.as<Single>(), count); },

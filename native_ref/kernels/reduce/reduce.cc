@@ -16,8 +16,6 @@ namespace {
 
 using namespace reducing;
 
-constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // A set of axes, neighbours merged where memory allows, walked like an odometer.
 struct Axes {
   int rank = 0;

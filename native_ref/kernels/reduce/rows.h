@@ -60,11 +60,28 @@ template <class Acc>
 struct Row;
 
 template <class Map, class Finish>
-  requires(Map::short_rows)
 struct Row<Sum<Map, Finish>> {
-  static constexpr bool screened = true;
-  static bool fold(const double* x, Index n, bool exact, double& y) {
-    if (!exact) return false;
+  static constexpr bool screened = Map::short_rows;
+};
+
+// Sums of `count` rows, before anything is made of them.
+template <class Map>
+struct RowSums {
+  [[gnu::noinline]] static void of(const double* x, Index run, Index count, bool exact, Pair* y) {
+    for (Index r = 0; r < count; ++r, x += run) {
+      if constexpr (Map::short_rows)
+        if (exact) {
+          y[r] = {plain(x, run), 0};
+          continue;
+        }
+      typename Summands<Map>::Single acc;
+      acc.add(x, run);
+      y[r] = acc.total();
+    }
+  }
+
+ private:
+  static double plain(const double* x, Index n) {
     V8 a = {}, b = {};
     Index i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -74,8 +91,7 @@ struct Row<Sum<Map, Finish>> {
     if (i + 8 <= n) a += Map::main8(load8(x + i)), i += 8;
     double s = fold_all<double>(a + b, Plus{});
     for (; i < n; ++i) s += Map::main(x[i]);
-    y = Finish::of({s, 0}, static_cast<double>(n));
-    return true;
+    return s;
   }
 };
 

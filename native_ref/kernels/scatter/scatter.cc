@@ -10,8 +10,6 @@
 namespace opconform {
 namespace {
 
-constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // f(c, v) gives the cell c with the update v in it.
 struct Add {
   static double of(double c, double v) { return c + v; }
