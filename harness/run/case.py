@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.dtypes import DType
+import numpy as np
+
+from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
 from harness.core.quiet import quiet
@@ -124,10 +126,11 @@ class Case:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """Op version, the types that attributes name, and those of the arguments: what a backend's habits are learned
-        by."""
+        """Op version, the types that attributes name or have, and those of the arguments: what a backend's habits are
+        learned by."""
         if self._types is None:
-            named = [x for x in self.inst.attrs.values() if type(x) is DType]
+            named = [of(x) if isinstance(x, np.ndarray) else x for x in self.inst.attrs.values()
+                     if isinstance(x, (DType, np.ndarray))]  # fmt: skip
             self._types = self.version.key, *named, *[
                 a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
                 for a in self.inst.args.values()

@@ -3,12 +3,15 @@
 One refused instance fails the model that it shares, and finding it takes several models more; one that ends the process
 costs a fork besides.  So a case travels alone where that is likely, and some cases are not asked at all:
 
-* A combination of op version and types goes alone until it has passed once.
-* One that was unsupported ``GAP`` times before it ever passed is asked only once in ``ASK_AGAIN`` cases.
+* A combination of op version and types goes alone until it has passed once, or, where all of its types passed in others
+  and few combinations of that op version were unsupported, from the first.
+* One that was unsupported ``GAP`` times before it ever passed is asked only once in ``ASK_AGAIN`` cases; so is each
+  with a type that, of this op version, was unsupported ``LACK`` times and never passed in any combination.
 * One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
-  nothing in that rate.  One that is said to end the process is asked only now and then, once that has come true.
+  nothing in that rate.  Once that has come true again and again it is asked only now and then, the less if it ends the
+  process.
 * A case that a listed difference says goes wrong beside others goes alone.
 * A case that breaks a rule is asked only now and then, where breaking that rule of that op has ended the process as
   listed again and again.
@@ -18,6 +21,7 @@ Every learnt habit is checked again with the cases that are still asked, so that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +32,13 @@ from harness.run.known import Ledger
 from harness.run.results import Judged, Profile
 
 GAP = 3
+LACK = 4
+FEW = 8  # combinations that passed for each that was unsupported
 ASK_AGAIN = 32
+ASK_REFUSED = 8
 SELDOM = 40
 CRASH_WEIGHT = 10  # a death costs as much as so many refusals
-SURE = 4  # times that a foreseen death must have come true before most such cases are left out
+SURE = 4  # times that a foreseen end must have come true before most such cases are left out
 UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody asked for
 
 
@@ -70,6 +77,9 @@ class Habits:
         self._foreseen: dict[int, str] = {}  # id of a case under way -> what foretold its end
         self._came: dict[str, _Foresight] = {}
         self._broken: dict[tuple[str, ...], _Foresight] = {}  # a rule of an op in a domain: deaths of what breaks it
+        self._lacking: Counter[tuple[Any, ...]] = Counter()  # op version and type -> gaps, while it never passed
+        self._combinations: dict[str, tuple[int, int]] = {}  # op version -> combinations that passed, those that lacked
+        self._taken: set[tuple[Any, ...]] = set()  # op version and type that passed
         self._excused: set[str] = set()  # op versions of which ambiguous instances were refused
 
     def plan(self, cases: Sequence[Case]) -> tuple[dict[int, Outcome], set[int]]:
@@ -94,7 +104,7 @@ class Habits:
                 continue
             h = self._of(c)
             passed = h is not None and h.passed
-            if h is not None and not passed and h.gaps >= GAP and c.index % ASK_AGAIN:
+            if not passed and c.index % ASK_AGAIN and ((h is not None and h.gaps >= GAP) or self._lacks(c)):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
             if self.ledger is not None and self.ledger.shuns(c, self.profile):
@@ -102,15 +112,19 @@ class Habits:
                 continue
             why = self._foretold(c)
             if why is None:
-                if h is None or not passed or (h.refused and h.doubtful):
+                if h is None:
+                    known_to_pass = self._likely(c)
+                else:
+                    known_to_pass = passed and not (h.refused and h.doubtful)
+                if not known_to_pass:
                     alone.add(id(c))
                 continue
             name, ends = why
             seen = self._came.setdefault(name, _Foresight())
             if passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
                 continue  # a condition that is much wider than what happens
-            if ends and seen.sure and c.index % ASK_AGAIN:
-                settled[id(c)] = _unasked(f"as before: {name} ends the process")
+            if seen.sure and c.index % (ASK_AGAIN if ends else ASK_REFUSED):
+                settled[id(c)] = _unasked(f"as before: {name} {'ends the process' if ends else 'refuses it'}")
                 continue
             self._foreseen[id(c)] = name
             alone.add(id(c))
@@ -140,6 +154,17 @@ class Habits:
         entry = self.ledger.foretells(case, self.profile)
         return entry.id if entry is not None and entry.spoils else None
 
+    def _likely(self, case: Case) -> bool:
+        """Is a combination that was never asked likely to pass?"""
+        key = case.types[0]
+        passed, gaps = self._combinations.get(key, (0, 0))
+        return passed >= gaps * FEW and passed > 0 and all((key, d) in self._taken for d in case.types[1:])
+
+    def _lacks(self, case: Case) -> bool:
+        """Has the case a type that the op version never took?"""
+        key = case.types[0]
+        return any(self._lacking.get((key, d), 0) >= LACK for d in case.types[1:])
+
     def _key(self, case: Case) -> tuple[Any, ...]:
         """Types; with the opset where a gap of that opset was found, and where the backend's makers promise nothing,
         since other gaps may open there."""
@@ -162,6 +187,10 @@ class Habits:
 
     # -- learning
 
+    def _count(self, key: str, passed: int, gaps: int) -> None:
+        p, g = self._combinations.get(key, (0, 0))
+        self._combinations[key] = p + passed, g + gaps
+
     def agreed(self, case: Case) -> None:
         """The case came back with the right value, or was rightly refused."""
         if case.inst.rule is not None:
@@ -170,8 +199,13 @@ class Habits:
         h = self._of(case)
         if h is None:
             h = self._by[self._key(case)] = _Habit()
-        h.passed = True
-        h.gaps = 0
+        if not h.passed:
+            h.passed = True
+            h.gaps = 0
+            self._count(case.types[0], 1, 0)
+            for d in case.types[1:]:
+                self._taken.add((case.types[0], d))
+                self._lacking.pop((case.types[0], d), None)
         name = self._foreseen.pop(id(case), None) if self._foreseen else None
         if name is None:
             h.asked += 1
@@ -210,6 +244,8 @@ class Habits:
                 h = self._by[self._key(case)] = _Habit()
             if not h.passed:
                 h.gaps += 1
+                self._count(case.types[0], 0, h.gaps == 1)
+                self._lacking.update({(case.types[0], d) for d in case.types[1:] if d is not None} - self._taken)
                 return
         elif h is None:
             h = self._by[self._key(case)] = _Habit()

@@ -7,7 +7,7 @@ import pytest
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
-from harness.run.habits import ASK_AGAIN, GAP, SELDOM, SURE, UNASKED, Habits
+from harness.run.habits import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, Habits
 from harness.run.known import load_ledger
 from harness.run.results import Judged, Profile, judge_case
 from suites.meta.toy import toy
@@ -68,6 +68,42 @@ def test_types_that_lack_are_asked_now_and_then() -> None:
     assert plan(h, case(1)) == "together"
 
 
+def test_a_type_that_never_passed_in_any_combination_is_a_gap() -> None:
+    h = habits()
+
+    def of(*types: str, index: int = 1) -> Case:
+        c = case(index)
+        c._types = (KEY, *types)
+        return c
+
+    h.agreed(of("f32", "i32"))
+    for k in range(LACK):
+        answer(h, of("bf16", f"i{k}"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+        answer(h, of("f32", f"u{k}"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, of("bf16", "i99")) == "settled"
+    assert plan(h, of("bf16", "i99", index=ASK_AGAIN)) == "alone"
+    assert plan(h, of("f32", "u99")) == "alone"  # f32 passed: the other type may too
+    h.agreed(of("bf16", "i99"))
+    assert plan(h, of("bf16", "i98")) == "alone"
+
+
+def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked() -> None:
+    h = habits()
+
+    def of(*types: str) -> Case:
+        c = case()
+        c._types = (KEY, *types)
+        return c
+
+    h.agreed(of("f32", "i32"))
+    h.agreed(of("bf16", "i64"))
+    assert plan(h, of("f32", "i64")) == "together"
+    assert plan(h, of("f32", "i8")) == "alone"  # i8 is new
+    answer(h, of("bf16", "i32"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, of("bf16", "i32")) == "alone"
+    assert plan(h, of("f32", "i64")) == "alone"  # mixtures lack here
+
+
 def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
     h = habits()
     h.agreed(case(opset=7))
@@ -93,10 +129,12 @@ def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, 
 def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
     h = habits(tmp_path, "wrongly_rejected")
     h.agreed(case())
-    for _ in range(5):
+    for _ in range(SURE):
         c = case()
         assert plan(h, c) == "alone"
         answer(h, c, Status.REJECTED, Verdict.KNOWN)
+    assert plan(h, case(1)) == "settled"  # often enough
+    assert plan(h, case(ASK_REFUSED)) == "alone"
     h.ledger = None
     assert plan(h, case()) == "together"
 
