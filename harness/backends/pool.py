@@ -28,6 +28,8 @@ BARREN = 4  # such deaths after which the first case in line is blamed, so that 
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
+DEATHS = (Status.CRASHED, Status.TIMED_OUT)
+MEMORY = 64  # tasks that a process served last, remembered in case it dies
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
@@ -54,6 +56,7 @@ class BackendHandle:
         self._done: deque[Result] = deque()
         self._ids = itertools.count(1)
         self._served = 0
+        self._latest: deque[Task] = deque(maxlen=MEMORY)  # of what the process served
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
         self._spoilt = False  # one that was asked what may damage it
@@ -211,6 +214,7 @@ class BackendHandle:
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
         self._served = self._rss = 0
+        self._latest.clear()
         self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
 
@@ -239,6 +243,7 @@ class BackendHandle:
             task = flying.popleft()
             assert task.id == answer["id"], "answers out of order"
             self._served += 1
+            self._latest.append(task)
             self._settle(task, wire.outcomes(task, answer, reader))
         if not flying:
             del self._flying[header["batch"]]
@@ -276,7 +281,7 @@ class BackendHandle:
     def _split(self, task: Task, failed: list[int], outcome: Outcome) -> None:
         """Two smaller models instead of one that failed on some sets; the message may name the culprit, else halves."""
         self.stats["splits"] += 1
-        task.root.failures.append(Unblamed(task.instances, failed, outcome))
+        self._note(task, failed, outcome)
         suspects = _named(task, outcome.message)
         if suspects and len(suspects) < len(task.instances):
             parts = [suspects, [k for k in task.instances if k not in set(suspects)]]
@@ -334,6 +339,8 @@ class BackendHandle:
         message = f"no answer within {seconds:.1f} s in {phase}" if timed_out else f"{how} (in {phase})"
         again = [t for t in orphans if t is not culprit]
         if culprit is not None:
+            at = next(i for i, t in enumerate(orphans) if t is culprit)
+            self._latest.extend(orphans[:at])  # served, but the answers are lost
             again = self._blame(culprit, status, message, phase, index) + again
         self._queue.extendleft(reversed(again))
 
@@ -360,7 +367,11 @@ class BackendHandle:
     def _suspect(self, task: Task, failed: list[int], outcome: Outcome) -> None:
         """A lone instance that seems to have killed its process is asked again."""
         self._remark(f"{outcome.message}; asked once more alone")
-        task.root.failures.append(Unblamed(task.instances, failed, outcome))
+        self._note(task, failed, outcome)
+
+    def _note(self, task: Task, failed: list[int], outcome: Outcome) -> None:
+        before = list(self._latest) if outcome.status in DEATHS else []
+        task.root.failures.append(Unblamed(task.instances, failed, outcome, before))
 
     def _blame_set(self, task: Task, bad: int, outcome: Outcome) -> list[Task]:
         """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second

@@ -36,11 +36,13 @@ class Job:
 
 @dataclass(slots=True)
 class Unblamed:
-    """A failure of a model that none of its instances shows in a model of its own.  sets: in which it failed."""
+    """A failure of a model that none of its instances shows in a model of its own.  sets: in which it failed.  before:
+    what its process had served, the latest last, if it died."""
 
     instances: list[int]
     sets: list[int]
     outcome: Outcome
+    before: list[Task] = field(default_factory=list)
 
 
 @dataclass(slots=True)

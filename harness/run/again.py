@@ -6,7 +6,9 @@ next.  What is right alone is therefore asked with the runs before it, then with
 again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
 there too: ``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
 
-So is a model that was refused, or ended its process, although each of its instances passes alone.
+So is a model that was refused, or ended its process, although each of its instances passes alone.  Where a fresh
+process survives it, the models that the first one had served last go before it: a true difference that takes those, or
+unsteady.
 """
 
 from __future__ import annotations
@@ -84,6 +86,13 @@ class Again:
                         return None
                     if found.outcome.status is status:
                         return self._least(found, company, beside, ask)
+        served = [[t.root.job.tag[2].cases[k] for k in t.instances] for t in failure.before]
+        served = [m for m in served if all(c.inst.rule is None for c in m)]
+        if served and not origins and self.left > 0:
+            with self._timed():
+                found_later = self._later(failure, profile, company, served)
+            if found_later is not None:
+                return found_later
         first = said(every[-1], company[-1])
         if len(company) == 1 and self.ledger is not None:  # a death that is listed need not come each time
             self.ledger.explain(first, profile)
@@ -104,6 +113,27 @@ class Again:
             if found.known is None and (got := ask(beside, which, k)).known is not None:
                 at, found = k, got
         return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
+
+    def _later(self, failure: Unblamed, profile: Profile, company: Sequence[Case],
+               served: list[list[Case]]) -> tuple[Case, Judged] | None:  # fmt: skip
+        """The death of a process that takes what it had served before: the fewest models, cases of a lone one, and
+        cases beside the last one, which tells it; None if it does not come again."""
+        handle, beside = self.handle(profile.name), forms(company, failure.sets[0])[0]
+
+        def fails(which: list[int], models: list[list[Case]]) -> Judged | None:
+            cases = [beside[k] for k in which]
+            got = judge_beside(handle, profile, cases[-1], cases, self.ledger, models)
+            return got if got.outcome.status is failure.outcome.status else None
+
+        which = list(range(len(beside)))
+        found = fails(which, served)
+        if found is None:
+            return None
+        models, found = self._fewest(served, 1, lambda some: fails(which, some), found)
+        which, found = self._fewest(which, 1, lambda some: fails(some, models), found)
+        if len(models) == 1:
+            _, found = self._fewest(models[0], 1, lambda some: fails(which, [some]), found)
+        return company[which[-1]], found
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -213,18 +243,29 @@ def fewer(case: Case, k: int) -> Case:
 
 
 def judge_beside(handle: BackendHandle, profile: Profile, case: Case, cases: Sequence[Case],
-                 ledger: Ledger | None = None) -> Judged:  # fmt: skip
-    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company."""
+                 ledger: Ledger | None = None, before: Sequence[Sequence[Case]] = ()) -> Judged:  # fmt: skip
+    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company.
+    before: the cases of models that the process serves first."""
     company = tuple(cases) if len(cases) > 1 else ()
-    return judge_case(case, profile, outcomes_of(handle, case, cases), ledger, company)
+    judged = judge_case(case, profile, outcomes_of(handle, case, cases, before), ledger, company)
+    judged.before = tuple(map(tuple, before))
+    return judged
 
 
-def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case]) -> list[Outcome]:
-    """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw."""
-    model = build(case.version.dialect, cases)
-    runs = max(1, len(case.draws))
-    feeds = [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
-    handle.renew()
-    (result,) = handle.run([Job(model, feeds)])
+def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case],
+                before: Sequence[Sequence[Case]] = ()) -> list[Outcome]:  # fmt: skip
+    """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
+    has served other models.  If it ended, that is the outcome, whatever came of the same alone."""
     at = next(k for k, c in enumerate(cases) if c is case)
-    return [row[at] for row in result.outcomes]
+    handle.renew()
+    *_, result = handle.run([job_of(some) for some in (*before, cases)])
+    if before and result.unblamed:
+        return [result.unblamed[-1].outcome]
+    return [row[at] for row in result.outcomes][: max(1, len(case.draws))]
+
+
+def job_of(cases: Sequence[Case]) -> Job:
+    """A model of the cases, run as often as one of them wants."""
+    model = build(cases[0].version.dialect, cases)
+    runs = max(1, *(len(c.draws) for c in cases))
+    return Job(model, [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)])

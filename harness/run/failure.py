@@ -45,12 +45,13 @@ class Evidence:
         if self._kinds[kind] > self.recorded:
             return None
         small: Judged | None = None
-        if judged.verdict.bad and not judged.company and self._kinds[kind] <= self.per_kind and self.left > 0:
+        lonely = not judged.company and not judged.before
+        if judged.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
             start = time.monotonic()
             small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
             self.left -= time.monotonic() - start
         folder = None
-        first = self._kinds[kind] <= self.per_kind or bool(judged.company)  # company is known to its folder alone
+        first = self._kinds[kind] <= self.per_kind or not lonely  # company is known to its folder alone
         if judged.verdict.bad and self.folder is not None and first:
             folder = self.write(small or judged)
         return record(judged, votes, small, folder, self.seed)
@@ -94,7 +95,7 @@ def address(case: Case, seed: int) -> str:
 
 def replay_line(judged: Judged, folder: Path | None, seed: int) -> str:
     """One line that runs the case again."""
-    name = COMPANY if judged.company else "instance.json"
+    name = COMPANY if judged.company or judged.before else "instance.json"
     what = str(folder / name) if folder is not None else address(judged.case, seed)
     return f"opconform replay {what} --backend {judged.backend}"
 
@@ -115,6 +116,7 @@ def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, f
         "kind": j.kind if j is not None else "", "diff": j.diff() if j is not None else {}, "votes": votes,
         "blame": blame(votes).text,
         "company": [c.version.dialect.notation(c.inst) for c in judged.company],
+        "before": [[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
         "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed),
         "folder": str(folder) if folder is not None else None, "cluster": None,
     }  # fmt: skip
@@ -148,6 +150,9 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     if rec.get("company"):
         lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")
         lines += ["  & " + x for text in rec["company"] for x in text.splitlines()]
+    if rec.get("before"):
+        lines.append(f"  right in a fresh process, wrong in one that has served {len(rec['before'])} before:")
+        lines += ["  < " + x for model in rec["before"] for text in model for x in text.splitlines()]
     if rec["folder"]:
         lines.append(f"  folder: {rec['folder']}")
     lines.append(f"  {rec['replay']}")
@@ -166,16 +171,17 @@ def load_instance(path: Path) -> Instance:
         raise FormatError(f"{path}: not a case file: {e}") from None
 
 
-def load_company(path: Path) -> tuple[list[Instance], int]:
-    """The instances of a ``company.json`` and the place of the one that goes wrong beside the others.  Raises
-    FormatError or UsageError."""
+def load_company(path: Path) -> tuple[list[Instance], int, list[list[Instance]]]:
+    """The instances of a ``company.json``, the place of the one that goes wrong beside the others, and the instances of
+    the models that the process serves first.  Raises FormatError or UsageError."""
     try:
         form = _json(path)
         instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
         instances[at]
+        before = [[Instance.from_json(x) for x in model] for model in form.get("before", [])]
     except (FormatError, ValueError, KeyError, TypeError, IndexError) as e:
         raise FormatError(f"{path}: expected {{at, instances}} as in {COMPANY}: {type(e).__name__}: {e}") from None
-    return instances, at
+    return instances, at, before
 
 
 def _json(path: Path) -> Any:

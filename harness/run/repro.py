@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.outcome import TypeOnly
+from harness.run.case import Case
 from harness.run.pack import build, feed
 from harness.run.results import Judged
 from harness.run.runs import at_run
 
-COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone
+COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
 
 BEFORE = "inputs-{}.npz"  # of the runs before the one that goes wrong
 
@@ -44,8 +46,11 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
         for c, names in zip(together, model.inputs, strict=True):
             given.update(zip([n for n, _, _ in names], feed(c, names, r), strict=True))
         save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), given)
-    if judged.company:
-        listed = {"at": at, "instances": [c.inst.to_json() for c in together]}
+    earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.before)]
+    if judged.company or judged.before:
+        listed: dict[str, Any] = {"at": at, "instances": [c.inst.to_json() for c in together]}
+        if judged.before:
+            listed["before"] = [[c.inst.to_json() for c in cases] for cases in judged.before]
         (folder / COMPANY).write_text(json.dumps(listed, indent=1) + "\n")
     expected, bounds, actual = {}, {}, {}
     outs = model.outputs[at]
@@ -64,8 +69,23 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     save(folder / "expected.npz", expected)
     save(folder / "bounds.npz", bounds)
     save(folder / "actual.npz", actual)
-    (folder / "repro.py").write_text(script(judged, version, name, outs))
+    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier))
     return folder
+
+
+def _earlier(folder: Path, k: int, cases: Sequence[Case]) -> tuple[str, list[str], list[str]]:
+    """Write a model that the process served before, and its inputs; the names of the files, and its outputs."""
+    dialect = cases[0].version.dialect
+    model = build(dialect, cases)
+    name, inputs = f"earlier-{k}{dialect.extension}", []
+    (folder / name).write_bytes(model.data)
+    for r in range(max(1, *(len(c.draws) for c in cases))):
+        given: dict[str, Any] = {}
+        for c, names in zip(cases, model.inputs, strict=True):
+            given.update(zip([n for n, _, _ in names], feed(c, names, r), strict=True))
+        inputs.append(f"earlier-{k}-{r}.npz")
+        save(folder / inputs[-1], given)
+    return name, inputs, [n for group in model.outputs for n in group]
 
 
 def notation(judged: Judged) -> str:
@@ -103,8 +123,9 @@ def _storable(name: str, a: Any) -> dict[str, Any]:
     return {f"{name}|{d.name}": np.array(a, order="C").view(f"u{a.dtype.itemsize}")}
 
 
-def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
-    """The text of repro.py."""
+def script(judged: Judged, version: str, model: str, outputs: list[str],
+           earlier: Sequence[tuple[str, list[str], list[str]]] = ()) -> str:  # fmt: skip
+    """The text of repro.py.  earlier: models that the process serves first, with their inputs and outputs."""
     inst = judged.case.inst
     runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
     if runner is None:
@@ -122,6 +143,8 @@ def script(judged: Judged, version: str, model: str, outputs: list[str]) -> str:
         .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
         + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
         + _TAIL.replace("@INVALID@", repr(inst.rule is not None))
+        .replace("@SERVED@", _SERVED.replace("@EARLIER@", repr(list(earlier))) if earlier else "")
+        .replace("@FIRST@", "    serve()\n" if earlier else "")
     )  # fmt: skip
 
 
@@ -254,6 +277,21 @@ _PLUGIN = '''def run(runs):
 
 '''
 
+_SERVED = '''EARLIER = @EARLIER@  # models, inputs of their runs, outputs
+
+
+def serve():
+    """What the process must have done before."""
+    global MODEL, OUTPUTS
+    last = MODEL, OUTPUTS
+    for model, inputs, outputs in EARLIER:
+        MODEL, OUTPUTS = HERE / model, outputs
+        run([load(name) for name in inputs])
+    MODEL, OUTPUTS = last
+
+
+'''
+
 _TAIL = '''def different(e, a, bound):
     """Elements outside the bound, by index."""
     if isinstance(e, list):
@@ -276,8 +314,8 @@ _TAIL = '''def different(e, a, bound):
     return [tuple(int(k) for k in i) for i in np.argwhere(bad)]
 
 
-def main():
-    invalid = @INVALID@
+@SERVED@def main():
+@FIRST@    invalid = @INVALID@
     try:
         found = run([load(name) for name in INPUTS])
     except Exception as error:

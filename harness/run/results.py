@@ -20,7 +20,8 @@ class Judged:
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
     entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
     backend was given instead (``harness.run.crossed``).  company: the cases in one model, itself
-    among them, that the answer takes; right alone (``harness.run.again``).  origin, run: the case with all its runs of
+    among them, that the answer takes; right alone (``harness.run.again``).  before: the cases of each model that its
+    process must have served for it.  origin, run: the case with all its runs of
     which ``case`` is one, where it is."""
 
     case: Case
@@ -33,6 +34,7 @@ class Judged:
     ambiguity: str | None = None
     asked: Case | None = None
     company: tuple[Case, ...] = ()
+    before: tuple[tuple[Case, ...], ...] = ()
     origin: Case | None = None
     run: int = 0
 

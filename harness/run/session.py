@@ -209,17 +209,18 @@ def replay(inst: Instance, names: Sequence[str], python: str | None = None, expl
 
 
 def replay_company(path: Path, names: Sequence[str], python: str | None = None, explain: bool = True) -> list[Judged]:
-    """Judge the instance of a ``company.json`` beside the others in one model.  Raises UsageError and FormatError."""
-    instances, at = load_company(path)
-    cases = [fill(registry.version_of(i), i) for i in instances]
-    for c in cases:
+    """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
+    UsageError and FormatError."""
+    instances, at, earlier = load_company(path)
+    cases, *before = [[fill(registry.version_of(i), i) for i in some] for some in (instances, *earlier)]
+    for c in (*cases, *(c for some in before for c in some)):
         if c.problem:
             raise UsageError(f"{c.inst.key}: {c.problem}")
     case = cases[at]
     ledger = load_ledger() if explain else None
     with Backends(python) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return [judge_beside(h, profile_of(h), case, cases, ledger) for h in handles]
+        return [judge_beside(h, profile_of(h), case, cases, ledger, before) for h in handles]
 
 
 def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,

@@ -222,13 +222,27 @@ class JealousAndDies(Jealous):
 
 
 class Frail(Right):
-    """A process dies at its thirtieth model, whatever that is."""
+    """One process dies at its thirtieth model, and never again one: the file TOY_FRAIL tells."""
 
     name = "frail"
     runs = 0
 
     def run(self, handle, inputs):
         self.runs += 1
-        if self.runs == 30:
+        if self.runs == 30 and not os.path.exists(os.environ["TOY_FRAIL"]):
+            open(os.environ["TOY_FRAIL"], "w").close()
             os.kill(os.getpid(), signal.SIGSEGV)
+        return super().run(handle, inputs)
+
+
+class Remembers(Right):
+    """Once a process has served a Flip of a 2-d tensor, in whatever model, a MatMul ends it."""
+
+    name = "remembers"
+    flipped = False
+
+    def run(self, handle, inputs):
+        if self.flipped and any(n["op"] == "MatMul" for n in handle):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.flipped = self.flipped or any(n["op"] == "Flip" and len(n["shapes"]["x"]) == 2 for n in handle)
         return super().run(handle, inputs)
