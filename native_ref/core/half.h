@@ -98,7 +98,18 @@ inline void narrow_row(const char* src, char* dst, Index n) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(raw), down16(_mm512_load_ps(wide), F{}));
   std::memcpy(dst + 2 * i, raw, static_cast<std::size_t>(2 * (n - i)));
 }
-#define OPCONFORM_HALF_ROWS
+// Back to f32.
+template <class F>
+inline void widen_row(const char* src, char* dst, Index n) {
+  Index i = 0;
+  for (; i + 16 <= n; i += 16)
+    _mm512_storeu_ps(dst + 4 * i, up16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + 2 * i)), F{}));
+  if (i == n) return;
+  alignas(64) char wide[64], raw[32]{};
+  std::memcpy(raw, src + 2 * i, static_cast<std::size_t>(2 * (n - i)));
+  _mm512_store_ps(wide, up16(_mm256_load_si256(reinterpret_cast<const __m256i*>(raw)), F{}));
+  std::memcpy(dst + 4 * i, wide, static_cast<std::size_t>(4 * (n - i)));
+}
 inline constexpr bool kF16Rows = true;
 
 #else
@@ -155,6 +166,99 @@ inline void store_f16(const double* __restrict src, char* __restrict dst, Index 
 inline constexpr bool kF16Rows = false;  // element by element
 inline void load_f16(const char*, Index, double*) {}
 inline void store_f16(const double*, char*, Index) {}
+#endif
+
+// f32 to halves at once, and back.
+#if defined(__F16C__) && defined(__AVX2__)
+// NaNs as one pattern with their sign
+inline __m256 one_nan8(__m256 v) {
+  const __m256 sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
+  const __m256 nan = _mm256_or_ps(sign, _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN()));
+  return _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+inline __m128i down8(__m256 v, F16) { return _mm256_cvtps_ph(one_nan8(v), _MM_FROUND_TO_NEAREST_INT); }
+inline __m128i down8(__m256 v, BF16) {
+  const __m256i b = _mm256_castps_si256(v);
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi32(b, 16), _mm256_set1_epi32(1));
+  const __m256 r = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_add_epi32(b, _mm256_set1_epi32(0x7fff)), last));
+  const __m256 safe = _mm256_blendv_ps(r, one_nan8(v), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));  // nor carry into the sign
+  const __m256i high = _mm256_srli_epi32(_mm256_castps_si256(safe), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+}
+inline __m256 up8(__m128i v, F16) { return one_nan8(_mm256_cvtph_ps(v)); }
+inline __m256 up8(__m128i v, BF16) {
+  return one_nan8(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)));
+}
+template <class F>
+inline void narrow_row(const char* src, char* dst, Index n) {
+  const auto step = [](const char* from, char* to) {
+    const __m256 v = _mm256_loadu_ps(reinterpret_cast<const float*>(from));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), down8(v, F{}));
+  };
+  Index i = 0;
+  for (; i + 8 <= n; i += 8) step(src + 4 * i, dst + 2 * i);
+  if (i == n) return;
+  char wide[32]{}, raw[16];
+  std::memcpy(wide, src + 4 * i, static_cast<std::size_t>(4 * (n - i)));
+  step(wide, raw);
+  std::memcpy(dst + 2 * i, raw, static_cast<std::size_t>(2 * (n - i)));
+}
+template <class F>
+inline void widen_row(const char* src, char* dst, Index n) {
+  const auto step = [](const char* from, char* to) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    _mm256_storeu_ps(reinterpret_cast<float*>(to), up8(v, F{}));
+  };
+  Index i = 0;
+  for (; i + 8 <= n; i += 8) step(src + 2 * i, dst + 4 * i);
+  if (i == n) return;
+  char raw[16]{}, wide[32];
+  std::memcpy(raw, src + 2 * i, static_cast<std::size_t>(2 * (n - i)));
+  step(raw, wide);
+  std::memcpy(dst + 4 * i, wide, static_cast<std::size_t>(4 * (n - i)));
+}
+#else  // in steps that are vectors everywhere
+inline std::uint32_t down(std::uint32_t b, F16) {
+  const std::uint32_t m = b & 0x7fffffff;
+  // below the smallest normal the unit is 2^-24, which is that of numbers from 0.5 on
+  const std::uint32_t low = std::bit_cast<std::uint32_t>(std::bit_cast<float>(m) + 0.5f) - 0x3f000000;
+  const std::uint32_t normal = (m + 0xfff + ((m >> 13) & 1) - (112u << 23)) >> 13;
+  std::uint32_t r = static_cast<std::int32_t>(m) < 0x38800000 ? low : normal;
+  r = static_cast<std::int32_t>(m) < 0x477ff000 ? r : 0x7c00;
+  r = static_cast<std::int32_t>(m) > 0x7f800000 ? 0x7e00 : r;
+  return r | (b >> 16 & 0x8000);
+}
+inline std::uint32_t down(std::uint32_t b, BF16) {
+  const std::uint32_t r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
+  return static_cast<std::int32_t>(b & 0x7fffffff) > 0x7f800000 ? (b >> 16 & 0x8000) | 0x7fc0 : r;
+}
+inline std::uint32_t up(std::uint32_t h, F16) {
+  const std::uint32_t m = h & 0x7fff;
+  const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(m << 13) * 0x1p112f);
+  const std::uint32_t high = static_cast<std::int32_t>(m) > 0x7c00 ? 0x7fc00000 : 0x7f800000;
+  return (static_cast<std::int32_t>(m) < 0x7c00 ? scaled : high) | (h & 0x8000) << 16;
+}
+inline std::uint32_t up(std::uint32_t h, BF16) {
+  return static_cast<std::int32_t>(h & 0x7fff) > 0x7f80 ? (h & 0x8000) << 16 | 0x7fc00000 : h << 16;
+}
+template <class F>
+inline void narrow_row(const char* __restrict src, char* __restrict dst, Index n) {
+  for (Index i = 0; i < n; ++i) {
+    std::uint32_t wide;
+    std::memcpy(&wide, src + 4 * i, 4);
+    const auto raw = static_cast<std::uint16_t>(down(wide, F{}));
+    std::memcpy(dst + 2 * i, &raw, 2);
+  }
+}
+template <class F>
+inline void widen_row(const char* __restrict src, char* __restrict dst, Index n) {
+  for (Index i = 0; i < n; ++i) {
+    std::uint16_t raw;
+    std::memcpy(&raw, src + 2 * i, 2);
+    const std::uint32_t wide = up(raw, F{});
+    std::memcpy(dst + 4 * i, &wide, 4);
+  }
+}
 #endif
 
 template <class F>

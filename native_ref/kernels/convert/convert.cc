@@ -192,12 +192,14 @@ void convert(const Tensor& x, const Tensor& y, int rounding, bool saturate) {
     }
     return;
   }
-#if defined(OPCONFORM_HALF_ROWS)
   if (x.dtype == DType::f32 && !special && x.contiguous() && y.contiguous()) {
     if (y.dtype == DType::f16) return half::narrow_row<F16>(x.data, y.data, x.size());
     if (y.dtype == DType::bf16) return half::narrow_row<BF16>(x.data, y.data, x.size());
   }
-#endif
+  if (y.dtype == DType::f32 && !special && x.contiguous() && y.contiguous()) {
+    if (x.dtype == DType::f16) return half::widen_row<F16>(x.data, y.data, x.size());
+    if (x.dtype == DType::bf16) return half::widen_row<BF16>(x.data, y.data, x.size());
+  }
   through<double>(in, out, [&](double* b, Index n) {
     if (special)
       special(b, n, mode, saturate);
