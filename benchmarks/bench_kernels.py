@@ -5,14 +5,23 @@
 Every row is the ratio of the two minima of one interleaved run; compare ratios, not times of different runs.
 ``limit`` is the target of the design: 1.0 up to 4k elements or 64^3, then by kind.
 
-Over it on AVX-512 when last measured: matmul 64^3 (1.05 to 1.15 on an idle machine, below 1 on a busy one: its products
-in f64, at the full rate of the multipliers, take 9 us of 12 where session.run takes 11), and in bench_native.py
-gelu_tanh of 4,096 elements now and then (0.8 to 1.05).  Close to it: matmul 512^3 and the convolution of 56x56 (2.0 to
-2.2), matrix times vector 1.8.  With AVX2: matmul 64^3 (1.2), and about the limit, on either side of it by the run,
-matmul 256^3 and 512^3 (2.0 to 2.25) and the convolution of 56x56 (2.1 to 2.5), which are bound by products in f64;
-softmax of 512 lines 3.9 to 4.4.  The baseline build, without fused products and with two f64 to a vector: products 3 to
-7, convolutions up to 6, Dot2 35, softmax of 64 lines 3 and of 512 lines 13, LSTM 3.3, pools 3; sums of 512x512 stand at
-their limit (4.7 to 5.0).
+Over it when last measured, all rows of this file and of bench_native.py, on a machine with other work (rows near 1.0
+stand on either side of it by the run):
+
+AVX-512: matmul 64^3 (1.02 to 1.08, idle up to 1.13).  Its products in f64 take 10.2 us at the rate of the multipliers
+with operands from memory, session.run takes 11.1 to 12 in all; reading b in place, a bound in place of exact norms, and
+rounding from registers each gain up to 4 % on one kind of data and lose up to twice the time on another.  Close to it:
+matmul 512^3 and the convolution of 56x56 (2.0 to 2.1), matrix times vector 1.7.
+
+AVX2: of 4,096 elements erf, gelu_exact and gelu_tanh (1.5 to 1.65), tanh and atan (1.05); of 262,144 gelu_exact and
+gelu_tanh (5.1 to 5.7, limit 5), hard_sigmoid and maximum (3, limit 2.5); matmul 64^3 (1.03 to 1.17), 256^3 and 512^3
+(2.0 to 2.4), the convolution of 56x56 (2.2 to 2.4).  The first five want the tables of polynomials in registers that
+AVX-512 has, the products are bound by f64.
+
+The baseline build, without fused products and with two f64 to a vector: elementary functions of 4,096 elements 1.1 to 5
+(pow and gelu_tanh 7.5), of 262,144 3 to 16 (gelu_tanh 32); elementwise arithmetic of 262,144 2.6 to 5.9, hard_sigmoid
+8.8, f32 to f16 9 and back 11; products 3 to 6, convolutions 1.3 to 5.8, Dot2 29, softmax of 64 lines 3, of 512 lines
+13 and of 4,096 9; LSTM 3.2, pools 3, sums of 262,144 5.1.
 """
 
 from __future__ import annotations
