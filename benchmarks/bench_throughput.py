@@ -26,8 +26,8 @@ The target for LiteRT, 5,000, is met while the machine is quick.  Those for ONNX
 by itself it takes 54 to 67 us an instance of these models and 20 to 24 us a run of four (``--floor``), which is nearly
 all of the 67 and more than the 17 that the targets leave.  Fuller models are not cheaper, 61 us at 21 instances each
 and 79 at 61: f16, which is cast, costs more the larger the model is (180 us at 8 instances, 270 at 64).  Over all
-operators the runtime takes 75 in the slow state.  There the rate hangs on how many models fail and are taken apart: with
-narrow types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree
+operators the runtime takes 75 in the slow state.  There the rate hangs on how many models fail and are taken apart:
+with narrow types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree
 before that takes 1.17 times as long (1.10 over the five families).  Ours are about 190 us an instance of the families
 besides: host 150, worker 40.  Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that
 entries derive from cannot be) changed nothing measurably.
