@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.core.outcome import TypeOnly
+from harness.core.outcome import Model, TypeOnly
 from harness.run.case import Case
 from harness.run.pack import build, feed
 from harness.run.results import Judged
@@ -42,10 +42,7 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
         (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
     (folder / name).write_bytes(model.data)
     for r in range(judged.draw + 1):
-        given: dict[str, Any] = {}
-        for c, names in zip(together, model.inputs, strict=True):
-            given.update(zip([n for n, _, _ in names], feed(c, names, r), strict=True))
-        save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), given)
+        save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), _given(together, model, r))
     earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.before)]
     if judged.company or judged.before:
         listed: dict[str, Any] = {"at": at, "instances": [c.inst.to_json() for c in together]}
@@ -80,12 +77,17 @@ def _earlier(folder: Path, k: int, cases: Sequence[Case]) -> tuple[str, list[str
     name, inputs = f"earlier-{k}{dialect.extension}", []
     (folder / name).write_bytes(model.data)
     for r in range(max(1, *(len(c.draws) for c in cases))):
-        given: dict[str, Any] = {}
-        for c, names in zip(cases, model.inputs, strict=True):
-            given.update(zip([n for n, _, _ in names], feed(c, names, r), strict=True))
         inputs.append(f"earlier-{k}-{r}.npz")
-        save(folder / inputs[-1], given)
+        save(folder / inputs[-1], _given(cases, model, r))
     return name, inputs, [n for group in model.outputs for n in group]
+
+
+def _given(cases: Sequence[Case], model: Model, run: int) -> dict[str, Any]:
+    """What a model of the cases is given in a run, by input."""
+    out: dict[str, Any] = {}
+    for c, names in zip(cases, model.inputs, strict=True):
+        out.update(zip([n for n, _, _ in names], feed(c, names, run), strict=True))
+    return out
 
 
 def notation(judged: Judged) -> str:

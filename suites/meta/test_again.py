@@ -13,7 +13,7 @@ from harness.core.outcome import Verdict
 from harness.run.again import SURE, Again
 from harness.run.engine import Engine
 from harness.run.failure import Evidence, paragraph
-from harness.run.known import load_ledger
+from harness.run.known import Ledger, load_ledger
 from harness.run.select import units
 from harness.run.session import replay_company
 from suites.meta.toy import toy
@@ -28,6 +28,14 @@ def run(name: str, tmp: Path, cases: int = 64, again: bool = True) -> tuple[Any,
                         again=Again(lambda _: spare) if again else None)  # fmt: skip
         summary = engine.run(units(list(toy.versions.values()), cases))
     return summary, [r for r in out if r["t"] == "case"]
+
+
+def ledger_of(folder: Path, id: str, op: str, verdict: str, *more: str) -> Ledger:
+    """A ledger of one known difference of every backend; more: further lines of its table."""
+    fields = {"id": id, "backend": "*", "op": op, "verdict": verdict, "reason": "it does", "clause": "it should not"}
+    lines = [f'{k} = "{v}"' for k, v in fields.items()]
+    (folder / "toy.toml").write_text("\n".join(["[[known]]", *lines, *more]))
+    return load_ledger([folder])
 
 
 def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
@@ -69,19 +77,9 @@ def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict
 
 
 def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
-    (tmp_path / "toy.toml").write_text("""
-[[known]]
-id = "max-after-flip"
-backend = "*"
-op = "toy/Max"
-message = "too much"
-verdict = "wrongly_rejected"
-reason = "nobody beside it"
-clause = "toy Max"
-""")
     spec = "suites.meta.toy_backends:Jealous"
     with backends.create(spec) as main, backends.create(spec) as spare:
-        ledger = load_ledger([tmp_path])
+        ledger = ledger_of(tmp_path, "max-after-flip", "toy/Max", "wrongly_rejected", 'message = "too much"')
         out: list[dict[str, Any]] = []
         engine = Engine([main], ledger=ledger, sink=out.append, on_failure=Evidence(lambda _: spare, None),
                         again=Again(lambda _: spare, ledger))  # fmt: skip
@@ -118,19 +116,9 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
 
 def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
-    (tmp_path / "toy.toml").write_text("""
-[[known]]
-id = "frail"
-backend = "*"
-op = "toy/*"
-message = "SIGSEGV"
-verdict = "crashed"
-reason = "now and then"
-clause = "toy"
-""")
     spec = "suites.meta.toy_backends:Frail"
     with backends.create(spec) as main, backends.create(spec) as spare:
-        ledger = load_ledger([tmp_path])
+        ledger = ledger_of(tmp_path, "frail", "toy/*", "crashed", 'message = "SIGSEGV"')
         engine = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger))
         (tally,) = engine.run(units([v for v in toy.versions.values() if v.op == "Sum"], 64)).tally.values()
     assert tally["known"] == 1 and not tally["unsteady"], tally
@@ -160,20 +148,10 @@ def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: py
 
 
 def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "toy.toml").write_text("""
-[[known]]
-id = "flip-overwrites"
-backend = "*"
-op = "toy/Flip"
-when = "rank('x') >= 0"
-verdict = "crashed"
-reason = "writes past its end"
-clause = "toy Flip"
-spoils = true
-""")
     spec = "suites.meta.toy_backends:Overwrites"
     with backends.create(spec) as main, backends.create(spec) as spare:
-        ledger = load_ledger([tmp_path])
+        ledger = ledger_of(tmp_path, "flip-overwrites", "toy/Flip", "crashed",
+                           """when = "rank('x') >= 0\"""", "spoils = true")  # fmt: skip
         summary = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger)).run(
             units(list(toy.versions.values()), 64)
         )
