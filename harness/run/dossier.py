@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.backends.pool import BackendHandle
 from harness.core.outcome import Verdict
-from harness.run.again import judge_beside
+from harness.run.asking import judge_beside
 from harness.run.case import fill
 from harness.run.engine import Engine, profile_of
 from harness.run.known import Entry, Ledger

@@ -16,6 +16,7 @@ from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
+from harness.run import together
 from harness.run.again import Again
 from harness.run.case import Case, draw_case
 from harness.run.crossed import cross_all, judge_crossed
@@ -264,7 +265,7 @@ class Engine:
         for p in (pack, *pack.across):
             for backend, cases, failure in p.unblamed:
                 of = {id(a): c for c in pack.cases if (a := pack.asked.get(backend, {}).get(id(c))) is not None}
-                found = self.again.unblamed(failure, self.profiles[backend], cases, of)
+                found = together.settle(self.again, failure, self.profiles[backend], cases, of)
                 if found is not None:
                     key = backend, id(of.get(id(found[0]), found[0]))
                     if key not in out or found[1].verdict.bad:

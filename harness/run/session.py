@@ -15,7 +15,8 @@ from harness.backends.pool import BackendHandle
 from harness.core.errors import UsageError
 from harness.core.instance import Instance
 from harness.run import corpus, records
-from harness.run.again import Again, judge_beside
+from harness.run.again import Again
+from harness.run.asking import judge_beside
 from harness.run.case import draw_case, fill
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.failure import Evidence, load_company, load_instance, record

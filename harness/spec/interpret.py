@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OpconformError, UsageError
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 Watch = Callable[[Node, list[Any]], None]
 
 
-class _Scope(dict):  # type: ignore[type-arg]
+class Scope(dict):  # type: ignore[type-arg]
     """Values by name; what is not here is looked up outside."""
 
-    def __init__(self, outer: Any) -> None:
+    def __init__(self, outer: Mapping[str, Any] | None) -> None:
         super().__init__()
         self.outer = outer
 
@@ -36,7 +36,7 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
     inputs: by name or in order.  outer: values that a block may use.  watch: called after every node with its outputs,
     for layer-by-layer comparison.  Raises UsageError for an op that is not declared, or a missing input.
     """
-    scope = _Scope(outer)
+    scope = Scope(outer)
     scope.update(graph.consts)
     if not isinstance(inputs, dict):
         names = [n for n, _ in graph.inputs]

@@ -25,6 +25,19 @@ inline float rounded(double v) {
   return one_nan(static_cast<float>(std::copysign(r, v)));
 }
 
+// step(from, to) turns kStep elements of kFrom bytes into as many of kTo bytes; what is left of a row goes through a
+// step of its own, so that nothing beyond the row is touched.
+template <int kStep, int kFrom, int kTo, class Step>
+inline void in_steps(const char* src, char* dst, Index n, Step step) {
+  Index i = 0;
+  for (; i + kStep <= n; i += kStep) step(src + kFrom * i, dst + kTo * i);
+  if (i == n) return;
+  alignas(64) char in[kStep * kFrom]{}, out[kStep * kTo];
+  std::memcpy(in, src + kFrom * i, static_cast<std::size_t>(kFrom * (n - i)));
+  step(in, out);
+  std::memcpy(dst + kTo * i, out, static_cast<std::size_t>(kTo * (n - i)));
+}
+
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 // Eight f64 as f32, rounded to odd: what is lost is kept as a last bit of 1, so that a second rounding to nearest even is
 // that of the f64.
@@ -58,57 +71,32 @@ inline __m512 up16(__m256i v, BF16) {
   return one_nan16(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)));
 }
 
+inline __m256i halves16(const char* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+inline void halves16(__m256i v, char* to) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+
 template <class F>
 inline void store_row(const double* src, char* dst, Index n) {
-  Index i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i), down16(odd16(src + i), F{}));
-  if (i == n) return;
-  alignas(64) double wide[16]{};
-  alignas(32) char raw[32];
-  std::memcpy(wide, src + i, static_cast<std::size_t>(n - i) * sizeof(double));
-  _mm256_store_si256(reinterpret_cast<__m256i*>(raw), down16(odd16(wide), F{}));
-  std::memcpy(dst + 2 * i, raw, static_cast<std::size_t>(2 * (n - i)));
-}
-inline void widen16(__m512 v, double* to) {
-  _mm512_storeu_pd(to, _mm512_cvtps_pd(_mm512_castps512_ps256(v)));
-  _mm512_storeu_pd(to + 8, _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)));
+  in_steps<16, 8, 2>(reinterpret_cast<const char*>(src), dst, n, [](const char* from, char* to) {
+    halves16(down16(odd16(reinterpret_cast<const double*>(from)), F{}), to);
+  });
 }
 template <class F>
 inline void load_row(const char* src, Index n, double* dst) {
-  Index i = 0;
-  for (; i + 16 <= n; i += 16)
-    widen16(up16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + 2 * i)), F{}), dst + i);
-  if (i == n) return;
-  alignas(64) double wide[16];
-  alignas(32) char raw[32]{};
-  std::memcpy(raw, src + 2 * i, static_cast<std::size_t>(2 * (n - i)));
-  widen16(up16(_mm256_load_si256(reinterpret_cast<const __m256i*>(raw)), F{}), wide);
-  std::memcpy(dst + i, wide, static_cast<std::size_t>(n - i) * sizeof(double));
+  in_steps<16, 2, 8>(src, reinterpret_cast<char*>(dst), n, [](const char* from, char* to) {
+    const __m512 v = up16(halves16(from), F{});
+    _mm512_storeu_pd(to, _mm512_cvtps_pd(_mm512_castps512_ps256(v)));
+    _mm512_storeu_pd(to + 64, _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)));
+  });
 }
 // From f32 at once.
 template <class F>
 inline void narrow_row(const char* src, char* dst, Index n) {
-  Index i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i), down16(_mm512_loadu_ps(src + 4 * i), F{}));
-  if (i == n) return;
-  alignas(64) char wide[64]{}, raw[32];
-  std::memcpy(wide, src + 4 * i, static_cast<std::size_t>(4 * (n - i)));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(raw), down16(_mm512_load_ps(wide), F{}));
-  std::memcpy(dst + 2 * i, raw, static_cast<std::size_t>(2 * (n - i)));
+  in_steps<16, 4, 2>(src, dst, n, [](const char* from, char* to) { halves16(down16(_mm512_loadu_ps(from), F{}), to); });
 }
 // Back to f32.
 template <class F>
 inline void widen_row(const char* src, char* dst, Index n) {
-  Index i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm512_storeu_ps(dst + 4 * i, up16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + 2 * i)), F{}));
-  if (i == n) return;
-  alignas(64) char wide[64], raw[32]{};
-  std::memcpy(raw, src + 2 * i, static_cast<std::size_t>(2 * (n - i)));
-  _mm512_store_ps(wide, up16(_mm256_load_si256(reinterpret_cast<const __m256i*>(raw)), F{}));
-  std::memcpy(dst + 4 * i, wide, static_cast<std::size_t>(4 * (n - i)));
+  in_steps<16, 2, 4>(src, dst, n, [](const char* from, char* to) { _mm512_storeu_ps(to, up16(halves16(from), F{})); });
 }
 inline constexpr bool kF16Rows = true;
 
@@ -191,31 +179,17 @@ inline __m256 up8(__m128i v, BF16) {
 }
 template <class F>
 inline void narrow_row(const char* src, char* dst, Index n) {
-  const auto step = [](const char* from, char* to) {
+  in_steps<8, 4, 2>(src, dst, n, [](const char* from, char* to) {
     const __m256 v = _mm256_loadu_ps(reinterpret_cast<const float*>(from));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), down8(v, F{}));
-  };
-  Index i = 0;
-  for (; i + 8 <= n; i += 8) step(src + 4 * i, dst + 2 * i);
-  if (i == n) return;
-  char wide[32]{}, raw[16];
-  std::memcpy(wide, src + 4 * i, static_cast<std::size_t>(4 * (n - i)));
-  step(wide, raw);
-  std::memcpy(dst + 2 * i, raw, static_cast<std::size_t>(2 * (n - i)));
+  });
 }
 template <class F>
 inline void widen_row(const char* src, char* dst, Index n) {
-  const auto step = [](const char* from, char* to) {
+  in_steps<8, 2, 4>(src, dst, n, [](const char* from, char* to) {
     const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     _mm256_storeu_ps(reinterpret_cast<float*>(to), up8(v, F{}));
-  };
-  Index i = 0;
-  for (; i + 8 <= n; i += 8) step(src + 2 * i, dst + 4 * i);
-  if (i == n) return;
-  char raw[16]{}, wide[32];
-  std::memcpy(raw, src + 2 * i, static_cast<std::size_t>(2 * (n - i)));
-  step(raw, wide);
-  std::memcpy(dst + 4 * i, wide, static_cast<std::size_t>(4 * (n - i)));
+  });
 }
 #else  // in steps that are vectors everywhere
 inline std::uint32_t down(std::uint32_t b, F16) {

@@ -146,6 +146,12 @@ class Tired(Right):
         return out
 
 
+def after_flip(nodes):
+    """The Max nodes that a Flip stands before, whatever lies between."""
+    ops = [n["op"] for n in nodes]
+    return [n for i, n in enumerate(nodes) if n["op"] == "Max" and "Flip" in ops[:i]]
+
+
 class Overwrites(Right):
     """A Flip writes past its end: the Max that follows it in a model, whatever lies between, is one too high."""
 
@@ -153,11 +159,7 @@ class Overwrites(Right):
 
     def run(self, handle, inputs):
         out = super().run(handle, inputs)
-        flipped = False
-        for n in handle:
-            if n["op"] == "Max" and flipped:
-                out[n["out"]] = out[n["out"]] + 1
-            flipped = flipped or n["op"] == "Flip"
+        out.update({n["out"]: out[n["out"]] + 1 for n in after_flip(handle)})
         return out
 
 
@@ -201,11 +203,8 @@ class Jealous(Right):
 
     def load(self, model, format):
         nodes = super().load(model, format)
-        seen = False
-        for n in nodes:
-            if n["op"] == "Max" and seen:
-                self.refuse()
-            seen = seen or n["op"] == "Flip"
+        if after_flip(nodes):
+            self.refuse()
         return nodes
 
     def refuse(self):

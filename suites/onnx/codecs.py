@@ -4,6 +4,7 @@ padding."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,15 @@ from harness.core.dtypes import DType
 from harness.spec import Build, Call, Codec, OpVersion, Param, T
 
 
-class Default(Codec):
-    """A parameter whose default the schema leaves to the prose; it is left out now and then.
+class _Told(Codec):
+    """A parameter whose default the codec tells, not the schema."""
 
-    kind: "put" writes attribute or input, whichever this version has."""
-
-    def __init__(self, name: str, default: Any) -> None:
-        self.name, self.default = name, default
-        self.param: Param | None = None
+    name: str
+    default: Any = None
+    param: Param | None = None
 
     def bind(self, version: OpVersion, param: Param) -> Codec:
-        out = Default(self.name, self.default)
+        out = copy(self)
         out.param = param
         return out
 
@@ -31,6 +30,13 @@ class Default(Codec):
         if v is None:
             return self.default
         return v if self.param is None else self.param.read(v)
+
+
+class Default(_Told):
+    """A parameter whose default the schema leaves to the prose; it is left out now and then."""
+
+    def __init__(self, name: str, default: Any) -> None:
+        self.name, self.default = name, default
 
     def encode(self, value: Any, b: Build) -> None:
         if value is None or (_same(value, self.default) and b.draw.bool()):
@@ -43,25 +49,13 @@ def _same(a: Any, b: Any) -> bool:
     return list(a) == list(b) if listy and isinstance(b, (list, tuple)) else not listy and bool(a == b)
 
 
-class Front(Codec):
+class Front(_Told):
     """An axis, or axes, that this version wants counted from the front.
 
     of: the semantic tensor whose rank counts.  grown: the axes are those of the result, which has one more for each."""
 
     def __init__(self, name: str, of: str = "x", default: Any = None, grown: bool = False) -> None:
         self.name, self.of, self.default, self.grown = name, of, default, grown
-        self.param: Param | None = None
-
-    def bind(self, version: OpVersion, param: Param) -> Codec:
-        out = Front(self.name, self.of, self.default, self.grown)
-        out.param = param
-        return out
-
-    def decode(self, call: Call) -> Any:
-        v = call.get(self.name)
-        if v is None:
-            return self.default
-        return v if self.param is None else self.param.read(v)
 
     def encode(self, value: Any, b: Build) -> None:
         if value is None:

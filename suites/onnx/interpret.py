@@ -13,6 +13,7 @@ from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
 from harness.spec import Expected
 from harness.spec.codec import Call
+from harness.spec.interpret import Scope
 from suites.onnx import schemas
 from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
     from suites.onnx.dialect import Onnx
 
 Watch = Callable[[Node, list[Any]], None]
-
-
-class Scope(dict):  # type: ignore[type-arg]
-    """Values by name; what is not here is looked up outside."""
-
-    def __init__(self, outer: Mapping[str, Any] | None) -> None:
-        super().__init__()
-        self.outer = outer
-
-    def __missing__(self, name: str) -> Any:
-        if self.outer is None:
-            raise KeyError(name)
-        return self.outer[name]
 
 
 class Run:

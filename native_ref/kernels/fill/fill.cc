@@ -39,22 +39,11 @@ Range range(DType d) {
   return {0, bits == 64 ? ~0ull : (1ull << bits) - 1};
 }
 
-template <class Fn>
-void ints(std::uint64_t seed, const Tensor& y, Fn fn) {
+// Blocks of V (int64 or f64), written in y's type.
+template <class V, class Fn>
+void blocks(std::uint64_t seed, const Tensor& y, Fn fn) {
   Writer out(y);
-  std::int64_t block[kBlock];
-  const Index total = y.size();
-  for (Index first = 0; first < total; first += kBlock) {
-    const Index n = std::min(kBlock, total - first);
-    for (Index i = 0; i < n; ++i) block[i] = fn(hash(seed, static_cast<std::uint64_t>(first + i)), first + i);
-    out.next(block, n);
-  }
-}
-
-template <class Fn>
-void floats(std::uint64_t seed, const Tensor& y, Fn fn) {
-  Writer out(y);
-  double block[kBlock];
+  V block[kBlock];
   const Index total = y.size();
   for (Index first = 0; first < total; first += kBlock) {
     const Index n = std::min(kBlock, total - first);
@@ -168,7 +157,7 @@ void branch(std::uint64_t seed, const Tensor& y) {
   static constexpr std::array<double, 9> points{0, 0.5, 1, 2, 2.5, 3, 6, 20, 0};
   if (!is_float(y.dtype)) {
     const Range r = range(y.dtype);
-    ints(seed, y, [&](std::uint64_t h, Index) {
+    blocks<std::int64_t>(seed, y, [&](std::uint64_t h, Index) {
       auto v = static_cast<std::int64_t>(points[below(h, 9)]) + static_cast<std::int64_t>(below(h << 20, 3)) - 1;
       v = (h & 1) && r.lo < 0 ? -v : v;
       return std::clamp(v, std::max<std::int64_t>(r.lo, -64),
@@ -176,7 +165,7 @@ void branch(std::uint64_t seed, const Tensor& y) {
     });
     return;
   }
-  floats(seed, y, [&](std::uint64_t h, Index) {
+  blocks<double>(seed, y, [&](std::uint64_t h, Index) {
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(points[below(h, 9)]) | sign_of(h));
   });
   if (y.dtype == DType::f8e8m0) return;  // has no neighbours in this sense
@@ -216,7 +205,7 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
     lo = std::max(lo, r.lo);
     if (hi > 0 && static_cast<std::uint64_t>(hi) > r.hi) hi = static_cast<std::int64_t>(r.hi);
     const auto span = static_cast<std::uint64_t>(hi - lo) + 1;
-    ints(seed, y, [lo, span](std::uint64_t h, Index) {
+    blocks<std::int64_t>(seed, y, [lo, span](std::uint64_t h, Index) {
       return lo + static_cast<std::int64_t>(span < (1ull << 31) ? below(h, span) : h % span);
     });
   };
@@ -230,7 +219,7 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
     case Recipe::boolean:
     case Recipe::prob: return between(0, 1);
     case Recipe::positive: return between(1, 100);
-    case Recipe::iota: return ints(seed, y, [](std::uint64_t, Index i) { return i; });
+    case Recipe::iota: return blocks<std::int64_t>(seed, y, [](std::uint64_t, Index i) { return i; });
     case Recipe::full: return patterns(seed, y, [](std::uint64_t h, Index) { return h; });
     case Recipe::all: return patterns(seed, y, [](std::uint64_t, Index i) { return static_cast<std::uint64_t>(i); });
     case Recipe::branch: return branch(seed, y);
@@ -239,7 +228,7 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
     case Recipe::nonzero: {
       const bool negative = r.lo < 0;
       const auto top = std::min<std::uint64_t>(r.hi, 8);
-      return ints(seed, y, [=](std::uint64_t h, Index) {
+      return blocks<std::int64_t>(seed, y, [=](std::uint64_t h, Index) {
         const auto m = static_cast<std::int64_t>(below(h, top)) + 1;
         return negative && (h & 1) ? -m : m;
       });
@@ -249,7 +238,7 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
       const SpecialBits s = specials(y.dtype);
       const bool mix = recipe == Recipe::special;
       const auto bits = static_cast<std::uint64_t>(info(y.dtype).bits) - (r.lo < 0 ? 1 : 0);
-      ints(seed, y, [&](std::uint64_t h, Index) {
+      blocks<std::int64_t>(seed, y, [&](std::uint64_t h, Index) {
         if (mix && (h & 6) == 0) return static_cast<std::int64_t>(s.v[below(h << 20, s.count)]);
         if (is_bool(y.dtype)) return static_cast<std::int64_t>(h >> 63);
         const std::uint64_t length = below(h, bits + 1);  // 0..bits
@@ -265,39 +254,39 @@ void fill_float(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, do
   const int e = wide_exponent(y.dtype);
   switch (recipe) {
     case Recipe::nonzero:
-      return floats(seed, y, [](std::uint64_t h, Index) {
+      return blocks<double>(seed, y, [](std::uint64_t h, Index) {
         const double m = static_cast<double>(static_cast<int>(below(h, 8)) + 1);
         return h & 1 ? -m : m;
       });
     case Recipe::shift:
     case Recipe::small:
-      return floats(seed, y, [](std::uint64_t h, Index) { return static_cast<double>(static_cast<int>(below(h, 17)) - 8); });
-    case Recipe::unit: return floats(seed, y, [](std::uint64_t h, Index) { return fraction(h) * 2.0 - 1.0; });
+      return blocks<double>(seed, y, [](std::uint64_t h, Index) { return static_cast<double>(static_cast<int>(below(h, 17)) - 8); });
+    case Recipe::unit: return blocks<double>(seed, y, [](std::uint64_t h, Index) { return fraction(h) * 2.0 - 1.0; });
     case Recipe::ties:
-      return floats(seed, y,
+      return blocks<double>(seed, y,
                     [](std::uint64_t h, Index) { return (static_cast<double>(static_cast<int>(below(h, 19))) - 9.0) * 0.5; });
     case Recipe::uniform:
-      return floats(seed, y, [a, b](std::uint64_t h, Index) { return a + fraction(h) * (b - a); });
+      return blocks<double>(seed, y, [a, b](std::uint64_t h, Index) { return a + fraction(h) * (b - a); });
     case Recipe::ints: {
       const double span = b - a + 1;
-      return floats(seed, y, [a, span](std::uint64_t h, Index) { return a + std::floor(fraction(h) * span); });
+      return blocks<double>(seed, y, [a, span](std::uint64_t h, Index) { return a + std::floor(fraction(h) * span); });
     }
-    case Recipe::boolean: return floats(seed, y, [](std::uint64_t h, Index) { return static_cast<double>(h >> 63); });
+    case Recipe::boolean: return blocks<double>(seed, y, [](std::uint64_t h, Index) { return static_cast<double>(h >> 63); });
     case Recipe::positive: {
       const int p = std::min(e, 4);
-      return floats(seed, y, [p](std::uint64_t h, Index) { return log_uniform(h, -p, p); });
+      return blocks<double>(seed, y, [p](std::uint64_t h, Index) { return log_uniform(h, -p, p); });
     }
     case Recipe::prob:
-      return floats(seed, y, [](std::uint64_t h, Index) {
+      return blocks<double>(seed, y, [](std::uint64_t h, Index) {
         return (h & 31) == 0 ? static_cast<double>((h >> 5) & 1) : fraction(h);
       });
-    case Recipe::iota: return floats(seed, y, [](std::uint64_t, Index i) { return static_cast<double>(i); });
+    case Recipe::iota: return blocks<double>(seed, y, [](std::uint64_t, Index i) { return static_cast<double>(i); });
     case Recipe::full: return patterns(seed, y, [](std::uint64_t h, Index) { return h; });
     case Recipe::all: return patterns(seed, y, [](std::uint64_t, Index i) { return static_cast<std::uint64_t>(i); });
     case Recipe::branch: return branch(seed, y);
     case Recipe::perm: return permutation(seed, y, static_cast<Index>(a));
     case Recipe::wide:
-      return floats(seed, y, [e](std::uint64_t h, Index) {
+      return blocks<double>(seed, y, [e](std::uint64_t h, Index) {
         return std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));
       });
     case Recipe::special: {
@@ -305,7 +294,7 @@ void fill_float(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, do
       std::array<double, 20> value{};
       const LoadF64 load = load_f64(y.dtype);
       for (std::size_t i = 0; i < s.count; ++i) load(reinterpret_cast<const char*>(&s.v[i]), 8, 1, &value[i]);
-      return floats(seed, y, [e, &value, n = s.count](std::uint64_t h, Index) {
+      return blocks<double>(seed, y, [e, &value, n = s.count](std::uint64_t h, Index) {
         if ((h & 6) == 0) return value[below(h << 20, n)];
         if (h & 8) return static_cast<double>(static_cast<int>(below(h, 17)) - 8);
         return std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));

@@ -5,29 +5,35 @@ The last output is the state at the end: a pass must leave that as it was, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from harness.core.dtypes import F16
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes.program import Make, Program, declare
 
 
-def _before(d: Draw, p: Program) -> dict[str, Any] | None:
-    """What is drawn where the op set has no states."""
-    if d.opset == "ios18":
-        return None
-    return p.done(p.op("relu", x=p.input((2, 3))), fires=False, pattern="near miss op set")
+def _stateful(make: Callable[[Draw, Program], dict[str, Any]]) -> Make:
+    """A program with states; where the op set has none, a small one without."""
+
+    @wraps(make)
+    def program(d: Draw) -> dict[str, Any]:
+        p = Program(d, F16)
+        if d.opset == "ios18":
+            return make(d, p)
+        return p.done(p.op("relu", x=p.input((2, 3))), fires=False, pattern="near miss op set")
+
+    return program
 
 
 def _update(p: Program, state: str, value: str) -> Any:
     return p.op("coreml_update_state", state=state, value=value)
 
 
-def _late(d: Draw) -> dict[str, Any]:
+@_stateful
+def _late(d: Draw, p: Program) -> dict[str, Any]:
     """Other ops stand between the value and the update; the update's result may have users, too."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 3, lo=1)
     s, x = p.input(shape, state=True), p.input(shape)
     v = p.op(d.pick(("mul", "add")), x=p.op("read_state", input=s), y=x)
@@ -39,11 +45,9 @@ def _late(d: Draw) -> dict[str, Any]:
     return p.done(*outs, p.op("read_state", input=s), pattern="match")
 
 
-def _two_states(d: Draw) -> dict[str, Any]:
+@_stateful
+def _two_states(d: Draw, p: Program) -> dict[str, Any]:
     """One value goes into two states, or two states are updated after all is computed."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 2, lo=1)
     s, t, x = p.input(shape, state=True), p.input(shape, state=True), p.input(shape)
     v = p.op("add", x=p.op("read_state", input=s), y=x)
@@ -54,11 +58,9 @@ def _two_states(d: Draw) -> dict[str, Any]:
     return p.done(y, p.op("read_state", input=s), p.op("read_state", input=t), pattern="match two states")
 
 
-def _in_place(d: Draw) -> dict[str, Any]:
+@_stateful
+def _in_place(d: Draw, p: Program) -> dict[str, Any]:
     """The update stands right behind the value, or takes an input as it is."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 3, lo=1)
     s, x = p.input(shape, state=True), p.input(shape)
     direct = d.bool()
@@ -68,11 +70,9 @@ def _in_place(d: Draw) -> dict[str, Any]:
     return p.done(y, p.op("read_state", input=s), fires=False, pattern=pattern)
 
 
-def _read_between(d: Draw) -> dict[str, Any]:
+@_stateful
+def _read_between(d: Draw, p: Program) -> dict[str, Any]:
     """The state is read once more, or written another time, before the update: moved, it would be seen too early."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 3, lo=1)
     s, x = p.input(shape, state=True), p.input(shape)
     v = p.op("mul", x=p.op("read_state", input=s), y=x)
@@ -90,11 +90,9 @@ def _read_between(d: Draw) -> dict[str, Any]:
 declare("canonicalize_inplace_pattern", _late, _two_states, _in_place, _read_between)
 
 
-def _value_used(d: Draw) -> dict[str, Any]:
+@_stateful
+def _value_used(d: Draw, p: Program) -> dict[str, Any]:
     """What was written is used afterwards, by name of the value."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 3, lo=1)
     s, x = p.input(shape, state=True), p.input(shape)
     v = p.op(d.pick(("mul", "add")), x=p.op("read_state", input=s), y=x)
@@ -108,11 +106,9 @@ def _value_used(d: Draw) -> dict[str, Any]:
     return p.done(*outs, p.op("read_state", input=s), pattern="match again" if again else "match")
 
 
-def _not_used(d: Draw) -> dict[str, Any]:
+@_stateful
+def _not_used(d: Draw, p: Program) -> dict[str, Any]:
     """Nobody, or nobody after the update, uses the value; or only another update does."""
-    p = Program(d, F16)
-    if out := _before(d, p):
-        return out
     shape = d.shape(1, 2, lo=1)
     s, t, x = p.input(shape, state=True), p.input(shape, state=True), p.input(shape)
     v = p.op("mul", x=p.op("read_state", input=s), y=x)

@@ -1,0 +1,90 @@
+"""A model that was refused, or ended its process, although each of its instances passes alone, is asked again in a
+fresh process: the fewest instances that fail together are a true difference.  Where a fresh process survives it, the
+models that the first one had served last go before it: a true difference that takes those, or ``unsteady``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from harness.backends.wire import Unblamed
+from harness.core.outcome import Verdict
+from harness.run.asking import Asker, forms, judge_beside, unsteady
+from harness.run.case import Case
+from harness.run.results import BY_STATUS, Judged, Profile
+
+
+def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],
+           origins: Mapping[int, Case]) -> tuple[Case, Judged] | None:  # fmt: skip
+    """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
+
+    origins: by id of a case, the one of another dialect for which it was asked."""
+    status = failure.outcome.status
+
+    def said(k: int, case: Case) -> Judged:
+        of = origins.get(id(company[k]))
+        return Judged(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
+
+    def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Judged:
+        return asker.ask(said(at, beside[at]), profile, [beside[k] for k in which])
+
+    every = list(range(len(company)))
+    if len(company) > 1 and asker.left > 0:
+        with asker.timed():
+            for beside in forms(company, failure.sets[0]):
+                found = ask(beside, every, every[-1])
+                if found.verdict is Verdict.UNSUPPORTED:
+                    return None
+                if found.outcome.status is status:
+                    return _least(asker, found, company, beside, ask)
+    served = [[t.root.job.tag[2].cases[k] for k in t.instances] for t in failure.before]
+    served = [m for m in served if all(c.inst.rule is None for c in m)]
+    if served and not origins and asker.left > 0:
+        with asker.timed():
+            later = _later(asker, failure, profile, company, served)
+        if later is not None:
+            return later
+    first = said(every[-1], company[-1])
+    if len(company) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
+        asker.ledger.explain(first, profile)
+    return company[-1], unsteady(first) if first.verdict.bad else first
+
+
+def _least(asker: Asker, found: Judged, company: Sequence[Case], beside: Sequence[Case],
+           ask: Callable[[Sequence[Case], Sequence[int], int], Judged]) -> tuple[Case, Judged]:  # fmt: skip
+    """The fewest of the cases that fail together, told of the last one, or of one of which it is listed."""
+    status = found.outcome.status
+
+    def fails(which: list[int]) -> Judged | None:
+        got = ask(beside, which, which[-1])
+        return got if got.outcome.status is status else None
+
+    which, found = asker.fewest(list(range(len(company))), 2, fails, found)
+    at = which[-1]
+    for k in reversed(which[:-1]):
+        if found.known is None and (got := ask(beside, which, k)).known is not None:
+            at, found = k, got
+    return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
+
+
+def _later(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],
+           served: list[list[Case]]) -> tuple[Case, Judged] | None:  # fmt: skip
+    """The death of a process that takes what it had served before: the fewest models, cases of a lone one, and
+    cases beside the last one, which tells it; None if it does not come again."""
+    handle, beside = asker.handle(profile.name), forms(company, failure.sets[0])[0]
+
+    def fails(which: list[int], models: list[list[Case]]) -> Judged | None:
+        cases = [beside[k] for k in which]
+        got = judge_beside(handle, profile, cases[-1], cases, asker.ledger, models)
+        return got if got.outcome.status is failure.outcome.status else None
+
+    which = list(range(len(beside)))
+    found = fails(which, served)
+    if found is None:
+        return None
+    models, found = asker.fewest(served, 1, lambda some: fails(which, some), found)
+    which, found = asker.fewest(which, 1, lambda some: fails(some, models), found)
+    if len(models) == 1:
+        _, found = asker.fewest(models[0], 1, lambda some: fails(which, [some]), found)
+    return company[which[-1]], found
