@@ -343,24 +343,42 @@ def _report(args: argparse.Namespace) -> int:
 
 
 _CHANGES = {"new": "new", "first_run": "new, not run before", "gone": "gone", "not_run": "not run now"}
+_LISTED = {"listed_new": "listed differences that occur only now", "listed_gone": "that no longer occur"}
+_TAKEN = {"taken": "types that are taken only now", "dropped": "that are no longer taken"}
 
 
 def _diff(args: argparse.Namespace) -> int:
     import reports
-    from harness.run import terminal
 
     d = reports.diff(args.old, args.new)
     if args.json:
         print(json.dumps(d, indent=1))
         return MISMATCH if d["new"] or d["first_run"] else OK
+    now, before = d["versions"]["now"], d["versions"]["before"]
+    for backend in sorted(now.keys() | before.keys()):
+        was, is_ = before.get(backend), now.get(backend)
+        print(f"{backend} {is_}" if was == is_ else f"{backend} {was or '(absent)'} -> {is_ or '(absent)'}")
     for kind, title in _CHANGES.items():
-        print(f"{title}: {len(d[kind])}")
-        change = [f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}" for e in d[kind]]
-        rows = [["", e["key"], e["backend"], e["verdict"], c] for e, c in zip(d[kind], change, strict=True)]
-        for line in terminal.columns(rows):
-            print(line)
+        _table(title, [["", e["key"], e["backend"], e["verdict"],
+                        f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}"] for e in d[kind]])  # fmt: skip
     print(f"still there: {len(d['still'])}")
+    for kind, title in _LISTED.items():
+        _table(title, [["", e["id"], e["backend"], _some(e["keys"]), e["reason"]] for e in d[kind]])
+    for kind, title in _TAKEN.items():
+        _table(title, [["", e["key"], e["backend"], " ".join(e["dtypes"])] for e in d[kind]])
     return MISMATCH if d["new"] or d["first_run"] else OK
+
+
+def _table(title: str, rows: list[list[str]]) -> None:
+    from harness.run import terminal
+
+    print(f"{title}: {len(rows)}")
+    for line in terminal.columns(rows):
+        print(line)
+
+
+def _some(keys: list[str]) -> str:
+    return ", ".join(keys[:2]) + (f" and {len(keys) - 2} more" if len(keys) > 2 else "")
 
 
 def _merge(args: argparse.Namespace) -> int:

@@ -7,12 +7,13 @@ failure that is missing because the other run never got there is *not run*, neve
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 from reports.summary import BAD, Summary, key_order
 
 Group = tuple[str, str, str]  # key, backend name without version, verdict
+TRIED = 4  # instances of a type that a backend called unsupported, all of them, before that counts as a lack
 
 
 def compare(new: Summary, old: Summary) -> dict[str, Any]:
@@ -22,6 +23,11 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     Each entry: key, backend, verdict, n and of (failures and judged outcomes now), was and was_of (before).
     Marks each case of ``new`` with ``baseline``: "new", "same" (that instance failed before) or "kind"
     (others did).
+
+    listed_new, listed_gone: known differences and ambiguities that a backend shows in one run only, although both
+    asked it for one of the op versions concerned.  Each: id, backend, verdict, reason, clause, keys (op versions).
+    taken, dropped: element types of op versions that a backend took in one run only, though the other tried them at
+    least ``TRIED`` times.  Each: key, backend, dtypes.
     """
     bad_new, ran_new = _tables(new)
     bad_old, ran_old = _tables(old)
@@ -51,8 +57,8 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     out["totals"] = {"now": new.totals, "before": old.totals}
     out["versions"] = {"now": _versions(new), "before": _versions(old)}
     out["started"] = {"now": _started(new), "before": _started(old)}
-    out["known_new"] = sorted(set(new.known) - set(old.known))
-    out["known_gone"] = sorted(k for k in old.known if k not in new.known)
+    out["listed_new"], out["listed_gone"] = _listed(new, old), _listed(old, new)
+    out["taken"], out["dropped"] = _taken(new, old), _taken(old, new)
     return out
 
 
@@ -66,6 +72,52 @@ def _tables(s: Summary) -> tuple[Counter[Group], Counter[tuple[str, str]]]:
         if verdict in BAD:
             bad[key, name, verdict] += n
     return bad, ran
+
+
+def _listed(one: Summary, other: Summary) -> list[dict[str, Any]]:
+    """What is listed and occurred on a backend in ``one`` alone."""
+    here, there = _occurred(one), _occurred(other)
+    asked = {(key, other.backends[label]["name"]) for key, _, label, _, _ in other.cube}
+    out = []
+    for (name, backend), keys in sorted(here.items()):
+        if (name, backend) in there or not any((key, backend) in asked for key in keys):
+            continue
+        verdict, ledger = ("known", one.known) if name in one.known else ("ambiguous", one.ambiguity)
+        entry = ledger[name]
+        out.append({"id": name, "backend": backend, "verdict": verdict, "reason": entry.get("reason", ""),
+                    "clause": entry.get("clause", ""), "keys": sorted(keys, key=key_order)})  # fmt: skip
+    return out
+
+
+def _occurred(s: Summary) -> dict[tuple[str, str], set[str]]:
+    """Op versions by listed difference and backend."""
+    out: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for c in s.cases:
+        name = c.get("known") or c.get("ambiguity")
+        if name:
+            out[name, s.backends[c["backend"]]["name"]].add(c["key"])
+    return out
+
+
+def _taken(one: Summary, other: Summary) -> list[dict[str, Any]]:
+    """Element types of op versions that a backend took in ``one`` alone, grouped by op version and backend."""
+    here, there = _support(one), _support(other)
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (key, backend, dtype), (took, _) in here.items():
+        took_there, lacked_there = there.get((key, backend, dtype), (0, 0))
+        if took and not took_there and lacked_there >= TRIED:
+            found[key, backend].append(dtype)
+    return [{"key": k, "backend": b, "dtypes": sorted(found[k, b])}
+            for k, b in sorted(found, key=lambda g: (key_order(g[0]), g[1]))]  # fmt: skip
+
+
+def _support(s: Summary) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """(op version, backend, type) -> instances taken, and those called unsupported."""
+    took: Counter[tuple[str, str, str]] = Counter()
+    lacked: Counter[tuple[str, str, str]] = Counter()
+    for (key, _, label, dtype, verdict), n in s.cube.items():
+        (lacked if verdict == "unsupported" else took)[key, s.backends[label]["name"], dtype] += n
+    return {cell: (took[cell], lacked[cell]) for cell in took.keys() | lacked.keys()}
 
 
 def _mark_cases(new: Summary, old: Summary, bad_old: Counter[Group]) -> None:

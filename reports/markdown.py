@@ -64,6 +64,14 @@ def _changes(diff: dict[str, Any] | None) -> list[str]:
         rows = [[kind, e["key"], e["backend"], e["verdict"], e["n"], e["was"]] for e in diff[kind][:SHOWN]]
         if rows:
             lines += _table(["", "op version", "backend", "verdict", "now", "before"], rows, 4)
+    for one, other, head, cells in (
+        ("listed_new", "listed_gone", "listed difference | backend | reason", ("id", "backend", "reason")),
+        ("taken", "dropped", "op version | backend | types taken", ("key", "backend", "dtypes")),
+    ):
+        marked = [("only now", e) for e in diff[one][:SHOWN]] + [("no longer", e) for e in diff[other][:SHOWN]]
+        rows = [[word, *(e[c] if isinstance(e[c], str) else " ".join(e[c]) for c in cells)] for word, e in marked]
+        if rows:
+            lines += _table(["", *head.split(" | ")], rows, 4)
     return lines
 
 

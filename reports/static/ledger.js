@@ -73,6 +73,8 @@ function changes() {
     ["new", "New", "Fails now, did not before, both runs tried it."], ["gone", "Gone", "Failed before, does not now, both runs tried it."],
     ["still", "Still there", "Fails in both."], ["not_run", "Not run now", "Failed before; this run did not try it, so nothing can be said."], ["first_run", "First tried", "Fails now; the baseline did not try it."],
   ];
+  const listed = [["listed_new", "Listed, only now", "Known differences and ambiguities of this run alone; both tried their ops."], ["listed_gone", "Listed, no longer", "Those of the baseline alone."]];
+  const types = [["taken", "Types taken only now", "All instances of the type were unsupported before."], ["dropped", "Types no longer taken", "All are unsupported now."]];
   function update() {
     if (!D.diff) return fill(el, empty("This report has no baseline. Make one with: opconform report RECORDS --baseline OLDER_RECORDS"));
     const fits = (e) => e.key.toLowerCase().includes((state.q || "").toLowerCase()) && (!state.dialect || e.key.startsWith(`${state.dialect}/`)) && (!state.backend || e.backend === (D.backends[state.backend] || {}).name) && (!state.verdict || state.verdict.split(",").includes(e.verdict));
@@ -81,12 +83,19 @@ function changes() {
     fill(el, 
       h("p", { class: "lead" }, `Baseline of ${D.diff.started.before || "unknown date"} against this run of ${D.diff.started.now || "unknown date"}.`),
       h("div", { class: "attrs" }, moved.map(([b, was, is]) => h("span", { class: was === is ? "attr" : "attr moved" }, h("span", {}, b), h("b", {}, was === is ? is : `${was || "absent"} → ${is || "absent"}`)))),
-      ...kinds.map(([kind, title, text]) => {
-        const list = D.diff[kind].filter(fits);
-        return h("details", { class: `card change ${kind}`, open: kind === "new" || kind === "gone" }, h("summary", {}, title, " ", h("span", { class: "n" }, whole(list.length)), h("span", { class: "dim small" }, text)),
-          list.length ? h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["op version", "backend", "verdict", "before", "now"].map((x) => h("th", { scope: "col" }, x)))),
-            h("tbody", {}, list.slice(0, 500).map((e) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: linkTo({ view: "cases", key: e.key, verdict: e.verdict }) }, e.key)), h("td", {}, e.backend), h("td", {}, verdictTag(e.verdict)), h("td", { class: "num" }, `${whole(e.was)} / ${compact(e.was_of)}`), h("td", { class: "num" }, `${whole(e.n)} / ${compact(e.of)}`))))) : empty("None."));
-      }));
+      ...kinds.map((kind) => changeFold(kind, ["op version", "backend", "verdict", "before", "now"], 3, D.diff[kind[0]].filter(fits),
+        (e) => [h("a", { href: linkTo({ view: "cases", key: e.key, verdict: e.verdict }) }, e.key), e.backend, verdictTag(e.verdict), `${whole(e.was)} / ${compact(e.was_of)}`, `${whole(e.n)} / ${compact(e.of)}`])),
+      ...listed.map((kind) => changeFold(kind, ["difference", "backend", "op versions", "reason"], 4, D.diff[kind[0]].filter((e) => e.keys.some((key) => fits({ ...e, key }))),
+        (e) => [kind[0] === "listed_new" ? h("a", { href: linkTo({ view: "cases", listed: e.id }) }, e.id) : e.id, e.backend, e.keys.join(", "), [e.reason, e.clause ? h("p", { class: "clause" }, e.clause) : null]])),
+      ...types.map((kind) => changeFold(kind, ["op version", "backend", "types"], 3, D.diff[kind[0]].filter((e) => fits({ ...e, verdict: "unsupported" })), (e) => [e.key, e.backend, e.dtypes.join(" ")])));
   }
   return { el, update };
+}
+
+// A fold of the changes page, open where it tells something new; cells: of one entry, those from number `numbers` on are numbers.
+function changeFold([kind, title, text], head, numbers, list, cells) {
+  const row = (e) => cells(e).map((x, i) => i ? h("td", { class: i < numbers ? "" : "num" }, x) : h("th", { scope: "row" }, x));
+  return h("details", { class: `card change ${kind}`, open: list.length > 0 && !["still", "not_run"].includes(kind) }, h("summary", {}, title, " ", h("span", { class: "n" }, whole(list.length)), h("span", { class: "dim small" }, text)),
+    list.length ? h("table", { class: "data" }, h("thead", {}, h("tr", {}, head.map((x) => h("th", { scope: "col" }, x)))),
+      h("tbody", {}, list.slice(0, 500).map((e) => h("tr", {}, row(e))))) : empty("None."));
 }

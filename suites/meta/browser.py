@@ -142,13 +142,13 @@ class Browser:
         return got["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 20.0) -> None:
-        """Wait until an expression is true; raises TimeoutError naming it."""
+        """Wait until an expression is true; raises TimeoutError naming it, at once if the page has thrown."""
         end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(RuntimeError):
                 if self.js(f"Boolean({expression})"):
                     return
-            if time.monotonic() > end:
+            if time.monotonic() > end or self.errors:
                 raise TimeoutError(f"not true within {seconds:g} s: {expression}; errors: {self.errors}")
             time.sleep(0.03)
 

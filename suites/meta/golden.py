@@ -227,12 +227,13 @@ def records(
     keep: float = 1.0,
     backends: dict[str, str] | None = None,
     fixed: frozenset[str] = frozenset(),
+    lacks: frozenset[tuple[str, str]] = frozenset(),
 ) -> list[dict]:
     """Records of a run over ``OPS`` with ``cases`` instances in all.
 
     keep: share of the op versions that are run at all (a baseline that did less).  backends: other versions
     by name.
-    fixed: ops whose defects do not show in this run.
+    fixed: ops whose defects do not show in this run.  lacks: backends and types that they do not take.
     """
     rng = random.Random(seed)
     versions = {b: (backends or {}).get(b, v) for b, (_, v) in BACKENDS.items()}
@@ -261,7 +262,7 @@ def records(
     keys = list(OPS)[: max(1, round(len(OPS) * keep))]
     each = max(BATCH, cases // len(keys))
     for key in keys:
-        out += _op_version(rng, key, each, seed, fixed)
+        out += _op_version(rng, key, each, seed, fixed, lacks)
     out.append(
         {
             "t": "known",
@@ -298,7 +299,7 @@ def records(
 
 
 def _op_version(
-    rng: random.Random, key: str, each: int, seed: int, fixed: frozenset[str]
+    rng: random.Random, key: str, each: int, seed: int, fixed: frozenset[str], lacks: frozenset[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     _, opsets, dtypes = OPS[key]
@@ -321,7 +322,7 @@ def _op_version(
             drawn[dt] += 1
             if not broken:
                 choices.update(features(inst.to_json(), _attrs(key), _slots(key)))
-            votes = {b: _verdict(inst, b, rng, broken, fixed) for b in runners}
+            votes = {b: _verdict(inst, b, rng, broken, fixed, lacks) for b in runners}
             if not broken and rng.random() < 0.01:
                 votes = dict.fromkeys(votes, "mistrusted")
                 mistrusted += 1
@@ -370,10 +371,11 @@ def _op_version(
     return out
 
 
-def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool, fixed: frozenset[str]) -> str:
+def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool, fixed: frozenset[str],
+             lacks: frozenset[tuple[str, str]]) -> str:  # fmt: skip
     first = next(iter(inst.args.values()))
     assert isinstance(first, Arg)
-    if backend == "onnx.reference" and first.dtype.name == "bf16":
+    if (backend, first.dtype.name) in lacks | {("onnx.reference", "bf16")}:
         return "unsupported"
     if backend.startswith("litert") and first.dtype.name == "i8" and inst.op == "ADD" and rng.random() < 0.4:
         return "unsupported"

@@ -31,7 +31,8 @@ READY = "document.querySelector('.tabs a[aria-current]')"
 def made(tmp_path_factory: pytest.TempPathFactory) -> reports.RenderResult:
     folder = tmp_path_factory.mktemp("page")
     run = golden.write(folder / "run.jsonl", golden.records(seed=2))
-    base = golden.write(folder / "base.jsonl", golden.records(seed=1, fixed=frozenset({"MatMul"})))
+    older = golden.records(seed=1, fixed=frozenset({"MatMul", "gather"}), lacks=frozenset({("onnxruntime", "bf16")}))
+    base = golden.write(folder / "base.jsonl", older)
     return reports.render(run, folder / "out", baseline=base)
 
 
@@ -294,6 +295,8 @@ def test_changes_against_the_baseline(page: browser.Browser, made: reports.Rende
     go(page, view="changes")
     assert made.diff and [e["key"] for e in made.diff["new"]] == ["onnx/MatMul/13"]
     assert texts(page, ".change.new tbody th") == ["onnx/MatMul/13"]
+    assert texts(page, ".change.listed_new tbody th") == ["coremltools/gather-negative-axis"]
+    assert texts(page, ".change.taken tbody td") == ["onnxruntime", "bf16"]
     go(page, view="cases", new="1")
     assert shown_cases(page) == sum(c["baseline"] == "new" for c in made.summary.cases) > 0
 

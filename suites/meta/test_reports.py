@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import reports
+from harness import cli
 from harness.core.errors import FormatError
 from reports.html import assets
 from suites.meta import golden
@@ -435,9 +436,44 @@ def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
     assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]} and "tflite/CONV_2D/1" not in gone_keys
 
 
+def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str]) -> Path:
+    """Records of a run of one op on a release: verdicts by type, and the op versions of what is listed."""
+    rows: list[dict[str, Any]] = [
+        {"t": "run", "format": 1, "seed": 0, "backends": {"ort": {"version": version}}, "started": version},
+        {"t": "batch", "key": "onnx/Cast/21", "opset": 21, "first": 0, "count": sum(n for *_, n in tally),
+         "tally": [["ort", dtype, verdict, n] for dtype, verdict, n in tally]},
+        *({"t": "case", "id": name, "key": key, "opset": 21, "backend": "ort", "dtype": "f32", "verdict": "known",
+           "known": name} for name, key in listed.items()),
+        *({"t": "known", "id": name, "hits": 1, "reason": f"why {name}", "clause": "c", "kind": "known"}
+          for name in listed),
+        {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": []},
+    ]  # fmt: skip
+    return golden.write(path, rows)
+
+
+def test_diff_of_two_releases_tells_listed_and_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lacks = [("f32", "agree", 9), ("i4", "unsupported", 4), ("u4", "unsupported", 3)]
+    old = release(tmp_path / "old.jsonl", "1.0", lacks, {"gone": "onnx/Cast/21", "both": "onnx/Cast/21"})
+    takes = [("f32", "agree", 9), ("i4", "known", 1), ("u4", "agree", 1), ("f64", "agree", 1)]
+    new = release(tmp_path / "new.jsonl", "2.0", takes,
+                  {"added": "onnx/Cast/21", "both": "onnx/Cast/21", "elsewhere": "onnx/Relu/14"})  # fmt: skip
+    d = reports.diff(old, new)
+    assert [(e["id"], e["keys"], e["reason"]) for e in d["listed_new"]] == [("added", ["onnx/Cast/21"], "why added")]
+    assert [e["id"] for e in d["listed_gone"]] == ["gone"]
+    # u4 was tried three times only, f64 not at all: that says nothing
+    assert [(e["key"], e["dtypes"]) for e in d["taken"]] == [("onnx/Cast/21", ["i4"])] and not d["dropped"]
+    assert reports.diff(new, old)["dropped"] == d["taken"]
+    assert cli.main(["diff", str(old), str(new)]) == 0
+    said = capsys.readouterr().out
+    assert "ort 1.0 -> 2.0" in said and "why added" in said and "i4" in said
+    text = reports.render(new, tmp_path / "out", old).markdown.read_text()
+    assert "| only now | added | ort | why added |" in text and "| only now | onnx/Cast/21 | ort | i4 |" in text
+
+
 def test_a_run_against_itself_has_no_change(run: Path) -> None:
     d = reports.diff(run, run)
-    assert not (d["new"] or d["gone"] or d["not_run"] or d["first_run"])
+    assert not any(d[kind] for kind in ("new", "gone", "not_run", "first_run"))
+    assert not any(d[kind] for kind in ("listed_new", "listed_gone", "taken", "dropped"))
     assert all(e["n"] == e["was"] for e in d["still"])
 
 
