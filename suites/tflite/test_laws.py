@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness.compare import judge
+from harness.core.errors import RuleError
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
@@ -209,3 +210,14 @@ def test_a_lone_string_is_a_constant():
                 assert a.const
                 seen += 1
     assert seen
+
+
+@pytest.mark.parametrize("key", ["TRANSPOSE_CONV/3", "CONV_3D_TRANSPOSE/1", "TRANSPOSE_CONV/3q", "TRANSPOSE_CONV/3h"])
+def test_an_output_shape_fits_its_input(key: str) -> None:
+    """The forward convolution of the output gives the input's shape: a case made smaller must keep that."""
+    inst, arrays = drawn(f"tflite/{key}", 0)
+    dialect.evaluate(inst, arrays)
+    size, stride = arrays["output_shape"], inst.attrs["stride_w"]
+    arrays["output_shape"] = size + stride * np.eye(len(size), dtype=size.dtype)[len(size) - 2]
+    with pytest.raises(RuleError, match="output-shape-fits"):
+        dialect.evaluate(inst, arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import conv as s
 from suites.semantics.window import draw_window
@@ -85,7 +86,8 @@ op("DEPTHWISE_CONV_2D", s.conv, x=nhwc("input"), w=_Depthwise(), b="bias", strid
 
 def transposed_pads(call: Call) -> tuple[int, ...]:
     """What the forward convolution of the output would be padded with: half of it before, never less than nothing; the
-    end takes what is left between the full extent and the asked one."""
+    end takes what is left between the full extent and the asked one.  Raises RuleError "output-shape-fits" where that
+    convolution gives another shape than the input's."""
     shape = [int(n) for n in call.inputs["output_shape"]]
     x = call.inputs["input"]
     n = x.ndim - 2
@@ -95,11 +97,14 @@ def transposed_pads(call: Call) -> tuple[int, ...]:
     strides = [call.attr(f"stride_{a}") for a in names]
     dilations = [call.attr(f"dilation_{a}_factor", 1) for a in names] if n == 3 else [1] * n
     begins, ends = [], []
+    same = call.attr("padding", "SAME") == "SAME"
     for i in range(n):
         reach = dilations[i] * (k[i] - 1) + 1
+        if x.shape[1 + i] != -(-(shape[1 + i] - (0 if same else reach - 1)) // strides[i]):
+            raise RuleError("output-shape-fits", f"output {shape} of input {list(x.shape)}, strides {strides}")
         full = strides[i] * (x.shape[1 + i] - 1) + reach
         total = max(0, (x.shape[1 + i] - 1) * strides[i] + reach - shape[1 + i])
-        begins.append(total // 2 if call.attr("padding", "SAME") == "SAME" else 0)
+        begins.append(total // 2 if same else 0)
         ends.append(full - begins[i] - shape[1 + i])
     return (*begins, *ends)
 
