@@ -12,7 +12,7 @@ import itertools
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,8 @@ EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEATHS = (Status.CRASHED, Status.TIMED_OUT)
-MEMORY = 64  # tasks that a process served last, remembered in case it dies
+MEMORY = 64  # tasks that a process served last, told where it died or went wrong
+HISTORY, HISTORY_CASES = 1024, 6144  # tasks remembered, and instances in them: answers are judged some time later
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
@@ -56,7 +57,8 @@ class BackendHandle:
         self._done: deque[Result] = deque()
         self._ids = itertools.count(1)
         self._served = 0
-        self._latest: deque[Task] = deque(maxlen=MEMORY)  # of what the process served
+        self._history: deque[tuple[int, Task]] = deque()  # number of the process, what it served
+        self._remembered = 0  # instances in it
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
         self._spoilt = False  # one that was asked what may damage it
@@ -137,6 +139,25 @@ class BackendHandle:
         order = {id(job): i for i, job in enumerate(jobs)}
         return sorted(self.collect(wait=True), key=lambda r: order.get(id(r.job), -1))
 
+    def before(self, asked: Callable[[Task], bool]) -> list[Task]:
+        """What the process had served when it answered the latest task of that kind, the latest last; as much of it as
+        is still remembered."""
+        for i in range(len(self._history) - 1, -1, -1):
+            number, task = self._history[i]
+            if asked(task):
+                return self._served_by(number, i)
+        return []
+
+    def _remember(self, task: Task) -> None:
+        self._history.append((self.stats["spawns"], task))
+        self._remembered += len(task.instances)
+        while len(self._history) > HISTORY or self._remembered > HISTORY_CASES:
+            self._remembered -= len(self._history.popleft()[1].instances)
+
+    def _served_by(self, number: int, end: int) -> list[Task]:
+        """The latest tasks that a process served, of the first ``end`` in the history."""
+        return [t for n, t in itertools.islice(self._history, end) if n == number][-MEMORY:]
+
     # -- the machine --------------------------------------------------------------------------------------------
 
     def pump(self, timeout: float) -> None:
@@ -214,7 +235,6 @@ class BackendHandle:
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
         self._served = self._rss = 0
-        self._latest.clear()
         self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
 
@@ -243,7 +263,7 @@ class BackendHandle:
             task = flying.popleft()
             assert task.id == answer["id"], "answers out of order"
             self._served += 1
-            self._latest.append(task)
+            self._remember(task)
             self._settle(task, wire.outcomes(task, answer, reader))
         if not flying:
             del self._flying[header["batch"]]
@@ -340,7 +360,8 @@ class BackendHandle:
         again = [t for t in orphans if t is not culprit]
         if culprit is not None:
             at = next(i for i, t in enumerate(orphans) if t is culprit)
-            self._latest.extend(orphans[:at])  # served, but the answers are lost
+            for t in orphans[:at]:  # served, but the answers are lost
+                self._remember(t)
             again = self._blame(culprit, status, message, phase, index) + again
         self._queue.extendleft(reversed(again))
 
@@ -370,7 +391,8 @@ class BackendHandle:
         self._note(task, failed, outcome)
 
     def _note(self, task: Task, failed: list[int], outcome: Outcome) -> None:
-        before = list(self._latest) if outcome.status in DEATHS else []
+        dead = outcome.status in DEATHS
+        before = self._served_by(self.stats["spawns"], len(self._history)) if dead else []
         task.root.failures.append(Unblamed(task.instances, failed, outcome, before))
 
     def _blame_set(self, task: Task, bad: int, outcome: Outcome) -> list[Task]:

@@ -6,6 +6,7 @@ Built-in ones are listed here; others come from the entry point group ``opconfor
 
 from __future__ import annotations
 
+import atexit
 import sys
 from dataclasses import replace
 from functools import cache
@@ -128,14 +129,21 @@ def find(name: str, python: str | None = None) -> Spec:
 
 def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:
     """Run one model file through a backend, once for each set of inputs, and return the named outputs of the last run.
-    Raises RuntimeError with the backend's words where it gives no values."""
+    Models asked for one after another are served by the same process.  Raises RuntimeError with the backend's words
+    where it gives no values."""
     path = Path(model)
     kind = {".onnx": "onnx", ".tflite": "tflite", ".mlmodel": "nn"}.get(path.suffix, "mil")
     job = Job(Model(kind, path.read_bytes(), [[(n, n, None) for n in runs[0]]], [list(outputs)]),
               [[[inputs[n] for n in runs[0]]] for inputs in runs])  # fmt: skip
-    with create(name) as handle:
-        (result,) = handle.run([job])
-    outcome = result.outcomes[-1][0]
+    (result,) = _serving(name).run([job])
+    outcome = result.unblamed[-1].outcome if result.unblamed else result.outcomes[-1][0]
     if outcome.status is not Status.VALUE:
         raise RuntimeError(f"{name}: {outcome.status.value} in {outcome.phase}: {outcome.message}")
     return list(outcome.outputs or [])
+
+
+@cache
+def _serving(name: str) -> BackendHandle:
+    handle = create(name)
+    atexit.register(handle.close)
+    return handle

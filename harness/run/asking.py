@@ -49,6 +49,30 @@ class Asker:
             return judge_beside(handle, profile, case, cases, self.ledger)
         return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
 
+    def used(self, profile: Profile, beside: Sequence[Case], served: list[list[Case]], told: int | None,
+             wrong: Callable[[Judged], bool]) -> tuple[int, Judged] | None:  # fmt: skip
+        """What takes models that the process served before: the fewest of them, cases of a lone one, and cases beside
+        the one that tells it, whose number comes with it; None if it does not go wrong again.
+
+        told: that number, where it is given; else the last one that is left tells it."""
+        handle, kept = self.handle(profile.name), [] if told is None else [told]
+
+        def fails(others: list[int], models: list[list[Case]]) -> Judged | None:
+            which = sorted(others + kept)
+            case = beside[which[-1] if told is None else told]
+            got = judge_beside(handle, profile, case, [beside[k] for k in which], self.ledger, models)
+            return got if wrong(got) else None
+
+        others = [k for k in range(len(beside)) if k != told]
+        found = fails(others, served)
+        if found is None:
+            return None
+        models, found = self.fewest(served, 1, lambda some: fails(others, some), found)
+        others, found = self.fewest(others, 1 - len(kept), lambda some: fails(some, models), found)
+        if len(models) == 1:
+            _, found = self.fewest(models[0], 1, lambda some: fails(others, [some]), found)
+        return max(others) if told is None else told, found
+
     def fewest(self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None],
                 judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
         """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""

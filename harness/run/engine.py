@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, combinations
 from typing import Any
 
@@ -129,7 +130,9 @@ class Engine:
         else:
             judged = judge_case(case, profile, outcomes, self.ledger)
         if judged.verdict.bad and self.again is not None:
-            return self.again(judged, profile, pack.company(backend, asked or case))
+            handle = next(h for h in self.handles if h.name == backend)
+            given = asked or case
+            return self.again(judged, profile, pack.company(backend, given), partial(pack.before, handle, given))
         return judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:

@@ -145,7 +145,7 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     elif rec["rule"]:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
     if rec["message"]:
-        lines.append(f"  {rec['phase']}: {rec['message'][:300]}")
+        lines.append(f"  {rec['phase']}: {rec['message'][:500]}")
     lines += ["  | " + x for x in rec["notation"].splitlines()]
     if rec.get("company"):
         lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")

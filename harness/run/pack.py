@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from harness.backends.wire import Job, Result, Unblamed
+from harness.backends.pool import BackendHandle
+from harness.backends.wire import Job, Result, Task, Unblamed
 from harness.core.errors import Unsupported
 from harness.core.outcome import Model, Outcome, Status
 from harness.run.case import Case
@@ -140,6 +142,15 @@ class Pack:
                     return chunk.cases
         return [case]
 
+    def before(self, handle: BackendHandle, case: Case) -> list[list[Case]]:
+        """The cases of the models that the backend's process had served when it answered for the case."""
+        for p in (self, *self.across):
+            for chunk in p.chunks.get(handle.name, ()):
+                for k, c in enumerate(chunk.cases):
+                    if c is case:
+                        return served(handle.before(partial(_asks, chunk, k)))
+        return []
+
     def take(self, result: Result) -> None:
         """Note a finished job."""
         _, backend, chunk = result.job.tag
@@ -150,6 +161,16 @@ class Pack:
         if result.unblamed:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
         self.waiting -= 1
+
+
+def served(tasks: Iterable[Task]) -> list[list[Case]]:
+    """The cases of tasks of a backend, a list a model; models that break a rule are left out."""
+    models = [[t.root.job.tag[2].cases[k] for k in t.instances] for t in tasks]
+    return [m for m in models if all(c.inst.rule is None for c in m)]
+
+
+def _asks(chunk: Chunk, k: int, task: Task) -> bool:
+    return task.root.job.tag[2] is chunk and k in task.instances
 
 
 def _has(case: Case, names: frozenset[str]) -> bool:

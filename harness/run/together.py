@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from harness.backends.wire import Unblamed
 from harness.core.outcome import Verdict
-from harness.run.asking import Asker, forms, judge_beside, unsteady
+from harness.run.asking import Asker, forms, unsteady
 from harness.run.case import Case
+from harness.run.pack import served
 from harness.run.results import BY_STATUS, Judged, Profile
 
 
@@ -38,13 +39,13 @@ def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[
                     return None
                 if found.outcome.status is status:
                     return _least(asker, found, company, beside, ask)
-    served = [[t.root.job.tag[2].cases[k] for k in t.instances] for t in failure.before]
-    served = [m for m in served if all(c.inst.rule is None for c in m)]
-    if served and not origins and asker.left > 0:
+    before = served(failure.before)
+    if before and not origins and asker.left > 0:
         with asker.timed():
-            later = _later(asker, failure, profile, company, served)
+            beside = forms(company, failure.sets[0])[0]
+            later = asker.used(profile, beside, before, None, lambda got: got.outcome.status is status)
         if later is not None:
-            return later
+            return company[later[0]], later[1]
     first = said(every[-1], company[-1])
     if len(company) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
         asker.ledger.explain(first, profile)
@@ -67,24 +68,3 @@ def _least(asker: Asker, found: Judged, company: Sequence[Case], beside: Sequenc
             at, found = k, got
     return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
 
-
-def _later(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],
-           served: list[list[Case]]) -> tuple[Case, Judged] | None:  # fmt: skip
-    """The death of a process that takes what it had served before: the fewest models, cases of a lone one, and
-    cases beside the last one, which tells it; None if it does not come again."""
-    handle, beside = asker.handle(profile.name), forms(company, failure.sets[0])[0]
-
-    def fails(which: list[int], models: list[list[Case]]) -> Judged | None:
-        cases = [beside[k] for k in which]
-        got = judge_beside(handle, profile, cases[-1], cases, asker.ledger, models)
-        return got if got.outcome.status is failure.outcome.status else None
-
-    which = list(range(len(beside)))
-    found = fails(which, served)
-    if found is None:
-        return None
-    models, found = asker.fewest(served, 1, lambda some: fails(which, some), found)
-    which, found = asker.fewest(which, 1, lambda some: fails(some, models), found)
-    if len(models) == 1:
-        _, found = asker.fewest(models[0], 1, lambda some: fails(which, [some]), found)
-    return company[which[-1]], found

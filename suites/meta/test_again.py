@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +46,33 @@ def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
     assert with_.failures
 
 
-def test_an_answer_that_a_used_process_spoilt_is_unsteady(tmp_path: Path) -> None:
-    summary, records = run("Tired", tmp_path)
+def test_an_answer_that_nobody_can_reproduce_is_unsteady(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
+    summary, records = run("Moody", tmp_path)
     assert {r["verdict"] for r in records} == {"unsteady"}
     assert not summary.failures and not summary.bad
     assert "right when asked again" in records[0]["message"]
-    assert run("Tired", tmp_path / "raw", again=False)[0].failures  # it had been told without the second question
+    (tmp_path / "erred").unlink()
+    assert run("Moody", tmp_path / "raw", again=False)[0].failures  # it had been told without the second question
+
+
+def test_an_answer_that_a_used_process_spoils_names_what_it_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary, records = run("Tired", tmp_path)
+    bad = [r for r in records if r["verdict"] == "mismatch"]
+    assert summary.failures == len(bad) == SURE * len({r["dtype"] for r in records})  # then it is not looked for
+    assert {r["verdict"] for r in records} == {"mismatch", "unsteady"} and {r["key"] for r in records} == {"toy/Add/1"}
+    for r in bad:
+        assert not r["company"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
+    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    file = Path(bad[0]["replay"].split()[2])
+    said = subprocess.run([sys.executable, str(file.parent / "repro.py")], capture_output=True, text=True, timeout=60)
+    assert said.returncode == 1 and "expected" in said.stdout, said
+    (judged,) = replay_company(file, ["suites.meta.toy_backends:Tired"], explain=False)
+    assert judged.verdict is Verdict.MISMATCH
+    (judged,) = replay_company(file, ["suites.meta.toy_backends:Right"], explain=False)
+    assert judged.verdict is Verdict.AGREE
 
 
 def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:

@@ -234,6 +234,19 @@ class Frail(Right):
         return super().run(handle, inputs)
 
 
+class Moody(Right):
+    """One process is wrong about an Add, and never again one: the file TOY_FRAIL tells."""
+
+    name = "moody"
+
+    def compute(self, op, attrs, a):
+        out = super().compute(op, attrs, a)
+        if op == "Add" and out.size and not os.path.exists(os.environ["TOY_FRAIL"]):
+            open(os.environ["TOY_FRAIL"], "w").close()
+            return out + 1
+        return out
+
+
 class Remembers(Right):
     """Once a process has served a Flip of a 2-d tensor, in whatever model, a MatMul ends it."""
 
