@@ -1,6 +1,7 @@
 // Binary functors: floats in f64, integers exactly in 64 bits (the store wraps to the type's width).
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -115,6 +116,11 @@ struct Maximum {
     const double m = x > y ? x : x == y ? zeros : y;
     return x != x ? x : m;
   }
+  static float exact(float x, float y) {
+    const float zeros = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & std::bit_cast<std::uint32_t>(y));
+    const float m = x > y ? x : x == y ? zeros : y;
+    return math::quiet(x != x ? x : m);
+  }
   static S s(S x, S y) { return x > y ? x : y; }
   static U u(U x, U y) { return x > y ? x : y; }
 };
@@ -124,6 +130,11 @@ struct Minimum {
     const double zeros = from_bits(bits(x) | bits(y));
     const double m = x < y ? x : x == y ? zeros : y;
     return x != x ? x : m;
+  }
+  static float exact(float x, float y) {
+    const float zeros = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) | std::bit_cast<std::uint32_t>(y));
+    const float m = x < y ? x : x == y ? zeros : y;
+    return math::quiet(x != x ? x : m);
   }
   static S s(S x, S y) { return x < y ? x : y; }
   static U u(U x, U y) { return x < y ? x : y; }

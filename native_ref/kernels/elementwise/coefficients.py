@@ -28,11 +28,12 @@ def show(name: str, what: str, f: Any, lo: Any, hi: Any, terms: int) -> None:
 
 def pieces(name: str, what: str, f: Any, step: Any, terms: int) -> None:
     """f around 0, step ... 15 step, the coefficients of one power of all pieces side by side."""
-    step, rows, worst = mp.mpf(step), [], mp.mpf(0)
+    step, rows, lost, worst = mp.mpf(step), [], [], mp.mpf(0)
     for k in range(16):
         row, error = mpmath.chebyfit(lambda d, at=k * step: f(at + d), [-step / 2, step / 2], terms, error=True)
         worst = max(worst, error / f((k + mp.mpf(1) / 2) * step))
         rows.append([float.hex(float(c)) for c in reversed(row)])
+        lost.append(float.hex(float(row[-1] - float(row[-1]))))
     print(f"// {what} in x - k step, error {mpmath.nstr(worst, 2)} of the value")
     print(f"inline constexpr double {name}Step = {float.hex(float(step))};")
     print(f"alignas(64) inline constexpr double {name}Pieces[{terms}][16] = {{")
@@ -40,6 +41,10 @@ def pieces(name: str, what: str, f: Any, step: Any, terms: int) -> None:
         print("    {" + ", ".join(power[:4]) + ",")
         for i in range(4, 16, 4):
             print("     " + ", ".join(power[i : i + 4]) + ("," if i < 12 else "},"))
+    print("};")
+    print(f"inline constexpr double {name}Lost[16] = {{  // by the first row in rounding")
+    for i in range(0, 16, 4):
+        print("    " + ", ".join(lost[i : i + 4]) + ",")
     print("};")
 
 

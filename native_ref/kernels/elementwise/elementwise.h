@@ -15,6 +15,8 @@ struct UnaryEntry {
   void (*wide)(double* x, Index n, const double* p);  // for f64 inputs, through long double; null: f is exact enough
   void (*s)(std::int64_t* x, Index n);    // signed; null: integers go through f64
   void (*u)(std::int64_t* x, Index n);    // unsigned
+  // f32 to f32 with the bits that f and one rounding give, n <= kBlock; null: always through f64; false: not these
+  bool (*direct)(const float* x, float* y, Index n, const double* p);
 };
 
 struct BinaryEntry {
@@ -24,6 +26,7 @@ struct BinaryEntry {
   void (*wide)(double* x, const double* y, Index n);  // where an operand has 64 bits; null: f is good enough
   void (*s)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
   void (*u)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
+  void (*direct)(const float* x, const float* y, float* z, Index n);  // f32 with the bits of f; null: through f64
 };
 
 struct UnaryTable {
@@ -41,5 +44,10 @@ struct BinaryTable {
   // x and y are expanded to z's shape.
   void (*run)(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& z, bool ints, bool is_signed);
 };
+
+// Does t lie in memory as a plain array of f32?
+inline bool plain_f32(const Tensor& t) {
+  return t.dtype == DType::f32 && t.contiguous() && reinterpret_cast<std::uintptr_t>(t.data) % alignof(float) == 0;
+}
 
 }  // namespace opconform

@@ -64,6 +64,12 @@ inline double from_bits(std::int64_t v) { return std::bit_cast<double>(v); }
 inline std::uint64_t ubits(double v) { return std::bit_cast<std::uint64_t>(v); }
 inline double from_bits(std::uint64_t v) { return std::bit_cast<double>(v); }
 
+// a number as it is, a NaN as a conversion to another type leaves it
+inline float quiet(float v) {
+  const auto at = std::bit_cast<std::uint32_t>(v);
+  return std::bit_cast<float>(v != v ? at | 0x400000 : at);
+}
+
 // a where it is the smaller (larger) of the two, else x: one instruction, and NaN stays
 inline double at_most(double a, double x) { return a < x ? a : x; }
 inline double at_least(double a, double x) { return a > x ? a : x; }

@@ -1,13 +1,27 @@
-// Functions as polynomials on sixteen pieces of their range, where a register pair holds one coefficient of all pieces
-// and a permutation picks eight of them: half the work of one long polynomial.  Within 2 ulp of f64, and 4 where gelu
-// falls steeply.
+// Functions as polynomials on pieces of their range: half the work of one long polynomial.  Within 2.5 ulp of f64, and
+// 5 where gelu falls steeply.
+//
+// AVX-512: a register pair holds one coefficient of all sixteen pieces, and a permutation picks eight of them.
+// AVX2: see pieces_avx2.h.
 #pragma once
 
 #include "native_ref/core/simd.h"
 #include "native_ref/kernels/elementwise/poly.h"
 
 #if defined(__AVX512F__)
+#define OPCONFORM_PIECES
 namespace opconform::pieces {
+
+// The coefficients of one power of all pieces side by side.
+template <std::size_t N>
+struct Table {
+  constexpr Table(const double (&c)[N][16], double s) : of(c), step(s), most(15.25 * s) {}
+  const double (&of)[N][16];
+  double step, most;
+};
+inline constexpr Table kErf{math::kErfPieces, math::kErfStep};
+inline constexpr Table kNormal{math::kNormalPieces, math::kNormalStep};
+inline constexpr Table kGeluTanh{math::kGeluTanhPieces, math::kGeluTanhStep};
 
 inline __m512d magnitude(__m512d x) { return _mm512_abs_pd(x); }
 
@@ -23,22 +37,22 @@ inline Row<K> each(F&& f, const V&... rows) {
   return r;
 }
 
-// The polynomials c[0..15] in a less the nearest multiple of the step, for 0 <= a <= 15.25 steps.  NaN gives NaN.
+// The polynomials of t at 0 <= a <= t.most, in a less the nearest multiple of the step.  NaN gives NaN.
 template <int K, std::size_t N>
-inline Row<K> evaluate(const double (&c)[N][16], double step, const Row<K>& a) {
+inline Row<K> evaluate(const Table<N>& t, const Row<K>& a) {
   const __m512d magic = _mm512_set1_pd(0x1.8p52);  // a / step + magic holds the piece's number in its low bits
-  const __m512d width = _mm512_set1_pd(step), inverse = _mm512_set1_pd(1.0 / step);
+  const __m512d width = _mm512_set1_pd(t.step), inverse = _mm512_set1_pd(1.0 / t.step);
   const auto number = each<K>([&](__m512d x) { return _mm512_fmadd_pd(x, inverse, magic); }, a);
   const auto d = each<K>(
-      [&](__m512d x, __m512d t) { return _mm512_fnmadd_pd(_mm512_sub_pd(t, magic), width, x); }, a, number);
+      [&](__m512d x, __m512d v) { return _mm512_fnmadd_pd(_mm512_sub_pd(v, magic), width, x); }, a, number);
   const auto pick = [&](const double* of) {
     const __m512d low = _mm512_load_pd(of), high = _mm512_load_pd(of + 8);
-    return each<K>([&](__m512d t) { return _mm512_permutex2var_pd(low, _mm512_castpd_si512(t), high); }, number);
+    return each<K>([&](__m512d v) { return _mm512_permutex2var_pd(low, _mm512_castpd_si512(v), high); }, number);
   };
-  Row<K> y = pick(c[N - 1]);
+  Row<K> y = pick(t.of[N - 1]);
 #pragma GCC unroll 16
   for (std::size_t i = N - 1; i > 0; --i)
-    y = each<K>([](__m512d v, __m512d x, __m512d w) { return _mm512_fmadd_pd(v, x, w); }, y, d, pick(c[i - 1]));
+    y = each<K>([](__m512d v, __m512d x, __m512d w) { return _mm512_fmadd_pd(v, x, w); }, y, d, pick(t.of[i - 1]));
   return y;
 }
 
@@ -64,7 +78,7 @@ inline void erf(double* x, std::int64_t n) {
   const __m512i sign = _mm512_castpd_si512(_mm512_set1_pd(-0.0));
   transform(x, n, [&]<int K>(const Row<K>& v) {
     const auto c = each<K>([&](__m512d a) { return _mm512_min_pd(six, magnitude(a)); }, v);  // this order keeps NaN
-    const auto y = evaluate(math::kErfPieces, math::kErfStep, c);
+    const auto y = evaluate(kErf, c);
     return each<K>(
         [&](__m512d t, __m512d a, __m512d share) {
           // 1 to the last place from 6 on
@@ -88,23 +102,27 @@ inline bool within(const double* x, std::int64_t n, double most) {
   return _mm512_cmp_pd_mask(top, _mm512_set1_pd(most), _CMP_GT_OQ) == 0;
 }
 
-// x s(x) for a sigmoid with s(x) = 1 - s(-x), given s(-a) for 0 <= a <= 15.25 steps.
-template <std::size_t N>
-inline void left_share(double* x, std::int64_t n, const double (&c)[N][16], double step) {
+// x s(x) for a sigmoid with s(x) = 1 - s(-x), given s(-a) for 0 <= a <= t.most.
+template <const auto& t>
+inline void left_share(double* x, std::int64_t n) {
   const __m512i sign = _mm512_castpd_si512(_mm512_set1_pd(-0.0));
   // below 1/2 by two ulps at least, so that next to 0 the square is not lost, nor in the difference
   const __m512d half = _mm512_set1_pd(0.5 - 0x1p-53), zero = _mm512_setzero_pd();
   transform(x, n, [&]<int K>(const Row<K>& v) {
-    const auto a = each<K>(magnitude, v), y = evaluate(c, step, a);
+    const auto a = each<K>(magnitude, v), y = evaluate(t, a);
     return each<K>(
-        [&](__m512d t, __m512d size, __m512d share) {
+        [&](__m512d from, __m512d size, __m512d share) {
           const __m512d w = _mm512_mul_pd(size, _mm512_min_pd(half, share));
-          const __m512d signed_zero = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(t), sign));
-          return _mm512_sub_pd(_mm512_mask_mov_pd(signed_zero, _mm512_cmp_pd_mask(t, zero, _CMP_GT_OQ), t), w);
+          const __m512d signed_zero = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(from), sign));
+          return _mm512_sub_pd(_mm512_mask_mov_pd(signed_zero, _mm512_cmp_pd_mask(from, zero, _CMP_GT_OQ), from), w);
         },
         v, a, y);
   });
 }
 
 }  // namespace opconform::pieces
+#elif defined(__AVX2__) && defined(__FMA__)
+#define OPCONFORM_PIECES
+#define OPCONFORM_PIECES_OF_F32
+#include "native_ref/kernels/elementwise/pieces_avx2.h"
 #endif

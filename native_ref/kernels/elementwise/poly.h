@@ -119,6 +119,12 @@ alignas(64) inline constexpr double kErfPieces[13][16] = {
      0x1.54a0890463991p-22, -0x1.6c99e38245e41p-23, -0x1.ba97ef0b2c46dp-25, -0x1.3ea9d0060fb1ap-28,
      0x1.2fc51b7916d77p-31, 0x1.9f585248db7acp-32, 0x1.5139c372ee21ep-33, 0x1.1434377f51f3dp-34},
 };
+inline constexpr double kErfLost[16] = {  // by the first row in rounding
+    0x1.1ae3a914fed80p-56, 0x1.c6fd202aabd99p-56, -0x1.e81e1a9f9587fp-55, -0x1.e1d22ddd7b9a3p-55,
+    -0x1.5ed7ed13f3d21p-56, 0x1.e54fe6560f92ap-59, -0x1.bc36f47de7716p-56, 0x1.fbc30916b4a87p-57,
+    0x1.16054535b17bfp-57, -0x1.f6c99420bee42p-57, 0x1.ba53926d1bd12p-59, 0x1.994c9090232cbp-58,
+    0x1.6acf58766eb38p-57, 0x1.f3b3bdbaea6fcp-59, -0x1.0a300292f0440p-60, -0x1.20626803f3385p-60,
+};
 // erfc(x / sqrt 2) / 2 in x - k step, error 4.3e-18 of the value
 inline constexpr double kNormalStep = 0x1.8000000000000p-2;
 alignas(64) inline constexpr double kNormalPieces[15][16] = {
@@ -182,6 +188,12 @@ alignas(64) inline constexpr double kNormalPieces[15][16] = {
      -0x1.2ba582c6d18c9p-24, 0x1.3222ff8a782e3p-25, 0x1.8ede18b999724p-25, -0x1.4ecb5cb0c006cp-32,
      -0x1.30123a892aec8p-26, -0x1.9981e1f0daeeep-28, 0x1.99d5221b715e0p-29, 0x1.61df175f29103p-29,
      0x1.60370154afd7cp-32, -0x1.8ed9ae944259ep-32, -0x1.b5af723a2b02bp-33, -0x1.10a291a85f5c3p-35},
+};
+inline constexpr double kNormalLost[16] = {  // by the first row in rounding
+    0x0.0p+0, 0x1.94e9483262fe9p-58, -0x1.2b4e17c3f97cfp-57, -0x1.fbb0f6ee9275fp-57,
+    -0x1.8754956d31307p-58, -0x1.3837b919fb386p-62, 0x1.3840438696074p-61, 0x1.ff937be022b1ep-63,
+    -0x1.dd537b698460ep-65, -0x1.981583c7086e5p-66, -0x1.23a94875b903bp-71, -0x1.d052faeba8769p-71,
+    0x1.6b3512e2aa930p-73, -0x1.fc63ac721e447p-76, -0x1.919ad4f1831c8p-79, -0x1.7075744a380bap-81,
 };
 // 1 / (1 + e^(a x + b x^3)), a and b of GeluTanh in x - k step, error 1.3e-17 of the value
 inline constexpr double kGeluTanhStep = 0x1.8000000000000p-2;
@@ -250,6 +262,12 @@ alignas(64) inline constexpr double kGeluTanhPieces[16][16] = {
      0x1.cd881ddf53c9dp-24, -0x1.8641656eeb538p-26, -0x1.60281e9a21237p-26, 0x1.7460605e4092bp-28,
      0x1.3ace505d26930p-28, -0x1.267a89d59dea6p-29, -0x1.469e6b4cebf03p-31, 0x1.4fd99ee293726p-30,
      -0x1.92e9bdc1db4fep-33, -0x1.9057b0bb1b8a9p-32, 0x1.cdca64a2c1dfap-35, 0x1.0f40be26d5060p-34},
+};
+inline constexpr double kGeluTanhLost[16] = {  // by the first row in rounding
+    0x0.0p+0, -0x1.5389ddeb5789ap-58, 0x1.3d533dcb4bf4dp-60, 0x1.28fc783844c4ep-57,
+    -0x1.8580c10678a9bp-58, -0x1.32d35dc419f81p-64, -0x1.3bb289c1a20efp-61, 0x1.768a175deea79p-62,
+    0x1.90caf9ba3a1d9p-65, -0x1.25d995374c29cp-66, -0x1.fa4a7744b1ad1p-70, -0x1.37839023a2b39p-71,
+    0x1.bbed93082cc43p-74, 0x1.e00059d8b7afdp-79, -0x1.a8303ca1b0f9cp-84, 0x1.51bc82d09478dp-86,
 };
 
 }  // namespace opconform::math

@@ -13,6 +13,8 @@ namespace opconform {
 //   static std::int64_t s(std::int64_t)          signed integers
 //   static std::uint64_t u(std::uint64_t)        unsigned integers
 //   static void rows(double*, Index, const double*)   f on a whole block, where an instruction set has a better way
+//   static bool rows(const float*, float*, Index)     a block of f32, as f and a rounding; false: f has to do it
+//   static float exact(float, const float* p)         what f and a rounding to f32 give where p[] holds numbers of f32
 //   static bool hard(double), static double slow(double)   where f is not good enough, and what is
 //   static constexpr bool to_bool = true         results are 0 or 1 and stored as bool
 template <class Op>
@@ -37,6 +39,28 @@ void unary_f(double* x, Index n, const double* p) {
     for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i], q);
   } else {
     for (Index i = 0; i < n; ++i) x[i] = Op::f(x[i]);
+  }
+}
+template <class Op>
+constexpr int params() {
+  if constexpr (requires { Op::params; })
+    return Op::params;
+  else
+    return 0;
+}
+template <class Op>
+bool unary_direct(const float* __restrict x, float* __restrict y, Index n, const double* p) {
+  (void)p;
+  if constexpr (requires { Op::rows(x, y, n); }) {
+    return Op::rows(x, y, n);
+  } else {
+    float q[4]{};
+    for (int i = 0; i < params<Op>(); ++i) {
+      q[i] = static_cast<float>(p[i]);
+      if (!(q[i] == p[i])) return false;
+    }
+    for (Index i = 0; i < n; ++i) y[i] = Op::exact(x[i], q);
+    return true;
   }
 }
 // f64 results from f64 inputs, where the functor takes other types than double
@@ -79,9 +103,12 @@ constexpr bool gives_bool() {
 
 template <class Op>
 constexpr UnaryEntry unary_entry() {
-  UnaryEntry e{Op::name, 0, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr};
+  UnaryEntry e{Op::name, 0, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr, nullptr};
+  if constexpr (requires(const float* x, float* y) { Op::rows(x, y, Index{}); } ||
+                requires(const float* q) { Op::exact(0.0f, q); })
+    e.direct = unary_direct<Op>;
   if constexpr (takes_wide<Op>()) e.wide = unary_wide<Op>;
-  if constexpr (requires { Op::params; }) e.params = Op::params;
+  e.params = params<Op>();
   if constexpr (requires(const double* p) { Op::f(0.0, p); } || requires { Op::f(0.0); }) e.f = unary_f<Op>;
   if constexpr (requires { Op::s(std::int64_t{}); }) e.s = unary_s<Op>;
   if constexpr (requires { Op::u(std::uint64_t{}); }) e.u = unary_u<Op>;
@@ -89,6 +116,7 @@ constexpr UnaryEntry unary_entry() {
 }
 
 // Binary functors: f(double, double), s(int64, int64[, bits]), u(uint64, uint64[, bits]).
+//   static float exact(float, float)     what f and a rounding to f32 give
 //   static double slow(double, double)   what f is where it gives NaN, and on 64-bit operands
 template <class Op>
 void binary_slow(double* x, const double* y, Index n) {
@@ -117,6 +145,10 @@ void binary_f(double* x, const double* y, Index n) {
   }
 }
 template <class Op>
+void binary_direct(const float* __restrict x, const float* __restrict y, float* __restrict z, Index n) {
+  for (Index i = 0; i < n; ++i) z[i] = Op::exact(x[i], y[i]);
+}
+template <class Op>
 void binary_s(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
   (void)bits;
   for (Index i = 0; i < n; ++i) {
@@ -140,7 +172,8 @@ void binary_u(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
 
 template <class Op>
 constexpr BinaryEntry binary_entry() {
-  BinaryEntry e{Op::name, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr};
+  BinaryEntry e{Op::name, gives_bool<Op>(), nullptr, nullptr, nullptr, nullptr, nullptr};
+  if constexpr (requires { Op::exact(0.0f, 0.0f); }) e.direct = binary_direct<Op>;
   if constexpr (requires { Op::f(0.0, 0.0); }) e.f = binary_f<Op>;
   if constexpr (requires { Op::slow(0.0, 0.0); }) e.wide = binary_slow<Op>;
   if constexpr (requires { Op::s(std::int64_t{}, std::int64_t{}); } ||

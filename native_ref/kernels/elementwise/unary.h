@@ -105,6 +105,7 @@ struct Rsqrt {
 // Elementary functions.
 struct Exp {
   static constexpr const char* name = "exp";
+  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) { return math::exp(x); }
 };
@@ -171,6 +172,7 @@ struct Acos {
 };
 struct Atan {
   static constexpr const char* name = "atan";
+  static float exact(float x, const float*) { return math::quiet(static_cast<float>(f<double>(x))); }
   template <class T>
   static T f(T x) { return math::atan(x); }
 };
@@ -186,6 +188,7 @@ struct Cosh {
 };
 struct Tanh {
   static constexpr const char* name = "tanh";
+  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) { return math::tanh(x); }
 };
@@ -208,8 +211,14 @@ struct Erf {
   static constexpr const char* name = "erf";
   template <class T>
   static T f(T x) { return math::erf(x); }
-#if defined(__AVX512F__)
+#if defined(OPCONFORM_PIECES)
   static void rows(double* x, Index n, const double*) { pieces::erf(x, n); }
+#endif
+#if defined(OPCONFORM_PIECES_OF_F32)
+  static bool rows(const float* x, float* y, Index n) {
+    pieces::erf(x, y, n);
+    return true;
+  }
 #endif
 };
 struct Erfc {
@@ -264,19 +273,26 @@ inline double half_up(double x, double y, std::int64_t up = 1) {
   return std::fabs(x) < 0x1p-52 ? (x == 0 ? y : stepped) : y;
 }
 inline long double half_up(long double, long double y, std::int64_t = 1) { return y; }
-#if defined(__AVX512F__)
+#if defined(OPCONFORM_PIECES)
 // A block by pieces, and by Op::f where they do not reach.  Which of the two an element takes depends on it alone.
-template <class Op, std::size_t N>
-void pieces_or_f(double* x, Index n, const double (&c)[N][16], double step) {
-  const double most = 15.25 * step;
-  if (pieces::within(x, n, most)) return pieces::left_share(x, n, c, step);
+template <class Op, const auto& Pieces>
+void pieces_or_f(double* x, Index n) {
+  if (pieces::within(x, n, Pieces.most)) return pieces::left_share<Pieces>(x, n);
   alignas(64) double near[kBlock];
   for (Index i = 0; i < n; ++i) near[i] = x[i];
-  pieces::left_share(near, n, c, step);
+  pieces::left_share<Pieces>(near, n);
   for (Index i = 0; i < n; ++i) {
     const double y = Op::f(x[i]);
-    x[i] = std::fabs(x[i]) > most ? y : near[i];
+    x[i] = std::fabs(x[i]) > Pieces.most ? y : near[i];
   }
+}
+#endif
+#if defined(OPCONFORM_PIECES_OF_F32)
+template <const auto& Pieces>
+bool pieces_only(const float* x, float* y, Index n) {
+  if (!pieces::within(x, n, Pieces.most)) return false;
+  pieces::left_share<Pieces>(x, y, n);
+  return true;
 }
 #endif
 // x * s(x) where s vanishes faster than x grows: the limit at -inf is -0, where the product gives NaN
@@ -301,6 +317,7 @@ struct Clamp {
 };
 struct Sigmoid {
   static constexpr const char* name = "sigmoid";
+  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) {
     return 1 / (1 + math::exp(-x));
@@ -376,6 +393,9 @@ struct ThresholdedReluInclusive {
 struct Linear {
   static constexpr const char* name = "linear";
   static constexpr int params = 2;
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  static float exact(float x, const float* p) { return __builtin_fmaf(p[0], x, p[1]); }
+#endif
   template <class T>
   static T f(T x, const double* p) {
     return add_odd(p[0] * x, T(p[1]));
@@ -387,6 +407,12 @@ struct Linear {
 struct HardSigmoid {
   static constexpr const char* name = "hard_sigmoid";
   static constexpr int params = 2;
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  static float exact(float x, const float* p) {
+    const float v = Linear::exact(x, p), low = v < 0 ? 0.0f : v;
+    return low > 1 ? 1.0f : low;
+  }
+#endif
   template <class T>
   static T f(T x, const double* p) {
     const T v = Linear::f(x, p);
@@ -430,10 +456,11 @@ struct GeluExact {  // x * Phi(x) = x/2 * erfc(-x / sqrt 2): no cancellation in 
     const double zero = math::from_bits(math::ubits(x) & (std::uint64_t{1} << 63));
     return (x > 0 ? x : zero) - w;
   }
-#if defined(__AVX512F__)
-  static void rows(double* x, Index n, const double*) {
-    pieces_or_f<GeluExact>(x, n, math::kNormalPieces, math::kNormalStep);
-  }
+#if defined(OPCONFORM_PIECES)
+  static void rows(double* x, Index n, const double*) { pieces_or_f<GeluExact, pieces::kNormal>(x, n); }
+#endif
+#if defined(OPCONFORM_PIECES_OF_F32)
+  static bool rows(const float* x, float* y, Index n) { return pieces_only<pieces::kNormal>(x, y, n); }
 #endif
   static long double f(long double x) {
     const long double half = kSqrtHalf + static_cast<long double>(kSqrtHalfLow), t = -x * half;
@@ -455,10 +482,11 @@ struct GeluTanh {  // x/2 * (1 + tanh(t)) = x * sigmoid(2t),  2t = x (a + b x^2)
     const double low = e < 0x1p1000 && std::fabs(rl) < 1 ? e * rl : 0.0;
     return left_tail(x, half_up(x, x / (1.0 + (e - low))));
   }
-#if defined(__AVX512F__)
-  static void rows(double* x, Index n, const double*) {
-    pieces_or_f<GeluTanh>(x, n, math::kGeluTanhPieces, math::kGeluTanhStep);
-  }
+#if defined(OPCONFORM_PIECES)
+  static void rows(double* x, Index n, const double*) { pieces_or_f<GeluTanh, pieces::kGeluTanh>(x, n); }
+#endif
+#if defined(OPCONFORM_PIECES_OF_F32)
+  static bool rows(const float* x, float* y, Index n) { return pieces_only<pieces::kGeluTanh>(x, y, n); }
 #endif
   static long double f(long double x) {
     const long double a = 2 * std::sqrt(2 / kPi<long double>);
