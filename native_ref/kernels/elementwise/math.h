@@ -30,30 +30,32 @@ inline double mad(double a, double b, double c) {
   return a * b + c;
 #endif
 }
+inline double less(double c, double a, double b) { return mad(-a, b, c); }  // c - a * b
 
 // Written out rather than a loop: gcc unrolls it too late to vectorise the loop around it.
-template <std::size_t N, std::size_t... I>
-inline double horner_steps(const double (&c)[N], double x, std::index_sequence<I...>) {
-  double y = c[N - 1];
+// T here and below: double, or the packs of pack.h.
+template <std::size_t N, class T, std::size_t... I>
+inline T horner_steps(const double (&c)[N], T x, std::index_sequence<I...>) {
+  T y = c[N - 1];
   ((y = mad(y, x, c[N - 2 - I])), ...);
   return y;
 }
 // c[From] + c[From + 2] z + c[From + 4] z^2 ...
-template <std::size_t From, std::size_t N, std::size_t... I>
-inline double every_other(const double (&c)[N], double z, std::index_sequence<I...>) {
+template <std::size_t From, std::size_t N, class T, std::size_t... I>
+inline T every_other(const double (&c)[N], T z, std::index_sequence<I...>) {
   constexpr std::size_t last = From + 2 * sizeof...(I);
-  double y = c[last];
+  T y = c[last];
   ((y = mad(y, z, c[last - 2 - 2 * I])), ...);
   return y;
 }
 // A long one in two chains, which a processor runs side by side.
-template <std::size_t N>
-inline double horner(const double (&c)[N], double x) {
+template <std::size_t N, class T>
+inline T horner(const double (&c)[N], T x) {
   if constexpr (N < 12) {
     return horner_steps(c, x, std::make_index_sequence<N - 1>{});
   } else {
-    const double z = x * x;
-    const double even = every_other<0>(c, z, std::make_index_sequence<(N - 1) / 2>{});
+    const T z = x * x;
+    const T even = every_other<0>(c, z, std::make_index_sequence<(N - 1) / 2>{});
     return mad(every_other<1>(c, z, std::make_index_sequence<N / 2 - 1>{}), x, even);
   }
 }
@@ -73,26 +75,34 @@ inline float quiet(float v) {
 // a where it is the smaller (larger) of the two, else x: one instruction, and NaN stays
 inline double at_most(double a, double x) { return a < x ? a : x; }
 inline double at_least(double a, double x) { return a > x ? a : x; }
+inline double magnitude(double x) { return std::fabs(x); }
+inline double with_sign(double x, double of) { return std::copysign(x, of); }
+inline bool above(double a, double b) { return a > b; }
+inline double choose(bool which, double a, double b) { return which ? a : b; }
+inline double exponent(double t) { return from_bits(ubits(t) << 52); }  // 2^k from what holds k + 1023 in its low bits
 
 // x = k ln2 + r.  Returns e^r - 1 and sets scale = 2^k.  x >= -709: 2^-1023 is 0; k stops at 1024, where 2^k is inf (the ends
 // are cut off in two places, since compilers make four comparisons of a choice within a choice).
 inline constexpr double kBiased = kMagic + 1023.0;  // holds the exponent field of 2^k in its low bits
-inline double exp_parts(double x, double& scale) {
+template <class T>
+inline T exp_parts(T x, T& scale) {
   constexpr double log2e = 0x1.71547652b82fep+0;
   constexpr double high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b3ap-40;  // ln2; high has 20 trailing zeros: k * high is exact
-  const double t = mad(x, log2e, kBiased);
-  const double k = t - kBiased;
-  const double r = mad(-k, low, mad(-k, high, x));
-  scale = from_bits(ubits(t) << 52);
+  const T t = mad(x, log2e, kBiased);
+  const T k = t - kBiased;
+  const T r = less(less(x, k, high), k, low);
+  scale = exponent(t);
   return mad(r * r, horner(kExpm1, r), r);
 }
 
 // Below -709 the scale is 0, above 709.5 it is inf, so that both ends need no further choice.
-inline double exp(double x) {
-  double scale;
-  const double p = exp_parts(at_most(709.8, at_least(-709.0, x)), scale);
+template <class T>
+inline T exponential(T x) {
+  T scale;
+  const T p = exp_parts(at_most(709.8, at_least(-709.0, x)), scale);
   return (1.0 + p) * scale;
 }
+inline double exp(double x) { return exponential(x); }
 
 inline double exp2(double x) {
   const double c = at_least(-1023.0, x);
@@ -202,17 +212,18 @@ inline double tan(double x) {
 }
 
 // One of three reductions to |t| <= tan(pi/8): a, (a-1)/(a+1) from pi/4, -1/a from pi/2.
-inline double atan(double x) {
-  const double a = std::fabs(x);
-  const bool far_out = a > 0x1.3504f333f9de6p+1, middle = a > 0x1.a827999fcef32p-2;
-  const double num = far_out ? -1.0 : middle ? a - 1.0 : a;
-  const double den = far_out ? a : middle ? a + 1.0 : 1.0;
-  const double base = far_out ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0;
-  const double low = far_out ? 0x1.1a62633145c07p-54 : middle ? 0x1.1a62633145c07p-55 : 0.0;
-  const double t = num / den, z = t * t;
-  const double y = base + (t + (t * z * horner(kAtan, z) + low));
-  return x == 0 || x != x ? x : std::copysign(y, x);
+template <class T>
+inline T arctangent(T x) {
+  const T a = magnitude(x);
+  const auto far_out = above(a, 0x1.3504f333f9de6p+1), middle = above(a, 0x1.a827999fcef32p-2);
+  const T num = choose(far_out, -1.0, choose(middle, a - 1.0, a));
+  const T den = choose(far_out, a, choose(middle, a + 1.0, 1.0));
+  const T base = choose(far_out, 0x1.921fb54442d18p+0, choose(middle, 0x1.921fb54442d18p-1, 0.0));
+  const T low = choose(far_out, 0x1.1a62633145c07p-54, choose(middle, 0x1.1a62633145c07p-55, 0.0));
+  const T t = num / den, z = t * t;
+  return with_sign(base + (t + (t * z * horner(kAtan, z) + low)), x);
 }
+inline double atan(double x) { return arctangent(x); }
 inline double asin(double x) { return x == 0 ? x : atan(x / std::sqrt((1.0 - x) * (1.0 + x))); }
 inline double acos(double x) { return 2.0 * atan(std::sqrt((1.0 - x) / (1.0 + x))); }
 inline double asinh(double x) {
@@ -231,12 +242,14 @@ inline double atanh(double x) {
   return x == 0 || x != x ? x : std::copysign(y, x);
 }
 
-inline double tanh(double x) {  // t / (t + 2),  t = e^(2|x|) - 1
-  double scale;
-  const double p = exp_parts(2.0 * at_most(22.0, std::fabs(x)), scale);
-  const double t = mad(scale, p, scale - 1.0);
-  return std::copysign(t / (t + 2.0), x);  // rounds to 1 at 22
+template <class T>
+inline T tangent(T x) {  // hyperbolic: t / (t + 2),  t = e^(2|x|) - 1
+  T scale;
+  const T p = exp_parts(2.0 * at_most(22.0, magnitude(x)), scale);
+  const T t = mad(scale, p, scale - 1.0);
+  return with_sign(t / (t + 2.0), x);  // rounds to 1 at 22
 }
+inline double tanh(double x) { return tangent(x); }
 inline double sinh(double x) {  // (t + t / (t + 1)) / 2,  t = e^|x| - 1
   const double t = expm1(std::fabs(x));
   const double y = 0.5 * (t + (t < kInfinity ? t / (t + 1.0) : t));

@@ -5,6 +5,7 @@
 
 #include "native_ref/core/block.h"
 #include "native_ref/kernels/elementwise/elementwise.h"
+#include "native_ref/kernels/elementwise/pack.h"
 
 namespace opconform {
 
@@ -59,7 +60,11 @@ bool unary_direct(const float* __restrict x, float* __restrict y, Index n, const
       q[i] = static_cast<float>(p[i]);
       if (!(q[i] == p[i])) return false;
     }
-    for (Index i = 0; i < n; ++i) y[i] = Op::exact(x[i], q);
+    Index i = 0;
+#if defined(OPCONFORM_PACKS)
+    if constexpr (requires { Op::packs; }) i = math::packs(x, y, n, [](const math::Pack& v) { return Op::f(v); });
+#endif
+    for (; i < n; ++i) y[i] = Op::exact(x[i], q);
     return true;
   }
 }

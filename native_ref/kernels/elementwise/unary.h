@@ -105,6 +105,7 @@ struct Rsqrt {
 // Elementary functions.
 struct Exp {
   static constexpr const char* name = "exp";
+  static constexpr bool packs = true;
   static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) { return math::exp(x); }
@@ -172,7 +173,8 @@ struct Acos {
 };
 struct Atan {
   static constexpr const char* name = "atan";
-  static float exact(float x, const float*) { return math::quiet(static_cast<float>(f<double>(x))); }
+  static constexpr bool packs = true;
+  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) { return math::atan(x); }
 };
@@ -188,6 +190,7 @@ struct Cosh {
 };
 struct Tanh {
   static constexpr const char* name = "tanh";
+  static constexpr bool packs = true;
   static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) { return math::tanh(x); }
@@ -317,6 +320,7 @@ struct Clamp {
 };
 struct Sigmoid {
   static constexpr const char* name = "sigmoid";
+  static constexpr bool packs = true;
   static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
   template <class T>
   static T f(T x) {
