@@ -161,14 +161,18 @@ def test_floats(name: str, dtype: type) -> None:
         np.testing.assert_array_equal(np.signbit(got[ok]), np.signbit(want[ok]), err_msg="sign of zero")
 
 
-@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", *sorted(COMPARISONS)])
 def test_f32_in_a_row_and_apart(name: str) -> None:
-    """Arrays of f32 go to f32 without blocks of f64 in between: same bits as when they lie apart, NaNs too."""
+    """Arrays of f32 go to f32 or bool without blocks of f64 in between: same bits as when they lie apart, NaNs too."""
     nans = np.uint32([0x7F800001, 0xFF800002, 0xFFC00003]).view(np.float32)
     x, y = (v.ravel() for v in np.meshgrid(*2 * [np.concatenate([np.float32(SOME), nans])]))
+    # results down among the subnormals, too
+    full = [native_ref.fill("full", seed, (60_000,), np.float32) for seed in (1, 2)]
+    x, y = (np.concatenate([v, w, w * np.float32(1e-30)]) for v, w in zip((x, y), full))
     apart = [np.stack([v, v], 1)[:, 0] for v in (x, y)]
     got, want = native_ref.binary(name, x, y, np.float32), native_ref.binary(name, *apart, np.float32)
-    np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
 
 
 @pytest.mark.parametrize("name", sorted(COMPARISONS))

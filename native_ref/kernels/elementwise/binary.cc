@@ -25,9 +25,9 @@ void run(const BinaryEntry& op, const Tensor& x, const Tensor& y, const Tensor& 
     }
     return;
   }
-  if (op.direct && plain_f32(x) && plain_f32(y) && plain_f32(z)) {
+  if (op.direct && plain_f32(x) && plain_f32(y) && (op.to_bool ? z.contiguous() : plain_f32(z))) {
     const auto *u = reinterpret_cast<const float*>(x.data), *v = reinterpret_cast<const float*>(y.data);
-    return op.direct(u, v, reinterpret_cast<float*>(z.data), z.size());
+    return op.direct(u, v, z.data, z.size());
   }
   const auto fn = op.wide && std::max(info(x.dtype).bits, info(y.dtype).bits) > 32 ? op.wide : op.f;
   alignas(64) double u[kBlock], v[kBlock];

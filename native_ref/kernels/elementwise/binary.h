@@ -19,21 +19,25 @@ using math::from_bits;
 
 inline S wrap(U v) { return static_cast<S>(v); }
 
+// The four operations on f32 are the ones on f64 rounded once more: f64 has more than twice the bits of f32 and two.
 struct Add {
   static constexpr const char* name = "add";
   static double f(double x, double y) { return x + y; }
+  static float exact(float x, float y) { return x + y; }
   static S s(S x, S y) { return wrap(static_cast<U>(x) + static_cast<U>(y)); }
   static U u(U x, U y) { return x + y; }
 };
 struct Sub {
   static constexpr const char* name = "sub";
   static double f(double x, double y) { return x - y; }
+  static float exact(float x, float y) { return x - y; }
   static S s(S x, S y) { return wrap(static_cast<U>(x) - static_cast<U>(y)); }
   static U u(U x, U y) { return x - y; }
 };
 struct Mul {
   static constexpr const char* name = "mul";
   static double f(double x, double y) { return x * y; }
+  static float exact(float x, float y) { return x * y; }
   static S s(S x, S y) { return wrap(static_cast<U>(x) * static_cast<U>(y)); }
   static U u(U x, U y) { return x * y; }
 };
@@ -46,6 +50,7 @@ inline S rest(S x, S y) { return y == 0 ? x : y == -1 ? 0 : x % y; }
 struct Div {  // integers: toward zero
   static constexpr const char* name = "div";
   static double f(double x, double y) { return x / y; }
+  static float exact(float x, float y) { return x / y; }
   static S s(S x, S y) { return quotient(x, y); }
   static U u(U x, U y) { return y == 0 ? 0 : x / y; }
 };
@@ -171,6 +176,7 @@ struct Equal {
   static constexpr const char* name = "equal";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x == y; }
+  static bool exact(float x, float y) { return x == y; }
   static bool s(S x, S y) { return x == y; }
   static bool u(U x, U y) { return x == y; }
 };
@@ -178,6 +184,7 @@ struct NotEqual {
   static constexpr const char* name = "not_equal";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x != y; }
+  static bool exact(float x, float y) { return x != y; }
   static bool s(S x, S y) { return x != y; }
   static bool u(U x, U y) { return x != y; }
 };
@@ -185,6 +192,7 @@ struct Less {
   static constexpr const char* name = "less";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x < y; }
+  static bool exact(float x, float y) { return x < y; }
   static bool s(S x, S y) { return x < y; }
   static bool u(U x, U y) { return x < y; }
 };
@@ -192,6 +200,7 @@ struct LessEqual {
   static constexpr const char* name = "less_equal";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x <= y; }
+  static bool exact(float x, float y) { return x <= y; }
   static bool s(S x, S y) { return x <= y; }
   static bool u(U x, U y) { return x <= y; }
 };
@@ -199,6 +208,7 @@ struct Greater {
   static constexpr const char* name = "greater";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x > y; }
+  static bool exact(float x, float y) { return x > y; }
   static bool s(S x, S y) { return x > y; }
   static bool u(U x, U y) { return x > y; }
 };
@@ -206,6 +216,7 @@ struct GreaterEqual {
   static constexpr const char* name = "greater_equal";
   static constexpr bool to_bool = true;
   static bool f(double x, double y) { return x >= y; }
+  static bool exact(float x, float y) { return x >= y; }
   static bool s(S x, S y) { return x >= y; }
   static bool u(U x, U y) { return x >= y; }
 };

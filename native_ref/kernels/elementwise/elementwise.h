@@ -26,7 +26,8 @@ struct BinaryEntry {
   void (*wide)(double* x, const double* y, Index n);  // where an operand has 64 bits; null: f is good enough
   void (*s)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
   void (*u)(std::int64_t* x, const std::int64_t* y, Index n, int bits);
-  void (*direct)(const float* x, const float* y, float* z, Index n);  // f32 with the bits of f; null: through f64
+  // f32 to f32 (or bool) with the bits that f and one rounding give; null: always through f64
+  void (*direct)(const float* x, const float* y, void* z, Index n);
 };
 
 struct UnaryTable {

@@ -121,7 +121,7 @@ constexpr UnaryEntry unary_entry() {
 }
 
 // Binary functors: f(double, double), s(int64, int64[, bits]), u(uint64, uint64[, bits]).
-//   static float exact(float, float)     what f and a rounding to f32 give
+//   static float exact(float, float)     what f and a rounding to f32 give, or bool
 //   static double slow(double, double)   what f is where it gives NaN, and on 64-bit operands
 template <class Op>
 void binary_slow(double* x, const double* y, Index n) {
@@ -150,8 +150,10 @@ void binary_f(double* x, const double* y, Index n) {
   }
 }
 template <class Op>
-void binary_direct(const float* __restrict x, const float* __restrict y, float* __restrict z, Index n) {
-  for (Index i = 0; i < n; ++i) z[i] = Op::exact(x[i], y[i]);
+void binary_direct(const float* __restrict x, const float* __restrict y, void* __restrict z, Index n) {
+  using To = std::conditional_t<gives_bool<Op>(), std::uint8_t, float>;
+  auto* to = static_cast<To*>(z);
+  for (Index i = 0; i < n; ++i) to[i] = Op::exact(x[i], y[i]);
 }
 template <class Op>
 void binary_s(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
