@@ -104,8 +104,16 @@ inline U power(U x, U y) {
 }
 struct Pow {
   static constexpr const char* name = "pow";
-  static double f(double x, double y) { return math::pow(x, y); }
+  template <class T>
+  static T f(T x, T y) { return math::pow(x, y); }
   static double slow(double x, double y) { return std::pow(x, y); }  // where f gives NaN, and for 64-bit operands
+#if defined(OPCONFORM_PACKS)
+  static constexpr bool packs = true;
+  static float exact(float x, float y) {
+    const double v = f<double>(x, y);
+    return static_cast<float>(v == v ? v : slow(x, y));
+  }
+#endif
   // exact modulo 2^64; a negative power of an integer is its truncation: 1, -1 or 0
   static S s(S x, S y) {
     if (y >= 0) return wrap(power(static_cast<U>(x), static_cast<U>(y)));

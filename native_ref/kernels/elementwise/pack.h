@@ -1,5 +1,5 @@
-// A few vectors of f64 as one number of math.h's templates: the operations on double in the same order, but step by step
-// for all of them, so that none waits for its own last step.
+// A few vectors of f64 as one number of the templates of math.h: the operations on double, in the same order, but step
+// by step for all of them, so that none waits for its own last step.
 #pragma once
 
 #include "native_ref/core/simd.h"
@@ -33,6 +33,7 @@ inline Pack operator*(const Pack& p, const Pack& q) {
 inline Pack operator/(const Pack& p, const Pack& q) {
   return each([](auto x, auto y) { return _mm256_div_pd(x, y); }, p, q);
 }
+inline Pack& operator+=(Pack& p, const Pack& q) { return p = p + q; }
 inline Pack operator-(const Pack& p) {
   return each([](auto x) { return _mm256_xor_pd(x, _mm256_set1_pd(-0.0)); }, p);
 }
@@ -70,15 +71,24 @@ inline Pack exp(const Pack& x) { return exponential(x); }
 inline Pack atan(const Pack& x) { return arctangent(x); }
 inline Pack tanh(const Pack& x) { return tangent(x); }
 
+inline bool any_nan(const Pack& p) {  // of two vectors at a time
+  const auto either = [](__m256d x, __m256d y) { return _mm256_cmp_pd(x, y, _CMP_UNORD_Q); };
+  return _mm256_movemask_pd(_mm256_or_pd(either(p.a, p.b), either(p.c, p.d))) != 0;
+}
+inline Pack read(const float* x) {
+  const auto in = [=](int k) { return _mm256_cvtps_pd(_mm_loadu_ps(x + k)); };
+  return {in(0), in(4), in(8), in(12)};
+}
+inline void write(float* y, const Pack& p) {
+  const auto out = [=](int k, __m256d v) { _mm_storeu_ps(y + k, _mm256_cvtpd_ps(v)); };
+  out(0, p.a), out(4, p.b), out(8, p.c), out(12, p.d);
+}
 // y <- f(x) for whole packs; how many elements that were.
 template <class F>
 inline Index packs(const float* x, float* y, Index n, const F& f) {
   Index i = 0;
   for (; i + Pack::size <= n; i += Pack::size) {
-    const auto in = [&](int k) { return _mm256_cvtps_pd(_mm_loadu_ps(x + i + k)); };
-    const auto out = [&](int k, __m256d v) { _mm_storeu_ps(y + i + k, _mm256_cvtpd_ps(v)); };
-    const Pack p = f(Pack{in(0), in(4), in(8), in(12)});
-    out(0, p.a), out(4, p.b), out(8, p.c), out(12, p.d);
+    write(y + i, f(read(x + i)));
   }
   return i;
 }

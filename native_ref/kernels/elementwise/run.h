@@ -153,7 +153,18 @@ template <class Op>
 void binary_direct(const float* __restrict x, const float* __restrict y, void* __restrict z, Index n) {
   using To = std::conditional_t<gives_bool<Op>(), std::uint8_t, float>;
   auto* to = static_cast<To*>(z);
-  for (Index i = 0; i < n; ++i) to[i] = Op::exact(x[i], y[i]);
+  Index i = 0;
+#if defined(OPCONFORM_PACKS)
+  if constexpr (requires { Op::packs; })
+    for (; i + math::Pack::size <= n; i += math::Pack::size) {
+      const math::Pack v = Op::f(math::read(x + i), math::read(y + i));
+      math::write(to + i, v);
+      if (!math::any_nan(v)) continue;
+      for (Index k = i; k < i + math::Pack::size; ++k)
+        if (to[k] != to[k]) to[k] = Op::exact(x[k], y[k]);
+    }
+#endif
+  for (; i < n; ++i) to[i] = Op::exact(x[i], y[i]);
 }
 template <class Op>
 void binary_s(std::int64_t* x, const std::int64_t* y, Index n, int bits) {
