@@ -13,14 +13,15 @@ with operands from memory, session.run takes 11.1 to 12 in all; reading b in pla
 rounding from registers each gain up to 4 % on one kind of data and lose up to twice the time on another.  Close to it:
 matmul 512^3 and the convolution of 56x56 (2.0 to 2.1), matrix times vector 1.7.
 
-AVX2: matmul 64^3 (1.03 to 1.17), 256^3 and 512^3 (2.0 to 2.4), the convolution of 56x56 (2.2 to 2.4): products are bound
-by f64.  Close to it: pow of 4,096 elements (0.9 to 0.97); erf, gelu_exact, gelu_tanh, tanh, sigmoid and atan 0.6 to 0.9,
-which a neighbour on the same core can lift to 1.08 in one run of many.
+AVX2: matmul 64^3 (0.95 to 1.17), 256^3 and 512^3 (2.0 to 2.5), the convolution of 56x56 (2.2 to 2.5): products are
+bound by f64. Close to it: pow of 4,096 elements (0.9 to 0.97); erf, gelu_exact, gelu_tanh, tanh, sigmoid and atan 0.6
+to 0.9, erf 1.08 in one run of some ten.
 
-The baseline build, without fused products and with two f64 to a vector: elementary functions of 4,096 elements 1.1 to 5.4
-(pow 8, gelu_tanh 9 to 11), of 262,144 3 to 17 (pow 11, gelu_tanh 30 to 36); of 262,144 also abs, relu, sqrt, reciprocal,
-leaky_relu and maximum 3 to 4.3, hard_sigmoid 9.5, f32 to f16 5 to 9 and back 8 to 11; products 3 to 6, convolutions 1.3
-to 5.8, Dot2 29, softmax of 64 lines 3, of 512 lines 13 and of 4,096 9; LSTM 3.2, pools 3, sums of 262,144 5.1.
+The baseline build, without fused products and with two f64 to a vector: elementary functions of 4,096 elements 1.1 to
+5.4 (pow 8, gelu_tanh 9 to 11), of 262,144 3 to 17 (pow 11, gelu_tanh 30 to 36); of 262,144 also abs, relu, sqrt,
+reciprocal, leaky_relu and maximum 3 to 4.3, hard_sigmoid 9.5, f32 to f16 5 to 9 and back 8 to 11; products 3 to 6,
+convolutions 1.3 to 5.8, Dot2 29, softmax of 64 lines 3, of 512 lines 13 and of 4,096 9; LSTM 3.2, pools 3, sums of
+262,144 5.1.
 """
 
 from __future__ import annotations
