@@ -4,6 +4,10 @@ for by name.
 Runs inside a worker.  Inference is asked for in f32, in accuracy mode, on one thread, with subnormals kept.  What the
 CPU plug-in cannot hold is its declared gap ("CPU Device: Supported Inference Data Types": floats up to f32, integers up
 to i32, wider ones are converted): models with 64-bit floats, and integers beyond 32 bits, are unsupported here.
+
+A compiled model lives as long as its process: 2026.4.1 ends the process in a later model's inference, whatever its ops,
+once one that was inferred has been released (Squeeze of f16, released, then Squeeze of f32; kept, all is well).  Each
+holds threads, so a process serves few.
 """
 
 # mypy: ignore-errors
@@ -49,11 +53,13 @@ class OpenVino(Backend):
     formats = ("onnx", "tflite")
     # The low-precision passes take a graph as a whole: beside an 8-bit op, 16-bit ones are quantised to 8 bits too.
     pack = {"onnx": 8, "tflite": 1}
+    recycle = 100
     flushes = ("f32", "bf16")  # subnormal constants are zeroed when a graph is compiled, whatever the property says
 
     def __init__(self, name="openvino"):
         self.name = name
         self._core = None
+        self._kept = []
 
     @property
     def core(self):
@@ -77,9 +83,11 @@ class OpenVino(Backend):
         require_narrow(net)
         bounds = {n for p in net.inputs if only_bounds(p) for n in p.get_names()}
         try:
-            request = self.core.compile_model(net, "CPU", _SETTINGS).create_infer_request()
+            compiled = self.core.compile_model(net, "CPU", _SETTINGS)
+            request = compiled.create_infer_request()
         except Exception as e:
             raise _sorted(e) from None
+        self._kept.append(compiled)
         return _Loaded(request, bounds)
 
     def run(self, handle, inputs):

@@ -38,7 +38,8 @@ class BackendHandle:
     """One backend with one serving process, started when first needed.
 
     deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
-    recycle: a fresh process after so many tasks.  rss_limit: or above so much resident memory.
+    recycle: a fresh process after so many tasks, or as many as the backend asks for.  rss_limit: or above so much
+    resident memory.
     events: the latest remarks on deaths.  stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
@@ -56,7 +57,7 @@ class BackendHandle:
         self._flying: dict[int, deque[Task]] = {}  # frame number -> tasks not answered yet, in order
         self._done: deque[Result] = deque()
         self._ids = itertools.count(1)
-        self._served = 0
+        self._left = 0  # tasks until the process gives way to a fresh one
         self._history: deque[tuple[int, Task]] = deque()  # number of the process, what it served
         self._remembered = 0  # instances in it
         self._rss = 0
@@ -201,15 +202,16 @@ class BackendHandle:
     def _feed(self) -> None:
         while self._queue and len(self._flying) < DEPTH:
             alone = self._queue[0].alone
-            if self._flying and (alone or self._spoilt or any(t.alone for q in self._flying.values() for t in q)):
+            stale = self._stale()
+            if self._flying and (alone or stale or any(t.alone for q in self._flying.values() for t in q)):
                 return
-            if not self._flying and ((alone and not self._fresh) or self._stale()):
+            if stale or (alone and not self._fresh):
                 self._drop(kill=True)
             if self._channel is None:
                 self._spawn()
             tasks: list[Task] = []
             size = 0
-            while self._queue and len(tasks) < self._burst and size < FRAME_BYTES:
+            while self._queue and len(tasks) < min(self._burst, self._left) and size < FRAME_BYTES:
                 if self._queue[0].alone and tasks:
                     break
                 task = self._queue.popleft()
@@ -218,12 +220,11 @@ class BackendHandle:
                 self._spoilt = task.root.job.quarantine
                 if task.alone or self._spoilt:
                     break
+            self._left -= len(tasks)
             self._send(tasks)
 
     def _stale(self) -> bool:
-        return self._channel is not None and (
-            self._spoilt or self._served >= self.recycle or self._rss > self.rss_limit
-        )
+        return self._channel is not None and (self._spoilt or self._left <= 0 or self._rss > self.rss_limit)
 
     def _spawn(self) -> None:
         self.start()
@@ -234,7 +235,7 @@ class BackendHandle:
             self._zygote = Zygote(self.spec)
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
-        self._served = self._rss = 0
+        self._left, self._rss = min(self.recycle, self.hello["recycle"] or self.recycle), 0
         self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
 
@@ -262,7 +263,6 @@ class BackendHandle:
         for answer in header["answers"]:
             task = flying.popleft()
             assert task.id == answer["id"], "answers out of order"
-            self._served += 1
             self._remember(task)
             self._settle(task, wire.outcomes(task, answer, reader))
         if not flying:

@@ -103,7 +103,7 @@ class Backend:
 
     formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together), or
     {format: instances}.  apart: our names of the element types whose instances are better kept out of the models of
-    the others.
+    the others.  recycle: models after which a process gives way to a fresh one (None: never for that alone).
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
     opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
@@ -116,6 +116,7 @@ class Backend:
     formats = ()
     pack = 1
     apart = ()
+    recycle = None
     forks = True
     acc = {}
     flushes = ()
@@ -386,6 +387,7 @@ class Server:
         out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
         out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
         out.update(flushes=list(getattr(b, "flushes", ())), apart=list(getattr(b, "apart", ())))
+        out["recycle"] = getattr(b, "recycle", None)
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
         info = getattr(b, "info", None)
         out["info"] = {**claims(b), **(info() if info else {})}

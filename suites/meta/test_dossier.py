@@ -45,6 +45,47 @@ def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[dossier.R
     assert done.returncode < 0, "the process was to die of a signal"
 
 
+# One of each kind that a script must see: next to its bound, signs of zeros, empty optionals, types that NumPy lacks,
+# memory that was never written, models that are refused or accepted.
+TELLING = [("onnxruntime", "ort-acos-accuracy"), ("onnxruntime", "ort-saturate-elsewhere"),
+           ("onnx-reference", "oref-optional-list"), ("litert-xnnpack", "xnnpack-neg-zero"),
+           ("litert-opt", "litert-hybrid-sparse-without-blocks"),
+           ("litert-opt", "litert-opt-tanh-accuracy")]  # fmt: skip
+
+
+def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int, str]]:
+    """Known differences of a backend whose script does not show them: id, exit status, what it said last."""
+    ledger = load_ledger()
+    if ids is not None:
+        ledger.entries = [e for e in ledger.entries if e.id in ids]
+    with registry.create(backend) as h:
+        why = h.missing()
+        if why is not None:
+            pytest.skip(why)
+        rows = dossier.collect(ledger, [h], out)
+    stand = [r for r in rows if r.folder is not None]
+    assert stand and (ids is None or {r.entry.id for r in stand} == ids)
+    wrong = []
+    for r in stand:
+        script = [sys.executable, str(r.folder / "repro.py")]  # type: ignore[operator]
+        done = subprocess.run(script, capture_output=True, text=True, timeout=60)
+        clean = done.returncode == 1 and "Traceback" not in done.stderr
+        if not (done.returncode < 0 if r.verdict == "crashed" else clean):
+            wrong.append((r.entry.id, done.returncode, (done.stderr or done.stdout)[-200:]))
+    return wrong
+
+
+@pytest.mark.parametrize("backend", sorted({b for b, _ in TELLING}))
+def test_scripts_show_what_is_hard_to_show(backend: str, tmp_path: Path) -> None:
+    assert not every(backend, {i for b, i in TELLING if b == backend}, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["onnxruntime", "onnx-reference", "litert-ref", "litert-opt", "litert-xnnpack"])
+def test_every_script_shows_its_difference(backend: str, tmp_path: Path) -> None:
+    assert not every(backend, None, tmp_path)
+
+
 def test_what_no_longer_occurs_is_said(written: tuple[Path, list[dossier.Row]]) -> None:
     out, rows = written
     gone = dossier.Row(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)

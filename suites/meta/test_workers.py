@@ -286,6 +286,14 @@ def test_recycling_and_idle_death():
         check_values(r, ["add"])
 
 
+def test_a_backend_may_ask_for_short_lived_processes():
+    with handle() as h:
+        h.start()["recycle"] = 7
+        for r in h.run([job_of(["add"]) for _ in range(30)]):  # all at once: it never idles
+            check_values(r, ["add"])
+        assert h.stats["spawns"] == 5
+
+
 def test_the_zygote_may_die_too():
     with handle() as h:
         h.run([job_of(["add"])])

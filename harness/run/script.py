@@ -1,0 +1,330 @@
+"""The text of a ``repro.py``: one model, its inputs and what was expected, with NumPy and the backend alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.backends import registry
+from harness.core.errors import UsageError
+from harness.run.results import Judged
+
+BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
+
+
+def script(judged: Judged, version: str, model: str, outputs: list[str],
+           earlier: Sequence[tuple[str, list[str], list[str]]] = (), absent: Sequence[str] = ()) -> str:  # fmt: skip
+    """The text of repro.py.  earlier: models that the process serves first, with their inputs and outputs.  absent:
+    outputs that are to be an empty optional."""
+    inst = judged.case.inst
+    runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
+    if runner is None:
+        runner = _PLUGIN.replace("@BACKEND@", judged.backend)
+    level = "ORT_ENABLE_ALL" if judged.backend.endswith("-all") else (
+        "ORT_ENABLE_BASIC" if judged.backend.endswith("-basic") else "ORT_DISABLE_ALL")  # fmt: skip
+    resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
+                "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(judged.backend, "BUILTIN")  # fmt: skip
+    what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
+    inputs = [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"]
+    environment = _environment(judged.backend)
+    rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
+    return (
+        _HEAD.replace("@ENVIRONMENT@", _ENVIRONMENT.replace("@VALUES@", repr(environment)) if environment else "")
+        .replace("@OS@", "import os\n" if environment else "")
+        .replace("@WHAT@", what).replace("@RULE@", rule).replace("@MODEL@", model)
+        .replace("@OUTPUTS@", repr(outputs)).replace("@INPUTS@", repr(inputs))
+        .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
+        + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
+        + _TAIL.replace("@INVALID@", repr(inst.rule is not None)).replace("@ABSENT@", repr(list(absent)))
+        .replace("@KIND@", repr(judged.judgement.kind if judged.judgement is not None else ""))
+        .replace("@SERVED@", _SERVED.replace("@EARLIER@", repr(list(earlier))) if earlier else "")
+        .replace("@FIRST@", "    serve()\n" if earlier else "")
+    )  # fmt: skip
+
+
+def _environment(backend: str) -> dict[str, str]:
+    """Variables that the backend's processes are started with."""
+    try:
+        return registry.find(backend).env
+    except UsageError:  # a class of a test, say
+        return {}
+
+
+_ENVIRONMENT = '''
+ENVIRONMENT = @VALUES@  # of the process that showed it
+if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ENVIRONMENT})
+'''
+
+_HEAD = '''"""@WHAT@.@RULE@
+
+Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands.
+Rule: @FORMULA@
+"""
+
+@OS@import sys
+from pathlib import Path
+
+import numpy as np
+@ENVIRONMENT@
+HERE = Path(__file__).resolve().parent
+MODEL = HERE / "@MODEL@"
+OUTPUTS = @OUTPUTS@
+INPUTS = @INPUTS@  # one loaded model is run with them in this order; the last run is the one that counts
+EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
+         "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn",
+         "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "i4": "int4",
+         "u4": "uint4", "i2": "int2", "u2": "uint2"}
+
+
+def load(name):
+    """Arrays of an .npz; types that NumPy lacks come back through ml_dtypes, lists from name[i]."""
+    out = {}
+    with np.load(HERE / name) as data:
+        for key in data.files:
+            a, (plain, _, tag) = data[key], key.partition("|")
+            if tag == "str":
+                a = a.astype(object)
+            elif tag:
+                import ml_dtypes
+
+                a = a.view(getattr(ml_dtypes, EXTRA[tag]))
+            if plain.endswith("]") and "[" in plain:
+                out.setdefault(plain[: plain.rindex("[")], []).append(a)
+            else:
+                out[plain] = a
+    return out
+
+
+'''
+
+_RUNNERS = {
+    "onnxruntime": '''def run(runs):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.@LEVEL@
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(str(MODEL), options, providers=["CPUExecutionProvider"])
+    return [one(session, feeds) for feeds in runs][-1]
+
+
+def one(session, feeds):
+    import onnxruntime as ort
+
+    numbers = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
+               "uint4": 21, "int4": 22}
+    values = {}
+    for name, a in feeds.items():
+        if isinstance(a, np.ndarray) and a.dtype.name in numbers:
+            raw = a.view(f"u{a.dtype.itemsize}")
+            values[name] = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, numbers[a.dtype.name])
+        elif isinstance(a, np.ndarray):
+            values[name] = ort.OrtValue.ortvalue_from_numpy(a)
+        else:
+            return session.run(OUTPUTS, feeds)
+    found = session.run_with_ort_values(OUTPUTS, values)
+    return [as_array(v) for v in found]
+
+
+def as_array(value):
+    """Also of types that onnxruntime does not turn into NumPy arrays."""
+    try:
+        return value.numpy()
+    except Exception:
+        import ctypes
+
+        import ml_dtypes
+
+        kind = value.data_type()
+        name = {"tensor(bfloat16)": "bfloat16", "tensor(float8e4m3fn)": "float8_e4m3fn",
+                "tensor(float8e5m2)": "float8_e5m2"}[kind]
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        size = int(np.prod(value.shape())) * dtype.itemsize
+        return np.frombuffer(ctypes.string_at(value.data_ptr(), size), dtype).reshape(value.shape())
+
+
+''',
+    "openvino": '''KEPT = []  # compiled models, which its processes never release
+
+
+def run(runs):
+    import openvino as ov
+
+    core = ov.Core()
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": 1,
+                "NUM_STREAMS": 1, "CPU_DENORMALS_OPTIMIZATION": False}
+    compiled = core.compile_model(core.read_model(str(MODEL)), "CPU", settings)
+    KEPT.append(compiled)
+    request = compiled.create_infer_request()
+    for feeds in runs:
+        for port in compiled.inputs:
+            name = next(n for n in port.get_names() if n in feeds)
+            request.set_tensor(port, tensor(feeds[name], port.get_element_type()))
+        request.infer()
+    return [array(request.get_tensor(next(p for p in compiled.outputs if n in p.get_names()))) for n in OUTPUTS]
+
+
+def tensor(a, kind):
+    import openvino as ov
+
+    t = ov.Tensor(kind, list(a.shape))
+    if not a.size:
+        return t
+    if a.dtype == object:
+        t.bytes_data = np.array([str(x).encode() for x in a.ravel()], "S").reshape(a.shape)
+    elif kind.bitwidth < 8 and kind.get_type_name() != "boolean":
+        put(t, packed(a.view(np.uint8).ravel(), kind.bitwidth))
+    else:
+        put(t, np.ascontiguousarray(a).reshape(-1).view(np.uint8))
+    return t
+
+
+def put(t, data):
+    t.data.reshape(-1).view(np.uint8)[:] = data
+
+
+def packed(values, bits):
+    """Several values a byte, the first in the low bits."""
+    out = np.zeros(-(-values.size * bits // 8), np.uint8)
+    for i, v in enumerate(values):
+        out[i * bits // 8] |= (int(v) & ((1 << bits) - 1)) << (i * bits % 8)
+    return out
+
+
+def array(t):
+    kind = t.get_element_type()
+    shape = tuple(t.get_shape())
+    if kind.get_type_name() == "string":
+        return np.array([x.decode() for x in np.ravel(t.bytes_data)], object).reshape(shape)
+    name = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
+            "f4e2m1": "float4_e2m1fn", "i4": "int4", "u4": "uint4", "u2": "uint2"}.get(kind.get_type_name())
+    if name is None:
+        return np.array(t.data).reshape(shape)
+    import ml_dtypes
+
+    data = t.data.reshape(-1).view(np.uint8)
+    bits = kind.bitwidth
+    if bits < 8:
+        data = np.array([data[i * bits // 8] >> (i * bits % 8) & ((1 << bits) - 1) for i in range(np.prod(shape))],
+                        np.uint8)
+    return data.view(getattr(ml_dtypes, name)).reshape(shape)
+
+
+''',
+    "onnx-reference": '''def run(runs):
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    model = ReferenceEvaluator(onnx.load(str(MODEL)))
+    return [model.run(OUTPUTS, feeds) for feeds in runs][-1]
+
+
+''',
+    "litert": '''def run(runs):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    it = Interpreter(str(MODEL), experimental_op_resolver_type=OpResolverType.@RESOLVER@, num_threads=1)
+    it.allocate_tensors()
+    for feeds in runs:
+        given = [d for d in it.get_input_details() if d["name"] in feeds]
+        for d in given:
+            if tuple(d["shape"]) != feeds[d["name"]].shape:
+                it.resize_tensor_input(d["index"], feeds[d["name"]].shape)
+        it.reset_all_variables()
+        it.allocate_tensors()
+        for d in given:
+            it.set_tensor(d["index"], feeds[d["name"]])
+        it.invoke()
+    by_name = {d["name"]: d["index"] for d in it.get_output_details()}
+    return [it.get_tensor(by_name[n]) for n in OUTPUTS]
+
+
+''',
+}
+
+_PLUGIN = '''def run(runs):
+    """Runs the backend through opconform's own adapter, since it has no script form of its own."""
+    from harness.backends import direct
+
+    return direct("@BACKEND@", MODEL, runs, OUTPUTS)
+
+
+'''
+
+_SERVED = '''EARLIER = @EARLIER@  # models, inputs of their runs, outputs
+
+
+def serve():
+    """What the process must have done before."""
+    global MODEL, OUTPUTS
+    last = MODEL, OUTPUTS
+    for model, inputs, outputs in EARLIER:
+        MODEL, OUTPUTS = HERE / model, outputs
+        run([load(name) for name in inputs])
+    MODEL, OUTPUTS = last
+
+
+'''
+
+_TAIL = '''KIND = @KIND@  # what was wrong
+ABSENT = @ABSENT@  # outputs that are to be an empty optional
+
+
+def different(e, a, bound, wide=None):
+    """Elements outside the bound around the result before it was rounded, by index."""
+    if isinstance(e, list):
+        return [] if isinstance(a, list) and len(a) == len(e) and not any(
+            different(x, y, None) for x, y in zip(e, a)) else ["sequence"]
+    a = np.asarray(a)
+    if a.shape != e.shape:
+        return [f"shape {a.shape}, expected {e.shape}"]
+    if a.dtype != e.dtype:
+        return [f"dtype {a.dtype}, expected {e.dtype}"]
+    if e.dtype.kind in "OUS":
+        bad = e.astype(str) != a.astype(str)
+    elif e.dtype.kind in "fV" or bound is not None:
+        x, y = e.astype(np.float64), a.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            near = np.abs((x if wide is None else wide) - y) <= (0.0 if bound is None else bound)
+        bad = ~((x == y) | near | (np.isnan(x) & np.isnan(y)))
+        if KIND == "zero_sign":
+            bad |= (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))
+        if KIND == "flush":  # of some of the subnormal results, not of all
+            bad |= (x != 0) & (y == 0)
+    else:
+        bad = e != a
+    return [tuple(int(k) for k in i) for i in np.argwhere(bad)]
+
+
+@SERVED@def main():
+@FIRST@    invalid = @INVALID@
+    try:
+        found = run([load(name) for name in INPUTS])
+    except Exception as error:
+        print(f"refused: {type(error).__name__}: {error}")
+        return 0 if invalid else 1
+    if invalid:
+        print("accepted although the model is invalid")
+        return 1
+    expected, wide, bounds = load("expected.npz"), load("wide.npz"), load("bounds.npz")
+    status = 0
+    for name, a in zip(OUTPUTS, found):
+        if name in ABSENT and a is not None:
+            print(f"{name}: expected an empty optional, got {a!r}")
+            status = 1
+        if name not in expected:
+            continue
+        e = expected[name]
+        where = different(e, a, bounds.get(name), wide.get(name))
+        print(f"{name}: {len(where)} different")
+        for i in where[:10]:
+            if isinstance(i, tuple):
+                print(f"  {list(i)}: expected {e[i]}, got {np.asarray(a)[i]}")
+            else:
+                print(f"  {i}")
+        status = 1 if where else status
+    return status
+
+
+sys.exit(main())
+'''
