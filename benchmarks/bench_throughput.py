@@ -32,7 +32,8 @@ before that takes 1.17 times as long (1.10 over the five families).  Ours are ab
 besides: host 150, worker 40.  Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that
 entries derive from cannot be) changed nothing measurably; nor did an interpreter built with profile-guided and
 link-time optimisation (Debian's 3.11, twice as quick on a loop of its own), the thresholds of malloc, or drawing 64
-instead of 16 cases of an op version at a time: the path is wide and meets cold caches, there is no loop in it to speed up.
+instead of 16 cases of an op version at a time: the path is wide and meets cold caches, there is no loop in it to speed
+up.
 """
 
 from __future__ import annotations
