@@ -30,7 +30,7 @@ PATIENCE = 4  # times the deadline at most for a process that waits for a proces
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEATHS = (Status.CRASHED, Status.TIMED_OUT)
 MEMORY = 64  # tasks that a process served last, told where it died or went wrong
-HISTORY, HISTORY_CASES = 1024, 6144  # tasks remembered, and instances in them: answers are judged some time later
+HISTORY, HISTORY_CASES = 1024, 2048  # tasks remembered, and instances in them: answers are judged some time later
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
