@@ -109,15 +109,21 @@ def notation(judged: Judged) -> str:
 
 def save(path: Path, arrays: dict[str, Any]) -> None:
     """An .npz; element types NumPy lacks are stored as unsigned integers under ``name|dtype``, strings as
-    ``name|str``."""
+    ``name|str``, maps as JSON under ``name|map``."""
     out: dict[str, Any] = {}
     for name, a in arrays.items():
-        if isinstance(a, (list, tuple)):
+        if isinstance(a, dict):
+            out[f"{name}|map"] = np.array(json.dumps([[_plain(k), _plain(v)] for k, v in a.items()]))
+        elif isinstance(a, (list, tuple)):
             for i, x in enumerate(a):
                 out.update(_storable(f"{name}[{i}]", x))
         elif a is not None and not isinstance(a, TypeOnly):
             out.update(_storable(name, a))
     np.savez(path, **out)
+
+
+def _plain(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic) else x
 
 
 def _storable(name: str, a: Any) -> dict[str, Any]:

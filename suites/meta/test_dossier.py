@@ -70,6 +70,7 @@ def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int,
         script = [sys.executable, str(r.folder / "repro.py")]  # type: ignore[operator]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60)
         clean = done.returncode == 1 and "Traceback" not in done.stderr
+        clean &= done.stdout.startswith("refused") == (r.verdict == "wrongly_rejected")
         if not (done.returncode < 0 if r.verdict == "crashed" else clean):
             wrong.append((r.entry.id, done.returncode, (done.stderr or done.stdout)[-200:]))
     return wrong
