@@ -235,7 +235,8 @@ class BackendHandle:
             self._zygote = Zygote(self.spec)
         self._zygote.clear_log()
         self._channel, self._pid = self._zygote.spawn()
-        self._left, self._rss = min(self.recycle, self.hello["recycle"] or self.recycle), 0
+        wanted = self.hello["recycle"]
+        self._left, self._rss = self.recycle if wanted is None else min(self.recycle, max(1, int(wanted))), 0
         self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
 

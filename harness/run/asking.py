@@ -74,7 +74,7 @@ class Asker:
         return max(others) if told is None else told, found
 
     def fewest(self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None],
-                judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
+               judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
         """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""
         step = max(1, len(some) // 2)
         while step:
