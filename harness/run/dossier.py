@@ -4,12 +4,12 @@ stands, and an index in which crashes come first and apart."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.backends.pool import BackendHandle
-from harness.core.outcome import Verdict
+from harness.core.outcome import Status, Verdict
 from harness.run.asking import judge_beside
 from harness.run.case import fill
 from harness.run.engine import Engine, profile_of
@@ -62,6 +62,9 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
             judged = in_company(e, h) if e.company else next(iter(engine.judge([fill(version, e.instance)])), None)
             if judged is None:
                 continue
+            if judged.verdict is Verdict.AMBIGUOUS and judged.outcome.status is Status.REJECTED:
+                # a refusal has a cause, whatever the spec leaves open about the data (``judge_case``)
+                judged = replace(judged, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
             folder = None
             if judged.verdict.bad:
                 folder = write_folder(out / e.id, judged, profile.version)

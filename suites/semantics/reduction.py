@@ -11,7 +11,7 @@ from harness.core.dtypes import I32, I64, float_max, int_range, of
 from harness.core.errors import RuleError
 from harness.spec import Axes, Axis, Bool, ElementType, Flag, Num, Real_, T, accumulates, composed, exact, semantics
 from harness.spec.draw import Draw
-from harness.spec.errors import Context
+from harness.spec.errors import Context, gamma, unit
 from suites.semantics.bounds import averages, axes_of, first_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis
 
@@ -198,9 +198,20 @@ def log_sum_bound(ctx: Context) -> Array:
     return np.where(r < 0.5, r / (1 - r), np.inf) + 4 * ctx.ulp
 
 
-@semantics(
-    error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15", ambiguous=_fraction
-)
+def _sign_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A sum below zero has no logarithm, one above it has: next to zero the order of the terms decides."""
+    x = inputs["x"]
+    if of(x).kind != "f":
+        return None
+    wide, axes = x.astype(np.float64), norm_axes(params["axes"], x.ndim)
+    s, size = (native.reduce(name, wide, axes, False) for name in ("sum", "l1"))
+    k = x.size / max(1, s.size)
+    near = (s < 0) & (-s <= gamma(k + 2, unit(of(x))) * size)
+    return "the logarithm of a sum that rounding may take to the other side of zero" if near.any() else None
+
+
+@semantics(error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15",
+           ambiguous=first_of(_fraction, _sign_open, _folded("l1")))  # fmt: skip
 def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                    ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Logarithm of the sum over ``axes``; -inf over no element."""

@@ -77,14 +77,11 @@ class Limit(Slotted):
 
 
 def _open_end(call: Call) -> str | None:
-    x = call.inputs["input"]
-    if of(x).kind != "f":
+    if of(call.inputs["input"]).kind != "f":
         return None
-    wide = x.astype(np.float64)
-    if any(
-        call.inputs.get(b) is None and np.isinf(wide[np.sign(wide) == sign]).any()
-        for b, sign in (("min", -1), ("max", 1))
-    ):
+    x, low, high = (None if v is None else v.astype(np.float64) for v in map(call.inputs.get, ("input", "min", "max")))
+    at_top = high is None and (np.isposinf(x).any() or (low is not None and np.isposinf(low).any()))
+    if at_top or (low is None and np.isneginf(x).any()):
         return "an infinite element and an absent bound: the prose says the largest finite value, the body no bound"
     return None
 

@@ -59,7 +59,7 @@ class Axis:
             return (i + 0.5) * (max(1, n - 1) / m)
         if mode == "tf_crop_and_resize":
             if m > 1:
-                return self.start * (n - 1) + i * ((self.end - self.start) * (n - 1) / (m - 1))
+                return self.start * (n - 1) + i * (self.end - self.start) * (n - 1) / (m - 1)  # the last one exact
             return np.full(m, 0.5 * (self.start + self.end) * (n - 1))
         raise ValueError(f"no coordinate mode {mode!r}, expected one of {' '.join(COORDINATES)}")
 
