@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     v = _verb(verbs, "minimize", _minimize, "make a failing instance smaller, write a folder that reproduces it")
     v.add_argument("case", metavar="CASE", help="as for replay")
     v.add_argument("--backend", required=True, metavar="NAME", help="the backend it fails on")
-    v.add_argument("--backend-python", metavar="PATH", help="run the backend in this Python")
+    _place(v)
     v.add_argument("--out", type=Path, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
     v.add_argument("--seconds", type=_seconds, default=60.0, metavar="S", help="time to spend (60)")
 
@@ -147,7 +147,19 @@ def _selection(v: argparse.ArgumentParser) -> None:
 def _backend(v: Any) -> None:
     v.add_argument("--backend", action="append", default=[], metavar="NAME",
                    help="only this one, or module:Class; repeatable (all that are here)")  # fmt: skip
+    _place(v)
+
+
+def _place(v: Any) -> None:
     v.add_argument("--backend-python", metavar="PATH", help="run the backends in this Python, e.g. of another release")
+    v.add_argument("--backend-cpu", metavar="NAME",
+                   help="run them on this processor, emulated by qemu-user: Haswell, EPYC-Milan, ...")  # fmt: skip
+
+
+def _placed(args: argparse.Namespace) -> Any:
+    from harness.backends.process import Place
+
+    return Place(args.backend_python, args.backend_cpu)
 
 
 def _engine(v: argparse.ArgumentParser) -> None:
@@ -242,7 +254,7 @@ def _plan(args: argparse.Namespace) -> Any:
 
     command = "opconform " + " ".join(sys.argv[1:])
     return Plan(
-        _select(args), list(args.backend), args.backend_python, args.cases, args.draws, args.seed, not args.no_invalid,
+        _select(args), list(args.backend), _placed(args), args.cases, args.draws, args.seed, not args.no_invalid,
         args.out, args.seconds, args.minimize, command, getattr(args, "sensitivity", 0),
     )  # fmt: skip
 
@@ -283,16 +295,16 @@ def _replay(args: argparse.Namespace) -> int:
     from harness.run.repro import COMPANY
 
     if Path(args.case).name == COMPANY:
-        judged = session.replay_company(Path(args.case), args.backend, args.backend_python, explain=not args.raw)
+        judged = session.replay_company(Path(args.case), args.backend, _placed(args), explain=not args.raw)
     else:
         inst = session.find_case(args.case)
-        judged = session.replay(inst, args.backend, args.backend_python, explain=not args.raw)
+        judged = session.replay(inst, args.backend, _placed(args), explain=not args.raw)
     if not judged:
         raise UsageError(f"no backend here takes the models of {args.case}; `opconform list backends` tells why")
     votes = {j.backend: j.verdict.value for j in judged}
     for j in judged:
         if j.verdict.bad:
-            print(failure.paragraph(failure.record(j, votes)) + "\n")
+            print(failure.paragraph(failure.record(j, votes, place=_placed(args))) + "\n")
     gaps = {j.backend: j.outcome.message for j in judged if j.verdict.value == "unsupported"}
     rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or gaps.get(j.backend, "")[:100]] for j in judged]
     print("\n".join(terminal.columns(rows)))
@@ -303,7 +315,7 @@ def _minimize(args: argparse.Namespace) -> int:
     from harness.run import failure, session
 
     inst = session.find_case(args.case)
-    small, record = session.minimize(inst, args.backend, args.out, args.seconds, args.backend_python)
+    small, record = session.minimize(inst, args.backend, args.out, args.seconds, _placed(args))
     if small is None or record is None:
         print(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
         return OK
@@ -317,7 +329,7 @@ def _known(args: argparse.Namespace) -> int:
     from harness.run.select import Selection
 
     names = args.backend or session.names_for(Selection())
-    with session.Backends(args.backend_python) as bench:
+    with session.Backends(_placed(args)) as bench:
         rows = dossier.collect(load_ledger(), bench.open(names, strict=bool(args.backend)), args.out, args.op)
     if not rows:
         raise UsageError("no known difference of these ops and backends carries an instance")
@@ -349,6 +361,7 @@ _TAKEN = {"taken": "types that are taken only now", "dropped": "that are no long
 
 def _diff(args: argparse.Namespace) -> int:
     import reports
+    from reports.compare import processors
 
     d = reports.diff(args.old, args.new)
     if args.json:
@@ -358,6 +371,9 @@ def _diff(args: argparse.Namespace) -> int:
     for backend in sorted(now.keys() | before.keys()):
         was, is_ = before.get(backend), now.get(backend)
         print(f"{backend} {is_}" if was == is_ else f"{backend} {was or '(absent)'} -> {is_ or '(absent)'}")
+    moved = processors(d)
+    if moved:
+        print(f"the processors differ: {moved}")
     for kind, title in _CHANGES.items():
         _table(title, [["", e["key"], e["backend"], e["verdict"],
                         f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}"] for e in d[kind]])  # fmt: skip

@@ -28,6 +28,9 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     asked it for one of the op versions concerned.  Each: id, backend, verdict, reason, clause, keys (op versions).
     taken, dropped: element types of op versions that a backend took in one run only, though the other tried them at
     least ``TRIED`` times.  Each: key, backend, dtypes.
+
+    processor: what the processors of one run alone offered to the backends, "now" and "before": kernels are chosen by
+    it, so that it may be why something is new.
     """
     bad_new, ran_new = _tables(new)
     bad_old, ran_old = _tables(old)
@@ -57,9 +60,18 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     out["totals"] = {"now": new.totals, "before": old.totals}
     out["versions"] = {"now": _versions(new), "before": _versions(old)}
     out["started"] = {"now": _started(new), "before": _started(old)}
+    here, there = _processors(new), _processors(old)
+    both = bool(here and there)  # an older record does not tell
+    out["processor"] = {"now": sorted(here - there) if both else [], "before": sorted(there - here) if both else []}
     out["listed_new"], out["listed_gone"] = _listed(new, old), _listed(old, new)
     out["taken"], out["dropped"] = _taken(new, old), _taken(old, new)
     return out
+
+
+def processors(diff: dict[str, Any]) -> str:
+    """What the processors of two runs offered to the backends in one of them alone, in words."""
+    sides = (("only now", diff["processor"]["now"]), ("no longer", diff["processor"]["before"]))
+    return "; ".join(f"{word} {' '.join(names)}" for word, names in sides if names)
 
 
 def _tables(s: Summary) -> tuple[Counter[Group], Counter[tuple[str, str]]]:
@@ -133,6 +145,12 @@ def _mark_cases(new: Summary, old: Summary, bad_old: Counter[Group]) -> None:
 
 def _versions(s: Summary) -> dict[str, str]:
     return {label: str(info.get("version", "")) for label, info in s.backends.items()}
+
+
+def _processors(s: Summary) -> set[str]:
+    """Names of instructions, and of processors that were emulated."""
+    return {w for r in s.runs for part in str(r.get("cpu") or "").split(", ")
+            for w in ([part] if part.endswith(" emulated") else part.split())}  # fmt: skip
 
 
 def _started(s: Summary) -> str | None:

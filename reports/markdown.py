@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from reports.compare import processors
+
 SHOWN = 20
 
 
@@ -60,6 +62,8 @@ def _changes(diff: dict[str, Any] | None) -> list[str]:
         f"{len(diff['not_run'])} not run this time."
     )
     lines.append("")
+    moved = processors(diff)
+    lines += [f"The processors differ: {moved}.", ""] if moved else []
     for kind in ("new", "gone"):
         rows = [[kind, e["key"], e["backend"], e["verdict"], e["n"], e["was"]] for e in diff[kind][:SHOWN]]
         if rows:

@@ -22,7 +22,7 @@ ORDER = (*SEVERITY, "unsteady", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 
 _RESUMED = ("seed", "command", "selection", "shard")  # the same in a run and in what resumes it
-_MACHINE = ("python", "platform", "isa")
+_MACHINE = ("python", "platform", "isa", "cpu")
 
 Cell = tuple[str, Any, str, str, str]  # key, opset, backend, dtype, verdict
 Named = tuple[str, str]  # backend and its version

@@ -7,6 +7,9 @@ import fcntl
 import json
 import mmap
 import os
+import platform
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -34,11 +37,39 @@ class BackendError(OpconformError):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the workers of a run live.  python: another interpreter.  cpu: the name of a processor (those of
+    ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached."""
+
+    python: str | None = None
+    cpu: str | None = None
+
+    def command(self) -> list[str]:
+        """What starts an interpreter there.  Raises BackendError where the emulator is not to be had."""
+        python = self.python or sys.executable
+        if self.cpu is None:
+            return [python]
+        emulator = f"qemu-{platform.machine()}"
+        if sys.platform != "linux" or shutil.which(emulator) is None:
+            raise BackendError(f"--backend-cpu {self.cpu}: needs Linux and {emulator} (package qemu-user)")
+        return [emulator, "-cpu", self.cpu, python]
+
+    @property
+    def options(self) -> str:
+        """The same on a command line, a blank before each."""
+        given = (("--backend-python", self.python), ("--backend-cpu", self.cpu))
+        return "".join(f" {name} {shlex.quote(v)}" for name, v in given if v is not None)
+
+
+HERE_ONLY = Place()
+
+
+@dataclass(frozen=True)
 class Spec:
     """Where a backend class is and how to create it.
 
     file or module: the source; file is relative to this folder.  cls: its name.  kwargs: of the constructor.
-    python: another interpreter.  env: more environment variables.  memory: address space of a worker, bytes.
+    place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
     """
 
     name: str
@@ -46,13 +77,13 @@ class Spec:
     file: str | None = None
     module: str | None = None
     kwargs: dict[str, Any] = field(default_factory=dict)
-    python: str | None = None
+    place: Place = HERE_ONLY
     env: dict[str, str] = field(default_factory=dict)
     memory: int = 8 << 30
     cap: int = 1 << 28
 
     def config(self, log: int, page: int) -> str:
-        path = [os.getcwd()] if self.python else [p or os.getcwd() for p in sys.path]
+        path = [os.getcwd()] if self.place.python else [p or os.getcwd() for p in sys.path]
         if self.name.startswith(f"{self.module}:"):  # asked for as module:Class: also of a file in this folder
             path.append(os.getcwd())
         return json.dumps(
@@ -75,6 +106,7 @@ class Zygote:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
+        command = spec.place.command()
         self.log = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115  lives as long as the process
         log_fd = self.log.fileno()
         fcntl.fcntl(log_fd, fcntl.F_SETFL, os.O_APPEND)  # appended to, so that it can be cut at any time
@@ -82,8 +114,8 @@ class Zygote:
         os.ftruncate(self.page_fd, 4096)
         self.page = mmap.mmap(self.page_fd, 4096)
         ours, theirs = socket.socketpair()
-        python = spec.python or sys.executable
-        args = [python, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
+        python = spec.place.python or sys.executable
+        args = [*command, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
         try:
             self.process = subprocess.Popen(
                 args, pass_fds=(theirs.fileno(), log_fd, self.page_fd), stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.pool import BackendHandle
-from harness.backends.process import Spec
+from harness.backends.process import HERE_ONLY, Place, Spec
 from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
@@ -102,13 +102,13 @@ def formats_of(name: str) -> tuple[str, ...]:
         return tuple(handle.hello["formats"])
 
 
-def create(name: str, python: str | None = None, **kw: Any) -> BackendHandle:
+def create(name: str, place: Place = HERE_ONLY, **kw: Any) -> BackendHandle:
     """A handle of the backend, not started yet; raises UsageError for an unknown name."""
-    return BackendHandle(find(name, python), **kw)
+    return BackendHandle(find(name, place), **kw)
 
 
-def find(name: str, python: str | None = None) -> Spec:
-    """The backend called ``name``, or the class ``module:Class``; python: another interpreter to run it in.
+def find(name: str, place: Place = HERE_ONLY) -> Spec:
+    """The backend called ``name``, or the class ``module:Class``; place: where its processes are to live.
 
     Raises UsageError naming the known ones."""
     spec = BUILTIN.get(name)
@@ -124,7 +124,8 @@ def find(name: str, python: str | None = None) -> Spec:
                 spec = Spec(name, cls, module=module)
     if spec is None:
         raise UsageError(f"unknown backend {name!r}, expected module:Class or one of {' '.join(names())}")
-    return replace(spec, python=python) if python and python != sys.executable else spec
+    python = None if place.python in ("", sys.executable) else place.python
+    return replace(spec, place=replace(place, python=python))
 
 
 def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:

@@ -389,6 +389,7 @@ class Server:
         out.update(flushes=list(getattr(b, "flushes", ())), apart=list(getattr(b, "apart", ())))
         out["recycle"] = getattr(b, "recycle", None)
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
+        out["cpu"] = sibling("processor").words()
         info = getattr(b, "info", None)
         out["info"] = {**claims(b), **(info() if info else {})}
         return out

@@ -10,6 +10,7 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
+from harness.backends.process import Place
 from harness.core.errors import OpconformError
 from harness.run.again import Again
 from harness.run.engine import Engine, Summary
@@ -26,6 +27,7 @@ def add(parser: pytest.Parser) -> None:
     group.addoption("--backend", action="append", default=[], metavar="NAME",
                     help="only this backend; repeatable; module:Class takes a foreign one")  # fmt: skip
     group.addoption("--backend-python", metavar="PATH", help="run the backends in this Python")
+    group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
     group.addoption("--evidence", default=".opconform/failures", metavar="DIR", help="folders of failures go here")
     group.addoption("--records", metavar="FILE", help="also write records (one file per pytest-xdist worker)")
 
@@ -62,7 +64,8 @@ class Bench:
         return h
 
     def _make(self, name: str) -> BackendHandle:
-        return backends.create(name, python=self.config.getoption("--backend-python"))
+        option = self.config.getoption
+        return backends.create(name, Place(option("--backend-python"), option("--backend-cpu")))
 
     def spare(self, name: str) -> BackendHandle:
         """A second handle, for shrinking."""

@@ -37,7 +37,7 @@ class Outcome:
 def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     """Carry the plan out with ``jobs`` processes.  Raises UsageError when no worker could begin."""
     for name in plan.names:
-        backends.find(name, plan.python)  # a wrong name is told before anything starts
+        backends.find(name, plan.place)  # a wrong name is told before anything starts
     versions(plan.selection)
     parts = [_part(plan, i, jobs) for i in range(jobs)]
     for part in parts:

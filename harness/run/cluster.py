@@ -46,7 +46,7 @@ def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fre
 
     Raises UsageError when Ray is not installed, when the cluster cannot be reached, or when no slice came home."""
     for name in plan.names:
-        backends.find(name, plan.python)  # a wrong name is told before a cluster is started
+        backends.find(name, plan.place)  # a wrong name is told before a cluster is started
     versions(plan.selection)
     ray = _ray(address, jobs)
     if fresh:

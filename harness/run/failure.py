@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.pool import BackendHandle
+from harness.backends.process import HERE_ONLY, Place
 from harness.compare import blame
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
@@ -54,7 +55,7 @@ class Evidence:
         first = self._kinds[kind] <= self.per_kind or not lonely  # company is known to its folder alone
         if judged.verdict.bad and self.folder is not None and first:
             folder = self.write(small or judged)
-        return record(judged, votes, small, folder, self.seed)
+        return record(judged, votes, small, folder, self.seed, self.handle(judged.backend).spec.place)
 
     def shrink(self, judged: Judged, budget: Budget) -> Judged | None:
         """The same failure on a smaller instance, or None if none was found."""
@@ -93,15 +94,15 @@ def address(case: Case, seed: int) -> str:
     return f"{case.version.key}@{case.inst.opset}#{seed}.{case.index}"
 
 
-def replay_line(judged: Judged, folder: Path | None, seed: int) -> str:
-    """One line that runs the case again."""
+def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
+    """One line that runs the case again, in the same place."""
     name = COMPANY if judged.company or judged.before else "instance.json"
     what = str(folder / name) if folder is not None else address(judged.case, seed)
-    return f"opconform replay {what} --backend {judged.backend}"
+    return f"opconform replay {what} --backend {judged.backend}{place.options}"
 
 
 def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, folder: Path | None = None,
-           seed: int = 0) -> dict[str, Any]:  # fmt: skip
+           seed: int = 0, place: Place = HERE_ONLY) -> dict[str, Any]:  # fmt: skip
     """The "case" record of a verdict; numbers are those of the smaller instance where there is one."""
     case, inst = judged.case, judged.case.inst
     shown = small or judged
@@ -117,7 +118,7 @@ def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, f
         "blame": blame(votes).text,
         "company": [c.version.dialect.notation(c.inst) for c in judged.company],
         "before": [[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
-        "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed),
+        "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed, place),
         "folder": str(folder) if folder is not None else None, "cluster": None,
     }  # fmt: skip
 

@@ -6,6 +6,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     id = "ort-sigmoid-f16-tail"            # unique, words and dashes
     backend = "onnxruntime*"               # name or pattern, or a list of them
     versions = ">=1.20,<1.32"              # releases of the backend, or a list of ranges; omitted: all
+    cpu = ["avx2", "!avx512_vnni"]         # what its processor offers or lacks (harness/backends/processor.py)
     op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
     op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
     when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
@@ -68,6 +69,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from harness.backends.processor import WORDS
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.run.facts import OUTCOME, PREDICATES, Facts
@@ -81,8 +83,8 @@ if TYPE_CHECKING:
     from harness.run.case import Case
     from harness.run.results import Judged, Profile
 
-_COMMON = {"id", "backend", "versions", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind", "message",
-           "clause", "link", "instance", "company", "spoils"}  # fmt: skip
+_COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
+           "message", "clause", "link", "instance", "company", "spoils"}  # fmt: skip
 _KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
@@ -158,6 +160,7 @@ class Entry:
     hits: int = 0
     spoils: bool = False
     company: tuple[Any, ...] = ()
+    cpu: tuple[str, ...] = ()
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -179,7 +182,7 @@ class Entry:
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
-        if not _within(profile.version, self.versions):
+        if not self._there(profile):
             return False
         return self.when is None or self.when(Facts(judged.case, _PLAIN, judged))
 
@@ -187,13 +190,19 @@ class Entry:
         """Is this one of the instances that go wrong in company?"""
         return self._fits(case, profile) and (self.when is None or self.when(Facts(case, _PLAIN)))
 
+    def _there(self, profile: Profile) -> bool:
+        """Are release and processor those of the entry?  An unknown processor may be any."""
+        return _within(profile.version, self.versions) and (
+            not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
+        )
+
     def _fits(self, case: Case, profile: Profile) -> bool:
-        """Are version, opset, type and release those of the entry?"""
+        """Are version, opset, type, release and processor those of the entry?"""
         return (
             (not self.op_versions or case.inst.version in self.op_versions)
             and (not self.opsets or case.inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
-            and _within(profile.version, self.versions)
+            and self._there(profile)
         )
 
     @cached_property
@@ -211,10 +220,10 @@ class Entry:
             and any(when(Facts(case.at(r) if inst.reruns else case, _PLAIN)) for r in range(1 + len(inst.reruns)))
         )
 
-    def concerns(self, keys: Iterable[str], backends: Mapping[str, str]) -> bool:
-        """Could it have matched in a run over these op versions and backends (name -> release)?"""
-        if not any(fnmatchcase(b, p) and _within(v, self.versions)
-                   for b, v in backends.items() for p in self.backends):  # fmt: skip
+    def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
+        """Could it have matched in a run over these op versions and backends?"""
+        if not any(fnmatchcase(b.name, p) and self._there(b) and (b.cpu or not self.cpu)
+                   for b in backends for p in self.backends):  # fmt: skip
             return False
         for key in keys:
             op, version = key.rsplit("/", 1)
@@ -325,10 +334,9 @@ class Ledger:
             for e in self.entries if e.hits
         ]  # fmt: skip
 
-    def unused(self, keys: Iterable[str], backends: Mapping[str, str]) -> list[str]:
-        """Ids of known differences that a full run over these op versions and backends (name -> release) did not
-        meet."""
-        keys = list(keys)
+    def unused(self, keys: Iterable[str], backends: Iterable[Profile]) -> list[str]:
+        """Ids of known differences that a full run over these op versions and backends did not meet."""
+        keys, backends = list(keys), list(backends)
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
                 and e.concerns(keys, backends)]  # fmt: skip
 
@@ -405,6 +413,10 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     for key in ("op_versions", "opsets"):
         if key in t and not isinstance(t[key], list):
             raise FormatError(f"{name}: {key} must be a list, got {t[key]!r}")
+    cpu = texts("cpu")
+    for w in cpu:
+        if w.removeprefix("!") not in WORDS:
+            raise FormatError(f"{name}: cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
     ops = texts("op")
     for o in ops:
         if "/" not in o:
@@ -426,7 +438,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(map(_range, texts("versions"))), tuple(t.get("op_versions", ())),
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
-            texts("readings"), spoils=spoils, company=tuple(map(_instance, company)),
+            texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -68,13 +68,14 @@ BY_STATUS = {
 @dataclass
 class Profile:
     """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
-    differences."""
+    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told."""
 
     name: str
     version: str = ""
     acc: Mapping[str, str] = field(default_factory=dict)
     flushes: tuple[str, ...] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
+    cpu: frozenset[str] = frozenset()
 
 
 def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
+from harness.backends.process import HERE_ONLY, Place
 from harness.core.errors import UsageError
 from harness.core.instance import Instance
 from harness.run import corpus, records
@@ -39,7 +40,7 @@ class Plan:
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
-    python: str | None = None
+    place: Place = HERE_ONLY
     cases: int = 32
     draws: int = 1
     seed: int = 0
@@ -71,8 +72,8 @@ class Outcome:
 class Backends:
     """Handles by name, closed together."""
 
-    def __init__(self, python: str | None = None) -> None:
-        self.python = python
+    def __init__(self, place: Place = HERE_ONLY) -> None:
+        self.place = place
         self.handles: dict[str, BackendHandle] = {}
         self.spares: dict[str, BackendHandle] = {}
         self.missing: dict[str, str] = {}
@@ -81,7 +82,7 @@ class Backends:
         """Start the backends; one that cannot be had is noted, or with ``strict`` raises UsageError."""
         out = []
         for name in names:
-            h = self.handles.get(name) or backends.create(name, python=self.python)
+            h = self.handles.get(name) or backends.create(name, self.place)
             why = h.missing()
             if why is None:
                 self.handles[name] = h
@@ -95,7 +96,7 @@ class Backends:
     def spare(self, name: str) -> BackendHandle:
         """Another process of the same backend, for shrinking beside a run."""
         if name not in self.spares:
-            self.spares[name] = backends.create(name, python=self.python)
+            self.spares[name] = backends.create(name, self.place)
         return self.spares[name]
 
     def __enter__(self) -> Backends:
@@ -119,7 +120,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
     chosen = versions(plan.selection)
     path = plan.out / "records.jsonl"
     done = records.done_units(path)
-    with Backends(plan.python) as bench, records.Writer(path) as writer:
+    with Backends(plan.place) as bench, records.Writer(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
         writer.write(_header(plan, handles))
         ledger = load_ledger()
@@ -139,8 +140,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
                 writer.write(rec)
         for rec in ledger.records():
             writer.write(rec)
-        releases = {h.name: engine.profiles[h.name].version for h in handles}
-        unused = ledger.unused([v.key for v in chosen], releases) if full else []
+        unused = ledger.unused([v.key for v in chosen], engine.profiles.values()) if full else []
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
                       "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
         return Outcome(summary, path, bench.missing, unused)
@@ -163,12 +163,18 @@ def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
         "t": "run", "format": records.FORMAT, "seed": plan.seed, "command": plan.command or " ".join(sys.argv[1:]),
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
-        "python": platform.python_version(),
+        "python": platform.python_version(), "cpu": _processor(plan, handles),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
         "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
         "op_versions": {d: len(registry.dialect(d).versions) for d in plan.selection.dialects or registry.names()},
         "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws},
     }  # fmt: skip
+
+
+def _processor(plan: Plan, handles: Sequence[BackendHandle]) -> str:
+    """Of the backends: what it offers, and the name of an emulated one."""
+    words = " ".join(next((h.hello["cpu"] for h in handles if h.hello.get("cpu")), []))
+    return f"{words}, {plan.place.cpu} emulated" if plan.place.cpu else words
 
 
 def parse_address(text: str) -> tuple[str, str, int, int]:
@@ -197,19 +203,19 @@ def find_case(text: str) -> Instance:
     return draw_case(d.versions[key], at, seed, index).inst
 
 
-def replay(inst: Instance, names: Sequence[str], python: str | None = None, explain: bool = True) -> list[Judged]:
+def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
     """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
     itself cannot evaluate it."""
     v = registry.version_of(inst)
     case = fill(v, inst)
     if case.problem:
         raise UsageError(f"{inst.key}: {case.problem}")
-    with Backends(python) as bench:
+    with Backends(place) as bench:
         handles = bench.open(names or backends.names(v.dialect.format), strict=bool(names))
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
 
 
-def replay_company(path: Path, names: Sequence[str], python: str | None = None, explain: bool = True) -> list[Judged]:
+def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
     """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_company(path)
@@ -219,15 +225,15 @@ def replay_company(path: Path, names: Sequence[str], python: str | None = None, 
             raise UsageError(f"{c.inst.key}: {c.problem}")
     case = cases[at]
     ledger = load_ledger() if explain else None
-    with Backends(python) as bench:
+    with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         return [judge_beside(h, profile_of(h), case, cases, ledger, before) for h in handles]
 
 
 def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,
-             python: str | None = None) -> tuple[Judged | None, dict[str, Any] | None]:  # fmt: skip
+             place: Place = HERE_ONLY) -> tuple[Judged | None, dict[str, Any] | None]:  # fmt: skip
     """Make a failing instance smaller and write its folder; (None, None) if it does not fail."""
-    with Backends(python) as bench:
+    with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)
         v = registry.version_of(inst)
         judged = next(iter(Engine(bench.open([backend], strict=True)).judge([fill(v, inst)])), None)
@@ -235,4 +241,4 @@ def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,
             return None, None
         small = evidence.shrink(judged, Budget(evaluations=3000, seconds=seconds)) or judged
         path = evidence.write(small)
-        return small, record(judged, {backend: judged.verdict.value}, small, path)
+        return small, record(judged, {backend: judged.verdict.value}, small, path, place=place)

@@ -80,9 +80,11 @@ function changes() {
     const fits = (e) => e.key.toLowerCase().includes((state.q || "").toLowerCase()) && (!state.dialect || e.key.startsWith(`${state.dialect}/`)) && (!state.backend || e.backend === (D.backends[state.backend] || {}).name) && (!state.verdict || state.verdict.split(",").includes(e.verdict));
     const { now, before } = D.diff.versions;
     const moved = [...new Set([...Object.keys(now), ...Object.keys(before)])].sort().map((b) => [b, before[b], now[b]]);
+    const cpu = [["only now", D.diff.processor.now], ["no longer", D.diff.processor.before]].filter(([, names]) => names.length).map(([word, names]) => `${word} ${names.join(" ")}`);
     fill(el, 
       h("p", { class: "lead" }, `Baseline of ${D.diff.started.before || "unknown date"} against this run of ${D.diff.started.now || "unknown date"}.`),
       h("div", { class: "attrs" }, moved.map(([b, was, is]) => h("span", { class: was === is ? "attr" : "attr moved" }, h("span", {}, b), h("b", {}, was === is ? is : `${was || "absent"} → ${is || "absent"}`)))),
+      cpu.length ? h("p", { class: "lead", id: "processors" }, `The processors differ, and kernels are chosen by them: ${cpu.join("; ")}.`) : null,
       ...kinds.map((kind) => changeFold(kind, ["op version", "backend", "verdict", "before", "now"], 3, D.diff[kind[0]].filter(fits),
         (e) => [h("a", { href: linkTo({ view: "cases", key: e.key, verdict: e.verdict }) }, e.key), e.backend, verdictTag(e.verdict), `${whole(e.was)} / ${compact(e.was_of)}`, `${whole(e.n)} / ${compact(e.of)}`])),
       ...listed.map((kind) => changeFold(kind, ["difference", "backend", "op versions", "reason"], 4, D.diff[kind[0]].filter((e) => e.keys.some((key) => fits({ ...e, key }))),

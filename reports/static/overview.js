@@ -92,6 +92,7 @@ function runBox() {
     ["started", D.runs.length > 1 ? `${D.runs.map((r) => r.started).sort()[0]} and ${D.runs.length - 1} more` : run.started],
     ["took", duration(D.elapsed)], ["seed", [...new Set(D.runs.map((r) => r.seed))].join(", ")], ["command", run.command],
     ["opconform", run.opconform], ["instruction set", [...new Set(D.runs.map((r) => r.isa))].join(", ")],
+    ["processor of the backends", [...new Set(D.runs.map((r) => r.cpu).filter(Boolean))].join(" and ")],
     ["dialects", Object.entries(run.dialects || {}).map(([d, s]) => `${d} (${s})`).join(", ")],
     ["selection", run.selection && Object.keys(run.selection).length ? JSON.stringify(run.selection) : "everything"],
     ["pythons", Object.entries(D.backends).filter(([, i]) => i.python).map(([b, i]) => `${b}: ${i.python}`).join(", ")],

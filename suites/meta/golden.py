@@ -228,11 +228,13 @@ def records(
     backends: dict[str, str] | None = None,
     fixed: frozenset[str] = frozenset(),
     lacks: frozenset[tuple[str, str]] = frozenset(),
+    cpu: str = "x86_64 avx2",
 ) -> list[dict]:
     """Records of a run over ``OPS`` with ``cases`` instances in all.
 
     keep: share of the op versions that are run at all (a baseline that did less).  backends: other versions
     by name.
+    cpu: what the processor offers.
     fixed: ops whose defects do not show in this run.  lacks: backends and types that they do not take.
     """
     rng = random.Random(seed)
@@ -244,6 +246,7 @@ def records(
             "started": f"2026-03-{10 + seed % 18:02d}T08:15:00Z",
             "seed": seed,
             "isa": "avx2",
+            "cpu": cpu,
             "command": f"opconform run --seed {seed}",
             "opconform": "0.1.0",
             "backends": {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -270,6 +272,18 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
     case = next((c.folder / "out/failures").rglob("instance.json"))
     done = c("replay", case, "--backend", f"{TOY}:Right")
     assert done.returncode == 0 and "agree" in done.stdout
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="needs qemu-x86_64")
+def test_what_an_emulated_processor_shows_is_replayed_on_it(opconform: Cli) -> None:
+    done = opconform.run("OffByOne", "--backend-cpu", "Haswell", "--cases", "8", "--out", "out")
+    assert done.returncode == 1, done.stderr
+    line = next(x.strip() for x in done.stdout.splitlines() if x.strip().startswith("opconform replay"))
+    assert line.endswith(" --backend-cpu Haswell")
+    head = json.loads((opconform.folder / "out/records.jsonl").read_text().splitlines()[0])
+    assert head["cpu"].startswith("x86_64 ") and head["cpu"].endswith(", Haswell emulated")
+    again = opconform(*line.split()[1:])
+    assert again.returncode == 1 and "mismatch" in again.stdout
 
 
 def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:

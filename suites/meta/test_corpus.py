@@ -33,7 +33,7 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
                         on_failure=lambda j, votes: {"t": "case", "id": j.case.inst.dumps(), "verdict": j.verdict,
                                                      "backend": j.backend})  # fmt: skip
         engine.run([], pairs)
-        here = {h.name: engine.profiles[h.name].version for h in handles}
+        here = list(engine.profiles.values())
     unexplained = [f"{r['backend']}: {r['verdict'].value}: {r['id']}" for r in out
                    if r["t"] == "case" and r["verdict"].bad]  # fmt: skip
     assert not unexplained, "\n".join(unexplained[:20])

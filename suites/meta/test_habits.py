@@ -252,7 +252,7 @@ def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
     assert ledger.explain(wrong, h.profile) is None, "it went wrong alone"
     wrong.company = (case(2), wrong.case)
     assert ledger.explain(wrong, h.profile) is not None
-    assert ledger.unused([KEY], {"b": "1.0"}) == [] == ledger.unmarked().unused([KEY], {"b": "1.0"})
+    assert ledger.unused([KEY], [Profile("b", "1.0")]) == [] == ledger.unmarked().unused([KEY], [Profile("b", "1.0")])
 
 
 def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> None:

@@ -11,6 +11,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.known import Ledger, condition, folders, load_ledger, read
+from harness.run.results import Profile
 
 BASE = """
 [[known]]
@@ -36,8 +37,8 @@ def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdi
     )  # fmt: skip
 
 
-def profile(name="onnxruntime", version="1.31.1"):
-    return SimpleNamespace(name=name, version=version)
+def profile(name="onnxruntime", version="1.31.1", cpu=()):
+    return Profile(name, version, cpu=frozenset(cpu))
 
 
 def ledger(tmp_path, text):
@@ -191,16 +192,26 @@ def test_ambiguities_come_after_known_differences(tmp_path):
 
 def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
     led = ledger(tmp_path, BASE + AMBIGUOUS)
-    assert led.unused(["onnx/Relu/14"], {"onnxruntime-all": "1.31.1"}) == ["relu-nan"]
-    assert led.unused(["onnx/Selu/6"], {"onnxruntime": "1.31.1"}) == []
-    assert led.unused(["onnx/Relu/14"], {"litert-ref": "1.31.1"}) == []
-    assert ledger(tmp_path, BASE + "op_versions = [6]").unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
+    assert led.unused(["onnx/Relu/14"], [Profile("onnxruntime-all", "1.31.1")]) == ["relu-nan"]
+    assert led.unused(["onnx/Selu/6"], [Profile("onnxruntime", "1.31.1")]) == []
+    assert led.unused(["onnx/Relu/14"], [Profile("litert-ref", "1.31.1")]) == []
+    sixth = ledger(tmp_path, BASE + "op_versions = [6]")
+    assert sixth.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
     old = ledger(tmp_path, BASE + 'versions = "<1.24"')
-    assert old.unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
-    assert old.unused(["onnx/Relu/14"], {"onnxruntime": "1.20.1"}) == ["relu-nan"]
+    assert old.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
+    assert old.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.20.1")]) == ["relu-nan"]
     led = ledger(tmp_path, BASE + AMBIGUOUS)
     led.explain(judged(), profile())
-    assert led.unused(["onnx/Relu/14"], {"onnxruntime": "1.31.1"}) == []
+    assert led.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
+
+
+@pytest.mark.parametrize("offers,fits", [(["x86_64", "avx2"], True), (["x86_64", "avx2", "avx512_vnni"], False),
+                                         (["aarch64", "asimd"], False), ([], True)])  # fmt: skip
+def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
+    led = ledger(tmp_path, BASE + 'cpu = ["avx2", "!avx512_vnni"]')
+    here = profile(cpu=offers)
+    assert led.unused(["onnx/Relu/14"], [here]) == (["relu-nan"] if fits and offers else [])
+    assert (led.explain(judged(), here) is not None) is fits, "where nobody knows the processor it may be any"
 
 
 def test_an_empty_ledger_explains_nothing():

@@ -16,6 +16,7 @@ import pytest
 
 import harness.backends
 from harness.backends import registry, worker
+from harness.backends.process import Place
 from harness.core.outcome import Status
 from suites.meta.test_runtimes import ADD, ask, lite_model, onnx_model
 
@@ -218,7 +219,7 @@ def test_gaps_are_told_from_refusals(played, words):
 
 @pytest.fixture(scope="module")
 def real():
-    with registry.create("openvino", python=PYTHON) as h:
+    with registry.create("openvino", Place(PYTHON)) as h:
         why = h.missing()
         if why:
             pytest.skip(f"pip install openvino, or set OPCONFORM_OPENVINO_PYTHON: {why}")

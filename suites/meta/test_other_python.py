@@ -11,6 +11,7 @@ import pytest
 
 import harness.backends
 from harness.backends import registry
+from harness.backends.process import Place
 from harness.core.outcome import Status
 from suites.meta.test_runtimes import ask, onnx_model
 
@@ -43,7 +44,7 @@ def test_a_runtime_in_another_python():
                              check=True).stdout.strip()  # fmt: skip
     found = 0
     for name in ("onnxruntime", "litert-ref"):
-        with registry.create(name, python=OTHER) as h:
+        with registry.create(name, Place(OTHER)) as h:
             if h.missing():
                 continue
             found += 1
@@ -60,6 +61,6 @@ def test_an_interpreter_without_numpy_says_so(tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'numpy'\" >&2\nexit 1\n")
     fake.chmod(0o755)
-    with registry.create("onnxruntime", python=str(fake)) as h:
+    with registry.create("onnxruntime", Place(str(fake))) as h:
         why = h.missing()
     assert "no sign of life" in why and "No module named 'numpy'" in why

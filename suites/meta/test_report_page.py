@@ -31,7 +31,8 @@ READY = "document.querySelector('.tabs a[aria-current]')"
 def made(tmp_path_factory: pytest.TempPathFactory) -> reports.RenderResult:
     folder = tmp_path_factory.mktemp("page")
     run = golden.write(folder / "run.jsonl", golden.records(seed=2))
-    older = golden.records(seed=1, fixed=frozenset({"MatMul", "gather"}), lacks=frozenset({("onnxruntime", "bf16")}))
+    older = golden.records(seed=1, fixed=frozenset({"MatMul", "gather"}), lacks=frozenset({("onnxruntime", "bf16")}),
+                           cpu="x86_64 avx2 avx512f")  # fmt: skip
     base = golden.write(folder / "base.jsonl", older)
     return reports.render(run, folder / "out", baseline=base)
 
@@ -297,6 +298,8 @@ def test_changes_against_the_baseline(page: browser.Browser, made: reports.Rende
     assert texts(page, ".change.new tbody th") == ["onnx/MatMul/13"]
     assert texts(page, ".change.listed_new tbody th") == ["coremltools/gather-negative-axis"]
     assert texts(page, ".change.taken tbody td") == ["onnxruntime", "bf16"]
+    (said,) = texts(page, "#processors")
+    assert said.endswith("no longer avx512f.")
     go(page, view="cases", new="1")
     assert shown_cases(page) == sum(c["baseline"] == "new" for c in made.summary.cases) > 0
 

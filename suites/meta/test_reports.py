@@ -436,10 +436,12 @@ def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
     assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]} and "tflite/CONV_2D/1" not in gone_keys
 
 
-def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str]) -> Path:
+def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str],
+            cpu: str = "") -> Path:  # fmt: skip
     """Records of a run of one op on a release: verdicts by type, and the op versions of what is listed."""
     rows: list[dict[str, Any]] = [
-        {"t": "run", "format": 1, "seed": 0, "backends": {"ort": {"version": version}}, "started": version},
+        {"t": "run", "format": 1, "seed": 0, "backends": {"ort": {"version": version}}, "started": version,
+         "cpu": cpu},
         {"t": "batch", "key": "onnx/Cast/21", "opset": 21, "first": 0, "count": sum(n for *_, n in tally),
          "tally": [["ort", dtype, verdict, n] for dtype, verdict, n in tally]},
         *({"t": "case", "id": name, "key": key, "opset": 21, "backend": "ort", "dtype": "f32", "verdict": "known",
@@ -449,6 +451,30 @@ def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed:
         {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": []},
     ]  # fmt: skip
     return golden.write(path, rows)
+
+
+def test_diff_of_two_machines_tells_how_the_processors_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tally = [("f32", "agree", 9)]
+    old = release(tmp_path / "old.jsonl", "1.0", tally, {}, "x86_64 avx2 avx512f")
+    new = release(tmp_path / "new.jsonl", "1.0", tally, {}, "x86_64 avx2 avx_vnni, Haswell emulated")
+    want = {"now": ["Haswell emulated", "avx_vnni"], "before": ["avx512f"]}
+    assert reports.diff(old, new)["processor"] == want
+    assert cli.main(["diff", str(old), str(new)]) == 0
+    line = "only now Haswell emulated avx_vnni; no longer avx512f"
+    assert f"the processors differ: {line}" in capsys.readouterr().out
+    assert line in reports.render(new, tmp_path / "out", old).markdown.read_text()
+    older = release(tmp_path / "older.jsonl", "1.0", tally, {})
+    assert reports.diff(older, new)["processor"] == {"now": [], "before": []}, "old records do not tell"
+
+
+def test_what_two_processors_make_of_the_same_counts_twice_where_it_differs(tmp_path: Path) -> None:
+    one = release(tmp_path / "a.jsonl", "1.0", [("f32", "agree", 9)], {}, "x86_64 avx2")
+    same = release(tmp_path / "b.jsonl", "1.0", [("f32", "agree", 9)], {}, "x86_64 avx2 avx512f")
+    other = release(tmp_path / "c.jsonl", "1.0", [("f32", "mismatch", 9)], {}, "x86_64 ssse3")
+    assert reports.summarise([one, same]).totals == {"agree": 9}
+    assert reports.summarise([one, other]).totals == {"agree": 9, "mismatch": 9}
 
 
 def test_diff_of_two_releases_tells_listed_and_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.backends import worker
 from harness.backends.pool import BackendHandle
-from harness.backends.process import BackendError, Spec, Zygote
+from harness.backends.process import BackendError, Place, Spec, Zygote
 from harness.backends.wire import Job
 from harness.core.outcome import Model, Status, TypeOnly
 
@@ -262,7 +262,7 @@ def test_a_backend_that_cannot_start_says_why(cls, text, missing):
 
 
 def test_missing_interpreter():
-    h = BackendHandle(Spec("toy", "Toy", module=MODULE, python="/no/such/python"))
+    h = BackendHandle(Spec("toy", "Toy", module=MODULE, place=Place("/no/such/python")))
     assert "cannot start /no/such/python" in (h.missing() or "")
 
 
