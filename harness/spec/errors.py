@@ -8,7 +8,8 @@ f16, bf16 and f8 outputs unless the backend's profile says otherwise), ``S`` the
     rounded(k)                   |a - h| <= k * ulp(h)
     accumulates("c*prod(k)")     |a - h| <= gamma(K, acc_u) * S + ulp(h): sums and dot products in any order
     bounded(fn) / composed(fn)   |a - h| <= fn(ctx): one function of the inputs / a chain of roundings
-    quantised(steps, real=fn)    integer steps; one more only where the real result lies next to a rounding tie
+    quantised(steps, real=fn)    integer steps; one more only where the real result lies next to a rounding tie, and as
+                                 far from the real result as the freedom goes where that exceeds half a step
     any_order(axis)              slices along an axis in any order, the same order for all outputs
     accepted(fn)                 fn(ctx, actual) -> per-element yes: under-specified choices such as ties of an arg
     statistical(dist, ...)       random ops: distribution tests, alone and pooled over a run
@@ -26,7 +27,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from harness.core.dtypes import F32, DType, float_max, smallest_normal
+from harness.core.dtypes import F32, DType, float_max, int_range, smallest_normal
 
 Array = np.ndarray
 X = TypeVar("X")
@@ -264,7 +265,10 @@ class ErrorClass:
         real = np.asarray(self.real(ctx), np.float64)
         tie = self.tie(ctx) if callable(self.tie) else self.tie
         near = np.abs(real - np.floor(real) - 0.5) <= tie
-        return self.k + near
+        # With more freedom than half a step the reference itself may be off by as much, on the other side.
+        h, reach = np.asarray(ctx.wide, np.float64), 0.5 + np.asarray(tie)
+        low, high = (np.clip(real + x, *int_range(ctx.out)) for x in (-reach, reach))
+        return self.k + np.where(reach > 1, np.floor(np.maximum(high - h, h - low)), near)
 
     def numbers(self, ctx: Context) -> str:
         """The formula with the instance's numbers, for the report."""
@@ -322,7 +326,7 @@ def composed(fn: Bound, formula: str | None = None) -> ErrorClass:
 
 def quantised(steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10) -> ErrorClass:
     """Within ``steps`` integer steps, one more where ``real(ctx)`` (the unrounded result in steps) is within ``tie``
-    of x.5.
+    of x.5; with a ``tie`` above one half no further from ``real`` than it allows, on either side.
 
     Without ``real`` the steps hold everywhere."""
     near = " (+1 next to a tie)" if real else ""

@@ -331,6 +331,14 @@ def test_15_quantised_ties():
     assert kind(e, np.array([4, 2, -2, 7], np.int8)) == "integer"
 
 
+def test_quantised_freedom_of_more_than_half_a_step_is_counted_from_the_real_result():
+    real = np.array([31722.26, 31722.26, 40000.0])  # the reference multiplies by half the bits of the factor
+    e = expect(np.array([31721, 31721, 32767], np.int16), error=errors.quantised(0, real=lambda c: real, tie=1.22))
+    assert agrees(e, np.array([31723, 31722, 32767], np.int16))
+    assert kind(e, np.array([31724, 31722, 32767], np.int16)) == "integer"
+    assert kind(e, np.array([31721, 31721, 32766], np.int16)) == "integer", "far beyond the range there is no freedom"
+
+
 # -- the native kernel against the plain rules ------------------------------------------------------------------
 
 

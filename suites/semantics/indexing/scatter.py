@@ -78,26 +78,38 @@ SUMMED = bounded(_bound)
 
 def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], meaning: Callable[..., Any_]) -> str | None:
     """Partial sums or products that leave the type in some order, none of which is stated: the same writes on absolute
-    values (factors of at least 1) say so.  meaning: of these inputs and parameters."""
+    values (factors of at least 1) say so.  So do those of factors of at most 1 where a product that vanishes may meet
+    an infinity.  meaning: of these inputs and parameters."""
     mode, x, updates = params.get("reduction", params.get("mode", "none")), inputs["x"], inputs["updates"]
     if of(x).kind not in "fc" or mode in ("none", "max", "min"):
         return None
     with np.errstate(all="ignore"):
         old, new = (np.abs(v.astype(np.complex128 if of(v).kind == "c" else np.float64)) for v in (x, updates))
-        old, new = (np.where(np.isfinite(v), v, 0.0) for v in (old, new))  # what is infinite stays so in any order
-        if mode in ("mul", "div"):
-            old, new = np.maximum(old, 1.0), np.maximum(new if mode == "mul" else 1.0 / new, 1.0)
-        how = {"mul": "mul", "div": "mul"}.get(mode, "add")
+        factors = mode in ("mul", "div")
+        new = 1.0 / new if mode == "div" else new
         given = {k: v for k, v in inputs.items() if k not in ("x", "updates")}
-        named = {k: how if k in ("reduction", "mode") else v for k, v in params.items()}
-        top = meaning(old, updates=new, **given, **named)
-    if not (top > _largest(of(x))).any():
-        return None
-    return "partial results that overflow: an infinity or NaN, by an order that is not stated"
+        named = {k: ("mul" if factors else "add") if k in ("reduction", "mode") else v for k, v in params.items()}
+
+        def written(part: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+            return np.asarray(meaning(part(old), updates=part(new), **given, **named))
+
+        # what is infinite stays so in any order
+        top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, 0.0), 1.0 if factors else 0.0))
+        if (top > _largest(of(x))).any():
+            return "partial results that overflow: an infinity or NaN, by an order that is not stated"
+        if factors and not (np.isfinite(old).all() and np.isfinite(new).all()):
+            low = written(lambda v: np.where(v > 0, np.fmin(v, 1.0), 1.0))
+            if (low < _smallest(of(x))).any():
+                return "a partial product that may vanish beside an infinity, by an order that is not stated"
+    return None
 
 
 def _largest(d: DType) -> float:
     return float(np.finfo(d.np).max) if d.kind == "c" else float_max(d)
+
+
+def _smallest(d: DType) -> float:
+    return float(np.finfo(d.np).smallest_normal) if d.kind == "c" else smallest_normal(d)
 
 
 def _elements_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
@@ -106,6 +118,10 @@ def _elements_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str 
 
 def _nd_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
     return _overflows_on_the_way(inputs, params, scatter_nd)
+
+
+def _slices_overflow(inputs: dict[str, Any_], params: dict[str, Any_]) -> str | None:
+    return _overflows_on_the_way(inputs, params, scatter)
 
 
 def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
@@ -252,7 +268,7 @@ def _draw_new(d: Draw) -> dict:
     return {"indices": T((*rows, k), values=values), "updates": T((*rows, *shape[k:])), "shape": shape}
 
 
-@semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter")
+@semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter", ambiguous=_slices_overflow)
 def scatter(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, axis: Integer = 0, mode: Choice(*MODES) = "add",
             signed: Flag = True) -> Any["*d"]:  # fmt: skip
     """Slices ``updates`` combined into the slices of ``x`` along ``axis`` that ``indices`` names.
