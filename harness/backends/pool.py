@@ -80,6 +80,12 @@ class BackendHandle:
         """name, version, formats, pack, acc, flushes, python, numpy, info."""
         return self.start()
 
+    @property
+    def processor(self) -> str:
+        """What its processor offers, and the name of an emulated one; empty where that is not told."""
+        words, emulated = " ".join(self.hello.get("cpu") or ()), self.spec.place.cpu
+        return f"{words}, {emulated} emulated" if emulated else words
+
     def missing(self) -> str | None:
         """Why this backend cannot be had here, None when it can."""
         try:

@@ -67,7 +67,7 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
                 judged = replace(judged, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
             folder = None
             if judged.verdict.bad:
-                folder = write_folder(out / e.id, judged, profile.version)
+                folder = write_folder(out / e.id, judged, profile.version, h.processor)
             rows.append(Row(e, h.name, version.key, judged.verdict.value, folder))
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).write_text(index(rows, out))

@@ -80,8 +80,8 @@ class Evidence:
 
     def write(self, judged: Judged) -> Path | None:
         assert self.folder is not None
-        profile = profile_of(self.handle(judged.backend))
-        return write_folder(self.folder, judged, profile.version)
+        handle = self.handle(judged.backend)
+        return write_folder(self.folder, judged, profile_of(handle).version, handle.processor)
 
 
 def complete(case: Case) -> bool:

@@ -20,8 +20,8 @@ from harness.run.script import BEFORE, script
 COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
 
 
-def write_folder(root: Path, judged: Judged, version: str) -> Path:
-    """Write ``<root>/<op>-<id>-<backend>/`` and return it."""
+def write_folder(root: Path, judged: Judged, version: str, processor: str = "") -> Path:
+    """Write ``<root>/<op>-<id>-<backend>/`` and return it.  version: of the backend.  processor: that it ran on."""
     case = judged.case
     inst, v = case.inst, case.version
     asked = judged.asked or case  # what the backend was really given
@@ -71,7 +71,7 @@ def write_folder(root: Path, judged: Judged, version: str) -> Path:
     save(folder / "wide.npz", wide)
     save(folder / "bounds.npz", bounds)
     save(folder / "actual.npz", actual)
-    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier, absent))
+    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier, absent, processor))
     return folder
 
 

@@ -12,9 +12,10 @@ BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
 
 
 def script(judged: Judged, version: str, model: str, outputs: list[str],
-           earlier: Sequence[tuple[str, list[str], list[str]]] = (), absent: Sequence[str] = ()) -> str:  # fmt: skip
+           earlier: Sequence[tuple[str, list[str], list[str]]] = (), absent: Sequence[str] = (),
+           processor: str = "") -> str:  # fmt: skip
     """The text of repro.py.  earlier: models that the process serves first, with their inputs and outputs.  absent:
-    outputs that are to be an empty optional."""
+    outputs that are to be an empty optional.  processor: on which it was seen."""
     inst = judged.case.inst
     runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
     if runner is None:
@@ -26,11 +27,12 @@ def script(judged: Judged, version: str, model: str, outputs: list[str],
     what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
     inputs = [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"]
     environment = _environment(judged.backend)
+    seen = f"Seen on {processor}.\n" if processor else ""
     rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
     return (
         _HEAD.replace("@ENVIRONMENT@", _ENVIRONMENT.replace("@VALUES@", repr(environment)) if environment else "")
         .replace("@OS@", "import os\n" if environment else "")
-        .replace("@WHAT@", what).replace("@RULE@", rule).replace("@MODEL@", model)
+        .replace("@WHAT@", what).replace("@RULE@", rule).replace("@SEEN@", seen).replace("@MODEL@", model)
         .replace("@OUTPUTS@", repr(outputs)).replace("@INPUTS@", repr(inputs))
         .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
         + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
@@ -58,7 +60,7 @@ if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
 _HEAD = '''"""@WHAT@.@RULE@
 
 Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands.
-Rule: @FORMULA@
+@SEEN@Rule: @FORMULA@
 """
 
 import json

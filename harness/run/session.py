@@ -163,18 +163,12 @@ def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
         "t": "run", "format": records.FORMAT, "seed": plan.seed, "command": plan.command or " ".join(sys.argv[1:]),
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
-        "python": platform.python_version(), "cpu": _processor(plan, handles),
+        "python": platform.python_version(), "cpu": next((h.processor for h in handles), ""),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
         "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
         "op_versions": {d: len(registry.dialect(d).versions) for d in plan.selection.dialects or registry.names()},
         "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws},
     }  # fmt: skip
-
-
-def _processor(plan: Plan, handles: Sequence[BackendHandle]) -> str:
-    """Of the backends: what it offers, and the name of an emulated one."""
-    words = " ".join(next((h.hello["cpu"] for h in handles if h.hello.get("cpu")), []))
-    return f"{words}, {plan.place.cpu} emulated" if plan.place.cpu else words
 
 
 def parse_address(text: str) -> tuple[str, str, int, int]:
