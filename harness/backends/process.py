@@ -83,6 +83,7 @@ class Spec:
     cap: int = 1 << 28
 
     def config(self, log: int, page: int) -> str:
+        fork = sys.platform == "linux" and self.place.cpu is None  # qemu-user does not always survive one
         path = [os.getcwd()] if self.place.python else [p or os.getcwd() for p in sys.path]
         if self.name.startswith(f"{self.module}:"):  # asked for as module:Class: also of a file in this folder
             path.append(os.getcwd())
@@ -90,7 +91,7 @@ class Spec:
             {
                 "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
                 "kwargs": self.kwargs, "path": path,
-                "log": log, "page": page, "memory": self.memory, "cap": self.cap, "fork": sys.platform == "linux",
+                "log": log, "page": page, "memory": self.memory, "cap": self.cap, "fork": fork,
             }
         )  # fmt: skip
 

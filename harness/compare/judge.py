@@ -210,10 +210,11 @@ def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound:
         w = np.abs(np.asarray(want, np.float64))
         subnormal = (w > 0) & (w < smallest_normal(e.dtype)) & (np.asarray(e.value, np.float64) != 0)
     if not c.bad:
-        kept = int(np.count_nonzero(subnormal & (np.asarray(a, np.float64) != 0)))
-        if not kept:
+        gone = np.asarray(a, np.float64) == 0
+        kept, flushed = (int(np.count_nonzero(subnormal & x)) for x in (~gone, gone))
+        if not kept or not flushed:  # what rounds to zero is not flushed
             return _AGREE
-        kind, detail = "flush", f"{c.flushed} subnormal results flushed to zero, {kept} not"
+        kind, detail = "flush", f"{flushed} subnormal results flushed to zero, {kept} not"
         return _wrong(e, a, i, kind, detail, c, bound, ulps)
     if c.nan_bad == c.bad:
         kind = "nan"

@@ -268,6 +268,13 @@ def test_14_the_profile_reaches_the_comparison():
     assert kind(tiny, zero, flushes=("f32",)) == "value"
 
 
+def test_14_what_rounds_to_zero_is_not_flushed():
+    h = np.array([2.0**-149, 1e-60, -1e-70], np.float64)  # of these the first alone is a number of f32
+    e = expect(h.astype(np.float32), h, errors.rounded(1))
+    for first in (2.0**-149, 0):
+        assert agrees(e, np.array([first, 0, -0.0], np.float32), flushes=("f32",))
+
+
 def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
     e = wide_of([2.0**-130, 1.0], F32, errors.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))
