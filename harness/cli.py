@@ -272,6 +272,8 @@ def _close(
     for text in terminal.failures(s.cases, s.clusters, s.backends):
         print(f"\n{text}")
     print()
+    for text in terminal.undecided(s.cases):
+        print(text)
     for name, why in missing.items():
         print(f"not run: {name}: {why}")
     unused = sorted(k for k, e in s.known.items() if not e["hits"])

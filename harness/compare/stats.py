@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,8 @@ import numpy as np
 from harness.spec.errors import Context, ErrorClass, ulp
 
 ALPHA = 1e-9
-POOLED = 1e-6
+POOLED = 1e-9
+ENOUGH = 50_000  # draws of a pool
 START = 6  # draws by which a stream is recognised
 FEW = 16  # from so many continuous draws on, two thirds of them being equal is no accident
 
@@ -127,13 +128,18 @@ def _categorical(weights: np.ndarray) -> tuple[float, float, Any, Any, bool]:
 
 @dataclass
 class Pool:
-    """Samples of a whole run, by op version, dtype and backend."""
+    """Samples of a whole run, by op version, dtype and backend: about the first ``ENOUGH`` draws of each, so that
+    memory stays flat.  examples: what the first sample came from."""
 
     samples: dict[tuple[str, ...], list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
+    examples: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    sizes: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
-    def add(self, key: tuple[str, ...], sample: np.ndarray | None) -> None:
-        if sample is not None and sample.size:
+    def add(self, key: tuple[str, ...], sample: np.ndarray | None, example: Any = None) -> None:
+        if sample is not None and sample.size and self.sizes[key] < ENOUGH:
             self.samples[key].append(sample)
+            self.sizes[key] += sample.size
+            self.examples.setdefault(key, example)
 
     def failures(self) -> dict[tuple[str, ...], str]:
         """Pools that do not look like their stated distribution; false alarm rate POOLED each."""

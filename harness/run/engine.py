@@ -32,6 +32,7 @@ Sink = Callable[[dict[str, Any]], None]
 # are new to the backends, so that what one pack teaches serves the next.
 PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
+POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
 COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
 
 
@@ -240,7 +241,7 @@ class Engine:
                     votes[name] = judged
                     rows[name, case.dtype_name, judged.verdict] += 1
                     if judged.judgement is not None and judged.judgement.sample is not None:
-                        self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample)
+                        self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample, case)
                     if judged.verdict is Verdict.AGREE:
                         self.habits[name].agreed(judged.given)
                     else:
@@ -288,7 +289,7 @@ class Engine:
             self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
         if verdict.bad:
             self.summary.failures += 1
-        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.UNSTEADY):
+        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.UNSTEADY, Verdict.UNKNOWN):
             record = self.on_failure(judged, votes) if self.on_failure is not None else None
             if record is not None and self.sink is not None:
                 self.sink(record)
@@ -296,13 +297,8 @@ class Engine:
     def _problem(self, case: Case) -> None:
         self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
         if self.sink is not None:
-            self.sink({"t": "case", "id": case.inst.id, "key": case.version.key, "opset": case.inst.opset,
-                       "backend": "native_ref", "dtype": case.dtype_name, "verdict": Verdict.UNKNOWN.value,
-                       "status": Status.HARNESS_ERROR.value, "phase": "reference", "message": case.problem,
-                       "rule": case.inst.rule, "instance": case.inst.to_json(), "minimal": None,
-                       "notation": case.version.dialect.notation(case.inst) if case.inst.args else "", "output": 0,
-                       "class": "", "formula": "", "diff": {}, "votes": {}, "known": None, "ambiguity": None,
-                       "replay": "", "folder": None, "cluster": None})  # fmt: skip
+            self.sink(_told(case, backend="native_ref", verdict=Verdict.UNKNOWN.value,
+                            status=Status.HARNESS_ERROR.value, phase="reference", message=case.problem))  # fmt: skip
 
     def _note(self, kind: str, text: str) -> None:
         self.summary.problems[kind] += 1
@@ -340,9 +336,28 @@ class Engine:
                        "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
 
     def _judge_pools(self) -> None:
-        """Draws of random ops, pooled over the run: what no single case could show."""
+        """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases."""
+        found: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for (key, dtype, backend), why in self.pool.failures().items():
-            self._note("distribution", f"{key} {dtype} on {backend}: {why}")
+            found[key, backend].append((dtype, why))
+        for (key, backend), whys in found.items():
+            bad = Verdict.MISMATCH.value
+            self.summary.failures += len(whys)
+            self.summary.tally[key.split("/")[0], backend][bad] += len(whys)
+            if self.sink is None:
+                continue
+            first = {dtype: self.pool.examples[key, dtype, backend] for dtype, _ in whys}
+            self.sink({"t": "batch", "key": key, "opset": first[whys[0][0]].inst.opset, "first": POOLED, "count": 0,
+                       "tally": [[backend, dtype, bad, 1] for dtype, _ in whys]})  # fmt: skip
+            cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
+            again = f"opconform run --op {key.rpartition('/')[0]} --backend {backend}{place.options}"
+            drawn = cover.seen + cover.rules.total()
+            for dtype, why in whys:
+                formula = f"STATISTICAL, all draws of the run: {why}"
+                self.sink(_told(first[dtype], backend=backend, verdict=bad, status=Status.VALUE.value, phase="run",
+                                message="", kind="distribution", formula=formula, votes={backend: bad},
+                                **{"class": "statistical"},
+                                replay=f"{again} --cases {drawn} --seed {self.seed}"))  # fmt: skip
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()
@@ -351,6 +366,15 @@ class Engine:
             self.summary.seconds = now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0
+
+
+def _told(case: Case, **facts: Any) -> dict[str, Any]:
+    """A "case" record of what is no verdict on one instance's outcome."""
+    shown = case.version.dialect.notation(case.inst) if case.inst.args else ""
+    return {"t": "case", "id": case.inst.id, "key": case.version.key, "opset": case.inst.opset,
+            "dtype": case.dtype_name, "rule": case.inst.rule, "instance": case.inst.to_json(), "minimal": None,
+            "notation": shown, "output": 0, "class": "", "formula": "", "diff": {}, "votes": {}, "known": None,
+            "ambiguity": None, "replay": "", "folder": None, "cluster": None, **facts}  # fmt: skip
 
 
 @contextmanager

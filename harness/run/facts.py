@@ -163,8 +163,9 @@ class Facts(Mapping[str, Any]):
                 take(v)
         return out
 
-    def _elements(self, slot: str) -> list[Any]:
-        return [x for a in self._arrays(slot) for x in a.ravel().tolist()]
+    def _elements(self, slot: str, index: int | None = None) -> list[Any]:
+        arrays = self._arrays(slot)
+        return [x for a in (arrays if index is None else arrays[index : index + 1]) for x in a.ravel().tolist()]
 
     def _some(self, slot: str | None, test: Callable[[np.ndarray], Any], floats: bool = False) -> bool:
         for a in self._arrays(slot):

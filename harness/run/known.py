@@ -42,7 +42,7 @@ The condition is a Python expression over these names and nothing else:
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
-  values themselves, in a row
+  values themselves, in a row; of one of several tensors with its index
 * ``len min max sum abs any all prod sorted set range int str zip``
 
 A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
@@ -71,7 +71,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.backends.processor import WORDS
 from harness.core.errors import FormatError
-from harness.core.outcome import Verdict
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.facts import OUTCOME, PREDICATES, Facts
 
 try:
@@ -184,11 +184,26 @@ class Entry:
             return False
         if not self._there(profile):
             return False
-        return self.when is None or self.when(Facts(judged.case, _PLAIN, judged))
+        return self._holds(Facts(judged.case, _PLAIN, judged))
+
+    def _holds(self, facts: Facts) -> bool:
+        """Does the condition hold?  Raises FormatError, naming the entry, where it cannot be evaluated."""
+        try:
+            return self.when is None or self.when(facts)
+        except Exception as e:
+            raise FormatError(f"{self.source}: {self.kind_of} {self.id}: when: {type(e).__name__}: {e}") from None
+
+    def _told(self, case: Case) -> bool:
+        """Does the condition hold of an instance that has no outcome yet?  One that cannot be evaluated foretells
+        nothing; ``matches`` tells of it."""
+        try:
+            return self._holds(Facts(case, _PLAIN))
+        except FormatError:
+            return False
 
     def shuns(self, case: Case, profile: Profile) -> bool:
         """Is this one of the instances that go wrong in company?"""
-        return self._fits(case, profile) and (self.when is None or self.when(Facts(case, _PLAIN)))
+        return self._fits(case, profile) and self._told(case)
 
     def _there(self, profile: Profile) -> bool:
         """Are release and processor those of the entry?  An unknown processor may be any."""
@@ -213,11 +228,11 @@ class Entry:
 
     def foretells(self, case: Case, profile: Profile) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
-        inst, when = case.inst, self.when
+        inst = case.inst
         return (
             self._fits(case, profile)
-            and when is not None
-            and any(when(Facts(case.at(r) if inst.reruns else case, _PLAIN)) for r in range(1 + len(inst.reruns)))
+            and self.when is not None
+            and any(self._told(case.at(r) if inst.reruns else case) for r in range(1 + len(inst.reruns)))
         )
 
     def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
@@ -263,9 +278,16 @@ class Ledger:
     entries: list[Entry] = field(default_factory=list)
 
     def explain(self, judged: Judged, profile: Profile) -> Entry | None:
-        """The first entry that matches, known differences before ambiguities; counts the hit."""
+        """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
+        evaluated leaves no verdict, and says why."""
         for e in self._candidates(judged.case.inst.dialect, judged.case.inst.op):
-            if e.matches(judged, profile):
+            try:
+                matches = e.matches(judged, profile)
+            except FormatError as error:
+                judged.verdict, judged.judgement = Verdict.UNKNOWN, None
+                judged.outcome = Outcome(Status.HARNESS_ERROR, judged.outcome.outputs, "judge", str(error))
+                return None
+            if matches:
                 e.hits += 1
                 if e.kind_of == "known":
                     judged.verdict, judged.known = Verdict.KNOWN, e.id

@@ -11,6 +11,7 @@ from typing import Any
 from harness.core.outcome import Verdict
 from harness.run.engine import Summary
 from harness.run.failure import paragraph
+from harness.run.results import first_words
 
 BAD = tuple(v.value for v in Verdict if v.bad)
 SHOWN = 5  # failures told on the terminal; the report has them all
@@ -61,6 +62,18 @@ def failures(
         yield text
     if len(first) > min(SHOWN, len(ops)):
         yield f"... and {len(first) - min(SHOWN, len(ops))} more kinds of failure, see the report"
+
+
+def undecided(cases: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """A line for the first case of each reason why there was no verdict; then how many reasons are left."""
+    first: dict[tuple[str, str], dict[str, Any]] = {}
+    for c in cases:
+        if c["verdict"] == Verdict.UNKNOWN.value:
+            first.setdefault((c["backend"], first_words(c["message"])), c)
+    for c in list(first.values())[:SHOWN]:
+        yield f"without verdict: {c['key']} at opset {c['opset']} on {c['backend']}: {c['phase']}: {c['message'][:300]}"
+    if len(first) > SHOWN:
+        yield f"... and {len(first) - SHOWN} more reasons, see the report"
 
 
 class Progress:

@@ -274,6 +274,12 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
     assert done.returncode == 0 and "agree" in done.stdout
 
 
+def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:
+    done = opconform.run("suites.meta.rude_backends:WrongContainer", "--cases", "8", "--out", "out")
+    assert done.returncode == 1 and "without verdict" in done.stdout, done.stderr
+    assert "WrongContainer: run: run returned list, expected a dict" in done.stdout
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="needs qemu-x86_64")
 def test_what_an_emulated_processor_shows_is_replayed_on_it(opconform: Cli) -> None:
     done = opconform.run("OffByOne", "--backend-cpu", "Haswell", "--cases", "8", "--out", "out")

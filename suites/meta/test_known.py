@@ -10,8 +10,11 @@ from harness.core.dtypes import F16, F32
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.known import Ledger, condition, folders, load_ledger, read
+from harness.run.case import fill
+from harness.run.facts import OUTCOME, Facts
+from harness.run.known import _PLAIN, Ledger, condition, folders, load_ledger, read
 from harness.run.results import Profile
+from harness.spec import registry
 
 BASE = """
 [[known]]
@@ -212,6 +215,25 @@ def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
     here = profile(cpu=offers)
     assert led.unused(["onnx/Relu/14"], [here]) == (["relu-nan"] if fits and offers else [])
     assert (led.explain(judged(), here) is not None) is fits, "where nobody knows the processor it may be any"
+
+
+def test_a_condition_that_cannot_be_evaluated_leaves_no_verdict(tmp_path):
+    led = ledger(tmp_path, BASE + "when = \"shape('X')[7] == 1\"")
+    j = judged()
+    assert led.explain(j, profile()) is None and j.verdict is Verdict.UNKNOWN
+    assert j.outcome.message == "x.toml: known relu-nan: when: IndexError: tuple index out of range"
+    assert not led.entries[0].foretells(j.case, profile()), "and foretells nothing"
+
+
+EVERY = [e for e in load_ledger().entries if e.when is not None and e.instance is not None]
+
+
+@pytest.mark.parametrize("entry", EVERY, ids=[e.id for e in EVERY])
+def test_every_condition_holds_of_its_own_instance_as_far_as_that_tells(entry):
+    case = fill(registry.version_of(entry.instance), entry.instance)
+    runs = [case.at(r) if entry.instance.reruns else case for r in range(1 + len(entry.instance.reruns))]
+    told = [entry._holds(Facts(c, _PLAIN)) for c in runs]  # FormatError where it cannot be evaluated
+    assert any(told) or entry.when.names & OUTCOME or "runs" in entry.when.names
 
 
 def test_an_empty_ledger_explains_nothing():

@@ -1,0 +1,64 @@
+"""What all draws of a random op say together is told like any other mismatch, and fails the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reports
+from harness.backends import registry as backends
+from harness.compare.stats import ENOUGH
+from harness.core.outcome import Verdict
+from harness.run.case import draw_case
+from harness.run.engine import Engine
+from harness.spec import registry
+
+KEY = "onnx/RandomUniform/22"
+
+
+def pooled(power: float, out: list[dict[str, Any]]) -> Engine:
+    """An engine that has seen draws of u ** power, each sample of which passes for uniform."""
+    v = registry.dialect("onnx").versions[KEY]
+    with backends.create("onnx-reference") as h:
+        if h.missing():
+            pytest.skip(str(h.missing()))
+        engine = Engine([h], seed=3, sink=out.append)
+        for i in range(300):
+            case = draw_case(v, v.opsets[-1], 3, i, invalid=False)
+            engine._cover_case(case)
+            draws = np.random.default_rng(i).random(100) ** power
+            engine.pool.add((KEY, "f32", "onnx-reference"), draws, case)
+        engine._judge_pools()
+    return engine
+
+
+def test_a_bias_that_no_case_shows_fails_the_run(tmp_path: Path) -> None:
+    out: list[dict[str, Any]] = []
+    engine = pooled(1.1, out)
+    assert engine.summary.bad and engine.summary.failures == 1
+    head = {"t": "run", "format": 1, "seed": 3, "backends": {"onnx-reference": {"version": "1"}}}
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in (head, *out)))
+    s = reports.summarise(path)
+    assert s.bad == 1 and s.totals == {"mismatch": 1}
+    (case,) = s.cases
+    assert case["kind"] == "distribution" and "30000 pooled draws" in case["formula"]
+    line = "opconform run --op onnx/RandomUniform --backend onnx-reference --cases 300 --seed 3"
+    assert case["replay"] == line
+
+
+def test_fair_draws_are_no_failure() -> None:
+    out: list[dict[str, Any]] = []
+    engine = pooled(1.0, out)
+    assert not engine.summary.bad and not any(r.get("verdict") == Verdict.MISMATCH.value for r in out)
+
+
+def test_a_pool_takes_no_more_than_it_needs() -> None:
+    pool = Engine([]).pool
+    for i in range(3 * ENOUGH // 1000):
+        pool.add(("op",), np.random.default_rng(i).random(1000), i)
+    assert sum(p.size for p in pool.samples["op",]) == ENOUGH and pool.examples["op",] == 0
