@@ -276,20 +276,22 @@ def _close(
         print(text)
     for name, why in missing.items():
         print(f"not run: {name}: {why}")
-    unused = sorted(k for k, e in s.known.items() if not e["hits"])
-    if unused:
-        print("known differences that did not occur: " + " ".join(unused))
-    unknown = s.totals.get("unknown", 0)
-    without = f", {unknown:,} without verdict" if unknown else ""
-    print(f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}")
+    print(_figures(s))
     print(f"report: {result.html.resolve()}")
     if stopped is not None:
         raise stopped
     if s.interrupted:
         print("opconform: stopped before the end; the same command goes on from here", file=sys.stderr)
-    if s.bad or unused or unknown:
+    if not s.clean:
         return MISMATCH
     return USAGE if s.interrupted else OK
+
+
+def _figures(s: Any) -> str:
+    """What a run comes to: listed differences that did not occur, and the line of figures."""
+    gone = f"known differences that did not occur: {' '.join(s.unused)}\n" if s.unused else ""
+    without = f", {s.undecided:,} without verdict" if s.undecided else ""
+    return f"{gone}{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}"
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -350,10 +352,10 @@ def _report(args: argparse.Namespace) -> int:
     result = reports.render(args.records, out, args.baseline)
     for note in result.summary.notes:
         print(f"opconform: note: {note}", file=sys.stderr)
-    print(f"{result.summary.bad:,} unexplained of {result.summary.judged:,} judged outcomes")
+    print(_figures(result.summary))
     for path in (result.html, result.json, result.markdown, result.junit):
         print(path)
-    return MISMATCH if result.summary.bad else OK
+    return OK if result.summary.clean else MISMATCH
 
 
 _CHANGES = {"new": "new", "first_run": "new, not run before", "gone": "gone", "not_run": "not run now"}

@@ -21,18 +21,21 @@ def junit(data: dict[str, Any]) -> str:
         tests[cube["backends"][b]][cube["keys"][k]][cube["verdicts"][v]] += n
     cases: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for c in data["cases"]:
-        if c["verdict"] in bad:
+        if c["verdict"] in bad or c["verdict"] == "unknown":
             cases[c["backend"], c["key"]].append(c)
     suites, sums = [], Counter[str]()
     for backend, keys in sorted(tests.items()):
-        body, failures, skipped = [], 0, 0
+        body, failures, errors, skipped = [], 0, 0, 0
         for key, verdicts in keys.items():
             failed = sum(n for v, n in verdicts.items() if v in bad)
             judged = sum(n for v, n in verdicts.items() if v != "unsupported")
             inner = ""
             if failed:
                 failures += 1
-                inner = _failure(backend, verdicts, failed, judged, cases[backend, key], bad)
+                inner = _failure(verdicts, failed, judged, cases[backend, key], bad)
+            elif verdicts["unknown"]:
+                errors += 1
+                inner = _error(verdicts["unknown"], judged, cases[backend, key])
             elif not judged:
                 skipped += 1
                 inner = f'<skipped message="declared unsupported by {_a(backend)}"/>'
@@ -41,21 +44,28 @@ def junit(data: dict[str, Any]) -> str:
                 f"<testcase classname={_q(f'{dialect}.{backend}')} name={_q(f'{key}/{backend}')} "
                 f'assertions="{judged}">{inner}</testcase>'
             )
-        sums.update(tests=len(keys), failures=failures, skipped=skipped)
+        sums.update(tests=len(keys), failures=failures, errors=errors, skipped=skipped)
         suites.append(
-            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="0" '
+            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="{errors}" '
             f'skipped="{skipped}">' + "\n".join(["", *body, ""]) + "</testsuite>"
         )
-    head = f'<testsuites name="opconform" tests="{sums["tests"]}" failures="{sums["failures"]}" errors="0"'
+    head = f'<testsuites name="opconform" tests="{sums["tests"]}" failures="{sums["failures"]}"'
+    head += f' errors="{sums["errors"]}"'
     head += f' skipped="{sums["skipped"]}" time="{data["elapsed"]:.1f}">'
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *suites, "</testsuites>", ""])
 
 
-def _failure(
-    backend: str, verdicts: Counter[str], failed: int, judged: int, cases: list[dict[str, Any]], bad: set[str]
-) -> str:
+def _error(undecided: int, judged: int, cases: list[dict[str, Any]]) -> str:
+    """Instances without a verdict, and why."""
+    text = "\n".join(dict.fromkeys(f"{c.get('phase') or ''}: {c.get('message') or ''}" for c in cases[:SHOWN]))
+    message = f"{undecided} of {judged} instances without verdict"
+    return f'<error message={_q(message)} type="unknown">{_a(text)}</error>'
+
+
+def _failure(verdicts: Counter[str], failed: int, judged: int, cases: list[dict[str, Any]], bad: set[str]) -> str:
     kinds = ", ".join(f"{n} {v}" for v, n in sorted(verdicts.items()) if v in bad)
     text = []
+    cases = [c for c in cases if c["verdict"] in bad]
     for c in cases[:SHOWN]:
         text += [
             c.get("notation") or c["key"],

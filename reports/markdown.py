@@ -14,6 +14,10 @@ def markdown(data: dict[str, Any]) -> str:
     """data: ``Summary.to_json()`` with ``diff`` (a comparison or None)."""
     bad = data["bad_verdicts"]
     head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes"
+    if data["undecided"]:
+        head += f", **{data['undecided']:,} without verdict**"
+    if data["unused"]:
+        head += f", **listed differences that did not occur: {' '.join(data['unused'])}**"
     lines = ["# opconform", "", head + (" · interrupted" if data["interrupted"] else ""), ""]
     lines += [f"> {n}" for n in data["notes"]] + ([""] if data["notes"] else [])
     lines += (

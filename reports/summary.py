@@ -65,6 +65,21 @@ class Summary:
         return sum(n for v, n in self.totals.items() if v in BAD)
 
     @property
+    def undecided(self) -> int:
+        """Outcomes without a verdict: no agreement, so they fail a run too."""
+        return self.totals.get(Verdict.UNKNOWN.value, 0)
+
+    @property
+    def unused(self) -> list[str]:
+        """Listed differences that a full run did not meet."""
+        return sorted(k for k, e in self.known.items() if not (e["hits"] or e.get("cases")))
+
+    @property
+    def clean(self) -> bool:
+        """Is everything explained, and does everything listed stand?"""
+        return not (self.bad or self.undecided or self.unused)
+
+    @property
     def judged(self) -> int:
         """All judged outcomes, one per instance and backend."""
         return sum(self.cube.values())
@@ -84,6 +99,8 @@ class Summary:
             "totals": self.totals,
             "judged": self.judged,
             "bad": self.bad,
+            "undecided": self.undecided,
+            "unused": self.unused,
             "bad_verdicts": list(BAD),
             "elapsed": self.elapsed,
             "interrupted": self.interrupted,

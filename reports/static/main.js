@@ -29,12 +29,12 @@ function helpDialog() {
 }
 
 function header(tabs) {
-  const bad = D.bad;
+  const wrong = [[D.bad, "unexplained"], [D.undecided, "without verdict"], [D.unused.length, "listed, not met"]].filter(([n]) => n).map(([n, what]) => `${whole(n)} ${what}`);
   const run = D.runs[0] || {};
   const mark = svg("svg", { class: "mark", viewBox: "0 0 28 28", "aria-hidden": "true" },
     [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2], [2, 2]].map(([x, y]) => svg("rect", { x: 2 + x * 8.5, y: 2 + y * 8.5, width: 7, height: 7, rx: 1.6, class: x === 1 && y === 1 ? "off" : "on" })));
   return [
-    h("div", { class: "brand" }, mark, h("h1", {}, "opconform"), h("span", { class: `state ${bad ? "bad" : "ok"}` }, bad ? `${whole(bad)} unexplained` : "no unexplained mismatch"),
+    h("div", { class: "brand" }, mark, h("h1", {}, "opconform"), h("span", { class: `state ${wrong.length ? "bad" : "ok"}` }, wrong.join(", ") || "no unexplained mismatch"),
       h("span", { class: "dim when" }, `${run.started ? String(run.started).replace("T", " ").slice(0, 16) : ""}${D.elapsed ? ` · ${duration(D.elapsed)}` : ""}${D.runs.length > 1 ? ` · ${D.runs.length} record files` : ""}`),
       h("span", { class: "grow" }),
       h("button", { type: "button", id: "theme", class: "quiet", title: "Theme (t)", onclick: () => setTheme(THEMES[(THEMES.indexOf(themeNow()) + 1) % 3]) }),

@@ -584,6 +584,32 @@ def test_clean_run_renders(tmp_path: Path) -> None:
     assert 'failures="0"' in r.junit.read_text()
 
 
+def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"t": "run", "format": 1, "seed": 0, "backends": {"odd": {"version": "1"}}},
+        {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 5,
+         "tally": [["odd", "f32", "agree", 3], ["odd", "f32", "unknown", 2]]},
+        {"t": "case", "id": "a", "key": "onnx/Relu/14", "opset": 14, "backend": "odd", "dtype": "f32",
+         "verdict": "unknown", "phase": "run", "message": "run returned list"},
+        {"t": "known", "id": "met", "hits": 0, "reason": "its records were lost, the case was kept", "kind": "known"},
+        {"t": "case", "id": "b", "key": "onnx/Relu/14", "opset": 14, "backend": "odd", "dtype": "f32",
+         "verdict": "known", "known": "met"},
+        {"t": "end", "elapsed": 1.0, "cases": 5, "interrupted": False, "unused": ["gone"]},
+    ]  # fmt: skip
+    path = golden.write(tmp_path / "r.jsonl", rows)
+    out = reports.render(path, tmp_path)
+    root = ET.parse(out.junit).getroot()
+    assert (root.get("failures"), root.get("errors")) == ("0", "1")
+    (error,) = root.iter("error")
+    assert error.get("message") == "2 of 5 instances without verdict" and error.text == "run: run returned list"
+    head = out.markdown.read_text()
+    assert "**2 without verdict**" in head and "**listed differences that did not occur: gone**" in head
+    assert cli.main(["report", str(path), "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "0 unexplained of 5 judged outcomes, 2 without verdict" in said
+    assert "known differences that did not occur: gone\n" in said
+
+
 def test_memory_does_not_grow_with_batches(tmp_path: Path) -> None:
     """100,000 batch lines are folded into the counters."""
     line = {
