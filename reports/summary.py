@@ -199,6 +199,8 @@ class _Reader:
             return True
         self.seen_runs.add(ident)
         self.s.runs.append({k: v for k, v in r.items() if k != "t"})
+        for backend, why in (r.get("missing") or {}).items():
+            self.s.notes.append(f"{name}: {backend} was not run: {why}")
         for backend, info in r.get("backends", {}).items():
             self.info.setdefault((backend, str(info.get("version", ""))), info)
         return False

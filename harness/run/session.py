@@ -122,7 +122,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
     done = records.done_units(path)
     with Backends(plan.place) as bench, records.Writer(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
-        writer.write(_header(plan, handles))
+        writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()
         evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
                             ledger=ledger)  # fmt: skip

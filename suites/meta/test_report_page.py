@@ -359,6 +359,19 @@ def test_text_has_enough_contrast(page: browser.Browser) -> None:
     page.dark(False)
 
 
+def test_what_has_no_verdict_is_not_shown_as_clean(chromium: browser.Browser, tmp_path: Path) -> None:
+    rows = [
+        {"t": "run", "format": 1, "seed": 0, "backends": {"odd": {"version": "1"}}},
+        {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 2,
+         "tally": [["odd", "f32", "unknown", 2]]},
+        {"t": "end", "elapsed": 1.0, "cases": 2, "interrupted": False, "unused": ["gone"]},
+    ]  # fmt: skip
+    chromium.open(reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path).html)
+    chromium.wait(READY)
+    assert texts(chromium, ".state.bad") == ["2 without verdict, 1 listed, not met"]
+    assert texts(chromium, ".backend-head .hot") == ["2 without verdict"] and not count(chromium, ".state.ok")
+
+
 def test_hostile_text_does_not_run(chromium: browser.Browser, tmp_path: Path) -> None:
     evil = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
     rows = golden.records(seed=2, keep=0.2)

@@ -584,6 +584,12 @@ def test_clean_run_renders(tmp_path: Path) -> None:
     assert 'failures="0"' in r.junit.read_text()
 
 
+def test_a_backend_that_was_not_to_be_had_is_told(tmp_path: Path) -> None:
+    head = {"t": "run", "format": 1, "seed": 0, "backends": {}, "missing": {"litert-ref": "no module named x"}}
+    out = reports.render(golden.write(tmp_path / "r.jsonl", [head, {"t": "end", "elapsed": 1.0}]), tmp_path)
+    assert "> r.jsonl: litert-ref was not run: no module named x" in out.markdown.read_text()
+
+
 def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         {"t": "run", "format": 1, "seed": 0, "backends": {"odd": {"version": "1"}}},
