@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.core.errors import FormatError
 from harness.run.records import FORMAT
-from harness.run.session import Plan
+from harness.run.session import Plan, identity
 
 RECORDS = "records.jsonl"
 PREVIOUS = "previous"  # sub-folder that the last run is moved to
@@ -85,15 +85,8 @@ def _last_run(path: Path) -> tuple[dict[str, Any], bool]:
 
 
 def _same(plan: Plan, head: dict[str, Any]) -> bool:
-    """Would the plan draw the instances that a header speaks of, for the same backends?"""
-    selection = {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws}
-    ran = set(head.get("backends", {}))
-    asked = {n.split(":")[-1] for n in plan.names}
-    return (
-        json.loads(json.dumps(selection)) == head.get("selection")
-        and plan.seed == head.get("seed")
-        and (not asked or len(asked) == len(ran))
-    )
+    """Would the plan draw the instances that a header speaks of, for the same backends in the same place?"""
+    return all(head.get(k) == v for k, v in json.loads(json.dumps(identity(plan))).items())
 
 
 def _set_aside(out: Path) -> None:

@@ -6,7 +6,7 @@ import datetime
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -156,18 +156,26 @@ def _until(work: Any, seconds: float | None) -> Any:
         yield u
 
 
+def identity(plan: Plan) -> dict[str, Any]:
+    """What two plans must have in common for one to go on with the other's records: part of the header of a run."""
+    return {
+        "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws, "invalid": plan.invalid},
+        "seed": plan.seed, "asked": list(plan.names), "place": asdict(plan.place),
+    }  # fmt: skip
+
+
 def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
     import native_ref
 
     return {
-        "t": "run", "format": records.FORMAT, "seed": plan.seed, "command": plan.command or " ".join(sys.argv[1:]),
+        "t": "run", "format": records.FORMAT, "command": plan.command or " ".join(sys.argv[1:]),
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
         "python": platform.python_version(), "cpu": next((h.processor for h in handles), ""),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
         "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
         "op_versions": {d: len(registry.dialect(d).versions) for d in plan.selection.dialects or registry.names()},
-        "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws},
+        **identity(plan),
     }  # fmt: skip
 
 
