@@ -13,6 +13,7 @@ from itertools import chain, combinations
 from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
+from harness.compare import Judgement
 from harness.compare.stats import Pool
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
@@ -336,28 +337,33 @@ class Engine:
                        "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
 
     def _judge_pools(self) -> None:
-        """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases."""
-        found: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
+        unless it is listed."""
+        found: defaultdict[tuple[str, str], list[tuple[Judged, str]]] = defaultdict(list)
         for (key, dtype, backend), why in self.pool.failures().items():
-            found[key, backend].append((dtype, why))
-        for (key, backend), whys in found.items():
-            bad = Verdict.MISMATCH.value
-            self.summary.failures += len(whys)
-            self.summary.tally[key.split("/")[0], backend][bad] += len(whys)
+            case = self.pool.examples[key, dtype, backend]
+            formula = f"STATISTICAL, all draws of the run: {why}"
+            wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
+            judged = Judged(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE), wrong)
+            if self.ledger is not None:
+                self.ledger.explain(judged, self.profiles[backend])
+            found[key, backend].append((judged, formula))
+        for (key, backend), all_ in found.items():
+            self.summary.failures += sum(j.verdict.bad for j, _ in all_)
+            self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j, _ in all_)
             if self.sink is None:
                 continue
-            first = {dtype: self.pool.examples[key, dtype, backend] for dtype, _ in whys}
-            self.sink({"t": "batch", "key": key, "opset": first[whys[0][0]].inst.opset, "first": POOLED, "count": 0,
-                       "tally": [[backend, dtype, bad, 1] for dtype, _ in whys]})  # fmt: skip
+            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j, _ in all_]
+            self.sink({"t": "batch", "key": key, "opset": all_[0][0].case.inst.opset, "first": POOLED, "count": 0,
+                       "tally": rows})  # fmt: skip
             cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
             again = f"opconform run --op {key.rpartition('/')[0]} --backend {backend}{place.options}"
-            drawn = cover.seen + cover.rules.total()
-            for dtype, why in whys:
-                formula = f"STATISTICAL, all draws of the run: {why}"
-                self.sink(_told(first[dtype], backend=backend, verdict=bad, status=Status.VALUE.value, phase="run",
-                                message="", kind="distribution", formula=formula, votes={backend: bad},
-                                **{"class": "statistical"},
-                                replay=f"{again} --cases {drawn} --seed {self.seed}"))  # fmt: skip
+            again += f" --cases {cover.seen + cover.rules.total()} --seed {self.seed}"
+            for j, formula in all_:
+                self.sink(_told(j.case, backend=backend, verdict=j.verdict.value, status=Status.VALUE.value,
+                                phase="run", message="", kind="distribution", formula=formula, known=j.known,
+                                votes={backend: j.verdict.value}, replay=again,
+                                **{"class": "statistical"}))  # fmt: skip
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()

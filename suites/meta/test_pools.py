@@ -15,18 +15,19 @@ from harness.compare.stats import ENOUGH
 from harness.core.outcome import Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
+from harness.run.known import Ledger, load_ledger
 from harness.spec import registry
 
 KEY = "onnx/RandomUniform/22"
 
 
-def pooled(power: float, out: list[dict[str, Any]]) -> Engine:
+def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None) -> Engine:
     """An engine that has seen draws of u ** power, each sample of which passes for uniform."""
     v = registry.dialect("onnx").versions[KEY]
     with backends.create("onnx-reference") as h:
         if h.missing():
             pytest.skip(str(h.missing()))
-        engine = Engine([h], seed=3, sink=out.append)
+        engine = Engine([h], seed=3, sink=out.append, ledger=ledger)
         for i in range(300):
             case = draw_case(v, v.opsets[-1], 3, i, invalid=False)
             engine._cover_case(case)
@@ -49,6 +50,18 @@ def test_a_bias_that_no_case_shows_fails_the_run(tmp_path: Path) -> None:
     assert case["kind"] == "distribution" and "30000 pooled draws" in case["formula"]
     line = "opconform run --op onnx/RandomUniform --backend onnx-reference --cases 300 --seed 3"
     assert case["replay"] == line
+
+
+def test_a_listed_bias_is_known(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(
+        '[[known]]\nid = "skewed"\nbackend = "onnx-reference"\nop = "onnx/RandomUniform"\nkind = "distribution"\n'
+        'reason = "r"\nclause = "c"\n'
+    )
+    out: list[dict[str, Any]] = []
+    engine = pooled(1.1, out, load_ledger([tmp_path]))
+    assert not engine.summary.bad
+    (case,) = (r for r in out if r["t"] == "case")
+    assert (case["verdict"], case["known"]) == ("known", "skewed")
 
 
 def test_fair_draws_are_no_failure() -> None:
