@@ -267,7 +267,8 @@ class ErrorClass:
         near = np.abs(real - np.floor(real) - 0.5) <= tie
         # With more freedom than half a step the reference itself may be off by as much, on the other side.
         h, reach = np.asarray(ctx.wide, np.float64), 0.5 + np.asarray(tie)
-        low, high = (np.clip(real + x, *int_range(ctx.out)) for x in (-reach, reach))
+        least, most = int_range(ctx.out) if ctx.out.kind in "iu" else (-float_max(ctx.out), float_max(ctx.out))
+        low, high = (np.clip(real + x, least, most) for x in (-reach, reach))
         return self.k + np.where(reach > 1, np.floor(np.maximum(high - h, h - low)), near)
 
     def numbers(self, ctx: Context) -> str:

@@ -14,6 +14,7 @@ import onnx
 
 from harness.backends import registry
 from harness.backends.pool import BackendHandle
+from harness.backends.process import Place
 from harness.core.errors import OpconformError, UsageError
 from suites.onnx.graphs import listed
 from suites.onnx.graphs.walk import walk
@@ -30,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
                    help="how an input of a model file is drawn, such as x=1,3,64,64:uniform:-1:1")  # fmt: skip
     p.add_argument("--backend", default="onnxruntime", metavar="NAME")
     p.add_argument("--backend-python", metavar="PATH", help="run the backend in this Python")
+    p.add_argument("--backend-cpu", metavar="NAME", help="run it on this processor, emulated by qemu-user")
     p.add_argument("--fetch", action="store_true", help="get the packages that are not here, by pip")
     p.add_argument("--table", action="store_true", help="one line a layer")
     a = p.parse_args(argv)
@@ -50,7 +52,7 @@ def run(a: argparse.Namespace) -> int:
     if a.fetch:
         listed.fetch(wanted)
     good = True
-    with registry.create(a.backend, a.backend_python, deadline=DEADLINE) as handle:
+    with registry.create(a.backend, Place(a.backend_python, a.backend_cpu), deadline=DEADLINE) as handle:
         why = handle.missing()
         if why:
             raise UsageError(f"{a.backend}: {why}")
