@@ -25,13 +25,14 @@ INDEX = "index.md"
 @dataclass
 class Row:
     """A known difference on one backend.  verdict: what its minimal instance gets today; folder: of the evidence, None
-    where it does not occur any more."""
+    where it does not occur any more.  elsewhere: it speaks of another release or processor."""
 
     entry: Entry
     backend: str
     key: str
     verdict: str
     folder: Path | None
+    elsewhere: bool = False
 
     @property
     def crash(self) -> bool:
@@ -68,7 +69,7 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
             folder = None
             if judged.verdict.bad:
                 folder = write_folder(out / e.id, judged, profile.version, h.processor)
-            rows.append(Row(e, h.name, version.key, judged.verdict.value, folder))
+            rows.append(Row(e, h.name, version.key, judged.verdict.value, folder, not e.there(profile)))
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).write_text(index(rows, out))
     return rows
@@ -89,7 +90,9 @@ def index(rows: list[Row], out: Path) -> str:
     for backend in dict.fromkeys(r.backend for r in stands):
         text += _section(backend, [r for r in stands if r.backend == backend and not r.crash], out)
     if gone:
-        text += ["## Not seen", "", *(f"* {r.entry.id} ({r.key} on {r.backend}): {r.verdict}" for r in gone), ""]
+        other = ", listed for another release or processor"
+        lines = [f"* {r.entry.id} ({r.key} on {r.backend}): {r.verdict}{other * r.elsewhere}" for r in gone]
+        text += ["## Not seen", "", *lines, ""]
     return "\n".join(text)
 
 

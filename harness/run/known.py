@@ -182,7 +182,7 @@ class Entry:
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
-        if not self._there(profile):
+        if not self.there(profile):
             return False
         return self._holds(Facts(judged.case, _PLAIN, judged))
 
@@ -205,7 +205,7 @@ class Entry:
         """Is this one of the instances that go wrong in company?"""
         return self._fits(case, profile) and self._told(case)
 
-    def _there(self, profile: Profile) -> bool:
+    def there(self, profile: Profile) -> bool:
         """Are release and processor those of the entry?  An unknown processor may be any."""
         return _within(profile.version, self.versions) and (
             not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
@@ -217,7 +217,7 @@ class Entry:
             (not self.op_versions or case.inst.version in self.op_versions)
             and (not self.opsets or case.inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
-            and self._there(profile)
+            and self.there(profile)
         )
 
     @cached_property
@@ -237,7 +237,7 @@ class Entry:
 
     def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
-        if not any(fnmatchcase(b.name, p) and self._there(b) and (b.cpu or not self.cpu)
+        if not any(fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)
                    for b in backends for p in self.backends):  # fmt: skip
             return False
         for key in keys:
