@@ -24,18 +24,17 @@ of a newer machine):
     slow                  3,900                   10,300      67 us an instance (15,000)  4,000 to 4,900
     slower                2,700 to 3,300          7,500       -                           4,200
 
-The target for LiteRT, 5,000, is met while the machine is quick.  Those for ONNX Runtime, 15,000 and 60,000, are not:
-by itself it takes 45 to 67 us an instance of these models and 14 to 24 us a run of four (``--floor``), which is most or
-all of the 67 and of the 17 that the targets leave.  Fuller models are not cheaper, 61 us at 21 instances each
-and 79 at 61: f16, which is cast, costs more the larger the model is (180 us at 8 instances, 270 at 64).  Over all
-operators the runtime takes 69 (newer) to 75 (slow).  There the rate hangs on how many models fail and are taken apart:
-with narrow types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree
-before that takes 1.17 times as long (1.10 over the five families).  Ours are about 190 us an instance of the families
-besides: host 140 to 150, worker 40.  Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that
-entries derive from cannot be) changed nothing measurably; nor did an interpreter built with profile-guided and
-link-time optimisation (Debian's 3.11, twice as quick on a loop of its own), the thresholds of malloc, or drawing 64
-instead of 16 cases of an op version at a time: the path is wide and meets cold caches, there is no loop in it to speed
-up.
+The target for LiteRT, 5,000, is met while the machine is quick. Those for ONNX Runtime, 15,000 and 60,000, are not: by
+itself it takes 45 to 67 us an instance of these models and 14 to 24 us a run of four (``--floor``), which is most or
+all of the 67 and of the 17 that the targets leave. Fuller models are not cheaper, 61 us at 21 instances each and 79 at
+61: f16, which is cast, costs more the larger the model is (180 us at 8 instances, 270 at 64). Over all operators the
+runtime takes 69 (newer) to 75 (slow). There the rate hangs on how many models fail and are taken apart: with narrow
+types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree before that
+takes 1.17 times as long (1.10 over the five families). Ours are about 190 us an instance of the families besides: host
+140 to 150, worker 40. Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries
+derive from cannot be) changed nothing measurably; nor did an interpreter built with profile-guided and link-time
+optimisation (Debian's 3.11, twice as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead of 16
+cases of an op version at a time: the path is wide and meets cold caches, there is no loop in it to speed up.
 """
 
 from __future__ import annotations
