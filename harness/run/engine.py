@@ -280,6 +280,8 @@ class Engine:
     def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
         """Everything but plain agreement: habits, counts, evidence."""
         verdict = judged.verdict
+        if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
+            self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
             self.habits[judged.backend].learn(judged)
         if verdict is Verdict.MISTRUSTED:

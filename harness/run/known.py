@@ -273,9 +273,11 @@ def _range(text: str) -> Range:
 
 @dataclass
 class Ledger:
-    """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so."""
+    """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so.  lacks: saved
+    instances, by id, and backends that do not take them."""
 
     entries: list[Entry] = field(default_factory=list)
+    lacks: set[tuple[str, str]] = field(default_factory=set)
 
     def explain(self, judged: Judged, profile: Profile) -> Entry | None:
         """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
@@ -357,10 +359,15 @@ class Ledger:
         ]  # fmt: skip
 
     def unused(self, keys: Iterable[str], backends: Iterable[Profile]) -> list[str]:
-        """Ids of known differences that a full run over these op versions and backends did not meet."""
+        """Ids of known differences that a full run over these op versions and backends did not meet.  Of a backend that
+        does not take the instance of an entry nothing is known."""
         keys, backends = list(keys), list(backends)
+
+        def took(e: Entry) -> list[Profile]:
+            return [b for b in backends if e.instance is None or (e.instance.id, b.name) not in self.lacks]
+
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
-                and e.concerns(keys, backends)]  # fmt: skip
+                and e.concerns(keys, took(e))]  # fmt: skip
 
     def unmarked(self) -> Ledger:
         """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""

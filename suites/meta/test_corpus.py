@@ -38,9 +38,8 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
                    if r["t"] == "case" and r["verdict"].bad]  # fmt: skip
     assert not unexplained, "\n".join(unexplained[:20])
     ours = {i.dumps() for i in (c.inst for _, c in pairs)}
-    gone = [e.id for e in ledger.entries if e.kind_of == "known" and e.instance is not None
-            and not (e.hits or e.company) and e.instance.dumps() in ours
-            and e.concerns([e.instance.key], here)]  # fmt: skip
+    unused = set(ledger.unused(d.versions, here))
+    gone = [e.id for e in ledger.entries if e.id in unused and e.instance.dumps() in ours]
     assert not gone, f"these known differences no longer occur: {' '.join(gone)}"
 
 

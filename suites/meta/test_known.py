@@ -236,6 +236,14 @@ def test_every_condition_holds_of_its_own_instance_as_far_as_that_tells(entry):
     assert any(told) or entry.when.names & OUTCOME or "runs" in entry.when.names
 
 
+def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
+    inst = json.dumps(Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))}).to_json())
+    led = ledger(tmp_path, BASE + f"instance = '{inst}'")
+    both = [Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")]
+    led.lacks.add((led.entries[0].instance.id, "onnxruntime"))
+    assert led.unused(["onnx/Relu/14"], both[:1]) == [] and led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
+
+
 def test_an_empty_ledger_explains_nothing():
     assert Ledger().explain(judged(), profile()) is None
 
