@@ -403,4 +403,4 @@ def profile_of(handle: BackendHandle) -> Profile:
     """What a started backend says of its arithmetic."""
     h = handle.hello
     return Profile(handle.name, str(h.get("version", "")), h.get("acc") or {}, tuple(h.get("flushes") or ()),
-                   h.get("info") or {}, frozenset(h.get("cpu") or ()))  # fmt: skip
+                   h.get("info") or {}, frozenset(h.get("cpu") or ()), tuple(h.get("formats") or ()))  # fmt: skip

@@ -73,6 +73,7 @@ from harness.backends.processor import WORDS
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.facts import OUTCOME, PREDICATES, Facts
+from harness.spec import registry
 
 try:
     import tomllib
@@ -360,11 +361,14 @@ class Ledger:
 
     def unused(self, keys: Iterable[str], backends: Iterable[Profile]) -> list[str]:
         """Ids of known differences that a full run over these op versions and backends did not meet.  Of a backend that
-        does not take the instance of an entry nothing is known."""
+        does not take the instance of an entry, or its models, nothing is known."""
         keys, backends = list(keys), list(backends)
 
         def took(e: Entry) -> list[Profile]:
-            return [b for b in backends if e.instance is None or (e.instance.id, b.name) not in self.lacks]
+            if e.instance is None:
+                return backends
+            fmt = registry.dialect(e.instance.dialect).format
+            return [b for b in backends if (e.instance.id, b.name) not in self.lacks and fmt in (b.formats or (fmt,))]
 
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
                 and e.concerns(keys, took(e))]  # fmt: skip

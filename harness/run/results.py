@@ -68,7 +68,8 @@ BY_STATUS = {
 @dataclass
 class Profile:
     """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
-    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told."""
+    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told.
+    formats: of the models that it takes."""
 
     name: str
     version: str = ""
@@ -76,6 +77,7 @@ class Profile:
     flushes: tuple[str, ...] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
     cpu: frozenset[str] = frozenset()
+    formats: tuple[str, ...] = ()
 
 
 def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None,
