@@ -35,7 +35,7 @@ def test_a_script_shows_the_difference(written: tuple[Path, list[dossier.Row]]) 
 
 def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[dossier.Row]]) -> None:
     out, rows = written
-    (row,) = [r for r in rows if r.crash]
+    row = next(r for r in rows if r.crash)  # older releases have more of them
     text = (out / dossier.INDEX).read_text()
     head, _, rest = text.partition("## Crashes and hangs")
     apart, _, others = rest.partition("\n## ")
