@@ -115,7 +115,7 @@ class Zygote:
         os.ftruncate(self.page_fd, 4096)
         self.page = mmap.mmap(self.page_fd, 4096)
         ours, theirs = socket.socketpair()
-        python = spec.place.python or sys.executable
+        python = command[-1]
         args = [*command, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
         try:
             self.process = subprocess.Popen(
