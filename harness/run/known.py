@@ -250,6 +250,11 @@ class Entry:
         return False
 
 
+def in_releases(version: str, text: str) -> bool:
+    """Does the release of a version text lie in a range like those of an entry?  Raises InvalidSpecifier."""
+    return _within(version, (_range(text),))
+
+
 def _within(version: str, allowed: tuple[Range, ...]) -> bool:
     """Does the first thing in a version text that is a release lie in one of the ranges, or are there none?
     ("coremltools 9.0, macOS 15.1")"""

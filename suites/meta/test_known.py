@@ -12,7 +12,7 @@ from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import fill
 from harness.run.facts import OUTCOME, Facts
-from harness.run.known import _PLAIN, Ledger, condition, folders, load_ledger, read
+from harness.run.known import _PLAIN, Ledger, condition, folders, in_releases, load_ledger, read
 from harness.run.results import Profile
 from harness.spec import registry
 
@@ -80,6 +80,7 @@ def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
     assert explained(tmp_path, BASE, p=profile("onnxruntime-all"))
     assert explained(tmp_path, BASE + 'versions = "==9.*"', p=profile(version="coremltools 9.0, macOS 15.1"))
     assert not explained(tmp_path, BASE + 'versions = ">=1"', p=profile(version="unknown"))
+    assert in_releases("1.32.0", ">=1.24") and not in_releases("1.23.2", ">=1.24")
 
 
 @pytest.mark.parametrize("version,match", [

@@ -25,7 +25,7 @@ from suites.onnx import builder, dialect, notation
 from suites.onnx.test_schema import tomllib
 
 _FILE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "bodies.toml").read_text())
-ON_BACKENDS: dict[str, dict[str, dict[str, str]]] = _FILE.pop("backends", {})
+ON_BACKENDS: dict[str, dict[str, dict[str, str | dict[str, str]]]] = _FILE.pop("backends", {})
 LISTED: dict[str, dict[str, str]] = _FILE
 SLACK = 8  # how many of our bounds the body may be off: it rounds after every step
 
