@@ -147,7 +147,7 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
         return _AGREE
     bound: Any = 0.0
     if kind == "quantised":
-        bound = np.asarray(error.bound(_context(e, acc)), np.float64)
+        bound = np.asarray(error.toward(_context(e, acc), a), np.float64)
         c = compare(a, want, bound)
         if not c.bad:
             return _AGREE

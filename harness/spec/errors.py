@@ -8,8 +8,7 @@ f16, bf16 and f8 outputs unless the backend's profile says otherwise), ``S`` the
     rounded(k)                   |a - h| <= k * ulp(h)
     accumulates("c*prod(k)")     |a - h| <= gamma(K, acc_u) * S + ulp(h): sums and dot products in any order
     bounded(fn) / composed(fn)   |a - h| <= fn(ctx): one function of the inputs / a chain of roundings
-    quantised(steps, real=fn)    integer steps; one more only where the real result lies next to a rounding tie, and as
-                                 far from the real result as the freedom goes where that exceeds half a step
+    quantised(steps, real=fn)    the integers that the real result, moved by no more than its freedom, is rounded to
     any_order(axis)              slices along an axis in any order, the same order for all outputs
     accepted(fn)                 fn(ctx, actual) -> per-element yes: under-specified choices such as ties of an arg
     statistical(dist, ...)       random ops: distribution tests, alone and pooled over a run
@@ -74,6 +73,7 @@ class Context:
     rerun: inputs dict -> wide result of this output (the same semantics evaluated again).
     acc: the accumulation type of the implementation being judged.
     call: the dialect's call, for entries that evaluate by themselves.
+    own: the inputs in their own types, not widened, where the dialect does not lay the result out in its own way.
     within: where a dialect lays the result out in its own way, the context of the meaning's own result, and how a bound
     on that becomes one on the output.
     shared: what ``once`` keeps, one dict for the contexts of all outputs of an evaluation.
@@ -97,6 +97,7 @@ class Context:
         self.dims, self._rerun, self._count = dims or {}, rerun, count
         self.acc = acc or default_acc(out)
         self.call: Any = None
+        self.own: Mapping[str, Any] = {}
         self.within = within
         self.shared: dict[Any, Any] = {} if shared is None else shared
 
@@ -190,7 +191,7 @@ def default_acc(out: DType) -> DType:
 class ErrorClass:
     """kind, and what the kind needs.  formula: what the report prints.  k: ulps or steps.
 
-    fn: of ``bounded``, ``composed``, ``accepted``.  real: of ``quantised``.  tie: how near, in steps, to a tie.
+    fn: of ``bounded``, ``composed``, ``accepted``.  real, tie, clamp: of ``quantised``.
     signed_zero: the operator's definition fixes the sign of a zero result, so -0 and +0 differ.
     axis: of ``any_order``; None means all elements.  dist: of ``statistical``.
     """
@@ -202,6 +203,7 @@ class ErrorClass:
     fn: Callable[..., Any] | None = None
     real: Bound | None = None
     tie: float | Bound = 0.0
+    clamp: Bound | None = None
     signed_zero: bool = False
     axis: int | None = None
     dist: Any = None
@@ -242,8 +244,9 @@ class ErrorClass:
             own = inner()
             own.acc = ctx.acc
             return carry(np.asarray(self.fn(own), np.float64))
-        if self.kind == "quantised":
-            return self._steps(ctx)
+        if self.kind == "quantised" and ctx.out.kind in "iu":
+            below, above = self._sides(ctx)
+            return np.maximum(below, above)
         return 0.0
 
     def screen(self, ctx: Context) -> Any:
@@ -259,17 +262,35 @@ class ErrorClass:
             return self.k
         return self.bound(ctx)
 
-    def _steps(self, ctx: Context) -> Any:
+    def toward(self, ctx: Context, actual: Array) -> Any:
+        """``bound`` on the side of the reference where ``actual`` lies: the integers that ``quantised`` lets pass lie
+        around the real result, not around the one that the reference rounds it to."""
+        if self.kind != "quantised" or ctx.out.kind not in "iu":
+            return self.bound(ctx)
+        below, above = self._sides(ctx)
+        return np.where(np.asarray(actual, np.float64) > ctx.wide, above, below)
+
+    def _sides(self, ctx: Context) -> tuple[Array, Array]:
+        """How far below and above the reference an integer may lie; where the real result is NaN the reference alone is
+        right."""
+        h = np.asarray(ctx.wide, np.float64)
+        low, high = self.span(ctx)
+        return np.fmax(h - low, 0.0), np.fmax(high - h, 0.0)
+
+    def span(self, ctx: Context) -> tuple[Array, Array]:
+        """Lowest and highest integer that ``quantised`` lets pass."""
+        h = np.asarray(ctx.wide, np.float64)
         if self.real is None:
-            return self.k
+            return h - self.k, h + self.k
         real = np.asarray(self.real(ctx), np.float64)
-        tie = self.tie(ctx) if callable(self.tie) else self.tie
-        near = np.abs(real - np.floor(real) - 0.5) <= tie
-        # With more freedom than half a step the reference itself may be off by as much, on the other side.
-        h, reach = np.asarray(ctx.wide, np.float64), 0.5 + np.asarray(tie)
-        least, most = int_range(ctx.out) if ctx.out.kind in "iu" else (-float_max(ctx.out), float_max(ctx.out))
-        low, high = (np.clip(real + x, least, most) for x in (-reach, reach))
-        return self.k + np.where(reach > 1, np.floor(np.maximum(high - h, h - low)), near)
+        tie = np.asarray(self.tie(ctx) if callable(self.tie) else self.tie)
+        low, high = real - tie, real + tie
+        if self.clamp is not None:
+            least, most, free = self.clamp(ctx)
+            low, high = np.clip(low, least - free, most - free), np.clip(high, least + free, most + free)
+        low, high = np.ceil(low - 0.5) - self.k, np.floor(high + 0.5) + self.k
+        least, most = int_range(ctx.out)
+        return np.clip(low, least, most), np.clip(high, least, most)
 
     def numbers(self, ctx: Context) -> str:
         """The formula with the instance's numbers, for the report."""
@@ -325,13 +346,17 @@ def composed(fn: Bound, formula: str | None = None) -> ErrorClass:
     return ErrorClass("composed", f"COMPOSED: {formula or (fn.__doc__ or fn.__name__).strip()}", fn=fn)
 
 
-def quantised(steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10) -> ErrorClass:
-    """Within ``steps`` integer steps, one more where ``real(ctx)`` (the unrounded result in steps) is within ``tie``
-    of x.5; with a ``tie`` above one half no further from ``real`` than it allows, on either side.
+def quantised(
+    steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10, clamp: Bound | None = None
+) -> ErrorClass:
+    """Within ``steps`` integer steps of what ``real(ctx)``, the unrounded result in steps, is rounded to: one step next
+    to x.5, more where an implementation's result may be off by more, but never further than ``tie`` from the real one
+    before it is rounded.
 
-    Without ``real`` the steps hold everywhere."""
-    near = " (+1 next to a tie)" if real else ""
-    return ErrorClass("quantised", f"QUANT({steps:g}){near}", k=steps, real=real, tie=tie)
+    clamp: ``fn(ctx)`` -> (lowest, highest, how far these may be off), in unrounded steps, what the result is clamped to
+    beyond the range of its type.  Without ``real`` the steps hold everywhere, around the reference."""
+    near = ": the integers that real +- freedom is rounded to" if real else ""
+    return ErrorClass("quantised", f"QUANT({steps:g}){near}", k=steps, real=real, tie=tie, clamp=clamp)
 
 
 def any_order(axis: int | None = None, *, within: ErrorClass | None = None) -> ErrorClass:

@@ -389,8 +389,9 @@ class OpVersion:
                  params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
         m = self.meaning
 
+        own = tensors if self.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
+
         def inputs() -> dict[str, Any]:
-            own = tensors if self.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
             return {n: _wide(v) for n, v in own.items()}
 
         def rerun(changed: dict[str, Any]) -> np.ndarray:
@@ -412,6 +413,7 @@ class OpVersion:
         if self.entry.out is None or self.entry.error is not None or m is None:
             made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
             made.call = call  # what an entry that evaluates by itself bounds its error with
+            made.own = own
             return made
 
         # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.

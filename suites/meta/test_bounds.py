@@ -37,6 +37,10 @@ def complaints(v):
                     continue
                 wide = np.asarray(e.wide if e.wide is not None else e.value, np.float64)
                 here = np.broadcast_to(bound, e.value.shape)
+                if e.error.kind == "quantised" and e.dtype.kind in "iu":
+                    low, high = e.error.span(e.context())
+                    if ((wide < low) | (wide > high)).any():
+                        out.append(f"{where}: the reference is not among the integers that its bound lets pass")
                 if (here < 0).any() or (np.isnan(here) & np.isfinite(wide)).any():
                     out.append(f"{where}: negative or NaN bound where the result is finite")
             verdict = judge(case.expected[0], Outcome(Status.VALUE, [e.value for e in case.expected[0]])).verdict

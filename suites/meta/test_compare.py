@@ -338,12 +338,39 @@ def test_15_quantised_ties():
     assert kind(e, np.array([4, 2, -2, 7], np.int8)) == "integer"
 
 
+def test_quantised_freedom_lies_around_the_real_result_not_around_the_reference():
+    real = np.array([2.5, 2.5, -1.5, 7.4999])
+    e = expect(np.array([3, 2, -2, 7], np.int8), error=errors.quantised(real=lambda c: real, tie=0.001))
+    assert agrees(e, np.array([2, 3, -1, 8], np.int8)), "the other neighbour of every tie"
+    for i, beyond in enumerate((4, 1, -3, 6)):
+        a = e.value.copy()
+        a[i] = beyond
+        assert kind(e, a) == "integer", "one step beyond the reference on the side away from the tie"
+
+
 def test_quantised_freedom_of_more_than_half_a_step_is_counted_from_the_real_result():
     real = np.array([31722.26, 31722.26, 40000.0])  # the reference multiplies by half the bits of the factor
     e = expect(np.array([31721, 31721, 32767], np.int16), error=errors.quantised(0, real=lambda c: real, tie=1.22))
-    assert agrees(e, np.array([31723, 31722, 32767], np.int16))
-    assert kind(e, np.array([31724, 31722, 32767], np.int16)) == "integer"
+    for a in (31721, 31722, 31723):  # 31721.04 and 31723.48, rounded
+        assert agrees(e, np.array([a, 31722, 32767], np.int16))
+    for a in (31720, 31724):
+        assert kind(e, np.array([a, 31722, 32767], np.int16)) == "integer", a
     assert kind(e, np.array([31721, 31721, 32766], np.int16)) == "integer", "far beyond the range there is no freedom"
+
+
+def test_quantised_freedom_ends_at_what_the_result_is_clamped_to():
+    real = np.array([9.8, 10.2, 30.0, -5.0])
+    e = expect(np.array([10, 10, 10, 0], np.int8),
+               error=errors.quantised(real=lambda c: real, tie=1.5, clamp=lambda c: (0.0, 10.3, 0.0)))  # fmt: skip
+    for a in ([8, 9, 10, 0], [10, 10, 10, 0]):
+        assert agrees(e, np.array(a, np.int8)), a
+    for i, beyond in enumerate((11, 8, 9, 1)):
+        a = e.value.copy()
+        a[i] = beyond
+        assert kind(e, a) == "integer", (i, beyond)
+    near = errors.quantised(real=lambda c: np.array([30.0]), tie=0.1, clamp=lambda c: (0.0, 10.5, 2.0**-16))
+    for a in (10, 11):  # a limit next to a tie is rounded to either side
+        assert agrees(expect(np.array([11], np.int8), error=near), np.array([a], np.int8))
 
 
 # -- the native kernel against the plain rules ------------------------------------------------------------------

@@ -19,6 +19,7 @@ from harness.spec import (
     Divisor,
     Each,
     ElementType,
+    ErrorClass,
     Flag,
     Float,
     Integer,
@@ -71,18 +72,26 @@ def _quotient(x: Array, scale: Array, precision: DType) -> Array:
                               precision).astype(np.float64)  # fmt: skip
 
 
+def _precision(scale: Array, stated: DType | None) -> DType:
+    """The type of the division: the stated one, or that of the scale; a float8e8m0 holds no quotient."""
+    return stated or (of(scale) if of(scale).bits >= 16 else F32)
+
+
+def _q_steps(ctx: Context) -> Array:
+    x, scale, p = ctx.inputs["x"], ctx.own["scale"], ctx.params
+    return _quotient(x, spread(scale, ctx.wide, p["axis"], p["block"]), _precision(scale, p["precision"]))
+
+
 def _q_real(ctx: Context) -> Array:
-    p, i = ctx.params, ctx.inputs
-    if ctx.out.kind == "f":
-        return np.zeros(ctx.wide.shape)
-    s = spread(np.asarray(i["scale"]), ctx.wide, p["axis"], p["block"])
-    with np.errstate(all="ignore"):
-        return np.asarray(i["x"], np.float64) / s
+    zero = ctx.inputs["zero"]
+    if zero is None:
+        return _q_steps(ctx)
+    return _q_steps(ctx) + spread(np.asarray(zero), ctx.wide, ctx.params["axis"], ctx.params["block"])
 
 
 def _q_tie(ctx: Context) -> Array:
     p = ctx.params.get("precision") or F32
-    return np.abs(np.nan_to_num(_q_real(ctx))) * 4 * unit(p) + 2.0**-20
+    return np.abs(np.nan_to_num(_q_steps(ctx))) * 4 * unit(p) + 2.0**-20
 
 
 def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -99,10 +108,9 @@ def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *,
 
     dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results."""
     out = of(zero) if zero is not None else dtype or U8
-    kind = precision or (of(scale) if of(scale).bits >= 16 else F32)  # a float8e8m0 holds no quotient
     s = spread(scale, x, axis, block)
     z = None if zero is None else spread(zero, x, axis, block)
-    return to_steps(_quotient(x, s, kind), z, out, saturate)
+    return to_steps(_quotient(x, s, _precision(scale, precision)), z, out, saturate)
 
 
 @semantics(error=rounded(1.5), source="ONNX DequantizeLinear-10..28")
@@ -137,8 +145,13 @@ def _dynamic(x: Array) -> tuple[Array, float, float]:
 
 
 def _dq_real(ctx: Context) -> Array:
+    steps, _, zero = _dynamic(np.asarray(ctx.inputs["x"]))
+    return steps + zero
+
+
+def _dq_tie(ctx: Context) -> Array:
     steps, _, _ = _dynamic(np.asarray(ctx.inputs["x"]))
-    return steps
+    return np.abs(steps) * 2.0**-20 + 2.0**-18
 
 
 def _dq_zero(ctx: Context) -> Array:
@@ -161,7 +174,7 @@ def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None
 
 @semantics(
     error=(
-        quantised(0, real=_dq_real, tie=lambda c: np.abs(_dq_real(c)) * 2.0**-20 + 2.0**-18),
+        quantised(0, real=_dq_real, tie=_dq_tie),
         rounded(1.5),
         quantised(0, real=_dq_zero, tie=_DQ_TIE),
     ),
@@ -183,9 +196,7 @@ def _factor(a: Array, b: Array, y: Array) -> Array:
     return a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64)
 
 
-def _product_real(ctx: Context) -> Array:
-    if ctx.out.kind == "f":
-        return np.zeros(ctx.wide.shape)
+def _product_steps(ctx: Context) -> Array:
     i = {k: np.asarray(v) for k, v in ctx.inputs.items()}
     return _scaled_product(**{k: i[k] for k in _FACTORS})
 
@@ -217,8 +228,13 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
     return wide if x.ndim > 1 else wide[..., 0] if y.ndim == 1 else wide[..., 0, :]
 
 
-def _near(real: Object) -> Object:
-    return lambda ctx: np.abs(real(ctx)) * 2.0**-20 + 2.0**-20  # three roundings in f32
+def _requantised(of_steps: Object) -> ErrorClass:
+    """Steps without the zero point, after three roundings in f32."""
+
+    def real(ctx: Context) -> Array:
+        return of_steps(ctx) + np.asarray(ctx.inputs["out_zero"], np.float64)
+
+    return quantised(real=real, tie=lambda ctx: np.abs(of_steps(ctx)) * 2.0**-20 + 2.0**-20)
 
 
 def _rows(v: Array) -> Array:
@@ -226,7 +242,7 @@ def _rows(v: Array) -> Array:
     return v[:, None] if v.ndim == 1 else v
 
 
-@semantics(error=quantised(0, real=_product_real, tie=_near(_product_real)), source="ONNX QLinearMatMul-10, -21")
+@semantics(error=_requantised(_product_steps), source="ONNX QLinearMatMul-10, -21")
 def qlinear_matmul(
     x: Any["*d"],
     x_scale: Float["*s"],
@@ -242,7 +258,7 @@ def qlinear_matmul(
     return to_steps(wide, out_zero, of(out_zero))
 
 
-def _conv_real(ctx: Context) -> Array:
+def _conv_of(ctx: Context) -> Array:
     i = ctx.inputs
     back = {k: np.asarray(v).astype(np.int64) if k in ("x", "w", "x_zero", "w_zero", "b") and v is not None else v
             for k, v in i.items()}  # fmt: skip
@@ -267,7 +283,7 @@ def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
                            np.asarray(i["out_scale"]).reshape(()))  # fmt: skip
 
 
-@semantics(error=quantised(0, real=_conv_real, tie=_near(_conv_real)), source="ONNX QLinearConv-10")
+@semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10")
 def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: Any["m g *k"], w_scale: Float["*f"],
                  w_zero: Any["*h"], out_scale: Float["*o"], out_zero: Any["*p"], b: Any["m"] | None = None, *,
                  strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,

@@ -156,39 +156,45 @@ def about(*names: str, low: float = 0.4, high: float = 2.0) -> Callable[[Draw, d
 LIMITS = {"RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}  # real ones of fused activations
 
 
-def _limited(r: Array, params: Mapping[str, Any]) -> tuple[Array, Array | float]:
-    """Unrounded steps within a fused activation's limits, and the freedom that those have around x.5: limit / scale +
-    zero_point is said to be computed in no particular order of f32 operations."""
+def clamped(params: Mapping[str, Any]) -> tuple[float, float, float]:
+    """A fused activation's limits in unrounded steps, and the freedom that they have: limit / scale + zero_point is
+    said to be computed in no particular order of f32 operations."""
     q, limits = params.get("oq", params.get("q")), LIMITS.get(params.get("activation", "NONE"))
     if q is None or limits is None:
-        return r, 0.0
+        return -np.inf, np.inf, 0.0
     z = float(q["zero_point"][0])
-    inside = np.clip(r, *(v / q["scale"][0] + z for v in limits))
-    return inside, np.where(inside != r, 2.0**-23 * (abs(z) + np.abs(inside)), 0.0)
+    low, high = (v / q["scale"][0] + z for v in limits)
+    return low, high, 2.0**-23 * (abs(z) + max(abs(v) for v in (low, high) if np.isfinite(v)))
 
 
-def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16, steps_free: float = 0) -> ErrorClass:
-    """QUANT with ``fn(**inputs, **params)`` as the unrounded result in steps; tie: width of the freedom around x.5."""
+def reachable(actual: Array, r: Array, freedom: Any, dtype: DType) -> Array:
+    """Which are integers that ``r``, unrounded steps, is rounded to when it moves by at most ``freedom``."""
+    lo, hi = int_range(dtype)
+    a = actual.astype(np.float64)
+    return (np.clip(np.ceil(r - freedom - 0.5), lo, hi) <= a) & (a <= np.clip(np.floor(r + freedom + 0.5), lo, hi))
 
-    def found(ctx: Context) -> tuple[Array, Array | float]:
+
+def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16) -> ErrorClass:
+    """QUANT with ``fn(**inputs, **params)`` as the unrounded result in steps; tie: how far it may be off."""
+
+    def found(ctx: Context) -> Array:
         with np.errstate(all="ignore"):
-            return _limited(np.asarray(fn(**ctx.inputs, **ctx.params), np.float64), ctx.params)
+            return np.asarray(fn(**ctx.inputs, **ctx.params), np.float64)
 
     def near(ctx: Context) -> Any:
-        return np.maximum(tie(**ctx.inputs, **ctx.params) if callable(tie) else tie, found(ctx)[1])
+        return tie(**ctx.inputs, **ctx.params) if callable(tie) else tie
 
-    return quantised(steps_free, real=lambda ctx: found(ctx)[0], tie=near)
+    return quantised(real=found, tie=near, clamp=lambda ctx: clamped(ctx.params))
 
 
 def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> ErrorClass:
-    """Steps no further than ``freedom(**inputs, **params)`` from the unrounded result, which is clamped like them."""
+    """Steps no further than ``freedom(**inputs, **params)`` from the unrounded result, which is clamped like them; NaN,
+    no real number, is 0."""
+    error = rounding(lambda **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)
 
     def ok(ctx: Context, actual: Array) -> Array:
-        lo, hi = int_range(ctx.out)
-        with np.errstate(all="ignore"):
-            r = np.clip(np.nan_to_num(np.asarray(fn(**ctx.inputs, **ctx.params), np.float64)), lo, hi)
-            return np.abs(actual.astype(np.float64) - r) <= 0.5 + freedom(**ctx.inputs, **ctx.params)
+        low, high = error.span(ctx)
+        a = actual.astype(np.float64)
+        return (low <= a) & (a <= high)
 
     return accepted(ok, f"QUANT: {what}")
-
-

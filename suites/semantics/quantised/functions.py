@@ -90,6 +90,11 @@ def unary(
         with np.errstate(all="ignore"):
             return steps(fn(real(x, xq)), oq)
 
+    def told(x: Array, *, xq: Quant, oq: Quant) -> Array:
+        """What a table can hold is clamped before its freedom counts."""
+        r = unrounded(x, xq=xq, oq=oq)
+        return np.clip(r, *int_range(of(x))) if table else r
+
     def body(x, *, xq, oq):  # type: ignore[no-untyped-def]
         return finish(unrounded(x, xq=xq, oq=oq), oq, of(x))
 
@@ -104,7 +109,7 @@ def unary(
     text = f"|steps - real result in steps| <= 0.5 + {'the multiplier window' if callable(tie) else f'{tie + free:g}'}"
     if table:
         text += ", 16 bits: + interpolation in 513 points"
-    return semantics(error=within(unrounded, freedom, text), source=source, draw=draw, data=data)(body)
+    return semantics(error=within(told, freedom, text), source=source, draw=draw, data=data)(body)
 
 
 def _positive(d: Any, least: int) -> dict[str, Any]:

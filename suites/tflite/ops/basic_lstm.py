@@ -16,7 +16,7 @@ from harness.core.dtypes import F32, I16, I32, U8
 from harness.spec import Call, Context, Draw, T, accepted, composed
 from suites.semantics.basic_lstm import fixed_cell, float_cell
 from suites.semantics.quantised.elementwise import finish
-from suites.semantics.quantised.fixed import f32, real, steps
+from suites.semantics.quantised.fixed import f32, reachable, real, steps
 from suites.tflite import op
 
 _OPERANDS = ("data_input", "prev_activ_input", "weights_input", "biases_input", "prev_state_input")
@@ -88,8 +88,7 @@ def _quantised(call: Call) -> list[Any]:
 
 def _near(ctx: Context, actual: Any, i: int) -> Any:
     r, error = _steps(ctx.call)[i]
-    low, high = ((0, 255), (-32768, 32767))[i]
-    return np.abs(actual.astype(np.float64) - np.clip(r, low, high)) <= 0.5 + 2.0**-6 + error
+    return reachable(actual, r, 2.0**-6 + error, (U8, I16)[i])
 
 
 _UNTOLD = accepted(_anything)

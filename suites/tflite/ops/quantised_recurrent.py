@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import I8, I16, I32, int_range
+from harness.core.dtypes import I8, I16, I32
 from harness.spec import Call, Context, Draw, T, accepted
 from suites.semantics.quantised import products, recurrent
 from suites.semantics.quantised.elementwise import finish
-from suites.semantics.quantised.fixed import draw_parameters, f32, real, steps
+from suites.semantics.quantised.fixed import draw_parameters, f32, reachable, real, steps
 from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
@@ -28,8 +28,8 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
     fq, tq = _symmetric(0.004 * (1 + d.int(0, 16))), _symmetric(0.0002 * (1 + d.int(0, 16)))
     # a memory that what is seen fills to a good part, an output that sums of it fill
     sq = _symmetric(xq["scale"][0] * fq["scale"][0] * 90 * 64 * i**0.5 / 32767 * (0.5 + d.int(0, 16) / 8))
-    oq = draw_parameters(d, I8, scale=sq["scale"][0] * tq["scale"][0] * 8000 * 4000 * rank**0.5 / 127
-                         * (0.5 + d.int(0, 16) / 8))  # fmt: skip
+    oq = draw_parameters(d, I8, zero=d.pick(("low", "low", None)), scale=sq["scale"][0] * tq["scale"][0] * 8000 * 4000
+                         * rank**0.5 / 127 * (0.5 + d.int(0, 16) / 8))  # fmt: skip
     out: dict[str, Any] = {
         "input": T((b, i), "full", quant=xq),
         "feature_weights": T((u * rank, i), "ints:-127:127", dtype=I8, quant=fq, const=True),
@@ -118,7 +118,7 @@ def _lstm(call: Call) -> list[Any]:
 
 def _lstm_ok(ctx: Context, actual: Any) -> Any:
     r, error, _ = _lstm_numbers(ctx.call)
-    return np.abs(actual.astype(np.float64) - np.clip(r, *int_range(I8))) <= 0.5 + 2.0**-6 + error
+    return reachable(actual, r, 2.0**-6 + error, I8)
 
 
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):

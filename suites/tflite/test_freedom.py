@@ -1,0 +1,111 @@
+"""How far a quantised result may be off is counted from the real number, on either side of it, and ends where the
+result is clamped: one step further fails."""
+
+import numpy as np
+import pytest
+
+from harness.compare import judge
+from harness.core.dtypes import int_range
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from suites.tflite import dialect
+
+QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == "quantised")
+
+
+def judged(expected, values, i):
+    """The verdict on output ``i`` when it holds ``values``, all others as expected."""
+    got = [values if n == i else e.value for n, e in enumerate(expected)]
+    return judge(expected, Outcome(Status.VALUE, got)).verdict
+
+
+def at(value, place, step):
+    out = value.copy()
+    out[place] = step
+    return out
+
+
+@pytest.mark.parametrize("key", QUANTISED)
+def test_the_last_step_within_the_freedom_passes_and_the_next_fails(key):
+    for n in range(4):
+        inst = dialect.versions[key].draw(Prng(case_seed(11, key, n)))
+        with np.errstate(all="ignore"):
+            expected = dialect.evaluate(inst, arrays_of(inst))
+            for i, e in enumerate(expected):
+                if e.error.kind != "quantised" or not e.value.size:
+                    continue
+                ctx = e.context()
+                low, high = (np.broadcast_to(x, e.value.shape) for x in e.error.span(ctx))
+                real = np.broadcast_to(e.error.real(ctx), e.value.shape)
+                free = np.broadcast_to(e.error.tie(ctx), e.value.shape)
+                least, most = int_range(e.dtype)
+                for flat in np.random.default_rng(n).permutation(e.value.size)[:3]:
+                    p = np.unravel_index(flat, e.value.shape)
+                    a, b = low[p], high[p]
+                    assert a <= e.value[p] <= b, (inst.id, p)
+                    assert judged(expected, at(e.value, p, a), i) is not Verdict.MISMATCH, (inst.id, p, a)
+                    assert judged(expected, at(e.value, p, b), i) is not Verdict.MISMATCH, (inst.id, p, b)
+                    for beyond in (a - 1, b + 1):
+                        if least <= beyond <= most:
+                            assert judged(expected, at(e.value, p, beyond), i) is Verdict.MISMATCH, (inst.id, p, beyond)
+                    for end in {a, b} - {e.value[p]}:
+                        assert abs(end - real[p]) <= 0.5 + free[p] + 1e-9, (inst.id, p, end)
+
+
+def quant(scale, zero=0):
+    return {"scale": [scale], "zero_point": [zero], "axis": 0}
+
+
+def wide_product(steps, activation="NONE", out=None):
+    """FULLY_CONNECTED of one 16-bit number whose real result is ``steps`` output steps."""
+    x, w = (32767 if steps > 0 else -32767), 127
+    scale = x * w / steps
+    output = {"dtype": "i16", "quant": {"dict": quant(scale if out is None else out)}}
+    value = {"format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": "7q", "opset": 1, "outs": 1,
+             "attrs": {"fused_activation_function": activation,
+                       "@outputs": [{"dict": output}]},
+             "args": {"input": {"dtype": "i16", "shape": [1, 1], "values": [x], "quant": quant(1.0)},
+                      "filter": {"dtype": "i8", "shape": [1, 1], "values": [w], "const": True,
+                                 "quant": quant(1.0 if out is None else out / scale)}}}  # fmt: skip
+    inst = Instance.from_json(value)
+    return dialect.evaluate(inst, arrays_of(inst))
+
+
+@pytest.mark.parametrize("steps", [31722.26, 20000.4, -28000.7, 30000.02, -30000.45])
+def test_a_multiplier_of_half_its_bits_moves_the_real_result_not_the_reference(steps):
+    """16-bit activations: the multiplier keeps 16 bits, 2**-15 of the result; both ends are counted from it."""
+    expected = wide_product(steps)
+    free = 0.5 + abs(steps) * 2.0**-15 + 2.0**-8 + 2.0**-15
+    near = int(np.floor(steps))
+    passing = [n for n in range(near - 4, near + 6)
+               if judged(expected, np.array([[n]], np.int16), 0) is not Verdict.MISMATCH]  # fmt: skip
+    assert passing == [n for n in range(near - 4, near + 6) if abs(n - steps) <= free]
+
+
+def test_freedom_does_not_leave_a_fused_activation():
+    """RELU6 at 6 / (6 / 30000) = 30000 steps: what the multiplier loses below, no step above."""
+    (e,) = wide_product(31000.0, "RELU6", out=6 / 30000)
+    assert e.value.item() == 30000
+    assert judged([e], np.array([[30001]], np.int16), 0) is Verdict.MISMATCH
+    (e,) = wide_product(29999.6, "RELU6", out=6 / 30000)
+    for n, verdict in ((29999, Verdict.AGREE), (30000, Verdict.AGREE), (30001, Verdict.MISMATCH)):
+        assert judged([e], np.array([[n]], np.int16), 0) is verdict, n
+
+
+def test_the_activation_of_a_low_rank_filter_is_applied():
+    """SVDF with RELU: a negative sum next to one that is off by a permitted step."""
+    args = {"input": ("i8", [1, 2], [100, -100], 0.5), "feature_weights": ("i8", [2, 2], [100, 0, 0, 100], 0.01),
+            "time_weights": ("i16", [2, 1], [8000, 8000], 0.0001),
+            "activation_state": ("i16", [1, 2], [0, 0], 0.01)}  # fmt: skip
+    value = {"format": 1, "dialect": "tflite", "op": "SVDF", "version": "3q", "opset": 1, "outs": 1,
+             "attrs": {"rank": 1, "fused_activation_function": "RELU",
+                       "@outputs": [{"dict": {"dtype": "i8", "quant": {"dict": quant(0.79, 5)}}}]},
+             "args": {n: {"dtype": t, "shape": s, "values": v, "quant": quant(q), "const": n.endswith("weights")}
+                      for n, (t, s, v, q) in args.items()}}  # fmt: skip
+    inst = Instance.from_json(value)
+    (e,) = dialect.evaluate(inst, arrays_of(inst))
+    assert e.value.tolist() == [[56, 5]]  # 50.63 + 5 and -50.63 + 5
+    assert judged([e], np.array([[56, -46]], np.int8), 0) is Verdict.MISMATCH
+    assert judged([e], np.array([[57, 5]], np.int8), 0) is Verdict.MISMATCH
