@@ -25,6 +25,7 @@ if __name__ == "__main__":
     del sys.path[0]  # this folder has a file called onnxruntime.py
 
 import array
+import collections.abc
 import faulthandler
 import gc
 import importlib
@@ -107,7 +108,8 @@ class Backend:
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
     opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
-    names of the element types that it claims: refusing a valid instance with others is no fault.
+    names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
+    one that makes no claim to refuse models that break a rule.
     Raising in load or run means rejected; an exception whose class, or a class that it derives from, is called
     Unsupported, NotImplementedError or NotImplemented means unsupported.
     """
@@ -147,8 +149,13 @@ def dtype_name(a):
     try:
         return _NAME_OF[d]
     except KeyError:
-        if d.kind in "OSU":
+        if d.kind in "SU":
             return "str"
+        if d.kind == "O":
+            if not a.size or any(isinstance(x, (str, bytes)) for x in a.flat):
+                return "str"
+            kind = type(a.flat[0]).__name__
+            raise TypeError("expected an array of numbers or strings, got one of objects (" + kind + ")") from None
         if d.newbyteorder("=") in _NAME_OF:
             return _NAME_OF[d.newbyteorder("=")]
         raise TypeError(f"no dtype of ours for NumPy {d}") from None
@@ -349,8 +356,11 @@ def error_form(e, phase):
         kind = "unsupported"
     elif isinstance(e, MemoryError):
         kind = "crashed"
-    text = first_lines(e)
     name = type(e).__name__
+    try:
+        text = first_lines(e)
+    except Exception as odd:  # one that cannot say what it is
+        text = f"(its text: {type(odd).__name__})"
     if kind == "crashed":
         text = "out of memory" + (": " + text if text else "")
     elif name not in ("Unsupported", "RuntimeError", "ValueError") or not text:
@@ -359,13 +369,16 @@ def error_form(e, phase):
 
 
 def claims(backend):
-    """What the attributes ``opsets`` and ``dtypes`` say, as the engine asks for it; TypeError for other forms."""
+    """What the attributes ``opsets``, ``dtypes`` and ``validates`` say, as the engine asks for it; TypeError for other
+    forms."""
     out = {}
     opsets, dtypes = getattr(backend, "opsets", None), getattr(backend, "dtypes", None)
     if opsets is not None:
         if len(opsets) != 2 or not all(isinstance(n, int) for n in opsets) or opsets[0] > opsets[1]:
             raise TypeError(f"opsets: expected (oldest, newest), got {opsets!r}")
         out["oldest_opset"], out["opset"] = opsets
+    if getattr(backend, "validates", True) is False:
+        out["validates"] = False
     if dtypes is not None:
         unknown = [d for d in dtypes if d not in _BY_NAME and d != "str"]
         if isinstance(dtypes, str) or unknown:
@@ -434,7 +447,7 @@ class Server:
         return answer
 
     def outputs(self, got, names, out):
-        if not isinstance(got, dict):
+        if not isinstance(got, collections.abc.Mapping):
             text = f"run returned {type(got).__name__}, expected a dict of output name -> array"
             return {"error": {"kind": "harness_error", "phase": "run", "message": text}}
         mark = len(out.parts), out.size

@@ -1,8 +1,10 @@
 """Plug-ins that break the contract of a backend, each in one way, on the toy dialect."""
 
 import ctypes
+import json
 import os
 import time
+import types
 
 import numpy as np
 
@@ -69,6 +71,48 @@ class WrongType(Right):
 class WrongDtype(Right):
     def run(self, handle, inputs):
         return {k: np.asarray(v, np.float64) for k, v in super().run(handle, inputs).items()}
+
+
+class Objects(Right):
+    def run(self, handle, inputs):
+        return {k: np.asarray(v).astype(object) for k, v in super().run(handle, inputs).items()}
+
+
+class Mapped(Right):
+    """Right, in a mapping that is no dict."""
+
+    def run(self, handle, inputs):
+        return types.MappingProxyType(super().run(handle, inputs))
+
+
+class Speechless(Right):
+    """Refuses with an exception that cannot be put into words."""
+
+    class Odd(Exception):
+        def __str__(self):
+            raise KeyError("no words")
+
+    def load(self, model, format):
+        raise self.Odd()
+
+
+class Loud(Right):
+    """Refuses in several lines that would rule a terminal."""
+
+    def load(self, model, format):
+        raise RuntimeError("first line\n\x1b[31msecond line\x1b[0m\0\r\nthird")
+
+
+class Trusting(Right):
+    """Computes whatever it is given, and says so."""
+
+    validates = False
+
+    def run(self, handle, inputs):
+        return dict.fromkeys((n["out"] for n in handle), np.zeros(1, np.float32))
+
+    def load(self, model, format):
+        return json.loads(model)
 
 
 class AllNan(Right):
