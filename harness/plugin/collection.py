@@ -13,8 +13,8 @@ from harness.core.outcome import Verdict
 from harness.plugin import markers
 from harness.plugin.options import BENCH
 from harness.run.case import Case, draw_case
-from harness.run.failure import paragraph
 from harness.run.select import known
+from harness.run.telling import paragraph
 from harness.spec import Dialect, OpVersion, registry
 
 

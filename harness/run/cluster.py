@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -160,7 +161,8 @@ def _placed(records: bytes, name: str, root: Path) -> Iterator[bytes]:
         if line.startswith(b'{"t":"case"'):
             record = json.loads(line)
             if record.get("folder"):
-                for key in ("folder", "replay"):
-                    record[key] = record[key].replace(name, str(root), 1)
+                record["folder"] = record["folder"].replace(name, str(root), 1)
+                words = shlex.split(record["replay"])
+                record["replay"] = shlex.join(w.replace(name, str(root), 1) for w in words)
                 line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         yield line

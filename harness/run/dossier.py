@@ -71,7 +71,7 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
                 folder = write_folder(out / e.id, judged, profile.version, h.processor)
             rows.append(Row(e, h.name, version.key, judged.verdict.value, folder, not e.there(profile)))
     out.mkdir(parents=True, exist_ok=True)
-    (out / INDEX).write_text(index(rows, out))
+    (out / INDEX).write_text(index(rows, out), encoding="utf-8", errors="backslashreplace")
     return rows
 
 

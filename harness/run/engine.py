@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from harness.run.known import Ledger
 from harness.run.pack import Pack
 from harness.run.results import Judged, Profile, judge_case
 from harness.run.select import Unit
+from harness.run.telling import blank, record
 
 Sink = Callable[[dict[str, Any]], None]
 # Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types
@@ -48,10 +50,6 @@ class Summary:
     failures: int = 0
     seconds: float = 0.0
     interrupted: bool = False
-
-    @property
-    def bad(self) -> bool:
-        return self.failures > 0 or bool(self.problems)
 
 
 @dataclass
@@ -300,7 +298,7 @@ class Engine:
     def _problem(self, case: Case) -> None:
         self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
         if self.sink is not None:
-            self.sink(_told(case, backend="native_ref", verdict=Verdict.UNKNOWN.value,
+            self.sink(blank(case, backend="native_ref", verdict=Verdict.UNKNOWN.value,
                             status=Status.HARNESS_ERROR.value, phase="reference", message=case.problem))  # fmt: skip
 
     def _note(self, kind: str, text: str) -> None:
@@ -341,31 +339,28 @@ class Engine:
     def _judge_pools(self) -> None:
         """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
         unless it is listed."""
-        found: defaultdict[tuple[str, str], list[tuple[Judged, str]]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[Judged]] = defaultdict(list)
         for (key, dtype, backend), why in self.pool.failures().items():
             case = self.pool.examples[key, dtype, backend]
             formula = f"STATISTICAL, all draws of the run: {why}"
             wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
-            judged = Judged(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE), wrong)
+            judged = Judged(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
             if self.ledger is not None:
                 self.ledger.explain(judged, self.profiles[backend])
-            found[key, backend].append((judged, formula))
+            found[key, backend].append(judged)
         for (key, backend), all_ in found.items():
-            self.summary.failures += sum(j.verdict.bad for j, _ in all_)
-            self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j, _ in all_)
+            self.summary.failures += sum(j.verdict.bad for j in all_)
+            self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j in all_)
             if self.sink is None:
                 continue
-            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j, _ in all_]
-            self.sink({"t": "batch", "key": key, "opset": all_[0][0].case.inst.opset, "first": POOLED, "count": 0,
+            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j in all_]
+            self.sink({"t": "batch", "key": key, "opset": all_[0].case.inst.opset, "first": POOLED, "count": 0,
                        "tally": rows})  # fmt: skip
             cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
-            again = f"opconform run --op {key.rpartition('/')[0]} --backend {backend}{place.options}"
+            again = f"opconform run --op {key.rpartition('/')[0]} --backend {shlex.quote(backend)}{place.options}"
             again += f" --cases {cover.seen + cover.rules.total()} --seed {self.seed}"
-            for j, formula in all_:
-                self.sink(_told(j.case, backend=backend, verdict=j.verdict.value, status=Status.VALUE.value,
-                                phase="run", message="", kind="distribution", formula=formula, known=j.known,
-                                votes={backend: j.verdict.value}, replay=again,
-                                **{"class": "statistical"}))  # fmt: skip
+            for j in all_:
+                self.sink(record(j, {backend: j.verdict.value}, replay=again))
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()
@@ -374,15 +369,6 @@ class Engine:
             self.summary.seconds = now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0
-
-
-def _told(case: Case, **facts: Any) -> dict[str, Any]:
-    """A "case" record of what is no verdict on one instance's outcome."""
-    shown = case.version.dialect.notation(case.inst) if case.inst.args else ""
-    return {"t": "case", "id": case.inst.id, "key": case.version.key, "opset": case.inst.opset,
-            "dtype": case.dtype_name, "rule": case.inst.rule, "instance": case.inst.to_json(), "minimal": None,
-            "notation": shown, "output": 0, "class": "", "formula": "", "diff": {}, "votes": {}, "known": None,
-            "ambiguity": None, "replay": "", "folder": None, "cluster": None, **facts}  # fmt: skip
 
 
 @contextmanager

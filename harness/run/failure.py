@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.pool import BackendHandle
-from harness.backends.process import HERE_ONLY, Place
-from harness.compare import blame
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
-from harness.core.outcome import Verdict
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
 from harness.run.known import Ledger
 from harness.run.minimize import Budget, minimize
-from harness.run.repro import COMPANY, notation, write_folder
+from harness.run.repro import COMPANY, write_folder
 from harness.run.results import Judged
+from harness.run.telling import address, record
 
 
 class Evidence:
@@ -52,8 +50,9 @@ class Evidence:
             small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
             self.left -= time.monotonic() - start
         folder = None
-        first = self._kinds[kind] <= self.per_kind or not lonely  # company is known to its folder alone
-        if judged.verdict.bad and self.folder is not None and first:
+        first = self._kinds[kind] <= self.per_kind
+        told = lonely and address(judged.case, self.seed) is not None  # else known to its folder alone
+        if judged.verdict.bad and self.folder is not None and (first or not told):
             folder = self.write(small or judged)
         return record(judged, votes, small, folder, self.seed, self.handle(judged.backend).spec.place)
 
@@ -87,81 +86,6 @@ class Evidence:
 def complete(case: Case) -> bool:
     """Does the reference give as many outputs as the instance asks for?"""
     return all(len(outs) == case.inst.outs for outs in case.expected or ())
-
-
-def address(case: Case, seed: int) -> str:
-    """``onnx/Conv/11@17#seed.index``: enough to draw the case again on any machine."""
-    return f"{case.version.key}@{case.inst.opset}#{seed}.{case.index}"
-
-
-def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
-    """One line that runs the case again, in the same place."""
-    name = COMPANY if judged.company or judged.before else "instance.json"
-    what = str(folder / name) if folder is not None else address(judged.case, seed)
-    return f"opconform replay {what} --backend {judged.backend}{place.options}"
-
-
-def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, folder: Path | None = None,
-           seed: int = 0, place: Place = HERE_ONLY) -> dict[str, Any]:  # fmt: skip
-    """The "case" record of a verdict; numbers are those of the smaller instance where there is one."""
-    case, inst = judged.case, judged.case.inst
-    shown = small or judged
-    j = shown.judgement
-    return {
-        "t": "case", "id": inst.id, "key": case.version.key, "opset": inst.opset, "backend": judged.backend,
-        "dtype": str(case.dtype), "verdict": judged.verdict.value, "status": judged.outcome.status.value,
-        "phase": judged.outcome.phase, "message": judged.outcome.message, "rule": inst.rule,
-        "instance": inst.to_json(), "minimal": shown.case.inst.to_json() if small is not None else None,
-        "notation": notation(shown), "output": j.output if j is not None else 0,
-        "class": j.klass if j is not None else "", "formula": j.formula if j is not None else "",
-        "kind": j.kind if j is not None else "", "diff": j.diff() if j is not None else {}, "votes": votes,
-        "blame": blame(votes).text,
-        "company": [c.version.dialect.notation(c.inst) for c in judged.company],
-        "before": [[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
-        "known": judged.known, "ambiguity": judged.ambiguity, "replay": replay_line(judged, folder, seed, place),
-        "folder": str(folder) if folder is not None else None, "cluster": None,
-    }  # fmt: skip
-
-
-def paragraph(rec: dict[str, Any], version: str = "") -> str:
-    """A failure in words, for the terminal: what, where, which rule, by how much, the instance, how to run it again."""
-    head = f"{rec['key']} at opset {rec['opset']}, {rec['backend']}" + (f" {version}" if version else "")
-    lines = [f"{head}: {rec['verdict'].replace('_', ' ')}"]
-    diff = rec.get("diff") or {}
-    if rec["verdict"] == Verdict.MISMATCH.value:
-        lines.append(f"  output {rec['output']}: {rec.get('kind') or 'value'}; rule {rec['formula'] or rec['class']}")
-        if diff.get("count"):
-            worst = _num(diff.get("max_ulp"))
-            lines.append(f"  {diff['count']} of {diff['size']} elements; largest error {worst} ulp, "
-                         f"smallest passing tolerance {_num(diff.get('factor'))} x the bound")  # fmt: skip
-        if rec.get("kind") in ("shape", "dtype"):
-            got = f"{diff.get('got_dtype')}{diff.get('got_shape')}"
-            lines.append(f"  expected {diff.get('dtype')}{diff.get('shape')}, got {got}")
-        if diff.get("detail"):
-            lines.append(f"  {diff['detail']}")
-        for e in diff.get("elements", ())[:2]:
-            lines.append(f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
-                         f"got {e['actual']} ({e['actual_hex']})")  # fmt: skip
-        lines.append(f"  votes: {rec.get('blame') or blame(rec['votes']).text}")
-    elif rec["rule"]:
-        lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
-    if rec["message"]:
-        lines.append(f"  {rec['phase']}: {rec['message'][:500]}")
-    lines += ["  | " + x for x in rec["notation"].splitlines()]
-    if rec.get("company"):
-        lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")
-        lines += ["  & " + x for text in rec["company"] for x in text.splitlines()]
-    if rec.get("before"):
-        lines.append(f"  right in a fresh process, wrong in one that has served {len(rec['before'])} before:")
-        lines += ["  < " + x for model in rec["before"] for text in model for x in text.splitlines()]
-    if rec["folder"]:
-        lines.append(f"  folder: {rec['folder']}")
-    lines.append(f"  {rec['replay']}")
-    return "\n".join(lines)
-
-
-def _num(v: Any) -> str:
-    return f"{v:.4g}" if isinstance(v, (int, float)) else "-"
 
 
 def load_instance(path: Path) -> Instance:

@@ -30,11 +30,12 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     folder = root / f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}".replace("/", "_")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
-    (folder / "notation.txt").write_text(notation(judged) + "\n")
+    (folder / "notation.txt").write_text(notation(judged) + "\n", encoding="utf-8")
     try:
         model = build(asked.version.dialect, together)
     except Exception as error:
-        (folder / "model.txt").write_text(f"the model could not be built: {type(error).__name__}: {error}\n")
+        why = f"the model could not be built: {type(error).__name__}: {error}\n"
+        (folder / "model.txt").write_text(why, encoding="utf-8")
         return folder
     name = "model" + asked.version.dialect.extension
     if asked is not case:
@@ -71,7 +72,7 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     save(folder / "wide.npz", wide)
     save(folder / "bounds.npz", bounds)
     save(folder / "actual.npz", actual)
-    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier, absent, processor))
+    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier, absent, processor), encoding="utf-8")
     return folder
 
 

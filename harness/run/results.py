@@ -100,7 +100,8 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
         if case.drawn and len(outcomes) > 1:
             case = case.at(worst.draw)
             worst = replace(worst, case=case, origin=worst.case, run=worst.draw, draw=0)
-        excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED)
+        typed = worst.judgement is not None and worst.judgement.kind in ("dtype", "type")  # open are values, not those
+        excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED) and not typed
         if worst.verdict is Verdict.WRONGLY_REJECTED and ledger is not None:  # a refusal has a cause, whatever the data
             ledger.explain(worst, profile)
         if not worst.verdict.bad:

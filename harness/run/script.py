@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from harness.backends import registry
@@ -19,7 +20,7 @@ def script(judged: Judged, version: str, model: str, outputs: list[str],
     inst = judged.case.inst
     runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
     if runner is None:
-        runner = _PLUGIN.replace("@BACKEND@", judged.backend)
+        runner = _PLUGIN.replace("@BACKEND@", repr(judged.backend)).replace("@FOLDER@", repr(os.getcwd()))
     level = "ORT_ENABLE_ALL" if judged.backend.endswith("-all") else (
         "ORT_ENABLE_BASIC" if judged.backend.endswith("-basic") else "ORT_DISABLE_ALL")  # fmt: skip
     resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
@@ -59,7 +60,8 @@ if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
 
 _HEAD = '''"""@WHAT@.@RULE@
 
-Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands.
+Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands, 2 where the backend
+cannot be had.
 @SEEN@Rule: @FORMULA@
 """
 
@@ -268,8 +270,13 @@ def array(t):
 _PLUGIN = '''def run(runs):
     """Runs the backend through opconform's own adapter, since it has no script form of its own."""
     from harness.backends import direct
+    from harness.backends.process import BackendError
 
-    return direct("@BACKEND@", MODEL, runs, OUTPUTS)
+    sys.path.append(@FOLDER@)  # where it was found
+    try:
+        return direct(@BACKEND@, MODEL, runs, OUTPUTS)
+    except BackendError as error:
+        raise ImportError(str(error)) from None
 
 
 '''
@@ -323,6 +330,9 @@ def different(e, a, bound, wide=None):
 @FIRST@    invalid = @INVALID@
     try:
         found = run([load(name) for name in INPUTS])
+    except ImportError as error:
+        print(f"cannot be asked here: {error}")
+        return 2
     except Exception as error:
         print(f"refused: {type(error).__name__}: {error}")
         return 0 if invalid else 1

@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.core.outcome import Verdict
 from harness.run.engine import Summary
-from harness.run.failure import paragraph
 from harness.run.results import first_words
+from harness.run.telling import one_line, paragraph
 
 BAD = tuple(v.value for v in Verdict if v.bad)
 SHOWN = 5  # failures told on the terminal; the report has them all
@@ -71,7 +71,8 @@ def undecided(cases: Sequence[dict[str, Any]]) -> Iterable[str]:
         if c["verdict"] == Verdict.UNKNOWN.value:
             first.setdefault((c["backend"], first_words(c["message"])), c)
     for c in list(first.values())[:SHOWN]:
-        yield f"without verdict: {c['key']} at opset {c['opset']} on {c['backend']}: {c['phase']}: {c['message'][:300]}"
+        why = one_line(c["message"])[:300]
+        yield f"without verdict: {c['key']} at opset {c['opset']} on {c['backend']}: {c['phase']}: {why}"
     if len(first) > SHOWN:
         yield f"... and {len(first) - SHOWN} more reasons, see the report"
 

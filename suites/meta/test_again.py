@@ -14,10 +14,11 @@ from harness.cli import main
 from harness.core.outcome import Verdict
 from harness.run.again import SURE, Again
 from harness.run.engine import Engine
-from harness.run.failure import Evidence, paragraph
+from harness.run.failure import Evidence
 from harness.run.known import Ledger, load_ledger
 from harness.run.select import units
 from harness.run.session import replay_company
+from harness.run.telling import paragraph
 from suites.meta.toy import toy
 
 
@@ -50,7 +51,7 @@ def test_an_answer_that_nobody_can_reproduce_is_unsteady(tmp_path: Path, monkeyp
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
     summary, records = run("Moody", tmp_path)
     assert {r["verdict"] for r in records} == {"unsteady"}
-    assert not summary.failures and not summary.bad
+    assert not summary.failures and not summary.problems
     assert "right when asked again" in records[0]["message"]
     (tmp_path / "erred").unlink()
     assert run("Moody", tmp_path / "raw", again=False)[0].failures  # it had been told without the second question
@@ -113,7 +114,7 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
 def test_a_death_that_never_comes_again_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
     summary, records = run("Frail", tmp_path)
-    assert not summary.bad and {r["verdict"] for r in records} == {"unsteady"}
+    assert not summary.failures and not summary.problems and {r["verdict"] for r in records} == {"unsteady"}
     assert all("SIGSEGV" in r["message"] and "right when asked again" in r["message"] for r in records)
 
 

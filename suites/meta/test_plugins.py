@@ -1,5 +1,7 @@
 """A foreign backend that misbehaves: the right verdict and a message that says what it did, case by case."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from harness.backends import registry as backends
@@ -7,6 +9,7 @@ from harness.backends.worker import claims
 from harness.core.outcome import Status, Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
+from harness.run.telling import paragraph, record
 from suites.meta.toy import toy
 
 CASES = 6
@@ -21,6 +24,9 @@ RUDE = {
     "WrongNumber": (Verdict.MISMATCH, "", "missing"),
     "WrongType": (Verdict.MISMATCH, "", "dtype"),
     "WrongDtype": (Verdict.MISMATCH, "", "dtype"),
+    "Objects": (Verdict.UNKNOWN, "expected an array of numbers or strings, got one of objects (float)", ""),
+    "Mapped": (Verdict.AGREE, "", ""),
+    "Speechless": (Verdict.WRONGLY_REJECTED, "Odd: (its text: KeyError)", ""),
     "AllNan": (Verdict.MISMATCH, "", "nan"),
     "Transposed": (Verdict.MISMATCH, "", "shape"),
     "Aborts": (Verdict.CRASHED, "SIGABRT", ""),
@@ -61,6 +67,23 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
             assert j.outcome.status is Status.HARNESS_ERROR
 
 
+def test_words_of_a_backend_are_one_line_and_rule_no_terminal():
+    with backends.create("suites.meta.rude_backends:Loud") as handle:
+        (judged,) = Engine([handle]).judge(cases()[:1])
+        text = paragraph(record(judged, {}))
+    assert "\n  load: first line [31msecond line [0m third\n" in text
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_what_makes_no_claim_about_invalid_models_is_not_blamed_for_them():
+    v = toy.versions["toy/Add/1"]
+    drawn = (draw_case(v, v.opsets[-1], 0, i) for i in range(64))
+    invalid = [c for c in drawn if c.inst.rule is not None]
+    with backends.create("suites.meta.rude_backends:Trusting") as handle:
+        found = {j.verdict for j in Engine([handle]).judge(invalid)}
+    assert invalid and found == {Verdict.UNSUPPORTED}
+
+
 def test_claims_have_one_form():
     """What a class claims is read when it starts; another form is told at once, with what was expected."""
 
@@ -69,6 +92,7 @@ def test_claims_have_one_form():
 
     assert claims(Claiming()) == {"oldest_opset": 7, "opset": 23, "dtypes": ["f32", "str", "bf16"]}
     assert claims(object()) == {}
+    assert claims(SimpleNamespace(validates=False)) == {"validates": False}
     for name, wrong in (("opsets", (23,)), ("opsets", (23, 7)), ("opsets", ("7", "23")), ("dtypes", "f32"),
                         ("dtypes", ("float32",))):  # fmt: skip
         with pytest.raises(TypeError, match=f"{name}: expected"):

@@ -40,7 +40,7 @@ def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None
 def test_a_bias_that_no_case_shows_fails_the_run(tmp_path: Path) -> None:
     out: list[dict[str, Any]] = []
     engine = pooled(1.1, out)
-    assert engine.summary.bad and engine.summary.failures == 1
+    assert engine.summary.failures == 1
     head = {"t": "run", "format": 1, "seed": 3, "backends": {"onnx-reference": {"version": "1"}}}
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in (head, *out)))
@@ -59,7 +59,7 @@ def test_a_listed_bias_is_known(tmp_path: Path) -> None:
     )
     out: list[dict[str, Any]] = []
     engine = pooled(1.1, out, load_ledger([tmp_path]))
-    assert not engine.summary.bad
+    assert not engine.summary.failures
     (case,) = (r for r in out if r["t"] == "case")
     assert (case["verdict"], case["known"]) == ("known", "skewed")
 
@@ -67,7 +67,7 @@ def test_a_listed_bias_is_known(tmp_path: Path) -> None:
 def test_fair_draws_are_no_failure() -> None:
     out: list[dict[str, Any]] = []
     engine = pooled(1.0, out)
-    assert not engine.summary.bad and not any(r.get("verdict") == Verdict.MISMATCH.value for r in out)
+    assert not engine.summary.failures and not any(r.get("verdict") == Verdict.MISMATCH.value for r in out)
 
 
 def test_a_pool_takes_no_more_than_it_needs() -> None:
