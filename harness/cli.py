@@ -1,14 +1,16 @@
 """The command line: list, run, campaign, replay, minimize, known, report, diff, merge, export.
 
 Each verb calls one function of ``harness.run`` or ``reports``.  Exit codes: 0 everything is explained, 1 something is
-not, 2 the request itself cannot be carried out (one line on stderr says why).
+not, 2 the request itself cannot be carried out, or not to its end (one line on stderr says why).
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +22,7 @@ OK, MISMATCH, USAGE = 0, 1, 2
 OUT = Path(".opconform/run")
 
 EPILOG = """\
-exit codes: 0 all explained, 1 a mismatch, 2 bad request (one line says why)
+exit codes: 0 all explained, 1 something is not, 2 bad request or cut short (one line says why)
 
 examples:
   opconform run                                      every dialect against every backend that is here
@@ -35,6 +37,9 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     args = parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show stops nothing
     try:
         code = int(args.verb(args))
         sys.stdout.flush()
@@ -252,7 +257,7 @@ def _campaign(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace) -> Any:
     from harness.run.session import Plan
 
-    command = "opconform " + " ".join(sys.argv[1:])
+    command = "opconform " + shlex.join(sys.argv[1:])
     return Plan(
         _select(args), list(args.backend), _placed(args), args.cases, args.draws, args.seed, not args.no_invalid,
         args.out, args.seconds, args.minimize, command, getattr(args, "sensitivity", 0),
@@ -282,6 +287,11 @@ def _close(
         raise stopped
     if s.interrupted:
         print("opconform: stopped before the end; the same command goes on from here", file=sys.stderr)
+    return _code(s)
+
+
+def _code(s: Any) -> int:
+    """The exit code of a run, or of records of one: the one place that says what fails it."""
     if not s.clean:
         return MISMATCH
     return USAGE if s.interrupted else OK
@@ -295,7 +305,7 @@ def _figures(s: Any) -> str:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from harness.run import failure, session, terminal
+    from harness.run import session, telling, terminal
     from harness.run.repro import COMPANY
 
     if Path(args.case).name == COMPANY:
@@ -308,22 +318,25 @@ def _replay(args: argparse.Namespace) -> int:
     votes = {j.backend: j.verdict.value for j in judged}
     for j in judged:
         if j.verdict.bad:
-            print(failure.paragraph(failure.record(j, votes, place=_placed(args))) + "\n")
-    gaps = {j.backend: j.outcome.message for j in judged if j.verdict.value == "unsupported"}
-    rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or gaps.get(j.backend, "")[:100]] for j in judged]
+            place = _placed(args)
+            line = f"opconform replay {shlex.quote(args.case)} --backend {shlex.quote(j.backend)}{place.options}"
+            print(telling.paragraph(telling.record(j, votes, place=place, replay=line)) + "\n")
+    why = {j.backend: telling.one_line(j.outcome.message)[:100] for j in judged
+           if j.verdict.value in ("unsupported", "unknown")}  # fmt: skip
+    rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or why.get(j.backend, "")] for j in judged]
     print("\n".join(terminal.columns(rows)))
-    return MISMATCH if any(j.verdict.bad for j in judged) else OK
+    return MISMATCH if any(j.verdict.bad or j.verdict.value == "unknown" for j in judged) else OK
 
 
 def _minimize(args: argparse.Namespace) -> int:
-    from harness.run import failure, session
+    from harness.run import session, telling
 
     inst = session.find_case(args.case)
     small, record = session.minimize(inst, args.backend, args.out, args.seconds, _placed(args))
     if small is None or record is None:
         print(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
         return OK
-    print(failure.paragraph(record))
+    print(telling.paragraph(record))
     return MISMATCH
 
 
@@ -355,7 +368,7 @@ def _report(args: argparse.Namespace) -> int:
     print(_figures(result.summary))
     for path in (result.html, result.json, result.markdown, result.junit):
         print(path)
-    return OK if result.summary.clean else MISMATCH
+    return _code(result.summary)
 
 
 _CHANGES = {"new": "new", "first_run": "new, not run before", "gone": "gone", "not_run": "not run now"}
@@ -368,6 +381,9 @@ def _diff(args: argparse.Namespace) -> int:
     from reports.compare import processors
 
     d = reports.diff(args.old, args.new)
+    for side, notes in d["notes"].items():
+        for note in notes:
+            print(f"opconform: note: {side}: {note}", file=sys.stderr)
     if args.json:
         print(json.dumps(d, indent=1))
         return MISMATCH if d["new"] or d["first_run"] else OK

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.core.errors import UsageError
 from reports.compare import compare
 from reports.html import page
 from reports.junit import junit
@@ -36,7 +37,7 @@ def render(
     """Write report.html, report.json, summary.md and junit.xml into ``out_dir`` (made when missing).
 
     records, baseline: record files, or folders of them (shards are merged).  Raises FormatError for what is
-    no record file.
+    no record file, UsageError where a page cannot be written.
     """
     summary = summarise(records)
     changes = compare(summary, summarise(baseline)) if baseline else None
@@ -52,7 +53,10 @@ def render(
         (result.markdown, markdown(data)),
         (result.junit, junit(data)),
     ):
-        path.write_text(text, encoding="utf-8")
+        try:
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no text at all
+        except OSError as e:
+            raise UsageError(f"cannot write {path}: {e.strerror}; the records are whole") from None
     return result
 
 
@@ -65,9 +69,12 @@ def merge(records: list[PathLike], out: PathLike) -> int:
     """Write all records of several files into one file, cut-off last lines left out; returns the number of
     records.
 
-    Repeats are kept: reading a record file counts each batch once anyway.  Raises FormatError.
+    Repeats are kept: reading a record file counts each batch once anyway.  Raises FormatError, and UsageError
+    where ``out`` is there and no file.
     """
     target, n = Path(out), 0
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{target}: expected the name of a file, which is written anew")
     notes: list[str] = []
     sources = [p for p in expand(records) if p != target.resolve()]
     target.parent.mkdir(parents=True, exist_ok=True)

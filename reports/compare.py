@@ -29,6 +29,7 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     taken, dropped: element types of op versions that a backend took in one run only, though the other tried them at
     least ``TRIED`` times.  Each: key, backend, dtypes.
 
+    notes: sentences about the records themselves, "now" and "before".
     processor: what the processors of one run alone offered to the backends, "now" and "before": kernels are chosen by
     it, so that it may be why something is new.
     """
@@ -57,6 +58,7 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
         else:
             out["still"].append(entry)
     _mark_cases(new, old, bad_old)
+    out["notes"] = {"now": new.notes, "before": old.notes}
     out["totals"] = {"now": new.totals, "before": old.totals}
     out["versions"] = {"now": _versions(new), "before": _versions(old)}
     out["started"] = {"now": _started(new), "before": _started(old)}

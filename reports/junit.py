@@ -49,10 +49,28 @@ def junit(data: dict[str, Any]) -> str:
             f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="{errors}" '
             f'skipped="{skipped}">' + "\n".join(["", *body, ""]) + "</testsuite>"
         )
+    whole = _whole(data)
+    if whole:
+        suites.append(whole)
+        sums.update(tests=1, errors=1)
     head = f'<testsuites name="opconform" tests="{sums["tests"]}" failures="{sums["failures"]}"'
     head += f' errors="{sums["errors"]}"'
     head += f' skipped="{sums["skipped"]}" time="{data["elapsed"]:.1f}">'
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *suites, "</testsuites>", ""])
+
+
+def _whole(data: dict[str, Any]) -> str:
+    """A suite for what fails a run as a whole, empty where nothing does."""
+    why = ["it did not come to its end"] if data["interrupted"] else []
+    if data["unused"]:
+        why.append(f"listed differences that did not occur: {' '.join(data['unused'])}")
+    if not why:
+        return ""
+    return (
+        '<testsuite name="opconform" tests="1" failures="0" errors="1" skipped="0">\n'
+        '<testcase classname="opconform" name="the whole run">'
+        f'<error message={_q("; ".join(why))} type="run"/></testcase>\n</testsuite>'
+    )
 
 
 def _error(undecided: int, judged: int, cases: list[dict[str, Any]]) -> str:

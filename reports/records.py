@@ -18,6 +18,7 @@ from typing import Any
 from harness.core.errors import FormatError
 
 FORMAT = 1  # of the record lines; the engine writes it into each ``run`` record
+SET_ASIDE = "previous"  # folder in that of a run, with the run before it
 KINDS = ("run", "batch", "case", "coverage", "sensitivity", "known", "ambiguity", "end")
 _NEEDED = {
     "batch": ("key", "opset", "first", "count", "tally"),
@@ -33,7 +34,7 @@ PathLike = str | os.PathLike[str]
 
 def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path]:
     """Record files behind ``paths``: files as they are, folders by their ``*.jsonl`` and ``*.jsonl.gz``,
-    sorted.
+    sorted; what a run set aside in them is another run's.
 
     Raises FormatError when something is not there or a folder holds no records.
     """
@@ -41,7 +42,8 @@ def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path
     for p in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
         path = Path(p)
         if path.is_dir():
-            found = sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")])
+            found = [p for p in sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")])
+                     if SET_ASIDE not in p.relative_to(path).parts[:-1]]  # fmt: skip
             if not found:
                 raise FormatError(f"{path}: no record files (*.jsonl) in this folder")
             out += found

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import FormatError
-from harness.run.records import FORMAT
+from harness.core.errors import FormatError, UsageError
+from harness.run.records import FORMAT, in_use
 from harness.run.session import Plan, identity
 
 RECORDS = "records.jsonl"
-PREVIOUS = "previous"  # sub-folder that the last run is moved to
+PREVIOUS = "previous"  # sub-folder that the last run is moved to; reports.records leaves it out
 OURS = (RECORDS, "report.html", "report.json", "summary.md", "junit.xml", "failures")
 
 
@@ -28,11 +28,14 @@ class Kept:
 def prepare(plan: Plan, fresh: bool = False) -> Kept:
     """Make ``plan.out`` ready: an unfinished run of the same plan is resumed, any other is moved to ``previous``.
 
-    Only our own files are moved.  Raises FormatError when the records there are none or of another format.
+    Only our own files are moved.  Raises FormatError when the records there are none or of another format, UsageError
+    when another run is writing them.
     """
     path = plan.out / RECORDS
     if not path.is_file() or path.stat().st_size == 0:
         return Kept()
+    if in_use(path):
+        raise UsageError(f"{path}: another run is writing there; --out takes another folder")
     if fresh:
         _set_aside(plan.out)
         return Kept()

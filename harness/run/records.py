@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,17 @@ FORMAT = 1
 
 
 class Writer:
-    """Appends records to a file; a line is written whole or not at all.  Raises UsageError when the disk is full."""
+    """Appends records to a file; a line is written whole or not at all.  One writer at a time.  Raises UsageError when
+    the disk is full, or another is writing there."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        repair(path)
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        if not _lock(self._fd):
+            os.close(self._fd)
+            raise UsageError(f"records: another run is writing {path}; --out takes another folder")
+        repair(path)
         self._buffer: list[bytes] = []
         self._size = 0
         self._flushed = time.monotonic()
@@ -60,6 +65,26 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _lock(fd: int) -> bool:
+    """Take the file for this writer, which gives it back when it ends in whatever way; False where another has it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system that has no locks
+        pass
+    return True
+
+
+def in_use(path: Path) -> bool:
+    """Is a writer at work on that file?"""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return not _lock(fd)
+    finally:
+        os.close(fd)
 
 
 def repair(path: Path) -> None:
@@ -105,11 +130,19 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
             yield o
 
 
-def done_units(path: Path) -> set[tuple[str, Any, int]]:
-    """Units that a record file already holds."""
-    if not path.is_file():
-        return set()
-    return {(o["key"], o["opset"], o["first"]) for o in read(path) if o["t"] == "batch"}
+def done_units(path: Path, versions: Callable[[str], Mapping[str, str]]) -> set[tuple[str, Any, int]]:
+    """Units that a record file already holds, judged by all that are asked now.
+
+    versions: of the backends that are asked for the models of a dialect, by name.  A unit of a run that lacked one of
+    them, or had another release of it, is not done."""
+    out: set[tuple[str, Any, int]] = set()
+    had: dict[str, str] = {}
+    for o in read(path) if path.is_file() else ():
+        if o["t"] == "run":
+            had = {name: str(b.get("version")) for name, b in o.get("backends", {}).items()}
+        elif o["t"] == "batch" and versions(o["key"].partition("/")[0]).items() <= had.items():
+            out.add((o["key"], o["opset"], o["first"]))
+    return out
 
 
 def has(path: Path, kind: str) -> bool:

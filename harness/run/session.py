@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,13 @@ from harness.run.again import Again
 from harness.run.asking import judge_beside
 from harness.run.case import draw_case, fill
 from harness.run.engine import Engine, Summary, profile_of
-from harness.run.failure import Evidence, load_company, load_instance, record
+from harness.run.failure import Evidence, load_company, load_instance
 from harness.run.known import load_ledger
 from harness.run.minimize import Budget
 from harness.run.results import Judged
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
+from harness.run.telling import record
 from harness.spec import registry
 
 VERSION = "0.1.0"
@@ -62,11 +65,6 @@ class Outcome:
     path: Path
     missing: dict[str, str]
     unused: list[str]
-
-    @property
-    def code(self) -> int:
-        """0 all explained, 1 not."""
-        return 1 if self.summary.bad or self.unused else 0
 
 
 class Backends:
@@ -119,9 +117,9 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
     """Carry a plan out.  Raises UsageError for what does not exist; a full disk or Ctrl-C keeps what was judged."""
     chosen = versions(plan.selection)
     path = plan.out / "records.jsonl"
-    done = records.done_units(path)
     with Backends(plan.place) as bench, records.Writer(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
+        done = records.done_units(path, partial(_asked, handles))
         writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()
         evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
@@ -146,6 +144,12 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         return Outcome(summary, path, bench.missing, unused)
 
 
+def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:
+    """The releases of those backends that take the models of a dialect, by name."""
+    fmt = registry.dialect(dialect).format
+    return {h.name: str(h.hello.get("version")) for h in handles if fmt in h.hello["formats"]}
+
+
 def _until(work: Any, seconds: float | None) -> Any:
     import time
 
@@ -168,7 +172,7 @@ def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
     import native_ref
 
     return {
-        "t": "run", "format": records.FORMAT, "command": plan.command or " ".join(sys.argv[1:]),
+        "t": "run", "format": records.FORMAT, "command": plan.command or shlex.join(sys.argv[1:]),
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
         "python": platform.python_version(), "cpu": next((h.processor for h in handles), ""),

@@ -18,6 +18,16 @@ class Slow(Right):
         return super().run(handle, inputs)
 
 
+class Crawls(Right):
+    """Right, but done when a test has long ended."""
+
+    name = "crawls"
+
+    def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(5)
+        return super().run(handle, inputs)
+
+
 class NoVersion(Right):
     """Raises as soon as it is asked what it is."""
 

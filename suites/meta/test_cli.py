@@ -22,6 +22,7 @@ import pytest
 
 import reports
 from harness import cli
+from harness.run.case import draw_case
 from harness.run.select import matches
 from suites.meta import golden
 from suites.meta.toy import toy
@@ -416,6 +417,90 @@ def test_a_killed_run_resumes(opconform: Cli) -> None:
     again = opconform(*args)
     assert again.returncode == 0 and "resuming" in again.stderr, again.stdout + again.stderr
     assert sum(cases_judged(path).values()) == 64 * 5
+
+
+def test_a_newcomer_is_asked_for_what_the_others_have_done(opconform: Cli) -> None:
+    """A run of all that is here goes on after an upgrade: the new release is asked for everything."""
+    path = opconform.folder / "out/records.jsonl"
+    (opconform.folder / "mine.py").write_text(
+        "from suites.meta.toy_backends import Right\n\n\nclass Mine(Right):\n    pass\n"
+    )
+    args = ["mine:Mine", "--cases", "16", "--out", "out"]
+    assert opconform.run(*args).returncode == 0
+    golden.write(path, [r for r in records(path) if r["t"] != "end"])
+    for release, more in (("1.0", 0), ("2.0", 16 * 5)):
+        (opconform.folder / "mine.py").write_text(
+            "from suites.meta.toy_backends import Right\n\n\nclass Mine(Right):\n"
+            f"    def version(self):\n        return {release!r}\n"
+        )
+        done = opconform.run(*args)
+        assert done.returncode == 0 and "resuming" in done.stderr, done.stdout + done.stderr
+        assert f"0 unexplained of {16 * 5 + more} judged" in done.stdout
+        golden.write(path, [r for r in records(path) if r["t"] != "end"])
+
+
+def test_two_runs_do_not_share_a_folder(opconform: Cli) -> None:
+    args = ["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Crawls", "--cases", "64", "--out", "out"]
+    path = opconform.folder / "out/records.jsonl"
+    first = opconform.start(*args)
+    wait_for(lambda: path.exists() and path.stat().st_size > 0)
+    for other in ([], ["--fresh"], ["--seed", "3"]):
+        one_line(opconform(*args, *other), "another run is writing")
+    assert first.poll() is None and not (opconform.folder / "out/previous").exists()
+
+
+def test_a_folder_with_blanks_is_named_so_that_the_shell_finds_it(opconform: Cli) -> None:
+    done = opconform.run("SwappedAxis", "--cases", "32", "--out", "my run/ü")
+    line = re.search(r"^  opconform (replay .*)$", done.stdout, re.M)
+    assert done.returncode == 1 and line
+    again = opconform(*shlex.split(line[1]))
+    assert again.returncode == 1 and "mismatch" in again.stdout
+    assert re.search(r"^  opconform (replay .*)$", again.stdout, re.M)[1] == line[1]  # type: ignore[index]
+
+
+def test_every_replay_line_shows_the_failure(opconform: Cli) -> None:
+    """Also that of a valid instance which stands where another run draws an invalid one."""
+    assert opconform.run("SwappedAxis", "--cases", "64", "--no-invalid", "--out", "out").returncode == 1
+    cases = [r for r in records(opconform.folder / "out/records.jsonl") if r["t"] == "case"]
+    assert len(cases) > 5
+    for r in cases:
+        words = shlex.split(r["replay"])[2]
+        found = json.loads((opconform.folder / words).read_text()) if words.endswith(".json") else None
+        assert found in (None, r["minimal"], r["instance"])
+        if found is None:
+            v = toy.versions[r["key"]]
+            seed, index = words.rpartition("#")[2].split(".")
+            assert draw_case(v, r["opset"], int(seed), int(index)).inst.to_json() == r["instance"]
+
+
+def test_a_path_that_is_no_text(opconform: Cli) -> None:
+    strict = Cli(opconform.folder, {**opconform.env, "PYTHONIOENCODING": "utf-8:strict"})
+    done = strict.run("SwappedAxis", "--cases", "16", "--out", os.fsdecode(b"odd\xff"))
+    assert done.returncode == 1 and not done.stderr, done.stderr
+    assert (opconform.folder / os.fsdecode(b"odd\xff") / "report.html").stat().st_size
+
+
+def test_what_was_set_aside_is_another_run(opconform: Cli) -> None:
+    assert opconform.run("SwappedAxis", "--cases", "16", "--out", "out").returncode == 1
+    assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
+    assert (opconform.folder / "out/previous/records.jsonl").exists()
+    assert "0 unexplained of 80 judged" in opconform("report", "out").stdout
+
+
+def test_records_that_break_off_are_no_pass(opconform: Cli) -> None:
+    assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
+    path = golden.write(opconform.folder / "r.jsonl", records(opconform.folder / "out/records.jsonl")[:-1])
+    done = opconform("report", path, "--out", "late")
+    assert done.returncode == 2 and "did not come to its end" in done.stderr
+    assert 'errors="1"' in (opconform.folder / "late/junit.xml").read_text()
+    assert "r.jsonl: that run did not come to its end" in opconform("diff", path, path).stderr
+
+
+def test_merge_replaces_files_only(opconform: Cli) -> None:
+    assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
+    os.mkfifo(opconform.folder / "pipe")
+    one_line(opconform("merge", "out", "--out", "pipe"), "expected the name of a file")
+    assert (opconform.folder / "pipe").is_fifo()
 
 
 def test_fresh_does_not_resume(opconform: Cli) -> None:

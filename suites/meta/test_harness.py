@@ -148,19 +148,23 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
-    from harness.run.records import Writer
+    from harness.run.records import FORMAT, Writer
 
     path = tmp_path / "records.jsonl"
     chosen = list(toy.versions.values())
     every = list(units(chosen, 64))
     with backends.create("suites.meta.toy_backends:Right") as handle:
+        asked = {handle.name: str(handle.hello["version"])}
         with Writer(path) as w:
+            w.write({"t": "run", "format": FORMAT, "backends": {handle.name: {"version": asked[handle.name]}}})
             Engine([handle], sink=w.write).run(every[:7])
         with open(path, "ab") as f:
             f.write(b'{"t":"batch","key":"toy/Add')  # the process was killed while writing
         with Writer(path) as w:
-            rest = list(units(chosen, 64, done=done_units(path)))
+            rest = list(units(chosen, 64, done=done_units(path, lambda _: asked)))
             assert len(rest) == len(every) - 7
+            for other in ({**asked, "newcomer": "1"}, {handle.name: "2.0"}):  # whom nobody has asked for anything
+                assert not done_units(path, lambda _, other=other: other)
             Engine([handle], sink=w.write).run(rest)
     seen = [(r["key"], r["first"]) for r in read(path) if r["t"] == "batch"]
     assert len(seen) == len(set(seen)) == len(every)

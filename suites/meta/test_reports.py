@@ -605,8 +605,9 @@ def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFi
     path = golden.write(tmp_path / "r.jsonl", rows)
     out = reports.render(path, tmp_path)
     root = ET.parse(out.junit).getroot()
-    assert (root.get("failures"), root.get("errors")) == ("0", "1")
-    (error,) = root.iter("error")
+    assert (root.get("failures"), root.get("errors")) == ("0", "2")
+    error, whole = root.iter("error")
+    assert whole.get("message") == "listed differences that did not occur: gone"
     assert error.get("message") == "2 of 5 instances without verdict" and error.text == "run: run returned list"
     head = out.markdown.read_text()
     assert "**2 without verdict**" in head and "**listed differences that did not occur: gone**" in head
