@@ -149,13 +149,8 @@ def dtype_name(a):
     try:
         return _NAME_OF[d]
     except KeyError:
-        if d.kind in "SU":
+        if d.kind in "OSU":
             return "str"
-        if d.kind == "O":
-            if not a.size or any(isinstance(x, (str, bytes)) for x in a.flat):
-                return "str"
-            kind = type(a.flat[0]).__name__
-            raise TypeError("expected an array of numbers or strings, got one of objects (" + kind + ")") from None
         if d.newbyteorder("=") in _NAME_OF:
             return _NAME_OF[d.newbyteorder("=")]
         raise TypeError(f"no dtype of ours for NumPy {d}") from None

@@ -24,7 +24,7 @@ RUDE = {
     "WrongNumber": (Verdict.MISMATCH, "", "missing"),
     "WrongType": (Verdict.MISMATCH, "", "dtype"),
     "WrongDtype": (Verdict.MISMATCH, "", "dtype"),
-    "Objects": (Verdict.UNKNOWN, "expected an array of numbers or strings, got one of objects (float)", ""),
+    "Objects": (Verdict.MISMATCH, "", "dtype"),
     "Mapped": (Verdict.AGREE, "", ""),
     "Speechless": (Verdict.WRONGLY_REJECTED, "Odd: (its text: KeyError)", ""),
     "AllNan": (Verdict.MISMATCH, "", "nan"),
