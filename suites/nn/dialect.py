@@ -5,7 +5,7 @@ Everything is float32 of rank 1 to 5 without empty axes.  Layers work on blobs; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,17 @@ _QUANTISED = {
     "embedding.weights",
     "embeddingND.weights",
     "batchedMatmul.weights",
+}
+# of recurrent layers the output vector, also of these
+_PER_OUTPUT = ("WeightMatrix", "weightMatrix", "RecursionMatrix", "recursionMatrix")
+# others, with one scale for all
+_QUANTISED_WHOLE = {
+    "convolution.isDeconvolution.weights",
+    "scale.scale",
+    "scale.bias",
+    "bias.bias",
+    "loadConstant.data",
+    "loadConstantND.data",
 }
 
 
@@ -86,7 +97,7 @@ class Nn(Dialect):
         for slot in s.inputs:
             if slot.const and (s.op, slot.name) in weights.SHAPES:
                 name = slot.name
-                out[f"weight-count:{name}"] = lambda d, n=name: _short(version.draw(d.engine), n)
+                out[f"weight-count:{name}"] = lambda d, n=name: _short(lambda: version.draw(d.engine), n)
         return out
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
@@ -104,22 +115,25 @@ class Nn(Dialect):
         """Now and then the rank-5 input mapping, or quantised weights."""
         s = version.schema
         plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
+        ranks = {len(a.shape) for a in plain}
+        vector = s.op == "innerProduct" or s.op.startswith(("activation.", "unary."))  # [C] becomes [1, 1, C, 1, 1]
         if (
             s.extra["min_spec"] < 4
-            and "rank5" not in version.entry.tags
-            and plain
-            and all(len(a.shape) == 3 and not a.const for a in plain)
+            and ranks == ({1} if s.op == "innerProduct" else {1, 3} & ranks if vector else {3})
+            and len(ranks) == 1
+            and not any(a.const for a in plain)
             and d.chance(self.rank5_chance)
         ):
             inst.attrs["@mapping"] = "rank5"
         for n, a in inst.args.items():
+            rows = f"{s.op}.{n}" in _QUANTISED or n.endswith(_PER_OUTPUT)
             if (
-                f"{s.op}.{n}" in _QUANTISED
+                (rows or f"{s.op}.{n}" in _QUANTISED_WHOLE)
                 and isinstance(a, Arg)
                 and a.values is None
                 and d.chance(self.quantised_chance)
             ):
-                _quantise(a, d)
+                _quantise(a, d, rows)
         return inst
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
@@ -191,10 +205,14 @@ def _marked(inst: Instance, name: str, value: Any) -> Instance:
     return inst
 
 
-def _short(inst: Instance, slot: str) -> Instance | None:
-    """None where the weight is absent or quantised."""
-    a = inst.args.get(slot)
-    return None if not isinstance(a, Arg) or a.quant else _marked(inst, "@short_weight", slot)
+def _short(drawn: Callable[[], Instance], slot: str) -> Instance | None:
+    """None where the weight is absent or quantised, draw after draw."""
+    for _ in range(4):
+        inst = drawn()
+        a = inst.args.get(slot)
+        if isinstance(a, Arg) and not a.quant:
+            return _marked(inst, "@short_weight", slot)
+    return None
 
 
 def check_blobs(name: str, v: Any) -> None:
@@ -213,14 +231,14 @@ def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:
             raise RuleError(f"required-input:{slot.name}", s.op)
 
 
-def _quantise(a: Arg, d: Draw) -> None:
-    """Turn a float weight into codes: linear (per tensor or per channel) or a lookup table."""
-    bits = d.pick((8, 4, 2, 1, 6))
+def _quantise(a: Arg, d: Draw, rows: bool) -> None:
+    """Turn a float weight into codes: linear (per tensor or, of ``rows``, per channel) or a lookup table."""
+    bits = d.pick((8, 4, 2, 1, 6, 3, 5, 7))
     a.dtype, a.recipe = U8, f"ints:0:{2**bits - 1}"
     if d.chance(3):
         a.quant = {"bits": bits, "lut": [d.int(-64, 64) / 16 for _ in range(2**bits)]}
         return
-    n = a.shape[0] if d.bool() else 1
+    n = a.shape[0] if rows and d.bool() else 1
     a.quant = {
         "bits": bits,
         "scale": [d.int(1, 16) / 64 for _ in range(n)],

@@ -56,18 +56,20 @@ def several(slot: str = "xs") -> Fn:
 def declare(dialect: Nn) -> Callable[..., Entry]:
     """``op`` of this dialect."""
 
-    def op(name: str, meaning: Semantics | None = None, *, out: Any = None, ambiguous: Any = None, **kw: Any) -> Entry:
+    def op(name: str, meaning: Semantics | None = None, *, out: Any = None, ambiguous: Any = None,
+           settles: str = "", **kw: Any) -> Entry:  # fmt: skip
         def finish(call: Call, results: list[Any]) -> list[Any]:
             return [blob(r) for r in (out(call, results) if out is not None else results)]
 
         def unclear(call: Call) -> str | None:
-            """What this layer's text leaves open, then what the meaning does."""
-            why = ambiguous(call)
+            """What this layer's text leaves open, then what the meaning does and the text does not settle."""
+            why = None if ambiguous is None else ambiguous(call)
             if why is None and meaning is not None and meaning.ambiguous is not None:
                 why = meaning.ambiguous(*call.version.decode(call))
-            return why
+            return None if why == settles else why
 
-        return dialect.op(name, meaning, out=finish, ambiguous=unclear if ambiguous is not None else None, **kw)
+        own = unclear if ambiguous is not None or settles else None
+        return dialect.op(name, meaning, out=finish, ambiguous=own, **kw)
 
     return op
 

@@ -17,6 +17,7 @@ from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred
 from suites.semantics.window import (
     MODES,
+    STRIDE_ABOVE,
     Drawn,
     draw_window,
     geometry,
@@ -52,7 +53,7 @@ def _negative_padding(inputs: dict[str, Object], params: dict[str, Object]) -> s
     w, x = inputs["w"], inputs["x"]
     if params.get("padding", "").startswith("same") and negative_same(x.shape[2:], w.shape[2:], params["strides"],
                                                                       params["dilations"]):  # fmt: skip
-        return "SAME with a stride above the window: negative padding by the formula, none by its text"
+        return STRIDE_ABOVE
     return None
 
 

@@ -27,7 +27,16 @@ from harness.spec.draw import Draw
 from harness.spec.errors import Context
 from suites.semantics.bounds import averages, first_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import param, product
-from suites.semantics.window import MODES, Drawn, Geometry, draw_window, geometry, negative_same, too_large
+from suites.semantics.window import (
+    MODES,
+    STRIDE_ABOVE,
+    Drawn,
+    Geometry,
+    draw_window,
+    geometry,
+    negative_same,
+    too_large,
+)
 
 Array = np.ndarray
 
@@ -85,7 +94,7 @@ def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str |
     if params["padding"].startswith("same") and negative_same(
         x.shape[2:], params["kernel"], params["strides"], params["dilations"]
     ):
-        return "SAME with a stride above the window: negative padding by the formula, none by its text"
+        return STRIDE_ABOVE
     return "a window without any element" if _misses(x.shape[2:], tuple(params["kernel"]), g) else None
 
 

@@ -278,6 +278,16 @@ def _draw_arg(d: Draw) -> dict[str, Object]:
     }
 
 
+def any_winner(ctx: Context, actual: Array) -> Array:
+    """an index whose element equals the extreme one: which of equals wins is not guaranteed"""
+    x, axis = np.asarray(ctx.inputs["x"]), norm_axis(ctx.params["axis"], np.ndim(ctx.inputs["x"]))
+    kept = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
+    at, want = (np.asarray(v).astype(np.int64).reshape(kept) for v in (actual, ctx.wide))
+    inside = (at >= 0) & (at < x.shape[axis])
+    same = np.take_along_axis(x, np.where(inside, at, 0), axis) == np.take_along_axis(x, want, axis)
+    return (inside & same).reshape(np.shape(actual))
+
+
 @semantics(
     error=exact(),
     source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax",

@@ -33,6 +33,9 @@ def resolve_pads(mode: str, s: Sequence[int], k: Sequence[int], strides: Sequenc
     return (*first, *(t - f for t, f in zip(total, first)))
 
 
+STRIDE_ABOVE = "SAME with a stride above the window: negative padding by the formula, none by its text"
+
+
 def negative_same(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any) -> bool:
     """Whether the formula for SAME asks for less than no padding on some axis (the stride jumps over elements)."""
     st, di = strides or (1,) * len(s), dilations or (1,) * len(s)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.spec import Call, Context, Draw, Fn, T, accepted
+from harness.spec import Call, Draw, Fn, T, accepted
 from suites.mil import op
 from suites.mil.codecs import maybe, signed
 from suites.semantics import reduction as s
@@ -38,17 +38,6 @@ for mil, meaning in (
     op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes})
 
 
-def _any_winner(ctx: Context, actual: np.ndarray) -> np.ndarray:
-    """an index whose element equals the extreme one: which of equals wins is not guaranteed"""
-    x, axis, keep = ctx.inputs["x"], ctx.params["axis"], ctx.params["keepdims"]
-    at, want = np.asarray(actual).astype(np.int64), ctx.wide.astype(np.int64)
-    if not keep:
-        at, want = np.expand_dims(at, axis), np.expand_dims(want, axis)
-    inside = (at >= 0) & (at < x.shape[axis])
-    same = np.take_along_axis(x, np.where(inside, at, 0), axis) == np.take_along_axis(x, want, axis)
-    return (inside & same).reshape(np.shape(actual))
-
-
 def _index_type(call: Call, i: int = 0) -> Any:
     d = call.attr("output_dtype", "i32")
     return BY_NAME[d] if isinstance(d, str) else d
@@ -71,7 +60,7 @@ def _break_axis(d: Draw) -> dict[str, Any]:
 
 for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
     op(mil, meaning, keepdims=_KEEP, dtype=Fn(_index_type), fixed={"select_last": False}, draw=_draw_arg,
-       error=accepted(_any_winner), out_dtype=_index_type, breaks={"axis-in-range": _break_axis},
+       error=accepted(s.any_winner), out_dtype=_index_type, breaks={"axis-in-range": _break_axis},
        out=lambda c, r: [r[0].astype(_index_type(c).np)])  # fmt: skip
 
 

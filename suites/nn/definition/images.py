@@ -98,21 +98,23 @@ def resize_bilinear(p: Any, x: Array) -> Array:
 
 @layer("upsample")
 def upsample(p: Any, x: Array) -> Array:
-    """By whole factors: every element repeated, or bilinear."""
-    if p.fractionalScalingFactor:
-        raise Unsupported("fractionalScalingFactor is not described")
+    """By factors that make whole extents: every element repeated, or bilinear."""
+    check(not (p.fractionalScalingFactor and p.scalingFactor), "two kinds of factors")
     check(x.ndim >= 3, "rank")
-    factors = list(p.scalingFactor) or [1, 1]
-    for axis, f in ((x.ndim - 2, int(factors[0])), (x.ndim - 1, int(factors[1]))):
+    factors = list(p.fractionalScalingFactor) or list(p.scalingFactor) or [1, 1]
+    for axis, f in ((x.ndim - 2, factors[0]), (x.ndim - 1, factors[1])):
         n = x.shape[axis]
+        m = round(n * f)
+        if m != n * f or (p.mode == 0 and f != round(f)):
+            raise Unsupported("a part of an element is not described")
         if p.mode == 0:
-            x = np.repeat(x, f, axis)
+            x = np.repeat(x, round(f), axis)
         elif p.linearUpsampleMode == 0:
-            x = _sample(x, _grid(2, n, n * f), axis)
+            x = _sample(x, np.arange(m) * ((n - n / m) / (m - 1) if m > 1 else 0.0), axis)
         elif p.linearUpsampleMode == 1:
-            x = _sample(x, np.linspace(0, n - 1, n * f), axis)
+            x = _sample(x, np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0), axis)
         else:
-            x = _sample(x, (np.arange(n * f) + 0.5) / f - 0.5, axis)
+            x = _sample(x, np.arange(m) * (n / m) + 0.5 * (n / m) - 0.5, axis)
     return x
 
 

@@ -30,7 +30,7 @@ def gather_nd(p: Any, data: Array, indices: Array) -> Array:
     k = indices.shape[-1]
     check(k <= data.ndim, "tuple")
     rows = [data[tuple(_at(i, n) for i, n in zip(t, data.shape))] for t in indices.reshape(-1, k)]
-    return np.array(rows).reshape(*indices.shape[:-1], *data.shape[k:])
+    return np.array(rows).reshape((*indices.shape[:-1], *data.shape[k:]))
 
 
 @layer("gatherAlongAxis")
@@ -63,9 +63,10 @@ def scatter(p: Any, container: Array, indices: Array, updates: Array) -> Array:
     """Slices along the axis combined with the container."""
     a = axis_of(p.axis, container.ndim)
     y = container.copy()
-    for k, i in enumerate(indices.ravel()):
-        at = (slice(None),) * a + (_at(i, y.shape[a]),)
-        y[at] = _MODE[p.mode](y[at], updates[(slice(None),) * a + (k,)])
+    check(updates.shape == (*y.shape[:a], *indices.shape, *y.shape[a + 1 :]), "shape")
+    for where in np.ndindex(*indices.shape):
+        at = (slice(None),) * a + (_at(indices[where], y.shape[a]),)
+        y[at] = _MODE[p.mode](y[at], updates[(slice(None),) * a + where])
     return y
 
 

@@ -88,7 +88,6 @@ op(
     alpha=_channels("alpha"),
     out=_back,
     draw=_draw("alpha"),
-    tags=("rank5",),
     breaks=_breaks("alpha"),
 )
 op(
@@ -99,7 +98,6 @@ op(
     beta=_channels("beta"),
     out=_back,
     draw=_draw("alpha", "beta"),
-    tags=("rank5",),
     breaks=_breaks("alpha", "beta"),
 )
 

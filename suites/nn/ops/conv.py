@@ -13,10 +13,12 @@ from harness.spec import Build, Call, Codec, Fn, T
 from suites.nn import op
 from suites.nn.spell import ListOr, Or, Weight
 from suites.semantics import conv as s
+from suites.semantics.window import STRIDE_ABOVE
 
 
 class Image(Codec):
-    """Input [..., C, H, W]: the axes before the last three are one batch axis.  Drawn with one more or one less."""
+    """Input [..., C, H, W]: the axes before the last three are one batch axis.  Drawn with one more, or with none that
+    the rank-5 mapping of older specifications puts there."""
 
     for_tensor = True
 
@@ -28,7 +30,10 @@ class Image(Codec):
 
     def encode(self, value: T, b: Build) -> None:
         n, *rest = value.shape
-        if b.draw.chance(4):
+        if n == 1 and b.draw.chance(3) and "weight" not in b.args:
+            b.attrs["@mapping"] = "rank5"
+            value = T(rest, value.recipe, const=False)
+        elif b.draw.chance(4):
             f = b.draw.pick([k for k in range(1, n + 1) if n % k == 0])
             value = T((f, n // f, *rest), value.recipe)
         b.tensor("x", value)
@@ -94,7 +99,9 @@ class Filters(Weight):
         b.attrs["kernelChannels"] = m if self.transposed else k
         if kernel != [3, 3] or b.draw.bool():
             b.attrs["kernelSize"] = kernel
-        if not self.transposed and b.draw.chance(5):
+        if self.transposed and b.draw.chance(4):
+            b.attrs["dilationFactor"] = [b.draw.int(1, 3), b.draw.int(1, 3)]  # ignored
+        if not self.transposed and b.draw.chance(5) and "@mapping" not in b.attrs:
             b.tensor("weight", value, False)
         else:
             super().encode(value, b)
@@ -109,9 +116,15 @@ _SHARED: dict[str, Any] = {
     "pads": PADS,
     "out": unfold,
     "ranks": (4, 4),
-    "tags": ("rank5",),
 }
-op("convolution", s.conv, w=Filters(False), dilations=ListOr("dilationFactor", (1, 1)), **_SHARED)
+op(  # SamePadding: the total padding is max(0, ...)
+    "convolution",
+    s.conv,
+    w=Filters(False),
+    dilations=ListOr("dilationFactor", (1, 1)),
+    settles=STRIDE_ABOVE,
+    **_SHARED,
+)
 
 
 def _sizes(c: Call) -> Any:

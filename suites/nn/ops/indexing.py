@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError, Unsupported
-from harness.spec import Call, Draw, Fn, Map, Slotted, T
+from harness.spec import Call, Draw, Fn, Map, Slotted, T, accepted
 from suites.nn import op
 from suites.nn.spell import tensor
 from suites.semantics import coreml
 from suites.semantics import indexing as s
+from suites.semantics.indexing.order import any_of_equals, winners
 
 
 def whole(slot: str) -> Slotted:
@@ -22,8 +23,57 @@ def whole(slot: str) -> Slotted:
     return Slotted(slot, lambda x: x.astype(np.int64))
 
 
-op("gather", s.gather, x="data", indices=whole("indices"), ranks=(1, 3))
-op("gatherND", s.gather_nd, x="data", indices=whole("indices"), ranks=(1, 4))
+def _draw_gather(d: Draw) -> dict[str, Any]:
+    """The ranks of data and indices make a result of rank 5 at most."""
+    shape = d.shape(1)
+    axis = d.axis(len(shape))
+    like = d.part(1, 6 - len(shape))
+    return {"data": T(shape), "indices": T(like, recipe=f"signed_index:{shape[axis]}"), "axis": axis}
+
+
+def _no_such_axis(d: Draw) -> dict[str, Any]:
+    return {"data": T((2, 3)), "indices": T((2,), values=[0.0, 1.0]), "axis": d.pick((2, -3))}
+
+
+def _no_such_place(draw: Any, extent: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        shape = out["indices"].shape
+        return {**out, "indices": T(shape, values=[float(extent(out))] * int(np.prod(shape)))}
+
+    return fn
+
+
+op(
+    "gather",
+    s.gather,
+    x="data",
+    indices=whole("indices"),
+    draw=_draw_gather,
+    breaks={
+        "axis-in-range": _no_such_axis,
+        "index-in-range": _no_such_place(_draw_gather, lambda o: o["data"].shape[o["axis"]]),
+    },
+)
+
+
+def _draw_gather_nd(d: Draw) -> dict[str, Any]:
+    """Index tuples [..., depth]; none is negative, since the text says of other layers only that such ones count."""
+    shape = d.shape(1)
+    depth = d.int(1, len(shape))
+    lead = tuple(d.int(1, 4) for _ in range(d.int(0, min(4, 5 - len(shape[depth:])))))
+    values = [float(d.int(0, n - 1)) for _ in range(int(np.prod(lead))) for n in shape[:depth]]
+    return {"data": T(shape), "indices": T((*lead, depth), values=values)}
+
+
+op(
+    "gatherND",
+    s.gather_nd,
+    x="data",
+    indices=whole("indices"),
+    draw=_draw_gather_nd,
+    breaks={"index-in-range": _no_such_place(_draw_gather_nd, lambda o: max(o["data"].shape))},
+)
 
 
 def _like_data(c: Call) -> np.ndarray:
@@ -82,20 +132,29 @@ def _places(d: Draw, n: int, count: int, once: bool) -> list[float]:
     return [float(i - n if d.chance(3) else i) for i in at]
 
 
+def _folded(d: Draw, count: int, most: int) -> tuple[int, ...]:
+    """``count`` as a shape of 1 to ``most`` axes."""
+    shape = [count]
+    for _ in range(d.int(0, most - 1) if d.bool() else 0):
+        first = d.pick([k for k in range(1, shape[0] + 1) if shape[0] % k == 0])
+        shape = [first, shape[0] // first, *shape[1:]]
+    return tuple(shape)
+
+
 def _draw_scatter(d: Draw) -> dict[str, Any]:
+    """Indices of rank 1 and above: their axes take the place of ``axis`` in the updates."""
     shape = d.shape(1)
     axis, mode = d.axis(len(shape)), d.pick(tuple(_MODES.values()))
     n = shape[axis]
     once = mode == "SCATTER_UPDATE" and d.bool()
     at = _places(d, n, d.int(1, n) if once else d.dim(1, 6), once)
-    slices = list(shape)
-    slices[axis] = len(at)
+    like, a = _folded(d, len(at), 6 - len(shape)), axis % len(shape)
     return {
         "container": T(shape),
-        "indices": T((len(at),), values=at),
+        "indices": T(like, values=at),
         "axis": axis,
         "mode": mode,
-        "updates": T(slices, recipe="positive" if mode == "SCATTER_DIV" else None),
+        "updates": T((*shape[:a], *like, *shape[a + 1 :]), recipe="positive" if mode == "SCATTER_DIV" else None),
     }
 
 
@@ -153,9 +212,9 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
     count = d.int(1, n) if once else d.dim(1, 6)
     like = list(shape)
     like[axis] = count
-    row = np.array(_places(d, n, count, once))
-    grid = row.reshape([-1 if k == axis % len(shape) else 1 for k in range(len(shape))])
-    values = np.broadcast_to(grid, like).ravel().tolist()
+    rows = [_places(d, n, count, once) for _ in range(d.int(1, 4))]
+    lanes = np.array([rows[k % len(rows)] for k in range(int(np.prod(like)) // count)])  # not the same everywhere
+    values = np.moveaxis(lanes.reshape([*np.delete(like, axis), count]), -1, axis).ravel().tolist()
     return {
         "container": T(shape),
         "indices": T(like, values=values),
@@ -180,7 +239,7 @@ op(
 
 
 def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
-    """indices [N, L]; none is negative, since the text reads a negative one as "the whole slice"."""
+    """indices [..., L]; none is negative, since the text says of other layers only that such ones count."""
     shape = [min(n, 5) for n in d.shape(1)]
     depth, mode = d.int(1, len(shape)), d.pick(tuple(_MODES.values()))
     total = int(np.prod(shape[:depth]))
@@ -191,18 +250,20 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
         else [d.int(0, total - 1) for _ in range(d.int(1, 6))]
     )
     values = [float(i) for k in spots for i in np.unravel_index(k, shape[:depth])]
+    lead = _folded(d, len(spots), min(4, 5 - len(shape[depth:])))
     return {
         "container": T(shape),
-        "indices": T((len(spots), depth), values=values),
+        "indices": T((*lead, depth), values=values),
         "mode": mode,
-        "updates": T((len(spots), *shape[depth:]), recipe="positive" if mode == "SCATTER_DIV" else None),
+        "updates": T((*lead, *shape[depth:]), recipe="positive" if mode == "SCATTER_DIV" else None),
     }
 
 
 def _written_nd(c: Call) -> tuple[np.ndarray, np.ndarray]:
     """Indices [n, depth] and updates [n, ...]; the later of two updates of one place stays.
 
-    The text reads a negative index as the whole slice, without saying what shape the updates have then.
+    A negative index has two readings: from the end, as the text of other layers says, or the whole slice, as an earlier
+    text of this one did.
     """
     x, i, u = c.inputs["container"], c.inputs["indices"].astype(np.int64), c.inputs["updates"]
     if np.any(i < 0):
@@ -242,11 +303,14 @@ def _write_k(v: int, b: Any) -> None:
         b.attrs["K"] = v
     else:
         b.tensor("k", T((1,), values=[float(v)]))
+        if b.draw.bool():
+            b.attrs["K"] = v + 1  # ignored beside the input
 
 
-op(
+op(  # the text does not say which of two equal elements comes first
     "topK",
     s.topk,
+    error=(accepted(winners, "the k winners in order"), accepted(any_of_equals)),
     k=Fn(_k, _write_k),
     largest=Fn(lambda c: not c.attr("useBottomK"), lambda v, b: b.attr("useBottomK", not v)),
     fixed={"sorted": True},
@@ -294,19 +358,18 @@ def _hot_value(slot: str, name: str) -> Fn:
 
 
 def _draw_hot(d: Draw) -> dict[str, Any]:
-    """The first extra inputs override, the rest are parameters."""
+    """One or two inputs, the second the size; indices outside of the vector on either side give no hot element."""
     shape, n = d.shape(1, 4), d.int(1, 7)
-    values = (
-        ("size_in", "oneHotVectorSize", n),
-        ("axis_in", "axis", d.axis(len(shape) + 1)),
-        ("on_in", "onValue", d.int(1, 16) / 4),
-        ("off_in", "offValue", d.int(-8, 0) / 4),
-    )
-    given = d.int(0, 4)
-    out: dict[str, Any] = {"x": T(shape, recipe=f"index:{n}")}
-    for i, (slot, name, v) in enumerate(values):
-        out.update({slot: T((1,), values=[float(v)])} if i < given else {name: v})
-    return out
+    out: dict[str, Any] = {
+        "x": T(shape, recipe=d.pick((f"index:{n}", f"ints:{-n - 1}:{n + 1}"))),
+        "axis": d.axis(len(shape) + 1),
+        "onValue": d.int(1, 16) / 4,
+        "offValue": d.int(-8, 0) / 4,
+    }
+    if d.bool():
+        return {**out, "oneHotVectorSize": n}
+    out["size_in"] = T((1,), values=[float(n)])
+    return {**out, "oneHotVectorSize": n + 1} if d.bool() else out  # ignored beside the input
 
 
 op(

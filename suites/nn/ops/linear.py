@@ -61,7 +61,7 @@ def _inner_apart(d: Draw) -> dict[str, Any]:
 
 
 op("innerProduct", linear.linear, x=tensor(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
-   draw=_draw_inner, tags=("rank5",), breaks={"channels-agree": _inner_apart})  # fmt: skip
+   draw=_draw_inner, breaks={"channels-agree": _inner_apart})  # fmt: skip
 
 
 # -- embeddings
@@ -100,7 +100,7 @@ def _wide(draw: Any) -> Any:
 
 
 op("embedding", s.embedding, indices=tensor(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
-   draw=_draw_embedding, tags=("rank5",), out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
+   draw=_draw_embedding, out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
    breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)})  # fmt: skip
 
 
@@ -133,8 +133,9 @@ def _right(c: Call) -> np.ndarray:
 def _draw_product(d: Draw) -> dict[str, Any]:
     if d.bool():
         n, m = d.dim(1), d.dim(1)
+        flags = {"transposeA": d.bool(), "transposeB": d.bool()} if d.bool() else {}  # ignored
         return {"a": T((*d.part(0, 4), n)), "weights": T((m, n), const=True), "weightMatrixFirstDimension": n,
-                "weightMatrixSecondDimension": m, **_bias(d, m)}  # fmt: skip
+                "weightMatrixSecondDimension": m, **_bias(d, m), **flags}  # fmt: skip
     v = linear.matmul.derive(d)
     return {"a": v["x"], "b": v["y"], "transposeA": d.bool() if len(v["x"].shape) == 1 else v["transpose_x"],
             "transposeB": d.bool() if len(v["y"].shape) == 1 else v["transpose_y"]}  # fmt: skip

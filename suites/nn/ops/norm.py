@@ -19,7 +19,6 @@ op(
     norm.softmax,
     axis=Fn(lambda c: -3),
     draw=lambda d: {"x": T(d.shape(3))},
-    tags=("rank5",),
     breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}},
 )
 op(
@@ -67,9 +66,10 @@ def _draw_batchnorm(d: Draw) -> dict[str, Any]:
         "channels": c,
         "epsilon": d.pick((0.0, 1e-5, 1e-3, 0.25)),
     }
-    if d.int(0, 2):
+    computed = d.int(0, 2) > 0
+    if computed:
         out.update(computeMeanVar=True, instanceNormalization=d.bool())
-    else:
+    if not computed or d.chance(3):  # beside computed ones they are ignored
         out.update(mean=T((c,), recipe="unit", const=True), variance=T((c,), recipe="uniform:0.25:4", const=True))
     return {**out, "gamma": T((c,), const=True), "beta": T((c,), const=True)}
 
@@ -92,7 +92,6 @@ op(
     out=_back,
     draw=_draw_batchnorm,
     breaks={"channels-agree": _batch_apart},
-    tags=("rank5",),
 )
 
 
@@ -103,13 +102,20 @@ def _mvn_axes(c: Call) -> tuple[int, ...]:
 
 
 def _root(c: Call) -> str | None:
-    """The text names a small constant, and not whether it stands under the root."""
-    return "epsilon-under-the-root-or-not" if c.attr("normalizeVariance") else None
+    """The text names a small constant, and not whether it stands under the root: both readings are the same number
+    where the variance is large."""
+    if not c.attr("normalizeVariance"):
+        return None
+    epsilon = c.attr("epsilon") or 1e-6
+    with np.errstate(all="ignore"):
+        v = c.inputs["x"].astype(np.float64).var(_mvn_axes(c))
+        apart = np.abs(np.sqrt(v + epsilon) / (np.sqrt(v) + epsilon) - 1)
+    return "epsilon-under-the-root-or-not" if not np.all((v == 0) | (apart <= 2.0**-26)) else None
 
 
 def _draw_mvn(d: Draw) -> dict[str, Any]:
     return {
-        "x": T(d.shape(3), recipe=d.pick(_STEPS)),
+        "x": T(d.shape(3), recipe=d.pick((*_STEPS, "uniform:-1024:1024"))),
         "acrossChannels": d.bool(),
         "normalizeVariance": d.bool(),
         "epsilon": d.pick((0.0, 1e-6, 1e-3)),
@@ -130,26 +136,18 @@ op(
     draw=_draw_mvn,
     ambiguous=_root,
     breaks={"rank-at-least-3": _flat},
-    tags=("rank5",),
 )
 
 
-def _which_c(c: Call) -> str | None:
-    """The formula divides alpha by C, which the text uses for the channels, too."""
-    return "alpha-by-window-or-channels" if c.attr("localSize") != c.inputs["x"].shape[-3] else None
-
-
 def _even(c: Call) -> str | None:
-    return _which_c(c) or ("window-of-even-size" if c.attr("localSize") % 2 == 0 else None)
+    """Where the odd channel of an even window lies is not said."""
+    return "window-of-even-size" if c.attr("localSize") % 2 == 0 else None
 
 
 def _draw_lrn(d: Draw) -> dict[str, Any]:
-    shape = list(d.shape(3))
-    size = d.pick((1, 3, 5, 3, 2))
-    if d.bool():
-        shape[-3] = size
+    size = d.pick((1, 3, 5, 3, 2, 7))
     return {
-        "x": T(shape, recipe=d.pick(_STEPS)),
+        "x": T(d.shape(3), recipe=d.pick(_STEPS)),
         "localSize": size,
         "alpha": d.pick((1e-4, 0.5, 1.0)),
         "beta": d.pick((0.75, 0.5, 1.0)),
@@ -167,7 +165,6 @@ op(
     out=_back,
     draw=_draw_lrn,
     ambiguous=_even,
-    tags=("rank5",),
     breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}},
 )
 

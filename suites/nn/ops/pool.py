@@ -10,6 +10,7 @@ from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
 from suites.nn.spell import tensor
 from suites.semantics import pool as s
+from suites.semantics.window import STRIDE_ABOVE
 
 _CHOICE = "PoolingPaddingType"
 
@@ -57,8 +58,12 @@ def _draw(average: bool) -> Any:
         lead = (*(d.dim(1, 3) for _ in range(d.int(1, 2))), d.dim(1, 4))
         kernel = [d.pick((1, 2, 3, 3, 4)) for _ in range(2)]
         out: dict[str, Any] = {"avgPoolExcludePadding": True} if average and d.bool() else {}
+        if d.chance(5):  # what the rank-5 mapping of older specifications makes a batch of one
+            lead, out["@mapping"] = lead[-1:], "rank5"
+        const = False if "@mapping" in out else None
         if d.chance(6):
-            return {**out, "x": T((*lead, d.dim(1, 6), d.dim(1, 6))), "globalPooling": True, _CHOICE: "valid"}
+            x = T((*lead, d.dim(1, 6), d.dim(1, 6)), const=const)
+            return {**out, "x": x, "globalPooling": True, _CHOICE: "valid"}
         if kernel != [3, 3] or d.bool():
             out["kernelSize"] = kernel
         if d.int(0, 3):
@@ -74,8 +79,8 @@ def _draw(average: bool) -> Any:
             out["valid.paddingAmounts"] = pads
         elif kind == "same" and d.bool():
             out["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
-        space = [max(1, k - b - e) + d.int(0, 6) for k, b, e in zip(kernel, pads[::2], pads[1::2])]
-        return {**out, "x": T((*lead, *space)), _CHOICE: kind}
+        least = [1 if kind == "same" else max(1, k - b - e) for k, b, e in zip(kernel, pads[::2], pads[1::2])]
+        return {**out, "x": T((*lead, *(n + d.int(0, 6) for n in least)), const=const), _CHOICE: kind}
 
     return draw
 
@@ -89,6 +94,7 @@ def _no_type(d: Draw) -> dict[str, Any]:
 
 
 _POOL: dict[str, Any] = {
+    "settles": STRIDE_ABOVE,  # SamePadding: the total padding is max(0, ...)
     "x": Image(),
     "kernel": Fn(_kernel),
     "strides": Fn(_strides),
@@ -98,7 +104,6 @@ _POOL: dict[str, Any] = {
     "last": Fn(_last),
     "out": unfold,
     "fixed": {"dilations": None},
-    "tags": ("rank5",),
     "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
 }
 op("pooling.MAX", s.max_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "column_major": False}})
@@ -133,7 +138,7 @@ def _draw3(average: bool) -> Any:
         out: dict[str, Any] = {
             "paddingType": mode,
             **{f"kernel{n}": k for n, k in zip(_NAMES, kernel)},
-            **{f"stride{n}": d.int(1, 3) for n in _NAMES},
+            **{f"stride{n}": 1 if mode == "SAME" and d.int(0, 3) else d.int(1, 3) for n in _NAMES},
         }
         space = []
         for k, pair in zip(kernel, _BORDERS):
@@ -155,7 +160,15 @@ def _flat(d: Draw) -> dict[str, Any]:
     }
 
 
+def _spread(c: Call) -> str | None:
+    """The text pads until the result has the extents of the input, which names no geometry for a stride above 1:
+    Convolution3D, which pads alike, has ceil(extent / stride)."""
+    same = c.attr("paddingType") == "SAME"
+    return "same-padding-with-a-stride" if same and any(c.attr(f"stride{n}") > 1 for n in _NAMES) else None
+
+
 _POOL3: dict[str, Any] = {
+    "ambiguous": _spread,
     "x": _X,
     "kernel": triple("kernel"),
     "strides": triple("stride"),

@@ -21,7 +21,7 @@ _NAMES = {
     "scaledTanh": "scaled_tanh",
     "sigmoidHard": "hard_sigmoid",
 }
-_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(0.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)")
+_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(1.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)")
 
 
 def _activation(text: str) -> tuple[str, float, float]:
@@ -190,7 +190,6 @@ op(
     draw=_draw_simple,
     breaks=_breaks(_draw_simple, "h"),
     ambiguous=_order,
-    tags=("rank5",),
     out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
 )
 
@@ -233,7 +232,6 @@ op(
     draw=_draw_gru,
     breaks=_breaks(_draw_gru, "h"),
     ambiguous=_order,
-    tags=("rank5",),
     out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
 )
 
@@ -299,7 +297,6 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         draw=draw,
         breaks=_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
         ambiguous=_order,
-        tags=("rank5",),
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
         **more,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, T
+from harness.spec import Call, Draw, Fn, T, accepted
 from suites.nn import op
 from suites.nn.spell import Or
 from suites.semantics import coreml
@@ -23,6 +23,8 @@ def _axes(c: Call) -> tuple[int, ...] | None:
 def _write(v: Any, b: Any) -> None:
     if v is None:
         b.attrs["reduceAll"] = True
+        if b.draw.bool():
+            b.attrs["axes"] = [b.draw.pick((0, -1))]  # ignored
     else:
         b.attrs["axes"] = list(v)
 
@@ -69,7 +71,6 @@ _OLD: dict[str, Any] = {
     "axes": Fn(_region),
     "fixed": {"keepdims": True},
     "draw": _draw_region,
-    "tags": ("rank5",),
     "breaks": {"rank-reaches-axis": _region_too_high},
 }
 op("reduce.SUM", s.reduce_sum, **_OLD)
@@ -89,6 +90,9 @@ def _draw_sum_log(d: Draw) -> dict[str, Any]:
 op("reduce.LOGSUM", coreml.reduce_sum_log, **{**_OLD, "fixed": {}, "draw": _draw_sum_log}, epsilon=Or("epsilon", 1e-6))
 
 
+_FREE = accepted(s.any_winner)  # the text does not say which of equals it is
+
+
 def _one(c: Call) -> int:
     axes = _region(c)
     if len(axes) != 1:
@@ -105,16 +109,16 @@ op(
     "reduce.ARGMAX",
     s.argmax,
     axis=Fn(_one),
+    error=_FREE,
     fixed={"keepdims": True, "select_last": False},
     draw=_draw_arg,
-    tags=("rank5",),
     breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}},
 )
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
 _NO_AXIS = {"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}
-op("argMax", s.argmax, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
-op("argMin", s.argmin, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
+op("argMax", s.argmax, error=_FREE, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
+op("argMin", s.argmin, error=_FREE, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
 
 
 def _sum_axis(c: Call) -> int:
@@ -126,6 +130,8 @@ def _write_axis(v: int, b: Any) -> None:
         b.attrs["axis"] = v
     else:
         b.tensor("axis_in", T((1,), values=[float(v)]))
+        if b.draw.bool():
+            b.attrs["axis"] = 0  # ignored beside the input
 
 
 op("cumSum", s.cumsum, axis=Fn(_sum_axis, _write_axis), exclusive="excludeFinalSum", reverse="reverse")

@@ -30,19 +30,40 @@ def _space(c: Call) -> tuple[int, ...]:
 
 
 def _factors(c: Call) -> tuple[float, ...]:
+    if c.attr("fractionalScalingFactor") and c.attr("scalingFactor"):
+        raise RuleError("one-kind-of-factor", "scalingFactor and fractionalScalingFactor")
     return tuple(float(v) for v in (c.attr("fractionalScalingFactor") or c.attr("scalingFactor") or (1, 1)))
+
+
+def _broken(c: Call) -> str | None:
+    """The grid is given by the extents before and after; what a part of an element makes of the extent is not, nor
+    which element is the nearest to a place between two."""
+    factors = _factors(c)
+    if any((n * f) % 1 for n, f in zip(c.inputs["x"].shape[-2:], factors)):
+        return "part-of-an-element"
+    return "nearest-of-two" if c.version.op == "upsample.NN" and any(f % 1 for f in factors) else None
+
+
+def _fraction(d: Draw, n: int, parts: bool) -> float:
+    """A factor from 1 on that makes a whole extent out of ``n`` elements."""
+    return float(d.pick([k / 4 for k in range(4, 13) if (k * n) % 4 == 0 and (parts or k % 4 == 0)]))
 
 
 def _draw_up(modes: tuple[str, ...]) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        """Whole factors: what a fraction of an element means is not described."""
         shape = (*d.part(1, 3), d.dim(1, 6), d.dim(1, 6))
         out: dict[str, Any] = {"x": T(shape, recipe=d.pick(("unit", "small", "iota")))}
-        if d.int(0, 5):
+        if d.chance(3):
+            out["fractionalScalingFactor"] = [_fraction(d, n, bool(modes)) for n in shape[-2:]]
+        elif d.int(0, 5):
             out["scalingFactor"] = [d.int(1, 4), d.int(1, 4)]
         return {**out, "linearUpsampleMode": d.pick(modes)} if modes else out
 
     return draw
+
+
+def _both_factors(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(3)), "scalingFactor": [2, 2], "fractionalScalingFactor": [2.0, 2.0]}
 
 
 def _flat(d: Draw) -> dict[str, Any]:
@@ -52,8 +73,8 @@ def _flat(d: Draw) -> dict[str, Any]:
 _UP: dict[str, Any] = {
     "axes": Fn(_space),
     "scales": Fn(_factors),
-    "tags": ("rank5",),
-    "breaks": {"rank-at-least-3": _flat},
+    "ambiguous": _broken,
+    "breaks": {"rank-at-least-3": _flat, "one-kind-of-factor": _both_factors},
 }
 _OFF = {
     "sizes": None,
@@ -102,7 +123,6 @@ op(
     fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
     draw=_draw_resize,
     breaks={"rank-at-least-3": _flat_target},
-    tags=("rank5",),
 )
 
 # -- regions of interest

@@ -45,6 +45,20 @@ def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:
     return np.sort(np.asarray(actual, np.float64), axis=axis) == np.sort(want, axis=axis)
 
 
+def any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
+    """the indices of the winners in order; which of equal elements comes first is not said"""
+    x, axis = ctx.inputs["x"], ctx.params["axis"]
+    at, want = np.asarray(actual).astype(np.int64), np.asarray(ctx.wide).astype(np.int64)
+    inside = (at >= 0) & (at < x.shape[axis])
+    got = np.take_along_axis(x, np.where(inside, at, 0), axis)
+    expected = np.take_along_axis(x, want, axis)
+    if not ctx.params.get("sorted", True):
+        got, expected = np.sort(got, axis=axis), np.sort(expected, axis=axis)
+    ordered = np.sort(at, axis=axis)
+    once = (np.diff(ordered, axis=axis) > 0).all(axis=axis, keepdims=True)
+    return inside & (got == expected) & once
+
+
 @semantics(
     error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED
 )

@@ -109,7 +109,7 @@ op(
 
 
 def _sizes_nd(c: Call) -> tuple[int, ...]:
-    """The sizes given; else parts as equal as can be, the first ones larger by one ("support unequal splits")."""
+    """The sizes given; else parts as equal as can be, the first ones larger by one."""
     if c.attr("splitSizes"):
         return tuple(c.attr("splitSizes"))
     x, axis, n = c.inputs["x"], c.attr("axis"), c.attr("numSplits")
@@ -121,6 +121,14 @@ def _sizes_nd(c: Call) -> tuple[int, ...]:
     return (small + 1,) * more + (small,) * (n - more)
 
 
+def _uneven(c: Call) -> str | None:
+    """The text has a uniform split and one by given sizes: not which part is larger where the number does not divide
+    the extent."""
+    if c.attr("splitSizes") or c.attr("numSplits") < 1:
+        return None
+    return "uniform-split-that-does-not-divide" if c.inputs["x"].shape[c.attr("axis")] % c.attr("numSplits") else None
+
+
 def _draw_split_nd(d: Draw) -> dict[str, Any]:
     shape = list(d.shape(1))
     axis, n = d.axis(len(shape)), d.int(2, 4)
@@ -129,7 +137,8 @@ def _draw_split_nd(d: Draw) -> dict[str, Any]:
         return {"x": T(shape), "axis": axis, "numSplits": n, "@outs": n}
     parts = [d.dim(1, 5) for _ in range(n)]
     shape[axis] = sum(parts)
-    return {"x": T(shape), "axis": axis, "splitSizes": parts, "@outs": n}
+    out: dict[str, Any] = {"x": T(shape), "axis": axis, "splitSizes": parts, "@outs": n}
+    return {**out, "numSplits": n + 1} if d.chance(3) else out  # ignored beside the sizes
 
 
 def _split_nd_short(d: Draw) -> dict[str, Any]:
@@ -146,6 +155,7 @@ op(
     s.split,
     sizes=Fn(_sizes_nd),
     draw=_draw_split_nd,
+    ambiguous=_uneven,
     breaks={"sizes-sum": _split_nd_short, "parts-have-elements": _split_nd_bare},
 )
 
@@ -161,11 +171,12 @@ def _reps(c: Call) -> tuple[int, ...]:
 def _draw_tile(d: Draw) -> dict[str, Any]:
     values = s.tile.derive(d)
     reps = list(values["repeats"])
+    if d.bool():  # an entry for every axis: shorter ones are described for the parameter alone
+        given = {"x": values["x"], "reps_in": T((len(reps),), values=[float(r) for r in reps])}
+        return {**given, "reps": [2] * len(reps)} if d.chance(3) else given  # ignored beside the input
     while len(reps) > 1 and reps[0] == 1 and d.bool():
         reps = reps[1:]
-    if d.bool():
-        return {"x": values["x"], "reps": reps}
-    return {"x": values["x"], "reps_in": T((len(reps),), values=[float(r) for r in reps])}
+    return {"x": values["x"], "reps": reps}
 
 
 op(
@@ -188,7 +199,6 @@ op(
     times=Or("nRepetitions", 1),
     fixed={"mode": "tile"},
     draw=_draw_sequence,
-    tags=("rank5",),
     breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}},
 )
 

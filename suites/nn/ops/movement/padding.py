@@ -74,7 +74,8 @@ def _draw_constant_pad(d: Draw) -> dict[str, Any]:
     for n in shape:
         pair = [d.int(0, 2), d.int(0, 2)]
         if to_size:
-            pair = d.pick(([0, 0], [n + d.int(0, 3), 0], [0, n + d.int(0, 3)]))
+            size = d.int(1, n + 3)  # below n: the axis stays as it is
+            pair = d.pick(([0, 0], [size, 0], [0, size]))
         amounts += pair
     out: dict[str, Any] = {"x": T(shape), "value": d.int(-8, 8) / 4}
     if to_size:

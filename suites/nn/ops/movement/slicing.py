@@ -105,8 +105,8 @@ def _slice_step(c: Call) -> tuple[int, ...]:
 
 
 def _draw_slice(d: Draw) -> dict[str, Any]:
-    shape = d.shape(3)
     axis = d.pick(tuple(_AXES))
+    shape = d.shape(-_AXES[axis])
     n = shape[_AXES[axis]]
     lo = d.int(0, n - 1)
     hi = d.int(lo + 1, n)
@@ -128,7 +128,6 @@ op(
     axes=Fn(_slice_axis),
     steps=Fn(_slice_step),
     draw=_draw_slice,
-    tags=("rank5",),
     breaks={
         "stride-positive": lambda d: {"x": T(d.shape(3)), "startIndex": 0, "endIndex": 1, "axis": "WIDTH_AXIS"},
         "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1},

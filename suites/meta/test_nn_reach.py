@@ -1,0 +1,204 @@
+"""What the layers' texts allow is drawn, what they leave open is not judged, and what they settle is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.compare import judge
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import Case
+from suites.nn import dialect
+
+DRAWS = 300
+
+
+def drawn(op: str, count: int = DRAWS) -> list[Instance]:
+    v = dialect.versions[f"nn/{op}/1"]
+    return [v.draw(Prng(case_seed(31, op, i))) for i in range(count)]
+
+
+def rank(inst: Instance, slot: str = "x") -> int:
+    return len(inst.args[slot].shape)
+
+
+def numbers(inst: Instance, slot: str) -> np.ndarray:
+    return np.asarray(arrays_of(inst)[slot])
+
+
+def lanes_differ(inst: Instance) -> bool:
+    """Whether indices along the axis are not the same everywhere."""
+    i = np.moveaxis(numbers(inst, "indices"), inst.attrs["axis"], -1)
+    rows = i.reshape(-1, i.shape[-1])
+    return bool((rows != rows[:1]).any())
+
+
+def below(inst: Instance) -> bool:
+    """Whether the size asked for is below the extent on some axis."""
+    if not inst.attrs.get("padToGivenOutputSizeMode"):
+        return False
+    a = inst.attrs.get("padAmounts") or numbers(inst, "pads_in").tolist()
+    return any(0 < v < inst.args["x"].shape[k // 2] for k, v in enumerate(a))
+
+
+REACHED: dict[str, list[Callable[[Instance], Any]]] = {
+    # parameters that the text says are ignored
+    "reduceSum": [lambda i: i.attrs.get("reduceAll") and i.attrs.get("axes")],
+    "cumSum": [lambda i: "axis_in" in i.args and "axis" in i.attrs],
+    "topK": [lambda i: "k" in i.args and "K" in i.attrs],
+    "tile": [lambda i: "reps_in" in i.args and "reps" in i.attrs],
+    "splitND": [lambda i: i.attrs.get("splitSizes") and i.attrs.get("numSplits")],
+    "batchedMatmul": [lambda i: "weights" in i.args and i.attrs.get("transposeA")],
+    "oneHot": [
+        lambda i: "size_in" in i.args and "oneHotVectorSize" in i.attrs,
+        lambda i: (numbers(i, "x") < 0).any(),
+        lambda i: (numbers(i, "x") >= i.attrs.get("oneHotVectorSize", 99)).any(),
+    ],
+    "scatter": [lambda i: rank(i, "indices") == 2, lambda i: rank(i, "indices") > 2],
+    "scatterND": [lambda i: rank(i, "indices") == 3, lambda i: rank(i, "indices") > 3],
+    "scatterAlongAxis": [lanes_differ],
+    "gather": [lambda i: rank(i, "data") == 5, lambda i: rank(i, "indices") > 2],
+    "gatherND": [lambda i: rank(i, "data") == 5],
+    "constantPad": [below],
+    "slice": [lambda i: rank(i) == 1, lambda i: rank(i) == 2],
+    "upsample.NN": [lambda i: i.attrs.get("fractionalScalingFactor")],
+    "upsample.BILINEAR": [lambda i: any(f % 1 for f in i.attrs.get("fractionalScalingFactor", ()))],
+    "batchnorm": [lambda i: i.attrs.get("computeMeanVar") and "mean" in i.args],
+    "pooling.MAX": [
+        lambda i: i.attrs.get("@mapping") == "rank5",
+        lambda i: (
+            i.attrs["PoolingPaddingType"] == "same" and i.args["x"].shape[-1] < i.attrs.get("kernelSize", [3, 3])[1]
+        ),
+    ],
+    "convolution": [lambda i: i.attrs.get("@mapping") == "rank5"],
+    "convolution.isDeconvolution": [lambda i: max(i.attrs.get("dilationFactor", [1])) > 1],
+    "innerProduct": [lambda i: i.attrs.get("@mapping") == "rank5" and rank(i) == 1],
+    "softmax": [lambda i: i.attrs.get("@mapping") == "rank5"],
+    "uniDirectionalLSTM": [
+        lambda i: (i.args["weightParams.inputGateWeightMatrix"].quant or {}).get("bits") == 3,
+        lambda i: len((i.args["weightParams.outputGateRecursionMatrix"].quant or {}).get("scale", ())) > 1,
+        lambda i: "linear(1.0,0.0)" in i.attrs["activations"],
+    ],
+    "scale": [lambda i: i.args["scale"].quant],
+}
+
+
+@pytest.mark.parametrize("op", REACHED)
+def test_what_the_text_allows_is_drawn(op: str) -> None:
+    instances = drawn(op)
+    for k, reached in enumerate(REACHED[op]):
+        assert any(reached(i) for i in instances), f"{op}: what condition {k} asks for is never drawn"
+
+
+NEVER: dict[str, Callable[[Instance], Any]] = {
+    # "Requires 1 or 2 inputs"
+    "oneHot": lambda i: {"axis_in", "on_in", "off_in"} & set(i.args),
+    # reps shorter than the rank are described for the parameter alone
+    "tile": lambda i: "reps_in" in i.args and i.args["reps_in"].shape[0] < rank(i),
+    # of these the text does not say that negative indices count from the end
+    "gatherND": lambda i: (numbers(i, "indices") < 0).any(),
+    "scatterND": lambda i: (numbers(i, "indices") < 0).any(),
+    # alpha x + beta is 0 then, and the linear activation of the tools that write it
+    "simpleRecurrent": lambda i: i.attrs.get("activation", "").startswith("linear(0"),
+}
+
+
+@pytest.mark.parametrize("op", NEVER)
+def test_what_the_text_does_not_describe_is_not_drawn(op: str) -> None:
+    assert not any(NEVER[op](i) for i in drawn(op))
+
+
+def unclear(inst: Instance) -> str | None:
+    return Case(dialect.versions[inst.key], inst, 0).ambiguous
+
+
+def made(op: str, args: dict[str, Any], outs: int = 1, **attrs: Any) -> Instance:
+    return Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "nn",
+            "op": op,
+            "version": 1,
+            "opset": 1,
+            "attrs": attrs,
+            "args": {n: {"dtype": "f32", **a} for n, a in args.items()},
+            "outs": outs,
+        }
+    )
+
+
+CHANNELS = {"x": {"shape": [4, 1, 1], "recipe": "unit", "seed": 3}}
+TIES = {"x": {"shape": [3], "values": [1.0, 2.0, 2.0]}}
+ROWS = {"x": {"shape": [1, 1, 2, 8], "recipe": "uniform:-1024:1024", "seed": 3}}
+FLAT = {"x": {"shape": [1, 1, 2, 8], "recipe": "unit", "seed": 3}}
+VOLUME = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "unit", "seed": 3}}
+CUBE = {f"{w}{n}": 2 for w in ("kernel", "stride") for n in ("Depth", "Height", "Width")}
+SEVEN = {"x": {"shape": [1, 1, 7, 7], "recipe": "unit", "seed": 3}}
+SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
+
+
+@pytest.mark.parametrize(
+    ("inst", "judged"),
+    [
+        # the window, not the channels, divides alpha
+        (made("lrn", CHANNELS, localSize=3, alpha=1.0, beta=0.5), True),
+        (made("lrn", CHANNELS, localSize=2, alpha=1.0, beta=0.5), False),
+        # epsilon under the root or beside it: the same number where the variance is large
+        (made("mvn", ROWS, normalizeVariance=True, epsilon=1e-6), True),
+        (made("mvn", FLAT, normalizeVariance=True, epsilon=1e-6), False),
+        (made("mvn", FLAT, normalizeVariance=False), True),
+        # max(0, ...) is the padding of a stride above the kernel
+        (made("pooling.MAX", SEVEN, **SKIP), True),
+        # "uniformly split", or by given sizes
+        (made("splitND", TIES, 2, axis=0, numSplits=2), False),
+        (made("splitND", TIES, 2, axis=0, splitSizes=[2, 1]), True),
+        # "the same spatial dimensions as the input"
+        (made("pooling3d.MAX", VOLUME, paddingType="SAME", **CUBE), False),
+        (made("pooling3d.MAX", VOLUME, paddingType="SAME", **{**CUBE, **dict.fromkeys(list(CUBE)[3:], 1)}), True),
+    ],
+    ids=lambda v: v.op if isinstance(v, Instance) else str(v),
+)
+def test_what_is_open_is_not_judged_and_what_is_settled_is(inst: Instance, judged: bool) -> None:
+    assert (unclear(inst) is None) == judged
+
+
+def test_any_of_equals_is_right() -> None:
+    """Neither topK nor argMax says which of two equal elements it means."""
+    row = {"x": {"shape": [1, 3], "values": [2.0, 1.0, 2.0]}}
+    for inst, got, right in (
+        (made("topK", row, 2, K=2, axis=1), [[2.0, 0.0]], True),
+        (made("topK", row, 2, K=2, axis=1), [[2.0, 2.0]], False),
+        (made("argMax", row, axis=1, removeDim=True), [2.0], True),
+        (made("argMax", row, axis=1, removeDim=True), [1.0], False),
+        (made("argMin", row, axis=1), [[1.0]], True),
+        (made("reduce.ARGMAX", row, axis="W"), [[2.0]], True),
+    ):
+        expected = dialect.evaluate(inst, arrays_of(inst))
+        outputs = [*(e.value for e in expected[:-1]), np.array(got, np.float32)]
+        seen = judge(expected, Outcome(Status.VALUE, outputs)).verdict
+        assert (seen != Verdict.MISMATCH) == right, f"{inst.op} {got}: {seen}"
+
+
+def value(inst: Instance) -> list[Any]:
+    return np.asarray(dialect.evaluate(inst, arrays_of(inst))[0].value).tolist()
+
+
+def test_examples_of_the_text() -> None:
+    """Of OneHotLayerParams, ConstantPaddingLayerParams, UpsampleLayerParams, LRNLayerParams."""
+    hot = made("oneHot", {"x": {"shape": [2], "values": [2.0, -1.0]}}, oneHotVectorSize=4, axis=-1, onValue=5.0,
+               offValue=-1.0)  # fmt: skip
+    assert value(hot) == [[-1, -1, 5, -1], [-1, -1, -1, -1]]
+    row = {"x": {"shape": [2], "values": [1.0, 2.0]}}
+    assert value(made("constantPad", row, value=9.0, padAmounts=[1, 0], padToGivenOutputSizeMode=True)) == [1, 2]
+    up = {"x": {"shape": [1, 1, 4], "values": [0.0, 1.0, 2.0, 3.0]}}
+    grid = [min(3.0, max(0.0, i * 4 / 6 + 2 / 6 - 0.5)) for i in range(6)]
+    wide = made("upsample.BILINEAR", up, fractionalScalingFactor=[1.0, 1.5], linearUpsampleMode="ALIGN_CORNERS_FALSE")
+    np.testing.assert_allclose(value(wide)[0][0], grid, rtol=1e-6)
+    lrn = made("lrn", {"x": {"shape": [4, 1, 1], "values": [1.0, 2.0, 3.0, 4.0]}}, localSize=3, alpha=3.0, beta=1.0)
+    np.testing.assert_allclose(np.ravel(value(lrn)), [1 / 6, 2 / 15, 3 / 30, 4 / 26], rtol=1e-6)
