@@ -342,7 +342,8 @@ def _draw_sdpa(d: Draw) -> dict[str, Object]:
     out = {"q": T((*lead, queries, e)), "k": T((*lead, keys, e)), "v": T((*lead, keys, ev))}
     if given(d, "mask"):
         full = (*lead, queries, keys)
-        shape = d.pick((full, full[-2:], (*(1 for _ in lead), *full[-2:])))
+        some = tuple(n if d.bool() else 1 for n in full[:-1])
+        shape = d.pick((full, full[-2:], (*(1 for _ in lead), *full[-2:]), (keys,), (*some, keys), (*some[-1:], keys)))
         boolean = d.dtype("mask").kind == "b"
         # every row keeps a key: the first column stays open
         size = int(np.prod(shape))

@@ -225,6 +225,13 @@ def _draw_regions(d: Draw) -> dict[str, Any]:
     normalized = d.bool() and not whole
     named = d.bool()
     boxes = [_box(d, form, h, w, normalized, whole) for _ in range(n)]
+    beyond = "pad_value" in d.version.schema.attrs and not (normalized or whole) and d.chance(3)
+    if beyond:  # by whole pixels, partly or altogether
+        at = (0, 1) if form.startswith("CENTER") else (0, 1, 2, 3)
+        for box in boxes:
+            moves = (d.int(-h, h), d.int(-w, w)) * 2
+            for k in at:
+                box[k] += moves[k] if "HEIGHT" in form else moves[::-1][k]
     images = [d.int(0, b - 1) for _ in range(n)]
     out: dict[str, Any] = {"x": T((b, c, h, w))}
     if new:
@@ -241,8 +248,8 @@ def _draw_regions(d: Draw) -> dict[str, Any]:
     maybe(d, out, "normalized_coordinates", normalized, False)
     maybe(d, out, "box_coordinate_mode", form, "CORNERS_HEIGHT_FIRST")
     maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
-    if d.chance(3):
-        out["spatial_scale"] = 1.0
+    if d.chance(3) and not beyond:  # at most 1: what is inside stays so
+        out["spatial_scale"] = d.pick((1.0, 0.5, 0.25))
     if "pad_value" in d.version.schema.attrs and d.bool():
         out["pad_value"] = d.int(-8, 8) / 4
     return out
@@ -278,8 +285,20 @@ def _crop_resize(call: Call) -> Any:
     return y if "boxes" in call.inputs else y[:, None]
 
 
+def _edge_open(at: np.ndarray, n: int) -> str | None:
+    """From iOS 16 on, where what lies beyond the image reads ``pad_value``: points that it depends on a rounding, or on
+    how the padding is meant, whether they do."""
+    near = (np.abs(at) < 1e-4) | (np.abs(at - (n - 1)) < 1e-4)
+    if near.any() and (at * 64 != np.rint(at * 64)).any():
+        return "a point that a rounding puts beyond the edge of the image"
+    if (((at > -1) & (at < 0)) | ((at > n - 1) & (at < n))).any():
+        return "whether a point between the image and its padding is made of both"
+    return None
+
+
 def _crop_open(call: Call) -> str | None:
     p, (boxes, _, _) = _crop_params(call), _regions(call)
+    pads = "pad_value" in call.version.schema.attrs
     h, w = call.inputs["x"].shape[2:]
     for box in boxes:
         y0, x0, y1, x1 = s.box_edges(box, p["form"], h, w, p["normalized"], p["scale"])
@@ -289,9 +308,11 @@ def _crop_open(call: Call) -> str | None:
                 return "whether points are clamped to the box or to the image is not stated"
             if p["mode"] == "strict_align_corners" and m == 1 and hi > lo:
                 return "STRICT_ALIGN_CORNERS divides by zero for one output point"
-            if lo < -1e-6 or hi > n - 1 + 1e-6 or hi < lo:
+            if hi < lo or (not pads and (lo < -1e-6 or hi > n - 1 + 1e-6)):
                 return "a box beyond the image, or upside down"
-            if at.size and (at.min() < 0 or at.max() > n - 1):
+            if pads and (why := _edge_open(at, n)):
+                return why
+            if not pads and at.size and (at.min() < 0 or at.max() > n - 1):
                 return "a point that a rounding puts beyond the edge of the image"
     return _non_finite(call)
 

@@ -54,7 +54,7 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
     out: dict[str, Any] = {"input": T(shape, recipe=d.pick(("unit", "uniform:-20:20", "uniform:-4:4"))),
                            "scale": T(size, recipe="uniform:0.0625:1"), "output_dtype": out_type}  # fmt: skip
     if d.bool():
-        out["zero_point"] = T(size, recipe="ints:0:100", dtype=out_type)
+        out["zero_point"] = T(size, recipe="ints:0:100" if out_type.kind == "u" else "ints:-100:100", dtype=out_type)
     if size:
         out["axis"] = axis
     return out

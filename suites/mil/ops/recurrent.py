@@ -124,6 +124,8 @@ def _draw(cell: str, gates: int) -> Any:
         plain = cell == "gru" and d.bool()  # one step from zero: where the reset gate acts makes no difference
         if plain:
             t = 1
+        elif cell == "gru" and d.bool():
+            h = 1  # nor does it for a single unit
         out: dict[str, Any] = {"x": T((t, b, i)), "initial_h": T((b, n * h), recipe="ints:0:0" if plain else None)}
         if cell == "lstm":
             out["initial_c"] = T((b, n * h))
@@ -157,9 +159,12 @@ def _open(call: Call) -> str | None:
             return "the parameters of this activation are stated nowhere"
     if call.attrs.get("clip") is not None:
         return "whether clip bounds the cell gate or what enters all gates"
+    sequence = call.attr("output_sequence", False) and call.inputs["x"].shape[0] > 1
+    if call.attr("direction", "forward") == "reverse" and sequence:
+        return "whether a reversed sequence comes out in the order of the input or of the steps"
     if call.version.op == "gru":
         h = call.inputs["initial_h"]
-        if call.inputs["x"].shape[0] > 1 or h.any():
+        if (call.inputs["x"].shape[0] > 1 or h.any()) and (h.shape[1] > 1 or call.attr("reset_after", False)):
             return "whether the reset gate acts before or after the recurrent product: formula and later text disagree"
     return None
 

@@ -128,8 +128,12 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
         n = d.int(1, shape[a])
         line = distinct(d, shape[a], n, signed)
         e = [n if k == a else m for k, m in enumerate(shape)]
-        inner = prod(e[a + 1 :])
-        at = T(e, values=[line[i // inner % n] for i in range(prod(e))])
+        inner, m = prod(e[a + 1 :]), shape[a]
+        values = []
+        for i in range(prod(e)):  # every lane has the places moved on by one
+            k, lane = line[i // inner % n], i // (inner * n) + i % inner
+            values.append((k + lane) % m - (m if k < 0 else 0))
+        at = T(e, values=values)
     else:
         e = [d.dim(1) if k == a else m for k, m in enumerate(shape)]
         at = T(e, index_recipe(shape[a], signed))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Build, Call, Context, Draw, Fn, Slotted, T, accepted, exact
+from harness.spec import Build, Call, Context, Draw, ErrorClass, Fn, Slotted, T, accepted, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
-from suites.semantics.indexing.order import winners
+from suites.semantics.indexing.order import any_of_equals, winners
 from suites.semantics.suppression import draw_padded, padded_nms
 
 # -- joining and splitting
@@ -184,21 +184,7 @@ def _order(name: str = "ascending") -> Fn:
     return Fn(lambda c: not c.attr(name, False), encode)
 
 
-def _any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
-    """the indices of the winners in order; which of equal elements comes first is not said"""
-    x, axis = ctx.inputs["x"], ctx.params["axis"]
-    at, want = np.asarray(actual).astype(np.int64), np.asarray(ctx.wide).astype(np.int64)
-    inside = (at >= 0) & (at < x.shape[axis])
-    got = np.take_along_axis(x, np.where(inside, at, 0), axis)
-    expected = np.take_along_axis(x, want, axis)
-    if not ctx.params.get("sorted", True):
-        got, expected = np.sort(got, axis=axis), np.sort(expected, axis=axis)
-    ordered = np.sort(at, axis=axis)
-    once = (np.diff(ordered, axis=axis) > 0).all(axis=axis, keepdims=True)
-    return inside & (got == expected) & once
-
-
-op("argsort", indexing.argsort, descending=_order(), error=accepted(_any_of_equals))
+op("argsort", indexing.argsort, descending=_order(), error=accepted(any_of_equals))
 
 
 def _draw_topk(d: Draw) -> dict[str, Any]:
@@ -215,8 +201,10 @@ def _draw_topk(d: Draw) -> dict[str, Any]:
     out["@outs"] = 2
     if "sort" in schema.attrs:
         maybe(d, out, "sort", not d.chance(4), True)
-        if d.chance(5):
-            out["return_indices"], out["@outs"] = False, 1
+        if d.chance(4):
+            out["return_indices"] = d.bool()
+        if out.get("return_indices") is False:
+            out["@outs"] = 1
         elif "output_indices_dtype" in schema.attrs and d.bool():
             out["output_indices_dtype"] = BY_NAME[d.pick(("i32", "u16"))]
     return out
@@ -253,7 +241,7 @@ op(
     largest=_order(),
     sorted=Fn(lambda c: c.attr("sort", True)),
     draw=_draw_topk,
-    error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(_any_of_equals)),
+    error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals)),
     out=_index_type,
     breaks={"k-in-range": _break_k},
     out_dtype=_topk_types,
@@ -365,9 +353,28 @@ def _swap(x: Any) -> Any:
     return x.transpose(0, 2, 1)
 
 
+def _survivors(last: bool, i: int) -> ErrorClass:
+    def kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
+        there = padded_nms(**ctx.inputs, **ctx.params)[2] >= 0
+        if i < 2:
+            there = there[:, None, :] if last else there[:, :, None]
+        return (np.asarray(actual) == ctx.wide) | ~there
+
+    return accepted(kept, "the boxes that survive, by falling score; what the rest is padded with is not said")
+
+
+def _nothing_left(call: Call) -> str | None:
+    best = call.inputs["scores"].astype(np.float64).max(-1)
+    if (best.max(-1) < scalar(call, "score_threshold")).any():
+        return "an image of which no box reaches the threshold: none, or the best one as the NeuralNetwork layer says"
+    return None
+
+
 _NMS = {"per_class": "per_class_suppression", "out_dtype": _nms_types}
-op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False),
+op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False), ambiguous=_nothing_left,
+   error=(*(_survivors(False, i) for i in range(3)), exact()),
    breaks={"shapes-agree": _break_nms(False)}, **_NMS)  # fmt: skip
 op("non_maximum_suppression", padded_nms, since="ios17", boxes=Slotted("boxes", _swap), scores=Slotted("scores", _swap),
+   error=tuple(_survivors(True, i) for i in range(3)),
    out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]], draw=_draw_nms(True), breaks={"shapes-agree": _break_nms(True)},
    **_NMS)  # fmt: skip

@@ -105,7 +105,7 @@ def _draw_strided(d: Draw) -> dict:
         squeeze = n > 0 and d.chance(6)
         if squeeze:
             s, b = 1, d.int(-n, n - 1)
-            e = n if b == -1 else b + 1
+            e = d.int(-n, n) if d.chance(3) and "squeeze_mask" not in d.fixed else n if b == -1 else b + 1
         row = (b, e, s, not squeeze and d.chance(5), not squeeze and d.chance(5), squeeze)
         taken = slice(None if row[3] else b, None if row[4] else e, s)
         if not d.allow_empty and not squeeze and len(range(*taken.indices(n))) == 0:

@@ -1,0 +1,149 @@
+"""What the operator pages allow is drawn, what they leave open is not judged, and what they settle is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.compare import judge
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import Case
+from suites.mil import dialect
+
+DRAWS = 300
+
+
+def drawn(key: str) -> list[Instance]:
+    v = dialect.versions[f"mil/{key}"]
+    return [v.draw(Prng(case_seed(33, key, i))) for i in range(DRAWS)]
+
+
+def unclear(inst: Instance) -> str | None:
+    return Case(dialect.versions[inst.key], inst, 0).ambiguous
+
+
+def lanes_differ(inst: Instance) -> bool:
+    """Whether an update goes to other places in every lane along the axis."""
+    at = np.asarray(arrays_of(inst)["indices"])
+    if inst.attrs.get("mode") != "update":
+        return False
+    axis = inst.attrs.get("axis", 0)
+    at = np.moveaxis(np.where(at < 0, at + inst.args["data"].shape[axis], at), axis, -1)
+    rows = at.reshape(-1, at.shape[-1])
+    return bool((rows != rows[:1]).any())
+
+
+def reads_padding(inst: Instance) -> bool:
+    """Whether a crop that is judged is made of the padding alone at some point."""
+    value = inst.attrs.get("pad_value", 0.0)
+    if value not in (-7.75, 5.25) and not value:
+        return False
+    with np.errstate(all="ignore"):
+        y = np.asarray(dialect.evaluate(inst, arrays_of(inst))[0].value)
+    return bool((y == value).any()) and unclear(inst) is None
+
+
+REACHED: dict[str, list[Callable[[Instance], Any]]] = {
+    "crop_resize/ios15": [lambda i: i.attrs.get("spatial_scale", 1.0) < 1],
+    "crop_resize/ios16": [lambda i: i.attrs.get("spatial_scale", 1.0) < 1, reads_padding],
+    "crop_resize/ios17": [lambda i: i.attrs.get("spatial_scale", 1.0) < 1, reads_padding],
+    "scatter_along_axis/ios15": [lanes_differ],
+    "scatter_along_axis/ios17": [lanes_differ],
+    "topk/ios16": [lambda i: i.attrs.get("return_indices") is True, lambda i: i.attrs.get("return_indices") is False],
+    "gru/ios15": [lambda i: i.args["x"].shape[0] > 2 and i.attrs.get("output_sequence") and unclear(i) is None],
+    "gru/ios18": [lambda i: i.args["x"].shape[0] > 2 and "input_bias" in i.args and unclear(i) is None],
+    "scaled_dot_product_attention/ios18": [
+        lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
+        lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
+    ],
+    "quantize/ios17": [lambda i: "zero_point" in i.args and (np.asarray(arrays_of(i)["zero_point"]) < 0).any()],
+    "slice_by_index/ios15": [
+        lambda i: any(
+            m and e not in (b + 1, i.args["x"].shape[k])
+            for k, (m, b, e) in enumerate(
+                zip(i.attrs.get("squeeze_mask", ()), *(np.ravel(arrays_of(i)[n]).tolist() for n in ("begin", "end")))
+            )
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("key", REACHED)
+def test_what_the_page_allows_is_drawn(key: str) -> None:
+    instances = drawn(key)
+    for k, reached in enumerate(REACHED[key]):
+        assert any(reached(i) for i in instances), f"{key}: what condition {k} asks for is never drawn"
+
+
+@pytest.mark.parametrize("key", ["lstm/ios15", "lstm/ios17", "rnn/ios17", "gru/ios18"])
+def test_the_order_of_a_reversed_sequence_is_not_judged(key: str) -> None:
+    """The pages say reverse, and nothing of the order in which the steps come out."""
+    for i in drawn(key):
+        many = i.args["x"].shape[0] > 1 and i.attrs.get("output_sequence")
+        if i.attrs.get("direction") == "reverse" and many:
+            assert unclear(i) is not None
+
+
+def test_boxes_beyond_the_image_read_the_pad_value() -> None:
+    """crop_resize iOS16: pad_value, as extrapolation_value of tf.image.crop_and_resize."""
+
+    def crop(box: list[float], version: str = "ios16") -> tuple[list[float], str | None]:
+        inst = Instance.from_json(
+            {
+                "format": 1,
+                "dialect": "mil",
+                "op": "crop_resize",
+                "version": version,
+                "opset": version,
+                "attrs": {
+                    "target_height": 1,
+                    "target_width": 3,
+                    "sampling_mode": "ALIGN_CORNERS",
+                    **({} if version == "ios15" else {"pad_value": 9.0}),
+                },
+                "args": {
+                    "x": {"dtype": "f32", "shape": [1, 1, 1, 3], "values": [1.0, 2.0, 3.0]},
+                    "roi": {"dtype": "f32", "shape": [1, 1, 4, 1, 1], "values": box},
+                },
+                "outs": 1,
+            }
+        )
+        return np.ravel(dialect.evaluate(inst, arrays_of(inst))[0].value).tolist(), unclear(inst)
+
+    assert crop([0.0, 1.0, 0.0, 3.0]) == ([2.0, 3.0, 9.0], None)
+    assert crop([0.0, -2.0, 0.0, 0.0]) == ([9.0, 9.0, 1.0], None)
+    assert crop([0.0, 1.0, 0.0, 4.0])[1] is not None  # a point at 2.5: pad value, or half of it
+    assert crop([0.0, 1.0, 0.0, 3.0], "ios15")[1] is not None
+
+
+@pytest.mark.parametrize("version", ["ios15", "ios17"])
+def test_only_the_boxes_that_survive_are_judged(version: str) -> None:
+    """The pages do not say what the outputs are padded with, nor what an image without survivors gives."""
+    old, padded, bare = version == "ios15", 0, 0
+    for inst in drawn(f"non_maximum_suppression/{version}"):
+        expected = dialect.evaluate(inst, arrays_of(inst))
+        index = np.asarray(expected[2].value)
+        bare += unclear(inst) is not None
+        if not (index < 0).any() or not (index >= 0).any():
+            continue
+        padded += 1
+
+        def seen(k: int, at: tuple[Any, ...], value: float) -> Verdict:
+            outputs = [np.array(e.value) for e in expected]  # noqa: B023
+            outputs[k][at] = value
+            return judge(expected, Outcome(Status.VALUE, outputs)).verdict  # noqa: B023
+
+        free, kept = tuple(np.argwhere(index < 0)[0]), tuple(np.argwhere(index >= 0)[0])
+        box = (lambda b, m: (b, m, 0)) if old else (lambda b, m: (b, 0, m))
+        assert seen(2, free, 77) != Verdict.MISMATCH
+        assert seen(0, box(*free), 77.0) != Verdict.MISMATCH
+        assert seen(2, kept, 77) == Verdict.MISMATCH
+        assert seen(0, box(*kept), 77.0) == Verdict.MISMATCH
+    assert padded
+    assert bool(bare) == old
