@@ -134,6 +134,7 @@ def made(op: str, args: dict[str, Any], outs: int = 1, **attrs: Any) -> Instance
 
 
 CHANNELS = {"x": {"shape": [4, 1, 1], "recipe": "unit", "seed": 3}}
+THREE = {"shape": [1], "values": [3.0]}
 TIES = {"x": {"shape": [3], "values": [1.0, 2.0, 2.0]}}
 ROWS = {"x": {"shape": [1, 1, 2, 8], "recipe": "uniform:-1024:1024", "seed": 3}}
 FLAT = {"x": {"shape": [1, 1, 2, 8], "recipe": "unit", "seed": 3}}
@@ -155,6 +156,13 @@ SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
         (made("mvn", FLAT, normalizeVariance=False), True),
         # max(0, ...) is the padding of a stride above the kernel
         (made("pooling.MAX", SEVEN, **SKIP), True),
+        # the nearest integer, of two equally near ones
+        (made("round", {"x": {"shape": [2], "values": [1.5, 1.0]}}), False),
+        (made("round", {"x": {"shape": [2], "values": [1.75, -1.25]}}), True),
+        # the remainder of operands of different signs
+        (made("modBroadcastable", {"a": {"shape": [1], "values": [-5.0]}, "b": THREE}), False),
+        (made("modBroadcastable", {"a": {"shape": [1], "values": [-6.0]}, "b": THREE}), True),
+        (made("modBroadcastable", {"a": {"shape": [1], "values": [5.0]}, "b": THREE}), True),
         # "uniformly split", or by given sizes
         (made("splitND", TIES, 2, axis=0, numSplits=2), False),
         (made("splitND", TIES, 2, axis=0, splitSizes=[2, 1]), True),

@@ -16,7 +16,15 @@ from suites.semantics.elementwise import math as m
 op("ceil", m.ceil)
 op("floor", m.floor)
 op("sign", m.sign)
-op("round", m.round_half_even)
+
+
+def _half(c: Call) -> str | None:
+    """The text says the nearest integer, and nothing of two that are equally near."""
+    with np.errstate(all="ignore"):
+        return "nearest-of-two" if np.any(np.abs(c.inputs["x"] - np.floor(c.inputs["x"])) == 0.5) else None
+
+
+op("round", m.round_half_even, ambiguous=_half, data=("uniform:-8:8", "wide", "ties", "special", "unit"))
 op("exp2", m.exp2)
 op("sin", m.sin)
 op("cos", m.cos)
@@ -53,7 +61,22 @@ op("subtractBroadcastable", e.sub, **_PAIR)
 op("multiplyBroadcastable", e.mul, **_PAIR)
 op("divideBroadcastable", e.div, **_PAIR)
 op("floorDivBroadcastable", e.floor_div, **_PAIR)
-op("modBroadcastable", e.floor_mod, **_PAIR)
+
+
+def _two_signs(c: Call) -> str | None:
+    """The text says the modular operation, and nothing of the sign of the remainder."""
+    a, b = np.broadcast_arrays(c.inputs["a"], c.inputs["b"])
+    with np.errstate(all="ignore"):
+        return "sign-of-the-remainder" if np.any(((a < 0) != (b < 0)) & (np.fmod(a, b) != 0)) else None
+
+
+op(
+    "modBroadcastable",
+    e.floor_mod,
+    ambiguous=_two_signs,
+    data=("positive", "uniform:0.5:64", "small", "special", "ints:1:40"),
+    **_PAIR,
+)
 op("powBroadcastable", e.pow, **_PAIR)
 op("maxBroadcastable", e.maximum, **_PAIR)
 op("minBroadcastable", e.minimum, **_PAIR)
