@@ -49,7 +49,8 @@ def draw_padded(d: Draw) -> dict:
     b, n, k = d.int(1, 2), d.int(1, 7), d.int(1, 3)
     step = d.pick((1, 5, 7, 11, 13))
     scores = [((m * step) % 1009) / 1024 for m in range(b * n * k)]
+    middle = d.pick(scores) - 0.5 / 1024  # below one of the scores
     coords = [float(d.int(0, 8) if m % 4 < 2 else d.int(1, 8)) for m in range(b * n * 4)]
     return {"boxes": T((b, n, 4), values=coords), "scores": T((b, n, k), values=scores),
             "iou_threshold": (d.int(0, 60) + 0.37) / 64, "max_boxes": d.pick((1, 2, n, n + 2)), "per_class": d.bool(),
-            "score_threshold": d.pick((0.0, (d.int(0, 1009) - 0.5) / 1024, 2.0))}  # fmt: skip
+            "score_threshold": d.pick((0.0, middle, middle, 2.0))}  # fmt: skip

@@ -205,8 +205,9 @@ op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(l
 
 
 def _box(d: Draw, form: str, h: int, w: int, normalized: bool, whole: bool) -> list[float]:
-    y0, x0 = d.int(0, h - 1), d.int(0, w - 1)
-    y1, x1 = d.int(y0, h - 1), d.int(x0, w - 1)
+    least = 1 if d.int(0, 3) else 0  # a box of one row or column is a point
+    y0, x0 = d.int(0, h - 1 - least), d.int(0, w - 1 - least)
+    y1, x1 = d.int(y0 + least, h - 1), d.int(x0 + least, w - 1)
     if form.startswith("CENTER"):
         if whole:  # an even size, so that the centre is a whole number
             y1, x1 = y1 - (y1 - y0) % 2, x1 - (x1 - x0) % 2
@@ -243,13 +244,18 @@ def _draw_regions(d: Draw) -> dict[str, Any]:
     else:
         rows = [([float(j)] if named else []) + [float(v) for v in box] for j, box in zip(images, boxes)]
         out["roi"] = T((n, 1, 4 + named, 1, 1), values=[v for row in rows for v in row])
-    maybe(d, out, "target_height", d.int(1, 5), 1)
-    maybe(d, out, "target_width", d.int(1, 5), 1)
+    scale = 1.0
+    if d.chance(3) and not beyond:  # at most 1: what is inside stays so
+        scale = out["spatial_scale"] = d.pick((1.0, 0.5, 0.25))
+    top = [5, 5]
+    if d.int(0, 3):  # no more points than pixels: more of them lie beyond the box, where no clamp is stated
+        edges = [s.box_edges(np.array(box), form, h, w, normalized, scale) for box in boxes]
+        top = [max(1, min(5, 1 + int(min(e[k + 2] - e[k] for e in edges)))) for k in (0, 1)]
+    maybe(d, out, "target_height", d.int(1, top[0]), 1)
+    maybe(d, out, "target_width", d.int(1, top[1]), 1)
     maybe(d, out, "normalized_coordinates", normalized, False)
     maybe(d, out, "box_coordinate_mode", form, "CORNERS_HEIGHT_FIRST")
     maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
-    if d.chance(3) and not beyond:  # at most 1: what is inside stays so
-        out["spatial_scale"] = d.pick((1.0, 0.5, 0.25))
     if "pad_value" in d.version.schema.attrs and d.bool():
         out["pad_value"] = d.int(-8, 8) / 4
     return out

@@ -67,10 +67,11 @@ def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
     ]  # the ellipsis keeps rank 0 an array
 
 
-def _bounds(d: Draw, n: int, step: int) -> tuple[int, int]:
-    """begin and end on an axis of extent ``n``; they keep an element where the dialect has no empty tensors."""
+def _bounds(d: Draw, n: int, step: int, empty: bool = True) -> tuple[int, int]:
+    """begin and end on an axis of extent ``n``; unless ``empty``, and the dialect has empty tensors, they keep an
+    element."""
     b, e = _any_bounds(d, n, step)
-    if not d.allow_empty and len(range(*slice(b, e, step).indices(n))) == 0:
+    if not (empty and d.allow_empty) and len(range(*slice(b, e, step).indices(n))) == 0:
         return (0, n) if step > 0 else (n - 1, -n - 1)
     return b, e
 
@@ -97,16 +98,18 @@ def _step(d: Draw, negative: bool) -> int:
 
 @strided_slice.draw
 def _draw_strided(d: Draw) -> dict:
-    shape = d.shape(1)
+    """Three in four without what no text settles: empty slices, masks where the stride is negative."""
+    shape, open_too = d.shape(1), d.chance(4)
     out: dict = {k: [] for k in ("begin", "end", "stride", "begin_mask", "end_mask", "squeeze_mask")}
     for n in shape:
         s = _step(d, True)
-        b, e = _bounds(d, n, s)
+        b, e = _bounds(d, n, s, open_too)
         squeeze = n > 0 and d.chance(6)
         if squeeze:
             s, b = 1, d.int(-n, n - 1)
             e = d.int(-n, n) if d.chance(3) and "squeeze_mask" not in d.fixed else n if b == -1 else b + 1
-        row = (b, e, s, not squeeze and d.chance(5), not squeeze and d.chance(5), squeeze)
+        masked = not squeeze and (s > 0 or open_too)
+        row = (b, e, s, masked and d.chance(5), masked and d.chance(5), squeeze)
         taken = slice(None if row[3] else b, None if row[4] else e, s)
         if not d.allow_empty and not squeeze and len(range(*taken.indices(n))) == 0:
             row = (b, e, s, True, True, False)
