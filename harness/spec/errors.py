@@ -191,7 +191,7 @@ def default_acc(out: DType) -> DType:
 class ErrorClass:
     """kind, and what the kind needs.  formula: what the report prints.  k: ulps or steps.
 
-    fn: of ``bounded``, ``composed``, ``accepted``.  real, tie, clamp: of ``quantised``.
+    fn: of ``bounded``, ``composed``, ``accepted``; ``after`` of ``accumulates``.  real, tie, clamp: of ``quantised``.
     signed_zero: the operator's definition fixes the sign of a zero result, so -0 and +0 differ.
     axis: of ``any_order``; None means all elements.  dist: of ``statistical``.
     """
@@ -235,7 +235,7 @@ class ErrorClass:
             g = gamma(n + self.k, ctx.acc_u) * s
             # A partial sum may overflow the accumulator in some order: then the result says nothing.
             g = np.where(s * (1 + n * ctx.acc_u) >= top, np.inf, g)
-            return g + ctx.ulp + n * _tiny(ctx.acc)
+            return g + ctx.ulp + n * _tiny(ctx.acc) * (self.fn(ctx) if self.fn is not None else 1.0)
         if self.kind in ("bounded", "composed"):
             assert self.fn is not None
             if ctx.within is None:
@@ -329,11 +329,13 @@ def rounded(k: float = 1.0, *, signed_zero: bool = False) -> ErrorClass:
     return ErrorClass("rounded", f"ROUNDED({k:g}): |a-h| <= {k:g} ulp(h)", k=k, signed_zero=signed_zero)
 
 
-def accumulates(terms: str | float | Bound, *, extra: float = 2.0) -> ErrorClass:
-    """A sum of ``terms`` products in any order (K), plus ``extra`` roundings (scale, bias, division)."""
+def accumulates(terms: str | float | Bound, *, extra: float = 2.0, after: Bound | None = None) -> ErrorClass:
+    """A sum of ``terms`` products in any order (K), plus ``extra`` roundings (scale, bias, division).
+
+    after: ``fn(ctx)`` -> by what a product that has underflowed may be multiplied yet, 1 without."""
     what = terms if isinstance(terms, str) else getattr(terms, "__name__", str(terms))
     text = f"DOT(K={what}): |a-h| <= gamma(K+{extra:g}, acc)*S + ulp(h)"
-    return ErrorClass("accumulates", text, k=extra, terms=terms)
+    return ErrorClass("accumulates", text, k=extra, terms=terms, fn=after)
 
 
 def bounded(fn: Bound, formula: str | None = None) -> ErrorClass:

@@ -325,6 +325,13 @@ def _einsum_terms(ctx: Context) -> float:
     return float(product([n for c, n in extent.items() if c not in out]) + len(xs))
 
 
+def _einsum_after(ctx: Context) -> float:
+    """A product of two operands may underflow before the others, in any order, multiply it."""
+    wide = [np.abs(np.asarray(x, np.float64)) for x in ctx.inputs["xs"]]
+    largest = sorted(float(np.where(np.isfinite(w), w, 1.0).max(initial=1.0)) for w in wide)
+    return float(np.prod(largest[2:]))
+
+
 def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
     xs = [np.abs(np.asarray(x, np.float64)) for x in inputs["xs"]]
     return float(np.prod([x.max(initial=0.0) for x in xs]) * max((x.size for x in xs), default=1) ** 2)
@@ -342,7 +349,7 @@ def _partial_products(inputs: dict[str, Object], params: dict[str, Object]) -> s
     return None
 
 
-@semantics(error=accumulates(_einsum_terms), source="ONNX Einsum-12; MIL einsum iOS15",
+@semantics(error=accumulates(_einsum_terms, after=_einsum_after), source="ONNX Einsum-12; MIL einsum iOS15",
            ambiguous=first_of(overflows(_largest_sum), _partial_products))  # fmt: skip
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
