@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job, Result, Task, Unblamed
+from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
 from harness.core.outcome import Model, Outcome, Status
 from harness.run.case import Case
@@ -179,7 +182,16 @@ def _has(case: Case, names: frozenset[str]) -> bool:
 
 def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
     """One model of the cases, side by side."""
-    return dialect.build([c.inst for c in cases], [c.draws[0] for c in cases])
+    instances, arrays = [c.inst for c in cases], [c.draws[0] for c in cases]
+    if dialect.declares_results:
+        return dialect.build_declared(instances, arrays, [_results(c) for c in cases])
+    return dialect.build(instances, arrays)
+
+
+def _results(case: Case) -> list[tuple[DType, int] | None]:
+    """Element type and rank of the tensors that the reference expects."""
+    outs = case.expected[0] if case.expected else []
+    return [(e.dtype, e.value.ndim) if isinstance(e.value, np.ndarray) else None for e in outs]
 
 
 def feed(case: Case, inputs: Sequence[tuple[str, str, int | None]], draw: int) -> list[Any]:

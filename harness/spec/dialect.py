@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from harness.spec.interpret import Watch
 
 
+Results = Sequence[tuple[DType, int] | None]  # element type and rank of each output, None of what is no tensor
+
+
 class Dialect:
     """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.
     package: import path of the suite, whose ``ops`` sub-package holds the entries.
     min_rank, max_rank, allow_empty: limits of its tensors.
     const_chance: one input in so many is given as a constant (0: never).
     rerun_every: one instance in so many is run again at other extents (0: never).
-    declares_extents: must a model say which axes of its inputs may change?"""
+    declares_extents: must a model say which axes of its inputs may change?
+    declares_results: must a model say type and rank of its outputs?"""
 
     name: str = ""
     title: str = ""
@@ -47,6 +51,7 @@ class Dialect:
     const_chance: int = 5
     rerun_every: int = 0
     declares_extents: bool = False
+    declares_results: bool = False
     package_size: int = 64  # instances that one model may hold side by side
     declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
 
@@ -216,6 +221,11 @@ class Dialect:
         return self.versions[key].draw(engine, opset)
 
     # -- what every dialect must give
+
+    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
+                       results: Sequence[Results]) -> Model:  # fmt: skip
+        """``build`` of a format with ``declares_results``.  results[i]: of instance i, none where it breaks a rule."""
+        return self.build(instances, arrays)
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         """One model holding the instances side by side, all at the opset of the first.  arrays[i]: slot -> array of

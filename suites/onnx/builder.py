@@ -16,6 +16,7 @@ from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
+from harness.spec.dialect import Results
 from harness.spec.schema import OpSchema
 from suites.onnx import proto, schemas
 from suites.onnx.proto import CODES, KINDS, Type
@@ -170,13 +171,14 @@ def _block_type(arg: Arg) -> bytes:
 
 
 def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-          declared: Sequence[Sequence[Type | None]] | None = None) -> Model:  # fmt: skip
+          declared: Sequence[Sequence[Type | None]] | None = None,
+          results: Sequence[Results] | None = None) -> Model:  # fmt: skip
     """Pack instances into one model, at the opset of the first.
 
     arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.
-    declared: types of each instance's outputs where known in full (the format's checker asks for a shape; runtimes
-    infer
-    it).  Raises Unsupported for what the format lacks."""
+    declared: types of each instance's outputs where known in full.  results: element type and rank of its outputs that
+    are tensors: a main graph must say them (ONNX IR, Graphs), their extents are left to inference.  Raises Unsupported
+    for what the format lacks."""
     opset = int(instances[0].opset)
     p = Parts(opset)
     all_inputs: list[list[tuple[str, str, int | None]]] = []
@@ -217,7 +219,11 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
                 p.outputs.append(proto.value_info(o, proto.type_proto(known)))
                 continue
             hit = plan.output(j, args, inst.attrs)
-            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit)))
+            result = results[i][j] if results is not None and j < len(results[i]) else None
+            if hit is None and result is not None and plan.tensor(j):
+                hit = "", result[0]
+            rank = None if result is None else result[1]
+            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
         all_inputs.append(mine)
         all_outputs.append(outs)
     release = schemas.releases()[opset]
@@ -273,8 +279,8 @@ def type_of(value: Any, dtype: DType) -> Type | None:
     return None
 
 
-def _output_type(hit: tuple[str, DType]) -> bytes:
+def _output_type(hit: tuple[str, DType], rank: int | None = None) -> bytes:
     container, dtype = hit
     if not container:
-        return proto.tensor_type(CODES[dtype.name], None)
+        return proto.tensor_type(CODES[dtype.name], None if rank is None else (None,) * rank)
     return proto.type_proto(Type(container, None, None, Type("tensor", dtype, None)))

@@ -13,6 +13,7 @@ from harness.core.errors import UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion
+from harness.spec.dialect import Results
 from suites.onnx import builder, notation, parse, schemas
 from suites.onnx.interpret import Run, Watch
 
@@ -26,6 +27,7 @@ class Onnx(Dialect):
     max_rank = 6
     dynamic_chance = 10  # one instance in so many declares symbolic dimensions
     declares_extents = True
+    declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -74,6 +76,10 @@ class Onnx(Dialect):
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return builder.build(instances, arrays)
+
+    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
+                       results: Sequence[Results]) -> Model:  # fmt: skip
+        return builder.build(instances, arrays, results=results)
 
     def notation(self, inst: Instance) -> str:
         return notation.text(inst)

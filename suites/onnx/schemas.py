@@ -129,6 +129,13 @@ class Plan:
             return None
         return attr, binders, slot.container or ""
 
+    def tensor(self, i: int) -> bool:
+        """Can output ``i`` be nothing but a tensor?"""
+        outs = self.schema.outputs
+        slot = outs[min(i, len(outs) - 1)]
+        types = self.schema.types.get(slot.element, (slot.element,))
+        return not slot.container and not any("(" in t for t in types)
+
     def output(self, i: int, args: Mapping[str, Any], attrs: Mapping[str, Any]) -> tuple[str, DType] | None:
         """(container or "", element type) of output ``i`` as far as slots and attributes tell; None: left to
         inference."""

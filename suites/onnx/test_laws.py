@@ -13,8 +13,10 @@ import pytest
 from harness.core.instance import Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
+from harness.run.case import draw_case
+from harness.run.pack import build
 from harness.spec import OpVersion
-from suites.onnx import builder, dialect, notation
+from suites.onnx import builder, dialect, notation, schemas
 from suites.onnx.crossing import neighbours, said_at, same, values
 from suites.onnx.test_schema import tomllib
 
@@ -56,6 +58,27 @@ def test_a_built_model_passes_the_checker_and_means_what_the_instance_means(ops:
             assert len(got) == len(expected)
             for g, e in zip(got, expected):
                 assert same(g, e.value), notation.text(inst)
+
+
+@pytest.mark.parametrize("ops", GROUPS, ids=lambda g: f"{g[0]}-{g[-1]}")
+def test_what_a_backend_is_asked_passes_the_checker(ops: list[str]) -> None:
+    """IR, Graphs: type and rank of every output of the main graph are said, so that who asks the checker first refuses
+    no valid model.  Only what may be a sequence or an optional has its type left to inference."""
+    for v in VERSIONS:
+        known = not v.schema.deprecated and "left" not in v.schema.extra  # to the checker
+        if v.op not in ops or not known:
+            continue
+        case = draw_case(v, v.opsets[-1], 20, 0, invalid=False)
+        model = build(dialect, [case])
+        graph = onnx.load_from_string(model.data).graph
+        plan = schemas.plan(v.op, v.opsets[-1])
+        assert plan is not None and case.expected
+        for j, (out, e) in enumerate(zip(graph.output, case.expected[0], strict=True)):
+            if plan.tensor(j):
+                assert out.type.tensor_type.elem_type, v.key
+                assert len(out.type.tensor_type.shape.dim) == e.value.ndim, v.key
+        if all(map(plan.tensor, range(case.inst.outs))):
+            onnx.checker.check_model(model.data)
 
 
 def test_the_checker_refuses_every_deprecated_version() -> None:
