@@ -62,6 +62,10 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
         lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
     ],
+    "einsum/ios15": [
+        lambda i: 1 == i.args["values"][0].shape[-2] < i.args["values"][1].shape[-2],
+        lambda i: i.args["values"][0].shape[0] > i.args["values"][1].shape[0] == 1 and "n" in i.attrs["equation"],
+    ],
     "quantize/ios17": [lambda i: "zero_point" in i.args and (np.asarray(arrays_of(i)["zero_point"]) < 0).any()],
     "slice_by_index/ios15": [
         lambda i: any(
@@ -96,6 +100,13 @@ def test_the_order_of_a_reversed_sequence_is_not_judged(key: str) -> None:
         many = i.args["x"].shape[0] > 1 and i.attrs.get("output_sequence")
         if i.attrs.get("direction") == "reverse" and many:
             assert unclear(i) is not None
+
+
+def test_a_bias_beside_a_reset_gate_that_acts_after_is_not_judged() -> None:
+    """In the formula b_ho stands outside of what r_t multiplies; nothing is said of it with reset_after."""
+    seen = [i for i in drawn("gru/ios18") if i.attrs.get("reset_after") and "bias" in i.args]
+    assert seen
+    assert all(unclear(i) is not None for i in seen)
 
 
 def test_boxes_beyond_the_image_read_the_pad_value() -> None:

@@ -55,14 +55,15 @@ op("matmul", s.matmul, draw=_draw_matmul, out_dtype=_result, ranks=(1, 5),
 
 
 def _draw_einsum(d: Draw) -> dict[str, Any]:
+    """The batch axes of one operand may be 1 and are then broadcast."""
     c, h, w1, w2 = (d.dim(1, 6) for _ in range(4))
+    (h1, h2), (b1, b2) = (d.pick(((n, n), (n, n), (1, n), (n, 1))) for n in (h, d.dim(1, 4)))
     if d.bool():
         equation = d.pick(("chw,whr->chr", "abc,cbd->abd", "zyx,xyk->zyk"))
-        shapes = [(c, h, w1), (w1, h, w2)]
+        shapes = [(c, h1, w1), (w1, h2, w2)]
     else:
-        b = d.dim(1, 4)
         equation = d.pick(("nchw,nwhu->nchu", "abcd,adce->abce"))
-        shapes = [(b, c, h, w1), (b, w1, h, w2)]
+        shapes = [(b1, c, h1, w1), (b2, w1, h2, w2)]
     return {"values": [T(x) for x in shapes], "equation": equation}
 
 

@@ -164,6 +164,8 @@ def _open(call: Call) -> str | None:
         return "whether a reversed sequence comes out in the order of the input or of the steps"
     if call.version.op == "gru":
         h = call.inputs["initial_h"]
+        if call.attr("reset_after", False) and call.inputs.get("bias") is not None:
+            return "whether the reset gate acts on the bias of the recurrent product: it does not in the formula"
         if (call.inputs["x"].shape[0] > 1 or h.any()) and (h.shape[1] > 1 or call.attr("reset_after", False)):
             return "whether the reset gate acts before or after the recurrent product: formula and later text disagree"
     return None
