@@ -102,6 +102,19 @@ def test_the_order_of_a_reversed_sequence_is_not_judged(key: str) -> None:
             assert unclear(i) is not None
 
 
+@pytest.mark.parametrize("key", ["scatter/ios17", "scatter_along_axis/ios15", "scatter_nd/ios15"])
+def test_nan_among_extremes_is_not_judged(key: str) -> None:
+    """As of maximum and minimum: no page says whether it wins."""
+    seen = 0
+    for i in drawn(key):
+        if i.attrs.get("mode") in ("max", "min"):
+            a = arrays_of(i)
+            if any(np.isnan(np.asarray(a[n], np.float64)).any() for n in ("data", "updates")):
+                seen += 1
+                assert unclear(i) is not None
+    assert seen
+
+
 def test_a_bias_beside_a_reset_gate_that_acts_after_is_not_judged() -> None:
     """In the formula b_ho stands outside of what r_t multiplies; nothing is said of it with reset_after."""
     seen = [i for i in drawn("gru/ios18") if i.attrs.get("reset_after") and "bias" in i.args]

@@ -134,6 +134,8 @@ def made(op: str, args: dict[str, Any], outs: int = 1, **attrs: Any) -> Instance
 
 
 CHANNELS = {"x": {"shape": [4, 1, 1], "recipe": "unit", "seed": 3}}
+FIRST = {"shape": [1], "values": [0.0]}
+NAN = {"shape": [1], "values": ["nan"]}
 THREE = {"shape": [1], "values": [3.0]}
 TIES = {"x": {"shape": [3], "values": [1.0, 2.0, 2.0]}}
 ROWS = {"x": {"shape": [1, 1, 2, 8], "recipe": "uniform:-1024:1024", "seed": 3}}
@@ -156,6 +158,9 @@ SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
         (made("mvn", FLAT, normalizeVariance=False), True),
         # max(0, ...) is the padding of a stride above the kernel
         (made("pooling.MAX", SEVEN, **SKIP), True),
+        # whether NaN is larger than a number
+        (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_MAX"), False),
+        (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_ADD"), True),
         # the nearest integer, of two equally near ones
         (made("round", {"x": {"shape": [2], "values": [1.5, 1.0]}}), False),
         (made("round", {"x": {"shape": [2], "values": [1.75, -1.25]}}), True),

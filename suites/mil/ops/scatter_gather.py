@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Draw, Map, T
+import numpy as np
+
+from harness.spec import Call, Draw, Map, T
 from suites.mil import op
 from suites.mil.codecs import maybe
 from suites.semantics import indexing as s
@@ -184,12 +186,30 @@ def _break_fit(kind: str) -> Any:
     return draw
 
 
+def _open(meaning: Any, usual: str) -> Any:
+    """As of ``maximum``: the pages do not say whether NaN wins; then what the meaning leaves open."""
+
+    def why(call: Call) -> str | None:
+        if call.attr("mode", usual) in ("max", "min"):
+            for name in ("data", "updates"):
+                x = call.inputs[name]
+                if x.dtype.kind == "f" and np.isnan(x).any():
+                    return f"NaN in {name}: the op set does not say whether it wins or loses"
+        tensors, params = call.version.decode(call)
+        return meaning.ambiguous(tensors, params)
+
+    return why
+
+
 for span, sign in SPANS:
     op("scatter", s.scatter, **span, **sign, x="data", mode=MODE, draw=_draw_scatter,
+       ambiguous=_open(s.scatter, "update"),
        breaks={"index-in-range": _break_scatter("slice"), "updates-fit": _break_fit("slice"),
                "axis-in-range": _break_axis("data")})  # fmt: skip
     op("scatter_along_axis", s.scatter_elements, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_along,
+       ambiguous=_open(s.scatter_elements, "add"),
        breaks={"index-in-range": _break_scatter("along"), "updates-fit": _break_fit("along"),
                "axis-in-range": _break_axis("data")})  # fmt: skip
     op("scatter_nd", s.scatter_nd, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_nd,
+       ambiguous=_open(s.scatter_nd, "add"),
        breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")})  # fmt: skip

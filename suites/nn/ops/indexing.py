@@ -192,9 +192,17 @@ def _outside(draw: Any, extent: Any) -> Any:
     return fn
 
 
+def _not_a_number(c: Call) -> str | None:
+    """As of MaxBroadcastable: whether NaN wins is not said."""
+    if c.attr("mode") not in ("SCATTER_MAX", "SCATTER_MIN"):
+        return None
+    return "nan-in-an-extreme" if any(np.isnan(c.inputs[n]).any() for n in ("container", "updates")) else None
+
+
 op(
     "scatter",
     s.scatter,
+    ambiguous=_not_a_number,
     x="container",
     indices=tensor(lambda c: _written(c)[0]),
     updates=tensor(lambda c: _written(c)[1]),
@@ -227,6 +235,7 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
 op(
     "scatterAlongAxis",
     coreml.scatter_along_axis,
+    ambiguous=_not_a_number,
     x="container",
     indices=tensor(_like_data),
     reduction=_TABLE,
@@ -281,6 +290,7 @@ def _written_nd(c: Call) -> tuple[np.ndarray, np.ndarray]:
 op(
     "scatterND",
     s.scatter_nd,
+    ambiguous=_not_a_number,
     x="container",
     indices=tensor(lambda c: _written_nd(c)[0]),
     updates=tensor(lambda c: _written_nd(c)[1]),
