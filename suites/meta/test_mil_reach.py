@@ -102,6 +102,21 @@ def test_the_order_of_a_reversed_sequence_is_not_judged(key: str) -> None:
             assert unclear(i) is not None
 
 
+def test_integers_between_two_elements_are_not_judged() -> None:
+    """resize iOS17: OFFSET_CORNERS samples between the elements at the same extent, too; no rounding is stated."""
+
+    def size(mode: str) -> str | None:
+        attrs = {"resized_dims": 1, "sampling_mode": mode}
+        args = {"x": {"dtype": "i32", "shape": [1, 1, 3], "values": [0, 5, 7]},
+                "shape": {"dtype": "i32", "shape": [1], "values": [3]}}  # fmt: skip
+        fields = {"format": 1, "dialect": "mil", "op": "resize", "version": "ios17", "opset": "ios17", "outs": 1}
+        return unclear(Instance.from_json({**fields, "attrs": attrs, "args": args}))
+
+    assert size("OFFSET_CORNERS") is not None
+    assert size("DEFAULT") is None
+    assert size("ALIGN_CORNERS") is None
+
+
 @pytest.mark.parametrize("key", ["scatter/ios17", "scatter_along_axis/ios15", "scatter_nd/ios15"])
 def test_nan_among_extremes_is_not_judged(key: str) -> None:
     """As of maximum and minimum: no page says whether it wins."""

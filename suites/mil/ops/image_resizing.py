@@ -133,15 +133,16 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
 
 
 def _resize_open(call: Call) -> str | None:
-    x, sizes = call.inputs["x"], _sizes(call)
+    x, sizes, mode = call.inputs["x"], _sizes(call), call.attr("sampling_mode", "DEFAULT").lower()
+    between = False
+    for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :]):
+        at = np.clip(s.grid(0, n - 1, m, mode), 0, n - 1)
+        between = between or np.abs(at - np.rint(at)).max(initial=0) > 1e-9
     if call.attr("interpolation_mode", "LINEAR") == "NEAREST_NEIGHBOR":
-        mode = call.attr("sampling_mode", "DEFAULT").lower()
-        for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :]):
-            at = np.clip(s.grid(0, n - 1, m, mode), 0, n - 1)
-            if np.abs(at - np.rint(at)).max(initial=0) > 1e-9:
-                return "how a nearest position between two elements is rounded is not stated"
+        if between:
+            return "how a nearest position between two elements is rounded is not stated"
         return _one_point(call, sizes, x.shape)
-    if of(x).kind != "f" and any(m != n for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :])):
+    if of(x).kind != "f" and between:
         return "how interpolated integers are rounded is not stated"
     return _non_finite(call) or _one_point(call, sizes, x.shape)
 
