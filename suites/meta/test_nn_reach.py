@@ -47,7 +47,18 @@ def below(inst: Instance) -> bool:
     return any(0 < v < inst.args["x"].shape[k // 2] for k, v in enumerate(a))
 
 
+def asked_at_the_end(inst: Instance) -> bool:
+    """Whether a loop ends by its count, so that the condition is asked once more without being heeded."""
+    if "conditionNetwork" not in inst.attrs or not inst.attrs.get("maxLoopIterations"):
+        return False
+    *_, ran, asked = (float(np.ravel(e.value)[0]) for e in dialect.evaluate(inst, arrays_of(inst)))
+    assert asked == ran, "the condition network runs after the last iteration, too"
+    return ran == inst.attrs["maxLoopIterations"]
+
+
 REACHED: dict[str, list[Callable[[Instance], Any]]] = {
+    "loop": [asked_at_the_end],
+    "branch": [lambda i: 0 < abs(numbers(i, "condition").item()) < 1e-6],
     # parameters that the text says are ignored
     "reduceSum": [lambda i: i.attrs.get("reduceAll") and i.attrs.get("axes")],
     "cumSum": [lambda i: "axis_in" in i.args and "axis" in i.attrs],
@@ -196,6 +207,16 @@ def test_any_of_equals_is_right() -> None:
         outputs = [*(e.value for e in expected[:-1]), np.array(got, np.float32)]
         seen = judge(expected, Outcome(Status.VALUE, outputs)).verdict
         assert (seen != Verdict.MISMATCH) == right, f"{inst.op} {got}: {seen}"
+
+
+def test_a_branch_is_taken_above_a_millionth() -> None:
+    """BranchLayerParams: the if branch where the absolute value is greater than 1e-6."""
+    for inst in drawn("branch"):
+        taken = inst.attrs["ifBranch" if abs(numbers(inst, "condition").item()) > 1e-6 else "elseBranch"]
+        certain = Instance.from_json(inst.to_json())
+        certain.attrs["ifBranch"] = certain.attrs["elseBranch"] = taken
+        for a, b in zip(dialect.evaluate(inst, arrays_of(inst)), dialect.evaluate(certain, arrays_of(certain))):
+            np.testing.assert_array_equal(a.value, b.value)
 
 
 def value(inst: Instance) -> list[Any]:

@@ -86,8 +86,16 @@ class Run:
         if not self.depth:
             raise RuleError("blobs-made-once", f"blob {name!r} is made twice")
 
+    def asked(self, network: Graph | None, variable: str) -> bool:
+        """What a condition network says; without one there is nothing to stop for."""
+        if network is None:
+            return True
+        self.layers(network.nodes)
+        return _true(self.blob(variable))
+
     def loop(self, node: Node) -> None:
-        """maxLoopIterations, or the input in its place; a condition network is asked before every iteration.
+        """maxLoopIterations, or the input in its place; a condition network is asked before the first iteration and
+        after every one, the last of the count too.
 
         With a condition, neither an input nor a maximum leaves the count open.
         """
@@ -104,13 +112,9 @@ class Run:
         self.depth += 1
         try:
             i = 0
-            while endless or i < count:
+            while self.asked(asks, variable) and (endless or i < count):
                 if i >= LIMIT:
                     raise OpconformError(f"loop: still running after {LIMIT} iterations")
-                if asks is not None:
-                    self.layers(asks.nodes)
-                    if not _true(self.blob(variable)):
-                        break
                 try:
                     self.layers(body.nodes)
                 except Continue:
@@ -123,9 +127,10 @@ class Run:
 
 
 def _true(x: np.ndarray) -> bool:
+    """Above 1e-6 in absolute value, as of BranchLayerParams; LoopLayerParams says "close to 0.0f"."""
     if x.size != 1:
         raise RuleError("condition-is-scalar", f"shape {list(x.shape)}")
-    return float(x.reshape(-1)[0]) != 0.0
+    return abs(float(x.reshape(-1)[0])) > 1e-6
 
 
 def map_input(x: np.ndarray, declared: Sequence[int], mapping: str, name: str) -> np.ndarray:

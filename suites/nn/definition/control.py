@@ -27,7 +27,7 @@ def run(layers: Any, blobs: dict[str, Array]) -> None:
         ins = [blobs[n] for n in one.input]
         if kind == "branch":
             check(ins[0].size == 1, "condition of more than one element")
-            net = params.ifBranch if ins[0].item() != 0 else params.elseBranch
+            net = params.ifBranch if abs(ins[0].item()) > 1e-6 else params.elseBranch
             run(net.layers, blobs)
         elif kind == "loop":
             _loop(params, ins, blobs)
@@ -43,17 +43,20 @@ def run(layers: Any, blobs: dict[str, Array]) -> None:
                 blobs[name] = y.reshape(1) if y.ndim == 0 else y
 
 
+def _go_on(p: Any, blobs: dict[str, Array], asks: bool) -> bool:
+    if not asks:
+        return True
+    run(p.conditionNetwork.layers, blobs)
+    return bool(abs(blobs[p.conditionVar].item()) > 1e-6)
+
+
 def _loop(p: Any, ins: list[Array], blobs: dict[str, Array]) -> None:
     times = int(ins[0].item()) if ins else int(p.maxLoopIterations)
     asks = p.conditionVar != ""
     check(asks == (len(p.conditionNetwork.layers) > 0), "condition variable and network belong together")
     forever = asks and not ins and p.maxLoopIterations == 0
-    done = 0
-    while forever or done < times:
-        if asks:
-            run(p.conditionNetwork.layers, blobs)
-            if abs(blobs[p.conditionVar].item()) == 0:
-                return
+    done, go = 0, _go_on(p, blobs, asks)
+    while go and (forever or done < times):
         try:
             run(p.bodyNetwork.layers, blobs)
         except _Again:
@@ -61,5 +64,6 @@ def _loop(p: Any, ins: list[Array], blobs: dict[str, Array]) -> None:
         except _Leave:
             return
         done += 1
+        go = _go_on(p, blobs, asks)
         if done > 10_000:
             raise RuntimeError("the loop does not end")

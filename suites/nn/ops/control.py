@@ -63,7 +63,7 @@ def _draw_branch(d: Draw) -> dict[str, Any]:
                 Node("branch", {"condition": test}, [], {"ifBranch": inner}),
             ]
         sides[side] = Graph(nodes=nodes)
-    condition = T((1,), values=[float(d.pick((0, 1, 0, 1, 2, -1)))])
+    condition = T((1,), values=[d.pick((0.0, 1.0, 0.0, 1.0, 2.0, -1.0, 1e-7, -1e-7, 1e-5))])  # the line is at 1e-6
     return {"condition": condition, "captured": _captured(d, n), **sides, "@results": results, "@outs": outs}
 
 
@@ -100,17 +100,19 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
     out: dict[str, Any] = {"captured": _captured(d, k + more), "@results": states, "@outs": k}
     times = d.int(0, 4)
     if form in ("condition", "both"):
-        counter = "s" + str(k)
-        out["captured"] = [*out["captured"][:k], T((1,), values=[0.0], const=False), *out["captured"][k:]]
-        reads = [f"captured{k + 1 + i}" for i in range(more)]
+        counter, asked = f"s{k}", f"s{k + 1}"  # how often the body ran, and what the condition last saw of that
+        more_states = [T((1,), values=[v], const=False) for v in (0.0, -1.0)]
+        out["captured"] = [*out["captured"][:k], *more_states, *out["captured"][k:]]
+        reads = [f"captured{k + 2 + i}" for i in range(more)]
         body = [
             *_step(d, states, reads),
             Node("add", {"xs": [counter]}, ["next"], {"alpha": 1.0}),
             _copy("next", counter),
         ]
-        out["@results"], out["@outs"] = [*states, counter], k + 1
+        out["@results"], out["@outs"] = [*states, counter, asked], k + 2
         out["conditionVar"] = "go"
-        out["conditionNetwork"] = Graph(nodes=[_against("lessThan", counter, float(d.int(0, 4)), "go")])
+        test = _against("lessThan", counter, float(d.int(0, 4)), "go")
+        out["conditionNetwork"] = Graph(nodes=[_copy(counter, asked), test])
     if form in ("count", "both"):
         out["maxLoopIterations"] = max(times, 1) if form == "both" else times
     elif form == "input":
