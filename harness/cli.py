@@ -76,8 +76,9 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
 
-    v = _verb(verbs, "list", _list, "what there is: dialects, opsets, families, ops, backends, known differences")
-    v.add_argument("what", choices=("dialects", "opsets", "families", "ops", "backends", "known"), help="what to list")
+    v = _verb(verbs, "list", _list, "what there is: dialects, opsets, ops, what they mean, backends, known differences")
+    kinds = ("dialects", "opsets", "families", "ops", "meanings", "backends", "known")
+    v.add_argument("what", choices=kinds, help="what to list; meanings: source, tolerance and rules of each op version")
     _selection(v)
 
     v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")

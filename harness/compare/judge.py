@@ -423,5 +423,5 @@ def _wrong(
             formula = error.formula
     if kind == "integer" and error.kind != "quantised":
         formula = "EXACT (integers)"
-    return Judgement(Verdict.MISMATCH, i, kind, formula.split(":")[0], formula, detail, comparison, None, e, a,
-                     bound, ulps)  # fmt: skip
+    klass = formula.split(":")[0].split(" (")[0]
+    return Judgement(Verdict.MISMATCH, i, kind, klass, formula, detail, comparison, None, e, a, bound, ulps)

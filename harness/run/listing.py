@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from harness.backends import registry as backend_registry
 from harness.run.known import load_ledger
 from harness.run.select import Selection, versions
 from harness.spec import registry
+from harness.spec.breaking import breakers_of
 
 Rows = list[list[str]]
 
@@ -47,10 +49,25 @@ def ops(sel: Selection) -> Rows:
     return rows
 
 
+def meanings(sel: Selection) -> Rows:
+    """Op version, what decides its result, the tolerance of each output, and the rules that a runtime must hold."""
+    rows = []
+    for v in versions(sel):
+        told = v.entry.error or (v.meaning.error if v.meaning is not None else ())
+        errors = told if isinstance(told, tuple) else (told,)
+        source = v.entry.source or (v.meaning.source if v.meaning is not None else "")
+        formulas = "; ".join(dict.fromkeys(e.formula for e in errors))
+        rows.append([v.key, source, formulas, "rules: " + " ".join(breakers_of(v))])
+    return rows
+
+
 def backends(sel: Selection) -> Rows:
     """Name, formats, version or why it cannot be had here.  Starts each backend once."""
     rows = []
+    asked = {registry.dialect(d).format for d in sel.dialects}
     for name in backend_registry.names():
+        if asked and name in backend_registry.BUILTIN and asked.isdisjoint(backend_registry.formats_of(name)):
+            continue
         with backend_registry.create(name) as h:
             why = h.missing()
             formats = h.hello["formats"] if why is None else backend_registry.formats_of(name)
@@ -60,14 +77,16 @@ def backends(sel: Selection) -> Rows:
 
 
 def known(sel: Selection) -> Rows:
-    """Id, known or ambiguous, backends, ops, reason."""
+    """Id, known or ambiguous, backends, ops, reason or what is open, clause."""
+    asked = {v.key.rpartition("/")[0] for v in versions(sel)} if sel.dialects or sel.ops or sel.families else None
     return [
-        [e.id, e.kind_of, ",".join(e.backends), ",".join(e.ops), e.reason or e.clause]
+        [e.id, e.kind_of, ",".join(e.backends), ",".join(e.ops), e.reason, e.clause]
         for e in load_ledger().entries
-        if not sel.ops or any(o.split("/")[-1] in sel.ops or o in sel.ops for o in e.ops)
+        if asked is None or any(fnmatchcase(op, o) for op in asked for o in e.ops)
     ]
 
 
 LISTS: dict[str, Callable[[Selection], Rows]] = {
-    "dialects": dialects, "opsets": opsets, "families": families, "ops": ops, "backends": backends, "known": known,
+    "dialects": dialects, "opsets": opsets, "families": families, "ops": ops, "meanings": meanings,
+    "backends": backends, "known": known,
 }  # fmt: skip

@@ -142,7 +142,7 @@ function votes(c) {
   if (!all.length) return null;
   const agree = all.filter(([, v]) => v === "agree").map(([b]) => b).filter((b) => b !== "native_ref");
   const same = all.filter(([b, v]) => BAD.has(v) && b !== c.backend && b !== (D.backends[c.backend] || {}).name).map(([b]) => b);
-  const text = c.blame ? `${c.blame[0].toUpperCase()}${c.blame.slice(1)}.` : !BAD.has(c.verdict) ? "" : same.length ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.` : agree.length ? `Alone: ${agree.join(", ")} and the reference agree.` : "Nobody else could run this instance; it stands against the reference only.";
+  const text = c.blame ? `${c.blame}.` : !BAD.has(c.verdict) ? "" : same.length ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.` : agree.length ? `Alone: ${agree.join(", ")} and the reference agree.` : "Nobody else could run this instance; it stands against the reference only.";
   return [h("h3", {}, "Votes"), text ? h("p", { class: "votes-text" }, text) : null, h("div", { class: "votes" }, all.map(([b, v]) => h("span", { class: `vote v-${v}` }, h("span", { class: "glyph", "aria-hidden": "true" }, (VERDICTS[v] || { glyph: "·" }).glyph), h("b", {}, b), (VERDICTS[v] || { label: v }).label)))];
 }
 

@@ -376,6 +376,18 @@ def test_lists(opconform: Cli) -> None:
     assert families[:2] == ["toy", "5"]
     done = opconform("list", "dialects", "--dialect", "toy")
     assert done.returncode == 0 and "5 ops" in done.stdout
+    (line,) = opconform("list", "meanings", "--dialect", "toy", "--op", "Max").stdout.splitlines()
+    assert re.fullmatch(r"toy/Max/1 +toy Max +EXACT +rules: required-input:x .*\btied-type\b.*", line), line
+
+
+def test_known_differences_are_listed_by_dialect_and_pattern(opconform: Cli) -> None:
+    found = opconform("list", "known", "--dialect", "onnx", "--op", "Scatter*").stdout.splitlines()
+    assert any(x.startswith("onnx-scatter-nan ") for x in found)
+    assert not any("mil/" in x and "onnx/" not in x for x in found)
+    (entry,) = (x for x in found if x.startswith("onnx-scatter-nan "))
+    assert "reduction max or min with a NaN" in entry and "ONNX ScatterElements-18" in entry
+    assert opconform("list", "known", "--dialect", "toy").stdout == ""
+    assert "onnxruntime" not in opconform("list", "backends", "--dialect", "tflite").stdout
 
 
 # ---------------------------------------------------------------------------------------- interruption and resumption

@@ -51,6 +51,12 @@ def agrees(e, *actual, **kw):
     return verdict(e, *actual, **kw).verdict is Verdict.AGREE
 
 
+def test_the_class_of_a_rule_is_its_name_alone():
+    e = expect(np.float32([1, 2]), error=errors.copied())
+    j = verdict(e, np.float32([1, 3]))
+    assert (j.klass, j.formula) == ("EXACT", e.error.formula) and "copied" in j.formula
+
+
 CLASSES = {
     "exact": errors.exact(), "rounded": errors.rounded(2), "bounded": errors.bounded(lambda c: 4 * c.ulp, "4 ulp"),
     "accumulates": errors.accumulates(3),
