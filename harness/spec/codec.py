@@ -17,6 +17,7 @@ from harness.spec.params import Opaque, Param
 
 if TYPE_CHECKING:
     from harness.spec.opversion import OpVersion
+    from harness.spec.schema import Attr
 
 
 class Call:
@@ -76,7 +77,7 @@ class Build:
         if value is None:
             return
         a = self.version.schema.attrs.get(name)
-        if a is not None and a.default is not None and not a.required and _same(a.default, value) and self.draw.bool():
+        if a is not None and not a.required and _means_default(a, value) and self.draw.bool():
             return
         if value is True or value is False:
             value = value if a is None or a.type == "bool" else int(value)
@@ -105,6 +106,14 @@ class Build:
             self.value(name, value)
         else:
             self.attr(name, value)
+
+
+def _means_default(a: Attr, value: Any) -> bool:
+    """A default of type float may stand in the schema as the f32 number that a file holds: 0.9 drawn is the same."""
+    if a.type == "float" and isinstance(a.default, float) and isinstance(value, float):
+        with np.errstate(over="ignore"):
+            return bool(np.float32(a.default) == np.float32(value))
+    return a.default is not None and _same(a.default, value)
 
 
 def _same(a: Any, b: Any) -> bool:

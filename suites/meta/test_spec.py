@@ -160,3 +160,12 @@ def test_types_that_may_agree_do_in_half_of_the_instances(op: str, version: int,
     drawn = [v.draw(Prng(case_seed(4, v.key, i)), v.opsets[-1]) for i in range(200)]
     alike = sum(len({a.dtype for a in inst.args.values() if isinstance(a, Arg)}) == 1 for inst in drawn) / len(drawn)
     assert least < alike < most
+
+
+def test_a_default_of_a_file_of_floats_is_left_out() -> None:
+    """0.9 and the f32 number that the schema holds for it are one default: half of the instances do not spell it."""
+    v = registry.dialect("onnx").versions["onnx/BatchNormalization/15"]
+    drawn = [v.draw(Prng(case_seed(0, v.key, i))).attrs for i in range(200)]
+    for name, default in (("momentum", 0.9), ("epsilon", 1e-5)):
+        assert any(name not in a for a in drawn)
+        assert any(a.get(name) == float(np.float32(default)) for a in drawn)
