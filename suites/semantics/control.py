@@ -45,6 +45,11 @@ def _stacked(items: list[Any], axis: int) -> np.ndarray:
     return np.stack(items, axis)
 
 
+def _slice(x: np.ndarray, axis: int, at: int) -> np.ndarray:
+    """One slice, an array also where no axis is left (NumPy hands out the string itself)."""
+    return x[(*(slice(None),) * (axis % x.ndim), at, ...)]
+
+
 def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block, *, in_axes: Sequence[int],
          in_back: Sequence[bool], out_axes: Sequence[int], out_back: Sequence[bool], length: int | None = None,
          ) -> list[np.ndarray]:  # fmt: skip
@@ -59,7 +64,7 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
     n = extents.pop() if length is None else length
     values, rows = list(states), []
     for t in range(n):
-        elements = [np.take(x, n - 1 - t if back else t, axis=a) for x, a, back in zip(scans, in_axes, in_back)]
+        elements = [_slice(x, a, n - 1 - t if back else t) for x, a, back in zip(scans, in_axes, in_back)]
         out = body([*values, *elements])
         values = out[: len(values)]
         rows.append(out[len(values) :])
