@@ -30,6 +30,7 @@ _GAPS = (
     "NOT_IMPLEMENTED", "is not currently registered or supported", "Unsupported model IR version",
     "only *guarantees* support for models stamped", "is under development and support for this is limited",
     "is not a registered function/op", "No Op registered for", "Could not find an implementation for",
+    "CPU QuantizeLinear only supports precision",
 )  # fmt: skip
 
 

@@ -67,7 +67,8 @@ class Front(_Told):
             value = [a + rank if -rank <= a < 0 else a for a in value]
         elif -rank <= value < 0:
             value += rank
-        if self.default is not None and value == self.default and b.draw.bool():
+        default = self.default
+        if default is not None and value == (default + rank if default < 0 else default) and b.draw.bool():
             return
         b.put(self.name, value)
 
@@ -102,6 +103,9 @@ class Scalar(Codec):
 
     def encode(self, value: Any, b: Build) -> None:
         if value is None:
+            return
+        s = b.version.schema.input(self.slot)
+        if s is not None and s.optional and self.default is not None and value == self.default and b.draw.bool():
             return
         rank = b.draw.pick(self.ranks) if len(self.ranks) > 1 else self.ranks[0]
         b.tensor(self.slot, T((1,) * rank, values=[value]))

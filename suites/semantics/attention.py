@@ -278,12 +278,18 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     if given(d, "mask"):
         full = (b, heads, queries, past + keys)
         shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))
+        if "lengths" in d.version.slots_of and d.chance(4):  # texts that name lengths let a mask end early
+            least = max(out["lengths"].values) if cached else 1  # type: ignore[attr-defined]
+            columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
+            shape = (*shape[:-1], min(columns, past + keys))
         boolean = d.dtype("mask").kind == "b"
         out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit")))
     out["causal"] = param(d, "causal", d.bool)
     out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125)))
     out["softcap"] = param(d, "softcap", lambda: d.pick((0.0, 0.0, 2.0, 30.0)))
     out["qk_mode"] = param(d, "qk_mode", lambda: d.int(0, 3))
+    if "softmax_type" in d.version.param_codecs and d.chance(3):
+        out["softmax_type"] = d.pick((F32, F16, BF16, F64))
     if "left" in d.version.param_codecs and d.bool():
         for n in ("left", "right"):
             out[n] = param(d, n, lambda: d.pick((-1, -1, 0, 1, 2)))

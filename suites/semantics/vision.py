@@ -144,7 +144,12 @@ def _draw_unpool(d: Draw) -> dict:
     n, c = d.int(1, 2), d.int(1, 2)
     s = tuple(d.int(1, 3) for _ in range(d.int(1, 2)))
     k = tuple(d.int(2, 3) for _ in s)
-    full = [(v - 1) * 2 + m for v, m in zip(s, k)]
+    st = tuple(d.int(1, 2) for _ in s)
+    pads = tuple(d.int(0, 1) if d.bool() else 0 for _ in range(2 * len(s)))
+    full = [(v - 1) * t + m for v, t, m in zip(s, st, k)]
+    if any(n - a - e < v for n, a, e, v in zip(full, pads, pads[len(s) :], s)):  # no room for all of them
+        pads = (0,) * len(pads)
+    full = [n - a - e for n, a, e in zip(full, pads, pads[len(s) :])]
     image = prod(full)
     count = prod(s)
     values = []
@@ -155,7 +160,7 @@ def _draw_unpool(d: Draw) -> dict:
         "x": T((n, c, *s)),
         "index": T((n, c, *s), values=values),
         "kernel": k,
-        "strides": (2,) * len(s),
-        "pads": None,
+        "strides": st,
+        "pads": pads,
         "shape": None,
     }

@@ -50,7 +50,7 @@ def _old(first: str, second: str):
         shape = d.shape(0)
         how = d.int(0, 3)
         if how == 0:
-            return {first: T(shape), second: T(shape)}
+            return {first: T(shape), second: T(shape), **({"broadcast": 0} if d.chance(3) else {})}
         start = d.int(0, len(shape))
         end = d.int(start, len(shape))
         out: dict[str, Any] = {first: T(shape), second: T(shape[start:end]), "broadcast": 1}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.core.dtypes import F32, F64, DType, of
+from harness.core.dtypes import BF16, F16, F32, F64, DType, of
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, bounded
+from harness.spec import Call, Context, Draw, T, bounded
+from harness.spec.errors import unit
 from suites.onnx import dialect, op
 from suites.onnx.codecs import ToType
 from suites.semantics import attention as s
@@ -63,6 +64,12 @@ def _flex(call: Call) -> np.ndarray:
     return np.matmul(weights, v)
 
 
+def _flex_unit(ctx: Context) -> float:
+    """Roundoff of the sums, or that of a stated softmax_precision."""
+    stage = ctx.call.attrs.get("softmax_precision")
+    return max(ctx.acc_u, 0.0 if stage is None else unit(stage))
+
+
 def _through(call: Call, name: str, x: np.ndarray, precision: DType) -> np.ndarray:
     block = call.attrs.get(name)
     if block is None:
@@ -86,6 +93,8 @@ def _draw_flex(d: Draw) -> dict:
     if d.bool():
         out["scale"] = d.pick((0.5, 1.0))
     inner = F64 if dtype is F64 else F32
+    if d.chance(3):
+        inner = out["softmax_precision"] = d.pick((F32, F16, BF16, F64))
     for name in ("score_mod", "prob_mod"):
         if d.bool():
             k = np.array(d.pick((0.5, 2.0)), inner.np)
@@ -107,7 +116,7 @@ op(
     domain="ai.onnx.preview",
     out_dtype=lambda c, i: of(c.inputs["Q"]),
     error=bounded(
-        lambda c: 512 * c.acc_u * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"
+        lambda c: 512 * _flex_unit(c) * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"
     ),
     source="ONNX ai.onnx.preview FlexAttention-1",
 )

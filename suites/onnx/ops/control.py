@@ -13,16 +13,24 @@ from suites.onnx import op, schemas
 from suites.onnx.ops.movement import literal
 from suites.semantics import control
 
-# blocks are made of Add, Identity, Not and Less; integers below 2**3 keep every sum exact
+# blocks are made of Add, Identity, Not and Less; integers below 2**3 keep every sum exact.  What Add does not take is
+# handed on: from opset 13 on Identity and constants are of all types that the values of blocks have.
 PLAIN = {"V": "f32 f64 i32 i64 f16 bool"}
 OLD = {"V": "f32 f64 bool"}
 WHY = "the values in blocks are of types that the ops drawn for blocks have at every opset"
+_EXACT = ("f32", "f64", "f16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+
+
+def recipe_of(dtype: DType) -> str | None:
+    """How what goes into a block is filled."""
+    return "bool" if dtype is BOOL else "small" if dtype.name in _EXACT else None
 
 
 def _adds(dtype: DType, opset: int) -> bool:
     """Can a block add a constant of this type?  Until opset 8 constants are floats."""
     schema = schemas.effective("Add", opset)
-    return schema is not None and dtype in schema.dtypes("T") and (opset > 8 or dtype.kind == "f")
+    known = schema is not None and dtype in schema.dtypes("T") and dtype.name in _EXACT
+    return known and (opset > 8 or dtype.kind == "f")
 
 
 def step(d: Draw, dtype: DType, shape: tuple[int, ...], source: str, out: str, consts: dict[str, Any]) -> Node:
@@ -58,8 +66,10 @@ def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Grap
 def _draw_if(d: Draw) -> dict:
     names = (OLD if d.opset < 7 else PLAIN)["V"].split()
     early = d.opset < 9  # constants are floats, a truth value can only come from outside
-    types = [t for t in d.version.schema.dtypes("V") if t.name in names and (not early or t.kind in "fb")]
-    dtypes = [d.pick(types) for _ in range(d.int(1, 3))]
+    all_types = d.version.schema.dtypes("V")
+    types = [t for t in all_types if t.name in names and (not early or t.kind in "fb")]
+    more = [t for t in all_types if t.name not in names] if d.version.version >= 13 else []
+    dtypes = [d.pick(more) if more and d.chance(4) else d.pick(types) for _ in range(d.int(1, 3))]
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
     return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes), "else_branch": _branch(d, dtypes, others),
@@ -114,7 +124,7 @@ def _draw_loop(d: Draw) -> dict:
     out = {
         "body": Graph(inputs, nodes, outs, consts, {"out_types": types}),
         "@outs": len(outs) - 1,
-        "v_initial": [T(shape, dtype=dtype, recipe="bool" if dtype is BOOL else "small") for _ in range(n)],
+        "v_initial": [T(shape, dtype=dtype, recipe=recipe_of(dtype)) for _ in range(n)],
     }
     if limit is not None:
         out["M"] = T((), values=[limit])
@@ -123,7 +133,8 @@ def _draw_loop(d: Draw) -> dict:
     return out
 
 
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, types=PLAIN, why=WHY, source="ONNX Loop-1, -11, -13")
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, until=11, types=PLAIN, why=WHY, source="ONNX Loop-1, -11")
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, since=13, source="ONNX Loop-13")
 
 
 # -- Scan
@@ -162,8 +173,8 @@ def _scan8(c: Call) -> list[Any]:
     for b in range(xs[n].shape[0]):
         rows.append(
             control.scan(
-                [x[b] for x in xs[:n]],
-                [x[b] for x in xs[n:]],
+                [x[b, ...] for x in xs[:n]],
+                [x[b, ...] for x in xs[n:]],
                 lambda row: c.run(body, row),
                 in_axes=[0] * m,  # type: ignore[misc]
                 in_back=back,
@@ -197,7 +208,7 @@ def _draw_scan9(d: Draw) -> dict:
     n, m, outs, length = d.int(0, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4)
     if n + outs == 0:
         outs = 1
-    recipe = "bool" if dtype is BOOL else "small"
+    recipe = recipe_of(dtype)
     axes = [d.int(0, len(shape)) for _ in range(m)]
     out_axes = [d.int(0, len(shape)) for _ in range(outs)]
     args = [T(shape, recipe, dtype) for _ in range(n)]
@@ -219,7 +230,7 @@ def _draw_scan9(d: Draw) -> dict:
 def _draw_scan8(d: Draw) -> dict:
     dtype, shape = d.types["V"], d.shape(0, 2)
     n, m, outs, length, batch = d.int(1, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4), d.int(1, 3)
-    recipe = "bool" if dtype is BOOL else "small"
+    recipe = recipe_of(dtype)
     out: dict[str, Any] = {}
     if d.chance(3):  # beyond its length an output is undefined, so then there is none
         outs = 0
@@ -235,4 +246,6 @@ def _draw_scan8(d: Draw) -> dict:
 
 
 op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, types=PLAIN, why=WHY, source="ONNX Scan-8")
-op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, types=PLAIN, why=WHY, source="ONNX Scan-9, -11")
+op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, until=11, types=PLAIN, why=WHY,
+   source="ONNX Scan-9, -11")  # fmt: skip
+op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=16, source="ONNX Scan-16")

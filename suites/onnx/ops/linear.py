@@ -20,6 +20,8 @@ def _old_gemm(d: Draw) -> dict:
     out = {"A": T((k, m) if ta else (m, k)), "B": T((n, k) if tb else (k, n)), "C": T((m, n))}
     if d.bool():
         out |= {"broadcast": 1, "C": T(d.pick(((m, n), (1, n), (n,), (1,), (m, 1))))}
+    elif d.chance(3):
+        out["broadcast"] = 0
     for name, v in (("transA", ta), ("transB", tb)):
         if v or d.bool():
             out[name] = int(v)

@@ -350,7 +350,9 @@ def _draw_cast_map(d: Draw) -> dict:
         "X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])
     }
     pool = ["TO_STRING"] if text and d.bool() else ["TO_FLOAT", "TO_INT64"]
-    out["cast_to"] = d.pick(pool)
+    to = d.pick(pool)
+    if to != "TO_FLOAT" or d.bool():
+        out["cast_to"] = to
     if d.bool():
         out |= {"map_form": "SPARSE", "max_map": d.int(6, 8)}
     return out
@@ -433,6 +435,12 @@ op("ZipMap", evaluate=_zip_map, error=exact(), draw=_draw_zip_map, domain=ML, ou
 POSTS = ("NONE", "SOFTMAX", "LOGISTIC")
 
 
+def transformed(d: Draw) -> dict:
+    """What becomes of the scores; half of those that stay as they are do not say so."""
+    how = d.pick(POSTS)
+    return {} if how == "NONE" and d.bool() else {"post_transform": how}
+
+
 def _weights(c: Call) -> tuple[Array, Array, Array]:
     x = c.inputs["X"].astype(np.float64)
     x = x.reshape(1, -1) if x.ndim == 1 else x
@@ -461,7 +469,7 @@ def _draw_linear(d: Draw) -> dict:
     out: dict[str, Any] = {
         "X": rows(d, d.dtype("X"), n, f),
         "coefficients": quarters(d, k * f),
-        "post_transform": d.pick(POSTS),
+        **transformed(d),
     }
     if k > 1 or d.bool():
         out["targets"] = k
@@ -516,7 +524,7 @@ def _draw_classify(d: Draw) -> dict:
     return {
         "X": rows(d, d.types["T1"], n, f),
         "coefficients": quarters(d, k * f),
-        "post_transform": d.pick(POSTS),
+        **transformed(d),
         "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))],
         **classes(d, k, "classlabels_ints"),
     }
@@ -560,15 +568,19 @@ def _svm_bound(ctx: Context) -> Array:
 def _draw_svm(d: Draw) -> dict:
     n, f, k = d.int(1, 4), d.int(1, 4), d.int(1, 4)
     kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
-    return {
+    out = {
         "X": rows(d, d.types["T"], n, f, -4, 4),
         "coefficients": quarters(d, k),
         "support_vectors": quarters(d, k * f, -4, 4),
         "n_supports": k,
-        "kernel_type": kind,
-        "kernel_params": [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))],
         "rho": [d.int(-8, 8) / 8],
+        **transformed(d),
     }
+    if kind != "LINEAR" or d.bool():
+        out["kernel_type"] = kind
+    if kind != "LINEAR" or d.bool():
+        out["kernel_params"] = [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))]
+    return out
 
 
 op(

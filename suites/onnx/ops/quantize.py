@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, U8, DType, of
+from harness.core.dtypes import BF16, F16, F32, U8, DType, of
 from harness.spec import Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Default, ToType
@@ -68,6 +68,8 @@ def _draw_q(d: Draw) -> dict:
         out["output_dtype"] = result
     if "saturate" in schema.attrs and d.chance(3):
         out["saturate"] = d.int(0, 1)
+    if "precision" in schema.attrs and d.chance(3):
+        out["precision"] = d.pick((F32, F16, BF16))
     return out
 
 

@@ -147,14 +147,16 @@ def _any_mask(ctx: Context, actual: np.ndarray) -> np.ndarray:
 def _draw_dropout(d: Draw) -> dict:
     v = d.version.version
     out: dict[str, Any] = {"data": T(d.shape(0, 4))}
-    if v < 7:
-        out["is_test"] = 1
+    if v < 7 and (test := d.pick((None, 0, 1, 1, 1))) is not None:
+        out["is_test"] = test
     if v < 12:
         return {**out, **({"ratio": d.int(0, 3) / 4} if d.bool() else {})}
     if d.bool():
         out["ratio"] = T((), values=[d.pick((0.0, 0.25, 0.5, 0.75))])
     if d.bool():
         out["training_mode"] = T((), values=[d.bool()])
+    if d.chance(3):
+        out["seed"] = d.int(0, 1000)
     return out
 
 

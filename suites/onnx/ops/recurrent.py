@@ -69,7 +69,8 @@ _COMMON: dict[str, Any] = {
 
 
 def _outs(d: Draw, values: dict) -> int:
-    return d.int(2, len(d.version.schema.outputs))
+    outs = d.version.schema.outputs
+    return d.int(max([1, *(i + 1 for i, o in enumerate(outs) if not o.optional)]), len(outs))
 
 
 _EARLY: dict[str, Any] = {"until": 13, "fixed": {"steps_first": True}}

@@ -61,9 +61,10 @@ op("Resize", s.resize, since=11, **_NAMES)
 
 
 def _draw_old(d: Draw) -> dict:
+    mode = "nearest" if d.dtype("X").kind != "f" else d.pick(("nearest", "bilinear"))
     return {"X": T((d.int(1, 2), d.int(1, 3), d.int(1, 5), d.int(1, 5))),
             "height_scale": d.pick((1.0, 2.0, 1.5, 3.0)), "width_scale": d.pick((1.0, 2.0, 2.5, 3.0)),
-            "mode": "nearest" if d.dtype("X").kind != "f" else d.pick(("nearest", "bilinear"))}  # fmt: skip
+            **({"mode": mode} if mode != "nearest" or d.bool() else {})}  # fmt: skip
 
 
 op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),

@@ -105,7 +105,9 @@ def _draw_split(d: Draw) -> dict:
     shape = d.shape(1, 4, lo=1)
     axis = d.axis(len(shape))
     n = shape[axis]
-    out: dict[str, Any] = {"input": T(shape), "axis": axis}
+    out: dict[str, Any] = {"input": T(shape)}
+    if axis != 0 or d.bool():
+        out["axis"] = axis
     how = d.int(0, 2)
     if how == 1:
         out["split"] = T((), values=[d.int(1, n + 1)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, U8, DType, of
+from harness.core.dtypes import F32, F64, U8, DType, of
 from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
@@ -149,6 +149,8 @@ def _draw_old(kind: str) -> Any:
             out[f"nodes_{name}"] = list(column)
         if d.chance(3):
             del out["nodes_missing_value_tracks_true"]
+        if d.chance(4):  # "used for performance"
+            out["nodes_hitrates"] = [1.0] * len(nodes)
         for name, column in zip(("treeids", "nodeids", "ids", "weights"), zip(*votes)):
             out[f"{kind}_{name}"] = list(column)
         if kind == "class" or d.bool():  # those of classes keep the scores of a row apart
@@ -162,7 +164,7 @@ def _draw_old(kind: str) -> Any:
         if d.bool():
             out["post_transform"] = d.pick(POSTS)
         if dtype.name == "f64" and "nodes_values_as_tensor" in d.version.schema.attrs:
-            for name in ("nodes_values", f"{kind}_weights", "base_values"):
+            for name in ("nodes_values", "nodes_hitrates", f"{kind}_weights", "base_values"):
                 if name in out:
                     out[f"{name}_as_tensor"] = np.array(out.pop(name), np.float64)
         return out
@@ -218,6 +220,8 @@ def _draw_new(d: Draw) -> dict:
     }
     if any(columns[3]) or d.bool():
         out["nodes_missing_value_tracks_true"] = columns[3]
+    if dtype is not F64 and d.chance(4):  # "used for performance"; of which type, the text does not say
+        out["nodes_hitrates"] = np.ones(len(nodes), np.float32)
     if members:
         out["membership_values"] = np.array(members).astype(dtype.np)
     if fold != 1 or d.bool():

@@ -151,6 +151,8 @@ def _draw_shape(d: Draw, slot: str, types: Any = None) -> tuple[dict[str, Any], 
     out: dict[str, Any] = {"extra_shape": extra} if extra or d.bool() else {}
     if how == 1:
         out[slot] = T(shape, "unit" if types is None else None)
+        if d.chance(3):
+            out["input_as_shape"] = 0
     else:
         out |= {slot: T((len(shape),), values=list(shape)), "input_as_shape": 1}
     return out, (*shape, *extra)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.spec import Any, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
 from harness.spec.draw import Draw
@@ -95,9 +95,15 @@ def eye_like(x: Any["r c"], *, k: Integer(-6, 6) = 0, dtype: ElementType = None)
     return np.eye(*x.shape, k=k).astype((dtype or of(x)).np)
 
 
+def _other(d: Draw) -> DType | None:
+    """A type that the result can have, or None for that of the input."""
+    slot = d.version.schema.outputs[0]
+    return d.pick(d.version.schema.dtypes(slot.element)) if d.bool() else None
+
+
 @eye_like.draw
 def _draw_eye(d: Draw) -> dict:
-    return {"x": T((d.dim(), d.dim())), "k": d.int(-6, 6), "dtype": fixed(d, "dtype", lambda: None)}
+    return {"x": T((d.dim(), d.dim())), "k": d.int(-6, 6), "dtype": fixed(d, "dtype", lambda: _other(d))}
 
 
 def _matrices(x: np.ndarray) -> None:

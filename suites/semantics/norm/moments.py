@@ -180,6 +180,16 @@ def _inverse_bound(ctx: Context) -> Array:
     return np.abs(ctx.wide) * (rel + 4 * u) + ctx.ulp
 
 
+def draw_stash(d: Draw) -> DType:
+    """Mostly f32, the default of all texts."""
+    return d.pick((F32, F32, F32, *d.version.meaning.params["stash"].options))  # type: ignore[union-attr]
+
+
+def within(stash: object) -> str | None:
+    """The recipe of what a stage in f16 has to hold: a square of it stays far from the limit."""
+    return "unit" if stash is F16 else None
+
+
 def draw_tail(d: Draw, name: str = "axis") -> tuple[tuple[int, ...], int]:
     """A shape and the axis from which on everything is normalised, nothing of it empty."""
     shape = d.shape(1)
@@ -195,7 +205,7 @@ def _draw_layer(d: Draw) -> dict[str, Object]:
         tail = shape[axis % len(shape) :]
         out |= {"x": T(shape), "axis": axis}
         scale = d.pick((tail, tail, (1, *tail[1:])))
-        out["stash"] = param(d, "stash", lambda: F32)
+        out["stash"] = param(d, "stash", lambda: draw_stash(d))
     else:
         shape = d.shape(1)
         axes = param(d, "axes", lambda: None if d.chance(6) else _some_axes(d, len(shape)))
@@ -278,14 +288,15 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     shape = (shape[0], c, *(max(1, n) for n in shape[2:]))
     per_group = bool(param(d, "per_group", lambda: False))
     size = groups if per_group else c
+    stash = param(d, "stash", lambda: draw_stash(d))
     return {
-        "x": T(shape),
+        "x": T(shape, within(stash)),
         "scale": T((size,)),
         "bias": T((size,)),
         "groups": groups,
         "per_group": per_group,
         "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
-        "stash": param(d, "stash", lambda: F32),
+        "stash": stash,
     }
 
 

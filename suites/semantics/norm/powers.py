@@ -14,7 +14,7 @@ from harness.spec.errors import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
 from suites.semantics.drawing import param
 from suites.semantics.movement.common import norm_axes, norm_axis
-from suites.semantics.norm.moments import EPSILONS, draw_tail, stage_unit, wide
+from suites.semantics.norm.moments import EPSILONS, draw_stash, draw_tail, stage_unit, wide, within
 
 Array = np.ndarray
 
@@ -106,12 +106,13 @@ def _rms_bound(ctx: Context) -> Array:
 def _draw_rms(d: Draw) -> dict[str, Object]:
     shape, axis = draw_tail(d)
     tail = shape[axis % len(shape) :]
+    stash = param(d, "stash", lambda: draw_stash(d))
     return {
-        "x": T(shape),
+        "x": T(shape, within(stash)),
         "scale": T(d.pick((tail, tail, (1,) * len(tail), tail[-1:]))),
         "axis": axis,
         "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
-        "stash": param(d, "stash", lambda: F32),
+        "stash": stash,
     }
 
 
