@@ -119,6 +119,26 @@ def cast_in_range(x: Any_["*d"], *, to: ElementType()) -> Any_["*d"]:
     return native.convert(x, to)
 
 
+def _real_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    x, to = inputs["x"], params["to"]
+    if to.kind == "c":
+        return None
+    return _out_of_any_range({"x": x.real if of(x).kind == "c" else x}, params)
+
+
+@semantics(
+    error=exact(),
+    data=_DATA,
+    ambiguous=_real_out_of_range,
+    source="TFLite CAST; TF cast: of a complex number to a real type the real part, of a real one the imaginary part 0",
+)
+def cast_complex(x: Any_["*d"], *, to: ElementType()) -> Any_["*d"]:
+    """As ``cast_in_range`` where neither type is complex."""
+    if of(x).kind == "c":
+        return x.astype(to.np) if to.kind == "c" else native.convert(x.real.copy(), to)
+    return native.convert(x, F32).astype(to.np) if to.kind == "c" else native.convert(x, to)
+
+
 def _number(v: Any, to: DType) -> Any:
     text = str(v).strip()
     word = text.upper()

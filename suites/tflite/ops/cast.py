@@ -15,9 +15,11 @@ _SMALL = ("i2", "i4", "u4")
 def _draw_cast(d: Draw) -> dict[str, Any]:
     have = d.types["T"]
     small = [t for t in d.version.schema.dtypes("O") if t.name in _SMALL]
-    options = [t for t in d.version.schema.dtypes("O") if t.name not in (*_SMALL, "c64")]
+    options = [t for t in d.version.schema.dtypes("O") if t.name not in _SMALL]
+    if have.kind == "c":  # what makes a complex number true is not said
+        options, small = [t for t in options if t.kind != "b"], []
     to = BY_NAME["f32"] if have.name in _SMALL else d.pick(small) if small and d.chance(4) else d.pick(options)
-    recipe = "full" if have.name in _SMALL else None
+    recipe = "full" if have.name in _SMALL else d.pick(("small", "unit", "special")) if have.kind == "c" else None
     if have.kind == "f" and to.kind in "iu" and d.bool():
         recipe = "uniform:-100:100" if to.kind == "i" else "uniform:0:200"
     if to.name in _SMALL:
@@ -40,11 +42,9 @@ def _to(call: Call) -> Any:
 
 op(
     "CAST",
-    s.cast_in_range,
+    s.cast_complex,
     x="input",
     to=Fn(_to),
     draw=_draw_cast,
     out_dtype=lambda call, i: _to(call),
-    types={"T": "f16 bf16 f32 f64 bool i2 i4 u4 i16 u16 i32 u32 i64 u8 i8"},
-    why="complex numbers have no shared cast",
 )

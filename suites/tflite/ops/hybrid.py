@@ -113,6 +113,8 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
         "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
         "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
     }  # fmt: skip
+    if d.chance(8):
+        del out["bias"]
     quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
     return out
 

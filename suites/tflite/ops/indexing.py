@@ -28,11 +28,16 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _draw_rows(d: Draw) -> dict[str, Any]:
+    """Rows come out in the type that they are kept in."""
+    v = tables.embedding_lookup.drawer(d)
+    return {"value": v["table"], "lookup": v["indices"], "@outputs": [{"dtype": d.types["T"].name}]}
+
+
 both("GATHER", s.gather, x="params", fixed={"signed": False}, draw=_draw_gather)
 both("GATHER_ND", s.gather_nd, x="params", fixed={"signed": False, "batch_dims": 0})
 op("SCATTER_ND", s.scatter_nd_new, shape=shape_input("shape"), ambiguous=overflowing)
-op("EMBEDDING_LOOKUP", tables.embedding_lookup, table="value", indices="lookup", types={"T": "f32"},
-   why="integer rows need parameters or come out as they are")  # fmt: skip
+op("EMBEDDING_LOOKUP", tables.embedding_lookup, table="value", indices="lookup", draw=_draw_rows)
 both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
 
 # -- selection
@@ -87,8 +92,17 @@ op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
 
 op("BUCKETIZE", tables.bucketize, x="input")
 op("BROADCAST_ARGS", tables.broadcast_args, x="s0", y="s1")
+
+
+def _draw_sparse(d: Draw) -> dict[str, Any]:
+    """The indices rise and do not repeat, so that validating them changes nothing."""
+    v = tables.sparse_to_dense.drawer(d)
+    return {"sparse_indices": v["indices"], "sparse_values": v["values"], "default_value": v["default"],
+            "output_shape": list(v["shape"]), "validate_indices": d.bool()}  # fmt: skip
+
+
 both("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="sparse_values",
-     default="default_value", shape=shape_input("output_shape"))  # fmt: skip
+     default="default_value", shape=shape_input("output_shape"), draw=_draw_sparse)  # fmt: skip
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
 op("EMBEDDING_LOOKUP_SPARSE", tables.embedding_lookup_sparse, table="value", at="indices", shape="dense_shape")

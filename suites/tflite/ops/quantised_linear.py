@@ -79,7 +79,7 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
         c, m = c * groups, m * groups
     shape = (m, *w.kernel, c // groups)
     f = Filters(d, shape, 0, c // groups * w.kernel[0] * w.kernel[1])
-    out = f.tensors(d, (n, *w.extents, c), shape, m)
+    out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else m)
     return _activation(d, out | {
         "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
         "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
@@ -91,7 +91,7 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
     c, multiplier, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3)), d.dim(1, 3)
     shape = (1, *w.kernel, c * multiplier)
     f = Filters(d, shape, 3, w.kernel[0] * w.kernel[1])
-    out = f.tensors(d, (n, *w.extents, c), shape, c * multiplier)
+    out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else c * multiplier)
     if not later(d, "dilation"):
         out |= {"dilation_h_factor": w.dilations[0], "dilation_w_factor": w.dilations[1]}
     return _activation(d, out | {"stride_h": w.strides[0], "stride_w": w.strides[1], "depth_multiplier": multiplier,

@@ -61,7 +61,7 @@ def draw_svdf(d: Draw) -> dict[str, Any]:
         "time_weights": _w(d, u * rank, m),
         "activation_state": _state(b, m * u * rank),
         "rank": rank,
-        "fused_activation_function": d.pick(("NONE", "RELU", "RELU6")),
+        "fused_activation_function": d.pick(("NONE", "RELU", "RELU6", "RELU_N1_TO_1", "TANH")),
     }
     if d.bool():
         out["input_gate_bias"] = _w(d, u)
@@ -99,7 +99,7 @@ def gates(d: Draw, prefix: str, i: int, u: int, *, coupled: bool, peephole: bool
 
 def _options(d: Draw) -> dict[str, Any]:
     return {
-        "fused_activation_function": "TANH",
+        "fused_activation_function": d.pick(("TANH", "TANH", *_ACTIVATIONS)),
         "cell_clip": d.pick((0.0, 0.0, 0.5)),
         "proj_clip": d.pick((0.0, 0.0, 0.4)),
     }
