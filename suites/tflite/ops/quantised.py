@@ -21,8 +21,27 @@ def binary(name: str, meaning: Any, x: str = "lhs", y: str = "rhs", activation: 
     op(name, meaning, domain="quantised", x=x, y=y, xq=Q(x), yq=Q(y), oq=OutQ(x), **names, **kw)
 
 
-binary("ADD", q.add)
-binary("SUB", q.sub)
+class _SumQ(OutQ):
+    """Of 16 bits: the option for scales that are powers of two.  One time in three they are; then the result has the
+    larger of the operands' scales where the option is set, as fixed-point arithmetic without a multiplier needs it."""
+
+    def encode(self, value: Any, b: Build) -> None:
+        d = b.draw
+        if d.types["T"].bits == 16:
+            general = d.bool()
+            if general:
+                b.attrs["pot_scale_int16"] = False
+            if d.chance(3):
+                x, y = -d.int(4, 14), -d.int(4, 14)
+                o = max(x, y) + (d.int(-1, 2) if general else 0)
+                scales = [{"scale": [2.0**e], "zero_point": [0], "axis": 0} for e in (x, y, o)]
+                b.values["xq"], b.values["yq"], value = scales
+                b.args["lhs"].quant, b.args["rhs"].quant = scales[:2]
+        super().encode(value, b)
+
+
+for _name, _meaning in (("ADD", q.add), ("SUB", q.sub)):
+    op(_name, _meaning, domain="quantised", x="lhs", y="rhs", xq=Q("lhs"), yq=Q("rhs"), oq=_SumQ("lhs"), **_ACTIVATION)
 
 
 class _ProductQ(OutQ):
