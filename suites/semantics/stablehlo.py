@@ -172,13 +172,17 @@ def _draw_gather(d: Draw) -> dict[str, Object]:
     values = []
     for _ in range(int(np.prod(batch))):
         values += [d.int(0, shape[a] - sizes[a]) if d.int(0, 5) else d.pick((-2, shape[a] + 1)) for a in mapped]
+    tuples, at = np.array(values, np.int64).reshape(*batch, len(mapped)), d.int(0, len(batch))
+    rows = tuples.reshape(-1, len(mapped)).tolist()
+    tuples = np.moveaxis(tuples, -1, at)
     return {
         "x": T(shape),
-        "indices": T((*batch, len(mapped)), values=values),
+        "indices": T(tuples.shape, values=tuples.ravel().tolist()),
+        "sorted": rows == sorted(rows),
         "offset_dims": offsets,
         "collapsed": collapsed,
         "start_map": mapped,
-        "index_dim": len(batch),
+        "index_dim": at,
         "sizes": sizes,
     }
 
@@ -201,11 +205,11 @@ def scatter(
     inserted: Opaque,
     to_operand: Opaque,
     index_dim: Opaque,
-    body: Choice("add", "mul", "minimum", "maximum"),
+    body: Choice("add", "mul", "minimum", "maximum", "update"),
 ):
     """x with every element of ``updates`` folded in at its place."""
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
-    out, f = np.array(wide), _FOLDS[body]
+    out, f = np.array(wide), (lambda old, new: new) if body == "update" else _FOLDS[body]
     up = updates.astype(wide.dtype)
     idx = np.moveaxis(indices, index_dim, -1)
     scatter_dims = [a for a in range(updates.ndim) if a not in window_dims]
@@ -234,14 +238,21 @@ def _draw_scatter(d: Draw) -> dict[str, Object]:
     kept = [window[a] for a in range(r) if a not in inserted]
     values = []
     for _ in range(count):
-        values += [d.int(0, shape[a] - (1 if a in inserted else window[a])) for a in mapped]
+        room = [shape[a] - (1 if a in inserted else window[a]) for a in mapped]
+        values.append([d.int(0, n) if d.int(0, 7) else d.pick((-1, n + 1)) for n in room])
+    unique = len({tuple(v) for v in values}) == count
+    apart = unique and all(a in inserted or window[a] == 1 for a in mapped)  # no element is written twice
+    tuples, at = np.array(values, np.int64).reshape(count, len(mapped)), d.int(0, 1)
     return {
         "x": T(shape, "small"),
-        "indices": T((count, len(mapped)), values=values),
+        "indices": T((len(mapped), count) if at == 0 else (count, len(mapped)),
+                     values=(tuples.T if at == 0 else tuples).ravel().tolist()),
+        "sorted": values == sorted(values),
+        "unique": unique,
         "updates": T((count, *kept), "small"),
         "window_dims": list(range(1, 1 + len(kept))),
         "inserted": inserted,
         "to_operand": mapped,
-        "index_dim": 1,
-        "body": d.pick(("add", "mul", "minimum", "maximum")),
+        "index_dim": at,
+        "body": d.pick(("add", "mul", "minimum", "maximum", *(["update"] * 2 if apart else ()))),
     }

@@ -78,15 +78,22 @@ _FOLD = {v: k for k, v in _BODIES.items()}
 
 
 def body(fold: str, dt: DType) -> Graph:
-    """A subgraph of one operator over two scalars."""
+    """A subgraph of one operator over two scalars, or of none: what it gives is the second of them."""
     a = Arg(dt, ())
     types = {n: {"dtype": dt, "shape": ()} for n in ("a", "b", "c")}
+    if fold == "update":
+        del types["c"]
+        return Graph([("a", a), ("b", a)], [], ["b"], {}, {"opset": 1, "tensors": types})
     return Graph([("a", a), ("b", a)], [Node(_BODIES[fold], {"lhs": "a", "rhs": "b"}, ["c"], version=1)], ["c"], {},
                  {"opset": 1, "tensors": types})  # fmt: skip
 
 
 def _body_of(attr: str) -> Fn:
-    return Fn(lambda call: _FOLD[call.attrs[attr].nodes[0].op])
+    def fold(call: Call) -> str:
+        nodes = call.attrs[attr].nodes
+        return _FOLD[nodes[0].op] if nodes else "update"
+
+    return Fn(fold)
 
 
 def _draw_hlo_window(d: Draw) -> dict[str, Any]:
@@ -127,9 +134,10 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
     """The file declares the result's shape, as StableHLO's types do."""
     v = s.gather.drawer(d)
     kept = iter(n for a, n in enumerate(v["sizes"]) if a not in v["collapsed"])
-    batch = iter(v["indices"].shape[:-1])
-    rank = len(v["indices"].shape) - 1 + len(v["sizes"]) - len(v["collapsed"])
-    shape = [next(kept) if a in v["offset_dims"] else next(batch) for a in range(rank)]
+    batch = [n for a, n in enumerate(v["indices"].shape) if a != v["index_dim"]]
+    rank = len(batch) + len(v["sizes"]) - len(v["collapsed"])
+    outer = iter(batch)
+    shape = [next(kept) if a in v["offset_dims"] else next(outer) for a in range(rank)]
     return {
         "operand": v["x"],
         "start_indices": v["indices"],
@@ -138,6 +146,7 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
         "start_index_map": v["start_map"],
         "index_vector_dim": v["index_dim"],
         "slice_sizes": v["sizes"],
+        "indices_are_sorted": v["sorted"] and d.bool(),
         "@outputs": [{"dtype": d.types["T"].name, "shape": shape}],
     }
 
@@ -166,6 +175,8 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
         "inserted_window_dims": v["inserted"],
         "scatter_dims_to_operand_dims": v["to_operand"],
         "index_vector_dim": v["index_dim"],
+        "indices_are_sorted": v["sorted"] and d.bool(),
+        "unique_indices": v["unique"] and d.bool(),
         "update_computation_subgraph_index": body(v["body"], d.types["T"]),
     }
 
