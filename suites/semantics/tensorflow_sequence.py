@@ -36,8 +36,8 @@ def sequence_rnn(
 
 
 def cell(v: dict[str, Object], prefix: str = "") -> dict[str, Object]:
-    """Operands under the dialect's names -> the cell's parameters."""
-    out: dict[str, Object] = {}
+    """Operands under the dialect's names -> the cell's parameters.  "@aux": the auxiliary input [t, b, a]."""
+    out: dict[str, Object] = {"aux": v.get("@aux")}
     for g in GATES:
         bias = "cell_bias" if g == "cell" else f"{g}_gate_bias"
         for key, name in (("w", f"input_to_{g}_weights"), ("r", f"recurrent_to_{g}_weights"), ("b", bias),

@@ -86,11 +86,22 @@ class Numbers:
         return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
 
 
-def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool | str, u: float) -> Array:
-    """Bound on act(w x + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
-    h, out, e = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], 0.0 if asymmetric == FLOAT else step_of(x, asymmetric)
-    for now in x:
-        z = Numbers(now, e).times(w, u).plus(h.quantised(asymmetric).times(r, u), u)
+def _given(x: Array | None, asymmetric: bool | str) -> list[Numbers]:
+    """An operand, step by step, after its quantisation by the range of all of it."""
+    if x is None:
+        return []
+    e = 0.0 if asymmetric == FLOAT else step_of(x, asymmetric)
+    return [Numbers(now, e) for now in x]
+
+
+def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool | str, u: float,
+              aux: Array | None = None, aux_w: Array | None = None) -> Array:  # fmt: skip
+    """Bound on act(w x + aux_w aux + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
+    h, out, beside = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], _given(aux, asymmetric)
+    for t, now in enumerate(_given(x, asymmetric)):
+        z = now.times(w, u)
+        z = z if aux_w is None else z.plus(beside[t].times(aux_w, u), u)
+        z = z.plus(h.quantised(asymmetric).times(r, u), u)
         h = z.plus(Numbers(np.broadcast_to(b, z.value.shape)), u).through(activation, u)
         out.append(h.error)
     return np.stack(out)
@@ -103,11 +114,13 @@ def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float
     units = p["w_forget"].shape[0]
     outs = units if p["proj"] is None else p["proj"].shape[0]
     h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
-    e, out = 0.0 if asymmetric == FLOAT else step_of(x, asymmetric), []
+    out, beside = [], _given(p.get("aux"), asymmetric)
 
-    def pre(gate: str, now: Numbers, state: Numbers, cell: Numbers) -> Numbers:
+    def pre(gate: str, t: int, now: Numbers, state: Numbers, cell: Numbers) -> Numbers:
         r = p[f"r_{gate}"]
         z = now.times(p[f"w_{gate}"], u)
+        if p.get(f"aux_w_{gate}") is not None:
+            z = z.plus(beside[t].times(p[f"aux_w_{gate}"], u), u)
         z = z.plus(state.by(Numbers(np.broadcast_to(r, z.value.shape)), u) if r.ndim == 1 else state.times(r, u), u)
         if p.get(f"p_{gate}") is not None:
             z = z.plus(cell.by(Numbers(np.broadcast_to(p[f"p_{gate}"], cell.value.shape)), u), u)
@@ -115,13 +128,13 @@ def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float
             z = z.normalised(p[f"n_{gate}"], u)
         return z.plus(Numbers(np.broadcast_to(p[f"b_{gate}"], z.value.shape)), u)
 
-    for step_x in x:
-        now, state = Numbers(step_x, e), h.quantised(asymmetric)
-        gates = {g: pre(g, now, state, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
+    for t, now in enumerate(_given(x, asymmetric)):
+        state = h.quantised(asymmetric)
+        gates = {g: pre(g, t, now, state, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
         f = gates["forget"].gate(u)
         i = gates["input"].gate(u) if "input" in gates else Numbers(1 - f.value, f.error + u)
         c = f.by(c, u).plus(i.by(gates["cell"].through(activation, u), u), u).clipped(cell_clip)
-        h = pre("output", now, state, c).gate(u).by(c.through(activation, u), u)
+        h = pre("output", t, now, state, c).gate(u).by(c.through(activation, u), u)
         if p["proj"] is not None:
             h = h.quantised(asymmetric).times(p["proj"], u)
             if p.get("proj_bias") is not None:

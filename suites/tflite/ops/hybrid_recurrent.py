@@ -94,7 +94,7 @@ def _rnn_value(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
 
 
 def _rnn_error(call: Call, u: float) -> Callable[..., Any]:
-    return lambda x, w, r, b, activation: h.rnn_error(x, w, r, b, activation, _option(call), u)
+    return lambda x, w, r, b, activation, *aux: h.rnn_error(x, w, r, b, activation, _option(call), u, *aux)
 
 
 for _name, _sequence in (("RNN", False), ("UNIDIRECTIONAL_SEQUENCE_RNN", True)):

@@ -36,7 +36,7 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
         "time_weights": T((u * rank, m), "ints:-8000:8000", dtype=I16, quant=tq, const=True),
         "activation_state": T((b, m * u * rank), values=[0] * (b * m * u * rank), dtype=I16, quant=sq),
         "rank": rank,
-        "fused_activation_function": d.pick(("RELU", "RELU", "RELU", "RELU6", "NONE")),
+        "fused_activation_function": d.pick(("RELU", "RELU", "RELU", "RELU6", "RELU_N1_TO_1", "NONE")),
         "@outputs": [{"dtype": I8.name, "quant": oq}],
     }
     if d.bool():

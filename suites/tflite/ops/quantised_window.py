@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32
+from harness.core.dtypes import F32, I8
 from harness.spec import Call, Draw, Fn, T
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
@@ -172,8 +172,8 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     per = 8 // dt.bits
     last = d.dim(1, 6) if per == 1 or d.chance(8) else per * d.int(1, 4)  # rows of whole bytes, mostly
     shape = (d.int(1, 8), *d.part(0, 1, 1), last)
-    quant = draw_parameters(d, dt, zero=0)
-    if not later(d, "per_channel") and dt.bits == 8 and d.bool():
+    quant = draw_parameters(d, dt, zero=None if dt.bits == 8 and d.chance(6) else 0)
+    if not later(d, "per_channel") and dt is I8 and d.bool():
         quant = {
             "scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[0])],
             "zero_point": [0] * shape[0],
@@ -190,7 +190,5 @@ op(
     indices="lookup",
     q=Q("value"),
     draw=_draw_rows,
-    types={"T": "i8 i4 i2"},
-    why="uint8 rows come out as they are",
     out_dtype=lambda call, i: F32,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -128,17 +129,43 @@ def draw_lstm(sequence: bool) -> Any:
     return draw
 
 
+def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[str, T]]) -> None:
+    """One time in three an auxiliary input: with weights of its own it is added in both directions (cross-linking),
+    without them the backward direction runs over it in place of the input (parallel linking).  weights: those of one
+    direction for so many values."""
+    if not d.chance(3):
+        return
+    *lead, i = out["input"].shape
+    cross = d.bool()
+    a = d.dim(1, 5) if cross else i
+    out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=False)
+    if cross:
+        out |= weights("fw_", a) | weights("bw_", a)
+
+
+def auxiliary(v: dict[str, Any], weights: str) -> tuple[Any, Any]:
+    """(what is added in both directions, what the backward one runs over), either may be None.  NNAPI
+    BIDIRECTIONAL_SEQUENCE_RNN, _LSTM: cross-linking where auxiliary weights are present, else parallel linking."""
+    aux = v.get("aux_input")
+    return (aux, None) if v.get(weights) is not None else (None, aux)
+
+
 def _lstm(call: Call) -> list[Any]:
     return [direction(call.inputs, call)]
 
 
-def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None,
+def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None, aux: Any = None,
               run: Any = s.run_cell) -> Any:  # fmt: skip
-    """One direction of an LSTM in the layout of the output.  run: what is done with x [t, b, i] and the operands."""
+    """One direction of an LSTM in the layout of the output, over x or the input.  aux: what is added to it.  run: what
+    is done with x [t, b, i] and the operands."""
     x = np.asarray(v["input"] if x is None else x, np.float64)
     one = x.ndim == 2
     time_major = bool(call.attr("time_major", False))
     xt = x[None] if one else x if time_major else np.swapaxes(x, 0, 1)
+    if aux is not None:
+        aux = np.asarray(aux, np.float64)
+        aux = aux if time_major else np.swapaxes(aux, 0, 1)
+        v = {**v, "@aux": aux[::-1] if backward else aux}
     if backward:
         xt = xt[::-1]
     y = run(
@@ -187,12 +214,16 @@ def draw_both(d: Draw) -> dict[str, Any]:
     out["time_major"], out["merge_outputs"] = d.bool(), d.bool()
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
+    _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_input_to_{g}_weights": _w(d, u, a) for g in GATES
+                                          if not (coupled and g == "input")})  # fmt: skip
     return out
 
 
 def both_directions(call: Call, v: dict[str, Any], run: Any = s.run_cell) -> list[Any]:
     """Forward and backward outputs, joined along the units where the option says so."""
-    fw, bw = direction(v, call, "fw_", run=run), direction(v, call, "bw_", True, run=run)
+    added, other = auxiliary(v, "fw_aux_input_to_cell_weights")
+    fw = direction(v, call, "fw_", aux=added, run=run)
+    bw = direction(v, call, "bw_", True, x=other, aux=added, run=run)
     return [np.concatenate([fw, bw], -1)] if call.attr("merge_outputs", False) else [fw, bw]
 
 
@@ -202,7 +233,7 @@ op(
     evaluate=lambda call: both_directions(call, call.inputs),
     draw=draw_both,
     error=_BOUND,
-    source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM",
+    source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM; NNAPI BIDIRECTIONAL_SEQUENCE_LSTM: auxiliary input",
 )
 
 
@@ -218,23 +249,30 @@ def draw_both_rnn(d: Draw) -> dict[str, Any]:
                 f"{prefix}bias": _w(d, u), f"{prefix}hidden_state": _state(b, u)}  # fmt: skip
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
+    _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_weights": _w(d, u, a)})
     return out
 
 
-def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
-    return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation)[0]
+def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str, *aux: Any) -> Any:
+    return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation, *aux)[0]
 
 
 def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
     """Forward and backward outputs, joined along the units where the option says so."""
     act = call.attr("fused_activation_function", "NONE")
-    x = np.asarray(v["input"], np.float64)
     major = bool(call.attr("time_major", False))
-    xt = x if major else np.swapaxes(x, 0, 1)
+
+    def time_first(x: Any) -> Any:
+        x = np.asarray(x, np.float64)
+        return x if major else np.swapaxes(x, 0, 1)
+
+    added, other = auxiliary(v, "fw_aux_weights")
     results = []
     for prefix, step in (("fw_", 1), ("bw_", -1)):
         w, r, b = (v[prefix + n].astype(np.float64) for n in ("input_to_input_weights", "recurrent_weights", "bias"))
-        y = run(xt[::step], w, r, b, act)[::step]
+        x = time_first(v["input"] if other is None or step > 0 else other)
+        aux = () if added is None else (time_first(added)[::step], v[f"{prefix}aux_weights"].astype(np.float64))
+        y = run(x[::step], w, r, b, act, *aux)[::step]
         results.append(y if major else np.swapaxes(y, 0, 1))
     return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
 
@@ -242,12 +280,12 @@ def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
 def _both_rnn_bound(ctx: Context, i: int) -> Any:
     """the roundings of every product, sum and function, carried along the sequence step by step; + ulp"""
 
-    def run(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
-        return rnn_error(x, w, r, b, activation, FLOAT, ctx.acc_u)
+    def run(x: Any, w: Any, r: Any, b: Any, activation: str, *aux: Any) -> Any:
+        return rnn_error(x, w, r, b, activation, FLOAT, ctx.acc_u, *aux)
 
     return both_rnn(ctx.call, ctx.inputs, run)[i] + ctx.ulp
 
 
 op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=lambda call: both_rnn(call, call.inputs), draw=draw_both_rnn,
    error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
-   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN")  # fmt: skip
+   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input")  # fmt: skip

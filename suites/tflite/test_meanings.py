@@ -1,0 +1,78 @@
+"""What options and operands mean that few models use, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from harness.core.dtypes import F32
+from harness.core.instance import Instance, encode_value
+from harness.gen.data import arrays_of
+from suites.tflite import dialect
+from suites.tflite.ops.stablehlo import body
+
+
+def evaluated(op, version, args, outs=1, **attrs):
+    inst = Instance.from_json({
+        "format": 1, "dialect": "tflite", "op": op, "version": version, "opset": 1, "outs": outs, "attrs": attrs,
+        "args": {n: {"dtype": t, "shape": s, "values": v} for n, (t, s, v) in args.items()},
+    })  # fmt: skip
+    return [e.value for e in dialect.evaluate(inst, arrays_of(inst))]
+
+
+def rnn(aux=None, weights=False):
+    """Two steps, one unit each way: h = x + h / 2 forward, 2 x + h backward; auxiliary weights 10 and 100."""
+    args = {"input": ("f32", [1, 2, 1], [1, 3])}
+    for prefix, w, r in (("fw_", 1, 0.5), ("bw_", 2, 1)):
+        args |= {f"{prefix}input_to_input_weights": ("f32", [1, 1], [w]), f"{prefix}bias": ("f32", [1], [0]),
+                 f"{prefix}recurrent_weights": ("f32", [1, 1], [r]),
+                 f"{prefix}hidden_state": ("f32", [1, 1], [0])}  # fmt: skip
+    if aux is not None:
+        args["aux_input"] = ("f32", [1, 2, 1], aux)
+    if weights:
+        args |= {"fw_aux_weights": ("f32", [1, 1], [10]), "bw_aux_weights": ("f32", [1, 1], [100])}
+    fw, bw = evaluated("BIDIRECTIONAL_SEQUENCE_RNN", 1, args, 2, fused_activation_function="NONE")
+    return fw.ravel().tolist(), bw.ravel().tolist()
+
+
+def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_without():
+    assert rnn() == ([1, 3.5], [8, 6])
+    assert rnn([5, 7]) == ([1, 3.5], [24, 14])  # parallel linking
+    assert rnn([5, 7], True) == ([51, 98.5], [502 + 706, 706])  # cross-linking
+
+
+@pytest.mark.parametrize("values, to, want", [
+    ([1.5, -2.75], "c64", [1.5, -2.75]), ([3, 4], "i32", [3, 4]),
+])  # fmt: skip
+def test_a_cast_from_complex_numbers_keeps_the_real_part(values, to, want):
+    inst = Instance.from_json({
+        "format": 1, "dialect": "tflite", "op": "CAST", "version": 9, "opset": 1, "outs": 1,
+        "attrs": {"@outputs": [{"dict": {"dtype": to}}]},
+        "args": {"input": {"dtype": "c64", "shape": [2], "values": [{"c": [v, 9.0]} for v in values]}},
+    })  # fmt: skip
+    (e,) = dialect.evaluate(inst, arrays_of(inst))
+    assert e.value.real.tolist() == want
+    assert e.value.imag.tolist() == ([9, 9] if to == "c64" else [0, 0])
+
+
+def test_a_cast_to_complex_numbers_has_no_imaginary_part():
+    inst = Instance.from_json({
+        "format": 1, "dialect": "tflite", "op": "CAST", "version": 9, "opset": 1, "outs": 1,
+        "attrs": {"@outputs": [{"dict": {"dtype": "c64"}}]},
+        "args": {"input": {"dtype": "i32", "shape": [2], "values": [-3, 7]}},
+    })  # fmt: skip
+    (e,) = dialect.evaluate(inst, arrays_of(inst))
+    assert e.value.dtype == np.complex64 and e.value.tolist() == [-3, 7]
+
+
+def scatter(index_dim, shape, values):
+    """Rows 10, 20, 30 kept where the index tuples say, in a matrix of [2, 2]."""
+    attrs = {"update_window_dims": [], "inserted_window_dims": [0, 1], "scatter_dims_to_operand_dims": [0, 1],
+             "index_vector_dim": index_dim,
+             "update_computation_subgraph_index": encode_value(body("update", F32))}  # fmt: skip
+    args = {"input": ("f32", [2, 2], [1, 2, 3, 4]), "scatter_indices": ("i32", shape, values),
+            "updates": ("f32", [3], [10, 20, 30])}  # fmt: skip
+    return evaluated("STABLEHLO_SCATTER", 1, args, **attrs)[0].ravel().tolist()
+
+
+def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outside():
+    assert scatter(1, [3, 2], [0, 1, 1, 0, 2, 0]) == [1, 10, 20, 4]
+    assert scatter(0, [2, 3], [0, 1, -1, 1, 0, 1]) == [1, 10, 20, 4]
