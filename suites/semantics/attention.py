@@ -301,6 +301,23 @@ def _heads_apart(d: Draw) -> dict[str, Object]:
     return {"q": T((1, 3, 2, 4)), "k": T((1, 2, 2, 4)), "v": T((1, 2, 2, 4)), "causal": False, "qk_mode": 0}
 
 
+@attention.breaks("heads-given")
+def _no_heads(d: Draw) -> dict[str, Object] | None:
+    """Three axes, and how many heads lie in the last one is left out."""
+    out = _draw_attention(d)
+    if out["q_heads"] is None:
+        return None
+    return {**out, d.pick(("q_heads", "kv_heads")): None}
+
+
+@attention.breaks("past-together")
+def _half_a_past(d: Draw) -> dict[str, Object] | None:
+    """Only one of the two caches."""
+    shape = (1, d.int(1, 2), d.int(1, 3), 4)
+    out: dict[str, Object] = {n: T(shape) for n in "qkv"}
+    return {**out, d.pick(("past_k", "past_v")): T(shape), "causal": False, "qk_mode": 0}
+
+
 # -- MIL
 
 

@@ -42,10 +42,12 @@ def rotary_embedding(
     """Pairs of the first ``size`` (0: all) channels of each head turned by the angles of their position.
 
     x: [n, h, t, d], or [n, t, h * d] with ``heads``.  cos, sin: a table [positions, size / 2] looked up by ``at``, or
-    [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-divide",
-    "table-fits".
+    [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-given",
+    "heads-divide", "table-fits".
     """
     v = x.astype(np.float64)
+    if x.ndim == 3 and not heads:
+        raise RuleError("heads-given", "three axes need the number of heads")
     v = v.transpose(0, 2, 1, 3) if x.ndim == 4 else _heads(v, heads or 0)
     size = size or v.shape[3]
     c, s = (t.astype(np.float64) if at is None else t.astype(np.float64)[at] for t in (cos, sin))
@@ -76,6 +78,23 @@ def _draw_rotary(d: Draw) -> dict:
         out |= {"cos": T((positions, half)), "sin": T((positions, half)), "at": T((n, t), f"ints:0:{positions - 1}")}
     else:
         out |= {"cos": T((n, t, half)), "sin": T((n, t, half))}
+    return out
+
+
+@rotary_embedding.breaks("heads-given")
+def _no_heads(d: Draw) -> dict | None:
+    """Three axes without the number of heads."""
+    out = _draw_rotary(d)
+    return None if len(out["x"].shape) == 4 else {**out, "heads": None}
+
+
+@rotary_embedding.breaks("table-fits")
+def _short_table(d: Draw) -> dict:
+    """A table of one column more than there are pairs to turn."""
+    out = _draw_rotary(d)
+    for name in ("cos", "sin"):
+        t = out[name]
+        out[name] = T((*t.shape[:-1], t.shape[-1] + 1))
     return out
 
 
@@ -132,12 +151,22 @@ def _draw_causal(d: Draw) -> dict:
     return out
 
 
+@causal_conv.breaks("kernel-fits")
+def _other_channels(d: Draw) -> dict:
+    """A kernel of one channel more, or one that mixes two channels."""
+    out = _draw_causal(d)
+    c, _, k = out["w"].shape
+    return {**out, "w": T((c + 1, 1, k) if d.bool() else (c, 2, k))}
+
+
 RULES = ("linear", "gated", "delta", "gated_delta")
 
 
 def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tuple[Array, Array]:
     """Outputs and last state; sign -1 adds where the delta rule subtracts (for bounds on absolute inputs)."""
     hq, hk = p["q_heads"], p["kv_heads"]
+    if hq < 1 or hk < 1 or hq % hk:
+        raise RuleError("heads-multiply", f"{hq} query heads, {hk} heads of keys and values")
     q, k, v = (_heads(i[n].astype(np.float64), h) for n, h in (("q", hq), ("k", hk), ("v", hk)))
     b, t, _, dk = k.shape
     dv = v.shape[3]
@@ -198,8 +227,7 @@ def linear_attention(
     """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
 
     Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide",
-    "decay-given",
-    "beta-given".
+    "heads-multiply", "decay-given", "beta-given".
     """
     i = {"q": q, "k": k, "v": v, "past": past, "decay": decay, "beta": beta}
     return _recur(i, {"q_heads": q_heads, "kv_heads": kv_heads, "rule": rule, "scale": scale})
@@ -225,3 +253,22 @@ def _draw_linear(d: Draw) -> dict:
     if "delta" in rule:
         out["beta"] = T((b, t, hk if d.bool() else 1))
     return out
+
+
+@linear_attention.breaks("decay-given")
+def _no_decay(d: Draw) -> dict | None:
+    out = _draw_linear(d)
+    return None if out.pop("decay", None) is None else out
+
+
+@linear_attention.breaks("beta-given")
+def _no_beta(d: Draw) -> dict | None:
+    out = _draw_linear(d)
+    return None if out.pop("beta", None) is None else out
+
+
+@linear_attention.breaks("heads-multiply")
+def _heads_apart(d: Draw) -> dict:
+    """Three query heads over two of keys."""
+    b, t = d.extent(1, 2), d.extent(1, 4)
+    return {"q": T((b, t, 6)), "k": T((b, t, 4)), "v": T((b, t, 4)), "q_heads": 3, "kv_heads": 2, "rule": "linear"}

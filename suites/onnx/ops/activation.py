@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, Slotted, T, bounded
 from suites.onnx import op
 from suites.onnx.codecs import Default
@@ -131,6 +132,8 @@ op("Shrink", s.shrink, x="input", out=_whole, ambiguous=_fraction)
 
 def _swiglu(c: Call) -> np.ndarray:
     a, b = (c.inputs[n].astype(np.float64) for n in "AB")
+    if a.shape != b.shape:
+        raise RuleError("same-shape", f"{list(a.shape)} and {list(b.shape)}: broadcasting is not applied")
     with np.errstate(all="ignore"):
         return a / (1 + np.exp(-c.attr("alpha") * a)) * b
 
@@ -154,5 +157,13 @@ def _draw_swiglu(d: Draw) -> dict:
     }
 
 
-op("SwiGLU", evaluate=_swiglu, draw=_draw_swiglu, error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"),
-   out_dtype=lambda c, i: of(c.inputs["A"]), source="ONNX SwiGLU-28")  # fmt: skip
+def _break_swiglu(d: Draw) -> dict:
+    """Shapes of which one would broadcast to the other."""
+    n, m = d.int(2, 5), d.int(2, 5)
+    other = d.pick(((n, 1), (1, m), (m,), ()))
+    return {"A": T((n, m)), "B": T(other)} if d.bool() else {"A": T(other), "B": T((n, m))}
+
+
+op("SwiGLU", evaluate=_swiglu, draw=_draw_swiglu, breaks={"same-shape": _break_swiglu},
+   error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"), out_dtype=lambda c, i: of(c.inputs["A"]),
+   source="ONNX SwiGLU-28")  # fmt: skip

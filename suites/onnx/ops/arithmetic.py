@@ -127,6 +127,8 @@ op("IsInf", s.is_inf, x="X")
 def _bitcast(call: Call) -> np.ndarray:
     x, to = call.inputs["input"], call.attrs["to"]
     have = of(x)
+    if have.bits != to.bits:
+        raise RuleError("same-width", f"{have} of {have.bits} bits, {to} of {to.bits}")
     if have.bits >= 8:
         return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
     small = unpack(pack(x, have.bits), have.bits, x.size, to.kind == "i")
@@ -139,11 +141,17 @@ def _draw_bitcast(d: Draw) -> dict:
     return {"input": T(d.shape(0)), "to": d.pick(alike)}
 
 
+def _break_bitcast(d: Draw) -> dict:
+    have = d.types["T1"]
+    return {"input": T(d.shape(1, 3)), "to": d.pick([t for t in d.version.schema.dtypes("T2") if t.bits != have.bits])}
+
+
 op(
     "BitCast",
     evaluate=_bitcast,
     error=exact(),
     draw=_draw_bitcast,
+    breaks={"same-width": _break_bitcast},
     out_dtype=lambda c, i: c.attrs["to"],
     source="ONNX BitCast-26",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import BF16, F16, F32, F64, DType, of
+from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Context, Draw, T, bounded
 from harness.spec.errors import unit
@@ -52,6 +53,8 @@ def _state_type(call: Call, i: int) -> DType:
 
 def _flex(call: Call) -> np.ndarray:
     q, k, v = (call.inputs[n].astype(np.float64) for n in "QKV")
+    if q.shape[1] % k.shape[1]:
+        raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
     scale = call.attr("scale")
@@ -109,10 +112,15 @@ def _draw_flex(d: Draw) -> dict:
     return out
 
 
+def _break_flex(d: Draw) -> dict:
+    return {"Q": T((1, 3, 2, 4)), "K": T((1, 2, 2, 4)), "V": T((1, 2, 2, 4))}
+
+
 op(
     "FlexAttention",
     evaluate=_flex,
     draw=_draw_flex,
+    breaks={"heads-divide": _break_flex},
     domain="ai.onnx.preview",
     out_dtype=lambda c, i: of(c.inputs["Q"]),
     error=bounded(

@@ -319,6 +319,15 @@ def group_norm(x: Float["n c *s"], scale: Float["e"], bias: Float["e"], *, group
     return y * _per_channel(scale, x, groups, per_group) + _per_channel(bias, x, groups, per_group)
 
 
+@group_norm.breaks("groups-divide")
+def _groups_apart(d: Draw) -> dict[str, Object]:
+    """Two groups of an odd number of channels, or three of what they do not divide."""
+    groups = d.pick((2, 3))
+    c = groups * d.int(1, 2) + 1
+    size = groups if param(d, "per_group", lambda: False) else c
+    return {"x": T((2, c, 3)), "scale": T((size,)), "bias": T((size,)), "groups": groups}
+
+
 @quiet
 def _mvn_bound(ctx: Context) -> Array:
     """first-order error of the mean and the standard deviation, as layer normalisation"""
