@@ -303,7 +303,8 @@ class BackendHandle:
         root.outcomes[r][k] = outcome
         root.left -= 1
         if not root.left:
-            self._done.append(Result(root.job, root.outcomes, root.unblamed))  # type: ignore[arg-type]
+            done = Result(root.job, root.outcomes, root.unblamed, root.masked)  # type: ignore[arg-type]
+            self._done.append(done)
 
     def _split(self, task: Task, failed: list[int], outcome: Outcome) -> None:
         """Two smaller models instead of one that failed on some sets; the message may name the culprit, else halves."""

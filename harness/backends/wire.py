@@ -47,11 +47,14 @@ class Unblamed:
 
 @dataclass(slots=True)
 class Result:
-    """outcomes[r][k]: what the backend did with instance k on set r.  unblamed: what no outcome tells."""
+    """outcomes[r][k]: what the backend did with instance k on set r.  unblamed: what no outcome tells.  masked: the
+    instances that passed, of a model that failed and held others which fail alone: whether they fail together was not
+    seen."""
 
     job: Job
     outcomes: list[list[Outcome]]
     unblamed: list[Unblamed] = field(default_factory=list)
+    masked: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -90,6 +93,18 @@ class Root:
             if passed and not any(set(u.instances) <= set(f.instances) for u in out):
                 out.append(f)
         return out
+
+
+    @property
+    def masked(self) -> list[int]:
+        """Instances beside which others fail alone in the largest model that failed, where that tells nothing of them
+        together: two or more, and none of them was in a failure of their own."""
+        whole = max((f for f in self.failures if len(f.instances) > 1), key=lambda f: len(f.instances), default=None)
+        if whole is None or self.unblamed:
+            return []
+        passed = [k for k in whole.instances
+                  if all((o := self.outcomes[r][k]) is not None and o.status is Status.VALUE for r in whole.sets)]
+        return passed if 1 < len(passed) < len(whole.instances) else []
 
 
 def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Writer]:

@@ -206,7 +206,9 @@ class Engine:
         while True:
             for h in self.handles:
                 for result in h.collect():
-                    result.job.tag[0].take(result)
+                    more = result.job.tag[0].take(result)
+                    if more is not None:
+                        h.submit(more)
             while waiting and waiting[0].done:
                 pack = waiting.pop(0)
                 if record:

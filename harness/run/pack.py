@@ -20,10 +20,12 @@ from harness.spec import Dialect
 
 @dataclass(slots=True)
 class Chunk:
-    """Cases that share a model, for the backends of one format and pack size."""
+    """Cases that share a model, for the backends of one format and pack size.  again: asked once more without those
+    that fail alone; their outcomes are known."""
 
     cases: list[Case]
     model: Model
+    again: bool = False
 
 
 @dataclass
@@ -154,16 +156,33 @@ class Pack:
                         return served(handle.before(partial(_asks, chunk, k)))
         return []
 
-    def take(self, result: Result) -> None:
-        """Note a finished job."""
+    def take(self, result: Result) -> Job | None:
+        """Note a finished job; another one where those that passed of a failed model are to be asked without the rest,
+        since they may fail together."""
         _, backend, chunk = result.job.tag
         rows, answers = result.outcomes, self.outcomes[backend]
-        for k, case in enumerate(chunk.cases):
+        for k, case in enumerate(chunk.cases if not chunk.again else ()):
             n = max(1, len(case.draws))
             answers[id(case)] = [row[k] for row in rows[:n]]
         if result.unblamed:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
+        if result.masked and not chunk.again:
+            return self._without(result, result.masked)
         self.waiting -= 1
+        return None
+
+    def _without(self, result: Result, which: Sequence[int]) -> Job:
+        """The job of some of the cases of a job."""
+        job, (_, backend, chunk) = result.job, result.job.tag
+        whole = job.rebuild
+        assert whole is not None
+
+        def rebuild(some: Sequence[int]) -> Model:
+            return whole([which[k] for k in some])
+
+        rest = Chunk([chunk.cases[k] for k in which], whole(which), again=True)
+        feeds = [[row[k] for k in which] for row in job.feeds]
+        return Job(rest.model, feeds, rebuild, (self, backend, rest), job.quarantine)
 
 
 def served(tasks: Iterable[Task]) -> list[list[Case]]:

@@ -11,11 +11,13 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.cli import main
-from harness.core.outcome import Verdict
+from harness.core.outcome import Status, Verdict
 from harness.run.again import SURE, Again
+from harness.run.case import draw_case
 from harness.run.engine import Engine
 from harness.run.failure import Evidence
 from harness.run.known import Ledger, load_ledger
+from harness.run.pack import Pack
 from harness.run.select import units
 from harness.run.session import replay_company
 from harness.run.telling import paragraph
@@ -98,6 +100,28 @@ def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict
         assert r["replay"].split()[2].endswith("company.json")
         assert (Path(r["folder"]) / "repro.py").exists()
     assert not run(name, tmp_path / "raw", again=False)[0].failures  # nobody had heard of it
+
+
+def test_what_fails_together_is_not_hidden_by_what_fails_alone() -> None:
+    """No half of the model has a Flip and a Max and lacks the Add that is refused anyway."""
+    drawn = {}
+    for op in ("Flip", "Add", "Sum", "Max"):
+        v = toy.versions[f"toy/{op}/1"]
+        cases = (draw_case(v, v.opsets[-1], 0, i, invalid=False) for i in range(64))
+        drawn[op] = next(c for c in cases if c.dtype_name == "f32" and not c.inst.reruns)
+    pack = Pack(toy, 1, list(drawn.values()), [])
+    with backends.create("suites.meta.toy_backends:JealousAndPoor") as handle:
+        (job,) = pack.jobs(handle.name, 16, 1)
+        (result,) = handle.run([job])
+        assert not result.unblamed and result.masked == [0, 2, 3]
+        more = pack.take(result)
+        assert more is not None and not pack.done
+        (second,) = handle.run([more])
+        assert pack.take(second) is None and pack.done
+    ((_, company, _),) = pack.unblamed
+    assert drawn["Flip"] in company and drawn["Max"] in company and drawn["Add"] not in company
+    refused = [op for op, c in drawn.items() if pack.answer(handle.name, c)[0][0].status is not Status.VALUE]  # type: ignore[index]
+    assert refused == ["Add"]
 
 
 def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:

@@ -211,6 +211,17 @@ class Jealous(Right):
         raise RuntimeError("too much at once")
 
 
+class JealousAndPoor(Jealous):
+    """The same, and it lacks Add."""
+
+    name = "jealous-and-poor"
+
+    def load(self, model, format):
+        if any(n["op"] == "Add" for n in json.loads(model)):
+            raise RuntimeError("no sums")
+        return super().load(model, format)
+
+
 class JealousAndDies(Jealous):
     """The same, but it ends the process."""
 
