@@ -62,6 +62,10 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
         lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
     ],
+    "layer_norm/ios15": [
+        lambda i: "gamma" in i.args and i.attrs.get("axes") and max(a % len(i.args["x"].shape) for a in i.attrs["axes"])
+        < len(i.args["x"].shape) - 1
+    ],
     "einsum/ios15": [
         lambda i: 1 == i.args["values"][0].shape[-2] < i.args["values"][1].shape[-2],
         lambda i: i.args["values"][0].shape[0] > i.args["values"][1].shape[0] == 1 and "n" in i.attrs["equation"],

@@ -222,9 +222,10 @@ def _draw_layer(d: Draw) -> dict[str, Object]:
 
 
 def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
-    first = d.int(0, rank - 1)
+    """The last ones, or any others, in rising order."""
+    some = sorted(d.subset(range(rank), 1)) if d.chance(3) else range(d.int(0, rank - 1), rank)
     sign = d.int(0, 2) == 2
-    return tuple(a - rank if sign else a for a in range(first, rank))
+    return tuple(a - rank if sign else a for a in some)
 
 
 @semantics(error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
