@@ -62,6 +62,11 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
         lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
     ],
+    "lstm/ios15": [
+        lambda i: "bias_back" in i.args and "peephole_back" in i.args and i.attrs.get("direction") != "bidirectional",
+        lambda i: "bias" in i.args and "bias_back" not in i.args and i.attrs.get("direction") == "bidirectional",
+        lambda i: "peephole" not in i.args and "peephole_back" in i.args,
+    ],
     "layer_norm/ios15": [
         lambda i: "gamma" in i.args and i.attrs.get("axes") and max(a % len(i.args["x"].shape) for a in i.attrs["axes"])
         < len(i.args["x"].shape) - 1
