@@ -62,6 +62,10 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
         lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
     ],
+    "expand_dims/ios15": [
+        lambda i: len(i.args["x"].shape) == 4,
+        lambda i: len(i.args["x"].shape) == 0 and len(i.attrs["axes"]) == 3,
+    ],
     "lstm/ios15": [
         lambda i: "bias_back" in i.args and "peephole_back" in i.args and i.attrs.get("direction") != "bidirectional",
         lambda i: "bias" in i.args and "bias_back" not in i.args and i.attrs.get("direction") == "bidirectional",
@@ -92,6 +96,17 @@ def test_what_the_page_allows_is_drawn(key: str) -> None:
     instances = drawn(key)
     for k, reached in enumerate(REACHED[key]):
         assert any(reached(i) for i in instances), f"{key}: what condition {k} asks for is never drawn"
+
+
+FIVE = ["gather/ios15", "gather/ios17", "gather_nd/ios16", "gather_nd/ios17", "scatter_nd/ios15"]
+
+
+@pytest.mark.parametrize("key", FIVE)
+def test_no_tensor_has_more_than_five_axes(key: str) -> None:
+    for i in drawn(key):
+        shapes = [a.shape for a in i.args.values()]
+        shapes += [np.shape(e.value) for e in dialect.evaluate(i, arrays_of(i))]
+        assert max(map(len, shapes)) <= 5
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
             one.append(spot % n - (n if signed and d.chance(4) else 0))
             spot //= n
         values += reversed(one)
-    lead = (rows,) if d.chance(2) else (1, rows)
+    lead = (rows,) if d.chance(2) or len(shape) - k > 3 else (1, rows)
     out: dict[str, Any] = {"data": _data(d, shape), "indices": T((*lead, k), values=values),
                            "updates": _updates(d, (*lead, *shape[k:]), mode)}  # fmt: skip
     return _write_mode(d, out, mode)

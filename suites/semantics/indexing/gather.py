@@ -12,6 +12,12 @@ from suites.semantics.indexing.common import fixed, in_extent, index_recipe, ind
 from suites.semantics.movement.common import norm_axis
 
 
+def _room(d: Draw, most: int, *ranks: int) -> int:
+    """How many more axes tensors of these ranks may have, ``most`` at most: Core ML takes five of any tensor, others do
+    not state a limit."""
+    return min(most, *(max(0, d.max_rank - r) for r in ranks)) if d.max_rank <= 5 else most
+
+
 @semantics(error=copied(), source="ONNX Gather-1, -11, -13; MIL gather iOS15-17; TFLite GATHER")
 def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True):
     """Slices of ``x`` along ``axis`` picked by ``indices``.
@@ -51,7 +57,8 @@ def _draw_gather(d: Draw) -> dict:
         b = d.int(0, a)
         lead = shape[:b]
         out["batch_dims"] = b
-    out["indices"] = indices_of(d, (*lead, *d.shape(0, 3)), shape[a], signed) if shape[a] else T((*lead, 0), "small")
+    more = d.shape(0, _room(d, 3, len(shape) - 1, len(lead)))
+    out["indices"] = indices_of(d, (*lead, *more), shape[a], signed) if shape[a] else T((*lead, 0), "small")
     return out
 
 
@@ -142,7 +149,7 @@ def _draw_nd(d: Draw) -> dict:
     signed = fixed(d, "signed", lambda: True)
     b = d.int(0, len(shape) - 1) if "batch_dims" in d.version.param_codecs and d.bool() else 0
     k = d.int(1, len(shape) - b)
-    rows = (*shape[:b], *d.shape(0, 2))
+    rows = (*shape[:b], *d.shape(0, _room(d, 2, len(shape) - k, b + 1)))
     ends = shape[b : b + k]
     t = T((*rows, k), values=_tuples(d, prod(rows), ends, signed))
     out = {"x": T(shape), "indices": t, "signed": signed}

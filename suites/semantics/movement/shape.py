@@ -184,8 +184,8 @@ def expand_dims(x: Any["*d"], *, axes: Ints):
 
 @expand_dims.draw
 def _draw_expand_dims(d: Draw) -> dict:
-    shape = d.shape(0, max(d.max_rank - 2, 0))
-    rank = len(shape) + d.int(1, 2)
+    shape = d.shape(0, max(d.max_rank - 1, 0))
+    rank = len(shape) + d.int(1, max(1, min(3, d.max_rank - len(shape))))
     return {"x": T(shape), "axes": signed(d, d.shuffle(range(rank))[: rank - len(shape)], rank)}
 
 
