@@ -34,7 +34,7 @@ def _grain(d: Draw, shape: tuple[int, ...], out: dict[str, Any]) -> tuple[int, .
     schema, v = d.version.schema, d.version.version
     how = d.int(0, 2) if "block_size" in schema.attrs else d.int(0, 1) if v >= 13 else 0
     if how == 0 or not shape:
-        return (1,) if v >= 13 and d.chance(4) else ()
+        return (1,) if shape and v >= 13 and d.chance(4) else ()  # of a scalar, only a scalar is "for all"
     axis = d.axis(len(shape))
     if axis != 1 or d.bool():
         out["axis"] = axis
