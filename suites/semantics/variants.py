@@ -110,7 +110,8 @@ def _draw_batch(d: Draw) -> dict:
     shape = d.shape(2, 5, lo=1)
     training = d.fixed["training"] if "training" in d.fixed else d.bool()
     spatial = "spatial" not in d.version.param_codecs or training or d.bool()
-    stat = (shape[1],) if spatial else shape[1:]
+    flat = int(d.version.version) < 7  # until then the texts say that statistics have one axis, whatever spatial is
+    stat = (shape[1],) if spatial or flat else shape[1:]
     out = {
         "x": T(shape),
         "scale": T(stat),

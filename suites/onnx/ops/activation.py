@@ -57,6 +57,10 @@ for _name, _fn in {
     "Not": s.logical_not,
     "BitwiseNot": s.bitwise_not,
 }.items():
+    if _name == "Tanh":  # "1-D input tensor", says version 1
+        op(_name, _fn, x=first_slot(_name), until=1, ranks=(1, 1))
+        op(_name, _fn, x=first_slot(_name), since=6)
+        continue
     op(_name, _fn, x=first_slot(_name))
 
 op("Clip", s.clamp, until=5, x="input", lo=Default("min", -inf), hi=Default("max", inf))

@@ -99,7 +99,8 @@ class Sizes(Codec):
             if newest:
                 b.attrs["num_outputs"] = len(value)
             return
-        if "split" in b.version.schema.attrs:
+        both = "split" in b.version.slots_of_schema  # version 1 takes the lengths either way
+        if "split" in b.version.schema.attrs and not (both and b.draw.bool()):
             b.attrs["split"] = list(value)
         else:
             b.value("split", value)

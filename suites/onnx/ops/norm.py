@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.dtypes import of
-from harness.spec import Draw, T
+from harness.spec import Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Front
 from suites.semantics import norm as s
@@ -26,7 +26,9 @@ op(
     x="X",
     fixed={"epsilon": 1e-9, "outside": True, "divide": True},
 )
-op("InstanceNormalization", s.instance_norm, x="input", bias="B")
+# "The input 4-dimensional tensor of shape NCHW", says version 1
+op("InstanceNormalization", s.instance_norm, x="input", bias="B", until=1, ranks=(4, 4))
+op("InstanceNormalization", s.instance_norm, x="input", bias="B", since=6)
 op(
     "GroupNormalization",
     s.group_norm,
@@ -64,16 +66,12 @@ op(
 )
 op("RMSNormalization", s.rms_norm, x="X", stash="stash_type")
 
+# until version 6 scale, bias, mean and variance are "1-dimensional of size C": spatial tells what a training computes
+_SPATIAL = Fn(lambda c: True, lambda v, b: b.attr("spatial", int(v)))
 _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
-op(
-    "BatchNormalization",
-    variants.batch_norm,
-    until=6,
-    mean="mean",
-    var="var",
-    training=variants.NotFlag("is_test"),
-    **_BATCH,
-)
+_EARLY = {"mean": "mean", "var": "var", "training": variants.NotFlag("is_test"), "spatial": _SPATIAL, **_BATCH}
+op("BatchNormalization", variants.batch_norm, until=1, ranks=(4, 4), **_EARLY)
+op("BatchNormalization", variants.batch_norm, since=6, until=6, **_EARLY)
 op(
     "BatchNormalization",
     variants.batch_norm,
