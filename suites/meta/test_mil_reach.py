@@ -62,6 +62,14 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "attn_mask" in i.args and len(i.args["attn_mask"].shape) == 1,
         lambda i: "attn_mask" in i.args and i.args["attn_mask"].shape[-2:-1] == (1,) != i.args["query"].shape[-2:-1],
     ],
+    "complex_fftn/ios15": [
+        lambda i: i.attrs.get("shapes") and not i.attrs.get("dims"),
+        lambda i: -1 in (i.attrs.get("shapes") or ()),
+    ],
+    "complex_stft/ios15": [
+        lambda i: "window" in i.args and i.args["window"].shape[0] < i.attrs["n_fft"],
+        lambda i: "window" not in i.args and i.attrs.get("win_length", 99) < i.attrs["n_fft"],
+    ],
     "expand_dims/ios15": [
         lambda i: len(i.args["x"].shape) == 4,
         lambda i: len(i.args["x"].shape) == 0 and len(i.attrs["axes"]) == 3,

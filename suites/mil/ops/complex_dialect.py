@@ -62,8 +62,8 @@ def _draw(many: bool, one_sided: bool = False) -> Any:
             axes = d.subset(range(len(shape)), 1)
             if d.bool():
                 out["dims"] = [a - len(shape) if d.chance(3) else a for a in axes]
-                if d.bool():
-                    out["shapes"] = [d.int(1, 9) for _ in axes]
+            if d.chance(3):  # without dims, of the last axes; -1 leaves an axis as it is
+                out["shapes"] = [-1 if d.chance(8) and not one_sided else d.int(1, 9) for _ in axes]
         else:
             maybe(d, out, "dim", d.axis(len(shape)), -1)
             if d.bool():
@@ -112,9 +112,10 @@ def _draw_stft(d: Draw) -> dict[str, Any]:
     out: dict[str, Any] = {"input": T(shape, recipe="unit", dtype=F32), "n_fft": n}
     if d.bool():
         out["hop_length"] = d.int(1, 4)
-    if d.bool():
-        out["win_length"] = n
-        out["window"] = T((n,), recipe="positive", dtype=F32)
+    if d.bool():  # a window shorter than the transform stands in its middle
+        width = out["win_length"] = n if d.bool() else d.int(1, n)
+        if d.int(0, 3):
+            out["window"] = T((width,), recipe="positive", dtype=F32)
     maybe(d, out, "normalized", d.bool(), False)
     maybe(d, out, "onesided", d.bool(), True)
     if not out.get("onesided", True) and d.bool():  # half of the frequencies are for real signals alone
