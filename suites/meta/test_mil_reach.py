@@ -70,6 +70,10 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "window" in i.args and i.args["window"].shape[0] < i.attrs["n_fft"],
         lambda i: "window" not in i.args and i.attrs.get("win_length", 99) < i.attrs["n_fft"],
     ],
+    "select/ios15": [
+        lambda i: len(i.args["cond"].shape) == 0 < len(i.args["a"].shape),
+        lambda i: len(i.args["a"].shape) == len(i.args["b"].shape) == 0 < len(i.args["cond"].shape),
+    ],
     "expand_dims/ios15": [
         lambda i: len(i.args["x"].shape) == 4,
         lambda i: len(i.args["x"].shape) == 0 and len(i.attrs["axes"]) == 3,

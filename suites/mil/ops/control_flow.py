@@ -92,9 +92,9 @@ op("while_loop", evaluate=_while, error=exact(), draw=_draw_while,
 
 
 def _draw_select(d: Draw) -> dict[str, Any]:
-    full = d.shape(1)
-    return {"cond": T(d.broadcast_from(full) or full, recipe="bool"), "a": T(d.broadcast_from(full) or full),
-            "b": T(d.broadcast_from(full) or full)}  # fmt: skip
+    full = d.shape(0)
+    return {"cond": T(d.broadcast_from(full), recipe="bool"), "a": T(d.broadcast_from(full)),
+            "b": T(d.broadcast_from(full))}  # fmt: skip
 
 
 def _break_select(d: Draw) -> dict[str, Any]:
