@@ -186,7 +186,8 @@ def draw_stash(d: Draw) -> DType:
 
 
 def within(stash: object) -> str | None:
-    """The recipe of what a stage in f16 has to hold: a square of it stays far from the limit."""
+    """The recipe of what a stage in f16 has to hold: a square of it stays far from the limit.  That of scale and bias,
+    too: the texts cast "all input variables", and say of the second stage that it does not depend on the type."""
     return "unit" if stash is F16 else None
 
 
@@ -292,8 +293,8 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     stash = param(d, "stash", lambda: draw_stash(d))
     return {
         "x": T(shape, within(stash)),
-        "scale": T((size,)),
-        "bias": T((size,)),
+        "scale": T((size,), within(stash)),
+        "bias": T((size,), within(stash)),
         "groups": groups,
         "per_group": per_group,
         "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),

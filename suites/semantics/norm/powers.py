@@ -109,7 +109,7 @@ def _draw_rms(d: Draw) -> dict[str, Object]:
     stash = param(d, "stash", lambda: draw_stash(d))
     return {
         "x": T(shape, within(stash)),
-        "scale": T(d.pick((tail, tail, (1,) * len(tail), tail[-1:]))),
+        "scale": T(d.pick((tail, tail, (1,) * len(tail), tail[-1:])), within(stash)),
         "axis": axis,
         "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
         "stash": stash,
