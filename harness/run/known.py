@@ -18,6 +18,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     link = "..."                           # upstream issue, if there is one
     spoils = true                          # it damages its process, even where the answer is right: nobody shares that
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
     [[ambiguous]]
@@ -48,7 +49,8 @@ The condition is a Python expression over these names and nothing else:
 A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
 release is told with that name, which is how two packages of one runtime that count differently are told apart.
 
-Entries match outcomes, not tests; what never matches in a full run is reported, so that the list shrinks.
+Entries match outcomes, not tests; one whose instance a run replays and that never matches in it is reported, so that
+the list shrinks.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
     from harness.run.results import Judged, Profile
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
-           "message", "clause", "link", "instance", "company", "spoils"}  # fmt: skip
+           "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
 _KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
@@ -162,6 +164,7 @@ class Entry:
     spoils: bool = False
     company: tuple[Any, ...] = ()
     cpu: tuple[str, ...] = ()
+    shown_by: tuple[str, ...] = ()
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -364,18 +367,23 @@ class Ledger:
             for e in self.entries if e.hits
         ]  # fmt: skip
 
-    def unused(self, keys: Iterable[str], backends: Iterable[Profile]) -> list[str]:
-        """Ids of known differences that a full run over these op versions and backends did not meet.  Of a backend that
-        does not take the instance of an entry, or its models, nothing is known."""
+    def unused(self, keys: Iterable[str], backends: Iterable[Profile],
+               replayed: Container[str] | None = None) -> list[str]:  # fmt: skip
+        """Ids of known differences that a run over these op versions and backends did not meet.  Of a backend that does
+        not take the instance of an entry, or its models, nothing is known.
+
+        replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted."""
         keys, backends = list(keys), list(backends)
 
         def took(e: Entry) -> list[Profile]:
             if e.instance is None:
                 return backends
             fmt = registry.dialect(e.instance.dialect).format
-            return [b for b in backends if (e.instance.id, b.name) not in self.lacks and fmt in (b.formats or (fmt,))]
+            return [b for b in backends if (e.instance.id, b.name) not in self.lacks and fmt in (b.formats or (fmt,))
+                    and any(fnmatchcase(b.name, p) for p in e.shown_by or ("*",))]  # fmt: skip
 
         return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
+                and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
                 and e.concerns(keys, took(e))]  # fmt: skip
 
     def unmarked(self) -> Ledger:
@@ -465,6 +473,8 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     company = texts("company")
     if company and "instance" not in t:
         raise FormatError(f"{name}: company needs the instance that goes wrong in it")
+    if "shown_by" in t and "instance" not in t:
+        raise FormatError(f"{name}: shown_by needs the instance that shows")
     verdicts = texts("verdict", (Verdict.MISMATCH.value,))
     for v in verdicts:
         if v not in _BAD:
@@ -477,6 +487,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
+            shown_by=texts("shown_by"),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -59,7 +59,7 @@ class Plan:
 @dataclass
 class Outcome:
     """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that
-    did not occur although everything they speak of ran."""
+    did not occur although their instances were replayed on backends that they speak of."""
 
     summary: Summary
     path: Path
@@ -129,16 +129,15 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
                         again=Again(bench.spare, ledger))  # fmt: skip
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
         work = units(chosen, plan.cases, plan.selection.opset, done, plan.cases == 0, min(tops, default=None))
-        old = () if done or not plan.saved else corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)
+        old = [] if done or not plan.saved else list(corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset))
         summary = engine.run(_until(work, plan.seconds), old)
-        full = not (summary.interrupted or plan.selection.ops or plan.selection.families or plan.names or done
-                    or plan.selection.opset is not None or plan.selection.shard != (1, 1))  # fmt: skip
+        replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not records.has(path, "sensitivity"):
             for rec in measure(chosen, seed=plan.seed, instances=plan.sensitivity).records():
                 writer.write(rec)
         for rec in ledger.records():
             writer.write(rec)
-        unused = ledger.unused([v.key for v in chosen], engine.profiles.values()) if full else []
+        unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
                       "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
         return Outcome(summary, path, bench.missing, unused)

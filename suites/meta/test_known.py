@@ -10,10 +10,12 @@ from harness.core.dtypes import F16, F32
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.run import session
 from harness.run.case import fill
 from harness.run.facts import OUTCOME, Facts
 from harness.run.known import _PLAIN, Ledger, condition, folders, in_releases, load_ledger, read
 from harness.run.results import Profile
+from harness.run.select import Selection
 from harness.spec import registry
 
 BASE = """
@@ -157,6 +159,7 @@ def test_conditions_can_do_nothing_else(text):
     (BASE + 'message = "("\n', "message"),
     (BASE + 'verdict = "agree"\n', "verdict 'agree'"),
     (BASE + "op_versions = 14\n", "op_versions must be a list"),
+    (BASE + 'shown_by = "x"\n', "shown_by needs the instance"),
     (BASE + "dtypes = []\n", "dtypes must be"),
     (BASE.replace("onnx/Relu", "Relu"), "dialect/op"),
     (BASE.replace("relu-nan", "relu nan"), "id is made of"),
@@ -245,6 +248,27 @@ def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
     assert led.unused(["onnx/Relu/14"], both[:1]) == [] and led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
     crossed = Profile("onnxruntime-crossed", "1", formats=("mil",))
     assert led.unused(["onnx/Relu/14"], [both[0], crossed]) == [], "it takes models of another dialect"
+
+
+def test_what_was_not_replayed_or_shows_elsewhere_is_not_called_gone(tmp_path):
+    inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
+    table = BASE + f"instance = '{json.dumps(inst.to_json())}'\n"
+    keys, plain, full = ["onnx/Relu/14"], Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")
+    led = ledger(tmp_path, table)
+    assert led.unused(keys, [plain], {inst.dumps()}) == ["relu-nan"] and led.unused(keys, [plain], set()) == []
+    led = ledger(tmp_path, table + 'shown_by = "*-all"')
+    assert led.unused(keys, [plain]) == [] and led.unused(keys, [plain, full]) == ["relu-nan"]
+    led.explain(judged(), plain)
+    assert led.unused(keys, [plain, full]) == []
+
+
+@pytest.mark.parametrize("ops,told", [(("Relu",), ["relu-nan"]), (("Selu",), [])])
+def test_a_run_of_some_ops_on_a_named_backend_tells_what_is_gone(tmp_path, monkeypatch, ops, told):
+    inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
+    led = ledger(tmp_path, BASE + f"instance = '{json.dumps(inst.to_json())}'")
+    monkeypatch.setattr(session, "load_ledger", lambda: led)
+    plan = session.Plan(Selection(("onnx",), ops=ops, opset=14), ["onnxruntime"], out=tmp_path / "run", cases=1)
+    assert session.run(plan).unused == told
 
 
 def test_an_empty_ledger_explains_nothing():
