@@ -91,7 +91,7 @@ class BackendHandle:
         try:
             self.start()
         except BackendError as e:
-            return str(e)
+            return str(e).removeprefix(f"{self.name}: ")  # the caller says whom it asked
         return None
 
     def renew(self) -> None:

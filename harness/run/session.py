@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,10 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
     path = plan.out / "records.jsonl"
     with Backends(plan.place) as bench, records.Writer(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
+        asked = {v.dialect.name for v in versions(replace(plan.selection, shard=(1, 1)))}
+        if not any(_asked(handles, d) for d in asked):  # a run of nothing would pass
+            whom = f"none of {' '.join(plan.names)} takes" if plan.names else "no backend here takes"
+            raise UsageError(f"{whom} models of {' '.join(sorted(asked))}; `opconform list backends` tells why")
         done = records.done_units(path, partial(_asked, handles))
         writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()

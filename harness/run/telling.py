@@ -108,11 +108,6 @@ def one_line(text: str) -> str:
 
 def _by_how_much(diff: dict[str, Any]) -> str:
     """Nothing, where there are no distances: NaN, infinities, strings."""
-    worst, factor = diff.get("max_ulp"), diff.get("factor")
-    if worst is None and factor is None:
-        return ""
-    return f"; largest error {_num(worst)} ulp, smallest passing tolerance {_num(factor)} x the bound"
-
-
-def _num(v: Any) -> str:
-    return f"{v:.4g}" if isinstance(v, (int, float)) else "-"
+    told = (("max_ulp", "largest error {:.4g} ulp"), ("factor", "smallest passing tolerance {:.4g} x the bound"))
+    parts = [text.format(diff[name]) for name, text in told if isinstance(diff.get(name), (int, float))]
+    return "; " + ", ".join(parts) if parts else ""

@@ -43,7 +43,7 @@ def version_of(inst: Instance) -> OpVersion:
 
 def near(word: str, words: list[str]) -> str:
     """`` (did you mean x?)`` or nothing."""
-    hit = difflib.get_close_matches(word, words, 1)
+    hit = [w for w in words if w.casefold() == word.casefold()] or difflib.get_close_matches(word, words, 1)
     return f" (did you mean {hit[0]}?)" if hit else ""
 
 

@@ -259,7 +259,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> tup
 
 def test_a_failing_run_tells_what_a_stranger_needs(failed: tuple[Cli, str]) -> None:
     c, text = failed
-    assert "mismatch" in text and "smallest passing tolerance" in text and "expected" in text
+    assert "mismatch" in text and "largest error" in text and "expected" in text and " - x " not in text
     replay = re.search(r"^  (opconform replay (\S+) --backend \S+)$", text, re.M)
     assert replay
     folder = (c.folder / replay[2]).parent
@@ -370,6 +370,10 @@ def test_ops_are_chosen_by_name_dialect_and_version(pattern: str) -> None:
     assert [k for k in toy.versions if matches(k, pattern)] == ["toy/Add/1"]
 
 
+def test_another_case_of_a_name_is_the_nearest(opconform: Cli) -> None:
+    one_line(opconform("list", "ops", "--dialect", "onnx", "--op", "relu"), "did you mean Relu?")
+
+
 def test_lists(opconform: Cli) -> None:
     assert opconform("list", "ops", "--dialect", "toy").stdout.split()[0] == "toy/Add/1"
     families = opconform("list", "families", "--dialect", "toy").stdout.split()
@@ -449,6 +453,11 @@ def test_a_newcomer_is_asked_for_what_the_others_have_done(opconform: Cli) -> No
         assert done.returncode == 0 and "resuming" in done.stderr, done.stdout + done.stderr
         assert f"0 unexplained of {16 * 5 + more} judged" in done.stdout
         golden.write(path, [r for r in records(path) if r["t"] != "end"])
+
+
+def test_a_run_that_asks_nobody_is_no_pass(opconform: Cli) -> None:
+    one_line(opconform.run("suites.meta.slow_backends:WrongFormat", "--out", "out"), "takes models of toy")
+    assert not (opconform.folder / "out/report.html").exists()
 
 
 def test_two_runs_do_not_share_a_folder(opconform: Cli) -> None:
