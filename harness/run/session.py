@@ -29,7 +29,7 @@ from harness.run.results import Judged
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.run.telling import record
-from harness.spec import registry
+from harness.spec import OpVersion, registry
 
 VERSION = "0.1.0"
 
@@ -201,7 +201,9 @@ def find_case(text: str) -> Instance:
     """The instance named by a file or an address."""
     path = Path(text)
     if path.exists() or text.endswith(".json"):
-        return load_instance(path / "instance.json" if path.is_dir() else path)
+        inst = load_instance(path / "instance.json" if path.is_dir() else path)
+        _in_force(registry.version_of(inst), inst.opset)
+        return inst
     key, opset, seed, index = parse_address(text)
     d = registry.dialect(key.split("/")[0])
     if key not in d.versions:
@@ -209,7 +211,14 @@ def find_case(text: str) -> Instance:
     at = next((o for o in d.opsets if str(o) == opset), None)
     if at is None:
         raise UsageError(f"{d.name}: no opset {opset!r}, expected one of {' '.join(map(str, d.opsets))}")
+    _in_force(d.versions[key], at)
     return draw_case(d.versions[key], at, seed, index).inst
+
+
+def _in_force(v: OpVersion, opset: Any) -> None:
+    """Raises UsageError where that opset has another version of the op, or none."""
+    if opset not in v.opsets:
+        raise UsageError(f"{v.key} is in force at opset {v.opsets[0]} to {v.opsets[-1]}, not at {opset!r}")
 
 
 def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:

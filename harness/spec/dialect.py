@@ -142,7 +142,8 @@ class Dialect:
         try:
             return self.versions[inst.key]
         except KeyError:
-            raise UsageError(f"no op version {inst.key}; `opconform list {self.name}` shows what there is") from None
+            how = f"`opconform list ops --dialect {self.name}` tells them"
+            raise UsageError(f"no op version {inst.key}; {how}") from None
 
     @cached_property
     def _effective(self) -> dict[tuple[str, str, Any], OpVersion]:
