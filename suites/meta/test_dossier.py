@@ -21,7 +21,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dossie
         why = h.missing()
         if why is not None:
             pytest.skip(why)
-        return out, dossier.collect(load_ledger(), [h], out, ["Mod", "Resize"])
+        return out, dossier.collect(load_ledger(), [h], out, ["Div", "Resize"])
 
 
 def test_a_script_shows_the_difference(written: tuple[Path, list[dossier.Row]]) -> None:
