@@ -47,7 +47,7 @@ def test_a_model_means_what_its_instance_means(key: str) -> None:
 def test_what_breaks_a_rule_is_refused_by_both_readings(key: str, second: Definition) -> None:
     v = dialect.versions[key]
     for rule in breakers_of(v):
-        drawn = [draw_invalid(v, rule, Prng(case_seed(23, key + rule, i))) for i in range(3)]
+        drawn = [draw_invalid(v, rule, Prng(case_seed(23, key + rule, i))) for i in range(12)]
         drawn = [i for i in drawn if i is not None]
         assert drawn, f"{key}: {rule} was never broken"
         for inst in drawn:
