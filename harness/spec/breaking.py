@@ -49,6 +49,7 @@ def draw_invalid(v: OpVersion, rule: str, engine: Engine, opset: Any = None) -> 
     if opset is None:
         opset = v.opsets[-1]
     d = v._draw(engine, opset)
+    d.breaking = True
     inst = breakers_of(v)[rule](d)
     if inst is not None:
         inst.rule = rule

@@ -57,10 +57,11 @@ _RANKS = (1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6)
 class Draw:
     """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that the
     entry pins.  min_rank, max_rank, allow_empty: limits of the entry and the dialect.  budget: elements a tensor may
-    have."""
+    have.  breaking: is the instance to break a rule?"""
 
     __slots__ = (
         "allow_empty",
+        "breaking",
         "budget",
         "empty",
         "engine",
@@ -86,6 +87,7 @@ class Draw:
         self.min_rank = min_rank
         self.allow_empty = allow_empty
         self.budget = budget
+        self.breaking = False
         self.empty = allow_empty and engine.int(0, 19) == 19  # one instance in twenty may have empty axes
 
     def int(self, lo: int, hi: int) -> int:

@@ -116,11 +116,10 @@ class Nn(Dialect):
         s = version.schema
         plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
         ranks = {len(a.shape) for a in plain}
-        # [C] becomes [1, 1, C, 1, 1]; what has weights per channel takes images alone, and of vectors a refusal is asked
-        alike = s.op.startswith(("activation.", "unary.")) and not any(s.input(n).const for n in inst.args)
-        vector = alike or s.op == "innerProduct"
+        vector = s.op == "innerProduct" or s.op.startswith(("activation.", "unary."))  # [C] becomes [1, 1, C, 1, 1]
         if (
             s.extra["min_spec"] < 4
+            and not d.breaking  # a rank that a layer refuses may be one that it takes once it is mapped
             and ranks == ({1} if s.op == "innerProduct" else {1, 3} & ranks if vector else {3})
             and len(ranks) == 1
             and not any(a.const for a in plain)
