@@ -27,6 +27,7 @@ SETS = 2  # data sets on which one instance may kill the process before the othe
 BARREN = 4  # such deaths after which the first case in line is blamed, so that there is an end
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
+HANGS = 16  # what is known to hang at times is given this part of the deadline
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEATHS = (Status.CRASHED, Status.TIMED_OUT)
 MEMORY = 64  # tasks that a process served last, told where it died or went wrong
@@ -191,8 +192,10 @@ class BackendHandle:
         if batch not in self._flying or phase in ("idle", "answer"):
             return False
         task = next((t for t in self._flying[batch] if t.id == job), None)
-        limit = self.deadline * (2 if task is not None and task.alone else 1)
-        if task is None or seconds <= limit / SUSPECT:
+        if task is None:
+            return False
+        limit = self.deadline * (2 if task.alone else 1) / (HANGS if task.root.job.hangs else 1)
+        if seconds <= limit / SUSPECT:
             return False
         if self._watched[:2] != (batch, job):
             self._watched = batch, job, seconds, self._zygote.starved_seconds(self._pid)

@@ -25,6 +25,7 @@ class Job:
     feeds[r][k]: values of instance k in set r, in the order of ``model.inputs[k]``: arrays, lists (sequences), None.
     rebuild: makes the model of some of the instances, so that a failing one can be found; without it all share
     the fate of the model.  tag: the caller's own.  quarantine: it may damage its process, which serves nobody after it.
+    hangs: it is known to hang at times, and not waited for as long as others are.
     """
 
     model: Model
@@ -32,6 +33,7 @@ class Job:
     rebuild: Rebuild | None = None
     tag: Any = None
     quarantine: bool = False
+    hangs: bool = False
 
 
 @dataclass(slots=True)

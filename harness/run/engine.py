@@ -183,8 +183,9 @@ class Engine:
         settled, alone = self._above(h, pack), set[int]()
         if (size > 1 or by_format) and not settled:
             settled, alone = self.habits[h.name].plan(pack.cases)
-        quarantined, apart = self.habits[h.name].spoilers(pack.cases), frozenset(h.hello.get("apart", ()))
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart):
+        habits, apart = self.habits[h.name], frozenset(h.hello.get("apart", ()))
+        quarantined, hanging = habits.spoilers(pack.cases), habits.hanging(pack.cases)
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging):
             h.submit(job)
         return set(settled)
 

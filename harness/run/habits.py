@@ -134,6 +134,16 @@ class Habits:
         """Ids of the cases after which their process serves nobody."""
         return {id(c) for c in cases if not c.problem and c.inst.rule is None and self._spoils(c) is not None}
 
+    def hanging(self, cases: Sequence[Case]) -> set[int]:
+        """Ids of the cases of which a listed difference says that they may hang."""
+        return {id(c) for c in cases if not c.problem and self._may_hang(c)}
+
+    def _may_hang(self, case: Case) -> bool:
+        if self.ledger is None or not self.ledger.hangs(case.version.key, self.profile):
+            return False
+        entry = self.ledger.foretells(case, self.profile)
+        return entry is not None and entry.may_hang
+
     def _breaking(self, case: Case) -> _Foresight:
         """What came of the cases that break the same rule."""
         key = case.inst.dialect, case.inst.op, case.version.schema.domain, str(case.inst.rule)

@@ -230,6 +230,10 @@ class Entry:
         return (self.when is not None and not self.company and not self.when.names & OUTCOME
                 and (self.spoils or all(v in _REFUSALS for v in self.verdicts)))  # fmt: skip
 
+    @property
+    def may_hang(self) -> bool:
+        return Verdict.TIMED_OUT.value in self.verdicts
+
     def foretells(self, case: Case, profile: Profile) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
         inst = case.inst
@@ -318,6 +322,10 @@ class Ledger:
         """Is there a difference of this op version and backend that damages the process?"""
         found = self._foretelling_of(key, profile)
         return bool(found) and found[0].spoils
+
+    def hangs(self, key: str, profile: Profile) -> bool:
+        """Is there a difference of this op version and backend that hangs at times?"""
+        return any(e.may_hang for e in self._foretelling_of(key, profile))
 
     def shuns(self, case: Case, profile: Profile) -> bool:
         """Does a known difference say that the instance goes wrong beside others, and right alone?"""

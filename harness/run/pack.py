@@ -50,12 +50,12 @@ class Pack:
 
     def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
              alone: Set[int] = frozenset(), quarantined: Set[int] = frozenset(),
-             apart: frozenset[str] = frozenset()) -> list[Job]:  # fmt: skip
+             apart: frozenset[str] = frozenset(), hanging: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
         settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
         quarantined: those of them that get a process of their own too.  apart: element types whose cases share no model
-        with others.  What cannot be built has its outcome at once."""
+        with others.  hanging: cases that may hang.  What cannot be built has its outcome at once."""
         settled = settled or {}
         chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), apart)
         answers = self.outcomes.setdefault(backend, {})
@@ -72,7 +72,8 @@ class Pack:
 
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
             spoils = any(id(c) in quarantined for c in cases)
-            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), spoils))
+            hangs = any(id(c) in hanging for c in cases)
+            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), spoils, hangs))
         self.waiting += len(out)
         return out
 

@@ -225,6 +225,12 @@ def test_saved_instances_are_always_asked() -> None:
     assert plan(h, case(-7)) == "alone"
 
 
+@pytest.mark.parametrize("verdict,hangs", [("crashed", False), ("timed_out", True)])
+def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool) -> None:
+    c = case()
+    assert habits(tmp_path, verdict).hanging([c]) == ({id(c)} if hangs else set())
+
+
 @pytest.mark.parametrize("verdict", ["crashed", "mismatch"])
 def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
     h = habits(tmp_path, verdict)

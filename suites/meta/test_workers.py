@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -96,6 +98,14 @@ def test_a_hang_is_found_by_its_deadline(deed):
         check_values(result, deeds, skip=(1,))
         assert result.outcomes[0][1].status is Status.TIMED_OUT
         assert "no answer within" in result.outcomes[0][1].message
+
+
+def test_what_is_known_to_hang_is_not_waited_for_as_long():
+    """It has a part of the deadline; the message tells the time that it was given."""
+    with handle(deadline=16.0) as h:
+        known, told = (h.run([replace(job_of([deed]), hangs=True)])[0].outcomes[0][0] for deed in ("spin", "add"))
+        assert known.status is Status.TIMED_OUT and told.status is Status.VALUE
+        assert float(re.search(r"within ([\d.]+) s", known.message)[1]) < 16.0
 
 
 def test_waiting_for_a_processor_does_not_count(monkeypatch):
