@@ -14,11 +14,12 @@ Only judged values count.  Before the clock starts, every op version runs until 
 backend takes: until then each combination travels in a model of its own.  What is unsupported or refused is drawn and
 paid for but not counted; op versions of which the backend gave no value at all are left out.
 
-Measured with ONNX Runtime 1.31.1 and LiteRT 2.3 on two shared cores whose speed changes by half within the hour, so
-that only figures of one row belong together (values a second of processor time; the floor beside it; the first row is
-of a newer machine):
+Measured with ONNX Runtime 1.31.1 (the first row 1.32.0) and LiteRT 2.3 on two shared cores whose speed changes by half
+within the hour, so that only figures of one row belong together (values a second of processor time; the floor beside
+it; the first two rows are of a newer machine):
 
     state of the machine  ONNX Runtime, one draw  four draws  floor of ONNX Runtime       LiteRT
+    newer, left alone     7,400                   17,900      39 us an instance (25,400)  9,700
     quick, newer          4,400                   11,200      45 us an instance (22,400)  6,600
     quick                 4,300                   -           54 us an instance (18,500)  5,500 to 6,200
     slow                  3,900                   10,300      67 us an instance (15,000)  4,000 to 4,900
