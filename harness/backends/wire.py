@@ -96,7 +96,6 @@ class Root:
                 out.append(f)
         return out
 
-
     @property
     def masked(self) -> list[int]:
         """Instances beside which others fail alone in the largest model that failed, where that tells nothing of them
