@@ -62,6 +62,7 @@ class Arg:
 
     @staticmethod
     def from_json(o: dict[str, Any]) -> Arg:
+        _only(o, _ARG, "argument")
         values = o.get("values")
         return Arg(
             BY_NAME[o["dtype"]],
@@ -196,6 +197,7 @@ class Instance:
         if o.get("format") not in (FORMAT, RERUN_FORMAT):
             raise FormatError(f"instance: expected format {FORMAT} or {RERUN_FORMAT}, got {o.get('format')!r}")
         try:
+            _only(o, _INSTANCE, "instance")
             strange = {slot for r in o.get("reruns", ()) for slot in r} - set(o["args"])
             if strange:
                 raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
@@ -209,6 +211,17 @@ class Instance:
             raise FormatError(f"instance: field or dtype {e} is missing or unknown") from None
         except (TypeError, AttributeError, ValueError) as e:
             raise FormatError(f"instance: malformed: {e}") from None
+
+
+_ARG = {"dtype", "shape", "const", "recipe", "seed", "values", "kind", "items", "quant", "dynamic"}
+_INSTANCE = {"format", "dialect", "op", "version", "opset", "attrs", "args", "outs", "rule", "reruns"}
+
+
+def _only(o: dict[str, Any], known: set[str], what: str) -> None:
+    """Raises FormatError on a field of another name, which would be left unread."""
+    strange = sorted(set(o) - known)
+    if strange:
+        raise FormatError(f"{what}: expected fields among {' '.join(sorted(known))}, got {' '.join(strange)}")
 
 
 def _args_to_json(args: dict[str, Arg | list[Arg]]) -> dict[str, Any]:

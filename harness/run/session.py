@@ -30,6 +30,7 @@ from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.run.telling import record
 from harness.spec import OpVersion, registry
+from harness.spec.fits import misfit
 
 VERSION = "0.1.0"
 
@@ -201,9 +202,7 @@ def find_case(text: str) -> Instance:
     """The instance named by a file or an address."""
     path = Path(text)
     if path.exists() or text.endswith(".json"):
-        inst = load_instance(path / "instance.json" if path.is_dir() else path)
-        _in_force(registry.version_of(inst), inst.opset)
-        return inst
+        return _checked(load_instance(path / "instance.json" if path.is_dir() else path))
     key, opset, seed, index = parse_address(text)
     d = registry.dialect(key.split("/")[0])
     if key not in d.versions:
@@ -213,6 +212,16 @@ def find_case(text: str) -> Instance:
         raise UsageError(f"{d.name}: no opset {opset!r}, expected one of {' '.join(map(str, d.opsets))}")
     _in_force(d.versions[key], at)
     return draw_case(d.versions[key], at, seed, index).inst
+
+
+def _checked(inst: Instance) -> Instance:
+    """Raises UsageError where somebody's instance is none of its op version, which no backend is to be blamed for."""
+    v = registry.version_of(inst)
+    _in_force(v, inst.opset)
+    why = misfit(v, inst)
+    if why is not None:
+        raise UsageError(f"{v.key}: {why}")
+    return inst
 
 
 def _in_force(v: OpVersion, opset: Any) -> None:
@@ -237,7 +246,7 @@ def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, e
     """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_company(path)
-    cases, *before = [[fill(registry.version_of(i), i) for i in some] for some in (instances, *earlier)]
+    cases, *before = [[fill(registry.version_of(i), _checked(i)) for i in some] for some in (instances, *earlier)]
     for c in (*cases, *(c for some in before for c in some)):
         if c.problem:
             raise UsageError(f"{c.inst.key}: {c.problem}")

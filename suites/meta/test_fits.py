@@ -1,0 +1,112 @@
+"""What somebody has edited is held against the schema before a backend is blamed for refusing it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.core.errors import FormatError, UsageError
+from harness.core.instance import Instance
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import draw_case
+from harness.run.corpus import saved
+from harness.run.known import load_ledger
+from harness.run.session import find_case, replay_company
+from harness.spec import registry
+from harness.spec.breaking import breakers_of, draw_invalid
+from harness.spec.fits import misfit
+
+DRAWN = 12
+CLIP, CONCAT, CONV = "onnx/Clip/13", "onnx/Concat/13", "onnx/Conv/11"
+
+
+@pytest.mark.parametrize("name", sorted(registry.names()))
+def test_what_is_drawn_fits(name: str) -> None:
+    bad = []
+    for v in registry.dialect(name).versions.values():
+        for i in range(DRAWN):
+            case = draw_case(v, v.opsets[i % len(v.opsets)], 12, i, invalid=False, lazy=True)
+            why = misfit(v, case.inst)
+            if why is not None:
+                bad.append(f"{v.key} case {i}: {why}")
+    assert not bad, "\n".join(bad[:20])
+
+
+def test_what_is_saved_fits() -> None:
+    found = saved(load_ledger())
+    bad = [f"{i.key}: {why}" for i in found if (why := misfit(registry.version_of(i), i)) is not None]
+    assert len(found) > 500 and not bad, bad
+
+
+def instance(key: str) -> dict[str, Any]:
+    v = registry.dialect("onnx").versions[key]
+    seed = next(s for s in range(99) if len(draw_case(v, v.opsets[0], s, 0, invalid=False).inst.args) >= 1)
+    return json.loads(draw_case(v, v.opsets[0], seed, 0, invalid=False).inst.dumps())
+
+
+def edit(key: str, change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    form = copy.deepcopy(instance(key))
+    change(form)
+    return form
+
+
+F32 = {"dtype": "f32", "shape": [2]}
+EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
+    "an unknown operand": (CLIP, lambda o: o["args"].update(bogus=F32),
+                           "args: expected slots among input min max, got bogus"),
+    "an operand missing": (CLIP, lambda o: o["args"].pop("input"),
+                           "args: expected input, which is not optional, got none"),
+    "a list for one": (CLIP, lambda o: o["args"].update(min=[F32]),
+                       "args: min: expected one argument, got a list of arguments"),
+    "one for a list": (CONCAT, lambda o: o["args"].update(inputs=F32),
+                       "args: inputs: expected a list of arguments, got one argument"),
+    "a type that is not taken": (CONV, lambda o: o["args"]["X"].update(dtype="i32"),
+                                 "args: X: expected f64 or f32 or f16, got i32"),
+    "two types where one is asked for": (CONV, lambda o: (o["args"]["X"].update(dtype="f32"),
+                                                          o["args"]["W"].update(dtype="f64")),
+                                         "args: W: expected f32, which X has, got f64"),
+    "a negative extent": (CLIP, lambda o: o["args"]["input"].update(shape=[-1]),
+                          "args: input: expected extents from 0 on, got [-1]"),
+    "an unknown attribute": (CONV, lambda o: o["attrs"].update(bogus=1),
+                             "attrs: expected names among auto_pad dilations group kernel_shape pads strides,"
+                             " got bogus"),
+    "an attribute missing": (CONCAT, lambda o: o["attrs"].pop("axis"),
+                             "attrs: expected axis, which is required, got none"),
+    "too many outputs": (CLIP, lambda o: o.update(outs=2), "outs: expected a number up to 1, got 2"),
+    "no number of outputs": (CLIP, lambda o: o.update(outs="one"), "outs: expected a number up to 1, got 'one'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_a_wrong_edit_is_told_and_no_backend_asked(what: str, tmp_path: Path) -> None:
+    key, change, told = EDITS[what]
+    form = edit(key, change)
+    path = tmp_path / "instance.json"
+    path.write_text(json.dumps(form))
+    with pytest.raises(UsageError) as e:
+        find_case(str(path))
+    assert str(e.value) == f"{key}: {told}"
+    (tmp_path / "company.json").write_text(json.dumps({"at": 0, "instances": [form, instance(key)]}))
+    with pytest.raises(UsageError) as e:
+        replay_company(tmp_path / "company.json", ["onnxruntime"])
+    assert str(e.value) == f"{key}: {told}"
+
+
+def test_an_unread_field_is_told() -> None:
+    with pytest.raises(FormatError, match=r"instance: expected fields among args attrs .*, got extra"):
+        Instance.from_json(edit(CLIP, lambda o: o.update(extra=1)))
+    with pytest.raises(FormatError, match=r"argument: expected fields among const dtype .*, got shapes"):
+        Instance.from_json(edit(CLIP, lambda o: o["args"]["input"].update(shapes=[2])))
+
+
+def test_what_breaks_a_rule_on_purpose_is_not_asked() -> None:
+    v = registry.dialect("onnx").versions[CONV]
+    for rule in breakers_of(v):
+        for i in range(8):
+            inst = draw_invalid(v, rule, Prng(case_seed(1, v.key, i)))
+            assert inst is None or misfit(v, inst) is None
