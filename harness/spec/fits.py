@@ -7,8 +7,12 @@ What breaks a rule on purpose is not asked, nor what only the reference can tell
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from harness.core.instance import Arg, Instance
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.core.instance import Arg, Graph, Instance
 from harness.spec.opversion import OpVersion
 from harness.spec.schema import Slot
 
@@ -36,9 +40,14 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
         else:
             for a in given if isinstance(given, list) else [given]:
                 yield from _misfits_of(v, s, a, bound)
-    for name in inst.attrs:
-        if name not in schema.attrs and not name.startswith("@"):
+    for name, value in inst.attrs.items():
+        known = schema.attrs.get(name)
+        if known is None and not name.startswith("@"):
             yield f"attrs: expected names among {' '.join(schema.attrs) or 'none'}, got {name}"
+        elif known is not None and not _is(known.type, value):
+            yield f"attrs: {name}: expected {known.type}, got {value!r}"
+        elif known is not None and known.type == "str" and value not in _words(known.enum, value):
+            yield f"attrs: {name}: expected {' or '.join(known.enum or ())}, got {value}"
     for name, attr in schema.attrs.items():
         if attr.required and name not in inst.attrs:
             yield f"attrs: expected {name}, which is required, got none"
@@ -59,6 +68,27 @@ def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]
     first, other = bound.setdefault(s.element, (s.name, a))
     if not s.variadic and a.dtype is not other.dtype:
         yield f"args: {s.name}: expected {other.dtype}, which {first} has, got {a.dtype}"
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,), "int": (int,), "float": (float, int), "str": (str,), "dtype": (DType, str), "graph": (Graph,),
+    "tensor": (np.ndarray,), "sparse_tensor": (np.ndarray,), "type_proto": (str,),
+}  # fmt: skip
+
+
+def _is(kind: str, value: Any) -> bool:
+    """Is it a value of an attribute of that type?  Types that are not known here are not judged."""
+    if kind == "int" and isinstance(value, bool):
+        return False
+    if kind in _TYPES:
+        return isinstance(value, _TYPES[kind])
+    one = kind.removesuffix("s")
+    return one not in _TYPES or (isinstance(value, (list, tuple)) and all(_is(one, x) for x in value))
+
+
+def _words(enum: tuple[str, ...] | None, value: str) -> tuple[str, ...]:
+    """The values that are stated; examples of a notation (an equation of einsum) state none."""
+    return enum if enum and all(x.isidentifier() for x in enum) else (value,)
 
 
 def _listed(slots: tuple[Slot, ...]) -> str:
