@@ -28,7 +28,7 @@ from typing import Any
 
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
-from harness.run.known import Ledger
+from harness.run.known import Entry, Ledger, Listed
 from harness.run.results import Judged, Profile
 
 GAP = 3
@@ -72,6 +72,7 @@ class Habits:
         self.profile, self.ledger = profile, ledger
         oldest = profile.info.get("oldest_opset")
         self._oldest: int | None = oldest if isinstance(oldest, int) else None
+        self._listed: dict[str, Listed | None] = {}  # by op version
         self._own: set[tuple[Any, ...]] = set()  # types and opset that have a habit of their own
         self._by: dict[tuple[Any, ...], _Habit] = {}  # types, or types and opset where that differs from the rest
         self._foreseen: dict[int, str] = {}  # id of a case under way -> what foretold its end
@@ -96,10 +97,11 @@ class Habits:
             if c.index < 0:  # a saved instance is asked whatever is known
                 alone.add(id(c))
                 continue
-            spoils = self._spoils(c)
+            listed = self._listed_of(c)
+            spoils = None if listed is None else _spoils(listed, c)
             if spoils is not None:
-                self._came.setdefault(spoils, _Foresight())
-                self._foreseen[id(c)] = spoils
+                self._came.setdefault(spoils.id, _Foresight())
+                self._foreseen[id(c)] = spoils.id
                 alone.add(id(c))
                 continue
             h = self._of(c)
@@ -107,10 +109,10 @@ class Habits:
             if not passed and c.index % ASK_AGAIN and ((h is not None and h.gaps >= GAP) or self._lacks(c)):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
-            if self.ledger is not None and self.ledger.shuns(c, self.profile):
+            if listed is not None and listed.shuns(c):
                 alone.add(id(c))
                 continue
-            why = self._foretold(c)
+            why = None if listed is None and not self._excused else self._foretold(listed, c)
             if why is None:
                 if h is None:
                     known_to_pass = self._likely(c)
@@ -132,17 +134,25 @@ class Habits:
 
     def spoilers(self, cases: Sequence[Case]) -> set[int]:
         """Ids of the cases after which their process serves nobody."""
-        return {id(c) for c in cases if not c.problem and c.inst.rule is None and self._spoils(c) is not None}
+        told = self._with_listed(cases)
+        return {id(c) for c, listed in told if c.inst.rule is None and _spoils(listed, c) is not None}
 
     def hanging(self, cases: Sequence[Case]) -> set[int]:
         """Ids of the cases of which a listed difference says that they may hang."""
-        return {id(c) for c in cases if not c.problem and self._may_hang(c)}
+        return {id(c) for c, listed in self._with_listed(cases) if _may_hang(listed, c)}
 
-    def _may_hang(self, case: Case) -> bool:
-        if self.ledger is None or not self.ledger.hangs(case.version.key, self.profile):
-            return False
-        entry = self.ledger.foretells(case, self.profile)
-        return entry is not None and entry.may_hang
+    def _with_listed(self, cases: Sequence[Case]) -> list[tuple[Case, Listed]]:
+        """The cases of which something may be listed, with that."""
+        return [(c, listed) for c in cases if (listed := self._listed_of(c)) is not None and not c.problem]
+
+    def _listed_of(self, case: Case) -> Listed | None:
+        """What is listed of the op version; of most there is nothing, which is found out once."""
+        if self.ledger is None:
+            return None
+        key = case.version.key
+        if key not in self._listed:
+            self._listed[key] = self.ledger.listed(key, self.profile)
+        return self._listed[key]
 
     def _breaking(self, case: Case) -> _Foresight:
         """What came of the cases that break the same rule."""
@@ -156,13 +166,6 @@ class Habits:
             return False
         seen.left_out += 1
         return seen.left_out % ASK_AGAIN != 0
-
-    def _spoils(self, case: Case) -> str | None:
-        """The listed difference that says that the case may damage its process."""
-        if self.ledger is None or not self.ledger.spoilers(case.version.key, self.profile):
-            return None
-        entry = self.ledger.foretells(case, self.profile)
-        return entry.id if entry is not None and entry.spoils else None
 
     def _likely(self, case: Case) -> bool:
         """Is a combination that was never asked likely to pass?"""
@@ -186,10 +189,10 @@ class Habits:
     def _of(self, case: Case) -> _Habit | None:
         return self._by.get(self._key(case))
 
-    def _foretold(self, case: Case) -> tuple[str, bool] | None:
+    def _foretold(self, listed: Listed | None, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""
-        if self.ledger is not None:
-            entry = self.ledger.foretells(case, self.profile)
+        if listed is not None:
+            entry = listed.foretells(case)
             if entry is not None:
                 return entry.id, Verdict.WRONGLY_REJECTED.value not in entry.verdicts
         key = case.version.key
@@ -262,6 +265,22 @@ class Habits:
         h.gaps = 0
         h.asked += 1
         h.refused += CRASH_WEIGHT if status in (Status.CRASHED, Status.TIMED_OUT) else 1
+
+
+def _spoils(listed: Listed, case: Case) -> Entry | None:
+    """The listed difference that says that the case may damage its process."""
+    if not listed.spoils:
+        return None
+    entry = listed.foretells(case)
+    return entry if entry is not None and entry.spoils else None
+
+
+def _may_hang(listed: Listed, case: Case) -> bool:
+    """Does a listed difference say so?"""
+    if not listed.hangs:
+        return False
+    entry = listed.foretells(case)
+    return entry is not None and entry.may_hang
 
 
 def _unasked(why: str) -> Outcome:

@@ -165,6 +165,7 @@ class Entry:
     company: tuple[Any, ...] = ()
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
+    _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -211,9 +212,13 @@ class Entry:
 
     def there(self, profile: Profile) -> bool:
         """Are release and processor those of the entry?  An unknown processor may be any."""
-        return _within(profile.version, self.versions) and (
-            not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
-        )
+        at = profile.version, profile.cpu
+        known = self._there.get(at)
+        if known is None:
+            known = self._there[at] = _within(profile.version, self.versions) and (
+                not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
+            )
+        return known
 
     def _fits(self, case: Case, profile: Profile) -> bool:
         """Are version, opset, type, release and processor those of the entry?"""
@@ -284,6 +289,29 @@ def _range(text: str) -> Range:
     return name + space, SpecifierSet(rest)
 
 
+class Listed:
+    """The differences of an op version and a backend that its instances tell before they are asked.
+
+    foretelling: the backend refuses them, or they end or damage its process; those that damage it first.  shy: they go
+    wrong beside others.  spoils, hangs: does one of them damage the process, or hang at times?"""
+
+    def __init__(self, profile: Profile, foretelling: list[Entry], shy: list[Entry]) -> None:
+        self.profile, self.foretelling, self.shy = profile, foretelling, shy
+        self.spoils = any(e.spoils for e in foretelling)
+        self.hangs = any(e.may_hang for e in foretelling)
+
+    def foretells(self, case: Case) -> Entry | None:
+        """The first known difference that says the backend will not take this instance; one that spoils before all."""
+        for e in self.foretelling:
+            if e.foretells(case, self.profile):
+                return e
+        return None
+
+    def shuns(self, case: Case) -> bool:
+        """Does a known difference say that the instance goes wrong beside others, and right alone?"""
+        return any(e.shuns(case, self.profile) for e in self.shy)
+
+
 @dataclass
 class Ledger:
     """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so.  lacks: saved
@@ -311,47 +339,14 @@ class Ledger:
                 return e
         return None
 
-    def foretells(self, case: Case, profile: Profile) -> Entry | None:
-        """The first known difference that says the backend will not take this instance; one that spoils before all."""
-        for e in self._foretelling_of(case.version.key, profile):
-            if e.foretells(case, profile):
-                return e
-        return None
-
-    def spoilers(self, key: str, profile: Profile) -> bool:
-        """Is there a difference of this op version and backend that damages the process?"""
-        found = self._foretelling_of(key, profile)
-        return bool(found) and found[0].spoils
-
-    def hangs(self, key: str, profile: Profile) -> bool:
-        """Is there a difference of this op version and backend that hangs at times?"""
-        return any(e.may_hang for e in self._foretelling_of(key, profile))
-
-    def shuns(self, case: Case, profile: Profile) -> bool:
-        """Does a known difference say that the instance goes wrong beside others, and right alone?"""
-        at = case.version.key, profile.name
-        if at not in self._shy:
-            self._shy[at] = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.company
-                             and any(fnmatchcase(profile.name, b) for b in e.backends)]  # fmt: skip
-        return any(e.shuns(case, profile) for e in self._shy[at])
-
-    @cached_property
-    def _shy(self) -> dict[tuple[str, str], list[Entry]]:
-        return {}
-
-    def _foretelling_of(self, key: str, profile: Profile) -> list[Entry]:
-        at = key, profile.name
-        if at not in self._foretelling:
-            dialect, op, version = key.split("/")
-            found = [e for e in self._candidates(dialect, op) if e.kind_of == "known" and e.foretelling
-                     and any(fnmatchcase(profile.name, b) for b in e.backends)
-                     and (not e.op_versions or version in map(str, e.op_versions))]  # fmt: skip
-            self._foretelling[at] = sorted(found, key=lambda e: not e.spoils)
-        return self._foretelling[at]
-
-    @cached_property
-    def _foretelling(self) -> dict[tuple[str, str], list[Entry]]:
-        return {}
+    def listed(self, key: str, profile: Profile) -> Listed | None:
+        """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
+        dialect, op, version = key.split("/")
+        here = [e for e in self._candidates(dialect, op) if any(fnmatchcase(profile.name, b) for b in e.backends)
+                and (not e.op_versions or version in map(str, e.op_versions)) and e.there(profile)]  # fmt: skip
+        foretelling = sorted((e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.spoils)
+        shy = [e for e in here if e.company]
+        return Listed(profile, foretelling, shy) if foretelling or shy else None
 
     def _candidates(self, dialect: str, op: str) -> list[Entry]:
         key = f"{dialect}/{op}"
