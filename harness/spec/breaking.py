@@ -19,6 +19,9 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
     out: dict[str, Breaker] = {}
     for rule, fn in _schema_rules(v):
         out[rule] = fn
+    for codec in (*v.tensor_codecs.values(), *v.param_codecs.values()):
+        for rule, spoil in codec.breakers().items():
+            out[rule] = lambda d, spoil=spoil: spoil(_valid(v, d))
     m = v.meaning
     if m is not None and v.entry.draw is None:
         for name in v.param_codecs:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from harness.core.errors import RuleError
+from harness.core.instance import Instance
 from harness.spec import Build, Call, Map, Slotted
 from suites.onnx import op
 from suites.semantics import conv as s
@@ -14,12 +17,26 @@ AUTO_PAD = Map(
 
 
 class Weight(Slotted):
-    """The filter; ``kernel_shape`` repeats its spatial extents or is left out."""
+    """The filter; ``kernel_shape`` repeats its spatial extents or is left out (ONNX Conv: else inferred from W)."""
+
+    def decode(self, call: Call) -> Any:
+        w, said = super().decode(call), call.attrs.get("kernel_shape")
+        if said is not None and list(said) != list(w.shape[2:]):
+            raise RuleError("kernel-shape-agrees", f"kernel_shape {list(said)}, filter {list(w.shape)}")
+        return w
 
     def encode(self, value: Any, b: Build) -> None:
         super().encode(value, b)
         if b.draw.bool():
             b.attrs["kernel_shape"] = list(value.shape[2:])
+
+    def breakers(self) -> dict[str, Callable[[Instance], Instance | None]]:
+        return {"kernel-shape-agrees": self._contradict}
+
+    def _contradict(self, inst: Instance) -> Instance | None:
+        spatial = list(inst.args[self.slot].shape[2:])
+        inst.attrs["kernel_shape"] = [*spatial[:-1], spatial[-1] + 1]
+        return inst
 
 
 def _negative(call: Call) -> str | None:
