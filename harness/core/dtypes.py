@@ -7,6 +7,7 @@ sub-byte integers and floats take one byte an element in memory (packing is the 
 
 from __future__ import annotations
 
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -101,6 +102,11 @@ def of(array: np.ndarray) -> DType:
         if array.dtype.kind in "OSU":
             return STR
         raise ValueError(f"no dtype of ours for NumPy {array.dtype}") from None
+
+
+def f32(x: float) -> float:
+    """The f32 number nearest to ``x``, as a file stores it; infinite beyond the range."""
+    return c_float(x).value
 
 
 def int_range(d: DType) -> tuple[int, int]:

@@ -57,14 +57,14 @@ class Case:
     def _fill(self) -> list[dict[str, Any]]:
         inst = self.inst
         try:
-            first = {k: _arrays(a, 0) for k, a in inst.args.items()}
-            if inst.rule is not None:
+            first = {k: materialize(a) if type(a) is Arg else _arrays(a, 0) for k, a in inst.args.items()}
+            if inst.rule is not None or (self.count == 1 and not inst.reruns):
                 return [first]
             if inst.reruns:
                 later = [args_of(inst, r) for r in range(1, max(self.count, 1 + len(inst.reruns)))]
                 return [first, *({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args.items()}
                                  for args in later)]  # fmt: skip
-            again = range(1, self.count if self.count > 1 and varies(inst) else 1)
+            again = range(1, self.count if varies(inst) else 1)
             return [first, *({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()}
                              for r in again)]  # fmt: skip
         except Exception as e:
@@ -129,12 +129,16 @@ class Case:
         """Op version, the types that attributes name or have, and those of the arguments: what a backend's habits are
         learned by."""
         if self._types is None:
-            named = [of(x) if isinstance(x, np.ndarray) else x for x in self.inst.attrs.values()
-                     if isinstance(x, (DType, np.ndarray))]  # fmt: skip
-            self._types = self.version.key, *named, *[
-                a[0].dtype if isinstance(a, list) and a else getattr(a, "dtype", None)
-                for a in self.inst.args.values()
-            ]  # fmt: skip
+            types: list[Any] = [self.version.key]
+            for x in self.inst.attrs.values():
+                if isinstance(x, (DType, np.ndarray)):
+                    types.append(of(x) if isinstance(x, np.ndarray) else x)
+            for a in self.inst.args.values():
+                one: Any = a
+                if type(one) is list:
+                    one = one[0] if one else None
+                types.append(None if one is None else one.dtype)
+            self._types = tuple(types)
         return self._types
 
 
@@ -145,10 +149,11 @@ def dtype_of(inst: Instance, version: OpVersion) -> DType | None:
         one: Any = inst.args.get(slot.name)
         while isinstance(one, list):
             one = one[0] if one else None
-        if isinstance(one, Arg):
+        if one is not None:
             while one.items:
                 one = one.items[0]
-            return one.dtype
+            found: DType = one.dtype
+            return found
     return None
 
 
@@ -156,7 +161,8 @@ def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, i
               lazy: bool = False) -> Case:  # fmt: skip
     """Case ``index`` of an op version in the run with ``seed``; lazy: without its data and the reference's answer,
     which come when asked for."""
-    engine = Prng(case_seed(seed, v.key, index))
+    start = case_seed(seed, v.key, index)
+    engine = Prng(start)
     inst = None
     if invalid and index % INVALID_EVERY == INVALID_EVERY - 1:
         rules = list(breakers_of(v))
@@ -167,7 +173,7 @@ def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, i
             except Exception as e:  # a breaker that cannot break this draw yields a valid case instead
                 return Case(v, _empty(v, opset), index, draws, f"breaker {rule}: {type(e).__name__}: {e}")
             if inst is None:
-                engine = Prng(case_seed(seed, v.key, index))
+                engine = Prng(start)
     if inst is None:
         try:
             inst = v.draw(engine, opset)
@@ -175,7 +181,7 @@ def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, i
             return Case(v, _empty(v, opset), index, draws, f"generator: {type(e).__name__}: {e}")
     inst.choices = engine.choices
     if inst.rule is None and v.dialect.reruns(inst, index):
-        other = other_extents(v, inst, case_seed(seed, v.key, index))
+        other = other_extents(v, inst, start)
         inst.reruns = () if other is None else (other,)
     case = Case(v, inst, index, draws, drawn=True)
     if not lazy:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.dtypes import DType
+from harness.core.dtypes import DType, f32
 from harness.spec.draw import Draw, T
 from harness.spec.params import Opaque, Param
 
@@ -80,15 +80,15 @@ class Build:
         a = self.version.schema.attrs.get(name)
         if a is not None and not a.required and _means_default(a, value) and self.draw.bool():
             return
-        if value is True or value is False:
-            value = value if a is None or a.type == "bool" else int(value)
+        if (value is True or value is False) and a is not None and a.type != "bool":
+            value = int(value)
         self.attrs[name] = list(value) if isinstance(value, tuple) else value
 
     def tensor(self, slot: str, t: T, as_const: bool | None = None) -> None:
         """Give a slot its tensor (a variadic slot gathers them in order)."""
-        s = self.version.schema.input(slot)
-        arg = self.version.make_arg(self.draw, slot, t, as_const)
-        if s is not None and s.variadic:
+        version = self.version
+        arg = version.make_arg(self.draw, slot, t, as_const)
+        if slot in version.variadic:
             self.args.setdefault(slot, []).append(arg)
         else:
             self.args[slot] = arg
@@ -111,16 +111,14 @@ class Build:
 
 def _means_default(a: Attr, value: Any) -> bool:
     """A default of type float may stand in the schema as the f32 number that a file holds: 0.9 drawn is the same."""
-    if a.type == "float" and isinstance(a.default, float) and isinstance(value, float):
-        with np.errstate(over="ignore"):
-            return bool(np.float32(a.default) == np.float32(value))
-    return a.default is not None and _same(a.default, value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-        return isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and list(a) == list(b)
-    return a == b
+    default = a.default
+    if default is None:
+        return False
+    if isinstance(default, (list, tuple)) or isinstance(value, (list, tuple)):
+        return isinstance(default, (list, tuple)) and isinstance(value, (list, tuple)) and list(default) == list(value)
+    if a.type == "float" and isinstance(default, float) and isinstance(value, float):
+        return f32(default) == f32(value)
+    return default == value
 
 
 class Codec:

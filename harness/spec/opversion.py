@@ -91,6 +91,7 @@ class OpVersion:
         self.meaning = entry.meaning
         self.key = f"{dialect.name}/{self.op}/{self.version}"
         self.slots_of_schema = {s.name for s in schema.inputs}
+        self.variadic = {s.name for s in schema.inputs if s.variadic}
         self.family = entry.family
         self._plan()
 
@@ -196,21 +197,39 @@ class OpVersion:
                     continue
                 types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
                 first = first or types[t]
-        dl = self.dialect
+        lo, hi = self._ranks
+        return Draw(engine, self, opset, self.entry.fixed, types, hi, self.dialect.allow_empty, 1024, lo)
+
+    @cached_property
+    def _ranks(self) -> tuple[int, int]:
+        """Lowest and highest rank that entry and dialect leave."""
         lo, hi = self.entry.ranks or (0, 99)
-        return Draw(engine, self, opset, self.entry.fixed, types, min(hi, dl.rank_limit(self)), dl.allow_empty,
-                    min_rank=max(lo, dl.min_rank))  # fmt: skip
+        return max(lo, self.dialect.min_rank), min(hi, self.dialect.rank_limit(self))
 
     def _encode(self, d: Draw, values: dict[str, Any]) -> Build:
         b = Build(self, d, values)
-        for name, codec in self.tensor_codecs.items():
+        for name, slot, as_const, encode in self._tensor_encoders:
             v = values.get(name)
-            if v is not None:
-                codec.encode(v, b)
-        for name, codec in self.param_codecs.items():
+            if slot is not None and type(v) is T:
+                b.args[slot] = self.make_arg(d, slot, v, as_const)
+            elif v is not None:
+                encode(v, b)
+        for name, encode in self._param_encoders:
             if name in values:
-                codec.encode(values[name], b)
+                encode(values[name], b)
         return b
+
+    @cached_property
+    def _tensor_encoders(self) -> list[tuple[str, str | None, bool | None, Callable[[Any, Build], None]]]:
+        """Per semantic tensor the slot that one tensor is given to as it is, with its constness, and the encoder of
+        whatever else."""
+        plain = {n: c.slot for n, c in self.tensor_codecs.items()
+                 if type(c) is Slotted and c.to_theirs is None and c.slot not in self.variadic}  # fmt: skip
+        return [(n, plain.get(n), getattr(c, "const", None), c.encode) for n, c in self.tensor_codecs.items()]
+
+    @cached_property
+    def _param_encoders(self) -> list[tuple[str, Callable[[Any, Build], None]]]:
+        return [(n, c.encode) for n, c in self.param_codecs.items()]
 
     def _encode_raw(self, d: Draw, values: dict[str, Any]) -> Build:
         b = Build(self, d, values)
@@ -228,14 +247,18 @@ class OpVersion:
         return b
 
     def _instance(self, d: Draw, b: Build) -> Instance:
-        outs = self.entry.outs
-        n = outs(d, b.values) if callable(outs) else outs
+        attrs = b.attrs
+        n = self.entry.outs
         if n is None:
             n = self._required_outs
-        if "@outs" in b.attrs:
-            n = b.attrs.pop("@outs")
-        inst = Instance(self.dialect.name, self.op, self.version, d.opset, b.attrs, b.args, n)
-        return self.dialect.finish(self, d, inst)
+        elif callable(n):
+            n = n(d, b.values)
+            if n is None:
+                n = self._required_outs
+        if "@outs" in attrs:
+            n = attrs.pop("@outs")
+        dialect = self.dialect
+        return dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
 
     @cached_property
     def _required_outs(self) -> int:
@@ -249,24 +272,27 @@ class OpVersion:
         dt = t.dtype or d.types.get(s.element)
         if dt is None:
             raise UsageError(f"{self.key}: slot {slot} of type {s.type} has no drawable dtype")
-        const = s.const or bool(as_const if t.const is None else t.const)
-        if not const and t.const is None and as_const is None:
+        given = as_const if t.const is None else t.const
+        if s.const:
+            const = True
+        elif given is None:
             const = self.dialect.draws_const(self, s, t, d)
+        else:
+            const = bool(given)
         values = t.values
         if values is not None and not isinstance(values, list):
             values = list(np.asarray(values, object).ravel())
         items = None
         if t.items is not None:
             items = [self.make_arg(d, slot, x, False) for x in t.items]
-        recipe = t.recipe or self._recipe(d, slot, dt)
-        seed = 0 if values is not None else d.engine.int(0, 0x7FFFFFFF)
+        recipe = t.recipe
+        if not recipe:
+            options = self._recipes.get((slot, dt))
+            if options is None:
+                options = self._recipes[slot, dt] = self._recipes_of(slot, dt)
+            recipe = d.pick(options) if len(options) > 1 else options[0]
+        seed = 0 if values is not None else d.int(0, 0x7FFFFFFF)
         return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)
-
-    def _recipe(self, d: Draw, slot: str, dt: DType) -> str:
-        options = self._recipes.get((slot, dt))
-        if options is None:
-            options = self._recipes[slot, dt] = self._recipes_of(slot, dt)
-        return options[d.engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
 
     def _recipes_of(self, slot: str, dt: DType) -> tuple[str, ...]:
         data = self.entry.data or (self.meaning.data if self.meaning is not None else None)

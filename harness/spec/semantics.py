@@ -147,13 +147,10 @@ class Semantics:
         for name, optional, variadic, tokens in self._plan:
             if optional and (name not in d.version.slots_of or d.bool()):
                 continue
-            many = []
-            for _ in range(d.int(1, 4) if variadic else 1):
-                shape: tuple[int, ...] = ()
-                for t in tokens:
-                    shape += self._token(t, len(tokens), d, env, full, given)
-                many.append(T(shape))
-            out[name] = many if variadic else many[0]
+            if variadic:
+                out[name] = [T(self._shape(tokens, d, env, full, given)) for _ in range(d.int(1, 4))]
+            else:
+                out[name] = T(self._shape(tokens, d, env, full, given))
         if self.params:
             for b, shapes in given.items():  # the drawn operands decide what they broadcast to
                 env[b] = dims.broadcast(*shapes)
@@ -162,6 +159,15 @@ class Semantics:
                     env[name] = p.draw(d, env)
                 out[name] = env[name]
         return out
+
+    def _shape(self, tokens: tuple[dims.Token, ...], d: Draw, env: dict[str, Any], full: dict[str, tuple[int, ...]],
+               given: dict[str, list[tuple[int, ...]]]) -> tuple[int, ...]:  # fmt: skip
+        if len(tokens) == 1:
+            return self._token(tokens[0], 1, d, env, full, given)
+        shape: tuple[int, ...] = ()
+        for t in tokens:
+            shape += self._token(t, len(tokens), d, env, full, given)
+        return shape
 
     @cached_property
     def _plan(self) -> list[tuple[str, bool, bool, tuple[dims.Token, ...]]]:

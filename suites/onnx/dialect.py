@@ -25,6 +25,23 @@ _HINTS = {"LinearAttention": {"chunk_size": 2}, "Range": {"stash_type": F32}}
 _SPARED = {"Clip": ("min", "max"), "Selu": ("alpha", "gamma")}
 
 
+class _Touch:
+    """What the last touch on an instance of an op version looks at.
+
+    windows: half of those that are as the text has them by default (before opset 11 most texts name no default) do not
+    say so.  spared: numbers that no draw makes the default are left out now and then."""
+
+    def __init__(self, version: OpVersion) -> None:
+        attrs, op = version.schema.attrs, version.op
+        told = int(version.version) >= 11 or op in ("ConvInteger", "QLinearConv")
+        self.windows = [(name, n) for name, n in (("strides", 1), ("dilations", 1), ("pads", 0))
+                        if name in attrs and not attrs[name].required
+                        and (told or (name, op) == ("pads", "MaxUnpool"))]  # fmt: skip
+        self.spared = _SPARED.get(op, ())
+        self.hints = [(name, v) for name, v in _HINTS.get(op, {}).items() if name in attrs]
+        self.idle = attrs.get("consumed_inputs")
+
+
 class Onnx(Dialect):
     name = "onnx"
     title = "ONNX"
@@ -35,6 +52,10 @@ class Onnx(Dialect):
     dynamic_chance = 10  # one instance in so many declares symbolic dimensions
     declares_extents = True
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
+
+    def __init__(self, package: str) -> None:
+        super().__init__(package)
+        self._touches: dict[str, _Touch] = {}
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -56,40 +77,40 @@ class Onnx(Dialect):
         """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried
         idly."""
         attrs = inst.attrs
-        for k, v in attrs.items():
-            if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):
-                attrs[k] = schemas.f32(v)
-        self._leave_out(version, d, attrs)
-        for name in _HINTS.get(version.op, ()):
-            if name in version.schema.attrs and d.engine.int(0, 3) == 3:
-                attrs[name] = _HINTS[version.op][name]
-        idle = version.schema.attrs.get("consumed_inputs")
-        if idle is not None and (idle.required or d.engine.int(0, 7) == 7):
-            attrs["consumed_inputs"] = [0] * len(version.schema.inputs)
-        if d.engine.int(0, self.dynamic_chance - 1) == self.dynamic_chance - 1:
+        touch = self._touches.get(version.key)
+        if touch is None:
+            touch = self._touches[version.key] = _Touch(version)
+        if attrs:
+            for k, v in attrs.items():
+                if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):
+                    attrs[k] = schemas.f32(v)
+            for name, n in touch.windows:
+                given = attrs.get(name)
+                if given and all(v == n for v in given) and d.bool():
+                    del attrs[name]
+            for name in touch.spared:
+                if name in attrs and d.chance(8):
+                    del attrs[name]
+        for name, hint in touch.hints:
+            if d.chance(4):
+                attrs[name] = hint
+        idle = touch.idle
+        if idle is not None and (idle.required or d.chance(8)):
+            attrs[idle.name] = [0] * len(version.schema.inputs)
+        if d.chance(self.dynamic_chance):
             for a in inst.args.values():
                 for x in a if isinstance(a, list) else (a,):
                     if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
-                        x.dynamic = tuple(i for i in range(len(x.shape)) if d.engine.int(0, 1))
+                        x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
         return inst
-
-    def _leave_out(self, version: OpVersion, d: Draw, attrs: dict[str, Any]) -> None:
-        """Half of the windows that are as the text has them by default do not say so (before opset 11 most texts name
-        no default); and numbers that no draw makes the default are left out now and then."""
-        told = int(version.version) >= 11 or version.op in ("ConvInteger", "QLinearConv")
-        for name, n in (("strides", 1), ("dilations", 1), ("pads", 0)):
-            given, a = attrs.get(name), version.schema.attrs.get(name)
-            if not given or a is None or a.required or not (told or (name, version.op) == ("pads", "MaxUnpool")):
-                continue
-            if all(v == n for v in given) and d.engine.int(0, 1):
-                del attrs[name]
-        for name in _SPARED.get(version.op, ()):
-            if name in attrs and d.engine.int(0, 7) == 7:
-                del attrs[name]
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Where dimensions are symbolic."""
-        return any(x.dynamic for a in inst.args.values() for x in (a if isinstance(a, list) else (a,)))
+        for a in inst.args.values():
+            for x in a if type(a) is list else (a,):
+                if x.dynamic:
+                    return True
+        return False
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         run = Run(self, opset)

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from harness.core import dtypes
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.instance import Arg
 from harness.spec.schema import OpSchema, load
@@ -37,7 +36,7 @@ def schemas() -> tuple[OpSchema, ...]:
 
 def f32(v: Any) -> Any:
     """A float attribute as the format stores it."""
-    return [f32(x) for x in v] if isinstance(v, (list, tuple)) else float(np.float32(v))
+    return [dtypes.f32(x) for x in v] if isinstance(v, (list, tuple)) else dtypes.f32(v)
 
 
 @cache
