@@ -8,7 +8,7 @@ from typing import Any
 from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance
 from harness.spec.draw import Draw, Engine, T
-from harness.spec.opversion import OpVersion
+from harness.spec.opversion import OpVersion, agreement
 
 Breaker = Callable[[Draw], "Instance | None"]
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")
@@ -19,9 +19,9 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
     out: dict[str, Breaker] = {}
     for rule, fn in _schema_rules(v):
         out[rule] = fn
-    for codec in (*v.tensor_codecs.values(), *v.param_codecs.values()):
-        for rule, spoil in codec.breakers().items():
-            out[rule] = lambda d, spoil=spoil: spoil(_valid(v, d))
+    for name in v.entry.agrees:
+        if name in v.schema.attrs:
+            out[agreement(name)] = lambda d, name=name: _contradicted(_valid(v, d), name)
     m = v.meaning
     if m is not None and v.entry.draw is None:
         for name in v.param_codecs:
@@ -104,6 +104,14 @@ def _without_attr(i: Instance, name: str) -> Instance | None:
 def _with_attr(i: Instance, name: str, value: Any) -> Instance:
     i.attrs[name] = value
     return i
+
+
+def _contradicted(i: Instance, name: str) -> Instance | None:
+    """The attribute says another number than the operands show, if it is given."""
+    said = i.attrs.get(name)
+    if said is None:
+        return None
+    return _with_attr(i, name, [*said[:-1], said[-1] + 1] if isinstance(said, list) else said + 1)
 
 
 def _retype(i: Instance, slots: list[str], name: str) -> Instance | None:

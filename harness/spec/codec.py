@@ -16,7 +16,6 @@ from harness.spec.draw import Draw, T
 from harness.spec.params import Opaque, Param
 
 if TYPE_CHECKING:
-    from harness.core.instance import Instance
     from harness.spec.opversion import OpVersion
     from harness.spec.schema import Attr
 
@@ -129,11 +128,6 @@ class Codec:
 
     def encode(self, value: Any, b: Build) -> None:
         raise NotImplementedError
-
-    def breakers(self) -> dict[str, Callable[[Instance], Instance | None]]:
-        """Rules of this spelling alone, such as a fact that is said twice: name -> how a valid instance breaks it (None
-        where that one cannot)."""
-        return {}
 
     def bind(self, version: OpVersion, param: Param) -> Codec:
         """Called once per op version; return self or a specialised copy."""

@@ -40,6 +40,8 @@ class Entry:
     ranks: lowest and highest rank of its tensors where the op asks for other than the dialect's.
     alike: type names that may be the same type are so in half of the instances: what mixes them is what most
     backends lack, and would be most of what is drawn.
+    agrees: attributes that say again what the operands show -> ``fn(call)``, what that is: one that says something else
+    is invalid.
     """
 
     op: str
@@ -65,6 +67,12 @@ class Entry:
     ambiguous: Callable[[Call], str | None] | None = None
     ranks: tuple[int, int] | None = None
     alike: bool = True
+    agrees: dict[str, Callable[[Call], Any]] = field(default_factory=dict)
+
+
+def agreement(attr: str) -> str:
+    """The rule that an attribute of ``Entry.agrees`` may break."""
+    return f"{attr}-agrees"
 
 
 @dataclass(slots=True)
@@ -350,6 +358,10 @@ class OpVersion:
         e = self.entry
         tensors: dict[str, Any] = {}
         params: dict[str, Any] = {}
+        for name, shown in e.agrees.items():
+            said = call.attrs.get(name)
+            if said is not None and said != shown(call):
+                raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
         if e.evaluate is not None:
             raw = e.evaluate(call)
         else:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from harness.core.errors import RuleError
-from harness.core.instance import Instance
 from harness.spec import Build, Call, Map, Slotted
 from suites.onnx import op
 from suites.semantics import conv as s
@@ -17,26 +14,12 @@ AUTO_PAD = Map(
 
 
 class Weight(Slotted):
-    """The filter; ``kernel_shape`` repeats its spatial extents or is left out (ONNX Conv: else inferred from W)."""
-
-    def decode(self, call: Call) -> Any:
-        w, said = super().decode(call), call.attrs.get("kernel_shape")
-        if said is not None and list(said) != list(w.shape[2:]):
-            raise RuleError("kernel-shape-agrees", f"kernel_shape {list(said)}, filter {list(w.shape)}")
-        return w
+    """The filter; ``kernel_shape`` repeats its spatial extents or is left out."""
 
     def encode(self, value: Any, b: Build) -> None:
         super().encode(value, b)
         if b.draw.bool():
             b.attrs["kernel_shape"] = list(value.shape[2:])
-
-    def breakers(self) -> dict[str, Callable[[Instance], Instance | None]]:
-        return {"kernel-shape-agrees": self._contradict}
-
-    def _contradict(self, inst: Instance) -> Instance | None:
-        spatial = list(inst.args[self.slot].shape[2:])
-        inst.attrs["kernel_shape"] = [*spatial[:-1], spatial[-1] + 1]
-        return inst
 
 
 def _negative(call: Call) -> str | None:
@@ -51,9 +34,17 @@ def _negative(call: Call) -> str | None:
     return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
 
 
+def filters(slot: str) -> dict[str, Any]:
+    """``kernel_shape`` of the ops that have a filter: its spatial extents, which are taken from there if it is absent
+    (ONNX Conv, kernel_shape)."""
+    return {"agrees": {"kernel_shape": lambda c: list(c.inputs[slot].shape[2:])}}
+
+
 _CONV: dict[str, Any] = {"groups": "group", "padding": AUTO_PAD}
-op("Conv", s.conv, x="X", w=Weight("W"), b="B", **_CONV)
-op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", until=10, fixed={"odd": "upper_begin"}, **_CONV)
+op("Conv", s.conv, x="X", w=Weight("W"), b="B", **filters("W"), **_CONV)
+op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", until=10, fixed={"odd": "upper_begin"},
+   **filters("W"), **_CONV)  # fmt: skip
 op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", since=11, fixed={"odd": "upper_end"},
-   ambiguous=_negative, **_CONV)  # fmt: skip
-op("ConvInteger", s.conv_integer, x="x", w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point", **_CONV)
+   ambiguous=_negative, **filters("W"), **_CONV)  # fmt: skip
+op("ConvInteger", s.conv_integer, x="x", w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point",
+   **filters("w"), **_CONV)  # fmt: skip

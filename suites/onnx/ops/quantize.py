@@ -10,7 +10,7 @@ from harness.core.dtypes import BF16, F16, F32, U8, DType, of
 from harness.spec import Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Default, ToType
-from suites.onnx.ops.conv import AUTO_PAD, Weight
+from suites.onnx.ops.conv import AUTO_PAD, Weight, filters
 from suites.semantics import conv, linear
 from suites.semantics import qdq as s
 
@@ -166,6 +166,7 @@ op(
     groups="group",
     padding=AUTO_PAD,
     out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+    **filters("w"),
 )
 
 __all__ = ["Fn"]

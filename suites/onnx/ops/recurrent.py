@@ -65,6 +65,7 @@ _COMMON: dict[str, Any] = {
     "h0": "initial_h",
     "direction": Direction(),
     "activations": Activations(),
+    "agrees": {"hidden_size": lambda c: c.inputs["R"].shape[-1]},
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.spec import Fn, Map
 from suites.onnx import op
-from suites.onnx.ops.conv import Weight
+from suites.onnx.ops.conv import Weight, filters
 from suites.semantics import image_sampling as at
 from suites.semantics import vision as s
 
@@ -29,4 +29,5 @@ op("RoiAlign", at.roi_align, until=15, fixed={"half": False}, **_ROI)
 op("RoiAlign", at.roi_align, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")
 op("MaxUnpool", s.max_unpool, x="X", index="I", kernel="kernel_shape", shape="output_shape")
-op("DeformConv", at.deform_conv, x="X", w=Weight("W"), b="B", groups="group", offset_groups="offset_group")
+op("DeformConv", at.deform_conv, x="X", w=Weight("W"), b="B", groups="group", offset_groups="offset_group",
+   **filters("W"))  # fmt: skip

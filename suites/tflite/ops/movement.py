@@ -107,14 +107,17 @@ both(
 both("CONCATENATION", s.concat, xs="values")
 both("PACK", s.stack, xs="values",
      axis=Fn(lambda call: call.attr("axis"),
-             lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]))  # fmt: skip
+             lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]),
+     agrees={"values_count": lambda c: len(c.inputs["values"])})  # fmt: skip
 both("UNPACK", s.unstack, x="input", outs=lambda d, v: v["x"].shape[v["axis"]],
      axis=Fn(lambda call: call.attr("axis"),
-             lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]))  # fmt: skip
+             lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
+     agrees={"num": lambda c: c.inputs["input"].shape[c.attr("axis")]})  # fmt: skip
 both("SPLIT", s.split_even, x="value", axis="split_dim", count="num_splits", outs=lambda d, v: v["count"])
 both("SPLIT_V", s.split, x="value", axis="split_dim", outs=lambda d, v: len(v["sizes"]),
      sizes=Fn(lambda call: _sizes(call),
-              lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]))  # fmt: skip
+              lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]),
+     agrees={"num_splits": lambda c: c.inputs["size_splits"].size})  # fmt: skip
 
 
 def _sizes(call: Call) -> tuple[int, ...]:
