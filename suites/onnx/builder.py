@@ -19,7 +19,7 @@ from harness.core.outcome import Model
 from harness.spec.dialect import Results
 from harness.spec.schema import OpSchema
 from suites.onnx import proto, schemas
-from suites.onnx.proto import CODES, KINDS, Type
+from suites.onnx.proto import CODES, KINDS, Message, Type
 
 AROUND = "@around"  # the graph that Gradient differentiates, beside the node's attributes
 
@@ -29,10 +29,10 @@ class Parts:
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
-        self.nodes: list[bytes] = []
-        self.inputs: list[bytes] = []
-        self.outputs: list[bytes] = []
-        self.initializers: list[bytes] = []
+        self.nodes: list[Message] = []
+        self.inputs: list[Message] = []
+        self.outputs: list[Message] = []
+        self.initializers: list[Message] = []
         self.domains: set[str] = set()
         self.listed = schemas.releases()[opset]["ir"] < 4  # then every initializer is a graph input as well
 
@@ -51,7 +51,7 @@ class Parts:
         assert schema is not None
         if dtype not in schema.dtypes(schema.outputs[0].element):
             return False
-        self.nodes.append(proto.node("Constant", (), (name,), (proto.attribute("value", array, proto.TENSOR),)))
+        self.nodes.append(proto.node("Constant", [], [name], [proto.attribute("value", array, proto.TENSOR)]))
         return True
 
 
@@ -73,7 +73,7 @@ def arg_type(arg: Arg, name: str = "") -> Type:
     return Type(arg.kind, None, None, elem)
 
 
-def _type_body(arg: Arg, name: str) -> bytes:
+def _type_body(arg: Arg, name: str) -> Message | bytes:
     if arg.kind == "tensor" and not arg.dynamic:
         return proto.tensor_type(CODES[arg.dtype.name], arg.shape)
     return proto.type_proto(arg_type(arg, name))
@@ -81,8 +81,8 @@ def _type_body(arg: Arg, name: str) -> bytes:
 
 def encode_attrs(
     schema: OpSchema, attrs: dict[str, Any], opset: int, outer: dict[str, str] | None = None
-) -> list[bytes]:
-    """AttributeProto bodies in the order written.  outer: names that blocks may use -> what they are called here."""
+) -> list[Message]:
+    """AttributeProtos in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
         if name == AROUND:
@@ -133,7 +133,7 @@ def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | 
     return out[:keep]
 
 
-def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str] | None = None) -> bytes:
+def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str] | None = None) -> Message:
     """GraphProto of a block: types of inputs declared, those of outputs left to inference."""
     nodes = []
     names = dict(outer or {})
@@ -150,7 +150,7 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
         schemas.releases()[opset]["ir"] < 4 and consts
     ):  # there, an initializer would have to be an input of the block too
         nodes[:0] = [
-            proto.node("Constant", (), (k,), (proto.attribute("value", v, proto.TENSOR),)) for k, v in g.consts.items()
+            proto.node("Constant", [], [k], [proto.attribute("value", v, proto.TENSOR)]) for k, v in g.consts.items()
         ]
         consts = []
     inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
@@ -163,7 +163,7 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
     return proto.graph(name, nodes, inputs, outputs, consts)
 
 
-def _block_type(arg: Arg) -> bytes:
+def _block_type(arg: Arg) -> Message:
     t = arg_type(arg)
     if t.kind == "tensor" and -1 in arg.shape:  # unknown extents of a block's input
         t = Type("tensor", t.dtype, tuple(None if n < 0 else n for n in arg.shape))
@@ -203,7 +203,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         while names and not names[-1]:
             names.pop()
         outs = [f"{i}o{j}" for j in range(inst.outs)]
-        attrs: Sequence[bytes] = ()
+        attrs: Sequence[Message] = ()
         if AROUND in inst.attrs:
             attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
         elif inst.attrs:
@@ -233,7 +233,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
                  {"opset": opset, "nodes": known_names})  # fmt: skip
 
 
-def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str, schema: OpSchema) -> list[bytes]:
+def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str, schema: OpSchema) -> list[Message]:
     """Writes the graph that a Gradient differentiates into the model; the node's attributes, by the names there.
 
     given: the node's inputs, in the order of xs and zs; the names there that nothing makes stand for them."""
@@ -279,7 +279,7 @@ def type_of(value: Any, dtype: DType) -> Type | None:
     return None
 
 
-def _output_type(hit: tuple[str, DType], rank: int | None = None) -> bytes:
+def _output_type(hit: tuple[str, DType], rank: int | None = None) -> Message:
     container, dtype = hit
     if not container:
         return proto.tensor_type(CODES[dtype.name], None if rank is None else (None,) * rank)

@@ -1,19 +1,19 @@
-"""A fast encoder of the messages of ``onnx.proto`` (IR specification of onnx, field numbers as there).
+"""The messages of ``onnx.proto`` (IR specification of onnx, field numbers as there), as nested tuples.
 
-Protobuf objects cost more to build and serialise than a small op costs to run, so messages are written as bytes at
-once: names, types and attributes that recur are encoded once and kept.  Every function returns the body of one message
-(without its own tag and length); ``sub`` puts it into a parent.
+Protobuf objects cost more to build and serialise than a small op costs to run.  Every function returns one message: its
+field numbers and values in the order in which they are written (``native_ref/bind/protobuf.cc`` tells the forms);
+``encode`` writes a whole model at once.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+import native_ref as native
 from harness.core.dtypes import BY_NAME, DType, of
 
 # TensorProto.DataType
@@ -28,6 +28,9 @@ DTYPES: dict[int, DType] = {code: BY_NAME[name] for name, code in CODES.items()}
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS, SPARSE, _, TYPE = range(1, 14)
 
 Dim = int | str | None
+Message = tuple[Any, ...]
+
+encode = native.protobuf
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,133 +55,44 @@ class Sparse:
     dims: tuple[int, ...]
 
 
-def _varint(n: int) -> bytes:
-    if n < 0:
-        n += 1 << 64
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-_SMALL = [_varint(i) for i in [*range(1 << 12), *range(-512, 0)]]  # the negative ones are found from the end
-
-
-def varint(n: int) -> bytes:
-    """Base-128 bytes; negative numbers as 64-bit two's complement."""
-    return _SMALL[n] if -512 <= n < 4096 else _varint(n)
-
-
-def sub(tag: bytes, body: bytes) -> bytes:
-    """A length-delimited field."""
-    n = len(body)
-    return tag + (_SMALL[n] if n < 4096 else _varint(n)) + body
-
-
-_SEVENS = np.arange(0, 64, 7, dtype=np.uint64)
-
-
-def varints(numbers: np.ndarray) -> bytes:
-    """Integers of a vector, packed."""
-    if numbers.size < 32:
-        return b"".join([_SMALL[n] if -512 <= n < 4096 else _varint(n) for n in numbers.tolist()])
-    u = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64).view(np.uint64)
-    groups = u[:, None] >> _SEVENS
-    keep = groups != 0
-    keep[:, 0] = True
-    out = (groups & np.uint64(127)).astype(np.uint8)
-    out[:, :-1][keep[:, 1:]] |= np.uint8(128)  # more to come
-    return out[keep].tobytes()
-
-
-def subs(tag: bytes, bodies: Iterable[bytes]) -> bytes:
-    """Many fields with one tag."""
-    return b"".join([tag + (_SMALL[len(b)] if len(b) < 4096 else _varint(len(b))) + b for b in bodies])
-
-
-def tag(number: int, wire: int = 2) -> bytes:
-    return varint(number << 3 | wire)
-
-
-_TEXT: dict[str, bytes] = {}
-
-
-def text(s: str) -> bytes:
-    """Length and UTF-8 of a string, kept: names recur in every model.  Lone surrogates stand for raw bytes."""
-    b = _TEXT.get(s)
-    if b is None:
-        raw = s.encode("utf-8", "surrogateescape")
-        b = varint(len(raw)) + raw
-        if len(_TEXT) < 65536:
-            _TEXT[s] = b
-    return b
-
-
 # -- attributes --------------------------------------------------------------------------------------------------------
 
-_KIND = {k: b"\xa0\x01" + varint(k) for k in range(1, 14)}
-_pack_f = struct.Struct("<f").pack
-_SCALARS: dict[Any, bytes] = {}
 KINDS = {
     "float": FLOAT, "int": INT, "str": STRING, "tensor": TENSOR, "graph": GRAPH, "floats": FLOATS, "ints": INTS,
     "strs": STRINGS, "tensors": TENSORS, "graphs": GRAPHS, "dtype": INT, "bool": INT, "sparse_tensor": SPARSE,
     "type_proto": TYPE,
 }  # fmt: skip
+_FIELDS = {STRING: 4, STRINGS: 9, GRAPH: 6, GRAPHS: 11}  # whose values are written as they are
 
 
-def attribute(name: str, value: Any, kind: int, *, raw: bool = True) -> bytes:
-    """AttributeProto body.  Graphs come as encoded GraphProto bytes; a DType as its number."""
-    if kind <= 3:
-        key = (name, value, kind)
-        if value == 0 and kind == FLOAT:  # 0.0 == -0.0 as a key
-            key = (name, str(value), kind)
-        hit = _SCALARS.get(key)
-        if hit is not None:
-            return hit
-    elif kind == INTS:
-        key = (name, tuple(value), kind)
-        hit = _SCALARS.get(key)
-        if hit is not None:
-            return hit
-    head = b"\n" + text(name)
+def attribute(name: str, value: Any, kind: int, *, raw: bool = True) -> Message:
+    """AttributeProto.  Graphs come as messages; a DType as its number."""
     if kind == INT:
-        body = b"\x18" + varint(CODES[value.name] if isinstance(value, DType) else int(value))
-    elif kind == FLOAT:
-        body = b"\x15" + _pack_f(value)
-    elif kind == STRING:
-        body = b"\x22" + text(value)
-    elif kind == INTS:
-        body = b"".join([b"\x40" + (_SMALL[v] if -512 <= v < 4096 else _varint(v)) for v in map(int, value)])
-    elif kind == FLOATS:
-        body = b"".join([b"\x3d" + _pack_f(v) for v in value])
-    elif kind == STRINGS:
-        body = b"".join([b"\x4a" + text(v) for v in value])
-    elif kind == TENSOR:
-        body = sub(b"\x2a", tensor("", value, raw=raw))
-    elif kind == GRAPH:
-        body = sub(b"\x32", value)
-    elif kind == TENSORS:
-        body = b"".join([sub(b"\x52", tensor("", v, raw=raw)) for v in value])
-    elif kind == GRAPHS:
-        body = b"".join([sub(b"\x5a", v) for v in value])
-    elif kind == SPARSE:
-        body = sub(tag(22), sparse(value))
-    else:
-        body = sub(tag(14), type_proto(value))
-    out = head + body + _KIND[kind]
-    if (kind <= 3 or kind == INTS) and len(_SCALARS) < 65536:
-        _SCALARS[key] = out
-    return out
+        return (1, name, 3, CODES[value.name] if isinstance(value, DType) else int(value), 20, kind)
+    if kind == INTS:
+        return (1, name, 8, [int(v) for v in value], 20, kind)
+    if kind == FLOAT:
+        return (1, name, 2, float(value), 20, kind)
+    if kind == FLOATS:
+        return (1, name, 7, [float(v) for v in value], 20, kind)
+    if kind == TENSOR:
+        return (1, name, 5, tensor("", value, raw=raw), 20, kind)
+    if kind == TENSORS:
+        return (1, name, 10, [tensor("", v, raw=raw) for v in value], 20, kind)
+    if kind == SPARSE:
+        return (1, name, 22, sparse(value), 20, kind)
+    if kind == TYPE:
+        return (1, name, 14, type_proto(value), 20, kind)
+    return (1, name, _FIELDS[kind], list(value) if kind in (STRINGS, GRAPHS) else value, 20, kind)
 
 
-def ref_attribute(name: str, of_function: str, kind: int) -> bytes:
+def ref_attribute(name: str, of_function: str, kind: int) -> Message:
     """An attribute inside a function body that takes the value of the function's own attribute."""
-    return b"\n" + text(name) + sub(tag(21), of_function.encode()) + _KIND[kind]
+    return (1, name, 21, of_function, 20, kind)
 
 
 # -- tensors and types -------------------------------------------------------------------------------------------------
+
 
 def pack(array: np.ndarray, bits: int) -> bytes:
     """raw_data of a type below a byte: low bits first, the last byte padded with zeros."""
@@ -195,88 +109,79 @@ def pack(array: np.ndarray, bits: int) -> bytes:
     return out.tobytes()
 
 
-def tensor(name: str, array: np.ndarray, *, raw: bool = True) -> bytes:
-    """TensorProto body.  raw: elements in ``raw_data``; else in the typed field the IR names for the type."""
+def tensor(name: str, array: np.ndarray, *, raw: bool = True) -> Message:
+    """TensorProto.  raw: elements in ``raw_data``; else in the typed field the IR names for the type."""
     d = of(array)
-    parts = [b"\x08" + varint(n) for n in array.shape]
-    parts.append(b"\x10" + varint(CODES[d.name]))
-    if name:
-        parts.append(b"\x42" + text(name))
+    field, data = 9, None
     if d.kind == "s":
-        parts += [b"\x32" + text(s if isinstance(s, str) else s.decode("utf-8", "surrogateescape"))
-                  for s in array.reshape(-1).tolist()]  # fmt: skip
+        field = 6
+        data = [s if isinstance(s, str) else s.decode("utf-8", "surrogateescape") for s in array.reshape(-1).tolist()]
     elif raw:
-        parts.append(sub(b"\x4a", pack(array, d.bits) if d.bits < 8 else array.tobytes()))
+        data = pack(array, d.bits) if d.bits < 8 else array.tobytes()
     else:
-        parts.append(_typed(d, array))
-    return b"".join(parts)
+        field, data = _typed(d, array)
+    return (1, list(array.shape), 2, CODES[d.name], 8, name or None, field, data)
 
 
-def _typed(d: DType, array: np.ndarray) -> bytes:
+def _typed(d: DType, array: np.ndarray) -> tuple[int, bytes]:
+    """Number and content of the field for elements of a type."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if d.name in ("f32", "c64"):
-        return sub(b"\x22", flat.tobytes())
+        return 4, flat.tobytes()
     if d.name in ("f64", "c128"):
-        return sub(b"\x52", flat.tobytes())
+        return 10, flat.tobytes()
     if d.name == "i64":
-        return sub(b"\x3a", varints(flat))
+        return 7, native.varints(flat.tolist())
     if d.name in ("u64", "u32"):
-        return sub(b"\x5a", varints(flat))
+        return 11, native.varints(flat.tolist())
     if d.bits < 8 and d.bits != 6:  # of these an entry holds a byte, of 6 bits one element
         numbers = np.frombuffer(pack(array, d.bits), np.uint8)
     elif d.kind == "f":
         numbers = flat.view(np.uint16 if d.bits == 16 else np.uint8)
     else:
         numbers = flat
-    return sub(b"\x2a", varints(numbers))
+    return 5, native.varints(numbers.tolist())
 
 
-def sparse(value: Sparse) -> bytes:
-    """SparseTensorProto body."""
-    return sub(b"\x0a", tensor("", value.values)) + sub(b"\x12", tensor("", value.indices)) + b"".join(
-        [b"\x18" + varint(n) for n in value.dims])  # fmt: skip
+def sparse(value: Sparse) -> Message:
+    """SparseTensorProto."""
+    return (1, tensor("", value.values), 2, tensor("", value.indices), 3, list(value.dims))
 
 
 _SHAPES: dict[tuple[int, tuple[Dim, ...] | None], bytes] = {}
 
 
 def tensor_type(code: int, shape: tuple[Dim, ...] | None) -> bytes:
-    """TypeProto body of a tensor; kept, since few types make up most models."""
+    """TypeProto of a tensor; kept, since few types make up most models."""
     hit = _SHAPES.get((code, shape))
     if hit is None:
-        hit = sub(b"\x0a", _tensor_type(code, shape))
+        hit = encode((1, _tensor_type(code, shape)))
         if len(_SHAPES) < 65536:
             _SHAPES[code, shape] = hit
     return hit
 
 
-def _tensor_type(code: int, shape: tuple[Dim, ...] | None) -> bytes:
-    body = b"\x08" + varint(code) if code else b""
-    if shape is not None:
-        dims = []
-        for n in shape:
-            if n is None:
-                dims.append(b"\x0a\x00")
-            else:
-                dims.append(sub(b"\x0a", b"\x12" + text(n) if isinstance(n, str) else b"\x08" + varint(n)))
-        body += sub(b"\x12", b"".join(dims))
-    return body
+def _tensor_type(code: int, shape: tuple[Dim, ...] | None) -> Message:
+    if shape is None:
+        return (1, code or None)
+    dims = [() if n is None else (2, n) if isinstance(n, str) else (1, n) for n in shape]
+    return (1, code or None, 2, (1, dims))
 
 
-def type_proto(t: Type) -> bytes:
-    """TypeProto body of any type."""
+def type_proto(t: Type) -> Message | bytes:
+    """TypeProto of any type."""
     code = CODES[t.dtype.name] if t.dtype else 0
     if t.kind == "tensor":
         return tensor_type(code, t.shape)
     if t.kind == "sparse":
-        return sub(b"\x42", _tensor_type(code, t.shape))
+        return (8, _tensor_type(code, t.shape))
     assert t.elem is not None
     inner = type_proto(t.elem)
     if t.kind == "seq":
-        return sub(b"\x22", sub(b"\x0a", inner))
+        return (4, (1, inner))
     if t.kind == "optional":
-        return sub(b"\x4a", sub(b"\x0a", inner))
-    return sub(b"\x2a", b"\x08" + varint(code) + sub(b"\x12", inner))
+        return (9, (1, inner))
+    return (5, (1, code, 2, inner))
 
 
 def parse_type(name: str, shape: tuple[Dim, ...] | None = None) -> Type:
@@ -292,57 +197,34 @@ def parse_type(name: str, shape: tuple[Dim, ...] | None = None) -> Type:
 
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
-def node(op: str, inputs: Iterable[str], outputs: Iterable[str], attrs: Sequence[bytes] = (), domain: str = "",
-         name: str = "") -> bytes:  # fmt: skip
-    """NodeProto body.  An absent optional input is ``""``."""
-    known = _TEXT.get
-    parts = [b"\n" + (known(s) or text(s)) for s in inputs]
-    parts += [b"\x12" + (known(s) or text(s)) for s in outputs]
-    if name:
-        parts.append(b"\x1a" + (known(name) or text(name)))
-    parts.append(b"\x22" + (known(op) or text(op)))
-    if attrs:
-        parts.append(subs(b"\x2a", attrs))
-    if domain:
-        parts.append(b"\x3a" + text(domain))
-    return b"".join(parts)
+
+def node(op: str, inputs: list[str], outputs: list[str], attrs: Sequence[Message] = (), domain: str = "",
+         name: str = "") -> Message:  # fmt: skip
+    """NodeProto.  An absent optional input is ``""``."""
+    return (1, inputs, 2, outputs, 3, name or None, 4, op, 5, list(attrs), 7, domain or None)
 
 
-def value_info(name: str, type_body: bytes | None) -> bytes:
-    """ValueInfoProto body; without a type where it is left to inference."""
-    head = b"\n" + (_TEXT.get(name) or text(name))
-    if type_body is None:
-        return head
-    n = len(type_body)
-    return head + b"\x12" + (_SMALL[n] if n < 4096 else _varint(n)) + type_body
+def value_info(name: str, type_: Message | bytes | None) -> Message:
+    """ValueInfoProto; without a type where it is left to inference."""
+    return (1, name, 2, type_)
 
 
-def graph(name: str, nodes: Iterable[bytes], inputs: Iterable[bytes], outputs: Iterable[bytes],
-          initializers: Iterable[bytes] = ()) -> bytes:  # fmt: skip
-    """GraphProto body of encoded parts."""
-    head = b"\x12" + text(name)
-    return b"".join([subs(b"\x0a", nodes), head, subs(b"\x2a", initializers), subs(b"\x5a", inputs),
-                     subs(b"\x62", outputs)])  # fmt: skip
+def graph(name: str, nodes: list[Message], inputs: list[Message], outputs: list[Message],
+          initializers: Sequence[Message] = ()) -> Message:  # fmt: skip
+    """GraphProto."""
+    return (1, nodes, 2, name, 5, list(initializers), 11, inputs, 12, outputs)
 
 
-def function(domain: str, name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Iterable[bytes],
-             opsets: dict[str, int], attributes: Sequence[str] = ()) -> bytes:  # fmt: skip
-    """FunctionProto body."""
-    parts = [b"\n" + text(name)]
-    parts += [sub(tag(4), s.encode()) for s in inputs] + [sub(tag(5), s.encode()) for s in outputs]
-    parts += [sub(tag(6), s.encode()) for s in attributes] + [sub(tag(7), n) for n in nodes]
-    parts += [sub(tag(9), opset_id(d, v)) for d, v in opsets.items()]
-    parts.append(sub(tag(10), domain.encode()))
-    return b"".join(parts)
+def function(domain: str, name: str, inputs: list[str], outputs: list[str], nodes: list[Message],
+             opsets: dict[str, int], attributes: Sequence[str] = ()) -> Message:  # fmt: skip
+    """FunctionProto."""
+    return (1, name, 4, inputs, 5, outputs, 6, list(attributes), 7, nodes, 9, _opset_ids(opsets), 10, domain)
 
 
-def opset_id(domain: str, version: int) -> bytes:
-    return (b"\n" + text(domain) if domain else b"") + b"\x10" + varint(version)
+def _opset_ids(opsets: dict[str, int]) -> list[Message]:
+    return [(1, domain or None, 2, version) for domain, version in opsets.items()]
 
 
-def model(graph_body: bytes, opsets: dict[str, int], ir: int, functions: Iterable[bytes] = ()) -> bytes:
-    """A whole ModelProto."""
-    parts = [b"\x08" + varint(ir), sub(b"\x12", b"opconform"), sub(b"\x3a", graph_body)]
-    parts += [sub(b"\x42", opset_id(d, v)) for d, v in opsets.items()]
-    parts += [sub(tag(25), f) for f in functions]
-    return b"".join(parts)
+def model(graph: Message, opsets: dict[str, int], ir: int, functions: Sequence[Message] = ()) -> bytes:
+    """A whole ModelProto, encoded."""
+    return encode((1, ir, 2, "opconform", 7, graph, 8, _opset_ids(opsets), 25, list(functions)))

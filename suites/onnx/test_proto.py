@@ -44,7 +44,7 @@ def some(d: DType, shape: tuple[int, ...]) -> np.ndarray:
 def test_tensor_of_every_type(name: str, raw: bool) -> None:
     for shape in ((), (0, 3), (5,), (3, 7)):
         a = some(BY_NAME[name], shape)
-        data = proto.tensor("t", a, raw=raw)
+        data = proto.encode(proto.tensor("t", a, raw=raw))
         t = onnx.TensorProto()
         t.ParseFromString(data)
         assert t.name == "t" and tuple(t.dims) == shape and t.data_type == CODES[name]
@@ -66,7 +66,7 @@ def test_attributes() -> None:
     ]  # fmt: skip
     for kind, value in cases:
         a = onnx.AttributeProto()
-        a.ParseFromString(proto.attribute("a", value, kind))
+        a.ParseFromString(proto.encode(proto.attribute("a", value, kind)))
         assert a.type == kind and a.name == "a"
         got = onnx.helper.get_attribute_value(a)
         if kind == proto.TENSOR:
@@ -78,9 +78,10 @@ def test_attributes() -> None:
         else:
             assert (list(got) if isinstance(value, list) else got) == value and str(got) == str(value)
     a = onnx.AttributeProto()
-    a.ParseFromString(proto.attribute("s", sparse, proto.SPARSE))
+    a.ParseFromString(proto.encode(proto.attribute("s", sparse, proto.SPARSE)))
     assert list(a.sparse_tensor.dims) == [3] and a.type == proto.SPARSE
-    a.ParseFromString(proto.attribute("t", proto.parse_type("optional(seq(f16))", (2, None, "N")), proto.TYPE))
+    optional = proto.parse_type("optional(seq(f16))", (2, None, "N"))
+    a.ParseFromString(proto.encode(proto.attribute("t", optional, proto.TYPE)))
     shape = a.tp.optional_type.elem_type.sequence_type.elem_type.tensor_type.shape
     assert [d.WhichOneof("value") for d in shape.dim] == ["dim_value", None, "dim_param"]
 
@@ -90,7 +91,7 @@ def test_types_round_trip(text: str) -> None:
     t = proto.parse_type(text, ("N", 3, None) if "map" not in text else ())
     body = proto.value_info("v", proto.type_proto(t))
     v = onnx.ValueInfoProto()
-    v.ParseFromString(body)
+    v.ParseFromString(proto.encode(body))
     assert v.name == "v"
     graph = proto.graph("g", [proto.node("Foo", ["v"], ["w"])], [body], [proto.value_info("w", None)])
     m = decode(proto.model(graph, {"": 9}, 4))
@@ -114,7 +115,7 @@ def test_sparse_initializer_and_functions() -> None:
     ours = proto.function("me", "Foo", ["a"], ["b"], [proto.node("Elu", ["a"], ["b"], [
         proto.ref_attribute("alpha", "slope", proto.FLOAT)])], {"": 13}, ["slope"])  # fmt: skip
     theirs = onnx.FunctionProto()
-    theirs.ParseFromString(ours)
+    theirs.ParseFromString(proto.encode(ours))
     assert theirs.node[0].attribute[0].ref_attr_name == "slope"
     assert (list(theirs.input), theirs.node[0].op_type, theirs.domain) == (["a"], "Elu", "me")
 
