@@ -55,36 +55,7 @@ class PlainPrng:
 
 
 Prng = native_ref.Prng
-
-
-class Replay:
-    """Plays choices back; beyond the end everything is 0, and a choice out of range is its top."""
-
-    __slots__ = ("at", "choices", "used")
-
-    def __init__(self, choices: list[int]) -> None:
-        self.choices = choices
-        self.at = 0
-        self.used: list[int] = []
-
-    def int(self, lo: int, hi: int) -> int:
-        i = self.at
-        self.at = i + 1
-        v = self.choices[i] if i < len(self.choices) else 0
-        v = max(0, min(v, hi - lo))  # of an empty range the lower end, as when drawn
-        self.used.append(v)
-        return lo + v
-
-
-class Vary(Replay):
-    """Plays choices back, but draws about half of the extents afresh (``Draw`` asks ``extent`` for them)."""
-
-    __slots__ = ("fresh",)
-
-    def __init__(self, choices: list[int], seed: int) -> None:
-        super().__init__(choices)
-        self.fresh = Prng(seed)
-
-    def extent(self, drawn: int, lo: int, hi: int) -> int:
-        """The extent that was drawn, or another one in lo..hi."""
-        return self.fresh.int(lo, hi) if self.fresh.int(0, 1) else drawn
+# Replay(choices) plays choices back; beyond the end everything is 0, and a choice out of range is its top.  ``used``:
+# what it gave.
+Replay = native_ref.Replay
+Vary = native_ref.Vary  # Vary(choices, seed): a replay that draws about half of the extents afresh

@@ -21,6 +21,7 @@ from harness.spec.semantics import Semantics
 
 # how often a type is drawn, relative to 1 for the ones not listed
 _WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
+BUDGET = 1024  # elements that a drawn tensor may have
 FLOAT_REGIMES = ("small", "unit", "small", "wide", "special", "ties", "unit", "uniform:-4:4")
 INT_REGIMES = ("small", "full", "small", "special")
 
@@ -206,7 +207,7 @@ class OpVersion:
                 types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
                 first = first or types[t]
         lo, hi = self._ranks
-        return Draw(engine, self, opset, self.entry.fixed, types, hi, self.dialect.allow_empty, 1024, lo)
+        return Draw(engine, self, opset, self.entry.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
 
     @cached_property
     def _ranks(self) -> tuple[int, int]:
