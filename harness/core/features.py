@@ -21,7 +21,7 @@ def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterabl
     out: set[str] = set()
     given = instance.get("attrs", {})
     for name, value in given.items():
-        out |= _of_attr(name, value)
+        _of_attr(out, name, value)
     for name in attrs:
         if name not in given:
             out.add(f"{name} omitted")
@@ -32,7 +32,7 @@ def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterabl
         if isinstance(arg, list):
             out.add(f"{slot}: {len(many)} tensors")
         for a in many:
-            out |= _of_arg(slot, a)
+            _of_arg(out, slot, a)
             shapes.add(tuple(a.get("shape", ())))
             if first:
                 out.add(f"dtype={a.get('dtype')}")
@@ -50,29 +50,28 @@ def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterabl
     return out
 
 
-def _of_attr(name: str, value: Any) -> set[str]:
+def _of_attr(out: set[str], name: str, value: Any) -> None:
     if value is None or isinstance(value, (bool, int, str)):
-        out = {f"{name}={value}"}
+        out.add(f"{name}={value}")
         if isinstance(value, int) and not isinstance(value, bool) and value < 0:
             out.add(f"{name} negative")
-        return out
-    if isinstance(value, float):
-        return {f"{name}={value:g}"}
-    if isinstance(value, list):
-        out = {f"{name}: length {len(value)}"}
+    elif isinstance(value, float):
+        out.add(f"{name}={value:g}")
+    elif isinstance(value, list):
+        out.add(f"{name}: length {len(value)}")
         if value and all(isinstance(v, (int, float)) for v in value):
             out.add(f"{name}: all {value[0]:g}" if len(set(value)) == 1 else f"{name}: uneven")
             if min(value) < 0:
                 out.add(f"{name}: has negative")
-        return out
-    if isinstance(value, dict) and "dtype" in value:
-        return {f"{name}={value['dtype']}"}
-    return {f"{name} given"}
+    elif isinstance(value, dict) and "dtype" in value:
+        out.add(f"{name}={value['dtype']}")
+    else:
+        out.add(f"{name} given")
 
 
-def _of_arg(slot: str, a: dict[str, Any]) -> set[str]:
+def _of_arg(out: set[str], slot: str, a: dict[str, Any]) -> None:
     shape = a.get("shape", [])
-    out = {f"{slot}: rank {len(shape)}"}
+    out.add(f"{slot}: rank {len(shape)}")
     if 0 in shape:
         out.add(f"{slot}: empty axis")
     if 1 in shape:
@@ -85,4 +84,3 @@ def _of_arg(slot: str, a: dict[str, Any]) -> set[str]:
         out.add(f"{slot}: quantised per {'channel' if len(a['quant'].get('scale', [0])) > 1 else 'tensor'}")
     if "values" not in a and a.get("recipe"):
         out.add(f"{slot}: data {a['recipe'].split(':')[0]}")
-    return out

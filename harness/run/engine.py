@@ -6,11 +6,11 @@ import gc
 import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
@@ -26,7 +26,7 @@ from harness.run.crossed import cross_all, judge_crossed
 from harness.run.habits import Habits
 from harness.run.known import Ledger
 from harness.run.pack import Pack
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import Judged, Profile, judge_case, plainly_agrees
 from harness.run.select import Unit
 from harness.run.telling import blank, record
 
@@ -37,6 +37,7 @@ PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
 POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
 COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
+PAIRS = 20_000  # of features, of an op version: beyond those none are looked for
 
 
 @dataclass
@@ -53,14 +54,37 @@ class Summary:
 
 
 @dataclass
-class _Cover:
+class Cover:
+    """What was tried of an op version."""
+
     dtypes: Counter[str] = field(default_factory=Counter)
     choices: Counter[str] = field(default_factory=Counter)
-    pairs: set[tuple[str, str]] = field(default_factory=set)
+    pairs: int = 0  # of features that some case has both of
     rules: Counter[str] = field(default_factory=Counter)
     mistrusted: int = 0
     seen: int = 0  # valid cases
     counted: int = 0  # of them, those whose features were counted
+    _bits: dict[str, int] = field(default_factory=dict)  # feature -> a bit of its own
+    _beside: dict[str, int] = field(default_factory=dict)  # feature -> the bits of those met with it, and its own
+
+    def meet(self, found: Collection[str]) -> None:
+        """Count the features of a case, and the pairs that are new: bits are quicker than a set of all pairs."""
+        self.counted += 1
+        self.choices.update(found)
+        if self.pairs >= PAIRS:
+            return
+        bits, beside, met, twice = self._bits, self._beside, 0, 0
+        for f in found:
+            bit = bits.get(f)
+            if bit is None:
+                bit = bits[f] = beside[f] = 1 << len(bits)
+            met |= bit
+        for f in found:
+            new = met & ~beside[f]
+            if new:
+                beside[f] |= met
+                twice += new.bit_count()  # once from each side
+        self.pairs += twice // 2
 
 
 class Engine:
@@ -82,7 +106,7 @@ class Engine:
         self.summary = Summary()
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
-        self._cover: dict[str, _Cover] = defaultdict(_Cover)
+        self._cover: dict[str, Cover] = defaultdict(Cover)
         self.habits = {h.name: Habits(self.profiles[h.name], ledger) for h in self.handles}
         self._last = 0.0
 
@@ -223,6 +247,8 @@ class Engine:
     def _judge(self, pack: Pack) -> None:
         backends = [h.name for h in self._for(pack.dialect.format)]
         together = self._together(pack)
+        # What a backend was given as it is, in models that show no failure of their own, by id of the case.
+        own = {name: pack.outcomes[name] for name in backends if name not in pack.asked and not together}
         at = 0
         for unit in pack.units:
             rows: Counter[tuple[str, str, Verdict]] = Counter()
@@ -232,27 +258,33 @@ class Engine:
                     self._problem(case)
                     rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
-                votes: dict[str, Judged] = {}
-                notable = False
+                votes: dict[str, Judged | None] = {}  # None: plain agreement
+                dtype, notable = case.dtype_name, False
                 for name in backends:
+                    outcomes = own[name].get(id(case)) if name in own else None
+                    if outcomes and plainly_agrees(case, self.profiles[name], outcomes):
+                        votes[name] = None
+                        rows[name, dtype, Verdict.AGREE] += 1
+                        self.habits[name].agreed(case)
+                        continue
                     judged = self._verdict(pack, name, case)
                     if judged is None:
                         continue
                     if together and not judged.verdict.bad:
                         judged = together.get((name, id(case)), judged)
                     votes[name] = judged
-                    rows[name, case.dtype_name, judged.verdict] += 1
+                    rows[name, dtype, judged.verdict] += 1
                     if judged.judgement is not None and judged.judgement.sample is not None:
-                        self.pool.add((unit.version.key, case.dtype_name, name), judged.judgement.sample, case)
+                        self.pool.add((unit.version.key, dtype, name), judged.judgement.sample, case)
                     if judged.verdict is Verdict.AGREE:
                         self.habits[name].agreed(judged.given)
                     else:
                         notable = True
                 if notable:
-                    words = {n: j.verdict.value for n, j in votes.items()}
-                    for judged in votes.values():
-                        if judged.verdict is not Verdict.AGREE:
-                            self._note_verdict(judged, words)
+                    words = {n: (j.verdict if j is not None else Verdict.AGREE).value for n, j in votes.items()}
+                    for j in votes.values():
+                        if j is not None and j.verdict is not Verdict.AGREE:
+                            self._note_verdict(j, words)
             at += unit.count
             self.summary.cases += unit.count
             for (name, _, verdict), n in rows.items():
@@ -319,12 +351,8 @@ class Engine:
         c.seen += 1
         if c.seen > COVER_FIRST and c.seen % COVER_EVERY:
             return
-        c.counted += 1
         s = case.version.schema
-        found = sorted(features(case.inst.to_json(), s.attrs, [x.name for x in s.inputs]))
-        c.choices.update(found)
-        if len(c.pairs) < 20_000:
-            c.pairs.update(combinations(found, 2))
+        c.meet(sorted(features(case.inst.to_json(), s.attrs, [x.name for x in s.inputs])))
 
     def _write_coverage(self) -> None:
         if self.sink is None:
@@ -336,7 +364,7 @@ class Engine:
             n = sum(names.values())
             total = (n * n - sum(x * x for x in names.values())) // 2
             self.sink({"t": "coverage", "key": key, "dtype": dict(c.dtypes), "choices": dict(c.choices),
-                       "pairs": [min(len(c.pairs), total), total], "rules": dict(c.rules),
+                       "pairs": [min(c.pairs, total), total], "rules": dict(c.rules),
                        "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
 
     def _judge_pools(self) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.compare import blame, groups, judge
+from harness.compare import blame, groups, judge, look
 from harness.compare.stats import Pool
 from harness.core.dtypes import BF16, BOOL, F8E4M3FN, F16, F32, F64, FLOATS, I64, U8, dtype, float_max, of
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
@@ -486,6 +486,17 @@ def test_uninformative_results_are_mistrusted():
     assert verdict(zeros, np.zeros(64, np.float32)).verdict is Verdict.MISTRUSTED
     assert agrees(expect(np.zeros(64, np.float32)), np.zeros(64, np.float32))  # an exact zero is a result
     assert kind(zeros, np.ones(64, np.float32)) == "value"
+
+
+def test_several_outputs_say_nothing_only_if_none_says_something():
+    zeros = with_class(np.zeros(64), F32, "accumulates")
+    none, some = np.zeros(64, np.float32), np.arange(64, dtype=np.float32)
+    for outs, seen in (((none, none), 2), ((none, some), 1), ((some, none), 1)):
+        expected = [zeros if a is none else expect(some) for a in outs]
+        assert verdict(expected, *outs).verdict is (Verdict.MISTRUSTED if seen == 2 else Verdict.AGREE)
+        assert look(expected, outs, ()) == seen
+        assert look(expected, outs[:1], ()) == look(expected, (outs[0], -some - 1), ()) == 0  # all have to be right
+    assert verdict([]).verdict is Verdict.AGREE and look([], [], ()) == 0
 
 
 def test_overflowing_partial_sums_bind_nothing():

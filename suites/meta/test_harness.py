@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from harness.backends import registry as backends
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import draw_case
-from harness.run.engine import Engine
+from harness.run.engine import Cover, Engine
 from harness.run.failure import Evidence
 from harness.run.known import Ledger, load_ledger
 from harness.run.records import done_units, read
@@ -49,6 +50,16 @@ def test_a_right_backend_has_no_mismatch_and_every_case_is_counted_once(tmp_path
             assert sum(n for *_, n in r["tally"]) == r["count"]
             tallied[r["key"]] += r["count"]
     assert set(tallied.values()) == {CASES}
+
+
+def test_pairs_of_features_are_counted_once_each() -> None:
+    cover, pairs = Cover(), set()
+    for i in range(400):
+        found = sorted({f"{k}={i % k * (i % 3)}" for k in range(2, 14 + i % 7)})
+        cover.meet(found)
+        pairs |= set(combinations(found, 2))
+        assert cover.pairs == len(pairs)
+    assert cover.counted == 400 and cover.choices["2=0"] == sum(i % 2 * (i % 3) == 0 for i in range(400))
 
 
 @pytest.mark.parametrize(
