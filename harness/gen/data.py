@@ -17,6 +17,8 @@ SHIFT = 0x51ED270B  # between the seeds of two data draws
 def materialize(a: Arg, draw: int = 0) -> Any:
     """The array of an Arg (a list of arrays for a sequence or list).  draw: number of the data draw; literal values and
     structured recipes are the same in all draws."""
+    if a.values is None and a.items is None:
+        return native_ref.fill(a.recipe, a.seed + draw * SHIFT, a.shape, a.dtype)
     if a.items is not None:
         values = [materialize(x, draw) for x in a.items]
         if a.kind == "optional":  # the element itself, or None for an empty one
@@ -24,9 +26,8 @@ def materialize(a: Arg, draw: int = 0) -> Any:
         if a.kind == "map":
             return dict(zip(values[0].tolist(), values[1].tolist()))
         return values
-    if a.values is not None:
-        return literal(a.values, a.dtype, a.shape)
-    return native_ref.fill(a.recipe, a.seed + draw * SHIFT, a.shape, a.dtype)
+    assert a.values is not None
+    return literal(a.values, a.dtype, a.shape)
 
 
 def literal(values: list[Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray:

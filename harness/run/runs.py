@@ -80,21 +80,27 @@ def _varied(v: OpVersion, inst: Instance, seed: int) -> Args | None:
     except Exception:  # choices that fit these extents only
         return None
     out: Args = {}
-    moved = False
+    moved: list[tuple[Arg, Arg]] = []
     for slot, a in inst.args.items():
-        pairs = _pairs(a, other.args[slot])
-        if pairs is None or any(not _alike(x, y) for x, y in pairs):
+        b = other.args[slot]
+        pairs = _pairs(a, b)
+        if pairs is None:
             return None
-        moved = moved or any(x.shape != y.shape for x, y in pairs)
-        new = [y if fixed(y) else replace(y, seed=y.seed + OTHER) for _, y in pairs]
-        if any(not y.const for y in new):
-            out[slot] = new if isinstance(a, list) else new[0]
+        given = False
+        for x, y in pairs:
+            if not _alike(x, y):
+                return None
+            if x.shape != y.shape:
+                moved.append((x, y))
+            if not fixed(y):
+                y.seed += OTHER  # drawn for this alone
+            given = given or not y.const
+        if given:
+            out[slot] = b
     if not moved:
         return None
-    for slot, given in out.items():
-        for x, y in _pairs(inst.args[slot], given) or ():
-            if x.shape != y.shape:
-                _declare(v.dialect, x, y)
+    for x, y in moved:
+        _declare(v.dialect, x, y)
     return out
 
 

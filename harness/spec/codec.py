@@ -144,12 +144,14 @@ class Named(Codec):
         self.name = name
         self.param: Param = Opaque()
         self.default: Any = _UNBOUND  # the schema's, once bound
+        self.is_input: bool | None = None  # or an attribute, once bound
 
     def bind(self, version: OpVersion, param: Param) -> Codec:
         out = Named(self.name)
         out.param = param
         a = version.schema.attrs.get(self.name)
         out.default = None if a is None else a.default
+        out.is_input = self.name in version.slots_of_schema
         return out
 
     def decode(self, call: Call) -> Any:
@@ -161,7 +163,10 @@ class Named(Codec):
         return None if v is None else self.param.read(v)
 
     def encode(self, value: Any, b: Build) -> None:
-        b.put(self.name, value)
+        if self.is_input is False:
+            b.attr(self.name, value)
+        else:
+            b.put(self.name, value)
 
 
 class Fn(Codec):

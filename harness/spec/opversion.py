@@ -99,7 +99,8 @@ class OpVersion:
         self.version = schema.version
         self.meaning = entry.meaning
         self.key = f"{dialect.name}/{self.op}/{self.version}"
-        self.slots_of_schema = {s.name for s in schema.inputs}
+        self._slots = {s.name: s for s in schema.inputs}
+        self.slots_of_schema = set(self._slots)
         self.variadic = {s.name for s in schema.inputs if s.variadic}
         self.family = entry.family
         self._plan()
@@ -200,12 +201,15 @@ class OpVersion:
         first: DType | None = None
         alike = self._may_agree and engine.int(0, 1) == 0
         for t, options in self._weighted.items():
-            if options:
-                if alike and first in options:
-                    types[t] = first
-                    continue
-                types[t] = options[engine.int(0, len(options) - 1)] if len(options) > 1 else options[0]
-                first = first or types[t]
+            n = len(options)
+            if n == 1:
+                types[t] = options[0]
+            elif n:
+                types[t] = first if alike and first in options else options[engine.int(0, n - 1)]
+            else:
+                continue
+            if first is None:
+                first = types[t]
         lo, hi = self._ranks
         return Draw(engine, self, opset, self.entry.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
 
@@ -275,7 +279,7 @@ class OpVersion:
 
     def make_arg(self, d: Draw, slot: str, t: T, as_const: bool | None = None) -> Arg:
         """The Arg of a drawn tensor: type from the slot, recipe from the regime, constness from slot and dialect."""
-        s = self.schema.input(slot)
+        s = self._slots.get(slot)
         if s is None:
             raise UsageError(f"{self.key}: no slot {slot}, expected one of {sorted(self.slots_of_schema)}")
         dt = t.dtype or d.types.get(s.element)

@@ -149,6 +149,8 @@ class Semantics:
                 continue
             if variadic:
                 out[name] = [T(self._shape(tokens, d, env, full, given)) for _ in range(d.int(1, 4))]
+            elif len(tokens) == 1:
+                out[name] = T(self._token(tokens[0], 1, d, env, full, given))
             else:
                 out[name] = T(self._shape(tokens, d, env, full, given))
         if self.params:
@@ -162,8 +164,6 @@ class Semantics:
 
     def _shape(self, tokens: tuple[dims.Token, ...], d: Draw, env: dict[str, Any], full: dict[str, tuple[int, ...]],
                given: dict[str, list[tuple[int, ...]]]) -> tuple[int, ...]:  # fmt: skip
-        if len(tokens) == 1:
-            return self._token(tokens[0], 1, d, env, full, given)
         shape: tuple[int, ...] = ()
         for t in tokens:
             shape += self._token(t, len(tokens), d, env, full, given)

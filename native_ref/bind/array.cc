@@ -26,6 +26,16 @@ int code_of(PyArray_Descr* d) {
   return g_code_of_num[static_cast<std::size_t>(num)] - 1;
 }
 
+// The attribute `code` of anything but a type; none where there is none.  Asked for once, by a name made once: it is on
+// the way of every array that is filled or converted.
+nb::object code_attribute(nb::handle h) {
+  static PyObject* const name = PyUnicode_InternFromString("code");
+  if (PyType_Check(h.ptr())) return {};
+  PyObject* code = PyObject_GetAttr(h.ptr(), name);
+  if (!code) PyErr_Clear();
+  return nb::steal(code);
+}
+
 [[noreturn]] void bad_dtype(PyArray_Descr* d) {
   const nb::object s = nb::steal(PyObject_Str(reinterpret_cast<PyObject*>(d)));
   throw nb::type_error((std::string("no native dtype for NumPy ") + nb::cast<std::string>(s)).c_str());
@@ -97,9 +107,8 @@ DType as_dtype(nb::handle h) {
   }
   if (PyLong_Check(h.ptr())) {
     code = PyLong_AsLong(h.ptr());
-  } else if (!PyType_Check(h.ptr()) && nb::hasattr(h, "code")) {
-    const nb::object c = h.attr("code");
-    code = PyLong_AsLong(c.ptr());
+  } else if (const nb::object own = code_attribute(h); own.is_valid()) {
+    code = PyLong_AsLong(own.ptr());
   } else {
     PyArray_Descr* d = nullptr;
     if (!PyArray_DescrConverter(h.ptr(), &d)) throw nb::python_error();
