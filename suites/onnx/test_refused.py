@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from harness.core.errors import RuleError
+from harness.core.instance import Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec.breaking import draw_invalid
@@ -22,6 +25,16 @@ STATED = {
     "Attention/25": ("heads-given", "past-together", "heads-divide"),
     "GroupNormalization/18": ("groups-divide",),
     "GroupNormalization/21": ("groups-divide",),
+    "Scaler/1": ("offset-per-scale", "one-or-per-feature"),
+    "Normalizer/1": ("rank-1-or-2",),
+    "Imputer/1": ("one-of-imputed",),
+    "FeatureVectorizer/1": ("rows-agree", "inputdimensions-agrees"),
+    "LabelEncoder/2": ("value-per-key", "one-of-keys"),
+    "LabelEncoder/4": ("value-per-key", "one-of-keys"),
+    "CategoryMapper/1": ("cats-agree",),
+    "OneHotEncoder/1": ("one-of-cats", "category-known"),
+    "ZipMap/1": ("rank-1-or-2", "one-of-keys"),
+    "LinearClassifier/1": ("one-of-labels",),
 }
 
 
@@ -34,3 +47,40 @@ def test_a_stated_rule_is_broken_and_noticed(op: str, rule: str) -> None:
     for inst in instances:
         with pytest.raises(RuleError, match=f"^{rule}"):
             dialect.evaluate(inst, arrays_of(inst))
+
+
+def _more(name: str) -> Callable[[Instance], None]:
+    return lambda i: i.attrs.__setitem__(name, [i.attrs[name][0]] * 7)
+
+
+def _set(name: str, value: object) -> Callable[[Instance], None]:
+    return lambda i: i.attrs.__setitem__(name, value)
+
+
+# rules that no draw breaks, since a runtime answers all the same: op version, rule, what breaks it
+UNDRAWN = [
+    ("Imputer/1", "one-or-per-feature", _more("imputed_value_floats")),
+    ("CastMap/1", "key-below-max", _set("max_map", 0)),
+    ("DictVectorizer/1", "key-known", _set("string_vocabulary", ["other"])),
+    ("DictVectorizer/1", "one-of-vocabularies", _set("int64_vocabulary", [1])),
+    ("LinearRegressor/1", "coefficients-per-target", _set("targets", 4)),
+    ("LinearRegressor/1", "intercept-per-target", _more("intercepts")),
+]
+
+
+@pytest.mark.parametrize(("op", "rule", "change"), UNDRAWN, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_stated_rule_is_noticed_that_no_draw_breaks(op: str, rule: str, change: Callable[[Instance], None]) -> None:
+    """Of the instances that are drawn, those that the change applies to."""
+    v = dialect.versions[f"onnx/{op}"]
+    refused = []
+    for i in range(60):
+        inst = v.draw(Prng(case_seed(3, v.key, i)), v.opsets[-1])
+        try:
+            change(inst)
+        except KeyError:
+            continue
+        try:
+            dialect.evaluate(inst, arrays_of(inst))
+        except RuleError as e:
+            refused.append(e.rule)
+    assert rule in refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,19 @@ def _objects(values: list[Any], shape: tuple[int, ...]) -> Array:
 
 def _as(values: list[Any], shape: tuple[int, ...], dtype: DType) -> Array:
     return _objects(values, shape) if dtype.kind == "s" else np.array(values, dtype.np).reshape(shape)
+
+
+def require(ok: Any, rule: str, detail: str) -> None:
+    """Raises RuleError where a stated rule does not hold."""
+    if not ok:
+        raise RuleError(rule, detail)
+
+
+def one_of(c: Call, rule: str, *names: str) -> str:
+    """The only one of some attributes that is given; an empty list is none."""
+    given = [n for n in names if n in c.attrs and (not isinstance(c.attrs[n], (list, tuple)) or c.attrs[n])]
+    require(len(given) == 1, rule, f"{', '.join(given) or 'none'} given of {', '.join(names)}")
+    return given[0]
 
 
 def single(c: Call, i: int) -> DType:
@@ -65,8 +79,39 @@ op(
 )
 
 
+MANY = 7  # more than a drawn X has features
+
+
+def changed(draw: Callable[[Draw], dict[str, Any]], how: Callable[[Any], Any], *names: str) -> Any:
+    """A draw of which those of ``names`` that are there go through ``how``."""
+
+    def fn(d: Draw) -> dict[str, Any]:
+        out = draw(d)
+        return {**out, **{n: how(out[n]) for n in names if n in out}}
+
+    return fn
+
+
+def _longer(values: list[Any]) -> list[Any]:
+    return [*values, values[-1]]
+
+
+def _many(values: list[Any]) -> list[Any]:
+    return [values[0]] * MANY
+
+
 def _scale(c: Call) -> Array:
+    """Raises RuleError "offset-per-scale", "one-or-per-feature"."""
+    x, offset, scale = c.inputs["X"], c.attr("offset") or (), c.attr("scale") or ()
+    require(len(offset) == len(scale), "offset-per-scale", f"{len(offset)} offsets, {len(scale)} scales")
+    _per_feature(x, len(scale))
     return (c.inputs["X"].astype(np.float64) - np.array(c.attr("offset"))) * np.array(c.attr("scale"))
+
+
+def _per_feature(x: Array, n: int) -> None:
+    """One number for all features, or one for each."""
+    features = x.shape[-1] if x.ndim else 1
+    require(n in (1, features), "one-or-per-feature", f"{n} values for {features} features")
 
 
 def _scale_bound(ctx: Context) -> Array:
@@ -92,12 +137,18 @@ op(
     error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"),
     domain=ML,
     out_dtype=single,
+    breaks={
+        "offset-per-scale": changed(_draw_scale, _longer, "offset"),
+        "one-or-per-feature": changed(_draw_scale, _many, "offset", "scale"),
+    },
     source="ONNX ai.onnx.ml Scaler-1",
 )
 
 
 def _normalize(c: Call) -> Array:
+    """Raises RuleError "rank-1-or-2"."""
     x = c.inputs["X"].astype(np.float64)
+    require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
     how = c.attr("norm")
     top = x.max(-1, keepdims=True) if how == "MAX" else (x if how == "L1" else x * x).sum(-1, keepdims=True)
     with np.errstate(all="ignore"):
@@ -121,16 +172,21 @@ op(
     error=bounded(lambda c: 16 * c.acc_u * np.abs(c.wide) + c.ulp, "16 u |y| + ulp"),
     out_dtype=single,
     domain=ML,
+    breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}},
     source="ONNX ai.onnx.ml Normalizer-1",
 )
 
 
 def _impute(c: Call) -> Array:
+    """Raises RuleError "one-of-imputed", "one-or-per-feature"."""
     x = c.inputs["X"]
+    one_of(c, "one-of-imputed", "imputed_value_floats", "imputed_value_int64s")
     if of(x).kind == "f":
         old, new = c.attr("replaced_value_float"), c.attr("imputed_value_floats")
     else:
         old, new = c.attr("replaced_value_int64"), c.attr("imputed_value_int64s")
+    require(new, "one-of-imputed", f"the values are not of the type of X, {of(x)}")
+    _per_feature(x, len(new))
     hit = np.isnan(x) if old != old else x == old
     return np.where(hit, np.array(new, x.dtype), x)
 
@@ -147,11 +203,28 @@ def _draw_impute(d: Draw) -> dict:
             "imputed_value_floats": quarters(d, k)}  # fmt: skip
 
 
-op("Imputer", evaluate=_impute, error=exact(), draw=_draw_impute, domain=ML, source="ONNX ai.onnx.ml Imputer-1")
+op(
+    "Imputer",
+    evaluate=_impute,
+    error=exact(),
+    draw=_draw_impute,
+    domain=ML,
+    breaks={
+        "one-of-imputed": lambda d: {"imputed_value_floats": [1.0], "imputed_value_int64s": [1], **_draw_impute(d)}
+    },
+    source="ONNX ai.onnx.ml Imputer-1",
+)
 
 
 def _join(c: Call) -> Array:
-    return np.concatenate([x.reshape(1, -1) if x.ndim == 1 else x for x in c.inputs["X"]], 1).astype(np.float64)
+    """Raises RuleError "rank-1-or-2", "rows-agree", "inputdimensions-agrees"."""
+    xs = c.inputs["X"]
+    require({x.ndim for x in xs} <= {1, 2}, "rank-1-or-2", f"ranks {[x.ndim for x in xs]}")
+    xs = [x.reshape(1, -1) if x.ndim == 1 else x for x in xs]
+    require(len({len(x) for x in xs}) == 1, "rows-agree", f"{[len(x) for x in xs]} rows")
+    said, shown = c.attr("inputdimensions"), [x.shape[1] for x in xs]
+    require(said is None or list(said) == shown, "inputdimensions-agrees", f"{said}, but the operands show {shown}")
+    return np.concatenate(xs, 1).astype(np.float64)
 
 
 def _draw_join(d: Draw) -> dict:
@@ -160,7 +233,13 @@ def _draw_join(d: Draw) -> dict:
     return {"X": [T((w,) if n == 1 and d.bool() else (n, w)) for w in widths], "inputdimensions": widths}
 
 
+def _uneven(d: Draw) -> dict:
+    n, widths = d.int(1, 3), [d.int(1, 4), d.int(1, 4)]
+    return {"X": [T((n, widths[0])), T((n + 1, widths[1]))], "inputdimensions": widths}
+
+
 op("FeatureVectorizer", evaluate=_join, error=exact(), draw=_draw_join, out_dtype=single, domain=ML,
+   breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")},
    source="ONNX ai.onnx.ml FeatureVectorizer-1")  # fmt: skip
 
 # -- categories and labels
@@ -176,16 +255,21 @@ def _key(v: Any) -> Any:
     return "\0nan" if isinstance(v, float) and v != v else v
 
 
+_KEYS = ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")
+_VALUES = ("values_int64s", "values_strings", "values_floats", "values_tensor")
+
+
 def _label(c: Call) -> Array:
+    """Raises RuleError "one-of-keys", "one-of-values", "value-per-key"."""
     x, a = c.inputs["X"], c.attr
     if c.version.version == 1:
         names = a("classes_strings")
         if of(x).kind == "s":
             return lookup(x, names[::-1], list(range(len(names)))[::-1], a("default_int64"), I64)
         return lookup(x, list(range(len(names))), names, a("default_string"), STR)
-    keys = next(
-        k for k in (a(n) for n in ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")) if k is not None
-    )
+    keys = a(one_of(c, "one-of-keys", *_KEYS))
+    n, count = len(keys), len(a(one_of(c, "one-of-values", *_VALUES)))
+    require(n == count, "value-per-key", f"{n} keys, {count} values")
     for name, kind in (("int64", I64), ("string", STR), ("float", F32)):
         values = a(f"values_{name}s")
         if values is not None:
@@ -229,6 +313,19 @@ def _some(d: Draw, dtype: DType, n: int) -> list[Any]:
     return d.shuffle(pool)[:n]
 
 
+def _more_values(d: Draw) -> dict:
+    """Twice as many values as keys."""
+    out = _draw_label(d)
+    name = next(n for n in _VALUES if n in out)
+    v = out[name]
+    return {**out, name: np.concatenate([v, v]) if isinstance(v, np.ndarray) else v * 2}
+
+
+def _more_keys(d: Draw) -> dict:
+    out = _draw_label(d)
+    return {"keys_int64s": [1], "keys_strings": ["a"], **out}
+
+
 _SUFFIX = {"i64": "int64s", "str": "strings", "f32": "floats"}
 
 
@@ -266,12 +363,17 @@ def _draw_label(d: Draw) -> dict:
     return out
 
 
-op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML,
-   source="ONNX ai.onnx.ml LabelEncoder-1, -2, -4")  # fmt: skip
+op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, until=1,
+   source="ONNX ai.onnx.ml LabelEncoder-1")
+op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, since=2,
+   breaks={"value-per-key": _more_values, "one-of-keys": _more_keys},
+   source="ONNX ai.onnx.ml LabelEncoder-2, -4")  # fmt: skip
 
 
 def _map_category(c: Call) -> Array:
-    numbers, names = c.attr("cats_int64s"), c.attr("cats_strings")
+    """Raises RuleError "cats-agree"."""
+    numbers, names = c.attr("cats_int64s") or [], c.attr("cats_strings") or []
+    require(len(numbers) == len(names), "cats-agree", f"{len(numbers)} integers, {len(names)} strings")
     if of(c.inputs["X"]).kind == "s":
         return lookup(c.inputs["X"], names, numbers, c.attr("default_int64"), I64)
     return lookup(c.inputs["X"], numbers, names, c.attr("default_string"), STR)
@@ -295,14 +397,17 @@ op(
     draw=_draw_category,
     domain=ML,
     out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR,
+    breaks={"cats-agree": changed(_draw_category, lambda values: [*values, 99], "cats_int64s")},
     source="ONNX ai.onnx.ml CategoryMapper-1",
 )
 
 
 def _one_hot(c: Call) -> Array:
-    """Raises RuleError "category-known" where an unknown category is not allowed."""
+    """Raises RuleError "one-of-cats", and "category-known" where an unknown category is not allowed."""
     x = c.inputs["X"]
+    one_of(c, "one-of-cats", "cats_int64s", "cats_strings")
     cats = c.attr("cats_strings") if of(x).kind == "s" else c.attr("cats_int64s")
+    require(cats, "one-of-cats", f"the categories are not of the type of X, {of(x)}")
     flat = [v if isinstance(v, str) else int(v) for v in x.ravel().tolist()]
     if not c.attr("zeros") and any(v not in cats for v in flat):
         raise RuleError("category-known", "an element is in no category")
@@ -320,6 +425,12 @@ def _draw_hot(d: Draw) -> dict:
     return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
 
 
+def _unknown(d: Draw) -> dict:
+    text = d.types["T"].kind == "s"
+    x = words(d, (3,), ("other",)) if text else T((3,), values=[5, 5, 5])
+    return {"X": x, "zeros": 0, **({"cats_strings": ["a", "bb"]} if text else {"cats_int64s": [3, -1]})}
+
+
 op(
     "OneHotEncoder",
     evaluate=_one_hot,
@@ -327,6 +438,10 @@ op(
     draw=_draw_hot,
     out_dtype=single,
     domain=ML,
+    breaks={
+        "one-of-cats": lambda d: {"cats_strings": ["a"], "cats_int64s": [1], **_draw_hot(d)},
+        "category-known": _unknown,
+    },
     source="ONNX ai.onnx.ml OneHotEncoder-1",
 )
 
@@ -334,11 +449,13 @@ op(
 
 
 def _cast_map(c: Call) -> Array:
+    """Raises RuleError "key-below-max"."""
     m, to = c.inputs["X"], {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")]
     read = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}[c.attr("cast_to")]
     if c.attr("map_form") == "DENSE":
         return _as([read(m[k]) for k in sorted(m)], (1, len(m)), to)
     n = c.attr("max_map")
+    require(all(0 <= _plain(k) < n for k in m), "key-below-max", f"keys {sorted(m)}, max_map {n}")
     return _as([read(m[k]) if k in m else read(0) if to is not STR else "" for k in range(n)], (1, n), to)
 
 
@@ -382,8 +499,10 @@ def _value_type(c: Call, i: int = 0) -> DType:
 
 
 def _vectorize(c: Call) -> Array:
+    """Raises RuleError "one-of-vocabularies", "key-known"."""
     m, dtype = c.inputs["X"], _value_type(c)
-    keys = c.attr("string_vocabulary") or c.attr("int64_vocabulary")
+    keys = c.attr(one_of(c, "one-of-vocabularies", "string_vocabulary", "int64_vocabulary"))
+    require({_plain(k) for k in m} <= set(keys), "key-known", f"keys {list(m)}, vocabulary {keys}")
     return _as([_plain(m.get(k, "" if dtype is STR else 0)) for k in keys], (len(keys),), dtype)
 
 
@@ -403,11 +522,12 @@ op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, d
 
 
 def _zip_map(c: Call) -> list[Any]:
-    """One map a row; a vector is one row."""
+    """One map a row; a vector is one row.  Raises RuleError "one-of-keys", "rank-1-or-2", "column-per-key"."""
     x = c.inputs["X"]
     keys = c.attr("classlabels_strings") or c.attr("classlabels_int64s") or []
     if bool(c.attr("classlabels_strings")) == bool(c.attr("classlabels_int64s")):
         raise RuleError("one-of-keys", "one of the classlabels attributes gives the keys")
+    require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
     rows_ = x.reshape(1, -1) if x.ndim == 1 else x
     if rows_.shape[-1] != len(keys):
         raise RuleError("column-per-key", f"{rows_.shape[-1]} columns for {len(keys)} keys")
@@ -428,7 +548,12 @@ def _break_zip_map(d: Draw) -> dict[str, Any]:
 
 
 op("ZipMap", evaluate=_zip_map, error=exact(), draw=_draw_zip_map, domain=ML, out_dtype=single,
-   breaks={"column-per-key": _break_zip_map}, source="ONNX ai.onnx.ml ZipMap-1")  # fmt: skip
+   breaks={
+       "column-per-key": _break_zip_map,
+       "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
+       "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
+   },
+   source="ONNX ai.onnx.ml ZipMap-1")  # fmt: skip
 
 # -- linear models and support vectors
 
@@ -460,6 +585,11 @@ def _linear_bound(ctx: Context) -> Array:
 
 
 def _regress(c: Call) -> Array:
+    """Raises RuleError "coefficients-per-target", "intercept-per-target"."""
+    n, features, count = c.attr("targets"), c.inputs["X"].shape[-1], len(c.attr("coefficients") or ())
+    require(count == n * features, "coefficients-per-target", f"{count} for {n} targets, {features} features")
+    free = c.attr("intercepts")
+    require(not free or len(free) == n, "intercept-per-target", f"{len(free or ())} for {n} targets")
     x, w, b = _weights(c)
     return s.post(x @ w.T + b, c.attr("post_transform"))
 
@@ -513,6 +643,8 @@ def classified(ints: str) -> Any:
 
 
 def _classify(c: Call) -> tuple[Array, Array]:
+    """Raises RuleError "one-of-labels"."""
+    one_of(c, "one-of-labels", "classlabels_ints", "classlabels_strings")
     x, w, b = _weights(c)
     z = x @ w.T + b
     return pick_labels(c, z, "classlabels_ints"), s.post(z, c.attr("post_transform"))
@@ -530,6 +662,10 @@ def _draw_classify(d: Draw) -> dict:
     }
 
 
+def _both_labels(d: Draw) -> dict:
+    return {"classlabels_strings": ["cat", "dog", "", "é"], "classlabels_ints": [0, 1, 2, 3], **_draw_classify(d)}
+
+
 op(
     "LinearClassifier",
     evaluate=_classify,
@@ -538,6 +674,7 @@ op(
     out_dtype=classified("classlabels_ints"),
     domain=ML,
     error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+    breaks={"one-of-labels": _both_labels},
     source="ONNX ai.onnx.ml LinearClassifier-1",
 )
 
