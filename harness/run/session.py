@@ -15,12 +15,13 @@ from typing import Any
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place
-from harness.core.errors import UsageError
+from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Instance
+from harness.core.quiet import quiet
 from harness.run import corpus, records
 from harness.run.again import Again
 from harness.run.asking import judge_beside
-from harness.run.case import draw_case, fill
+from harness.run.case import Case, draw_case, fill
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.failure import Evidence, load_company, load_instance
 from harness.run.known import load_ledger
@@ -230,15 +231,29 @@ def _in_force(v: OpVersion, opset: Any) -> None:
         raise UsageError(f"{v.key} is in force at opset {v.opsets[0]} to {v.opsets[-1]}, not at {opset!r}")
 
 
+def _usable(inst: Instance) -> Case:
+    """The case of an instance; raises UsageError where it breaks a rule after all, or the reference cannot evaluate
+    it."""
+    v = registry.version_of(inst)
+    case = Case(v, inst, 0)
+    try:
+        with quiet:
+            for arrays in case.draws if inst.rule is None else ():
+                v.check(v.dialect.call_of(inst, arrays, v))
+    except RuleError as e:
+        raise UsageError(f"{inst.key}: {e}") from None
+    _ = case.expected
+    if case.problem:
+        raise UsageError(f"{inst.key}: {case.problem}")
+    return case
+
+
 def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
     """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
     itself cannot evaluate it."""
-    v = registry.version_of(inst)
-    case = fill(v, inst)
-    if case.problem:
-        raise UsageError(f"{inst.key}: {case.problem}")
+    case = _usable(inst)
     with Backends(place) as bench:
-        handles = bench.open(names or backends.names(v.dialect.format), strict=bool(names))
+        handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
 
 
@@ -246,10 +261,7 @@ def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, e
     """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_company(path)
-    cases, *before = [[fill(registry.version_of(i), _checked(i)) for i in some] for some in (instances, *earlier)]
-    for c in (*cases, *(c for some in before for c in some)):
-        if c.problem:
-            raise UsageError(f"{c.inst.key}: {c.problem}")
+    cases, *before = [[_usable(_checked(i)) for i in some] for some in (instances, *earlier)]
     case = cases[at]
     ledger = load_ledger() if explain else None
     with Backends(place) as bench:

@@ -52,6 +52,7 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
         try:
             call = call_of_node(dialect, node, scope, opset, graph.meta)
             with quiet:
+                call.version.check(call)
                 outs = [e.value for e in call.version.evaluate(call)]
         except OpconformError:
             raise

@@ -358,6 +358,19 @@ class OpVersion:
         """Parameters that no codec reads: the meaning's defaults under what the entry fixes."""
         return {**(self.meaning.defaults if self.meaning is not None else {}), **self.entry.fixed}
 
+    def check(self, call: Call) -> None:
+        """Raises RuleError where the shapes of a call are not as the meaning is annotated, or one of its rules does not
+        hold: for what no generator drew, since evaluating finds only some of that out."""
+        m = self.meaning
+        if m is None or self.entry.evaluate is not None:
+            return
+        tensors, params = self.decode(call)
+        try:
+            env = m.bind(tensors, params)
+        except dims.ShapeMismatch as e:
+            raise RuleError("shapes-agree", str(e)) from None
+        m.check_rules(env)
+
     def evaluate(self, call: Call) -> list[Expected]:
         """The reference's outputs, each rounded once.  Raises RuleError where the op set forbids the inputs."""
         e = self.entry

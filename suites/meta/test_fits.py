@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.core.errors import FormatError, UsageError
+from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Instance
 from harness.gen.engine import Prng, case_seed
-from harness.run.case import draw_case
+from harness.run.case import Case, draw_case
 from harness.run.corpus import saved
 from harness.run.known import load_ledger
-from harness.run.session import find_case, replay_company
+from harness.run.session import find_case, replay, replay_company
 from harness.spec import registry
 from harness.spec.breaking import breakers_of, draw_invalid
 from harness.spec.fits import misfit
@@ -40,6 +41,13 @@ def test_what_is_drawn_fits(name: str) -> None:
 def test_what_is_saved_fits() -> None:
     found = saved(load_ledger())
     bad = [f"{i.key}: {why}" for i in found if (why := misfit(registry.version_of(i), i)) is not None]
+    for inst in found:
+        case = Case(registry.version_of(inst), inst, 0)
+        try:
+            for arrays in case.draws if inst.rule is None else ():
+                case.version.check(case.version.dialect.call_of(inst, arrays, case.version))
+        except RuleError as e:
+            bad.append(f"{inst.key}: {e}")
     assert len(found) > 500 and not bad, bad
 
 
@@ -103,6 +111,22 @@ def test_a_wrong_edit_is_told_and_no_backend_asked(what: str, tmp_path: Path) ->
     with pytest.raises(UsageError) as e:
         replay_company(tmp_path / "company.json", ["onnxruntime"])
     assert str(e.value) == f"{key}: {told}"
+
+
+SHAPES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
+    "a bound that is no scalar": (CLIP, lambda o: o["args"].update(min={**o["args"]["input"], "shape": [2]}),
+                                  "shapes-agree: lo: expected rank 0, got shape (2,)"),
+    "a bias of another length": ("onnx/Gemm/13", lambda o: o["args"]["C"].update(shape=[7, 7, 7]), "c-broadcasts"),
+    "an axis beyond the rank": ("onnx/Softmax/13", lambda o: o["attrs"].update(axis=17), "axis-in-range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_shapes_that_no_generator_drew_are_told_and_no_backend_asked(what: str) -> None:
+    key, change, told = SHAPES[what]
+    with pytest.raises(UsageError, match="^" + re.escape(f"{key}: ")) as e:
+        replay(Instance.from_json(edit(key, change)), ["onnxruntime"])
+    assert told in str(e.value)
 
 
 def test_an_unread_field_is_told() -> None:
