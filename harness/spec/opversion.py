@@ -386,7 +386,13 @@ class OpVersion:
             m = self.meaning
             assert m is not None
             tensors, params = self.decode(call)
-            raw = m.fn(**tensors, **params)
+            if m.strict:
+                m.hold(tensors, params)
+            try:
+                raw = m.fn(**tensors, **params)
+            except (ValueError, TypeError, LookupError, ArithmeticError):
+                m.hold(tensors, params)  # what the body stumbled over has a name, if it is stated
+                raise
         results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
         if e.out is not None:
             results = e.out(call, results)
