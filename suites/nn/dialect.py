@@ -5,6 +5,7 @@ Everything is float32 of rank 1 to 5 without empty axes.  Layers work on blobs; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -90,14 +91,18 @@ class Nn(Dialect):
     # -- drawing and evaluating
 
     def rules_of(self, version: OpVersion) -> dict[str, Any]:
-        """An input too many, where all inputs are counted; a weight with a number too few, where a size is stated."""
+        """An input too many, where all inputs are counted; a weight with a number too few, where a size is stated: of a
+        recurrent cell, one weight of each kind."""
         s, out = version.schema, {}
         if not any(x.optional or x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
             out["input-count"] = lambda d: _marked(version.draw(d.engine), "@extra_input", True)
+        parts: set[str] = set()
         for slot in s.inputs:
-            if slot.const and (s.op, slot.name) in weights.SHAPES:
+            part = weights.cell_part(slot.name)
+            if slot.const and ((s.op, slot.name) in weights.SHAPES or (part and part not in parts)):
                 name = slot.name
-                out[f"weight-count:{name}"] = lambda d, n=name: _short(lambda: version.draw(d.engine), n)
+                parts.add(part or "")
+                out[f"weight-count:{name}"] = lambda d, n=name: _short(lambda: version.draw(d.engine), s, n)
         return out
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
@@ -141,9 +146,12 @@ class Nn(Dialect):
         s = self.schema_of(inst.op)
         seen: dict[str, Any] = {}
         lift = inst.attrs.get("@mapping") == "rank5"
+
+        attr = _attr_of(inst, s)
         for n, v in arrays.items():
             slot, arg = s.input(n), inst.args.get(n)
             if slot is not None and slot.const and isinstance(arg, Arg):
+                v = weights.fitted(v, s.op, n, attr)
                 v = np.asarray(v, np.float32) if arg.quant is None else weights.dequantise(v, arg.quant)
             elif lift:
                 many = isinstance(v, list)
@@ -206,12 +214,19 @@ def _marked(inst: Instance, name: str, value: Any) -> Instance:
     return inst
 
 
-def _short(drawn: Callable[[], Instance], slot: str) -> Instance | None:
-    """None where the weight is absent or quantised, draw after draw."""
+def _attr_of(inst: Instance, s: OpSchema) -> weights.Attrs:
+    return lambda name: inst.attrs.get(name, s.attrs[name].default)
+
+
+def _short(drawn: Callable[[], Instance], s: OpSchema, slot: str) -> Instance | None:
+    """None where the weight is absent, ignored, quantised, or a single number (none at all may be a weight that is left
+    out), draw after draw."""
     for _ in range(4):
         inst = drawn()
         a = inst.args.get(slot)
-        if isinstance(a, Arg) and not a.quant:
+        if not isinstance(a, Arg) or a.quant or math.prod(a.shape) < 2:
+            continue
+        if weights.stored_shape(s.op, slot, _attr_of(inst, s)) is not None:
             return _marked(inst, "@short_weight", slot)
     return None
 

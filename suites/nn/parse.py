@@ -120,6 +120,8 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
         if not slot.optional and slot.name not in inputs:
             raise RuleError(f"required-input:{slot.name}", f"{kind} {label}")
     for slot_name, w in held.items():
+        if not w:  # a weight without numbers is none: a bias that is switched off
+            continue
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"

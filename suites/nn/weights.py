@@ -8,12 +8,13 @@ Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, Loo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from harness.core.errors import FormatError, Unsupported
+from harness.core.errors import FormatError, RuleError, Unsupported
 from suites.nn.wire import Message
 
 Attrs = Callable[[str], Any]  # attribute by name, defaults filled in
@@ -42,12 +43,19 @@ def _matrix(rows: str, columns: str) -> Callable[[Attrs], tuple[int, ...]]:
     return lambda a: (a(rows), a(columns))
 
 
+def _vector(name: str) -> Callable[[Attrs], tuple[int, ...]]:
+    return lambda a: (a(name),)
+
+
 def _shape(name: str) -> Callable[[Attrs], tuple[int, ...]]:
     return lambda a: tuple(a(name))
 
 
-_IN, _REC = _matrix("outputVectorSize", "inputVectorSize"), _matrix("outputVectorSize", "outputVectorSize")
-SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
+def _given_statistic(a: Attrs) -> tuple[int, ...] | None:
+    return None if a("computeMeanVar") else (a("channels"),)  # beside computed ones they are ignored
+
+
+SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...] | None]] = {
     ("convolution", "weights"): _conv,
     ("convolution.isDeconvolution", "weights"): _deconv,
     ("convolution3d.isDeconvolution", "weights"): _deconv3d,
@@ -63,19 +71,47 @@ SHAPES: dict[tuple[str, str], Callable[[Attrs], tuple[int, ...]]] = {
     ("loadConstantND", "data"): _shape("shape"),
     ("layerNormalization", "gamma"): _shape("normalizedShape"),
     ("layerNormalization", "beta"): _shape("normalizedShape"),
+    ("embeddingND", "bias"): _vector("embeddingSize"),
+    ("batchedMatmul", "bias"): _vector("weightMatrixSecondDimension"),
+    **{(f"convolution{k}", "bias"): _vector("outputChannels") for k in ("", "3d")},
+    **{(f"convolution{k}.isDeconvolution", "bias"): _vector("outputChannels") for k in ("", "3d")},
+    **{(op, "bias"): _vector("outputChannels") for op in ("innerProduct", "embedding")},
+    **{("batchnorm", slot): _vector("channels") for slot in ("gamma", "beta")},
+    **{("batchnorm", slot): _given_statistic for slot in ("mean", "variance")},
+}
+# of the recurrent layers, by how their names end
+_OF_A_CELL = {
+    "WeightMatrix": _matrix("outputVectorSize", "inputVectorSize"),
+    "RecursionMatrix": _matrix("outputVectorSize", "outputVectorSize"),
+    "BiasVector": _vector("outputVectorSize"),
+    "PeepholeVector": _vector("outputVectorSize"),
 }
 
 
+def cell_part(slot: str) -> str | None:
+    """Which part of a recurrent cell a slot holds: what its name ends with."""
+    return next((end for end in _OF_A_CELL if slot.lower().endswith(end.lower())), None)
+
+
 def stored_shape(op: str, slot: str, attr: Attrs) -> tuple[int, ...] | None:
-    """Shape of a weight by the layer's other parameters; None where it is a plain vector."""
+    """Shape of a weight by the layer's other parameters; None where it is a vector of any length."""
     fn = SHAPES.get((op, slot))
-    if fn is None and slot.endswith("WeightMatrix"):
-        fn = _IN
-    if fn is None and slot.endswith("RecursionMatrix"):
-        fn = _REC
-    if fn is None and slot in ("weightMatrix", "recursionMatrix"):
-        fn = _IN if slot == "weightMatrix" else _REC
+    if fn is None and (part := cell_part(slot)) is not None:
+        fn = _OF_A_CELL[part]
     return None if fn is None else fn(attr)
+
+
+def fitted(v: np.ndarray, op: str, slot: str, attr: Attrs) -> np.ndarray:
+    """The numbers of a weight in the shape that the layer's other parameters state.
+
+    Raises RuleError "weight-count:<slot>" where there are more or fewer.
+    """
+    shape = stored_shape(op, slot, attr)
+    if shape is None or v.shape == shape:
+        return v
+    if v.size != math.prod(shape):
+        raise RuleError(f"weight-count:{slot}", f"{v.size} numbers, {op} states {list(shape)}")
+    return v.reshape(shape)
 
 
 def message(array: np.ndarray, quant: dict[str, Any] | None) -> Message:

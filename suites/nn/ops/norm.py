@@ -76,7 +76,8 @@ def _draw_batchnorm(d: Draw) -> dict[str, Any]:
 
 def _batch_apart(d: Draw) -> dict[str, Any]:
     out = _draw_batchnorm(d)
-    return {**out, "channels": out["channels"] + 1}
+    *lead, c, h, w = out["x"].shape
+    return {**out, "x": T((*lead, c + 1, h, w), recipe=out["x"].recipe)}
 
 
 op(
