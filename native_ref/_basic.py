@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import _opconform_native as _native
@@ -42,29 +42,14 @@ def convert(x: Array, dtype: DTypeLike, *, rounding: str | None = None, saturate
     return _native.convert(x, dtype, ROUNDINGS[rounding], saturate)
 
 
-def fill(recipe: str, seed: int, shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """A new array of test data; element i depends on (seed, i) alone and has the same bits everywhere.
+fill: Callable[[str, int, Sequence[int], DTypeLike], Array] = _native.fill
+"""``fill(recipe, seed, shape, dtype)``: a new array of test data; element i depends on (seed, i) alone and has the same
+bits everywhere.
 
-    Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all
-    nonzero shift ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.
-    """
-    if getattr(dtype, "kind", None) == "s":
-        return _strings(seed, shape)
-    return _native.fill(recipe, seed, shape, dtype)
-
-
-_WORDS = (
-    "", "a", "b", "ab", "abc", "Hello", "hello", "World", "tic tac", " x ", "12", "-3.5", "é", "日本", "a,b,,c", "ZZZ",
-)  # fmt: skip
-
-
-def _strings(seed: int, shape: Sequence[int]) -> Array:
-    index = _native.fill(f"ints:0:{len(_WORDS) - 1}", seed, shape, np.int64)
-    out = np.empty(index.shape, object)
-    flat, ids = out.reshape(-1), index.reshape(-1)
-    for i in range(flat.size):
-        flat[i] = _WORDS[ids[i]]
-    return out
+Recipes: small unit wide special ties branch iota ``ints:lo:hi`` ``uniform:lo:hi`` bool positive prob full all nonzero
+shift ``index:n`` ``signed_index:n`` ``perm:n``; see kernels/fill/fill.h.  Raises ValueError for any other.  Strings are
+words, whatever the recipe.
+"""
 
 
 def unary(name: str, x: Array, *params: float, out: DTypeLike = None) -> Array:

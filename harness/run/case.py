@@ -57,7 +57,9 @@ class Case:
     def _fill(self) -> list[dict[str, Any]]:
         inst = self.inst
         try:
-            first = {k: materialize(a) if type(a) is Arg else _arrays(a, 0) for k, a in inst.args.items()}
+            first: dict[str, Any] = {}
+            for k, a in inst.args.items():
+                first[k] = materialize(a) if type(a) is Arg else _arrays(a, 0)
             if inst.rule is not None or (self.count == 1 and not inst.reruns):
                 return [first]
             if inst.reruns:
@@ -121,7 +123,8 @@ class Case:
     def dtype_name(self) -> str:
         """What the case is counted under."""
         if self._dtype is None:
-            self._dtype = str(dtype_of(self.inst, self.version))
+            found = dtype_of(self.inst, self.version)
+            self._dtype = found.name if found is not None else "None"
         return self._dtype
 
     @property

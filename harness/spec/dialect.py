@@ -177,7 +177,7 @@ class Dialect:
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Is this input given as a constant?"""
-        return self.const_chance > 0 and d.engine.int(0, self.const_chance - 1) == self.const_chance - 1
+        return self.const_chance > 0 and d.chance(self.const_chance)
 
     def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
         """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""

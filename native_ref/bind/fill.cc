@@ -65,6 +65,28 @@ Spec parse(std::string_view whole) {
   return s;
 }
 
+// What strings are filled with.
+constexpr std::array<const char*, 16> kWords{"",        "a",   "b",  "ab",   "abc", "Hello", "hello",  "World",
+                                             "tic tac", " x ", "12", "-3.5", "é",   "日本",  "a,b,,c", "ZZZ"};
+
+nb::object words(const FillTable& k, std::uint64_t seed, const Ints& shape) {
+  static const auto made = [] {
+    std::array<PyObject*, kWords.size()> out{};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = PyUnicode_FromString(kWords[i]);
+    return out;
+  }();
+  const Out which = new_array(DType::i64, shape);
+  k.fill(Recipe::ints, seed, which.t, 0, static_cast<double>(kWords.size() - 1));
+  Out y = new_array(DType::str, shape);
+  const auto* from = reinterpret_cast<const std::int64_t*>(which.t.data);
+  auto** to = reinterpret_cast<PyObject**>(y.t.data);  // new, so that there is nothing to let go of
+  for (Index i = 0; i < y.t.size(); ++i) {
+    to[i] = made[static_cast<std::size_t>(from[i])];
+    Py_INCREF(to[i]);
+  }
+  return release(std::move(y));
+}
+
 }  // namespace
 
 static const Family kFillFamily{[](nb::module_& m) {
@@ -72,11 +94,12 @@ static const Family kFillFamily{[](nb::module_& m) {
       "fill",
       [](const char* recipe, nb::int_ seed, nb::handle shape, nb::handle dtype) {
         static const FillTable& k = table<FillTable>("opconform_fill");
-        const Spec s = parse(recipe);
         const DType d = as_dtype(dtype);
-        if (d == DType::str) throw Error("fill: strings are made in Python");
         const std::uint64_t bits = PyLong_AsUnsignedLongLongMask(seed.ptr());
-        Out y = new_array(d, Ints(shape, "fill: shape"));
+        const Ints extents(shape, "fill: shape");
+        if (d == DType::str) return words(k, bits, extents);
+        const Spec s = parse(recipe);
+        Out y = new_array(d, extents);
         run(y.t.size(), [&] { k.fill(s.recipe, bits, y.t, s.a, s.b); });
         return release(std::move(y));
       },

@@ -154,3 +154,14 @@ def test_seeds_differ_and_shapes_do_not_matter() -> None:
 def test_bad_recipes(recipe: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         native_ref.fill(recipe, 0, (1,), np.float32)
+
+
+def test_strings_are_words_by_the_numbers_that_a_range_gives() -> None:
+    words = ["", "a", "b", "ab", "abc", "Hello", "hello", "World", "tic tac", " x ", "12", "-3.5", "é", "日本"]
+    words += ["a,b,,c", "ZZZ"]
+    for shape in ((), (0, 3), (7,), (40, 5)):
+        got = native_ref.fill("strings", 5, shape, D.STR)
+        assert got.dtype == object and got.shape == shape
+        which = native_ref.fill(f"ints:0:{len(words) - 1}", 5, shape, D.I64)
+        assert got.ravel().tolist() == [words[i] for i in which.ravel()]
+    assert set(got.ravel()) == set(words)
