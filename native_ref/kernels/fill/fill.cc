@@ -52,16 +52,23 @@ void blocks(std::uint64_t seed, const Tensor& y, Fn fn) {
   }
 }
 
+template <class U, class Fn>
+void patterns_of(std::uint64_t seed, const Tensor& y, std::uint64_t mask, Fn fn) {
+  U* const to = reinterpret_cast<U*>(y.data);
+  const Index n = y.size();
+  for (Index i = 0; i < n; ++i) to[i] = static_cast<U>(fn(hash(seed, static_cast<std::uint64_t>(i)), i) & mask);
+}
+
 // Raw patterns, low bits of fn's result.
 template <class Fn>
 void patterns(std::uint64_t seed, const Tensor& y, Fn fn) {
-  const Index n = y.size();
-  const auto w = static_cast<std::size_t>(y.bytes());
   const int bits = info(y.dtype).bits;
   const std::uint64_t mask = is_bool(y.dtype) ? 1 : bits >= 64 ? ~0ull : (1ull << bits) - 1;
-  for (Index i = 0; i < n; ++i) {
-    const std::uint64_t v = fn(hash(seed, static_cast<std::uint64_t>(i)), i) & mask;
-    std::memcpy(y.data + i * y.bytes(), &v, w);  // little-endian, as every machine we build for
+  switch (y.bytes()) {
+    case 1: return patterns_of<std::uint8_t>(seed, y, mask, fn);
+    case 2: return patterns_of<std::uint16_t>(seed, y, mask, fn);
+    case 4: return patterns_of<std::uint32_t>(seed, y, mask, fn);
+    default: return patterns_of<std::uint64_t>(seed, y, mask, fn);
   }
 }
 
@@ -153,6 +160,16 @@ std::uint64_t step_bits(std::uint64_t bits, int steps, std::uint64_t sign_bit) {
   return key < 0 ? static_cast<std::uint64_t>(-key) | sign_bit : static_cast<std::uint64_t>(key);
 }
 
+template <class U>
+void step_all(std::uint64_t seed, const Tensor& y) {
+  U* const at = reinterpret_cast<U*>(y.data);
+  const Index n = y.size();
+  for (Index i = 0; i < n; ++i) {
+    const std::uint64_t h = hash(seed, static_cast<std::uint64_t>(i));
+    at[i] = static_cast<U>(step_bits(at[i], static_cast<int>(below(h << 20, 5)) - 2, 1ull << (8 * sizeof(U) - 1)));
+  }
+}
+
 void branch(std::uint64_t seed, const Tensor& y) {
   static constexpr std::array<double, 9> points{0, 0.5, 1, 2, 2.5, 3, 6, 20, 0};
   if (!is_float(y.dtype)) {
@@ -168,16 +185,13 @@ void branch(std::uint64_t seed, const Tensor& y) {
   blocks<double>(seed, y, [&](std::uint64_t h, Index) {
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(points[below(h, 9)]) | sign_of(h));
   });
-  if (y.dtype == DType::f8e8m0) return;  // has no neighbours in this sense
-  const int bits = info(y.dtype).bits;
-  const auto w = static_cast<std::size_t>(y.bytes());
-  for (Index i = 0; i < y.size(); ++i) {
-    std::uint64_t v = 0;
-    std::memcpy(&v, y.data + i * y.bytes(), w);
-    const std::uint64_t h = hash(seed, static_cast<std::uint64_t>(i));
-    // f4 and f8 have too few values for steps to stay near a branch point, and a NaN or the end within reach
-    if (bits >= 16) v = step_bits(v, static_cast<int>(below(h << 20, 5)) - 2, 1ull << (bits - 1));
-    std::memcpy(y.data + i * y.bytes(), &v, w);
+  // f4 and f8 have too few values for steps to stay near a branch point, and a NaN or the end within reach; f8e8m0 has
+  // no neighbours in this sense
+  switch (y.bytes()) {
+    case 2: return step_all<std::uint16_t>(seed, y);
+    case 4: return step_all<std::uint32_t>(seed, y);
+    case 8: return step_all<std::uint64_t>(seed, y);
+    default: return;
   }
 }
 
@@ -237,15 +251,18 @@ void fill_int(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, doub
     case Recipe::special: {
       const SpecialBits s = specials(y.dtype);
       const bool mix = recipe == Recipe::special;
-      const auto bits = static_cast<std::uint64_t>(info(y.dtype).bits) - (r.lo < 0 ? 1 : 0);
-      blocks<std::int64_t>(seed, y, [&](std::uint64_t h, Index) {
-        if (mix && (h & 6) == 0) return static_cast<std::int64_t>(s.v[below(h << 20, s.count)]);
-        if (is_bool(y.dtype)) return static_cast<std::int64_t>(h >> 63);
+      const std::uint64_t signs = r.lo < 0 ? 1 : 0;
+      const auto bits = static_cast<std::uint64_t>(info(y.dtype).bits) - signs;
+      const bool boolean = is_bool(y.dtype);
+      return blocks<std::int64_t>(seed, y, [=, &s](std::uint64_t h, Index) {
+        // both of every element: what a choice that cannot be foretold costs is more
+        const std::uint64_t special = s.v[below(h << 20, s.count)];
         const std::uint64_t length = below(h, bits + 1);  // 0..bits
-        const std::uint64_t m = length == 0 ? 0 : (h * 0x9e3779b97f4a7c15ull) >> (64 - length);
-        return static_cast<std::int64_t>((h & 1) && r.lo < 0 ? 0 - m : m);
+        const std::uint64_t low = (h * 0x9e3779b97f4a7c15ull) >> ((64 - length) & 63);
+        const std::uint64_t m = length == 0 ? 0 : low;
+        const std::uint64_t wide = boolean ? h >> 63 : (h & signs) != 0 ? 0 - m : m;
+        return static_cast<std::int64_t>(mix && (h & 6) == 0 ? special : wide);
       });
-      return;
     }
   }
 }
@@ -295,9 +312,12 @@ void fill_float(Recipe recipe, std::uint64_t seed, const Tensor& y, double a, do
       const LoadF64 load = load_f64(y.dtype);
       for (std::size_t i = 0; i < s.count; ++i) load(reinterpret_cast<const char*>(&s.v[i]), 8, 1, &value[i]);
       return blocks<double>(seed, y, [e, &value, n = s.count](std::uint64_t h, Index) {
-        if ((h & 6) == 0) return value[below(h << 20, n)];
-        if (h & 8) return static_cast<double>(static_cast<int>(below(h, 17)) - 8);
-        return std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));
+        // all three of every element, as there
+        const double special = value[below(h << 20, n)];
+        const double small = static_cast<double>(static_cast<int>(below(h, 17)) - 8);
+        const double wide = std::bit_cast<double>(std::bit_cast<std::uint64_t>(log_uniform(h, -e, e)) | sign_of(h));
+        const double other = h & 8 ? small : wide;
+        return (h & 6) == 0 ? special : other;
       });
     }
   }
