@@ -74,7 +74,6 @@ class Semantics:
     tensors, params: of the signature.  result: one Tensor annotation per output, or None where the body alone knows.
     error: one class per output (a single one serves all).  rules: name -> expression over bound dims and params.
     data: recipes that its inputs are filled with; None takes the defaults by dtype.
-    strict: its body would compute with shapes that the annotations forbid, so that they are held against them first.
     """
 
     fn: Callable[..., Any]
@@ -92,7 +91,6 @@ class Semantics:
     min_rank: int = 0
     max_rank: int | None = None
     ambiguous: Callable[..., str | None] | None = None
-    strict: bool = False
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         return self.fn(*args, **kw)
@@ -140,11 +138,11 @@ class Semantics:
                 raise RuleError(name, rule if isinstance(rule, str) else "")
 
     def hold(self, tensors: Mapping[str, Any], params: Mapping[str, Any]) -> None:
-        """Raise RuleError where a shape is not as annotated ("shapes-fit"), or a stated rule does not hold."""
+        """Raise RuleError where a shape is not as annotated ("shapes-agree"), or a stated rule does not hold."""
         try:
             env = self.bind(tensors, params)
         except dims.ShapeMismatch as e:
-            raise RuleError("shapes-fit", f"{self.name}: {e}") from e
+            raise RuleError("shapes-agree", str(e)) from e
         self.check_rules(env)
 
     def derive(self, d: Draw) -> dict[str, Any]:
@@ -240,13 +238,11 @@ def semantics(
     min_rank: int = 0,
     max_rank: int | None = None,
     ambiguous: Callable[..., str | None] | None = None,
-    strict: bool = False,
 ) -> Callable[[Callable[..., Any]], Semantics]:
     """Declare a meaning.  source: document, section and version it was read from.  error: the class of its outputs.
     rules: stated rules, name -> expression over dims and params.  draw: a generator where the grammar cannot say it.
     data: recipes to fill inputs with: a tuple for all, or {tensor: tuple}.  min_rank, max_rank: of the variadic dims.
     ambiguous: ``fn(inputs, params) -> reason or None``: the spec gives no single answer for these values.
-    strict: hold the shapes against their annotations before the body, which would take others.
     Raises TypeError for a parameter without annotation."""
 
     def wrap(fn: Callable[..., Any]) -> Semantics:
@@ -275,7 +271,7 @@ def semantics(
             ret = None
         classes = error if isinstance(error, (ErrorClass, tuple)) else error()
         s = Semantics(fn, fn.__name__, tensors, params, defaults, ret, classes, source, rules or {}, draw, data, {},
-                      min_rank, max_rank, ambiguous, strict)  # fmt: skip
+                      min_rank, max_rank, ambiguous)  # fmt: skip
         s.__doc__ = fn.__doc__
         return s
 

@@ -69,6 +69,7 @@ class Run:
             inputs[slot] = [self.blob(n) for n in name] if isinstance(name, list) else self.blob(name)
         call = Call(version, node.attrs, inputs, 1, n_outs=max(1, len(node.outputs)))
         try:
+            version.check(call)
             outs = [e.value for e in version.evaluate(call)]
         except OpconformError:
             raise
