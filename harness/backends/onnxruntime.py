@@ -89,15 +89,18 @@ class OnnxRuntime(Backend):
             raise _sorted(e) from None
         inputs = s.inputs_meta if self.fast else s.get_inputs()
         outputs = s.outputs_meta if self.fast else s.get_outputs()
-        names = [o.name for o in outputs]
-        if any(m.type.startswith("sparse_tensor(") for m in outputs):
+        names, types = [o.name for o in outputs], [o.type for o in outputs]
+        known, taken = [i.name for i in inputs], [i.type for i in inputs]
+        kinds = set(types)  # a few, of many
+        if any(t.startswith("sparse_tensor(") for t in kinds):
             raise Unsupported("sparse outputs, which the Python binding gives no array for")
-        known = [m.name for m in inputs]
-        types = [m.type for m in [*inputs, *outputs]]
-        special = {n: t for n, t in zip([*known, *names], types) if t in SPECIAL}
-        if any("(tensor(" in t and _inner(t) in SPECIAL for t in set(types)):
+        kinds.update(taken)
+        if any("(tensor(" in t and _inner(t) in SPECIAL for t in kinds):
             raise Unsupported("sequences and optionals of types that the Python binding does not know")
-        others = [o.name for o in outputs if not o.type.startswith("tensor(")] if special else []
+        special, others = {}, []
+        if not kinds.isdisjoint(SPECIAL):
+            special = {n: t for n, t in zip([*known, *names], [*taken, *types]) if t in SPECIAL}
+            others = [n for n, t in zip(names, types) if not t.startswith("tensor(")]
         return s, names, special, set(known), others
 
     def run(self, handle, inputs):
@@ -108,7 +111,8 @@ class OnnxRuntime(Backend):
         counts = [sys.getrefcount(v) for v in maps]
         try:
             if not special:
-                return {n: dense(v) for n, v in zip(names, session.run(names, inputs, None))}
+                got = session.run(names, inputs, None)
+                return {n: v if type(v) is np.ndarray else dense(v) for n, v in zip(names, got)}
             return self._run_raw(session, [n for n in names if n not in others], special, inputs, others)
         except Exception as e:
             # The binding of 1.23 and older gives back a reference to a map that it refuses, one that it never took.

@@ -177,13 +177,19 @@ class BackendHandle:
         if timeout and self._flying:
             wire.wait([channel], timeout)
         channel.take()
+        answered = False
         for header, payload in channel.frames():
             self._answers(header, payload)
+            answered = True
         if channel.closed:
             self._died(self._reap())
-        elif self._flying and self._overdue():
+        elif answered or not self._flying:
+            pass
+        elif self._overdue():
             self.stats["timeouts"] += 1
             self._died(self._reap(kill=True), timed_out=True)
+        else:
+            return  # nothing has changed
         self._feed()
 
     def _overdue(self) -> bool:
@@ -290,21 +296,22 @@ class BackendHandle:
         why: dict[str, Any] = {}
         for r, row in zip(task.sets, rows, strict=True):
             if isinstance(row, list):
-                for k, outcome in zip(task.instances, row, strict=True):
-                    self._finish(task.root, r, k, outcome)
+                self._finish(task.root, r, task.instances, row)
             elif len(task.instances) == 1 or task.root.job.rebuild is None:
-                for k in task.instances:
-                    self._finish(task.root, r, k, _failure(row, len(task.instances)))
+                together = len(task.instances)
+                self._finish(task.root, r, task.instances, [_failure(row, together) for _ in task.instances])
             else:
                 failed.append(r)
                 why = row
         if failed:
             self._split(Task(task.root, task.instances, failed, task.model), failed, _failure(why, 1))
 
-    def _finish(self, root: Root, r: int, k: int, outcome: Outcome) -> None:
-        assert root.outcomes[r][k] is None, "an instance was answered twice"
-        root.outcomes[r][k] = outcome
-        root.left -= 1
+    def _finish(self, root: Root, r: int, instances: Sequence[int], outcomes: Sequence[Outcome]) -> None:
+        row = root.outcomes[r]
+        for k, outcome in zip(instances, outcomes, strict=True):
+            assert row[k] is None, "an instance was answered twice"
+            row[k] = outcome
+        root.left -= len(instances)
         if not root.left:
             done = Result(root.job, root.outcomes, root.unblamed, root.masked)  # type: ignore[arg-type]
             self._done.append(done)
@@ -327,8 +334,8 @@ class BackendHandle:
             except Exception as e:
                 text = f"rebuilding the model of {len(part)} instances failed: {type(e).__name__}: {e}"
                 for r in task.sets:
-                    for k in part:
-                        self._finish(task.root, r, k, Outcome(Status.HARNESS_ERROR, None, "build", text))
+                    unbuilt = [Outcome(Status.HARNESS_ERROR, None, "build", text) for _ in part]
+                    self._finish(task.root, r, part, unbuilt)
         self._queue.extendleft(reversed(made))
 
     # -- death --------------------------------------------------------------------------------------------------
@@ -391,9 +398,8 @@ class BackendHandle:
             task.alone = True
             return [task]
         for r in task.sets:
-            for k in task.instances:
-                self._finish(task.root, r, k, outcome)
-                task.root.deaths[k] += 1
+            self._finish(task.root, r, task.instances, [outcome] * len(task.instances))
+            task.root.deaths.update(task.instances)
         return []
 
     def _suspect(self, task: Task, failed: list[int], outcome: Outcome) -> None:
@@ -416,7 +422,7 @@ class BackendHandle:
         out = []
         if root.deaths[k] or task.alone:
             out = [Task(root, task.instances, before, task.model)] if before else []
-            self._finish(root, bad, k, outcome)
+            self._finish(root, bad, [k], [outcome])
             root.deaths[k] += 1
         else:
             self._suspect(task, [bad], outcome)
@@ -424,7 +430,7 @@ class BackendHandle:
         if after and root.deaths[k] >= SETS:
             unasked = replace(outcome, message=f"not asked: {outcome.message} on other data")
             for r in after:
-                self._finish(root, r, k, unasked)
+                self._finish(root, r, [k], [unasked])
         elif after:
             out.append(Task(root, task.instances, after, task.model))
         return out

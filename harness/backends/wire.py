@@ -15,6 +15,7 @@ from typing import Any
 from harness.backends import worker
 from harness.core.outcome import Model, Outcome, Status, TypeOnly
 
+CHUNK = 1 << 18  # read from a socket at once
 Rebuild = Callable[[Sequence[int]], Model]
 
 
@@ -135,24 +136,23 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
     out: list[list[Outcome] | dict[str, Any]] = []
     spec: list[Any] = []
     millis = answer.get("ms", 0.0) / max(1, len(task.sets) * len(task.instances))
+    value = Status.VALUE
     for form in answer["sets"]:
         if "error" in form:
             out.append(form["error"])
             continue
         spec = form.get("spec", spec)
-        get = reader.get
-        values = [get(s) for s in spec]
+        values = list(map(reader.get, spec))
+        if worker.TypeOnly in map(type, values):
+            values = [TypeOnly(v.dtype, v.shape) if type(v) is worker.TypeOnly else v for v in values]
+        odd = form.get("odd", "")
         row, at = [], 0
         for group in task.model.outputs:
-            part = [_host(v) if type(v) is worker.TypeOnly else v for v in values[at : at + len(group)]]
-            row.append(Outcome(Status.VALUE, part, "", form.get("odd", ""), millis))
-            at += len(group)
+            end = at + len(group)
+            row.append(Outcome(value, values[at:end], "", odd, millis))
+            at = end
         out.append(row)
     return out
-
-
-def _host(v: Any) -> Any:
-    return TypeOnly(v.dtype, v.shape)
 
 
 def wait(channels: Sequence[Channel], seconds: float | None, writing: bool = False) -> bool:
@@ -206,9 +206,10 @@ class Channel:
 
     def take(self) -> None:
         """Read what is there; sets ``closed`` at the end."""
-        while True:
+        data = b""
+        while len(data) in (0, CHUNK):  # after less there is no more, but perhaps the end: the next call finds it
             try:
-                data, anc, _, _ = self.sock.recvmsg(1 << 18, socket.CMSG_SPACE(16 * 4))
+                data, anc, _, _ = self.sock.recvmsg(CHUNK, socket.CMSG_SPACE(16 * 4))
             except BlockingIOError:
                 return
             except ConnectionError:
@@ -235,12 +236,15 @@ class Channel:
                 del self._in[:start]
                 yield worker.map_body(self._fds.pop(0), n_text, size)
                 continue
-            end = start + n_text + size
+            middle, end = start + n_text, start + n_text + size
             if len(self._in) < end:
                 return
-            body = bytes(self._in[start:end])
-            del self._in[:end]
-            yield json.loads(body[:n_text]), memoryview(body)[n_text:]
+            if len(self._in) == end:  # most often: then nothing has to be copied
+                frame, self._in = memoryview(self._in), bytearray()
+            else:
+                frame = memoryview(bytes(self._in[:end]))
+                del self._in[:end]
+            yield json.loads(bytes(frame[start:middle])), frame[middle:].toreadonly()
 
     def close(self) -> None:
         self.sock.close()

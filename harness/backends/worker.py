@@ -6,9 +6,9 @@ handed, so that a crash costs a fork (10-20 ms) and not an import.  Without it (
 survive a fork) it serves FD itself.
 
 A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  Frames above 48 KiB
-travel in a memory file whose descriptor rides along with the fixed part (flag 1).  Arrays are (dtype name,
-shape) in the header and raw little-endian bytes, 16-byte aligned, in the payload: no pickle, since pickles of
-NumPy 2 do not load under NumPy 1.
+travel in a memory file whose descriptor rides along with the fixed part (flag 1).  An array is its type and
+shape in the header ("f32 2 3") and raw little-endian bytes, 16-byte aligned, in the payload: no pickle, since
+pickles of NumPy 2 do not load under NumPy 1.
 
 A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, format)``, ``run(handle,
 inputs)``; see ``Backend`` below for what else it may define.
@@ -74,7 +74,9 @@ for _n, (_m, _raw) in _EXTRA.items():
     else:
         _BY_NAME[_n], _TAGGED[_n] = np.dtype(_raw), True
 _NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
-_SLOW = {"str", *_TAGGED}
+_WRITTEN = {}  # (dtype, shape) of arrays -> form in the header, bytes in the payload, the padding among them
+_READ = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
+_KEPT = 1 << 16  # of each, at most: shapes recur
 _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -176,6 +178,29 @@ def as_text(x):
     return x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
 
 
+def written(a):
+    """How an array without strings is written: see ``_WRITTEN``."""
+    form = " ".join([dtype_name(a), *map(str, a.shape)])
+    pad = -a.nbytes % 16
+    out = form, a.nbytes + pad, PAD[pad]
+    if type(a) is np.ndarray and len(_WRITTEN) < _KEPT:
+        _WRITTEN[a.dtype, a.shape] = out
+    return out
+
+
+def read(form):
+    """How an array of that form is read: see ``_READ``."""
+    name, *shape = form.split(" ")
+    dtype, shape = _BY_NAME[name], tuple(map(int, shape))
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    out = dtype, shape, size + -size % 16, name if name in _TAGGED else None
+    if len(_READ) < _KEPT:
+        _READ[form] = out
+    return out
+
+
 class Writer:
     """Collects values; ``put`` returns the header form, ``parts`` is the payload."""
 
@@ -191,28 +216,23 @@ class Writer:
         return len(b)
 
     def put(self, v):
-        if type(v) is np.ndarray:  # nearly always, so that this part is written for speed
-            name = _NAME_OF.get(v.dtype)
-            if name is not None:
-                b = v.tobytes()
-                n = len(b)
-                self.parts.append(b)
-                pad = -n & 15
-                if pad:
-                    self.parts.append(PAD[pad])
-                self.size += n + pad
-                return [name, v.shape]
+        hit = _WRITTEN.get((v.dtype, v.shape)) if type(v) is np.ndarray else None
+        if hit is not None:  # nearly always: an array of a type and shape met before
+            form, size, pad = hit
+            self.parts.append(v.tobytes())
+            if pad:
+                self.parts.append(pad)
+            self.size += size
+            return form
         if isinstance(v, np.ndarray):
-            name = dtype_name(v)
-            if name == "str":
-                text = [as_text(x) for x in v.ravel()]
-                n = self.bytes(json.dumps(text).encode())
-                return ["str", v.shape, n]
             d = v.dtype
+            if dtype_name(v) == "str":
+                text = [as_text(x) for x in v.ravel()]
+                return {"s": [v.shape, self.bytes(json.dumps(text).encode())]}
             if not d.isnative:
                 v = v.astype(d.newbyteorder("="))
             self.bytes(v.tobytes())
-            return [name, v.shape]
+            return written(v)[0]
         if v is None:
             return None
         if isinstance(v, (list, tuple)):
@@ -239,30 +259,25 @@ class Reader:
         self.pos += n + (-n % 16)
         return b
 
-    def get(self, spec):
-        if type(spec) is list:
-            name, shape = spec[0], spec[1]
-            if name not in _SLOW:
-                a = np.ndarray(shape, _BY_NAME[name], self.data, self.pos)
-                n = a.nbytes
-                self.pos += n + (-n & 15)
-                return a
-            if name == "str":
-                text = json.loads(self.bytes(spec[2]))
-                out = np.empty(len(text), object)
-                out[:] = text
-                return out.reshape(shape)
-            a = np.ndarray(shape, _BY_NAME[name], self.data, self.pos)
-            n = a.nbytes
-            self.pos += n + (-n & 15)
-            return from_raw(a, name)
-        if spec is None:
+    def get(self, form):
+        if type(form) is str:
+            dtype, shape, size, tag = _READ.get(form) or read(form)
+            a = np.ndarray(shape, dtype, self.data, self.pos)
+            self.pos += size
+            return a if tag is None else from_raw(a, tag)
+        if form is None:
             return None
-        if "l" in spec:
-            return [self.get(s) for s in spec["l"]]
-        if "d" in spec:
-            return {k: self.get(s) for k, s in spec["d"]}
-        return TypeOnly(*spec["t"])
+        if "s" in form:
+            shape, n = form["s"]
+            text = json.loads(self.bytes(n))
+            out = np.empty(len(text), object)
+            out[:] = text
+            return out.reshape(shape)
+        if "l" in form:
+            return [self.get(f) for f in form["l"]]
+        if "d" in form:
+            return {k: self.get(s) for k, s in form["d"]}
+        return TypeOnly(*form["t"])
 
 
 def memory_file():
@@ -417,7 +432,7 @@ class Server:
         specs = job["specs"]
         for r in range(len(specs)):
             spec = specs[r] if specs[r] is not None else specs[0]
-            feeds.append({n: reader.get(s) for n, s in zip(job["ins"], spec)})
+            feeds.append(dict(zip(job["ins"], map(reader.get, spec))))
         answer = {"id": job["id"], "sets": []}
         try:
             handle = self.backend.load(model, job["format"])
@@ -450,18 +465,19 @@ class Server:
         try:
             for name in names:
                 v = got.get(name)
-                if isinstance(v, np.ndarray) and v.nbytes > self.cap:  # nobody expects that much: its shape tells
-                    v = TypeOnly(dtype_name(v), v.shape)
-                if getattr(v, "nbytes", 0) + out.size - mark[1] > self.cap:
-                    raise ValueError(f"larger than the cap of {self.cap >> 20} MiB")
+                size = getattr(v, "nbytes", 0)
+                if size + out.size - mark[1] > self.cap:
+                    if size <= self.cap or not isinstance(v, np.ndarray):
+                        raise ValueError(f"larger than the cap of {self.cap >> 20} MiB")
+                    v = TypeOnly(dtype_name(v), v.shape)  # nobody expects that much: its shape tells
                 spec.append(out.put(v))
         except (TypeError, ValueError, AttributeError) as e:
             del out.parts[mark[0] :]
             out.size = mark[1]
             return {"error": {"kind": "harness_error", "phase": "run", "message": f"output {name!r}: {e}"}}
         form = {"spec": spec}
-        extra = [n for n in got if n not in names]
-        if extra and not any(n in got for n in names):
+        extra = [] if any(n in got for n in names) else list(got)
+        if extra:
             form["odd"] = f"run returned {extra[:4]}, expected {names[:4]}"
         return form
 
