@@ -23,6 +23,7 @@ from harness.spec.draw import Draw, Engine, T
 from harness.spec.opversion import Entry, Expected, OpVersion
 from harness.spec.schema import OpSchema, Slot, load
 from harness.spec.semantics import Semantics
+from native_ref import convert
 
 if TYPE_CHECKING:
     from harness.spec.interpret import Watch
@@ -185,9 +186,7 @@ class Dialect:
 
     def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         """The one rounding of a wide result, to nearest even."""
-        import native_ref
-
-        return native_ref.convert(x, dtype)
+        return convert(x, dtype)
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
         """The call that an instance with these arrays is."""

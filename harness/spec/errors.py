@@ -60,6 +60,9 @@ def unit(out: DType) -> float:
 
 def gamma(k: Any, u: float) -> Any:
     """k*u / (1 - k*u), the classic bound on k roundings; inf once k*u reaches one half."""
+    if isinstance(k, (int, float)):  # no array: without the price of one
+        one = k * u
+        return np.float64(one / (1.0 - one) if one < 0.5 else np.inf)
     ku = np.asarray(k, np.float64) * u
     return np.where(ku < 0.5, ku / (1.0 - np.minimum(ku, 0.5)), np.inf)
 
@@ -86,7 +89,7 @@ class Context:
         wide: Array,
         out: DType,
         *,
-        dims: Mapping[str, Any] | None = None,
+        dims: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         rerun: Callable[[dict[str, Any]], Array] | None = None,
         count: Callable[[str], float] | None = None,
         acc: DType | None = None,
@@ -94,7 +97,7 @@ class Context:
         shared: dict[Any, Any] | None = None,
     ) -> None:
         self._inputs, self.params, self.wide, self.out = inputs, params, wide, out
-        self.dims, self._rerun, self._count = dims or {}, rerun, count
+        self._dims, self._rerun, self._count = dims or {}, rerun, count
         self.acc = acc or default_acc(out)
         self.call: Any = None
         self.own: Mapping[str, Any] = {}
@@ -111,6 +114,10 @@ class Context:
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
         return self._inputs() if callable(self._inputs) else self._inputs
+
+    @cached_property
+    def dims(self) -> Mapping[str, Any]:
+        return self._dims() if callable(self._dims) else self._dims
 
     @property
     def u(self) -> float:

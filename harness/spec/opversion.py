@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -386,6 +387,8 @@ class OpVersion:
             except (ValueError, TypeError, LookupError, ArithmeticError):
                 m.hold(tensors, params)  # what the body stumbled over has a name, if it is stated
                 raise
+        if type(raw) is np.ndarray and e.out is None and call.n_outs == 1:  # as most are
+            return [self._expect(call, 0, raw, tensors, params)]
         results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
         if e.out is not None:
             results = e.out(call, results)
@@ -457,13 +460,15 @@ class OpVersion:
                 results = getattr(self.entry.out, "linear", self.entry.out)(call, results)
             return results[i]
 
-        try:
-            env = m.bind(tensors, params) if m is not None else {}
-        except dims.ShapeMismatch:
-            env = dict(params)
+        @cache
+        def env() -> dict[str, Any]:
+            try:
+                return m.bind(tensors, params) if m is not None else {}
+            except dims.ShapeMismatch:
+                return dict(params)
 
         def count(expr: str) -> float:
-            return float(dims.evaluate(compile(expr, "<count>", "eval"), env))
+            return float(dims.evaluate(_compiled(expr), env()))
 
         if self.entry.out is None or self.entry.error is not None or m is None:
             made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
@@ -518,6 +523,11 @@ class OpVersion:
             binds = tuple(s.name for s in self.schema.inputs if s.element == slot.element)
             out.append((binds, allowed[0] if len(allowed) == 1 else None))
         return out or [((), None)]
+
+
+@cache
+def _compiled(expr: str) -> CodeType:
+    return compile(expr, "<count>", "eval")
 
 
 def _wide(v: Any) -> Any:

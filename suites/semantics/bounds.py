@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.core.quiet import quiet as silently
 from harness.spec.errors import Context, ErrorClass, composed, gamma
 
 Array = np.ndarray
@@ -16,7 +17,7 @@ def quiet(fn: Any) -> Any:
     """A bound that may meet inf and NaN on its way; what is NaN in the end bounds nothing, so it becomes inf."""
 
     def wrapped(ctx: Context) -> Array:
-        with np.errstate(all="ignore"):
+        with silently:
             b = np.asarray(fn(ctx), np.float64)
         return np.where(np.isnan(b), np.inf, b)
 

@@ -21,7 +21,7 @@ class ReduceAxes(Codec):
         v = call.get("axes")
         if v is None or len(v) == 0:
             return () if call.attr("noop_with_empty_axes", 0) else None
-        return tuple(int(a) for a in np.asarray(v).ravel())
+        return tuple(v) if type(v) is list else tuple(np.asarray(v).ravel().tolist())
 
     def encode(self, value: Any, b: Build) -> None:
         noop = "noop_with_empty_axes" in b.version.schema.attrs

@@ -15,6 +15,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import of
+from harness.core.quiet import quiet
 from harness.spec import Context, ErrorClass, bounded, composed
 
 __all__ = [
@@ -40,7 +41,7 @@ def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) ->
     """k ulp of the result plus an absolute term that the printed formula's own roundings cause."""
 
     def bound(ctx: Context) -> Any:
-        with np.errstate(all="ignore"):
+        with quiet:
             extra = np.asarray(absolute(ctx), np.float64)
         # where the term itself is not a number the result is special and the class rules judge it
         return k * ctx.ulp + np.where(np.isfinite(extra), extra, 0.0)
