@@ -305,8 +305,8 @@ def _context(e: Any, acc: Mapping[str, str] | None) -> Context:
 
 def _array(bound: Any, wide: np.ndarray) -> np.ndarray:
     """The bound per element: an undefined one binds nothing, an infinite result must be met exactly."""
-    b = np.asarray(bound, np.float64)
-    return np.where(np.isinf(wide), 0.0, np.where(np.isnan(b), np.inf, b))
+    b = np.fmin(np.asarray(bound, np.float64), np.inf)  # which makes NaN infinite
+    return np.where(np.isinf(wide), 0.0, b)
 
 
 def _complex(e: Any, error: ErrorClass, a: Any, i: int) -> Judgement:

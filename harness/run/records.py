@@ -13,6 +13,7 @@ from typing import Any
 from harness.core.errors import FormatError, UsageError
 
 FORMAT = 1
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
 
 
 class Writer:
@@ -32,7 +33,7 @@ class Writer:
         self._flushed = time.monotonic()
 
     def write(self, record: dict[str, Any]) -> None:
-        line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
+        line = _ENCODER.encode(record).encode() + b"\n"
         self._buffer.append(line)
         self._size += len(line)
         late = time.monotonic() - self._flushed > 1.0  # a killed run loses a second of work, not more

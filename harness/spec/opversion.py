@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import CodeType
 from typing import Any
 
@@ -422,10 +422,7 @@ class OpVersion:
         elif have is F64 or have is C128:
             wide = r
 
-        def context() -> Context:
-            return self._context(call, i, want, wide if wide is not None else np.asarray(value, np.float64),
-                                 tensors, params, shared)  # fmt: skip
-
+        context = partial(self._context, call, i, want, value, wide, tensors, params, shared)
         return Expected(value, wide, want, error, context)
 
     @cached_property
@@ -443,10 +440,12 @@ class OpVersion:
         assert self.meaning is not None, f"{self.key}: an entry without meaning states its error class"
         return self.meaning.error_of(i)
 
-    def _context(self, call: Call, i: int, out: DType, wide: np.ndarray, tensors: dict[str, Any],
-                 params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
+    def _context(self, call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None,
+                 tensors: dict[str, Any], params: dict[str, Any],
+                 shared: dict[Any, Any] | None) -> Context:  # fmt: skip
         m = self.meaning
-
+        if wide is None:
+            wide = np.asarray(value, np.float64)
         own = tensors if self.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
 
         def inputs() -> dict[str, Any]:
@@ -460,12 +459,15 @@ class OpVersion:
                 results = getattr(self.entry.out, "linear", self.entry.out)(call, results)
             return results[i]
 
-        @cache
+        bound: list[dict[str, Any]] = []
+
         def env() -> dict[str, Any]:
-            try:
-                return m.bind(tensors, params) if m is not None else {}
-            except dims.ShapeMismatch:
-                return dict(params)
+            if not bound:  # only some bounds count by names
+                try:
+                    bound.append(m.bind(tensors, params) if m is not None else {})
+                except dims.ShapeMismatch:
+                    bound.append(dict(params))
+            return bound[0]
 
         def count(expr: str) -> float:
             return float(dims.evaluate(_compiled(expr), env()))
