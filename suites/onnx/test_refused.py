@@ -35,6 +35,15 @@ STATED = {
     "OneHotEncoder/1": ("one-of-cats", "category-known"),
     "ZipMap/1": ("rank-1-or-2", "one-of-keys"),
     "LinearClassifier/1": ("one-of-labels",),
+    "Split/13": ("equal-parts",),
+    "Split/18": ("num_outputs-agrees", "one-of-sizes"),
+    "If/25": ("single-element", "body-outputs"),
+    "Loop/25": ("body-inputs",),
+    "Scan/8": ("body-inputs",),
+    "Scan/25": ("body-inputs", "scan-lengths-agree", "axis-in-range", "one-per-scan"),
+    "SplitToSequence/24": ("axis-in-range", "sizes-sum", "sizes-positive"),
+    "ConcatFromSequence/11": ("axis-in-range", "shapes-agree"),
+    "SequenceMap/17": ("samples-agree", "body-inputs"),
 }
 
 
@@ -57,8 +66,22 @@ def _set(name: str, value: object) -> Callable[[Instance], None]:
     return lambda i: i.attrs.__setitem__(name, value)
 
 
+def _deeper(slot: str) -> Callable[[Instance], None]:
+    def fn(i: Instance) -> None:
+        i.args[slot].shape = (1, 1, *i.args[slot].shape)
+
+    return fn
+
+
+def _data(slot: str, recipe: str) -> Callable[[Instance], None]:
+    return lambda i: setattr(i.args[slot], "recipe", recipe)
+
+
 # rules that no draw breaks, since a runtime answers all the same: op version, rule, what breaks it
 UNDRAWN = [
+    ("SplitToSequence/24", "split-rank", _deeper("split")),
+    ("Scan/25", "inputs-to-scan", _set("num_scan_inputs", 0)),
+    ("Scan/8", "length-fits", _data("sequence_lens", "ints:99:99")),
     ("Imputer/1", "one-or-per-feature", _more("imputed_value_floats")),
     ("CastMap/1", "key-below-max", _set("max_map", 0)),
     ("DictVectorizer/1", "key-known", _set("string_vocabulary", ["other"])),

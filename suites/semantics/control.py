@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
+from suites.semantics.movement.common import norm_axis
 
 Block = Callable[[list[Any]], list[Any]]
 ENDLESS = 100_000  # iterations after which a loop counts as one that does not end
@@ -56,7 +57,8 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
     """``body([*states, *elements]) -> [*states, *produced]`` over the slices of ``scans``.
 
     in_axes, out_axes: scanned axis of each input, axis that each output is stacked on.  in_back: read from the end.
-    out_back: prepend instead of append.  length: None is the extent.  Raises RuleError "scan-lengths-agree".
+    out_back: prepend instead of append.  length: None is the extent.  Raises RuleError "scan-lengths-agree",
+    "axis-in-range".
     """
     extents = {x.shape[a] for x, a in zip(scans, in_axes)}
     if len(extents) != 1:
@@ -71,6 +73,6 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
     produced = []
     for k in range(len(rows[0]) if rows else 0):
         items = [r[k] for r in rows]
-        produced.append(_stacked(items[::-1] if k < len(out_back) and out_back[k] else items,
-                                 out_axes[k] if k < len(out_axes) else 0))  # fmt: skip
+        axis = norm_axis(out_axes[k] if k < len(out_axes) else 0, items[0].ndim + 1)
+        produced.append(_stacked(items[::-1] if k < len(out_back) and out_back[k] else items, axis))
     return [*values, *produced]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
+from suites.semantics.movement.common import norm_axis
 
 Tensors = list[np.ndarray]
 
@@ -45,9 +46,8 @@ def erase(seq: Tensors, at: int | None = None) -> Tensors:
 
 def split(x: np.ndarray, sizes: int | Sequence[int] | None, axis: int, keepdims: bool) -> Tensors:
     """Parts along ``axis``: chunks of one size (the last smaller), given sizes, or single slices (sizes None), which
-    lose the
-    axis unless ``keepdims``.  Raises RuleError "sizes-sum", "sizes-positive"."""
-    a = axis % x.ndim
+    lose the axis unless ``keepdims``.  Raises RuleError "axis-in-range", "sizes-sum", "sizes-positive"."""
+    a = norm_axis(axis, x.ndim)
     n = x.shape[a]
     if sizes is None:
         parts = np.split(x, n, a) if n else []
@@ -64,16 +64,22 @@ def split(x: np.ndarray, sizes: int | Sequence[int] | None, axis: int, keepdims:
 
 
 def join(seq: Tensors, axis: int, new_axis: bool) -> np.ndarray:
-    """Concatenated along ``axis``, or stacked on a new one.  Raises RuleError "sequence-not-empty", "shapes-agree"."""
+    """Concatenated along ``axis``, or stacked on a new one.  Raises RuleError "sequence-not-empty", "axis-in-range",
+    "shapes-agree"."""
     if not seq:
         raise RuleError("sequence-not-empty", "nothing to concatenate")
+    a = norm_axis(axis, seq[0].ndim + new_axis)
     try:
-        return np.stack(seq, axis) if new_axis else np.concatenate(seq, axis)
+        return np.stack(seq, a) if new_axis else np.concatenate(seq, a)
     except ValueError as e:
         raise RuleError("shapes-agree", str(e)) from None
 
 
 def mapped(seq: Tensors, more: Sequence[Any], body: Callable[[list[Any]], list[Any]], outs: int) -> list[Tensors]:
-    """``body`` on the i-th elements of the sequences (a plain tensor goes to every call); one sequence per output."""
+    """``body`` on the i-th elements of the sequences (a plain tensor goes to every call); one sequence per output.
+    Raises RuleError "samples-agree"."""
+    lengths = [len(m) for m in more if isinstance(m, list)]
+    if any(n != len(seq) for n in lengths):
+        raise RuleError("samples-agree", f"sequences of {[len(seq), *lengths]}")
     rows = [body([x, *(m[i] if isinstance(m, list) else m for m in more)]) for i, x in enumerate(seq)]
     return [[r[k] for r in rows] for k in range(outs)]

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, I64, DType
+from harness.core.dtypes import BOOL, F32, I64, DType
+from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, exact
 from suites.onnx import op, schemas
 from suites.onnx.ops.movement import literal
 from suites.semantics import control
+from suites.semantics.movement.common import norm_axis
 
 # blocks are made of Add, Identity, Not and Less; integers below 2**3 keep every sum exact.  What Add does not take is
 # handed on: from opset 13 on Identity and constants are of all types that the values of blocks have.
@@ -44,7 +46,21 @@ def step(d: Draw, dtype: DType, shape: tuple[int, ...], source: str, out: str, c
     return Node("Add", {"A": source, "B": name}, [out])
 
 
+def fits(block: Graph, inputs: int, outputs: int) -> None:
+    """Raises RuleError "body-inputs", "body-outputs" where a block takes or makes another number of values."""
+    takes = sum(name not in block.consts for name, _ in block.inputs)  # until IR 3 constants are inputs too
+    if takes != inputs:
+        raise RuleError("body-inputs", f"a block of {takes} inputs is given {inputs}")
+    if len(block.outputs) != outputs:
+        raise RuleError("body-outputs", f"a block of {len(block.outputs)} outputs for {outputs} of the node")
+
+
 def _if(c: Call) -> list[Any]:
+    """Raises RuleError "single-element", "body-outputs", "body-inputs"."""
+    if c.inputs["cond"].size != 1:
+        raise RuleError("single-element", f"cond has shape {c.inputs['cond'].shape}")
+    for name in ("then_branch", "else_branch"):
+        fits(c.attrs[name], 0, c.n_outs)
     assert c.run is not None
     taken = c.attrs["then_branch" if bool(c.inputs["cond"].reshape(-1)[0]) else "else_branch"]
     return list(c.run(taken, []))
@@ -76,7 +92,19 @@ def _draw_if(d: Draw) -> dict:
             "@outs": len(dtypes)}  # fmt: skip
 
 
-op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None, why=WHY, source="ONNX If-1, -11, -13")
+def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
+    """Branches of so many outputs, which are not made of cond."""
+    shape = d.shape(0, 3)
+    blocks = [_branch(d, [F32] * n, [shape] * n) for n in (then, other)]
+    return {"cond": T(cond, "bool"), "then_branch": blocks[0], "else_branch": blocks[1], "@outs": then}
+
+
+op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None, why=WHY,
+   breaks={
+       "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
+       "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
+   },
+   source="ONNX If-1, -11, -13")  # fmt: skip
 
 
 def _flag(v: Any) -> bool | None:
@@ -84,8 +112,10 @@ def _flag(v: Any) -> bool | None:
 
 
 def _loop(c: Call) -> list[Any]:
+    """Raises RuleError "body-inputs", "body-outputs", "loop-ends"."""
     limit = c.inputs.get("M")
     body = c.attrs["body"]
+    fits(body, 2 + len(c.inputs.get("v_initial") or []), 1 + c.n_outs)
     assert c.run is not None
     return control.loop(
         None if limit is None else int(limit.reshape(-1)[0]),
@@ -133,8 +163,20 @@ def _draw_loop(d: Draw) -> dict:
     return out
 
 
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, until=11, types=PLAIN, why=WHY, source="ONNX Loop-1, -11")
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, since=13, source="ONNX Loop-13")
+def _one_more(draw: Any, slot: str) -> Any:
+    """A value that the body does not take."""
+
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        return {**out, slot: [out[slot][0], *out[slot]], "@outs": out["@outs"] + 1}
+
+    return fn
+
+
+_LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, until=11, types=PLAIN, why=WHY, breaks=_LOOP_BREAKS,
+   source="ONNX Loop-1, -11")  # fmt: skip
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, since=13, breaks=_LOOP_BREAKS, source="ONNX Loop-13")
 
 
 # -- Scan
@@ -143,40 +185,59 @@ def _per(values: Any, n: int, default: int = 0) -> list[int]:
     return [default] * n if values is None else [int(v) for v in values]
 
 
-def _scan9(c: Call) -> list[Any]:
+def _parted(c: Call) -> tuple[Graph, list[Any], list[Any]]:
+    """Body, states and scanned inputs.  Raises RuleError "inputs-to-scan", "body-inputs", "body-outputs"."""
     body, m = c.attrs["body"], int(c.attrs["num_scan_inputs"])
     xs = c.inputs["initial_state_and_scan_inputs"]
-    n = len(xs) - m
-    scans = xs[n:]
-    axes = [a % x.ndim for a, x in zip(_per(c.attr("scan_input_axes"), m), scans)]
-    outs = len(body.outputs) - n
+    if not 1 <= m <= len(xs):
+        raise RuleError("inputs-to-scan", f"{m} of {len(xs)} inputs are scanned")
+    fits(body, len(xs), c.n_outs)
+    return body, xs[: len(xs) - m], xs[len(xs) - m :]
+
+
+def _list(c: Call, name: str, n: int) -> list[int]:
+    """An optional list of n numbers.  Raises RuleError "one-per-scan"."""
+    values = _per(c.attr(name), n)
+    if len(values) != n:
+        raise RuleError("one-per-scan", f"{name} has {len(values)} elements for {n}")
+    return values
+
+
+def _scan9(c: Call) -> list[Any]:
+    """Raises what ``_parted`` and the meaning raise, "one-per-scan", "axis-in-range"."""
+    body, states, scans = _parted(c)
+    m, outs = len(scans), len(body.outputs) - len(states)
     assert c.run is not None
     return control.scan(
-        xs[:n],
+        states,
         scans,
         lambda row: c.run(body, row),
-        in_axes=axes,  # type: ignore[misc]
-        in_back=[bool(v) for v in _per(c.attr("scan_input_directions"), m)],
-        out_axes=_per(c.attr("scan_output_axes"), outs),
-        out_back=[bool(v) for v in _per(c.attr("scan_output_directions"), outs)],
+        in_axes=[norm_axis(a, x.ndim) for a, x in zip(_list(c, "scan_input_axes", m), scans)],  # type: ignore[misc]
+        in_back=[bool(v) for v in _list(c, "scan_input_directions", m)],
+        out_axes=_list(c, "scan_output_axes", outs),
+        out_back=[bool(v) for v in _list(c, "scan_output_directions", outs)],
     )
 
 
 def _scan8(c: Call) -> list[Any]:
-    body, m = c.attrs["body"], int(c.attrs["num_scan_inputs"])
-    xs = c.inputs["initial_state_and_scan_inputs"]
-    n = len(xs) - m
+    """Raises what ``_parted`` and the meaning raise, "one-per-scan", "batch-agrees", "length-fits"."""
+    body, states, scans = _parted(c)
     lens = c.inputs.get("sequence_lens")
-    back = [bool(v) for v in _per(c.attr("directions"), m)]
+    back = [bool(v) for v in _list(c, "directions", len(scans))]
+    batch = {x.shape[:1] for x in (*states, *scans)} | ({lens.shape} if lens is not None else set())
+    if len(batch) != 1 or () in batch:
+        raise RuleError("batch-agrees", f"batches {sorted(batch)}")
+    if lens is not None and ((lens < 0) | (lens > scans[0].shape[1])).any():
+        raise RuleError("length-fits", f"lengths {lens.tolist()} of at most {scans[0].shape[1]}")
     assert c.run is not None
     rows = []
-    for b in range(xs[n].shape[0]):
+    for b in range(len(scans[0])):
         rows.append(
             control.scan(
-                [x[b, ...] for x in xs[:n]],
-                [x[b, ...] for x in xs[n:]],
+                [x[b, ...] for x in states],
+                [x[b, ...] for x in scans],
                 lambda row: c.run(body, row),
-                in_axes=[0] * m,  # type: ignore[misc]
+                in_axes=[0] * len(scans),  # type: ignore[misc]
                 in_back=back,
                 out_axes=[],
                 out_back=[],
@@ -245,7 +306,39 @@ def _draw_scan8(d: Draw) -> dict:
     return out
 
 
-op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, types=PLAIN, why=WHY, source="ONNX Scan-8")
+def _uneven(d: Draw) -> dict:
+    """Scanned inputs of different extents."""
+    dtype, shape, n = d.types["V"], d.shape(0, 2), d.int(1, 3)
+    args = [T((k, *shape), recipe_of(dtype), dtype) for k in (n, n + 1)]
+    return {"initial_state_and_scan_inputs": args, "num_scan_inputs": 2, "@outs": 1,
+            "body": _scan_body(d, dtype, shape, 0, 2, 1)}  # fmt: skip
+
+
+def _axis_beyond(name: str) -> Any:
+    def fn(d: Draw) -> dict:
+        out = _draw_scan9(d)
+        m = out["num_scan_inputs"]
+        rank = len(out["initial_state_and_scan_inputs"][-1].shape)
+        n = m if name == "scan_input_axes" else out["@outs"] - (len(out["initial_state_and_scan_inputs"]) - m)
+        return {**out, name: [rank] * n}
+
+    return fn
+
+
+def _many_axes(d: Draw) -> dict:
+    out = _draw_scan9(d)
+    return {**out, "scan_input_axes": [*out.get("scan_input_axes", [0] * out["num_scan_inputs"]), 0]}
+
+
+_SCAN_SLOT = "initial_state_and_scan_inputs"
+_SCAN_BREAKS = {
+    "body-inputs": _one_more(_draw_scan9, _SCAN_SLOT),
+    "scan-lengths-agree": _uneven,
+    "axis-in-range": _axis_beyond("scan_input_axes"),
+    "one-per-scan": _many_axes,
+}
+op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, types=PLAIN, why=WHY,
+   breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)}, source="ONNX Scan-8")  # fmt: skip
 op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, until=11, types=PLAIN, why=WHY,
-   source="ONNX Scan-9, -11")  # fmt: skip
-op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=16, source="ONNX Scan-16")
+   breaks=_SCAN_BREAKS, source="ONNX Scan-9, -11")  # fmt: skip
+op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=16, breaks=_SCAN_BREAKS, source="ONNX Scan-16")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import F32, of
+from harness.core.errors import RuleError
 from harness.core.instance import Arg
 from harness.spec import Build, Call, Codec, Draw, Fn, Map, T, exact
 from suites.onnx import op
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
 from suites.semantics import movement as s
+from suites.semantics.movement.common import norm_axis
 from suites.semantics.movement.padding import pad_axes
 
 op("Identity", s.identity, x="input", until=13)
@@ -82,11 +84,19 @@ class Sizes(Codec):
     the last one smaller)."""
 
     def decode(self, call: Call) -> tuple[int, ...]:
-        v = call.get("split")
+        """Raises RuleError "one-of-sizes" (since 18), "equal-parts" (before)."""
+        v, count = call.get("split"), call.attrs.get("num_outputs")
+        newest = "num_outputs" in call.version.schema.attrs
+        if newest and (v is None) == (count is None):
+            raise RuleError("one-of-sizes", "either split or num_outputs is given")
         if v is not None:
             return tuple(int(x) for x in np.asarray(v).ravel())
-        n = call.inputs["input"].shape[int(call.attr("axis", 0))]
-        return tuple(s.chunk_sizes(n, int(call.attr("num_outputs", call.n_outs))))
+        shape = call.inputs["input"].shape
+        n = shape[norm_axis(call.attr("axis", 0), len(shape))]
+        count = call.n_outs if count is None else int(count)
+        if not newest and n % count:
+            raise RuleError("equal-parts", f"{count} parts of extent {n}")
+        return tuple(s.chunk_sizes(n, count))
 
     def encode(self, value: tuple[int, ...], b: Build) -> None:
         newest = "num_outputs" in b.version.schema.attrs
@@ -111,12 +121,26 @@ def _chunks(n: int, parts: int) -> list[int]:
     return [size] * (parts - 1) + [n - size * (parts - 1)]
 
 
-def _parts(d: Draw, values: dict) -> int:
-    return len(values["sizes"])
+def _parts(d: Draw, values: dict) -> int | None:
+    return len(values["sizes"]) if "sizes" in values else None
 
 
-op("Split", s.split, x="input", until=10, axis=Front("axis", default=0), sizes=Sizes(), outs=_parts)
-op("Split", s.split, x="input", since=11, axis=Default("axis", 0), sizes=Sizes(), outs=_parts)
+def _unequal(d: Draw) -> dict:
+    n = d.int(2, 4)
+    return {"input": T((d.int(0, 2) * n + d.int(1, n - 1), *d.shape(0, 2))), "@outs": n}
+
+
+def _both_sizes(d: Draw) -> dict:
+    n = d.int(1, 4)
+    return {"input": T((n, *d.shape(0, 2))), "split": T((n,), values=[1] * n), "num_outputs": n, "@outs": n}
+
+
+op("Split", s.split, x="input", until=10, axis=Front("axis", default=0), sizes=Sizes(), outs=_parts,
+   breaks={"equal-parts": _unequal})  # fmt: skip
+op("Split", s.split, x="input", since=11, until=13, axis=Default("axis", 0), sizes=Sizes(), outs=_parts,
+   breaks={"equal-parts": _unequal})  # fmt: skip
+op("Split", s.split, x="input", since=18, axis=Default("axis", 0), sizes=Sizes(), outs=_parts,
+   agrees={"num_outputs": lambda c: c.n_outs}, breaks={"one-of-sizes": _both_sizes})  # fmt: skip
 
 
 def _before_the_first(call: Call) -> str | None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I64, DType
+from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, exact
 from suites.onnx import op
+from suites.onnx.ops.control import fits
 from suites.onnx.ops.movement import literal
 from suites.semantics import sequences as s
 
@@ -96,7 +98,10 @@ op(
 
 
 def _split(c: Call) -> list:
+    """Raises RuleError "split-rank", and what the parts raise."""
     sizes = c.inputs.get("split")
+    if sizes is not None and sizes.ndim > 1:
+        raise RuleError("split-rank", f"split has rank {sizes.ndim}: it is a scalar or a vector")
     how = None if sizes is None else int(sizes) if sizes.ndim == 0 else [int(v) for v in sizes]
     return [s.split(c.inputs["input"], how, int(c.attr("axis", 0)), bool(c.attr("keepdims", 1)))]
 
@@ -121,7 +126,32 @@ def _draw_split(d: Draw) -> dict:
     return out
 
 
-op("SplitToSequence", evaluate=_split, error=EXACT, draw=_draw_split, source="ONNX SplitToSequence-11, -24")
+def _axis_beyond(draw: Any, slot: str) -> Any:
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        t = out[slot]
+        rank = len((t.items[0] if t.items else t).shape) + out.get("new_axis", 0)
+        return {**out, "axis": d.pick((rank, -rank - 1))}
+
+    return fn
+
+
+def _bad_sizes(*sizes: int) -> Any:
+    return lambda d: {"input": T((4, *d.shape(0, 2))), "split": T((len(sizes),), values=list(sizes))}
+
+
+op(
+    "SplitToSequence",
+    evaluate=_split,
+    error=EXACT,
+    draw=_draw_split,
+    breaks={
+        "axis-in-range": _axis_beyond(_draw_split, "input"),
+        "sizes-sum": _bad_sizes(2, 3),
+        "sizes-positive": _bad_sizes(5, -1),
+    },
+    source="ONNX SplitToSequence-11, -24",
+)
 
 
 def _draw_join(d: Draw) -> dict:
@@ -137,8 +167,17 @@ def _draw_join(d: Draw) -> dict:
     return {**out, "new_axis": int(new)} if new or d.bool() else out
 
 
+def _unlike(d: Draw) -> dict:
+    """Tensors that differ off the axis, or all over where the axis is new."""
+    dtype, new, n = d.types["S"], d.int(0, 1), d.int(1, 3)
+    items = [T((2, n), dtype=dtype), T((2, n + 1), dtype=dtype)]
+    return {"input_sequence": T((), kind="seq", items=items, dtype=dtype), "axis": 0, "new_axis": new}
+
+
 op("ConcatFromSequence", evaluate=lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
-   error=EXACT, draw=_draw_join, source="ONNX ConcatFromSequence-11")  # fmt: skip
+   error=EXACT, draw=_draw_join,
+   breaks={"axis-in-range": _axis_beyond(_draw_join, "input_sequence"), "shapes-agree": _unlike},
+   source="ONNX ConcatFromSequence-11")  # fmt: skip
 
 
 # -- optionals
@@ -200,8 +239,10 @@ op(
 # -- SequenceMap
 
 def _map(c: Call) -> list:
+    """Raises RuleError "body-inputs", "body-outputs", "samples-agree"."""
     body = c.attrs["body"]
     more = c.inputs.get("additional_inputs") or []
+    fits(body, 1 + len(more), c.n_outs)
     assert c.run is not None
     return s.mapped(_list(c), more, lambda row: c.run(body, row), len(body.outputs))  # type: ignore[misc]
 
@@ -233,6 +274,25 @@ def _draw_map(d: Draw) -> dict:
     return {**out, "additional_inputs": more} if more else out
 
 
-op("SequenceMap", evaluate=_map, error=EXACT, draw=_draw_map, source="ONNX SequenceMap-17")
+def _shorter(d: Draw) -> dict:
+    """A second sequence with fewer samples."""
+    dtype = d.types["S"]
+    one, n = T((3,), dtype=dtype), d.int(2, 4)
+    body = Graph(
+        [("a", Arg(dtype, (3,))), ("b", Arg(dtype, (3,)))],
+        [Node("Concat", {"inputs": ["a", "b"]}, ["y"], {"axis": 0})], ["y"], meta={"out_types": {"y": dtype.name}},
+    )  # fmt: skip
+    q, other = (T((), kind="seq", items=[one] * k, dtype=dtype) for k in (n, n - 1))
+    return {"input_sequence": q, "additional_inputs": [other], "body": body}
+
+
+def _unasked(d: Draw) -> dict:
+    """An input that the body does not take."""
+    out = _draw_map(d)
+    return {**out, "additional_inputs": [*out.get("additional_inputs", []), T((2,), dtype=d.types["S"])]}
+
+
+op("SequenceMap", evaluate=_map, error=EXACT, draw=_draw_map,
+   breaks={"samples-agree": _shorter, "body-inputs": _unasked}, source="ONNX SequenceMap-17")  # fmt: skip
 
 __all__ = ["I64", "literal"]
