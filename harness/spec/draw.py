@@ -38,7 +38,7 @@ class T:
     def __init__(self, shape: Sequence[int] = (), recipe: str | None = None, dtype: DType | None = None,
                  const: bool | None = None, values: Any = None, quant: dict[str, Any] | None = None,
                  kind: str = "tensor", items: list[T] | None = None) -> None:  # fmt: skip
-        self.shape = tuple(shape)
+        self.shape = shape if type(shape) is tuple else tuple(shape)
         self.recipe = recipe
         self.dtype = dtype
         self.const = const

@@ -111,7 +111,7 @@ class OpVersion:
     def _plan(self) -> None:
         """Resolve names once: decoders, encoders, the candidate types of every type name."""
         self.tensor_codecs: dict[str, Codec] = {}
-        self._recipes: dict[tuple[str, DType], tuple[str, ...]] = {}
+        self._recipes: dict[str, dict[DType, tuple[str, ...]]] = {name: {} for name in self._slots}
         self.param_codecs: dict[str, Codec] = {}
         self.slots_of: set[str] = set()  # semantic tensors that this version has a slot for
         m = self.meaning
@@ -301,9 +301,9 @@ class OpVersion:
             items = [self.make_arg(d, slot, x, False) for x in t.items]
         recipe = t.recipe
         if not recipe:
-            options = self._recipes.get((slot, dt))
+            options = self._recipes[slot].get(dt)
             if options is None:
-                options = self._recipes[slot, dt] = self._recipes_of(slot, dt)
+                options = self._recipes[slot][dt] = self._recipes_of(slot, dt)
             recipe = d.pick(options) if len(options) > 1 else options[0]
         seed = 0 if values is not None else d.int(0, 0x7FFFFFFF)
         return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)

@@ -153,10 +153,13 @@ class Semantics:
         out: dict[str, Any] = {}
         full: dict[str, tuple[int, ...]] = {}
         given: dict[str, list[tuple[int, ...]]] = {}
-        for name, optional, variadic, tokens in self._plan:
+        for name, optional, variadic, tokens, whole, least in self._plan:
             if optional and (name not in d.version.slots_of or d.bool()):
                 continue
-            if variadic:
+            if whole is not None and whole not in env:
+                env[whole] = full[whole] = known = d.shape(least, self.max_rank)
+                out[name] = T(known)
+            elif variadic:
                 out[name] = [T(self._shape(tokens, d, env, full, given)) for _ in range(d.int(1, 4))]
             elif len(tokens) == 1:
                 out[name] = T(self._token(tokens[0], 1, d, env, full, given))
@@ -179,8 +182,15 @@ class Semantics:
         return shape
 
     @cached_property
-    def _plan(self) -> list[tuple[str, bool, bool, tuple[dims.Token, ...]]]:
-        return [(n, a.optional, a.variadic, a.tokens) for n, a in self.tensors.items()]
+    def _plan(self) -> list[tuple[str, bool, bool, tuple[dims.Token, ...], str | None, int]]:
+        """Last, of most tensors: the one name that their whole shape has, and the least rank of it."""
+        plan = []
+        for name, a in self.tensors.items():
+            t = a.tokens[0] if len(a.tokens) == 1 and not a.variadic else None
+            whole = t.name if t is not None and t.many and not t.broadcast else None
+            least = max(1 if whole in self._needs else 0, self.min_rank)
+            plan.append((name, a.optional, a.variadic, a.tokens, whole, least))
+        return plan
 
     @cached_property
     def _needs(self) -> frozenset[str]:
@@ -210,7 +220,8 @@ class Semantics:
         if not t.broadcast:
             return known
         known = d.broadcast_from(known)
-        given.setdefault(name, []).append(known)
+        if self.params:
+            given.setdefault(name, []).append(known)
         return known
 
     def _params_for(self, t: dims.Token, d: Draw, env: dict[str, Any]) -> None:
