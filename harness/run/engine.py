@@ -405,10 +405,11 @@ class Engine:
 @contextmanager
 def _few_collections() -> Iterator[None]:
     """Garbage with cycles is rare here, and looking for it goes over some hundred thousand schema objects each time: a
-    third of the host's time.  What is there already is left alone, the rest looked at less often."""
+    third of the host's time.  What is there already is left alone, the rest looked at less often: that is the packs
+    under way and what was served last, a tenth of a second, of which one object in a hundred is garbage."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(60_000, 20, 20)  # more than the packs under way hold
+    gc.set_threshold(400_000, 20, 20)  # a case counts for two or three, the packs under way for some ten thousand
     try:
         yield
     finally:
