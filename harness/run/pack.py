@@ -65,14 +65,16 @@ class Pack:
         self.chunks[backend] = chunks
         for chunk in chunks:
             cases, dialect = chunk.cases, self.dialect
-            runs = max(min(draws, max(len(c.draws) for c in cases)), *(1 + len(c.inst.reruns) for c in cases))
+            runs = 1 + max([len(c.inst.reruns) for c in cases])
+            if runs < draws:
+                runs = max(runs, min(draws, max([len(c.draws) for c in cases])))
 
             def rebuild(which: Sequence[int], cases: list[Case] = cases, dialect: Dialect = dialect) -> Model:
                 return build(dialect, [cases[i] for i in which])
 
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
-            spoils = any(id(c) in quarantined for c in cases)
-            hangs = any(id(c) in hanging for c in cases)
+            spoils = bool(quarantined) and any(id(c) in quarantined for c in cases)
+            hangs = bool(hanging) and any(id(c) in hanging for c in cases)
             out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), spoils, hangs))
         self.waiting += len(out)
         return out
@@ -85,15 +87,22 @@ class Pack:
             failed: dict[int, Outcome] = {}
             asked = [c for c in self.cases if id(c) not in without and c.draws and not c.problem]
             groups: dict[tuple[bool, bool], list[Case]] = {}  # a model is run as often as one of its cases wants
+            single: list[Case] = []
+            held: dict[tuple[Any, ...], bool] = {}  # does one of these types go apart?
             for c in asked:
-                if c.inst.rule is None and id(c) not in alone:
-                    groups.setdefault((bool(c.inst.reruns), bool(apart) and _has(c, apart)), []).append(c)
+                if c.inst.rule is not None or id(c) in alone:
+                    single.append(c)
+                    continue
+                types = c.types
+                away = held.get(types)
+                if away is None:
+                    away = held[types] = any(d is not None and d.name in apart for d in types[1:])
+                groups.setdefault((bool(c.inst.reruns), away), []).append(c)
             for some in groups.values():
                 for i in range(0, len(some), size):
                     self._build(some[i : i + size], chunks, failed)
-            for c in asked:
-                if c.inst.rule is not None or id(c) in alone:
-                    self._build([c], chunks, failed)
+            for c in single:
+                self._build([c], chunks, failed)
             got = self._built[size, without, alone, apart] = (chunks, failed)
         return got
 
@@ -196,10 +205,6 @@ def _asks(chunk: Chunk, k: int, task: Task) -> bool:
     return task.root.job.tag[2] is chunk and k in task.instances
 
 
-def _has(case: Case, names: frozenset[str]) -> bool:
-    return any(d is not None and d.name in names for d in case.types[1:])
-
-
 def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
     """One model of the cases, side by side."""
     instances, arrays = [c.inst for c in cases], [c.draws[0] for c in cases]
@@ -210,8 +215,10 @@ def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
 
 def _results(case: Case) -> list[tuple[DType, int] | None]:
     """Element type and rank of the tensors that the reference expects."""
-    outs = case.expected[0] if case.expected else []
-    return [(e.dtype, e.value.ndim) if isinstance(e.value, np.ndarray) else None for e in outs]
+    rows = case.expected
+    if not rows:
+        return []
+    return [(e.dtype, e.value.ndim) if isinstance(e.value, np.ndarray) else None for e in rows[0]]
 
 
 def feed(case: Case, inputs: Sequence[tuple[str, str, int | None]], draw: int) -> list[Any]:

@@ -8,6 +8,7 @@ so that an instance always builds the same model).  Instances whose subject is a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,18 @@ class Parts:
             self.inputs.append(proto.value_info(name, proto.tensor_type(CODES[arg.dtype.name], array.shape)))
 
     def constant_node(self, name: str, array: np.ndarray, dtype: DType) -> bool:
-        schema = schemas.effective("Constant", self.opset)
-        assert schema is not None
-        if dtype not in schema.dtypes(schema.outputs[0].element):
+        if dtype not in _constant_types(self.opset):
             return False
         self.nodes.append(proto.node("Constant", [], [name], [proto.attribute("value", array, proto.TENSOR)]))
         return True
+
+
+@cache
+def _constant_types(opset: int) -> frozenset[DType]:
+    """The types that a Constant node can have."""
+    schema = schemas.effective("Constant", opset)
+    assert schema is not None
+    return frozenset(schema.dtypes(schema.outputs[0].element))
 
 
 def arg_type(arg: Arg, name: str = "") -> Type:
@@ -71,12 +78,6 @@ def arg_type(arg: Arg, name: str = "") -> Type:
     else:
         elem = Type("tensor", arg.dtype, None)
     return Type(arg.kind, None, None, elem)
-
-
-def _type_body(arg: Arg, name: str) -> Message | bytes:
-    if arg.kind == "tensor" and not arg.dynamic:
-        return proto.tensor_type(CODES[arg.dtype.name], arg.shape)
-    return proto.type_proto(arg_type(arg, name))
 
 
 def encode_attrs(
@@ -262,11 +263,15 @@ def _renamed(op: str, attrs: dict[str, Any], names: dict[str, str]) -> dict[str,
 
 def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[str, Any],
            mine: list[tuple[str, str, int | None]]) -> str:  # fmt: skip
-    if arg.const and arg.kind == "tensor":
+    if arg.kind != "tensor" or (arg.dynamic and not arg.const):
+        type_ = proto.type_proto(arg_type(arg, name))
+    elif arg.const:
         p.constant(name, arg, have[slot] if k is None else have[slot][k])
+        return name
     else:
-        p.inputs.append(proto.value_info(name, _type_body(arg, name)))
-        mine.append((name, slot, k))
+        type_ = proto.tensor_type(CODES[arg.dtype.name], arg.shape)
+    p.inputs.append(proto.value_info(name, type_))
+    mine.append((name, slot, k))
     return name
 
 
