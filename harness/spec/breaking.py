@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance
+from harness.spec import dims
 from harness.spec.draw import Draw, Engine, T
 from harness.spec.opversion import OpVersion, agreement
 
@@ -22,6 +24,8 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
     for name in v.entry.agrees:
         if name in v.schema.attrs:
             out[agreement(name)] = lambda d, name=name: _contradicted(_valid(v, d), name)
+    if any(slot in v.slots_of_schema for slot in v.entry.stated):
+        out["shapes-stated"] = lambda d: _of_another_rank(_valid(v, d), d, v.entry.stated)
     m = v.meaning
     if m is not None and v.entry.draw is None:
         for name in v.param_codecs:
@@ -112,6 +116,21 @@ def _contradicted(i: Instance, name: str) -> Instance | None:
     if said is None:
         return None
     return _with_attr(i, name, [*said[:-1], said[-1] + 1] if isinstance(said, list) else said + 1)
+
+
+def _of_another_rank(i: Instance, d: Draw, shapes: dict[str, Any]) -> Instance | None:
+    """One of the tensors whose shape is stated has an axis more, or one less than it needs, if it may have more."""
+    given = [(a, pattern) for s, pattern in shapes.items() if isinstance(a := i.args.get(s), Arg)]
+    if not given:
+        return None
+    a, pattern = d.pick(given)
+    tokens = dims.parse(pattern) if isinstance(pattern, str) else ()
+    if any(t.many for t in tokens):
+        a.shape = a.shape[len(a.shape) - len(tokens) + 2 :]
+        a.values = None if a.values is None else a.values[: math.prod(a.shape)]
+    else:
+        a.shape = (1, *a.shape)
+    return i
 
 
 def _retype(i: Instance, slots: list[str], name: str) -> Instance | None:

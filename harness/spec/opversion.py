@@ -44,6 +44,8 @@ class Entry:
     backends lack, and would be most of what is drawn.
     agrees: attributes that say again what the operands show -> ``fn(call)``, what that is: one that says something else
     is invalid.
+    stated: slots whose shape the op states beyond what its meaning says (or that has none) -> a pattern of ``dims``, or
+    ``fn(call)`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
     """
 
     op: str
@@ -70,6 +72,7 @@ class Entry:
     ranks: tuple[int, int] | None = None
     alike: bool = True
     agrees: dict[str, Callable[[Call], Any]] = field(default_factory=dict)
+    stated: dict[str, str | Callable[[Call], str]] = field(default_factory=dict)
 
 
 def agreement(attr: str) -> str:
@@ -367,6 +370,18 @@ class OpVersion:
             return
         m.hold(*self.decode(call))
 
+    def _stated_shapes(self, call: Call) -> None:
+        """Raises RuleError "shapes-stated"."""
+        env: dict[str, Any] = {}
+        for slot, pattern in self.entry.stated.items():
+            given = call.inputs.get(slot)
+            if given is None:
+                continue
+            try:
+                dims.bind(dims.parse(pattern if isinstance(pattern, str) else pattern(call)), given.shape, env, slot)
+            except dims.ShapeMismatch as e:
+                raise RuleError("shapes-stated", str(e)) from e
+
     def evaluate(self, call: Call) -> list[Expected]:
         """The reference's outputs, each rounded once.  Raises RuleError where the op set forbids the inputs."""
         e = self.entry
@@ -376,6 +391,8 @@ class OpVersion:
             said = call.attrs.get(name)
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
+        if e.stated:
+            self._stated_shapes(call)
         if e.evaluate is not None:
             raw = e.evaluate(call)
         else:

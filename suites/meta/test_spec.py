@@ -12,6 +12,7 @@ from harness.core.instance import Arg, Instance
 from harness.gen.data import arrays_of, literal
 from harness.gen.engine import PlainPrng, Prng, Replay, case_seed
 from harness.spec import dims, registry
+from harness.spec.breaking import draw_invalid
 from harness.spec.semantics import semantics
 from suites.meta.toy import toy
 
@@ -84,6 +85,20 @@ def test_what_a_body_stumbles_over_has_the_name_of_its_rule() -> None:
     arrays = {"x": np.ones((2, 3), np.float32), "y": np.ones((2,), np.float32)}
     with pytest.raises(RuleError, match=r"shapes-agree: .*\(2, 3\).*do not broadcast"):
         v.evaluate(v.call({}, arrays, 1))
+
+
+@pytest.mark.parametrize(("pattern", "rank"), [("a b", 3), ("*_lead a b", 1)])
+def test_a_stated_shape_is_held_and_broken(pattern: str, rank: int) -> None:
+    other = type(toy)("suites.meta")
+    other.entries[:] = [e for e in other.entries if e.op != "Flip"]
+    other.op("Flip", toy.versions["toy/Flip/1"].meaning, stated={"x": pattern}, ranks=(2, 2)).family = "toy"
+    v = other.versions["toy/Flip/1"]
+    v.check(v.call({"axis": 0}, {"x": np.ones((2, 3), np.float32)}, 1))
+    broken = [i for n in range(9) if (i := draw_invalid(v, "shapes-stated", Prng(n))) is not None]
+    assert broken and {len(i.args["x"].shape) for i in broken} == {rank}
+    for i in broken:
+        with pytest.raises(RuleError, match=r"shapes-stated: x: .*rank"):
+            v.evaluate(v.call(i.attrs, arrays_of(i), 1))
 
 
 @settings(max_examples=50)
