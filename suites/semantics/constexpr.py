@@ -38,8 +38,8 @@ def affine_dequantize(
 
     Raises RuleError "vector-fits-axis"."""
     for v in (zero_point, scale):
-        if v is not None and v.ndim and v.size != x.shape[axis]:
-            raise RuleError("vector-fits-axis", f"{v.size} entries for extent {x.shape[axis]}")
+        if v is not None and v.ndim and v.shape != (x.shape[axis],):
+            raise RuleError("vector-fits-axis", f"{list(v.shape)} entries for extent {x.shape[axis]}")
     wide = _wide(x)
     if zero_point is not None:
         wide = wide - per_axis(_wide(zero_point), x.ndim, axis)

@@ -62,6 +62,7 @@ def _misfit(*slots: str) -> Any:
     return draw
 
 
-op("prelu", s.prelu_channels, draw=_channels("alpha"), breaks={"alpha-per-channel": _misfit("alpha")})
+op("prelu", s.prelu_channels, draw=_channels("alpha"), breaks={"alpha-per-channel": _misfit("alpha")},
+   stated={"x": "b c h *_more", "alpha": "c"})  # fmt: skip
 op("softplus_parametric", s.softplus_parametric, draw=_channels("alpha", "beta"),
    breaks={"alpha-per-channel": _misfit("alpha", "beta")})  # fmt: skip

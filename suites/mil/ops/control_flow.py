@@ -180,6 +180,7 @@ def _write(call: Call) -> Any:
     ls, value = list(call.inputs["ls"]), call.inputs["value"]
     i = scalar(call, "index")
     need(i >= 0, "index-in-list", str(i))
+    need(all(x.shape == value.shape for x in ls), "value-like-elements", f"{list(value.shape)}")
     while i >= len(ls):  # a list of dynamic length grows
         ls.append(np.zeros_like(value))
     ls[i] = value
@@ -203,6 +204,7 @@ op("list_write", evaluate=_write, error=exact(), draw=_draw_write, breaks={"valu
 def _scatter(call: Call) -> Any:
     ls, value = list(call.inputs["ls"]), call.inputs["value"]
     need(len(value) == len(call.inputs["indices"]), "value-per-index")
+    need(all(x.shape == value.shape[1:] for x in ls), "value-like-elements", f"{list(value.shape)}")
     for i, v in zip(call.inputs["indices"], value):
         ls[_at(ls, int(i))] = v
     return _read_out(call, ls)

@@ -42,11 +42,14 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
 
 def _border(call: Call) -> tuple[int, ...]:
     h, w = ints(call, "crop_height"), ints(call, "crop_width")
+    need(len(h) == len(w) == 2, "two-amounts", f"{h}, {w}")
     return (w[0], h[0], w[1], h[1])
 
 
-op("crop", movement.crop_spatial, border=Fn(_border), draw=_draw_crop,
-   breaks={"crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]}})  # fmt: skip
+_SPATIAL = {"x": "*_lead c h w"}  # at least rank 3
+op("crop", movement.crop_spatial, border=Fn(_border), draw=_draw_crop, stated=_SPATIAL,
+   breaks={"crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]},
+           "two-amounts": lambda d: {**_draw_crop(d), d.pick(("crop_height", "crop_width")): [0, 0, 0]}})  # fmt: skip
 
 
 # -- resize to a size
@@ -76,6 +79,7 @@ def _non_finite(call: Call) -> str | None:
 
 
 op("resize_bilinear", s.resize_linear, sizes=Fn(_target), mode=MODE, draw=_draw_bilinear, out_dtype=_type_of_x,
+   stated=_SPATIAL,
    ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape))  # fmt: skip
 
 
@@ -93,6 +97,7 @@ def _between(sizes: Any, shape: tuple[int, ...]) -> str | None:
 
 
 op("resize_nearest_neighbor", s.resize_nearest, sizes=Fn(_target), mode=Fn(lambda c: "default"), draw=_draw_nearest,
+   stated=_SPATIAL,
    ambiguous=lambda c: _between(_target(c), c.inputs["x"].shape))  # fmt: skip
 
 
@@ -102,7 +107,7 @@ op("resize_nearest_neighbor", s.resize_nearest, sizes=Fn(_target), mode=Fn(lambd
 def _sizes(call: Call) -> tuple[int, ...]:
     k, x = scalar(call, "resized_dims"), call.inputs["x"]
     shape = ints(call, "shape") or ()
-    if k > len(shape) or len(shape) > x.ndim:
+    if not 0 <= k <= len(shape) <= x.ndim:
         need(False, "dims-within-shape", f"{k} of {shape} for rank {x.ndim}")
     tail = shape[len(shape) - k :]
     return tuple(m or n for m, n in zip(tail, x.shape[x.ndim - k :]))
@@ -195,9 +200,9 @@ def _up_sizes(call: Call) -> tuple[int, ...]:
 
 
 op("upsample_bilinear", s.upsample_linear, factors=Fn(_factors), align="align_corners", half=Fn(_half),
-   draw=_draw_up_bilinear, out_dtype=_type_of_x, ambiguous=_non_finite)  # fmt: skip
+   draw=_draw_up_bilinear, out_dtype=_type_of_x, ambiguous=_non_finite, stated=_SPATIAL)  # fmt: skip
 op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(lambda c: "default"),
-   draw=lambda d: _draw_factors(d, (1.5, 2.5)),
+   draw=lambda d: _draw_factors(d, (1.5, 2.5)), stated=_SPATIAL,
    ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"].shape))  # fmt: skip
 
 
@@ -325,7 +330,8 @@ def _crop_open(call: Call) -> str | None:
 
 
 op("crop_resize", evaluate=_crop_resize, error=bounded(_resize_bound), draw=_draw_regions, ambiguous=_crop_open,
-   out_dtype=_type_of_x, data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+   stated={"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"}, out_dtype=_type_of_x,
+   data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
 
 
 # -- resample and affine
@@ -359,7 +365,7 @@ def _resample_open(call: Call) -> str | None:
 
 op("resample", s.resample, sampling="sampling_mode", padding="padding_mode", value="padding_value",
    space="coordinates_mode", align="align_corners", draw=_draw_resample, ambiguous=_resample_open,
-   out_dtype=_type_of_x)  # fmt: skip
+   out_dtype=_type_of_x, stated={"x": "b c h w", "coordinates": "b _h _w 2"})  # fmt: skip
 
 
 def _draw_affine(d: Draw) -> dict[str, Any]:
@@ -371,6 +377,11 @@ def _draw_affine(d: Draw) -> dict[str, Any]:
 
 
 def _affine_size(call: Call) -> tuple[int, int]:
+    """What the page does not support yet is refused where it is read."""
+    need(not scalar(call, "padding_value", 0.0), "padding-value-zero", f"{scalar(call, 'padding_value')}")
+    need(bool(call.attr("align_corners", True)), "corners-aligned", "align_corners is false")
+    b, m = call.inputs["x"].shape[0], call.inputs["transform_matrix"].shape[0]
+    need(m in (1, b), "matrix-per-image", f"{m} matrices for {b} images")
     return scalar(call, "output_height"), scalar(call, "output_width")
 
 
@@ -381,4 +392,5 @@ def _affine_open(call: Call) -> str | None:
 
 
 op("affine", s.affine, matrix="transform_matrix", size=Fn(_affine_size), draw=_draw_affine, ambiguous=_affine_open,
-   out_dtype=_type_of_x)  # fmt: skip
+   out_dtype=_type_of_x, stated={"x": "b c h w", "transform_matrix": "_d 6"},
+   breaks={"padding-value-zero": lambda d: {**_draw_affine(d), "padding_value": 1.0}})  # fmt: skip

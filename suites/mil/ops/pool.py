@@ -6,11 +6,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Draw, Fn, T
+from harness.spec import Call, Draw, Fn, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints
+from suites.mil.codecs import fill, ints, need
 from suites.mil.ops.conv import MODE, Mode, Pairs
 from suites.semantics import pool as s
+
+
+def _ceil(call: Call) -> bool:
+    ceil = bool(call.attr("ceil_mode", False))
+    p = (call.attr("pad_type") == "custom" and ints(call, "pad")) or ()
+    need(not ceil or p[0::2] == p[1::2], "ceil-needs-symmetric-pads", f"{p}")
+    return ceil
+
 
 _NAMES = {
     "kernel": Fn(lambda c: ints(c, "kernel_sizes")),
@@ -18,7 +26,7 @@ _NAMES = {
     "dilations": Fn(lambda c: None),
     "pads": Pairs(),
     "padding": Mode("pad_type", MODE),
-    "ceil": Fn(lambda c: bool(c.attr("ceil_mode", False))),
+    "ceil": Fn(_ceil),
     "last": Fn(lambda c: "drop_if_padded"),
 }
 
@@ -55,7 +63,12 @@ def _break_kernel(d: Draw) -> dict[str, Any]:
     return {"x": T((1, 2, 5, 5)), "kernel_sizes": [2, 2, 2], "pad_type": "valid"}
 
 
-_BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel}
+def _break_pads(d: Draw) -> dict[str, Any]:
+    pad = d.pick(([1, 0, 1, 1], [0, 1, 0, 0], [1, 1, 0, 1]))
+    return {"x": T((1, 2, 5, 5)), "kernel_sizes": [3, 3], "pad_type": "custom", "pad": pad, "ceil_mode": True}
+
+
+_BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel, "ceil-needs-symmetric-pads": _break_pads}
 op("avg_pool", s.avg_pool, draw=_draw(s.avg_pool), ranks=(3, 5), breaks=_BREAKS,
    count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)), **_NAMES)  # fmt: skip
 op("max_pool", s.max_pool, draw=_draw(s.max_pool), ranks=(3, 5), breaks=_BREAKS, column_major=Fn(lambda c: False),

@@ -183,6 +183,24 @@ def _break(gates: int, cell: str) -> Any:
     return draw
 
 
+def _sized(text: str, gates: int) -> Any:
+    """A pattern in which {h} is the hidden size, {g} all gates of it and {n} one of each direction."""
+
+    def pattern(call: Call) -> str:
+        h = (call.inputs["weight_hh"].shape or (0,))[-1]
+        n = 2 if call.attr("direction", "forward") == "bidirectional" else 1
+        return text.format(h=h, g=gates * h, n=n * h, p=3 * h)
+
+    return pattern
+
+
+def _stated(gates: int, backs: tuple[str, ...] = ("",)) -> dict[str, Any]:
+    """The shapes as the page of each op states them."""
+    whole = {"x": "s b i", "initial_h": _sized("b {n}", gates), "initial_c": _sized("b {n}", gates)}
+    parts = {"weight_ih": "{g} i", "weight_hh": "{g} {h}", "bias": "{g}", "input_bias": "{g}", "peephole": "{p}"}
+    return whole | {name + back: _sized(text, gates) for name, text in parts.items() for back in backs}
+
+
 _DATA = ("unit", "small", "uniform:-2:2")
 _COMMON = {
     "w": _stack("weight_ih"),
@@ -208,6 +226,7 @@ op(
     gates=Fn(lambda c: "ifoc"),
     draw=_draw("lstm", 4),
     breaks={"gates-agree": _break(4, "lstm")},
+    stated=_stated(4, ("", "_back")),
     activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")),
     **_COMMON,
 )
@@ -221,6 +240,7 @@ op(
     clip=Fn(lambda c: None),
     reset_after=Fn(lambda c: bool(c.attr("reset_after", False))),
     breaks={"gates-agree": _break(3, "gru")},
+    stated=_stated(3),
     activations=_activations(_REC, ("activation", "tanh")),
     **_COMMON,
 )
@@ -232,6 +252,7 @@ op(
     draw=_draw("rnn", 1),
     clip=Fn(lambda c: None),
     breaks={"gates-agree": _break(1, "rnn")},
+    stated=_stated(1),
     activations=_activations(("activation", "tanh")),
     **_COMMON,
 )

@@ -235,7 +235,8 @@ def _break_batch(d: Draw) -> dict[str, Any]:
 
 op("space_to_batch", evaluate=lambda c: _back(c, [s.space_to_batch(
     _spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]),
-   error=s.space_to_batch.error, draw=_draw_space_to_batch)  # fmt: skip
+   error=s.space_to_batch.error, draw=_draw_space_to_batch, stated={"x": "n c h w"})  # fmt: skip
 op("batch_to_space", evaluate=lambda c: _back(c, [s.batch_to_space(
     _spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
-   error=s.batch_to_space.error, draw=_draw_batch_to_space, breaks={"block-divides-batch": _break_batch})  # fmt: skip
+   error=s.batch_to_space.error, draw=_draw_batch_to_space, breaks={"block-divides-batch": _break_batch},
+   stated={"x": "n c h w"})  # fmt: skip
