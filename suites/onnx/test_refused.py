@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.core.errors import RuleError
@@ -35,6 +37,9 @@ STATED = {
     "OneHotEncoder/1": ("one-of-cats", "category-known"),
     "ZipMap/1": ("rank-1-or-2", "one-of-keys"),
     "LinearClassifier/1": ("one-of-labels",),
+    "TreeEnsembleClassifier/5": ("nodes-alike", "class-alike", "target-in-range", "base-per-target", "rank-2"),
+    "TreeEnsembleRegressor/5": ("nodes-alike", "target-alike", "target-in-range", "base-per-target", "rank-2"),
+    "TreeEnsemble/5": ("nodes-alike", "leaf-alike", "target-in-range", "aggregate-known", "transform-known", "rank-2"),
     "Split/13": ("equal-parts",),
     "Split/18": ("num_outputs-agrees", "one-of-sizes"),
     "If/25": ("single-element", "body-outputs"),
@@ -66,6 +71,16 @@ def _set(name: str, value: object) -> Callable[[Instance], None]:
     return lambda i: i.attrs.__setitem__(name, value)
 
 
+def _first(name: str, value: object) -> Callable[[Instance], None]:
+    return lambda i: i.attrs.__setitem__(name, [value, *i.attrs[name][1:]])
+
+
+def _circle(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Every node is its own child."""
+    n = len(attrs["nodes_trueleafs"])
+    return {"nodes_trueleafs": [0] * n, "nodes_truenodeids": list(range(n))}
+
+
 def _deeper(slot: str) -> Callable[[Instance], None]:
     def fn(i: Instance) -> None:
         i.args[slot].shape = (1, 1, *i.args[slot].shape)
@@ -82,6 +97,17 @@ UNDRAWN = [
     ("SplitToSequence/24", "split-rank", _deeper("split")),
     ("Scan/25", "inputs-to-scan", _set("num_scan_inputs", 0)),
     ("Scan/8", "length-fits", _data("sequence_lens", "ints:99:99")),
+    ("TreeEnsembleClassifier/5", "one-of-labels", _set("classlabels_int64s", [1, 2, 3])),
+    ("TreeEnsembleClassifier/5", "feature-in-range", _first("nodes_featureids", 9)),
+    ("TreeEnsembleClassifier/5", "child-in-tree", _first("nodes_truenodeids", 99)),
+    ("TreeEnsembleClassifier/5", "one-root", _first("nodes_truenodeids", 0)),
+    ("TreeEnsembleRegressor/5", "node-once", _first("nodes_nodeids", 1)),
+    ("TreeEnsemble/5", "mode-known", lambda i: i.attrs.update(nodes_modes=i.attrs["nodes_modes"] + 7)),
+    ("TreeEnsemble/5", "set-per-member", _set("membership_values", np.array([1, np.nan] * 9, np.float32))),
+    ("TreeEnsemble/5", "feature-in-range", _first("nodes_featureids", 9)),
+    ("TreeEnsemble/5", "node-in-range", _first("tree_roots", 99)),
+    ("TreeEnsemble/5", "leaf-in-range", _first("nodes_truenodeids", 99)),
+    ("TreeEnsemble/5", "trees-end", lambda i: i.attrs.update(_circle(i.attrs))),
     ("Imputer/1", "one-or-per-feature", _more("imputed_value_floats")),
     ("CastMap/1", "key-below-max", _set("max_map", 0)),
     ("DictVectorizer/1", "key-known", _set("string_vocabulary", ["other"])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from harness.core.dtypes import F32, F64, U8, DType, of
 from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
-from suites.onnx.ops.ml import ML, POSTS, classes, classified, pick_labels, quarters, rows
+from suites.onnx.ops.ml import ML, POSTS, classes, classified, one_of, pick_labels, quarters, require, rows
 from suites.semantics import tabular as s
 from suites.semantics.tabular import Branch, Leaf
 
@@ -28,9 +29,33 @@ def _either(c: Call, name: str) -> Any:
     return [] if v is None else np.asarray(v, np.float64).ravel().tolist()
 
 
-def _old(c: Call, kind: str) -> list[Tree]:
-    """Trees of TreeEnsembleClassifier ("class") and -Regressor ("target")."""
+def _alike(c: Call, prefix: str) -> None:
+    """Raises RuleError "nodes-alike" and so on: the given attributes of one prefix are fields of the same tuples."""
+    sizes = {n: np.size(v) for n, v in c.attrs.items() if n.startswith(f"{prefix}_")}
+    require(len(set(sizes.values())) <= 1, f"{prefix}-alike", f"lengths {sizes}")
+
+
+def _within(ids: Sequence[int], n: int, rule: str) -> None:
+    outside = [i for i in ids if not 0 <= i < n]
+    require(not outside, rule, f"{outside[:3]} of {n}")
+
+
+def _based(c: Call, targets: int) -> list[float]:
+    """Base values.  Raises RuleError "base-per-target"."""
+    base = _either(c, "base_values")
+    require(len(base) in (0, targets), "base-per-target", f"{len(base)} base values for {targets} targets")
+    return base
+
+
+def _old(c: Call, kind: str, targets: int) -> list[Tree]:
+    """Trees of TreeEnsembleClassifier ("class") and -Regressor ("target").
+
+    Raises RuleError "nodes-alike", "class-alike", "target-alike", "target-in-range", "node-once", "child-in-tree",
+    "one-root", "trees-end", "feature-in-range"."""
     a = c.attr
+    _alike(c, "nodes")
+    _alike(c, kind)
+    _within(a(f"{kind}_ids") or [], targets, "target-in-range")
     votes: dict[tuple[int, int], list[tuple[int, float]]] = {}
     ids = a(f"{kind}_ids") or []
     for tree, node, target, w in zip(
@@ -40,24 +65,50 @@ def _old(c: Call, kind: str) -> list[Tree]:
     modes, values = a("nodes_modes") or [], _either(c, "nodes_values")
     missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
     table = {key: i for i, key in enumerate(zip(a("nodes_treeids"), a("nodes_nodeids")))}
+    require(len(table) == len(modes), "node-once", "a node id appears twice in a tree")
     yes, no, features = a("nodes_truenodeids"), a("nodes_falsenodeids"), a("nodes_featureids")
+    _within([f for f, mode in zip(features, modes) if mode != "LEAF"], c.inputs["X"].shape[-1], "feature-in-range")
 
-    def build(tree: int, node: int) -> Tree:
+    reached: set[int] = set()
+
+    def build(tree: int, node: int, above: int = 0) -> Tree:
+        require(above < len(table), "trees-end", "a node is below itself")
         i = table[tree, node]
+        reached.add(i)
         if modes[i] == "LEAF":
             return Leaf(votes.get((tree, node), []))
-        return Branch(modes[i][7:], features[i], values[i], bool(missing[i]), build(tree, yes[i]), build(tree, no[i]))
+        then, other = (build(tree, ids[i], above + 1) for ids in (yes, no))
+        return Branch(modes[i][7:], features[i], values[i], bool(missing[i]), then, other)
 
     children = {(t, n) for (t, _), i in table.items() if modes[i] != "LEAF" for n in (yes[i], no[i])}
-    return [build(*key) for key in table if key not in children]
+    require(children <= set(table), "child-in-tree", "a child is no node of its tree")
+    roots = [key for key in table if key not in children]
+    require(len(roots) == len({t for t, _ in table}), "one-root", f"roots {roots}")
+    trees = [build(*key) for key in roots]
+    require(len(reached) == len(table), "one-root", f"{len(table) - len(reached)} nodes are below no root")
+    return trees
 
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
 
 
 def _new(c: Call) -> list[Tree]:
-    """Trees of TreeEnsemble."""
+    """Trees of TreeEnsemble.
+
+    Raises RuleError "nodes-alike", "leaf-alike", "target-in-range", "feature-in-range", "node-in-range",
+    "leaf-in-range", "mode-known", "set-per-member", "trees-end"."""
     a = c.attr
+    _alike(c, "nodes")
+    _alike(c, "leaf")
+    count, leaves = len(a("nodes_featureids")), len(a("leaf_targetids"))
+    _within(a("leaf_targetids"), c.attr("n_targets"), "target-in-range")
+    _within(a("nodes_featureids"), c.inputs["X"].shape[-1], "feature-in-range")
+    _within(a("tree_roots"), count, "node-in-range")
+    _within(a("nodes_modes").ravel().tolist(), len(_MODES), "mode-known")
+    for side in ("true", "false"):
+        ends = list(zip(a(f"nodes_{side}leafs"), a(f"nodes_{side}nodeids")))
+        _within([i for leaf, i in ends if not leaf], count, "node-in-range")
+        _within([i for leaf, i in ends if leaf], leaves, "leaf-in-range")
     modes = [_MODES[m] for m in a("nodes_modes").ravel().tolist()]
     splits = a("nodes_splits").astype(np.float64).ravel().tolist()
     members = a("membership_values")
@@ -68,17 +119,21 @@ def _new(c: Call) -> list[Tree]:
                 groups.append([])
             else:
                 groups[-1].append(v)
+        if not groups[-1]:
+            groups.pop()  # nothing follows the last delimiter
+        require(len(groups) == modes.count("MEMBER"), "set-per-member", f"{len(groups)} sets of members")
         sets = iter(groups)
         splits = [next(sets) if m == "MEMBER" else v for m, v in zip(modes, splits)]
     weights, targets = a("leaf_weights").astype(np.float64).ravel().tolist(), a("leaf_targetids")
     missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
 
-    def child(is_leaf: int, i: int) -> Tree:
-        return Leaf([(targets[i], weights[i])]) if is_leaf else build(i)
+    def child(is_leaf: int, i: int, above: int) -> Tree:
+        return Leaf([(targets[i], weights[i])]) if is_leaf else build(i, above + 1)
 
-    def build(i: int) -> Tree:
-        yes = child(a("nodes_trueleafs")[i], a("nodes_truenodeids")[i])
-        no = child(a("nodes_falseleafs")[i], a("nodes_falsenodeids")[i])
+    def build(i: int, above: int = 0) -> Tree:
+        require(above < count, "trees-end", "a node is among its own children")
+        yes = child(a("nodes_trueleafs")[i], a("nodes_truenodeids")[i], above)
+        no = child(a("nodes_falseleafs")[i], a("nodes_falsenodeids")[i], above)
         return Branch(modes[i], a("nodes_featureids")[i], splits[i], bool(missing[i]), yes, no)
 
     return [build(i) for i in a("tree_roots")]
@@ -234,6 +289,49 @@ def _draw_new(d: Draw) -> dict:
 # -- the ops
 
 
+def _shorter(draw: Any, name: str) -> Any:
+    """One element less of a field."""
+
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        return {**out, name: out[name][:-1]}
+
+    return fn
+
+
+def _first(draw: Any, name: str, value: Any) -> Any:
+    """Another first element of a field."""
+
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        return {**out, name: [value, *out[name][1:]]}
+
+    return fn
+
+
+def _more_base(draw: Any) -> Any:
+    """More base values than there are ever targets."""
+
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        if "nodes_values_as_tensor" in out:
+            return {**out, "base_values_as_tensor": np.full(5, 0.5)}
+        return {**out, "base_values": [0.5] * 5}
+
+    return fn
+
+
+def _cube(draw: Any) -> Any:
+    """X with an axis too many."""
+
+    def fn(d: Draw) -> dict:
+        out = draw(d)
+        x = out["X"]
+        return {**out, "X": T((1, *x.shape), values=x.values, dtype=x.dtype)}
+
+    return fn
+
+
 def _bound(ctx: Context) -> Array:
     """The sums of the drawn quarters are exact; left are a mean and a transform, whose slope is at most 1."""
     u = max(ctx.acc_u, ctx.u)
@@ -252,24 +350,29 @@ def _rows(c: Call) -> Array:
 
 def _classify(c: Call) -> tuple[Array, Array]:
     ints = "classlabels_int64s"
+    one_of(c, "one-of-labels", "classlabels_strings", ints)
     count = len(c.attr("classlabels_strings") or c.attr(ints))
-    z = s.forest(_old(c, "class"), _rows(c), count, "SUM", _either(c, "base_values"))
+    z = s.forest(_old(c, "class", count), _rows(c), count, "SUM", _based(c, count))
     return pick_labels(c, z, ints), s.post(z, c.attr("post_transform"))
 
 
 def _regress(c: Call) -> Array:
-    z = s.forest(
-        _old(c, "target"), _rows(c), c.attr("n_targets"), c.attr("aggregate_function"), _either(c, "base_values")
-    )
+    n = c.attr("n_targets")
+    z = s.forest(_old(c, "target", n), _rows(c), n, c.attr("aggregate_function"), _based(c, n))
     return s.post(z, c.attr("post_transform"))
 
 
+_FOLDS = ("AVERAGE", "SUM", "MIN", "MAX")
 _POSTS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _ensemble(c: Call) -> Array:
-    fold = ("AVERAGE", "SUM", "MIN", "MAX")[c.attr("aggregate_function")]
-    return s.post(s.forest(_new(c), _rows(c), c.attr("n_targets"), fold), _POSTS[c.attr("post_transform")])
+    """Raises RuleError "aggregate-known", "transform-known", and what the trees raise."""
+    fold, how = c.attr("aggregate_function"), c.attr("post_transform")
+    _within([fold], len(_FOLDS), "aggregate-known")
+    _within([how], len(_POSTS), "transform-known")
+    x = _rows(c)
+    return s.post(s.forest(_new(c), x, c.attr("n_targets"), _FOLDS[fold]), _POSTS[how])
 
 
 op(
@@ -280,6 +383,13 @@ op(
     out_dtype=classified("classlabels_int64s"),
     error=(exact(), _BOUND),
     domain=ML,
+    breaks={
+        "nodes-alike": _shorter(_draw_old("class"), "nodes_falsenodeids"),
+        "class-alike": _shorter(_draw_old("class"), "class_nodeids"),
+        "target-in-range": _first(_draw_old("class"), "class_ids", 3),
+        "base-per-target": _more_base(_draw_old("class")),
+        "rank-2": _cube(_draw_old("class")),
+    },
     source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
 )
 op(
@@ -289,6 +399,13 @@ op(
     out_dtype=lambda c, i: F32,
     error=_BOUND,
     domain=ML,
+    breaks={
+        "nodes-alike": _shorter(_draw_old("target"), "nodes_falsenodeids"),
+        "target-alike": _shorter(_draw_old("target"), "target_nodeids"),
+        "target-in-range": _first(_draw_old("target"), "target_ids", 3),
+        "base-per-target": _more_base(_draw_old("target")),
+        "rank-2": _cube(_draw_old("target")),
+    },
     source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
 )
 op(
@@ -298,5 +415,13 @@ op(
     out_dtype=lambda c, i: of(c.inputs["X"]),
     error=_BOUND,
     domain=ML,
+    breaks={
+        "nodes-alike": _shorter(_draw_new, "nodes_featureids"),
+        "leaf-alike": _shorter(_draw_new, "leaf_targetids"),
+        "target-in-range": _first(_draw_new, "leaf_targetids", 3),
+        "aggregate-known": lambda d: {**_draw_new(d), "aggregate_function": 4},
+        "transform-known": lambda d: {**_draw_new(d), "post_transform": 5},
+        "rank-2": _cube(_draw_new),
+    },
     source="ONNX ai.onnx.ml TreeEnsemble-5",
 )
