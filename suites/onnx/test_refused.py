@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.core.dtypes import I64
 from harness.core.errors import RuleError
-from harness.core.instance import Instance
+from harness.core.instance import Arg, Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec.breaking import draw_invalid
@@ -21,7 +22,11 @@ STATED = {
     "CausalConvWithState/27": ("kernel-fits",),
     "RotaryEmbedding/23": ("heads-given", "table-fits"),
     "LinearAttention/27": ("decay-given", "beta-given", "heads-multiply"),
-    "FlexAttention/1": ("heads-divide",),
+    "FlexAttention/1": ("heads-divide", "rank-4", "batch-agrees", "head-size-agrees", "keys-per-value"),
+    "TfIdfVectorizer/9": (
+        "weight-per-gram", "counts-ascend", "lengths-ordered", "skips-nonnegative", "indexes-nonnegative",
+        "rank-1-or-2",
+    ),
     "Attention/23": ("heads-given", "past-together", "heads-divide"),
     "Attention/24": ("heads-given", "past-together", "heads-divide"),
     "Attention/25": ("heads-given", "past-together", "heads-divide"),
@@ -108,6 +113,17 @@ UNDRAWN = [
     ("TreeEnsemble/5", "node-in-range", _first("tree_roots", 99)),
     ("TreeEnsemble/5", "leaf-in-range", _first("nodes_truenodeids", 99)),
     ("TreeEnsemble/5", "trees-end", lambda i: i.attrs.update(_circle(i.attrs))),
+    ("SVMClassifier/1", "vectors-per-class", lambda i: i.attrs["vectors_per_class"].append(1)),
+    ("SVMClassifier/1", "sizes-fit", _more("support_vectors")),
+    ("SVMClassifier/1", "sizes-fit", lambda i: i.attrs["coefficients"].extend([1.0] * 99)),
+    ("SVMRegressor/1", "sizes-fit", _set("n_supports", 9)),
+    ("Adam/1", "whole-groups", lambda i: i.args["inputs"].pop()),
+    ("Adam/1", "companions-broadcast", lambda i: setattr(i.args["inputs"][-1], "shape", (7, 7, 7))),
+    ("Adagrad/1", "one-number", lambda i: i.args.update(T=Arg(I64, (2,), values=[1, 1]))),
+    ("ArrayFeatureExtractor/1", "rank-1-or-more", lambda i: setattr(i.args["X"], "shape", ())),
+    ("TfIdfVectorizer/9", "one-of-pools", lambda i: i.attrs.update(pool_strings=["a"], pool_int64s=[1])),
+    ("TfIdfVectorizer/9", "index-per-gram", _more("ngram_indexes")),
+    ("TfIdfVectorizer/9", "whole-grams", _set("ngram_counts", [0, 0])),
     ("Imputer/1", "one-or-per-feature", _more("imputed_value_floats")),
     ("CastMap/1", "key-below-max", _set("max_map", 0)),
     ("DictVectorizer/1", "key-known", _set("string_vocabulary", ["other"])),

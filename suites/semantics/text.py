@@ -75,9 +75,26 @@ def ngrams(
     """Counts of the pool's n-grams in x [c] or [n, c], as f64 [max(indexes) + 1] a row.
 
     counts[k]: where the (k+1)-grams start in the pool.  skips: elements of an n-gram stand 1 .. skips + 1 apart
-    (1-grams count
-    once).  mode: TF counts, IDF 0 or the weight, TFIDF count times weight.  Source: ONNX TfIdfVectorizer-9."""
+    (1-grams count once).  mode: TF counts, IDF 0 or the weight, TFIDF count times weight.
+
+    Source: ONNX TfIdfVectorizer-9.  Raises RuleError "counts-ascend", "whole-grams", "index-per-gram",
+    "indexes-nonnegative", "weight-per-gram", "lengths-ordered", "skips-nonnegative"."""
     ends = [*counts[1:], len(pool)]
+    if any(not 0 <= a <= b <= len(pool) for a, b in zip(counts, ends)):
+        raise RuleError("counts-ascend", f"starts {list(counts)} in a pool of {len(pool)}")
+    if any((b - a) % n for n, (a, b) in enumerate(zip(counts, ends), 1)):
+        raise RuleError("whole-grams", f"starts {list(counts)}, end {len(pool)}")
+    total = sum((b - a) // n for n, (a, b) in enumerate(zip(counts, ends), 1))
+    if len(indexes) != total:
+        raise RuleError("index-per-gram", f"{len(indexes)} indexes for {total} n-grams")
+    if min(indexes, default=0) < 0:
+        raise RuleError("indexes-nonnegative", f"indexes {list(indexes)}")
+    if weights is not None and len(weights) != len(indexes):
+        raise RuleError("weight-per-gram", f"{len(weights)} weights for {len(indexes)} indexes")
+    if not 1 <= shortest <= longest:
+        raise RuleError("lengths-ordered", f"from {shortest} to {longest}")
+    if skips < 0:
+        raise RuleError("skips-nonnegative", f"{skips} skipped")
     where: dict[tuple[object, ...], int] = {}
     number = 0
     for n, (a, b) in enumerate(zip(counts, ends), 1):

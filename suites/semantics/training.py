@@ -7,7 +7,8 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.spec import Choice, Context, Float, Int, Real, T, Variadic, composed, semantics
+from harness.core.errors import RuleError
+from harness.spec import Choice, Context, Float, Int, Real, T, Variadic, composed, dims, semantics
 from harness.spec.draw import Draw
 
 Array = np.ndarray
@@ -29,8 +30,17 @@ def _bound(parts: int) -> Object:
 
 
 def _groups(xs: list[Array], parts: int) -> list[tuple[Array, ...]]:
+    """Each tensor with its companions.  Raises RuleError "whole-groups", "companions-broadcast"."""
+    if len(xs) % parts:
+        raise RuleError("whole-groups", f"{len(xs)} tensors in groups of {parts}")
     n = len(xs) // parts
-    return [tuple(xs[k * n + j].astype(np.float64) for k in range(parts)) for j in range(n)]
+    groups = [tuple(xs[k * n + j].astype(np.float64) for k in range(parts)) for j in range(n)]
+    for g in groups:
+        try:
+            dims.broadcast(*(x.shape for x in g))
+        except dims.ShapeMismatch as e:
+            raise RuleError("companions-broadcast", str(e)) from None
+    return groups
 
 
 def _flat(rows: list[tuple[Array, ...]]) -> list[Array]:
@@ -38,6 +48,9 @@ def _flat(rows: list[tuple[Array, ...]]) -> list[Array]:
 
 
 def _number(v: Array) -> float:
+    """Raises RuleError "one-number"."""
+    if v.size != 1:
+        raise RuleError("one-number", f"shape {v.shape}")
     return float(v.reshape(-1)[0])
 
 

@@ -52,7 +52,17 @@ def _state_type(call: Call, i: int) -> DType:
 # -- FlexAttention: blocks change the scores and the weights
 
 def _flex(call: Call) -> np.ndarray:
+    """Raises RuleError "rank-4", "batch-agrees", "head-size-agrees", "keys-per-value", "heads-divide"."""
     q, k, v = (call.inputs[n].astype(np.float64) for n in "QKV")
+    shapes = f"Q {q.shape}, K {k.shape}, V {v.shape}"
+    if {q.ndim, k.ndim, v.ndim} != {4}:
+        raise RuleError("rank-4", shapes)
+    if q.shape[0] != k.shape[0]:
+        raise RuleError("batch-agrees", shapes)
+    if q.shape[3] != k.shape[3]:
+        raise RuleError("head-size-agrees", shapes)
+    if k.shape[:3] != v.shape[:3]:
+        raise RuleError("keys-per-value", shapes)
     if q.shape[1] % k.shape[1]:
         raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
     group = q.shape[1] // k.shape[1]
@@ -112,15 +122,21 @@ def _draw_flex(d: Draw) -> dict:
     return out
 
 
-def _break_flex(d: Draw) -> dict:
-    return {"Q": T((1, 3, 2, 4)), "K": T((1, 2, 2, 4)), "V": T((1, 2, 2, 4))}
+def _qkv(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> Any:
+    return lambda d: {"Q": T(q), "K": T(k), "V": T(v)}
 
 
 op(
     "FlexAttention",
     evaluate=_flex,
     draw=_draw_flex,
-    breaks={"heads-divide": _break_flex},
+    breaks={
+        "heads-divide": _qkv((1, 3, 2, 4), (1, 2, 2, 4), (1, 2, 2, 4)),
+        "rank-4": _qkv((2, 3, 4), (2, 3, 4), (2, 3, 4)),
+        "batch-agrees": _qkv((2, 1, 2, 4), (3, 1, 2, 4), (3, 1, 2, 4)),
+        "head-size-agrees": _qkv((1, 1, 2, 4), (1, 1, 2, 3), (1, 1, 2, 4)),
+        "keys-per-value": _qkv((1, 1, 2, 4), (1, 1, 2, 4), (1, 1, 3, 4)),
+    },
     domain="ai.onnx.preview",
     out_dtype=lambda c, i: of(c.inputs["Q"]),
     error=bounded(

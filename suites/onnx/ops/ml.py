@@ -680,9 +680,12 @@ op(
 
 
 def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
+    """Raises RuleError "sizes-fit"."""
     x = c.inputs["X"].astype(np.float64)
-    n = c.attr("n_supports")
-    w = np.array(c.attr("coefficients"))
+    n, given = c.attr("n_supports"), c.attr("support_vectors") or ()
+    w = np.array(c.attr("coefficients") or ())
+    require(n * x.shape[-1] == len(given) > 0, "sizes-fit", f"{len(given)} numbers for {n} support vectors")
+    require(len(w) == n, "sizes-fit", f"{len(w)} coefficients for {n} support vectors")
     sv = np.array(c.attr("support_vectors")).reshape(n, -1)
     g, c0, deg = c.attr("kernel_params") or (0.0, 0.0, 0.0)
     return s.kernel(x, sv, c.attr("kernel_type"), g, c0, deg), w, x, (c.attr("rho") or [0.0])[0]

@@ -14,7 +14,7 @@ from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, bounded, exact
 from harness.spec.errors import gamma
 from suites.onnx import op
-from suites.onnx.ops.ml import ML, POSTS, classes, classified, pick_labels, quarters, rows
+from suites.onnx.ops.ml import ML, POSTS, classes, classified, pick_labels, quarters, require, rows
 from suites.semantics import coupling
 from suites.semantics import tabular as s
 
@@ -43,8 +43,16 @@ def _rows(c: Call) -> Array:
 
 
 def _kernel(c: Call) -> tuple[Array, Array, Array]:
-    """Rows, support vectors, and the kernel between them."""
-    x, counts = _rows(c), c.attr("vectors_per_class")
+    """Rows, support vectors, and the kernel between them.  Raises RuleError "vectors-per-class", "sizes-fit"."""
+    x, counts, n = _rows(c), c.attr("vectors_per_class"), _count(c)
+    pairs = n * (n - 1) // 2
+    require(len(counts) == n, "vectors-per-class", f"{len(counts)} counts for {n} classes")
+    sizes = {"support_vectors": sum(counts) * x.shape[1], "coefficients": (n - 1) * sum(counts), "rho": pairs}
+    if c.attr("prob_a"):
+        sizes["prob_a"] = pairs
+    for name, size in sizes.items():
+        given = len(c.attr(name) or ())
+        require(given == size, "sizes-fit", f"{name}: {given}, not {size}")
     vectors = _floats(c, "support_vectors").reshape(sum(counts), -1)
     g, c0, degree = c.attr("kernel_params") or (0.0, 0.0, 0.0)
     return x, vectors, s.kernel(x, vectors, c.attr("kernel_type"), g, c0, degree)
@@ -64,7 +72,9 @@ def _scores(c: Call) -> tuple[Array, Array]:
     support vectors, those of a linear machine a class."""
     count = _count(c)
     if not c.attr("vectors_per_class"):
-        x = _rows(c)
+        x, given = _rows(c), len(c.attr("coefficients") or ())
+        require(given == count * x.shape[1], "sizes-fit", f"coefficients: {given}, not {count * x.shape[1]}")
+        require(c.attr("rho"), "sizes-fit", "rho: 0, not 1")
         z = x @ _floats(c, "coefficients").reshape(count, -1).T + _floats(c, "rho")[0]
         return z, z
     f = _decisions(c)

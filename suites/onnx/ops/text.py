@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.errors import RuleError
 from harness.spec import Call, Draw, T, exact, rounded
 from suites.onnx import op
 from suites.semantics import text as s
@@ -75,7 +76,12 @@ op(
 
 
 def _ngrams(c: Call) -> np.ndarray:
+    """Raises RuleError "one-of-pools", "rank-1-or-2", and what the meaning raises."""
     a = c.attr
+    if bool(a("pool_strings")) == bool(a("pool_int64s")):
+        raise RuleError("one-of-pools", "either pool_strings or pool_int64s is given")
+    if c.inputs["X"].ndim not in (1, 2):
+        raise RuleError("rank-1-or-2", f"X has rank {c.inputs['X'].ndim}")
     return s.ngrams(
         c.inputs["X"],
         a("pool_strings") or a("pool_int64s"),
@@ -121,4 +127,33 @@ def _draw_ngrams(d: Draw) -> dict:
     return out
 
 
-op("TfIdfVectorizer", evaluate=_ngrams, error=rounded(1), draw=_draw_ngrams, source="ONNX TfIdfVectorizer-9")
+def _negative_index(d: Draw) -> dict:
+    out = _draw_ngrams(d)
+    return {**out, "ngram_indexes": [-1, *out["ngram_indexes"][1:]]}
+
+
+def _deep(d: Draw) -> dict:
+    out = _draw_ngrams(d)
+    words = out["X"].values
+    return {**out, "X": T((1, 1, len(words)), values=words)}
+
+
+def _with(**more: Any) -> Any:
+    return lambda d: {**_draw_ngrams(d), **more}
+
+
+op(
+    "TfIdfVectorizer",
+    evaluate=_ngrams,
+    error=rounded(1),
+    draw=_draw_ngrams,
+    breaks={
+        "weight-per-gram": _with(weights=[0.5] * 9),
+        "counts-ascend": _with(ngram_counts=[0, 99]),
+        "lengths-ordered": _with(min_gram_length=2, max_gram_length=1),
+        "skips-nonnegative": _with(max_skip_count=-1),
+        "indexes-nonnegative": _negative_index,
+        "rank-1-or-2": _deep,
+    },
+    source="ONNX TfIdfVectorizer-9",
+)

@@ -129,7 +129,9 @@ def _one_hot_axis(d: Draw) -> dict:
 def array_feature(x: Any["*d n"], indices: Int["*e"]):
     """Columns of ``x`` (its last axis) picked by ``indices``: [*d, count].  A vector is one row.
 
-    Raises RuleError "index-in-range"."""
+    Raises RuleError "rank-1-or-more", "index-in-range"."""
+    if not x.ndim:
+        raise RuleError("rank-1-or-more", "X has no axis to take from")
     i = resolve(indices.reshape(-1), x.shape[-1], False)
     return np.take(x if x.ndim > 1 else x.reshape(1, -1), i, axis=-1)
 
