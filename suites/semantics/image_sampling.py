@@ -15,7 +15,9 @@ from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.spec import Choice, Context, Flag, Float, Int, Integer, Ints, Num, Real, T, composed, semantics
 from harness.spec.draw import Draw
+from suites.semantics.conv import check_channels
 from suites.semantics.movement.common import prod
+from suites.semantics.window import geometry
 
 Array = np.ndarray
 MODES = ("linear", "nearest", "cubic")
@@ -284,13 +286,22 @@ def deform_conv(
     offset_groups: Integer = 1,
 ):
     """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside
-    the image."""
-    r = x.ndim - 2
-    st, p, di = strides or (1,) * r, pads or (0,) * (2 * r), dilations or (1,) * r
-    kernel = w.shape[2:]
-    out_size = [(x.shape[2 + i] + p[i] + p[r + i] - di[i] * (kernel[i] - 1) - 1) // st[i] + 1 for i in range(r)]
-    if list(offset.shape[2:]) != out_size:
-        raise RuleError("offset-fits", f"offset {list(offset.shape)} for extents {out_size}")
+    the image.
+
+    offset: [n, offset_groups * prod(k) * len(s), *out].  mask: [n, offset_groups * prod(k), *out].
+    Raises RuleError "offset-groups-divide", "offset-fits", "mask-fits", and as ``conv`` does."""
+    check_channels(x.shape[1], w.shape[0], w.shape[1], groups, b)
+    if offset_groups < 1 or x.shape[1] % offset_groups:
+        raise RuleError("offset-groups-divide", f"{x.shape[1]} channels in {offset_groups} groups")
+    r, kernel = x.ndim - 2, w.shape[2:]
+    g = geometry(x.shape[2:], kernel, strides, dilations, pads, "explicit")
+    st, p, di, out_size = g.strides, g.pads, g.dilations, list(g.sizes)
+    taps_of = (x.shape[0], offset_groups * prod(kernel))
+    if offset.shape != (taps_of[0], taps_of[1] * r, *out_size):
+        want = [taps_of[0], taps_of[1] * r, *out_size]
+        raise RuleError("offset-fits", f"offset {list(offset.shape)}, expected {want}")
+    if mask is not None and mask.shape != (*taps_of, *out_size):
+        raise RuleError("mask-fits", f"mask {list(mask.shape)}, expected {[*taps_of, *out_size]}")
     v, wide = x.astype(np.float64), w.astype(np.float64)
     off = offset.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, r, *out_size)
     m = None if mask is None else mask.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, *out_size)
@@ -330,3 +341,31 @@ def _draw_deform(d: Draw) -> dict:
     if d.bool():
         v["mask"] = T((n, og * prod(k), *out))
     return v
+
+
+def _grown(d: Draw, name: str) -> dict | None:
+    """One channel or one place more of a tensor, where it is given."""
+    v = _draw_deform(d)
+    if name not in v:
+        return None
+    shape = list(v[name].shape)
+    shape[d.int(1, 3)] += 1
+    return {**v, name: T(shape)}
+
+
+@deform_conv.breaks("offset-fits")
+def _other_offset(d: Draw) -> dict | None:
+    return _grown(d, "offset")
+
+
+@deform_conv.breaks("mask-fits")
+def _other_mask(d: Draw) -> dict | None:
+    return _grown(d, "mask")
+
+
+@deform_conv.breaks("one-per-axis")
+def _deform_lists(d: Draw) -> dict:
+    """One list has a number more than there are axes."""
+    v = _draw_deform(d)
+    name = d.pick(("strides", "pads", "dilations"))
+    return {**v, name: (*v[name], 1 if name == "pads" else 2)}  # nothing that could be left out as the default

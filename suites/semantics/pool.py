@@ -313,8 +313,12 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
 def max_roi_pool(x: Float["n c h w"], rois: Float["r 5"], *, sizes: Ints, scale: Real = 1.0):
     """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
 
-    An empty cell is 0.  Raises RuleError "roi-batch-in-range".
+    An empty cell is 0.  Raises RuleError "two-sizes", "sizes-positive", "roi-batch-in-range".
     """
+    if len(sizes) != 2:
+        raise RuleError("two-sizes", f"sizes {list(sizes)}, expected height and width")
+    if min(sizes) < 1:
+        raise RuleError("sizes-positive", f"sizes {list(sizes)}")
     ph, pw = sizes
     n, c, h, w = x.shape
     y = np.zeros((rois.shape[0], c, ph, pw), x.dtype)

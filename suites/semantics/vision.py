@@ -11,6 +11,7 @@ from harness.core.errors import RuleError
 from harness.spec import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import prod
+from suites.semantics.window import geometry
 
 Array = np.ndarray
 
@@ -34,10 +35,12 @@ Array = np.ndarray
     data=("unit", "small"),
 )
 def affine_grid(theta: Float["n k m"], *, size: Ints, align: Flag = False):
-    """theta applied to evenly spaced positions in [-1, 1]: [n, *size[2:], k].  Raises RuleError "size-fits"."""
+    """theta applied to evenly spaced positions in [-1, 1]: [n, *size[2:], k].
+
+    theta: [n, k, k + 1] for a size of (n, c) and k extents.  Raises RuleError "size-fits"."""
     s = [int(v) for v in size[2:]]
-    k = theta.shape[1]
-    if len(s) != k or theta.shape[2] != k + 1:
+    k = len(s)
+    if k < 1 or theta.shape != (int(size[0]), k, k + 1):
         raise RuleError("size-fits", f"theta {list(theta.shape)} for size {list(size)}")
     with np.errstate(all="ignore"):
         lines = [np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1 for n in s]
@@ -57,11 +60,11 @@ def _draw_affine(d: Draw) -> dict:
 def _summed(x: Array, image: Ints, block: Ints, strides: Ints, pads: Ints, dilations: Ints) -> Array:
     """What ``col2im`` says, of an array."""
     r = len(image)
-    st, di, p = strides or (1,) * r, dilations or (1,) * r, pads or (0,) * (2 * r)
+    g = geometry(image, block, strides, dilations, pads, "explicit")
+    st, di, p, counts = g.strides, g.dilations, g.pads, g.sizes
     cells = prod(block)
-    counts = [(image[i] + p[i] + p[r + i] - di[i] * (block[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     if x.shape[1] % max(cells, 1) or x.shape[2] != prod(counts):
-        raise RuleError("columns-fit", f"x {list(x.shape)} for block {list(block)}, windows {counts}")
+        raise RuleError("columns-fit", f"x {list(x.shape)} for block {list(block)}, windows {list(counts)}")
     c = x.shape[1] // cells
     whole = of(x).kind != "f"
     out = np.zeros((x.shape[0], c, *(image[i] + p[i] + p[r + i] for i in range(r))), x.dtype if whole else np.float64)
@@ -88,7 +91,7 @@ def col2im(
     x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
 ):
     """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
-    "columns-fit"."""
+    "columns-fit" and those of ``geometry``."""
     return _summed(x, image, block, strides, pads, dilations)
 
 
@@ -111,6 +114,23 @@ def _draw_col2im(d: Draw) -> dict:
     }
 
 
+@col2im.breaks("columns-fit")
+def _other_columns(d: Draw) -> dict:
+    """A window more than the image has, or columns that are no whole blocks."""
+    out = _draw_col2im(d)
+    n, k, windows = out["x"].shape
+    odd = prod(out["block"]) > 1 and d.bool()
+    return {**out, "x": T((n, k + 1, windows) if odd else (n, k, windows + 1))}
+
+
+@col2im.breaks("one-per-axis")
+def _col2im_lists(d: Draw) -> dict:
+    """One list has a number more than there are axes."""
+    out = _draw_col2im(d)
+    name = d.pick(("strides", "pads", "dilations"))
+    return {**out, name: (*out[name], 1 if name == "pads" else 2)}  # nothing that could be left out as the default
+
+
 @semantics(error=exact(), source="ONNX MaxUnpool-9, -11, -22")
 def max_unpool(
     x: Float["n c *s"],
@@ -122,18 +142,30 @@ def max_unpool(
     shape: Ints = None,
 ):
     """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t], t = stride (s - 1) + kernel -
-    pads; with
-    ``shape`` given, that tensor lies at the beginning of one of this shape.  Raises RuleError "index-in-range"."""
+    pads; with ``shape`` given, that tensor lies at the beginning of one of this shape.
+
+    Raises RuleError "one-per-axis", "strides-positive", "output-not-negative", "index-shape", "index-in-range",
+    "shape-holds"."""
     r = x.ndim - 2
     st, p = strides or (1,) * r, pads or (0,) * (2 * r)
+    if len(kernel) != r or len(st) != r or len(p) != 2 * r:
+        raise RuleError("one-per-axis", f"kernel {list(kernel)}, strides {list(st)}, pads {list(p)} for {r} axes")
+    if any(v < 1 for v in st):
+        raise RuleError("strides-positive", f"{list(st)}")
     inner = [(x.shape[2 + i] - 1) * st[i] + kernel[i] - p[i] - p[r + i] for i in range(r)]
     full = [*x.shape[:2], *inner]
+    if any(v < 0 for v in inner):
+        raise RuleError("output-not-negative", f"extents {inner}")
+    if index.shape != x.shape:
+        raise RuleError("index-shape", f"indices {list(index.shape)} for x {list(x.shape)}")
     out = np.zeros(prod(full), x.dtype)
     if x.size and not (index.min() >= 0 and index.max() < out.size):
         raise RuleError("index-in-range", f"index {index.max()} of {out.size}")
     out[index.reshape(-1)] = x.reshape(-1)
     if shape is None:
         return out.reshape(full)
+    if len(shape) != x.ndim or any(v < n for v, n in zip(shape, full)):
+        raise RuleError("shape-holds", f"shape {list(shape)} for what is unpooled to {full}")
     whole = np.zeros([int(v) for v in shape], x.dtype)
     whole[tuple(slice(n) for n in full)] = out.reshape(full)
     return whole
@@ -164,3 +196,19 @@ def _draw_unpool(d: Draw) -> dict:
         "pads": pads,
         "shape": None,
     }
+
+
+@max_unpool.breaks("one-per-axis")
+def _unpool_lists(d: Draw) -> dict:
+    """One list has a number more than there are axes."""
+    out = _draw_unpool(d)
+    name = d.pick(("kernel", "strides", "pads"))
+    return {**out, name: (*out[name], 1 if name == "pads" else 2)}  # nothing that could be left out as the default
+
+
+@max_unpool.breaks("index-shape")
+def _unpool_indices(d: Draw) -> dict:
+    """An index more along the last axis than there are elements."""
+    out = _draw_unpool(d)
+    shape = out["x"].shape
+    return {**out, "index": T((*shape[:-1], shape[-1] + 1), "ints:0:1")}
