@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType
+from harness.core.errors import RuleError
 from harness.spec import Build, Call, Codec, OpVersion, Param, T
 
 
@@ -89,8 +90,15 @@ class ValueAttr(Codec):
         b.attr(self.name, b.draw.int(-16, 16) / 4)
 
 
+def one_element(v: np.ndarray, slot: str) -> np.ndarray:
+    """The element of a scalar or of a vector of one.  Raises RuleError "one-element"."""
+    if v.size != 1 or v.ndim > 1:
+        raise RuleError("one-element", f"{slot} has shape {list(v.shape)}")
+    return v.reshape(())
+
+
 class Scalar(Codec):
-    """A one-element input read as a plain number; written with shape () or (1,).
+    """A one-element input read as a plain number; written with shape () or (1,).  Raises RuleError "one-element".
 
     ranks: which of the two shapes this version allows."""
 
@@ -99,7 +107,7 @@ class Scalar(Codec):
 
     def decode(self, call: Call) -> Any:
         v = call.inputs.get(self.slot)
-        return self.default if v is None else v.reshape(-1)[0].item()
+        return self.default if v is None else one_element(v, self.slot).item()
 
     def encode(self, value: Any, b: Build) -> None:
         if value is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.onnx import op
-from suites.onnx.codecs import Front, Scalar
+from suites.onnx.codecs import Front, Scalar, one_element
 from suites.semantics import indexing as s
 from suites.semantics.indexing.select import hot_indices
 
@@ -22,7 +23,7 @@ op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
 op("Compress", s.compress, x="input")
 op("NonZero", s.nonzero, x="X")
 
-K = Fn(lambda c: int(np.asarray(c.get("K") if "K" in c.inputs else c.attr("k")).ravel()[0]),
+K = Fn(lambda c: int(one_element(c.inputs["K"], "K") if "K" in c.inputs else c.attr("k")),
        lambda v, b: b.value("K", [v]) if "K" in b.version.slots_of_schema else b.attr("k", v))  # fmt: skip
 op("TopK", s.topk, x="X", until=10, k=K, axis=Front("axis", default=-1), fixed={"largest": True, "sorted": True})
 op("TopK", s.topk, x="X", since=11, k=K)
@@ -40,7 +41,15 @@ class Off(Fn):
 
 
 def _pick(i: int) -> Fn:
-    return Fn(lambda c: c.inputs["values"][i : i + 1])
+    return Fn(lambda c: _values(c)[i])
+
+
+def _values(c: Call) -> np.ndarray:
+    """"Rank 1 tensor containing exactly two elements": off, on."""
+    v = c.inputs["values"]
+    if v.shape != (2,):
+        raise RuleError("two-values", f"values has shape {list(v.shape)}")
+    return v.reshape(2, 1)
 
 
 def _draw_hot(negative: str):
@@ -60,7 +69,20 @@ def _draw_hot(negative: str):
 
 
 def _depth(c: Call) -> int:
-    return int(c.inputs["depth"].reshape(-1)[0])
+    return int(one_element(c.inputs["depth"], "depth"))
+
+
+def _other_values(d: Draw) -> dict:
+    """A value more than on and off, or only one."""
+    return {**_draw_hot("none")(d), "values": T((d.pick((1, 3)),))}
+
+
+def _two_depths(d: Draw) -> dict:
+    out = _draw_hot("none")(d)
+    return {**out, "depth": T((2,), values=[*out["depth"].values] * 2)}
+
+
+_HOT = {"two-values": _other_values, "one-element": _two_depths}
 
 
 # version 9: "the values must be non-negative integers", one outside means off
@@ -73,6 +95,7 @@ op(
     off=_pick(0),
     depth=Fn(_depth),
     draw=_draw_hot("none"),
+    breaks=_HOT,
 )
 op(
     "OneHot",
@@ -83,6 +106,7 @@ op(
     off=_pick(0),
     depth=Fn(_depth),
     draw=_draw_hot("wrap"),
+    breaks=_HOT,
 )
 
 op("NonMaxSuppression", s.non_max_suppression, limit=Scalar("max_output_boxes_per_class", (0, 1), 0),

@@ -11,7 +11,7 @@ from harness.spec import Build, Call, Codec, Draw, Fn, Map, T, exact
 from suites.onnx import op
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
 from suites.semantics import movement as s
-from suites.semantics.movement.common import norm_axis
+from suites.semantics.movement.common import beyond, norm_axes, norm_axis
 from suites.semantics.movement.padding import pad_axes
 
 op("Identity", s.identity, x="input", until=13)
@@ -176,7 +176,9 @@ def _center(call: Call) -> np.ndarray:
     """CenterCropPad-18: the cropping window starts at floor(excess / 2); padding puts the odd element at the end."""
     x, target = call.inputs["input_data"], call.inputs["shape"]
     axes = call.attr("axes")
-    axes = range(x.ndim) if axes is None else [a % x.ndim for a in axes]
+    axes = norm_axes(axes, x.ndim)
+    if target.shape != (len(axes),):
+        raise RuleError("one-per-axis", f"shape has shape {list(target.shape)} for {len(axes)} axes")
     for a, n in zip(axes, target.tolist()):
         have = x.shape[a]
         if n < have:
@@ -198,7 +200,20 @@ def _draw_center(d: Draw) -> dict:
             "axes": None if axes is None else [a - len(shape) if d.bool() else a for a in axes]}  # fmt: skip
 
 
-op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="ONNX CenterCropPad-18")
+def _center_beyond(d: Draw) -> dict:
+    """An axis that the tensor does not have."""
+    out = _draw_center(d)
+    return {**out, "axes": [beyond(d, len(out["input_data"].shape))], "shape": [d.int(1, 3)]}
+
+
+def _center_list(d: Draw) -> dict:
+    """An extent more than there are axes."""
+    out = _draw_center(d)
+    return {**out, "shape": [*out["shape"], d.int(1, 3)]}
+
+
+op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="ONNX CenterCropPad-18",
+   breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list})  # fmt: skip
 
 
 # -- constants
@@ -207,7 +222,10 @@ op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="
 def _fill(call: Call) -> np.ndarray:
     value = call.attrs.get("value")
     value = np.zeros(1, np.float32) if value is None else value
-    return np.full(call.inputs["input"].tolist(), value.reshape(-1)[0], value.dtype)
+    shape = call.inputs["input"].tolist()
+    if min(shape, default=0) < 0:
+        raise RuleError("extents-not-negative", f"shape {shape}")
+    return np.full(shape, value.reshape(-1)[0], value.dtype)
 
 
 def _fill_type(call: Call, i: int) -> object:
@@ -222,6 +240,11 @@ def _draw_fill(d: Draw) -> dict:
     if d.int(0, 4):
         out["value"] = literal(d, d.pick(types), (1,))
     return out
+
+
+def _negative_fill(d: Draw) -> dict:
+    """"All values must be >= 0"."""
+    return {**_draw_fill(d), "input": T((2,), values=[d.int(1, 3), -d.int(1, 3)])}
 
 
 def literal(d: Draw, dtype: object, shape: tuple[int, ...]) -> np.ndarray:
@@ -241,6 +264,7 @@ op(
     draw=_draw_fill,
     out_dtype=_fill_type,
     source="ONNX ConstantOfShape-9",
+    breaks={"extents-not-negative": _negative_fill},
 )
 
 _VALUES = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, DType, float_max, of
+from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, Fn, T, accepted
 from suites.onnx import op
 from suites.onnx.codecs import ToType
@@ -83,12 +84,21 @@ def _as_type(call: Call, results: list[Any]) -> list[Any]:
     return results if t.kind == "f" else [results[0].astype(t.np)]
 
 
+def _no_rows(d: Draw) -> dict:
+    """One axis less, or one more."""
+    shape = d.pick(((d.int(2, 5),), (2, d.int(1, 3), d.int(1, 5))))
+    return {"input": T(shape, "unit"), "sample_size": d.int(100, 300)}
+
+
 def _integers(call: Call, results: list[Any]) -> list[Any]:
+    shape = call.inputs["input"].shape
+    if len(shape) != 2:  # "shape [batch_size, class_size]"
+        raise RuleError("two-axes", f"input has shape {list(shape)}")
     return [results[0].astype(_type(I32)(call).np)]
 
 
 op("Multinomial", s.categorical, x="input", size="sample_size", fixed={"logits": True}, seed=_SEED, out=_integers,
-   draw=_draw_multinomial, out_dtype=_type(I32))  # fmt: skip
+   draw=_draw_multinomial, out_dtype=_type(I32), breaks={"two-axes": _no_rows})  # fmt: skip
 
 
 op(

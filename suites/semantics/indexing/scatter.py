@@ -315,13 +315,15 @@ def cache_write(x: Any["b *d"], update: Any["b *u"], starts: Int["b"] | None = N
     """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around
     the end.
 
-    Raises RuleError "axis-in-range", "batch-axis", "update-shape", "write-in-range"."""
+    Raises RuleError "axis-in-range", "batch-axis", "update-shape", "update-fits", "write-in-range"."""
     a = norm_axis(axis, x.ndim)
     if a == 0:
         raise RuleError("batch-axis", "the first axis holds the samples")
     if any(m != n for k, (m, n) in enumerate(zip(update.shape, x.shape)) if k != a) or update.ndim != x.ndim:
         raise RuleError("update-shape", f"update {list(update.shape)} of {list(x.shape)} along {a}")
     out, n, m = x.copy(), x.shape[a], update.shape[a]
+    if m > n:
+        raise RuleError("update-fits", f"{m} places to write in a cache of {n}")
     for b in range(x.shape[0]):
         at = (int(starts[b]) if starts is not None else 0) + np.arange(m)
         if mode == "circular":
@@ -348,6 +350,15 @@ def _draw_cache(d: Draw) -> dict:
             (shape[0],), values=[d.int(0, 2 * n if mode == "circular" else n - m) for _ in range(shape[0])]
         )
     return out
+
+
+@cache_write.breaks("update-fits")
+def _cache_too_short(d: Draw) -> dict:
+    """An update longer than the cache, which would write some places twice."""
+    v = _draw_cache(d)
+    shape, n = list(v["update"].shape), v["x"].shape[v["axis"]]
+    shape[v["axis"]] = n + d.int(1, 2)
+    return {**v, "mode": "circular", "update": T(shape)}
 
 
 @cache_write.breaks("write-in-range")
