@@ -6,7 +6,7 @@ One number names the opset of a model, that of the default domain; the other dom
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from harness.core.dtypes import F32
@@ -16,6 +16,7 @@ from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion
 from harness.spec.dialect import Results
 from suites.onnx import builder, notation, parse, schemas
+from suites.onnx.codecs import Scalar
 from suites.onnx.interpret import Run, Watch
 
 # what the text says changes no result: LinearAttention-27 "does not affect output correctness", Range-27 "no effect for
@@ -40,6 +41,16 @@ class _Touch:
         self.spared = _SPARED.get(op, ())
         self.hints = [(name, v) for name, v in _HINTS.get(op, {}).items() if name in attrs]
         self.idle = attrs.get("consumed_inputs")
+
+
+def _doubled(version: OpVersion, slot: str, d: Draw) -> Instance | None:
+    """The one element of ``slot`` twice, where it is given."""
+    inst = version.draw(d.engine, d.opset)
+    one = inst.args.get(slot)
+    if not isinstance(one, Arg) or one.values is None:
+        return None
+    one.shape, one.values = (2,), [*one.values, *one.values]
+    return inst
 
 
 class Onnx(Dialect):
@@ -103,6 +114,11 @@ class Onnx(Dialect):
                     if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
                         x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
         return inst
+
+    def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
+        """A second element where the text says a scalar."""
+        slots = [c.slot for c in version.param_codecs.values() if isinstance(c, Scalar)]
+        return {f"one-element:{s}": partial(_doubled, version, s) for s in slots if s in version.slots_of_schema}
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Where dimensions are symbolic."""
