@@ -45,10 +45,10 @@ class Mil(Dialect):
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Scalar parameters are rounded to the type that they have in the program."""
-        letters = version.schema.extra.get("attr_types", {})
-        carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)}
+        letters = version.schema.extra.get("attr_types")
+        carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)} if letters else ()
         free = []
-        for name, value in inst.attrs.items():
+        for name, value in inst.attrs.items() if letters else ():
             letter = letters.get(name)
             if letter not in version.schema.types:
                 continue
@@ -74,7 +74,8 @@ class Mil(Dialect):
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Scalars are mostly constants: an ML program has no inputs of rank 0.  Complex constants do not exist."""
-        if slot.element in d.types and d.types[slot.element].kind == "c":
+        drawn = d.types.get(slot.element)
+        if drawn is not None and drawn.kind == "c":
             return False
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
 

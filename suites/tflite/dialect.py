@@ -113,13 +113,10 @@ class TfLite(Dialect):
 
         An operand with its own meaning of the parameters (arithmetic) has got them from its codec before.
         """
-        for given in inst.args.values():
-            for a in given if isinstance(given, list) else [given]:
-                if isinstance(a, Arg) and a.dtype.kind == "s" and not a.shape:
-                    a.const = True  # the builder cannot but write it so
-        for given in inst.args.values():  # the Python interface cannot feed a string of rank 0
+        for given in inst.args.values():  # Python's interface cannot feed a string of rank 0: it stands in the model
             for a in given if isinstance(given, list) else (given,):
-                a.const = a.const or (a.dtype.kind == "s" and not a.shape and a.kind == "tensor")
+                if a.dtype.kind == "s" and not a.shape:
+                    a.const = True
         for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
             if isinstance(v, float):
                 inst.attrs[name] = _f32(v)
