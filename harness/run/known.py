@@ -118,8 +118,9 @@ class Condition:
 
     def __call__(self, facts: Mapping[str, Any]) -> bool:
         # All names are globals: the scope of a generator expression sees no locals.
-        scope = {n: facts[n] for n in self.names}
-        return bool(eval(self.code, {"__builtins__": {}, **scope}))
+        scope: dict[str, Any] = {n: facts[n] for n in self.names}
+        scope["__builtins__"] = {}
+        return bool(eval(self.code, scope))
 
 
 def condition(text: str) -> Condition:
@@ -241,12 +242,10 @@ class Entry:
 
     def foretells(self, case: Case, profile: Profile) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
-        inst = case.inst
-        return (
-            self._fits(case, profile)
-            and self.when is not None
-            and any(self._told(case.at(r) if inst.reruns else case) for r in range(1 + len(inst.reruns)))
-        )
+        if self.when is None or not self._fits(case, profile):
+            return False
+        runs = len(case.inst.reruns)
+        return any(self._told(case.at(r)) for r in range(1 + runs)) if runs else self._told(case)
 
     def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
