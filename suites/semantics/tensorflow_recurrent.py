@@ -101,12 +101,19 @@ def lstm(
     return (np.stack(out) if out else np.zeros((0, *h.shape))), h, c
 
 
-def svdf(x: Array, features: Array, times: Array, bias: Array | None, rank: int, activation: str) -> Array:
-    """One step from an empty memory: filters of ``rank`` rows each see the newest of their time weights.
+def newest(times: Array, calls: int) -> Array:
+    """The time weights [f, memory] that meet anything after so many calls from an empty memory."""
+    return times[:, max(0, times.shape[1] - calls) :]
+
+
+def svdf(x: Array, features: Array, times: Array, bias: Array | None, rank: int, activation: str,
+         calls: int = 1) -> Array:  # fmt: skip
+    """The last of some calls with the same x, from an empty memory: filters of ``rank`` rows each see as many of their
+    newest time weights.
 
     x [b, i], features [f, i], times [f, memory]; returns [b, f / rank]."""
     now = x @ features.T  # [b, f]
-    y = now * times[:, -1]
+    y = now * newest(times, calls).sum(-1)
     y = y.reshape(x.shape[0], -1, rank).sum(-1)
     return _ACT[activation](y if bias is None else y + bias)
 

@@ -19,19 +19,22 @@ def _time_first(x: Array, time_major: bool) -> Array:
 
 @semantics(error=_BOUND, source="TFLite UNIDIRECTIONAL_SEQUENCE_RNN, RNN")
 def sequence_rnn(
-    x: Float["*d i"], w: Float["u i"], r: Float["u u"], b: Float["u"], *, time_major: Opaque, activation: Opaque
-):
-    """h = act(w x + r h + b) along time.  x: [b, t, i], [t, b, i] when time_major, or one step [b, i]."""
+    x: Float["*d i"], w: Float["u i"], r: Float["u u"], b: Float["u"], *, time_major: Opaque, activation: Opaque,
+    calls: Opaque = 1
+):  # fmt: skip
+    """h = act(w x + r h + b) along time.  x: [b, t, i], [t, b, i] when time_major, or one step [b, i].  calls: how
+    often it is given, each time with the state that the time before left; the last one answers."""
     one = x.ndim == 2
     xt = np.asarray(x, np.float64)[None] if one else _time_first(x, time_major)
     y, h = rnn(
-        xt,
+        np.concatenate([xt] * calls),
         w.astype(np.float64),
         r.astype(np.float64),
         b.astype(np.float64),
         np.zeros((xt.shape[1], w.shape[0])),
         activation,
     )
+    y = y[len(y) - len(xt) :]
     return h if one else (y if time_major else np.swapaxes(y, 0, 1))
 
 
@@ -73,7 +76,8 @@ def svdf_step(
     *,
     rank: Opaque,
     activation: Opaque,
+    calls: Opaque = 1,
 ):
-    """The first call: the memory holds nothing yet."""
+    """The last of some calls with the same x: the memory held nothing before the first."""
     return svdf(x.astype(np.float64), features.astype(np.float64), times.astype(np.float64),
-                None if b is None else b.astype(np.float64), rank, activation)  # fmt: skip
+                None if b is None else b.astype(np.float64), rank, activation, calls)  # fmt: skip

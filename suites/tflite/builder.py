@@ -195,17 +195,20 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
         inputs and inputs[-1] == -1 and len(schema.inputs) < 9
     ):  # absent at the end: not written; long lists are whole
         inputs.pop()
-    outs, names = [], []
+    outs: list[int] = []
+    names: list[str] = []
     shapes = inst.attrs.get("@outputs") or []
-    for i, (d, quant) in enumerate(output_types(version, inst)):
-        name = f"{prefix}out{i}"
-        shape = shapes[i].get("shape") if i < len(shapes) and shapes[i] else None
-        outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
-        names.append(name)
+    for left in reversed(range(inst.attrs.get("@calls", 1))):  # on the same operands and states; the last one answers
+        outs, names = [], []
+        for i, (d, quant) in enumerate(output_types(version, inst)):
+            name = f"{prefix}out{i}" + ("" if not left else f"_{left}")
+            shape = shapes[i].get("shape") if i < len(shapes) and shapes[i] else None
+            outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
+            names.append(name)
+        w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
+                   options(dialect, w, schema, inst.attrs), schema.extra["union"],
+                   inst.attrs.get("@intermediates", ()))  # fmt: skip
     g["outputs"].extend(outs)
-    w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
-               options(dialect, w, schema, inst.attrs), schema.extra["union"],
-               inst.attrs.get("@intermediates", ()))  # fmt: skip
     return run_time, names
 
 

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, Unsupported
 from harness.core.instance import Arg, Graph, Node
 from suites.tflite import flatbuffers as fb
 from suites.tflite import sparsity
@@ -123,8 +123,11 @@ class _Reader:
         for i in g.get("inputs", []):
             t = tensors[names[i]]
             out.inputs.append((names[i], Arg(t["dtype"], t["shape"], quant=t["quant"], dynamic=t["dynamic"])))
-        for node in g.get("operators", []):
-            out.nodes.append(self.node(node, names, tensors, seen))
+        calls: dict[str, tuple[Any, int]] = {}
+        for raw in g.get("operators", []):
+            node = self.node(raw, names, tensors, seen)
+            self.carry(node, calls)
+            out.nodes.append(node)
         out.outputs = [names[i] for i in g.get("outputs", [])]
         return out
 
@@ -154,6 +157,21 @@ class _Reader:
         if len(raw.get("intermediates", ())):
             attrs["@intermediates"] = [tensors[names[i]]["quant"] for i in raw["intermediates"]]
         return Node(op, inputs, [names[i] for i in raw.get("outputs", ())], attrs, version)
+
+    def carry(self, node: Node, calls: dict[str, tuple[Any, int]]) -> None:
+        """Nodes on the same operands, states among them, are calls one after the other (``@calls``).  calls: by state
+        the operands that it met, and how often.  Raises Unsupported where others meet a state that was left behind."""
+        operands = node.op, list(node.inputs.items())
+        for slot in self.dialect.schemas_of(node.op)[-1].extra.get("states", ()):
+            state = node.inputs.get(slot)
+            if not isinstance(state, str):
+                continue
+            before, n = calls.get(state, (operands, 0))
+            if before != operands:
+                raise Unsupported(f"{node.op}: the state {state} is shared by nodes on other operands")
+            calls[state] = operands, n + 1
+            if n:
+                node.attrs["@calls"] = n + 1
 
     def attributes(self, schema: Any, raw: dict[str, Any], seen: dict[int, Graph]) -> dict[str, Any]:
         fields = raw.get("builtin_options2" if schema.extra["union"] == 2 else "builtin_options", {})

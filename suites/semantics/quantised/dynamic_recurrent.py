@@ -16,13 +16,14 @@ import numpy as np
 
 from harness.spec.errors import gamma
 from suites.semantics.quantised.dynamic import step, step_of
-from suites.semantics.tensorflow_recurrent import GATES, sigmoid
+from suites.semantics.tensorflow_recurrent import GATES, newest, sigmoid
 
 Array = np.ndarray
 _ACT = {
     "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
 }  # fmt: skip
+_SPAN = {"RELU_N1_TO_1": 2.0, "RELU6": 6.0, "TANH": 2.0}  # no two results are further apart
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 
@@ -62,13 +63,16 @@ class Numbers:
 
     def through(self, activation: str, u: float) -> Numbers:
         value = _ACT[activation](self.value)
-        return Numbers(value, self.error + _FUNCTION * u * np.maximum(1.0, np.abs(value)))
+        error = np.minimum(self.error, _SPAN.get(activation, np.inf))
+        return Numbers(value, error + _FUNCTION * u * np.maximum(1.0, np.abs(value)))
 
     def gate(self, u: float) -> Numbers:
         return Numbers(sigmoid(self.value), np.minimum(1.0, self.error / 4 + _FUNCTION * u))
 
     def clipped(self, limit: float) -> Numbers:
-        return Numbers(np.clip(self.value, -limit, limit), self.error) if limit > 0 else self
+        if limit <= 0:
+            return self
+        return Numbers(np.clip(self.value, -limit, limit), np.minimum(self.error, 2 * limit))
 
     def normalised(self, scale: Array, u: float) -> Numbers:
         """Rows brought to mean 0 and deviation 1, times ``scale``.
@@ -145,9 +149,11 @@ def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float
 
 
 def svdf_error(x: Array, features: Array, times: Array, bias: Array | None, rank: int, asymmetric: bool,
-               u: float) -> Array:  # fmt: skip
-    """Bound on the first step of ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
+               u: float, calls: int = 1) -> Array:  # fmt: skip
+    """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
     seen = Numbers(x, step_of(x, asymmetric)).times(features, u)
-    y = seen.by(Numbers(np.broadcast_to(times[:, -1], seen.value.shape)), u)
-    error, size = (a.reshape(len(x), -1, rank).sum(-1) for a in (y.error, np.abs(y.value)))
-    return error + gamma(rank + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))
+    met = newest(times, calls).T
+    parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
+    error, size = (sum(a).reshape(len(x), -1, rank).sum(-1)
+                   for a in ([y.error for y in parts], [np.abs(y.value) for y in parts]))  # fmt: skip
+    return error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))

@@ -20,6 +20,7 @@ from suites.semantics.quantised.fixed import (
     window,
     within,
 )  # fmt: skip
+from suites.semantics.tensorflow_recurrent import newest
 
 _MOST = 6  # factors of one product: beyond, the roundings on the way say more than the data
 
@@ -92,19 +93,20 @@ def _memory(x: Array, features: Array, xq: Quant, fq: Quant, sq: Quant) -> Array
 
 
 def _svdf(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
-          tq: Quant, sq: Quant, oq: Quant, activation: str) -> Array:  # fmt: skip
-    seen = _memory(x, features, xq, fq, sq) * centred(times, tq)[:, -1]
+          tq: Quant, sq: Quant, oq: Quant, activation: str, calls: int = 1) -> Array:  # fmt: skip
+    seen = _memory(x, features, xq, fq, sq) * newest(centred(times, tq), calls).sum(-1)
     acc = seen.reshape(len(x), -1, rank).sum(-1) + (0 if b is None else b)
     return acc * (sq["scale"][0] * tq["scale"][0] / oq["scale"][0]) + oq["zero_point"][0]
 
 
 def _svdf_freedom(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
-                  tq: Quant, sq: Quant, oq: Quant, activation: str) -> Array:  # fmt: skip
-    """Half a step of the memory for every filter, as its newest time weight carries it on."""
+                  tq: Quant, sq: Quant, oq: Quant, activation: str, calls: int = 1) -> Array:  # fmt: skip
+    """Half a step of the memory for every filter and call, as its newest time weights carry it on."""
     ratio = sq["scale"][0] * tq["scale"][0] / oq["scale"][0]
     stored = 0.5 + float(window(xq["scale"][0] * fq["scale"][0] / sq["scale"][0]))
-    carried = np.abs(centred(times, tq)[:, -1]).reshape(-1, rank).sum(-1) * stored * ratio
-    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation)
+    met = np.abs(newest(centred(times, tq), calls)).sum(-1)
+    carried = met.reshape(-1, rank).sum(-1) * stored * ratio
+    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation, calls=calls)
     return carried + window(ratio) + np.abs(r) * 2.0**-22
 
 
@@ -115,8 +117,9 @@ def _svdf_freedom(x: Array, features: Array, times: Array, b: Array | None = Non
 )
 def svdf_step(x: Int["n i"], features: Int["f i"], times: Int["f m"], b: Int["u"] | None = None, *, rank: Opaque,
               xq: Parameters("x"), fq: Opaque, tq: Opaque, sq: Opaque, oq: Opaque,
-              activation: Choice(*ACTIVATIONS)):  # fmt: skip
-    """The first call of rank-decomposed filters, whose memory holds zeros: features seen go into the memory as 16-bit
-    steps, their sums with the newest time weights and the bias into the output."""
-    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation)
+              activation: Choice(*ACTIVATIONS), calls: Opaque = 1):  # fmt: skip
+    """The last of some calls of rank-decomposed filters with the same x, before whose first the memory holds zeros:
+    features seen go into the memory as 16-bit steps, their sums with the newest time weights and the bias into the
+    output."""
+    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation, calls=calls)
     return finish(r, oq, of(x), activation)

@@ -30,7 +30,8 @@ STORED = 0.5 + 2.0**-6  # steps: one rounding, of a product that itself was roun
 def held(n: Numbers, low: float, high: float) -> Numbers:
     """What a format of this range holds."""
     beyond = np.maximum(0.0, np.maximum(n.value + n.error - high, low - n.value + n.error))
-    return Numbers(np.clip(n.value, low, high), n.error + np.minimum(beyond, 2 * n.error))
+    error = n.error + np.minimum(beyond, 2 * n.error)
+    return Numbers(np.clip(n.value, low, high), np.minimum(error, high - low))
 
 
 def _wide(row: Array, like: Array) -> Numbers:
@@ -63,10 +64,10 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quan
         return held(Numbers(z.value, z.error + parts * STORED * GATE), -8.0, 8.0 - GATE)
 
     def gate(z: Numbers) -> Numbers:
-        return Numbers(sigmoid(z.value), z.error / 4 + FUNCTION)
+        return Numbers(sigmoid(z.value), np.minimum(z.error / 4, 1.0) + FUNCTION)
 
     def squashed(z: Numbers) -> Numbers:
-        return Numbers(np.tanh(z.value), z.error + FUNCTION)
+        return Numbers(np.tanh(z.value), np.minimum(z.error, 2.0) + FUNCTION)
 
     for now in x:
         z = {g: pre(g, now, c) for g in GATES[:3] if p.get(f"w_{g}") is not None}
@@ -75,7 +76,7 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quan
         c = f.by(c, 0.0).plus(i.by(squashed(z["cell"]), 0.0), 0.0)
         c = held(Numbers(c.value, c.error + 2 * STORED * cell), -top - cell, top)
         if cell_clip > 0:
-            c = Numbers(np.clip(c.value, -cell_clip, cell_clip), c.error + cell)
+            c = Numbers(np.clip(c.value, -cell_clip, cell_clip), np.minimum(c.error, 2 * cell_clip) + cell)
         h = gate(pre("output", now, c)).by(squashed(c), 0.0)
         h = Numbers(h.value, h.error + UNIT)
         if p["proj"] is not None:

@@ -85,7 +85,8 @@ def _rnn(call: Call, v: Inputs, run: Callable[..., Any]) -> list[Any]:
     x = v["input"]
     major = bool(call.attr("time_major", False))
     xt = x[None] if one else x if major else np.swapaxes(x, 0, 1)
-    y = run(xt, *(v[n] for n in names), _activation(call))
+    y = run(plain.carried(xt, call), *(v[n] for n in names), _activation(call))
+    y = y[len(y) - len(xt) :]
     return [y[0] if one else y if major else np.swapaxes(y, 0, 1)]
 
 
@@ -121,8 +122,9 @@ def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
 
 
 entry("SVDF", plain.draw_svdf,
-      lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call))],
-      lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u)])  # fmt: skip
+      lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call), plain.calls_of(call))],
+      lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u,
+                                       plain.calls_of(call))])  # fmt: skip
 
 # -- both directions
 

@@ -15,7 +15,7 @@ from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
 from suites.tflite.codecs import OutQ, Q
-from suites.tflite.ops.recurrent import direction
+from suites.tflite.ops.recurrent import CALLS, calls, direction
 
 
 def _symmetric(scale: float) -> dict[str, Any]:
@@ -42,13 +42,13 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
     if d.bool():
         bq = _symmetric(sq["scale"][0] * tq["scale"][0])
         out["input_gate_bias"] = T((u,), "ints:-20000000:20000000", dtype=I32, quant=bq, const=True)
-    return out
+    return out | calls(d, m + 1)
 
 
 op("SVDF", products.svdf_step, domain="quantised", x="input", features="feature_weights", times="time_weights",
-   b="input_gate_bias", xq=Q("input"), fq=Q("feature_weights"), tq=Q("time_weights"), sq=Q("activation_state"),
-   activation="fused_activation_function", oq=OutQ("input"), draw=_draw_svdf, types={"W": ("i8",)},
-   why="signed weights, as the specification asks")  # fmt: skip
+   b="input_gate_bias", calls=CALLS, xq=Q("input"), fq=Q("feature_weights"), tq=Q("time_weights"),
+   sq=Q("activation_state"), activation="fused_activation_function", oq=OutQ("input"), draw=_draw_svdf,
+   types={"W": ("i8",)}, why="signed weights, as the specification asks")  # fmt: skip
 
 
 # -- LSTM: 8-bit activations and weights, 16-bit memory, in every version: the version rules ask for more than 1 only
@@ -94,7 +94,7 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
         out[bias] = T((u,), "ints:-20000:20000", dtype=I32, quant=_symmetric(bq), const=True)
         if peephole and g != "cell":
             weights(f"cell_to_{g}_weights", u, dtype=I16, top=32767, scale=2.0**-15)
-    return out
+    return out | calls(d)
 
 
 def _lstm_numbers(call: Call) -> Any:

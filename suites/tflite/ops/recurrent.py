@@ -1,4 +1,8 @@
-"""Recurrent operators on float tensors; states are variable tensors that start from zero."""
+"""Recurrent operators on float tensors; states are variable tensors that start from zero.
+
+From zero, the recurrent weights of a single step meet nothing, nor do those of cell and memory: any would do.  So one
+instance in three has several calls (``@calls``): nodes on the same operands, states among them, of which the last one
+answers."""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32
-from harness.spec import Call, Context, Draw, T, composed
+from harness.spec import Call, Context, Draw, Fn, T, composed
 from suites.semantics import tensorflow_sequence as s
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, lstm_error, rnn_error
 from suites.semantics.tensorflow_recurrent import GATES, rnn
@@ -18,6 +22,24 @@ from suites.tflite.codecs import later
 
 _ACTIVATIONS = ("TANH", "TANH", "RELU", "RELU6", "NONE", "RELU_N1_TO_1")
 _RECIPE = ("unit", "uniform:-1:1", "unit")
+
+
+def calls(d: Draw, most: int = 2) -> dict[str, Any]:
+    """In one instance of three further calls, which find the states as the one before left them.  most: of a single
+    step; a sequence goes on by itself."""
+    return {"@calls": d.int(2, most)} if d.chance(3) else {}
+
+
+def carried(x: Any, call: Call) -> Any:
+    """What all calls are given, along the first axis: each goes on where the one before it ended."""
+    return np.concatenate([x] * calls_of(call))
+
+
+def calls_of(call: Call) -> int:
+    return int(call.attrs.get("@calls", 1))
+
+
+CALLS = Fn(calls_of)
 
 
 def _state(*shape: int) -> T:
@@ -43,15 +65,15 @@ def draw_rnn(sequence: bool) -> Any:
             out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
         else:
             out["input"] = T((b, i), d.pick(_RECIPE))
-        return out
+        return out | calls(d, 2 if sequence else 3)
 
     return draw
 
 
 op("UNIDIRECTIONAL_SEQUENCE_RNN", s.sequence_rnn, x="input", w="input_to_input_weights", r="recurrent_to_input_weights",
-   b="input_gate_bias", activation="fused_activation_function", draw=draw_rnn(True))  # fmt: skip
+   b="input_gate_bias", calls=CALLS, activation="fused_activation_function", draw=draw_rnn(True))  # fmt: skip
 op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b="bias", fixed={"time_major": False},
-   activation="fused_activation_function", draw=draw_rnn(False))  # fmt: skip
+   calls=CALLS, activation="fused_activation_function", draw=draw_rnn(False))  # fmt: skip
 
 
 def draw_svdf(d: Draw) -> dict[str, Any]:
@@ -66,10 +88,10 @@ def draw_svdf(d: Draw) -> dict[str, Any]:
     }
     if d.bool():
         out["input_gate_bias"] = _w(d, u)
-    return out
+    return out | calls(d, m + 1)
 
 
-op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias",
+op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias", calls=CALLS,
    activation="fused_activation_function", draw=draw_svdf)  # fmt: skip
 
 
@@ -124,7 +146,7 @@ def draw_lstm(sequence: bool) -> Any:
             out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
         else:
             out["input"] = T((b, i), d.pick(_RECIPE))
-        return out
+        return out | calls(d, 2 if sequence else 3)
 
     return draw
 
@@ -165,11 +187,11 @@ def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = 
     if aux is not None:
         aux = np.asarray(aux, np.float64)
         aux = aux if time_major else np.swapaxes(aux, 0, 1)
-        v = {**v, "@aux": aux[::-1] if backward else aux}
+        v = {**v, "@aux": carried(aux[::-1] if backward else aux, call)}
     if backward:
         xt = xt[::-1]
     y = run(
-        xt,
+        carried(xt, call),
         v,
         prefix,
         call.attr("fused_activation_function", "NONE"),
@@ -177,6 +199,7 @@ def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = 
         float(call.attr("proj_clip", 0.0)),
         bool(call.attr("diagonal_recurrent_tensors", False)),
     )
+    y = y[-len(xt) :] if len(xt) else y
     if backward:
         y = y[::-1]
     return y[0] if one else y if time_major else np.swapaxes(y, 0, 1)
@@ -216,7 +239,7 @@ def draw_both(d: Draw) -> dict[str, Any]:
     out["@outs"] = 1 if out["merge_outputs"] else 2
     _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_input_to_{g}_weights": _w(d, u, a) for g in GATES
                                           if not (coupled and g == "input")})  # fmt: skip
-    return out
+    return out | calls(d)
 
 
 def both_directions(call: Call, v: dict[str, Any], run: Any = s.run_cell) -> list[Any]:
@@ -250,7 +273,7 @@ def draw_both_rnn(d: Draw) -> dict[str, Any]:
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
     _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_weights": _w(d, u, a)})
-    return out
+    return out | calls(d)
 
 
 def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str, *aux: Any) -> Any:
@@ -271,8 +294,9 @@ def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
     for prefix, step in (("fw_", 1), ("bw_", -1)):
         w, r, b = (v[prefix + n].astype(np.float64) for n in ("input_to_input_weights", "recurrent_weights", "bias"))
         x = time_first(v["input"] if other is None or step > 0 else other)
-        aux = () if added is None else (time_first(added)[::step], v[f"{prefix}aux_weights"].astype(np.float64))
-        y = run(x[::step], w, r, b, act, *aux)[::step]
+        aux = () if added is None else (carried(time_first(added)[::step], call),
+                                        v[f"{prefix}aux_weights"].astype(np.float64))  # fmt: skip
+        y = run(carried(x[::step], call), w, r, b, act, *aux)[-len(x) :][::step]
         results.append(y if major else np.swapaxes(y, 0, 1))
     return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
 
