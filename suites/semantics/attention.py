@@ -354,7 +354,15 @@ def scaled_dot_product_attention(
     """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts."""
     if mask is not None and of(mask).kind not in "fb":
         raise RuleError("mask-kind", "expected bool or float")
+    scores = (*q.shape[:-1], k.shape[-2])
+    if mask is not None and (mask.shape[-1:] != scores[-1:] or not _spreads(mask.shape, scores)):
+        raise RuleError("mask-broadcasts", f"{list(mask.shape)} to {list(scores)}")
     return _plain(q, k, v, mask).y
+
+
+def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    lead = len(to) - len(shape)
+    return lead >= 0 and all(m in (1, n) for m, n in zip(shape, to[lead:]))
 
 
 @scaled_dot_product_attention.draw

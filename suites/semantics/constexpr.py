@@ -36,9 +36,12 @@ def affine_dequantize(
 ) -> Num["*d"]:
     """scale * (x - zero_point); both are scalars or vectors along ``axis``, a missing zero point is 0.
 
-    Raises RuleError "vector-fits-axis"."""
-    for v in (zero_point, scale):
-        if v is not None and v.ndim and v.shape != (x.shape[axis],):
+    Raises RuleError "vector-fits-axis", "axis-in-range" (where there is a vector)."""
+    vectors = [v for v in (zero_point, scale) if v is not None and v.ndim]
+    if vectors and not -x.ndim <= axis < x.ndim:
+        raise RuleError("axis-in-range", f"{axis} for rank {x.ndim}")
+    for v in vectors:
+        if v.shape != (x.shape[axis],):
             raise RuleError("vector-fits-axis", f"{list(v.shape)} entries for extent {x.shape[axis]}")
     wide = _wide(x)
     if zero_point is not None:
@@ -113,13 +116,17 @@ def lut_to_dense(indices: Int["*d"], lut: Any["*e"], *, vector_axis: Integer = N
     """Palette entries for indices.  lut: [*groups, palettes, vector]; groups divide the extents of ``indices``; a
     vector fills consecutive places along ``vector_axis``.
 
-    Raises RuleError "palette-rank", "blocks-divide", "vector-needs-axis"."""
+    Raises RuleError "palette-rank", "palette-size", "blocks-divide", "vector-needs-axis", "axis-in-range"."""
     r = indices.ndim
     if lut.ndim != r + 2:
         raise RuleError("palette-rank", f"lut of rank {lut.ndim} for indices of rank {r}")
     size = lut.shape[-1]
     if size > 1 and vector_axis is None:
         raise RuleError("vector-needs-axis", f"vectors of {size}")
+    if vector_axis is not None and not -r <= vector_axis < r:
+        raise RuleError("axis-in-range", f"{vector_axis} for rank {r}")
+    if indices.size and indices.max() >= lut.shape[-2]:
+        raise RuleError("palette-size", f"{lut.shape[-2]} entries, an index of {indices.max()}")
     groups = np.arange(int(np.prod(lut.shape[:r], dtype=np.int64))).reshape(lut.shape[:r])
     which = spread(groups, indices.shape)
     out = lut.reshape(-1, *lut.shape[-2:])[which, indices.astype(np.int64)]

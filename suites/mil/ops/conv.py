@@ -7,7 +7,7 @@ from typing import Any
 from harness.core.dtypes import of
 from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints
+from suites.mil.codecs import fill, ints, need
 from suites.semantics import conv as s
 
 MODE = {"explicit": "custom", "valid": "valid", "same_upper": "same", "same_lower": "same_lower"}
@@ -74,7 +74,12 @@ def _plain_extents(call: Call) -> list[int]:
 
 def _output_padding(call: Call) -> tuple[int, ...] | None:
     shape = ints(call, "output_shape")
-    if shape is None or call.attr("pad_type", "valid") == "same":
+    if shape is None:
+        return None
+    n, channels = call.inputs["x"].shape[0], call.inputs["weight"].shape[1] * call.attr("groups", 1)
+    need(shape[:2] == (n, channels), "output-shape-agrees", f"{list(shape)} begins with [{n}, {channels}]")
+    need(len(shape) == call.inputs["x"].ndim, "output-shape-agrees", f"{list(shape)} has another rank than x")
+    if call.attr("pad_type", "valid") == "same":
         return None
     return tuple(o - f for o, f in zip(shape[2:], _plain_extents(call)))
 
@@ -111,6 +116,11 @@ def _break_channels(d: Draw) -> dict[str, Any]:
     return {"x": T((1, 3, 5, 5)), "weight": T((4, 2, 3, 3)), "pad_type": "valid"}
 
 
+def _break_output(d: Draw) -> dict[str, Any]:
+    n, c = d.pick(((2, 3), (1, 4), (1, 2)))
+    return {"x": T((1, 2, 5, 5)), "weight": T((2, 3, 3, 3)), "output_shape": [n, c, 7, 7], "pad_type": "valid"}
+
+
 def _break_bias(d: Draw) -> dict[str, Any]:
     return {"x": T((1, 2, 5, 5)), "weight": T((2, 3, 3, 3)), "bias": T((4,)), "pad_type": "valid"}
 
@@ -123,6 +133,6 @@ op(
     output_shape=Fn(lambda c: None),
     odd=Fn(lambda c: "upper_end"),
     draw=_draw_transposed,
-    breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias},
+    breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias, "output-shape-agrees": _break_output},
     **_COMMON,
 )

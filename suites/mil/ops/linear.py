@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.spec import Call, Draw, T
+from harness.spec import Call, Draw, Fn, T
 from suites.mil import op
+from suites.mil.codecs import need
 from suites.semantics import linear as s
 
 
@@ -68,8 +69,23 @@ def _draw_einsum(d: Draw) -> dict[str, Any]:
 
 
 def _break_einsum(d: Draw) -> dict[str, Any]:
-    c, h = d.dim(2, 6), d.dim(2, 6)
-    return {"values": [T((c, h, 3)), T((4, h, 2))], "equation": "chw,whr->chr"}
+    c, h, w = d.dim(2, 6), d.dim(2, 6), d.dim(2, 6)
+    one, other = d.pick(((w, w + 1), (1, w), (w, 1)))
+    return {"values": [T((c, h, one)), T((other, h, 2))], "equation": "chw,whr->chr"}
 
 
-op("einsum", s.einsum, xs="values", draw=_draw_einsum, breaks={"extents-agree": _break_einsum})
+def _equation(call: Call) -> str:
+    """Only batch axes broadcast: of the one that is summed, both have the same extent (the page's W1)."""
+    equation, values = call.attr("equation"), call.inputs["values"]
+    left, _, result = equation.replace(" ", "").partition("->")
+    summed, terms = set(left) - set(f"{result},"), left.split(",")
+    if [len(t) for t in terms] != [x.ndim for x in values]:
+        return equation  # which the meaning refuses
+    for label in sorted(summed):
+        extents = {x.shape[t.index(label)] for x, t in zip(values, terms) if label in t}
+        need(len(extents) == 1, "summed-extents-agree", f"{label} is {sorted(extents)}")
+    return equation
+
+
+op("einsum", s.einsum, xs="values", equation=Fn(_equation), draw=_draw_einsum,
+   breaks={"summed-extents-agree": _break_einsum})  # fmt: skip

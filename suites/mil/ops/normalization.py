@@ -27,7 +27,13 @@ _KEYS = {"scale": "gamma", "bias": "beta", "epsilon": Held("epsilon"), "out_dtyp
 op("batch_norm", s.batch_norm, var="variance", spatial=Fn(lambda c: True), ranks=(3, 5), **_KEYS,
    breaks={"channels-agree": _misfit("mean", variance=1)})  # fmt: skip
 op("instance_norm", s.instance_norm, ranks=(3, 4), **_KEYS)
-op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), **_KEYS)
+def _break_gamma(d: Draw) -> dict[str, Any]:
+    *lead, n = d.part(1, 3, lo=2)
+    wrong = d.pick(((n + 1,), (1, n), (*lead, n, 2)))
+    return {"x": T((*lead, n)), "axes": [-1], "gamma": T(wrong)}
+
+
+op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), breaks={"scale-fits-axes": _break_gamma}, **_KEYS)
 
 
 def _draw_l2(d: Draw) -> dict[str, Any]:

@@ -19,7 +19,9 @@ def _real(call: Call) -> np.ndarray:
     x, scale, zero = call.inputs["input"], call.inputs["scale"], call.inputs.get("zero_point")
     axis = scalar(call, "axis", 0)
     for v in (scale, zero):
-        need(v is None or not v.ndim or v.shape == (x.shape[axis],), "vector-fits-axis")
+        if v is not None and v.ndim:
+            need(-x.ndim <= axis < x.ndim, "axis-in-range", f"{axis} for rank {x.ndim}")
+            need(v.shape == (x.shape[axis],), "vector-fits-axis", f"{list(v.shape)} for {list(x.shape)}, axis {axis}")
     with np.errstate(all="ignore"):
         y = x.astype(np.float64) / per_axis(scale.astype(np.float64), x.ndim, axis)
     return y if zero is None else y + per_axis(zero.astype(np.float64), x.ndim, axis)

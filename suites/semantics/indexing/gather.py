@@ -25,12 +25,14 @@ def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: I
     Result: x.shape[:axis] + indices.shape[batch_dims:] + x.shape[axis+1:]; the first batch_dims axes of both run
     together.
     signed: negative indices count from the end (ONNX from version 11 on).
-    Raises RuleError "axis-in-range", "batch-in-range", "index-in-range".
+    Raises RuleError "axis-in-range", "batch-in-range", "batch-agrees", "index-in-range".
     """
     a = norm_axis(axis, x.ndim)
     b = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if not 0 <= b <= min(a, indices.ndim):
         raise RuleError("batch-in-range", f"batch_dims {batch_dims} for axis {axis}, indices of rank {indices.ndim}")
+    if x.shape[:b] != indices.shape[:b]:
+        raise RuleError("batch-agrees", f"{list(x.shape)} and {list(indices.shape)}, batch_dims {b}")
     if x.dtype != object:
         with in_extent():
             return native.gather(x, indices, a, b, signed)

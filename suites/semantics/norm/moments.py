@@ -150,7 +150,11 @@ def _layer_parts(ctx: Context) -> tuple[Array, Array, Array, Object, Object, flo
 def _scale(v: Object, x: Array, axes: list[int], params: dict[str, Object]) -> Object:
     if v is None:
         return None
-    return wide(v) if params.get("axis") is not None else _laid(v, x, axes)
+    if params.get("axis") is not None:
+        return wide(v)
+    if list(v.shape) != [x.shape[a] for a in axes]:
+        raise RuleError("scale-fits-axes", f"{list(v.shape)}, x is {list(x.shape)}, axes {axes}")
+    return _laid(v, x, axes)
 
 
 @quiet
@@ -245,7 +249,8 @@ def layer_norm(
     """(x - mean) / sqrt(var + epsilon) * scale + bias over ``axes`` (None: all), the mean, and the inverse root.
 
     axis: everything from there on, and scale and bias broadcast to x; with ``axes`` they have the shape x.shape[axes].
-    stash: the type the statistics are computed in, f64 inputs included.  Raises RuleError "axes-in-range".
+    stash: the type the statistics are computed in, f64 inputs included.  Raises RuleError "axes-in-range",
+    "scale-fits-axes".
     """
     where = _layer_axes(x, {"axis": axis, "axes": axes})
     mean, var = native.moments(x, where)
