@@ -32,6 +32,7 @@ SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEATHS = (Status.CRASHED, Status.TIMED_OUT)
 MEMORY = 64  # tasks that a process served last, told where it died or went wrong
 HISTORY, HISTORY_CASES = 1024, 2048  # tasks remembered, and instances in them: answers are judged some time later
+TRIM = 64  # frames after which the runtime's chatter is looked at
 DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
@@ -285,8 +286,9 @@ class BackendHandle:
             del self._flying[header["batch"]]
             self._burst = min(FRAME_TASKS, 2 * self._burst)
             self._barren = 0
-        assert self._zygote is not None
-        self._zygote.trim_log()
+        if self.stats["frames"] % TRIM == 0:
+            assert self._zygote is not None
+            self._zygote.trim_log()
 
     # -- outcomes -----------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends import worker
-from harness.backends.wire import Channel
+from harness.backends.wire import Channel, pair
 from harness.core.errors import OpconformError
 
 HERE = Path(__file__).parent
@@ -114,7 +114,7 @@ class Zygote:
         self.page_fd = worker.memory_file()
         os.ftruncate(self.page_fd, 4096)
         self.page = mmap.mmap(self.page_fd, 4096)
-        ours, theirs = socket.socketpair()
+        ours, theirs = pair()
         python = command[-1]
         args = [*command, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
         try:
@@ -146,7 +146,7 @@ class Zygote:
         self.page[: worker.PAGE.size] = b"\0" * worker.PAGE.size
         if not self.forks:
             return Channel(self.sock), self.process.pid
-        ours, theirs = socket.socketpair()
+        ours, theirs = pair()
         anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))]
         text = b'{"op":"fork"}   '
         try:

@@ -164,6 +164,15 @@ def wait(channels: Sequence[Channel], seconds: float | None, writing: bool = Fal
     return any(event & ~select.POLLOUT for _, event in ready)
 
 
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends, each of which takes some frames before they are read."""
+    ends = socket.socketpair()
+    for sock in ends:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            sock.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
+    return ends
+
+
 class Channel:
     """A socket to a worker.  ``send`` never deadlocks: while the peer's buffer is full, what the peer has to say is
     taken in.  ``frames`` yields what has arrived whole."""
@@ -171,8 +180,6 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         sock.setblocking(False)
-        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            sock.setsockopt(socket.SOL_SOCKET, option, 1 << 20)
         self._in = bytearray()
         self._fds: list[int] = []
         self.closed = False

@@ -5,7 +5,7 @@ process is a *zygote*: it imports the backend once, then forks a serving child f
 handed, so that a crash costs a fork (10-20 ms) and not an import.  Without it (macOS, runtimes that do not
 survive a fork) it serves FD itself.
 
-A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  Frames above 48 KiB
+A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  Frames above 128 KiB
 travel in a memory file whose descriptor rides along with the fixed part (flag 1).  An array is its type and
 shape in the header ("f32 2 3") and raw little-endian bytes, 16-byte aligned, in the payload: no pickle, since
 pickles of NumPy 2 do not load under NumPy 1.
@@ -44,7 +44,9 @@ import traceback
 import numpy as np
 
 HEAD = struct.Struct("<IIQ")
-INLINE = 48 << 10  # larger frames go through a memory file: two of these always fit into a socket's buffer
+# Larger frames go through a memory file, which costs four times as much: two of these fit into a socket's buffer where
+# the system allows no more than Linux does by default (416 KiB).
+INLINE = 128 << 10
 FLUSH = 0.004  # seconds of work at most that a crash makes undone
 PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase; when the job began
 PHASES = ("idle", "load", "run", "answer")
