@@ -105,6 +105,14 @@ def batch_norm(
     return n.batch_norm.fn(x, mean, var, scale, bias, epsilon=epsilon, spatial=spatial)
 
 
+@batch_norm.breaks("channels-agree")
+def _batch_apart(d: Draw) -> dict:
+    """One of the four has an element more than there are channels."""
+    out = _draw_batch(d)
+    name = d.pick(("scale", "bias", "mean", "var"))
+    return {**out, name: T((out[name].shape[0] + 1, *out[name].shape[1:]))}
+
+
 @batch_norm.draw
 def _draw_batch(d: Draw) -> dict:
     shape = d.shape(2, 5, lo=1)

@@ -53,6 +53,16 @@ def _outs(d: Draw, values: dict) -> int:
     return d.pick((1, 1, 2, 3))
 
 
+def _beyond(x: str, scale: str):
+    """A scale whose last axis is neither 1 nor that of the input: "unidirectional broadcastable to tensor X"."""
+
+    def make(d: Draw) -> dict:
+        shape = (d.int(1, 3), d.int(2, 4))
+        return {x: T(shape), scale: T((shape[-1] + d.int(1, 2),)), "axis": -1}
+
+    return make
+
+
 op(
     "LayerNormalization",
     s.layer_norm,
@@ -63,8 +73,9 @@ op(
     fixed={"axes": None},
     outs=_outs,
     out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"),
+    breaks={"scale-broadcasts": _beyond("X", "Scale")},
 )
-op("RMSNormalization", s.rms_norm, x="X", stash="stash_type")
+op("RMSNormalization", s.rms_norm, x="X", stash="stash_type", breaks={"scale-broadcasts": _beyond("X", "scale")})
 
 # until version 6 scale, bias, mean and variance are "1-dimensional of size C": spatial tells what a training computes
 _SPATIAL = Fn(lambda c: True, lambda v, b: b.attr("spatial", int(v)))

@@ -124,8 +124,11 @@ def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"],
                         epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip
     """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
 
-    running = given * momentum + current * (1 - momentum).
+    running = given * momentum + current * (1 - momentum).  Raises RuleError "channels-agree".
     """
+    for name, v in (("scale", scale), ("bias", bias), ("mean", mean), ("var", var)):
+        if v.shape != x.shape[1:2]:
+            raise RuleError("channels-agree", f"{name} {list(v.shape)}, expected [{x.shape[1]}]")
     current, spread = native.moments(x, _batch_axes(x))
     y = normalised(wide(x), current, spread, epsilon, along_channels(scale, x.ndim), along_channels(bias, x.ndim))
     keep = 1 - momentum

@@ -151,10 +151,17 @@ def _scale(v: Object, x: Array, axes: list[int], params: dict[str, Object]) -> O
     if v is None:
         return None
     if params.get("axis") is not None:
-        return wide(v)
+        return wide(onto(v, x.shape, "scale or bias"))
     if list(v.shape) != [x.shape[a] for a in axes]:
         raise RuleError("scale-fits-axes", f"{list(v.shape)}, x is {list(x.shape)}, axes {axes}")
     return _laid(v, x, axes)
+
+
+def onto(v: Array, shape: tuple[int, ...], name: str) -> Array:
+    """``v``, which broadcasts to ``shape`` and not the other way round.  Raises RuleError "scale-broadcasts"."""
+    if v.ndim > len(shape) or any(n not in (1, m) for n, m in zip(v.shape[::-1], shape[::-1])):
+        raise RuleError("scale-broadcasts", f"{name} {list(v.shape)} does not broadcast to {list(shape)}")
+    return v
 
 
 @quiet
@@ -250,7 +257,7 @@ def layer_norm(
 
     axis: everything from there on, and scale and bias broadcast to x; with ``axes`` they have the shape x.shape[axes].
     stash: the type the statistics are computed in, f64 inputs included.  Raises RuleError "axes-in-range",
-    "scale-fits-axes".
+    "scale-broadcasts", "scale-fits-axes".
     """
     where = _layer_axes(x, {"axis": axis, "axes": axes})
     mean, var = native.moments(x, where)

@@ -8,13 +8,14 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import BF16, F16, F32, F64
+from harness.core.errors import RuleError
 from harness.spec import Axes, Axis, Choice, ElementType, Flag, Float, Integer, Real, T, composed, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
 from suites.semantics.drawing import param
 from suites.semantics.movement.common import norm_axes, norm_axis
-from suites.semantics.norm.moments import EPSILONS, draw_stash, draw_tail, stage_unit, wide, within
+from suites.semantics.norm.moments import EPSILONS, draw_stash, draw_tail, onto, stage_unit, wide, within
 
 Array = np.ndarray
 
@@ -44,9 +45,18 @@ def _draw_norm(d: Draw) -> dict[str, Object]:
 @semantics(error=composed(_norm_bound), source="ONNX LpNormalization-1, -22", draw=_draw_norm,
            data=("unit", "small", "uniform:-4:4", "wide", "special"))  # fmt: skip
 def lp_norm(x: Float["*d"], *, axis: Axis["d"] = -1, p: Choice(1, 2) = 2) -> Float["*d"]:
-    """x divided by its L1 or L2 norm along ``axis``; 0 where the norm is 0."""
+    """x divided by its L1 or L2 norm along ``axis``; 0 where the norm is 0.  Raises RuleError "axis-in-range",
+    "order-known"."""
+    if p not in (1, 2):
+        raise RuleError("order-known", f"p = {p}, only 1 and 2 are norms here")
     a = norm_axis(axis, x.ndim)
     return _safe(wide(x), native.reduce("l1" if p == 1 else "l2", x, (a,), True))
+
+
+@lp_norm.breaks("order-known")
+def _other_order(d: Draw) -> dict[str, Object]:
+    """"Only 1 or 2 are supported"."""
+    return {**_draw_norm(d), "p": d.pick((0, 3))}
 
 
 def _l2_axes(x: Array, axes: Object) -> list[int]:
@@ -120,10 +130,12 @@ def _draw_rms(d: Draw) -> dict[str, Object]:
            data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
 def rms_norm(x: Float["*d"], scale: Float["*e"] | None = None, *, axis: Integer = -1, epsilon: Real = 1e-5,
              stash: ElementType(F32, BF16, F16, F64) = F32) -> Float["*d"]:  # fmt: skip
-    """x / sqrt(mean x^2 + epsilon) over all axes from ``axis`` on, times ``scale``, which broadcasts to x."""
+    """x / sqrt(mean x^2 + epsilon) over all axes from ``axis`` on, times ``scale``, which broadcasts to x.
+
+    Raises RuleError "scale-broadcasts"."""
     axes = tuple(range(norm_axis(axis, x.ndim), x.ndim))
     y = wide(x) / np.sqrt(native.reduce("mean", np.square(wide(x)), axes, True) + epsilon)
-    return y if scale is None else y * wide(scale)
+    return y if scale is None else y * wide(onto(scale, x.shape, "scale"))
 
 
 def _neighbours(x: Array, axis: int, size: int) -> Array:
