@@ -100,6 +100,8 @@ class Attended:
 
 def _heads(x: Array, heads: int) -> Array:
     b, s, hidden = x.shape
+    if heads < 1 or hidden % heads:
+        raise RuleError("heads-divide", f"{hidden} channels for {heads} heads")
     return x.reshape(b, s, heads, hidden // heads).transpose(0, 2, 1, 3)
 
 
@@ -107,6 +109,8 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     q, k, v = i["q"], i["k"], i["v"]
     if not q.ndim == k.ndim == v.ndim or q.ndim not in (3, 4):
         raise RuleError("ranks-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
+    if (p.get("qk_mode") or 0) not in (0, 1, 2, 3):
+        raise RuleError("stage-known", f"qk_mode {p['qk_mode']}")
     if q.ndim == 3:
         if not p.get("q_heads") or not p.get("kv_heads"):
             raise RuleError("heads-given", "inputs of three axes need the numbers of heads")
@@ -115,15 +119,22 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     if (past_k is None) != (past_v is None):
         raise RuleError("past-together", "past key and value go together")
     if past_k is not None:
+        for past, new in ((past_k, k), (past_v, v)):
+            if past.ndim != 4 or past.shape[:2] != new.shape[:2] or past.shape[3] != new.shape[3]:
+                raise RuleError("past-fits", f"past {list(past.shape)} before {list(new.shape)}")
         k, v = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
     present_k, present_v = k, v
     queries, keys = q.shape[2], k.shape[2]
     if q.shape[1] % max(1, k.shape[1]):
         raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
-    if q.shape[3] != k.shape[3] or v.shape[2] != keys or k.shape[1] != v.shape[1]:
+    if q.shape[3] != k.shape[3] or v.shape[2] != keys or k.shape[1] != v.shape[1] or not (
+        q.shape[0] == k.shape[0] == v.shape[0]
+    ):
         raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
     if q.shape[1] != k.shape[1]:
         k, v = (np.repeat(a, q.shape[1] // a.shape[1], axis=1) for a in (k, v))
+    if lengths is not None and lengths.shape != q.shape[:1]:
+        raise RuleError("lengths-in-range", f"{list(lengths.shape)} lengths for a batch of {q.shape[0]}")
     offset: Object = past_k.shape[2] if past_k is not None else 0
     if past_k is None and lengths is not None:
         offset = lengths.astype(np.int64) - queries
@@ -241,7 +252,8 @@ def attention(
     left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row
     that sees
     no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
-    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "lengths-in-range".
+    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "past-fits",
+    "lengths-in-range", "mask-fits", "stage-known".
     """
     inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
     params = {
@@ -250,6 +262,7 @@ def attention(
         "q_heads": q_heads,
         "kv_heads": kv_heads,
         "softcap": softcap,
+        "qk_mode": int(qk_mode or 0),
         "left": left,
         "right": right,
     }
@@ -308,6 +321,18 @@ def _no_heads(d: Draw) -> dict[str, Object] | None:
     if out["q_heads"] is None:
         return None
     return {**out, d.pick(("q_heads", "kv_heads")): None}
+
+
+@attention.breaks("past-fits")
+def _other_past(d: Draw) -> dict[str, Object] | None:
+    """Caches of a head more than there are of keys."""
+    out = _draw_attention(d)
+    if "past_k" not in out or "mask" in out:
+        return None
+    for n in ("past_k", "past_v"):
+        b, h, t, e = out[n].shape  # type: ignore[attr-defined]
+        out[n] = T((b, h + 1, t, e))
+    return out
 
 
 @attention.breaks("past-together")

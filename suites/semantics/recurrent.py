@@ -84,7 +84,7 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
     """Y [t, dirs, b, h], last h and (lstm) last c [dirs, b, h], in f64; batch before steps and directions when not
     ``steps_first``.
 
-    Raises RuleError "directions-agree", "gates-agree", "lengths-in-range" and those of ``functions``.
+    Raises RuleError "directions-agree", "gates-agree", "states-agree", "lengths-in-range" and those of ``functions``.
     """
     if not steps_first:
         x = np.swapaxes(x, 0, 1)
@@ -97,6 +97,11 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
         raise RuleError("directions-agree", f"w {list(w.shape)}, r {list(r.shape)} for {direction}")
     if w.shape[1:] != (g * h, size) or r.shape[1] != g * h:
         raise RuleError("gates-agree", f"w {list(w.shape)}, r {list(r.shape)} for {g} gates, {size} inputs")
+    wanted = (("b", b, (count, 2 * g * h)), ("p", p, (count, 3 * h)), ("h0", h0, (count, batch, h)),
+              ("c0", c0, (count, batch, h)))  # fmt: skip
+    for name, v, want in wanted:
+        if v is not None and np.shape(v) != want:
+            raise RuleError("states-agree", f"{name} {list(np.shape(v))}, expected {list(want)}")
     if lengths is not None and (lengths.shape != (batch,) or ((lengths < 0) | (lengths > t)).any()):
         raise RuleError("lengths-in-range", f"{lengths.tolist()} for {batch} sequences of at most {t}")
     acts = functions(cell, count, activations, alphas, betas)
@@ -403,6 +408,31 @@ def _gru_apart(d: Draw) -> dict[str, Object]:
 @rnn.breaks("gates-agree")
 def _rnn_apart(d: Draw) -> dict[str, Object]:
     return _wider(draw_layer(d, "rnn"))
+
+
+@lstm.breaks("states-agree")
+def _lstm_states(d: Draw) -> dict[str, Object] | None:
+    return _grown(d, draw_layer(d, "lstm"))
+
+
+@gru.breaks("states-agree")
+def _gru_states(d: Draw) -> dict[str, Object] | None:
+    return _grown(d, draw_layer(d, "gru"))
+
+
+@rnn.breaks("states-agree")
+def _rnn_states(d: Draw) -> dict[str, Object] | None:
+    return _grown(d, draw_layer(d, "rnn"))
+
+
+def _grown(d: Draw, v: dict[str, Object]) -> dict[str, Object] | None:
+    """A bias, peephole or state of one element more, where one is given."""
+    some = [n for n in ("b", "h0", "c0", "p") if n in v]
+    if not some:
+        return None
+    name = d.pick(some)
+    shape = v[name].shape
+    return {**v, name: T((*shape[:-1], shape[-1] + 1))}
 
 
 def _wider(v: dict[str, Object]) -> dict[str, Object]:

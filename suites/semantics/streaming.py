@@ -43,16 +43,25 @@ def rotary_embedding(
 
     x: [n, h, t, d], or [n, t, h * d] with ``heads``.  cos, sin: a table [positions, size / 2] looked up by ``at``, or
     [n, t, size / 2].  interleaved: pairs are neighbours, else the two halves.  Raises RuleError "heads-given",
-    "heads-divide", "table-fits".
+    "heads-divide", "pairs", "positions-fit", "positions-in-range", "table-fits".
     """
     v = x.astype(np.float64)
+    if x.ndim not in (3, 4):
+        raise RuleError("ranks-agree", f"x {list(x.shape)}, expected 3 or 4 axes")
     if x.ndim == 3 and not heads:
         raise RuleError("heads-given", "three axes need the number of heads")
     v = v.transpose(0, 2, 1, 3) if x.ndim == 4 else _heads(v, heads or 0)
     size = size or v.shape[3]
+    if size % 2 or not 0 <= size <= v.shape[3]:
+        raise RuleError("pairs", f"{size} channels to turn, of {v.shape[3]}")
+    if at is not None and at.shape != v.shape[:2]:
+        raise RuleError("positions-fit", f"positions {list(at.shape)} for {list(v.shape[:2])} tokens")
+    if at is not None and at.size and not 0 <= at.min() <= at.max() < cos.shape[0]:
+        raise RuleError("positions-in-range", f"positions {at.min()} to {at.max()} of {cos.shape[0]}")
     c, s = (t.astype(np.float64) if at is None else t.astype(np.float64)[at] for t in (cos, sin))
-    if c.shape[-1] != size // 2 or s.shape != c.shape:
-        raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)} for {size} channels")
+    want = (*v.shape[:2], size // 2)
+    if c.shape != want or s.shape != want or cos.ndim != (3 if at is None else 2):
+        raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)} for rotations {list(want)}")
     c, s = c[:, :, None], s[:, :, None]
     turned = v[..., :size]
     a, b = (turned[..., 0::2], turned[..., 1::2]) if interleaved else np.split(turned, 2, -1)
@@ -98,6 +107,16 @@ def _short_table(d: Draw) -> dict:
     return out
 
 
+@rotary_embedding.breaks("positions-fit")
+def _other_positions(d: Draw) -> dict | None:
+    """A position more than there are tokens."""
+    out = _draw_rotary(d)
+    if "at" not in out:
+        return None
+    n, t = out["at"].shape
+    return {**out, "at": T((n, t + 1), out["at"].recipe)}
+
+
 def _conv_bound(ctx: Context) -> Array:
     """gamma(k + 3) of |x||w| + |b|, and 8 roundings of the activation"""
     i = {k: None if v is None else np.abs(np.asarray(v, np.float64)) for k, v in ctx.inputs.items()}
@@ -109,6 +128,10 @@ def _causal(x: Array, w: Array, b: Object, past: Object) -> tuple[Array, Array]:
     k, length = w.shape[2], x.shape[2]
     if w.shape[:2] != (x.shape[1], 1):
         raise RuleError("kernel-fits", f"w {list(w.shape)} for {x.shape[1]} channels")
+    if k < 1:
+        raise RuleError("kernel-positive", f"w {list(w.shape)}")
+    if past is not None and past.shape != (*x.shape[:2], k - 1):
+        raise RuleError("state-fits", f"past {list(past.shape)}, expected {[*x.shape[:2], k - 1]}")
     before = np.zeros((*x.shape[:2], k - 1)) if past is None else past.astype(np.float64)
     whole = np.concatenate([before, x.astype(np.float64)], -1)
     y = sum(whole[:, :, j : j + length] * w[:, 0, j].astype(np.float64)[None, :, None] for j in range(k))
@@ -132,7 +155,8 @@ def causal_conv(
 ):
     """Depthwise convolution over the past and the present, and the last k - 1 elements of what it saw.
 
-    past: zeros if absent.  silu, swish: y * sigmoid(y).  Raises RuleError "kernel-fits".
+    past: zeros if absent.  silu, swish: y * sigmoid(y).  Raises RuleError "kernel-fits", "kernel-positive",
+    "state-fits".
     """
     y, state = _causal(x, w, b, past)
     if activation != "none":
@@ -170,6 +194,12 @@ def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tup
     q, k, v = (_heads(i[n].astype(np.float64), h) for n, h in (("q", hq), ("k", hk), ("v", hk)))
     b, t, _, dk = k.shape
     dv = v.shape[3]
+    if q.shape != (b, t, hq, dk) or v.shape[:2] != (b, t):
+        raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} in heads")
+    for name, wants in (("past", [(b, hk, dk, dv)]), ("decay", [(b, t, hk * dk), (b, t, hk)]),
+                        ("beta", [(b, t, hk), (b, t, 1)])):  # fmt: skip
+        if i[name] is not None and i[name].shape not in wants:
+            raise RuleError(f"{name}-fits", f"{list(i[name].shape)}, expected {' or '.join(map(str, wants))}")
     scale = p["scale"] or 1 / np.sqrt(dk)
     state = np.zeros((b, hk, dk, dv)) if i["past"] is None else i["past"].astype(np.float64)
     g = None if i["decay"] is None else i["decay"].astype(np.float64).reshape(b, t, hk, -1)
@@ -227,7 +257,7 @@ def linear_attention(
     """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
 
     Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide",
-    "heads-multiply", "decay-given", "beta-given".
+    "heads-multiply", "heads-agree", "past-fits", "decay-fits", "beta-fits", "decay-given", "beta-given".
     """
     i = {"q": q, "k": k, "v": v, "past": past, "decay": decay, "beta": beta}
     return _recur(i, {"q_heads": q_heads, "kv_heads": kv_heads, "rule": rule, "scale": scale})
@@ -265,6 +295,25 @@ def _no_decay(d: Draw) -> dict | None:
 def _no_beta(d: Draw) -> dict | None:
     out = _draw_linear(d)
     return None if out.pop("beta", None) is None else out
+
+
+def _fat(d: Draw, name: str) -> dict | None:
+    """Two elements more along the last axis, where the tensor is given."""
+    out = _draw_linear(d)
+    if name not in out:
+        return None
+    t = out[name]
+    return {**out, name: T((*t.shape[:-1], t.shape[-1] + out["kv_heads"] * (2 + out["k"].shape[2])), t.recipe)}
+
+
+@linear_attention.breaks("decay-fits")
+def _other_decay(d: Draw) -> dict | None:
+    return _fat(d, "decay")
+
+
+@linear_attention.breaks("beta-fits")
+def _other_beta(d: Draw) -> dict | None:
+    return _fat(d, "beta")
 
 
 @linear_attention.breaks("heads-multiply")
