@@ -163,13 +163,30 @@ def conv_integer(
 ):
     """``conv`` of x - x_zero with w - w_zero as i32; padding stands for x_zero; w_zero for all or per filter.
 
-    Raises RuleError as ``conv`` does.
+    Raises RuleError "zero-points-agree", and as ``conv`` does.
     """
     check_channels(x.shape[1], w.shape[0], w.shape[1], groups, None)
+    check_grain("x_zero", x_zero, 1)
+    check_grain("w_zero", w_zero, w.shape[0])
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding)
     if w_zero is not None and w_zero.ndim == 1 and w_zero.size == w.shape[0]:
         w_zero = w_zero.reshape(-1, *(1,) * (w.ndim - 1))
     return native.conv(centred(x, x_zero), centred(w, w_zero), None, g.strides, g.dilations, g.pads, groups, out=I32)
+
+
+def check_grain(name: str, v: Array | None, filters: int) -> None:
+    """A scalar, or a vector of one element or of one a filter.  Raises RuleError "zero-points-agree"."""
+    if v is not None and (v.ndim > 1 or v.size not in (1, filters)):
+        raise RuleError("zero-points-agree", f"{name} {list(v.shape)} for {filters} filters")
+
+
+@conv_integer.breaks("zero-points-agree")
+def _integer_zeros(d: Draw) -> dict[str, Object]:
+    """Two zero points of x, or a zero point more than there are filters."""
+    out = _draw_integer(d)
+    n = out["w"].shape[0]
+    of_x = {"x_zero": T((2,), "full")}
+    return {**out, **(of_x if d.bool() else {"w_zero": T((n + 1,), "full")})}
 
 
 @conv_integer.draw

@@ -30,7 +30,7 @@ from harness.spec import (
     semantics,
 )
 from harness.spec.errors import unit
-from suites.semantics.conv import check_channels
+from suites.semantics.conv import check_channels, check_grain
 from suites.semantics.linear import centred
 from suites.semantics.window import MODES, geometry
 
@@ -208,7 +208,7 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
                     out_scale: Array) -> Array:  # fmt: skip
     """The product over ``out_scale`` in f64.  A vector is a matrix of one row or column, whose axis the result lacks.
 
-    Raises RuleError "scale-per-row"."""
+    Raises RuleError "scale-per-row", "contracted-agrees"."""
     for scale, zero in ((x_scale, x_zero), (y_scale, y_zero)):
         if scale.shape != zero.shape:
             raise RuleError("scale-per-row", f"scale {list(scale.shape)}, zero point {list(zero.shape)}")
@@ -218,6 +218,8 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
         raise RuleError("scale-per-row", f"{x_scale.size} scales for {rows.shape[-2]} rows")
     if y_scale.ndim == 1 and y_scale.size not in (1, columns.shape[-1]):
         raise RuleError("scale-per-row", f"{y_scale.size} scales for {columns.shape[-1]} columns")
+    if rows.shape[-1:] != columns.shape[-2:-1]:
+        raise RuleError("contracted-agrees", f"x {list(x.shape)}, y {list(y.shape)}")
     wide = np.matmul(
         rows.astype(np.float64) - _rows(x_zero).astype(np.float64),
         columns.astype(np.float64) - y_zero.astype(np.float64),
@@ -253,7 +255,11 @@ def qlinear_matmul(
     out_scale: Float["*o"],
     out_zero: Any["*p"],
 ):
-    """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero)."""
+    """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero).
+
+    Raises RuleError "scale-per-row", "contracted-agrees"."""
+    if out_scale.shape != out_zero.shape:
+        raise RuleError("scale-per-row", f"scale {list(out_scale.shape)}, zero point {list(out_zero.shape)}")
     wide = _scaled_product(x, x_scale, x_zero, y, y_scale, y_zero, out_scale)
     return to_steps(wide, out_zero, of(out_zero))
 
@@ -267,6 +273,8 @@ def _conv_of(ctx: Context) -> Array:
 
 def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
     x, w, wz = i["x"], i["w"], i["w_zero"]
+    for name in ("x_scale", "x_zero", "w_scale", "w_zero", "out_scale"):
+        check_grain(name, i[name], w.shape[0] if name[0] == "w" else 1)
     check_channels(x.shape[1], w.shape[0], w.shape[1], p["groups"], i["b"])
     g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"])
     column = (-1, *(1,) * (w.ndim - 1))
@@ -289,7 +297,7 @@ def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: A
                  strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
                  groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
     """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero
-    point."""
+    point.  Raises RuleError as ``conv_integer`` does."""
     i = {
         "x": x,
         "x_scale": x_scale,
@@ -301,4 +309,5 @@ def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: A
         "b": b,
     }
     p = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups, "padding": padding}
+    check_grain("out_zero", out_zero, 1)
     return to_steps(_conv_steps(i, p), out_zero.reshape(()), of(out_zero))

@@ -133,9 +133,27 @@ class _Plain:
         return getattr(self._d, name)
 
 
+def _apart(d: Draw) -> dict:
+    """A column of a more than b has rows."""
+    out = _draw_qmm(d)
+    n = d.int(1, 3)
+    return {**out, "a": T((2, n + 2), "full"), "b": T((n + 1, 3), "full"),
+            **{f"{k}_scale": _scales(d, (), d.types.get("TS", F32)) for k in "ab"},
+            "a_zero_point": _zeros(d, d.types["T1"], ()), "b_zero_point": _zeros(d, d.types["T2"], ())}  # fmt: skip
+
+
 op("QLinearMatMul", s.qlinear_matmul, x="a", x_scale="a_scale", x_zero="a_zero_point", y="b", y_scale="b_scale",
    y_zero="b_zero_point", out_scale="y_scale", out_zero="y_zero_point", draw=_draw_qmm,
+   breaks={"contracted-agrees": _apart},
    out_dtype=lambda c, i: of(c.inputs["y_zero_point"]))  # fmt: skip
+
+
+@s.qlinear_conv.breaks("zero-points-agree")
+def _other_grain(d: Draw) -> dict:
+    """Two zero points and scales where there is to be one, or one more than there are filters."""
+    out = _draw_qconv(d)
+    name, n, t = d.pick((("x", 2, "T1"), ("w", out["w"].shape[0] + 1, "T2")))
+    return {**out, f"{name}_scale": _scales(d, (n,)), f"{name}_zero": _zeros(d, d.types[t], (n,))}
 
 
 @s.qlinear_conv.draw
