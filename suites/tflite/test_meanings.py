@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from harness.core.dtypes import F32
+from harness.core.errors import RuleError
 from harness.core.instance import Instance, encode_value
 from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
 from suites.tflite import dialect
 from suites.tflite.ops.stablehlo import body
 
@@ -76,3 +78,21 @@ def scatter(index_dim, shape, values):
 def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outside():
     assert scatter(1, [3, 2], [0, 1, 1, 0, 2, 0]) == [1, 10, 20, 4]
     assert scatter(0, [2, 3], [0, 1, -1, 1, 0, 1]) == [1, 10, 20, 4]
+
+
+@pytest.mark.parametrize(("op", "slot", "shape"), [
+    ("RNN", "bias", (1, 1)), ("RNN", "input_weights", (7, 7)), ("SVDF", "input_gate_bias", (9,)),
+    ("SVDF", "time_weights", (1, 1, 1)), ("BIDIRECTIONAL_SEQUENCE_RNN", "bw_bias", (1, 1)), ("LSTM", "cell_bias", (9,)),
+    ("LSTM", "recurrent_to_cell_weights", (9, 9)), ("UNIDIRECTIONAL_SEQUENCE_LSTM", "projection_bias", (9,)),
+])  # fmt: skip
+def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, shape):
+    v = dialect.versions[f"tflite/{op}/1"]
+    refused = 0
+    for i in range(40):
+        inst = v.draw(Prng(case_seed(5, v.key, i)), 1)
+        if slot in inst.args:
+            inst.args[slot].shape, inst.args[slot].values = shape, None
+            with pytest.raises(RuleError, match="shapes-stated: "):
+                dialect.evaluate(inst, arrays_of(inst))
+            refused += 1
+    assert refused

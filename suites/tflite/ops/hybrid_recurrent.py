@@ -55,8 +55,10 @@ def real_inputs(call: Call) -> Inputs:
 
 
 def entry(name: str, draw: Callable[[Draw], dict[str, Any]], value: Callable[[Call, Inputs], list[Any]],
-          error: Callable[[Call, Inputs, float], list[Any]]) -> None:  # fmt: skip
-    """value and error, of all outputs, from real operands; their bound adds an ulp."""
+          error: Callable[[Call, Inputs, float], list[Any]], stated: dict[str, Any],
+          lenient: bool = False) -> None:  # fmt: skip
+    """value and error, of all outputs, from real operands; their bound adds an ulp.  stated: shapes, which are
+    not drawn otherwise where that is lenient."""
 
     def bound(ctx: Context, i: int) -> Any:
         return error(ctx.call, real_inputs(ctx.call), ctx.acc_u)[i] + ctx.ulp
@@ -64,7 +66,8 @@ def entry(name: str, draw: Callable[[Draw], dict[str, Any]], value: Callable[[Ca
     text = "the largest error that quantising every operand of a product can make, carried through the cell; + ulp"
     classes = tuple(composed(partial(bound, i=i), text) for i in range(2))
     op(name, None, domain="hybrid", evaluate=lambda call: value(call, real_inputs(call)), draw=hybrid(draw),
-       error=classes, source=_SOURCE + name)  # fmt: skip
+       error=classes, stated=stated,
+       breaks=plain.LENIENT if lenient else {}, source=_SOURCE + name)  # fmt: skip
 
 
 def _option(call: Call) -> bool:
@@ -100,7 +103,8 @@ def _rnn_error(call: Call, u: float) -> Callable[..., Any]:
 
 for _name, _sequence in (("RNN", False), ("UNIDIRECTIONAL_SEQUENCE_RNN", True)):
     entry(_name, plain.draw_rnn(_sequence), lambda call, v: _rnn(call, v, _rnn_value),
-          lambda call, v, u: _rnn(call, v, _rnn_error(call, u)))  # fmt: skip
+          lambda call, v, u: _rnn(call, v, _rnn_error(call, u)),
+          plain.SEQUENCE_RNN_SHAPES if _sequence else plain.RNN_SHAPES, not _sequence)  # fmt: skip
 
 
 def _lstm_error(call: Call, u: float) -> Callable[..., Any]:
@@ -114,7 +118,8 @@ def _lstm_error(call: Call, u: float) -> Callable[..., Any]:
 
 for _name, _sequence in (("LSTM", False), ("UNIDIRECTIONAL_SEQUENCE_LSTM", True)):
     entry(_name, plain.draw_lstm(_sequence), lambda call, v: [plain.direction(v, call)],
-          lambda call, v, u: [plain.direction(v, call, run=_lstm_error(call, u))])  # fmt: skip
+          lambda call, v, u: [plain.direction(v, call, run=_lstm_error(call, u))],
+          plain.lstm_shapes(3 if _sequence else 2, ""))  # fmt: skip
 
 
 def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
@@ -124,11 +129,14 @@ def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
 entry("SVDF", plain.draw_svdf,
       lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call), plain.calls_of(call))],
       lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u,
-                                       plain.calls_of(call))])  # fmt: skip
+                                       plain.calls_of(call))],
+      plain.SVDF_SHAPES, True)  # fmt: skip
 
 # -- both directions
 
 entry("BIDIRECTIONAL_SEQUENCE_RNN", plain.draw_both_rnn, lambda call, v: plain.both_rnn(call, v),
-      lambda call, v, u: plain.both_rnn(call, v, _rnn_error(call, u)))  # fmt: skip
+      lambda call, v, u: plain.both_rnn(call, v, _rnn_error(call, u)), plain.BOTH_RNN_SHAPES,
+      True)  # fmt: skip
 entry("BIDIRECTIONAL_SEQUENCE_LSTM", plain.draw_both, lambda call, v: plain.both_directions(call, v),
-      lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)))  # fmt: skip
+      lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)),
+      plain.lstm_shapes(3, "fw_", "bw_"))  # fmt: skip

@@ -62,7 +62,8 @@ def _values_and_index(call: Call, results: list[Any]) -> list[Any]:
     return cast_to_declared(call, [results[0], results[2]])
 
 
-both("UNIQUE", s.unique, x="input", fixed={"axis": None, "sorted": False}, draw=_draw_unique, out=_values_and_index)
+both("UNIQUE", s.unique, x="input", fixed={"axis": None, "sorted": False}, draw=_draw_unique, out=_values_and_index,
+     stated={"input": "_n"})  # fmt: skip
 
 
 def _index_type(b: Any) -> None:

@@ -15,7 +15,7 @@ from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
 from suites.tflite.codecs import OutQ, Q
-from suites.tflite.ops.recurrent import CALLS, calls, direction
+from suites.tflite.ops.recurrent import CALLS, LENIENT, SVDF_SHAPES, calls, direction, lstm_shapes
 
 
 def _symmetric(scale: float) -> dict[str, Any]:
@@ -48,7 +48,8 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
 op("SVDF", products.svdf_step, domain="quantised", x="input", features="feature_weights", times="time_weights",
    b="input_gate_bias", calls=CALLS, xq=Q("input"), fq=Q("feature_weights"), tq=Q("time_weights"),
    sq=Q("activation_state"), activation="fused_activation_function", oq=OutQ("input"), draw=_draw_svdf,
-   types={"W": ("i8",)}, why="signed weights, as the specification asks")  # fmt: skip
+   types={"W": ("i8",)}, stated=SVDF_SHAPES, breaks=LENIENT,
+   why="signed weights, as the specification asks")  # fmt: skip
 
 
 # -- LSTM: 8-bit activations and weights, 16-bit memory, in every version: the version rules ask for more than 1 only
@@ -123,6 +124,7 @@ def _lstm_ok(ctx: Context, actual: Any) -> Any:
 
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
     op(_name, None, domain="quantised", evaluate=_lstm, draw=_draw_lstm, types={"T": ("i8",)},
+       stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
        why="the recipe of Li and Alvarez is for 8-bit activations",
        error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
        source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"

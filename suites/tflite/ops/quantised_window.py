@@ -121,11 +121,13 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
 _LINEAR = {"roi": Fn(lambda call: None), "sizes": Fn(_sizes), "coordinates": Fn(_coordinates), "draw": _draw_resize}
 _PINNED = {"scales": None, "axes": (1, 2), "cubic_a": -0.75, "exclude_outside": False, "antialias": False,
            "extrapolation": 0.0, "policy": "stretch"}  # fmt: skip
-op("RESIZE_BILINEAR", r.resize, x="input", **_LINEAR, fixed={**_PINNED, "mode": "linear", "nearest": "floor"})
+_IMAGES = {"input": "_n _h _w _c", "size": "2"}  # ranks by tfl resize_bilinear and resize_nearest_neighbor
+op("RESIZE_BILINEAR", r.resize, x="input", **_LINEAR, fixed={**_PINNED, "mode": "linear", "nearest": "floor"},
+   stated=_IMAGES)  # fmt: skip
 op("RESIZE_BILINEAR", q.resize_bilinear, domain="quantised", x="input", sizes=Fn(_sizes), coordinates=Fn(_coordinates),
-   draw=_draw_resize)  # fmt: skip
+   draw=_draw_resize, stated=_IMAGES)  # fmt: skip
 both("RESIZE_NEAREST_NEIGHBOR", r.resize, x="input", roi=Fn(lambda call: None), sizes=Fn(_sizes), draw=_draw_resize,
-     coordinates=Fn(_nearest_coordinates), fixed={**_PINNED, "mode": "nearest"},
+     coordinates=Fn(_nearest_coordinates), fixed={**_PINNED, "mode": "nearest"}, stated=_IMAGES,
      nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"))  # fmt: skip
 
 # -- comparison

@@ -70,10 +70,17 @@ def draw_rnn(sequence: bool) -> Any:
     return draw
 
 
+# not drawn with an axis too many: no text names these ranks, only the products do
+LENIENT: dict[str, Any] = {"shapes-stated": None}
+RNN_SHAPES = {"input": "_b i", "input_weights": "u i", "recurrent_weights": "u u", "bias": "u"}
+SEQUENCE_RNN_SHAPES = {"input": "_b _t i", "input_to_input_weights": "u i", "recurrent_to_input_weights": "u u",
+                       "input_gate_bias": "u"}  # fmt: skip
 op("UNIDIRECTIONAL_SEQUENCE_RNN", s.sequence_rnn, x="input", w="input_to_input_weights", r="recurrent_to_input_weights",
-   b="input_gate_bias", calls=CALLS, activation="fused_activation_function", draw=draw_rnn(True))  # fmt: skip
+   b="input_gate_bias", calls=CALLS, activation="fused_activation_function", draw=draw_rnn(True),
+   stated=SEQUENCE_RNN_SHAPES)  # fmt: skip
 op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b="bias", fixed={"time_major": False},
-   calls=CALLS, activation="fused_activation_function", draw=draw_rnn(False))  # fmt: skip
+   calls=CALLS, activation="fused_activation_function", draw=draw_rnn(False), stated=RNN_SHAPES,
+   breaks=LENIENT)  # fmt: skip
 
 
 def draw_svdf(d: Draw) -> dict[str, Any]:
@@ -91,8 +98,13 @@ def draw_svdf(d: Draw) -> dict[str, Any]:
     return out | calls(d, m + 1)
 
 
+SVDF_SHAPES = {
+    "input": "_b i", "feature_weights": "n i", "time_weights": "n _m",
+    "input_gate_bias": lambda call: str(len(call.inputs["feature_weights"]) // call.attr("rank")),
+}  # fmt: skip
 op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias", calls=CALLS,
-   activation="fused_activation_function", draw=draw_svdf)  # fmt: skip
+   activation="fused_activation_function", draw=draw_svdf, stated=SVDF_SHAPES,
+   breaks=LENIENT)  # fmt: skip
 
 
 # -- LSTM: forty operands, so decoded by name rather than by annotation
@@ -117,6 +129,30 @@ def gates(d: Draw, prefix: str, i: int, u: int, *, coupled: bool, peephole: bool
         out[f"{prefix}projection_weights"] = _w(d, projection, u)
         if d.bool():
             out[f"{prefix}projection_bias"] = _w(d, projection)
+    return out
+
+
+def lstm_shapes(rank: int, *prefixes: str) -> dict[str, Any]:
+    """Of the operands of an LSTM: the ranks that its definition in the converter's dialect states, and the extents that
+    its products ask for: i values in, u units, o values out, each with the letter of its direction."""
+    out: dict[str, Any] = {"input": " ".join((*("_b", "_t")[: rank - 1], "i"))}
+    for k, prefix in enumerate(prefixes):
+        u, o = f"u{k}", f"o{k}"
+
+        def recurrent(call: Call, prefix: str = prefix, u: str = u, o: str = o) -> str:
+            return f"{u} {o}" if call.inputs.get(f"{prefix}projection_weights") is not None else f"{u} {u}"
+
+        parallel = k == 1  # over an auxiliary input of as many values, or of others where it has weights of its own
+        for g in GATES:
+            out[f"{prefix}input_to_{g}_weights"] = f"{u} {'_a' if parallel else 'i'}"
+            if rank == 2 or prefix:  # elsewhere they may be a diagonal, of "at most" 2 axes
+                out[f"{prefix}recurrent_to_{g}_weights"] = recurrent
+            out[prefix + ("cell_bias" if g == "cell" else f"{g}_gate_bias")] = u
+            out[f"{prefix}{g}_layer_norm_coefficients"] = u
+            if g != "cell":
+                out[f"{prefix}cell_to_{g}_weights"] = u
+        out[f"{prefix}projection_weights"] = f"{o} {u}"
+        out[f"{prefix}projection_bias"] = o
     return out
 
 
@@ -219,8 +255,9 @@ def _lstm_bound(ctx: Context, i: int) -> Any:
 
 _BOUND = tuple(composed(partial(_lstm_bound, i=i), _lstm_bound.__doc__) for i in range(2))
 op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=draw_lstm(True), error=_BOUND,
-   source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
-op("LSTM", None, evaluate=_lstm, draw=draw_lstm(False), error=_BOUND, source="TFLite LSTM, full kernel")
+   stated=lstm_shapes(3, ""), source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
+op("LSTM", None, evaluate=_lstm, draw=draw_lstm(False), error=_BOUND, stated=lstm_shapes(2, ""),
+   source="TFLite LSTM, full kernel")  # fmt: skip
 
 
 def draw_both(d: Draw) -> dict[str, Any]:
@@ -256,6 +293,7 @@ op(
     evaluate=lambda call: both_directions(call, call.inputs),
     draw=draw_both,
     error=_BOUND,
+    stated=lstm_shapes(3, "fw_", "bw_"),
     source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM; NNAPI BIDIRECTIONAL_SEQUENCE_LSTM: auxiliary input",
 )
 
@@ -310,6 +348,11 @@ def _both_rnn_bound(ctx: Context, i: int) -> Any:
     return both_rnn(ctx.call, ctx.inputs, run)[i] + ctx.ulp
 
 
+BOTH_RNN_SHAPES = {
+    "input": "_b _t i", "fw_input_to_input_weights": "u i", "fw_recurrent_weights": "u u", "fw_bias": "u",
+    "bw_input_to_input_weights": "v _a", "bw_recurrent_weights": "v v", "bw_bias": "v",
+}  # fmt: skip
 op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=lambda call: both_rnn(call, call.inputs), draw=draw_both_rnn,
+   stated=BOTH_RNN_SHAPES, breaks=LENIENT,
    error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
    source="TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input")  # fmt: skip

@@ -31,7 +31,7 @@ for _name, _meaning in (
     ("MINIMUM", e.minimum),
     ("AND", s.conjunction),
 ):
-    op(f"STABLEHLO_{_name}", _meaning, x="lhs", y="rhs", draw=_same("lhs", "rhs"))
+    op(f"STABLEHLO_{_name}", _meaning, x="lhs", y="rhs", draw=_same("lhs", "rhs"), stated={"lhs": "*d", "rhs": "*d"})
 
 
 def _draw_shift(d: Draw) -> dict[str, Any]:
