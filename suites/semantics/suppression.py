@@ -45,12 +45,20 @@ def padded_nms(boxes: Float["b n 4"], scores: Float["b n k"], *, iou_threshold: 
 
 @padded_nms.draw
 def draw_padded(d: Draw) -> dict:
-    """Distinct scores, since nothing is said of ties, and a threshold that no overlap of whole boxes meets."""
+    """Distinct scores in any order, since nothing is said of ties, a threshold that no overlap of whole boxes meets,
+    and half of the boxes over an earlier one."""
     b, n, k = d.int(1, 2), d.int(1, 7), d.int(1, 3)
-    step = d.pick((1, 5, 7, 11, 13))
+    step = d.pick((1, 337, 511, 733, 887))
     scores = [((m * step) % 1009) / 1024 for m in range(b * n * k)]
     middle = d.pick(scores) - 0.5 / 1024  # below one of the scores
-    coords = [float(d.int(0, 8) if m % 4 < 2 else d.int(1, 8)) for m in range(b * n * 4)]
+    boxes: list[list[int]] = []
+    for m in range(b * n):
+        if m % n and d.bool():
+            x, y, w, h = boxes[m - d.int(1, m % n)]
+            boxes.append([x, y, w + d.int(0, 1), h + d.int(0, 1)])
+        else:
+            boxes.append([d.int(0, 8), d.int(0, 8), d.int(1, 8), d.int(1, 8)])
+    coords = [float(c) for box in boxes for c in box]
     return {"boxes": T((b, n, 4), values=coords), "scores": T((b, n, k), values=scores),
             "iou_threshold": (d.int(0, 60) + 0.37) / 64, "max_boxes": d.pick((1, 2, n, n + 2)), "per_class": d.bool(),
-            "score_threshold": d.pick((0.0, middle, middle, 2.0))}  # fmt: skip
+            "score_threshold": d.pick((0.0, middle, 0.0, middle, 2.0))}  # fmt: skip

@@ -22,10 +22,12 @@ def _zeros(d: Draw, dtype: DType, shape: tuple[int, ...]) -> T:
     return T(shape, "full", dtype=dtype)
 
 
-def _scales(d: Draw, shape: tuple[int, ...], dtype: DType | None = None) -> T:
+def _scales(d: Draw, shape: tuple[int, ...], dtype: DType | None = None, fine: bool = False) -> T:
+    """fine: so small that quotients leave the range of every float8 type."""
     n = int(np.prod(shape))
-    powers = dtype is not None and dtype.name == "f8e8m0"
-    values = [2.0 ** d.int(-5, 2) if powers or d.bool() else d.int(1, 40) / 64 for _ in range(n)]
+    powers = fine or (dtype is not None and dtype.name == "f8e8m0")
+    low, high = (-14, -7) if fine else (-5, 2)
+    values = [2.0 ** d.int(low, high) if powers or d.bool() else d.int(1, 40) / 64 for _ in range(n)]
     return T(shape, values=values, dtype=dtype)
 
 
@@ -59,14 +61,15 @@ def _draw_q(d: Draw) -> dict:
     grain = _grain(d, shape, out)
     slot = schema.input("y_scale")
     assert slot is not None
-    out["y_scale"] = _scales(d, grain, d.types.get(slot.element, F32))
     results = schema.dtypes(schema.outputs[0].element)
     result = d.pick(results)
-    if d.int(0, 2):
+    beyond = "saturate" in schema.attrs and result.kind == "f" and result.bits == 8 and d.bool()
+    out["y_scale"] = _scales(d, grain, d.types.get(slot.element, F32), beyond)
+    if d.int(0, 2) or beyond:
         out["y_zero_point"] = _zeros(d, result, grain)
     elif "output_dtype" in schema.attrs and d.bool():
         out["output_dtype"] = result
-    if "saturate" in schema.attrs and d.chance(3):
+    if "saturate" in schema.attrs and (beyond or d.chance(3)):
         out["saturate"] = d.int(0, 1)
     if "precision" in schema.attrs and d.chance(3):
         out["precision"] = d.pick((F32, F16, BF16))

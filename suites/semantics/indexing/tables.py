@@ -353,15 +353,21 @@ def soft_nms(
 
 @soft_nms.draw
 def _draw_soft(d: Draw) -> dict:
-    """Whole corners, distinct scores, thresholds that no overlap of whole boxes meets."""
+    """Whole corners, half of the boxes over an earlier one, distinct scores in any order, thresholds that no overlap of
+    whole boxes meets."""
     n = d.int(1, 8)
-    step = d.pick((1, 5, 7, 11, 13))
+    step = d.pick((1, 30, 47, 61, 85))
     scores = [((k * step) % 97 + 1) / 128 for k in range(n)]
     flat = d.chance(8)  # boxes without area
     corners: list[float] = []
+    boxes: list[tuple[int, int, int, int]] = []
     for _ in range(n):
         y, x = d.int(0, 7), d.int(0, 7)
         v, u = y + d.int(0 if flat else 1, 4), x + d.int(0 if flat else 1, 4)
+        if boxes and d.bool():
+            y, x, v, u = d.pick(boxes)
+            v, u = v + d.int(0, 1), u + d.int(0, 1)
+        boxes.append((y, x, v, u))
         corners += [float(c) for c in ((y, x, v, u) if d.int(0, 3) else (v, u, y, x))]
     return {"boxes": T((n, 4), values=corners), "scores": T((n,), values=scores),
             "limit": d.pick((1, 2, n, n + 2)), "iou_threshold": (d.int(4, 60) + 0.37) / 64,

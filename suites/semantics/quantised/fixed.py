@@ -119,6 +119,17 @@ class Parameters(Param):
         return d.dtype(self.of)
 
 
+class SameOrOther(Parameters):
+    """Those of a second operand: half of the time they are the first one's, which stands under ``like``."""
+
+    def __init__(self, of: str, like: str) -> None:
+        super().__init__(of)
+        self.like = like
+
+    def draw(self, d: Draw, env: dict[str, Any]) -> Quant:
+        return env[self.like] if d.bool() else super().draw(d, env)  # type: ignore[no-any-return]
+
+
 def draw_parameters(d: Draw, dt: DType, *, zero: int | str | None = None, scale: Any = None, pot: bool = True) -> Quant:
     """Per-tensor parameters; 16-bit tensors are symmetric (zero point 0), as the specification demands.
 
