@@ -213,11 +213,13 @@ def roi_align(
     """Mean (or maximum) of bilinear samples in each bin of each region: [r, c, height, width].
 
     half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the
-    four weighted neighbours of all samples.  Raises RuleError "rois-finite".
+    four weighted neighbours of all samples.  Raises RuleError "rois-finite", "batch-in-range".
     """
     v, r = x.astype(np.float64), rois.astype(np.float64)
     if not np.isfinite(r).all():
         raise RuleError("rois-finite", f"{rois.tolist()}")
+    if batch.size and not 0 <= batch.min() <= batch.max() < x.shape[0]:
+        raise RuleError("batch-in-range", f"images {batch.tolist()} of {x.shape[0]}")
     out = np.zeros((rois.shape[0], x.shape[1], height, width))
     for k in range(rois.shape[0]):
         ys, xs = _positions(r[k], height, width, ratio, scale, half)
@@ -253,6 +255,14 @@ def _draw_roi(d: Draw) -> dict:
     return {"x": T((n, d.extent(1, 3), h, w)), "rois": T((r, 4), values=values), "batch": T((r,), f"ints:0:{n - 1}"),
             "height": d.int(1, 3), "width": d.int(1, 3), "ratio": d.int(0, 3), "scale": d.pick((1.0, 0.5, 1.0)),
             "mode": d.pick(("avg", "max")), "half": d.fixed.get("half", d.bool())}  # fmt: skip
+
+
+@roi_align.breaks("batch-in-range")
+def _other_image(d: Draw) -> dict:
+    """A region of an image that there is not."""
+    out = _draw_roi(d)
+    n, r = out["x"].shape[0], out["rois"].shape[0]
+    return {**out, "batch": T((r,), values=[n + d.int(0, 1)] * r)}
 
 
 def _deform_bound(ctx: Context) -> Array:

@@ -47,10 +47,10 @@ def spread(scale: Array, x: Array, axis: int, block: int) -> Array:
         raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
     a = axis % max(x.ndim, 1)
     if not block:
-        if scale.ndim != 1 or scale.shape[0] != x.shape[a]:
+        if scale.ndim != 1 or scale.shape != x.shape[a : a + 1]:
             raise RuleError("scale-fits", f"scale {list(scale.shape)} along axis {a} of {list(x.shape)}")
         return scale.reshape([-1 if i == a else 1 for i in range(x.ndim)])
-    if scale.ndim != x.ndim or scale.shape[a] != -(-x.shape[a] // block):
+    if scale.shape != (*x.shape[:a], -(-x.shape[a] // block), *x.shape[a + 1 :]):
         raise RuleError("scale-fits", f"blocks of {block} along axis {a}: scale {list(scale.shape)}, x {list(x.shape)}")
     return np.take(np.repeat(scale, block, axis=a), np.arange(x.shape[a]), axis=a)
 
@@ -64,6 +64,14 @@ def to_steps(steps: Array, zero: Object, out: DType, saturate: bool = True) -> A
     with np.errstate(all="ignore"):
         q = np.rint(steps) + (0 if zero is None else zero.astype(np.float64))
         return np.where(np.isnan(q), 0, np.clip(q, lo, hi)).astype(np.int64).astype(out.np)
+
+
+def _alike(scale: Array, zero: Array | None) -> None:
+    """Raises RuleError "zero-fits" where the zero point has another shape than the scale; a scalar may be written as a
+    vector of one, as the op set's own examples do."""
+    single = zero is not None and zero.size == scale.size == 1 and max(zero.ndim, scale.ndim) <= 1
+    if zero is not None and zero.shape != scale.shape and not single:
+        raise RuleError("zero-fits", f"zero point {list(zero.shape)}, scale {list(scale.shape)}")
 
 
 def _quotient(x: Array, scale: Array, precision: DType) -> Array:
@@ -106,7 +114,9 @@ def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *,
              saturate: Flag = True, precision: ElementType = None, dtype: ElementType = None) -> Any["*d"]:  # fmt: skip
     """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).
 
-    dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results."""
+    dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results.
+    Raises RuleError "zero-fits", "axis-in-range", "scale-fits"."""
+    _alike(scale, zero)
     out = of(zero) if zero is not None else dtype or U8
     s = spread(scale, x, axis, block)
     z = None if zero is None else spread(zero, x, axis, block)
@@ -123,7 +133,9 @@ def dequantize(
     block: Integer = 0,
     dtype: ElementType = None,
 ) -> Float["*d"]:
-    """(x - zero) * scale in the type of the scale, or ``dtype``."""
+    """(x - zero) * scale in the type of the scale, or ``dtype``.  Raises RuleError "zero-fits", "axis-in-range",
+    "scale-fits"."""
+    _alike(scale, zero)
     s = spread(scale, x, axis, block).astype(np.float64)
     v = x.astype(np.float64)
     if zero is not None:
@@ -257,9 +269,8 @@ def qlinear_matmul(
 ):
     """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero).
 
-    Raises RuleError "scale-per-row", "contracted-agrees"."""
-    if out_scale.shape != out_zero.shape:
-        raise RuleError("scale-per-row", f"scale {list(out_scale.shape)}, zero point {list(out_zero.shape)}")
+    Raises RuleError "scale-per-row", "contracted-agrees", "zero-fits"."""
+    _alike(out_scale, out_zero)
     wide = _scaled_product(x, x_scale, x_zero, y, y_scale, y_zero, out_scale)
     return to_steps(wide, out_zero, of(out_zero))
 

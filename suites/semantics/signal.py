@@ -58,7 +58,8 @@ def dft(x: Float["*d k"], *, axis: Integer = -2, length: Integer = None, inverse
     """The (inverse, 1/n) transform along ``axis`` of a signal cut or padded with zeros to ``length``.
 
     x: last axis 1 (real) or 2 (real and imaginary).  onesided: the first length // 2 + 1 bins of a real signal, or
-    (inverse) a real signal of such bins.  Raises RuleError "real-or-complex", "axis-is-signal", "onesided-is-real".
+    (inverse) a real signal of such bins.  Raises RuleError "real-or-complex", "axis-is-signal", "onesided-is-real",
+    "half-is-complex", "length-positive".
     """
     r = x.ndim
     if not -r <= axis < r - 1 or axis == -1:
@@ -66,6 +67,10 @@ def dft(x: Float["*d k"], *, axis: Integer = -2, length: Integer = None, inverse
     a = axis % r
     if onesided and not inverse and x.shape[-1] == 2:
         raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
+    if onesided and inverse and x.shape[-1] != 2:
+        raise RuleError("half-is-complex", "a one-sided spectrum is complex")
+    if length is not None and length < 1:
+        raise RuleError("length-positive", f"length {length}")
     z = _complex(x)
     n = length if length is not None else 2 * (x.shape[a] - 1) if onesided and inverse else x.shape[a]
     if onesided and inverse:
@@ -98,6 +103,13 @@ def draw_signal(d: Draw, axis_first: int = 0) -> dict:
 
 
 dft.draw(draw_signal)
+
+
+@dft.breaks("half-is-complex")
+def _real_half(d: Draw) -> dict:
+    """Half a spectrum, to be transformed back, without imaginary parts."""
+    out = draw_signal(d)
+    return {**out, "x": T((*out["x"].shape[:-1], 1)), "inverse": True, "onesided": True, "length": None}
 
 
 def _frames_bound(ctx: Context) -> Array:

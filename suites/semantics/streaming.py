@@ -18,7 +18,7 @@ def _heads(x: Array, heads: int) -> Array:
     """[b, t, h * d] as [b, t, h, d]; raises RuleError "heads-divide"."""
     if heads < 1 or x.shape[2] % heads:
         raise RuleError("heads-divide", f"{x.shape[2]} channels for {heads} heads")
-    return x.reshape(*x.shape[:2], heads, -1)
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
 
 
 def _rotation_bound(ctx: Context) -> Array:
@@ -60,7 +60,7 @@ def rotary_embedding(
         raise RuleError("positions-in-range", f"positions {at.min()} to {at.max()} of {cos.shape[0]}")
     c, s = (t.astype(np.float64) if at is None else t.astype(np.float64)[at] for t in (cos, sin))
     want = (*v.shape[:2], size // 2)
-    if c.shape != want or s.shape != want or cos.ndim != (3 if at is None else 2):
+    if cos.shape != sin.shape or c.shape != want or s.shape != want or cos.ndim != (3 if at is None else 2):
         raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)} for rotations {list(want)}")
     c, s = c[:, :, None], s[:, :, None]
     turned = v[..., :size]

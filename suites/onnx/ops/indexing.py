@@ -20,7 +20,8 @@ op("Scatter", s.scatter_elements, x="data", since=11)  # deprecated there, "prov
 op("ScatterElements", s.scatter_elements, x="data")
 op("ScatterND", s.scatter_nd, x="data")
 op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
-op("Compress", s.compress, x="input")
+op("Compress", s.compress, x="input", until=10, breaks={"one-axis": None})  # the reference alone refuses a scalar
+op("Compress", s.compress, x="input", since=11)
 op("NonZero", s.nonzero, x="X")
 
 

@@ -59,13 +59,35 @@ op(
 )
 op("Trilu", s.triangle, x="input", k=Scalar("k", (0,), 0))
 op("Range", s.range_of)
+
+
+class FirstTwo(Default):
+    """One of the first two axes.  Raises RuleError "first-two-axes"."""
+
+    def decode(self, call: Call) -> int:
+        axis = super().decode(call)
+        if axis not in (0, 1):
+            raise RuleError("first-two-axes", f"{self.name} {axis}")
+        return axis
+
+
+def _third_axis(d: Draw) -> dict:
+    """"Must be one of" 0 and 1."""
+    axes = {"time_axis": 2, "batch_axis": d.int(0, 1)} if d.bool() else {"time_axis": d.int(0, 1), "batch_axis": 2}
+    shape = tuple(d.int(1, 4) for _ in range(3))
+    n, t = shape[axes["batch_axis"]], shape[axes["time_axis"]]
+    return {"input": T(shape), "sequence_lens": T((n,), values=[d.int(1, t) for _ in range(n)]), **axes}
+
+
 op(
     "ReverseSequence",
     s.reverse_sequence,
     x="input",
     lengths="sequence_lens",
-    seq_axis="time_axis",
+    seq_axis=FirstTwo("time_axis", 0),
+    batch_axis=FirstTwo("batch_axis", 1),
     draw=lambda d: _sequence(d),
+    breaks={"first-two-axes": _third_axis},
 )
 
 

@@ -62,14 +62,22 @@ def compress(x: Any["*d"], condition: Bool["n"], *, axis: Integer = None):
     """Slices along ``axis`` (None: elements of the flattened tensor) where ``condition`` holds; beyond its end it is
     false.
 
-    Raises RuleError "axis-in-range", "condition-within-extent".
+    Raises RuleError "one-axis", "axis-in-range", "condition-within-extent".
     """
+    if not x.ndim:
+        raise RuleError("one-axis", "x is a scalar")
     a = None if axis is None else norm_axis(axis, x.ndim)
     n = x.size if a is None else x.shape[a]
     if condition.shape[0] > n:
         raise RuleError("condition-within-extent", f"{condition.shape[0]} conditions for {n}")
     at = np.flatnonzero(condition)
     return x.reshape(-1)[at] if a is None else np.take(x, at, axis=a)
+
+
+@compress.breaks("one-axis")
+def _compress_scalar(d: Draw) -> dict:
+    """"Tensor of rank r >= 1"."""
+    return {"x": T(()), "condition": T((1,), "bool"), "axis": None}
 
 
 @compress.draw
