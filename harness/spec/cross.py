@@ -147,6 +147,7 @@ class Crossing:
         data = [_data(twin, made, one) for one, _ in given]
         for arrays, (put, _), (meant, wanted), results in zip(data, given, read, expected):
             call = self.target.call_of(made, arrays, twin)
+            twin.hold_stated(call)
             got, got_params = twin.decode(call)
             for name, x in put.items():
                 if not same(x, got.get(name)):

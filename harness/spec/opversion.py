@@ -370,7 +370,7 @@ class OpVersion:
             return
         m.hold(*self.decode(call))
 
-    def _stated_shapes(self, call: Call) -> None:
+    def hold_stated(self, call: Call) -> None:
         """Raises RuleError "shapes-stated"."""
         env: dict[str, Any] = {}
         for slot, pattern in self.entry.stated.items():
@@ -392,7 +392,7 @@ class OpVersion:
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
         if e.stated:
-            self._stated_shapes(call)
+            self.hold_stated(call)
         if e.evaluate is not None:
             raw = e.evaluate(call)
         else:
