@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range
+from harness.core.errors import RuleError
 from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T
 from suites.tflite import dialect, op
 
@@ -74,10 +75,13 @@ class AxesInput(Codec):
 
 
 def pairs(slot: str) -> Fn:
-    """Pads: ours begins then ends, theirs [[begin, end], ...]."""
+    """Pads: ours begins then ends, theirs [[begin, end], ...], how many values are added: raises RuleError
+    "pads-nonnegative"."""
 
     def decode(call: Call) -> Any:
         p = np.asarray(call.inputs[slot]).reshape(-1, 2)
+        if p.size and p.min() < 0:
+            raise RuleError("pads-nonnegative", f"{p.tolist()}")
         return (*p[:, 0].tolist(), *p[:, 1].tolist())
 
     def encode(value: Any, b: Build) -> None:

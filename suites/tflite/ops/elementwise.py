@@ -127,7 +127,20 @@ def _draw_select(d: Draw) -> dict[str, Any]:
     return {"condition": T(shape[:1] if rows else shape, "bool"), "x": T(shape), "y": T(shape)}
 
 
-both("SELECT", tf.select_rows, c="condition", draw=_draw_select)
+def _condition(call: Call) -> str:
+    """Of the shape of the operands, or along their first axis; a scalar, which the text does not name, is let pass."""
+    c, x = call.inputs["condition"], call.inputs["x"]
+    return "" if not c.ndim else "*d" if c.ndim == x.ndim else str(x.shape[0]) if x.ndim else ""
+
+
+def _another_condition(d: Draw) -> dict[str, Any]:
+    n = d.int(2, 4)
+    shape = (n, n + 1)
+    return {"condition": T(d.pick(((n + 1,), (n, 1), (1, *shape))), "bool"), "x": T(shape), "y": T(shape)}
+
+
+both("SELECT", tf.select_rows, c="condition", draw=_draw_select, stated={"x": "*d", "y": "*d", "condition": _condition},
+     breaks={"shapes-stated": _another_condition})  # fmt: skip
 both("SELECT_V2", s.where, c="condition")
 
 # -- reinterpretation

@@ -176,10 +176,20 @@ def _zero_point(slot: str) -> Fn:
     return Fn(decode)
 
 
+def _cut(slot: str, **more: Any) -> Any:
+    """What is added is a number of elements less than none."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        return {"input": T((4, 3)), slot: np.array(d.pick(([[-1, 0], [0, 0]], [[0, 1], [0, -2]])), np.int64), **more}
+
+    return {"pads-nonnegative": draw}
+
+
 _CONSTANT = {"mode": "constant", "axes": None}
-both("PAD", s.pad, x="input", value=_zero_point("input"), pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",))
+both("PAD", s.pad, x="input", value=_zero_point("input"), pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",),
+     breaks=_cut("padding"))  # fmt: skip
 both("PADV2", s.pad, x="input", value="constant_values", pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",),
-     draw=lambda d: _draw_padv2(d))  # fmt: skip
+     draw=lambda d: _draw_padv2(d), breaks=_cut("padding", constant_values=T((), recipe="small")))  # fmt: skip
 
 
 def _draw_padv2(d: Draw) -> dict[str, Any]:
@@ -202,7 +212,7 @@ def _mirrored(call: Call) -> tuple[int, ...]:
 _PADS = pairs("pad")
 both("MIRROR_PAD", s.pad, x="input", value=Fn(lambda call: None), pads=Fn(_mirrored, _PADS.encode),
      fixed={"axes": None}, mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
-     tags=("nonnegative",))  # fmt: skip
+     tags=("nonnegative",), stated={"pad": "_n 2"}, breaks=_cut("pad", mode="SYMMETRIC"))  # fmt: skip
 
 # -- blocks
 
@@ -263,6 +273,6 @@ def _draw_range(d: Draw) -> dict[str, Any]:
     return v
 
 
-op("RANGE", s.range_of, draw=_draw_range)
+op("RANGE", s.range_of, draw=_draw_range, stated={"start": "", "limit": "", "delta": ""})
 both("MATRIX_DIAG", s.diag, x="diagonal")
 both("MATRIX_SET_DIAG", s.set_diag, x="input")
