@@ -18,7 +18,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Call, Dialect, Draw, OpVersion, T
 from harness.spec.schema import OpSchema, Slot
-from suites.nn import builder, image, notation, parse, weights
+from suites.nn import builder, image, layers, notation, parse, weights
 from suites.nn.interpret import Run, Watch, map_input
 from suites.nn.wire import Message
 
@@ -91,11 +91,14 @@ class Nn(Dialect):
     # -- drawing and evaluating
 
     def rules_of(self, version: OpVersion) -> dict[str, Any]:
-        """An input too many, where all inputs are counted; a weight with a number too few, where a size is stated: of a
-        recurrent cell, one weight of each kind."""
+        """An input too many, where all inputs are counted; a list with an entry too many, where its length is stated; a
+        weight with a number too few, where a size is stated: of a recurrent cell, one weight of each kind."""
         s, out = version.schema, {}
         if not any(x.optional or x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
             out["input-count"] = lambda d: _marked(version.draw(d.engine), "@extra_input", True)
+        for name, size in layers.lengths(s).items():
+            more = [1] * (1 + (size == 4))  # borders come in pairs
+            out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), n, m)
         parts: set[str] = set()
         for slot in s.inputs:
             part = weights.cell_part(slot.name)
@@ -146,7 +149,7 @@ class Nn(Dialect):
         s = self.schema_of(inst.op)
         seen: dict[str, Any] = {}
         lift = inst.attrs.get("@mapping") == "rank5"
-
+        layers.check_lists(s, inst.attrs)
         attr = _attr_of(inst, s)
         for n, v in arrays.items():
             slot, arg = s.input(n), inst.args.get(n)
@@ -228,6 +231,15 @@ def _short(drawn: Callable[[], Instance], s: OpSchema, slot: str) -> Instance | 
             continue
         if weights.stored_shape(s.op, slot, _attr_of(inst, s)) is not None:
             return _marked(inst, "@short_weight", slot)
+    return None
+
+
+def _longer(drawn: Callable[[], Instance], name: str, more: list[int]) -> Instance | None:
+    """None where the list is left out, draw after draw."""
+    for _ in range(8):
+        inst = drawn()
+        if inst.attrs.get(name):
+            return _marked(inst, name, [*inst.attrs[name], *more])
     return None
 
 

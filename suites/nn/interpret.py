@@ -14,6 +14,7 @@ import numpy as np
 from harness.core.errors import OpconformError, RuleError, UsageError
 from harness.core.instance import Graph, Node
 from harness.spec.codec import Call
+from suites.nn import layers
 
 if TYPE_CHECKING:
     from suites.nn.dialect import Nn
@@ -69,6 +70,7 @@ class Run:
             inputs[slot] = [self.blob(n) for n in name] if isinstance(name, list) else self.blob(name)
         call = Call(version, node.attrs, inputs, 1, n_outs=max(1, len(node.outputs)))
         try:
+            layers.check_lists(version.schema, node.attrs)
             version.check(call)
             outs = [e.value for e in version.evaluate(call)]
         except OpconformError:

@@ -15,13 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Graph
 from harness.spec.schema import OpSchema
 from suites.nn import weights, wire
 from suites.nn.wire import Message
 
 _CALL = re.compile(r"^(\w+)(?:\((.*)\))?$")
+# lists whose length is stated, by layer; a border is a pair of amounts for each of two axes
+_LENGTHS = {
+    "convolution": {"kernelSize": 2, "stride": 2, "dilationFactor": 2, "outputShape": 2, "valid.paddingAmounts": 4},
+    "pooling": {"kernelSize": 2, "stride": 2, "valid.paddingAmounts": 4, "includeLastPixel.paddingAmounts": 2},
+    "resizeBilinear": {"targetSize": 2},
+    "cropResize": {"targetSize": 2},
+    "crop": {"offset": 2},
+    "loadConstant": {"shape": 3},
+}
+# among them those that are ignored, always or beside an output shape
+_IGNORED = {("convolution", "outputShape"), ("convolution.isDeconvolution", "dilationFactor"),
+            ("convolution.isDeconvolution", "valid.paddingAmounts")}  # fmt: skip
 
 
 def activation(text: str) -> Message:
@@ -165,3 +177,15 @@ def _get(
                 _get(v, kind[1:], f"{path}.{i}.", attrs, held, network)
         else:
             _get(value, kind[1:], path + ".", attrs, held, network)
+
+
+def lengths(s: OpSchema) -> dict[str, int]:
+    """Lists whose length is stated, and read: parameter -> length."""
+    return {n: k for n, k in _LENGTHS.get(s.extra["layer"], {}).items() if n in s.attrs and (s.op, n) not in _IGNORED}
+
+
+def check_lists(s: OpSchema, attrs: dict[str, Any]) -> None:
+    """Raises RuleError "list-length:<parameter>"; a list without entries is one that is left out."""
+    for name, n in lengths(s).items():
+        if attrs.get(name) and len(attrs[name]) != n:
+            raise RuleError(f"list-length:{name}", f"{list(attrs[name])}, {s.op} states {n}")

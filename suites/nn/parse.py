@@ -120,11 +120,12 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
         if not slot.optional and slot.name not in inputs:
             raise RuleError(f"required-input:{slot.name}", f"{kind} {label}")
     for slot_name, w in held.items():
-        if not w:  # a weight without numbers is none: a bias that is switched off
-            continue
+        shape = weights.stored_shape(s.op, slot_name, attr)
+        if not w and shape is not None and len(shape) == 1 and slot_name != "data":
+            continue  # a vector without numbers is none: a bias that is switched off
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"
-        top.consts[name] = weights.array(w, weights.stored_shape(s.op, slot_name, attr), name)
+        top.consts[name] = weights.array(w, shape, name)
         inputs[slot_name] = name
     return Node(s.op, inputs, list(layer.get("output", ())), attrs, 1)

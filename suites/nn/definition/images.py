@@ -51,10 +51,12 @@ def constant_pad(p: Any, x: Array, amounts: Array | None = None) -> Array:
 @layer("crop")
 def crop(p: Any, x: Array, like: Array | None = None) -> Array:
     """Borders cut off, or a window of the size of the second input."""
+    check(x.ndim >= 3, "rank")
     h, w = x.shape[-2:]
     if like is not None:
         check(like.ndim == x.ndim, "rank")
         o = list(p.offset) or [0, 0]
+        check(len(o) == 2, "offset")
         check(o[0] + like.shape[-2] <= h and o[1] + like.shape[-1] <= w, "outside")
         return x[..., o[0] : o[0] + like.shape[-2], o[1] : o[1] + like.shape[-1]]
     (t, b), (l, r) = _edges(p.cropAmounts)
@@ -91,6 +93,7 @@ def resize_bilinear(p: Any, x: Array) -> Array:
     """To a size, the points by the sampling mode."""
     check(x.ndim >= 3, "rank")
     size = list(p.targetSize) or [1, 1]
+    check(len(size) == 2, "target size")
     for axis, n in ((x.ndim - 2, size[0]), (x.ndim - 1, size[1])):
         x = _sample(x, _grid(p.mode.samplingMethod, x.shape[axis], int(n)), axis)
     return x
@@ -140,6 +143,7 @@ def crop_resize(p: Any, x: Array, roi: Array) -> Array:
     )
     batch, _, h, w = x.shape[1:]
     size = [int(v) for v in p.targetSize] or [1, 1]
+    check(len(size) == 2, "target size")
     mode, form = p.mode.samplingMethod, p.boxIndicesMode.boxMode
     out = []
     for row in roi[:, 0, :, 0, 0]:

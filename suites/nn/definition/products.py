@@ -77,7 +77,15 @@ def dot(p: Any, a: Array, b: Array) -> Array:
 
 
 def _pair(values: Any, default: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(v) for v in values) or default
+    given = tuple(int(v) for v in values) or default
+    check(len(given) == 2, f"two values: {given}")
+    return given
+
+
+def _edges(p: Any) -> list[tuple[int, int]]:
+    e = [(int(b.startEdgeSize), int(b.endEdgeSize)) for b in p.valid.paddingAmounts.borderAmounts] or [(0, 0), (0, 0)]
+    check(len(e) == 2, "borders of two axes")
+    return e
 
 
 def _same(n: int, k: int, s: int, top_left: bool) -> tuple[int, int]:
@@ -93,8 +101,7 @@ def _borders(
     check(kind is not None, "padding type is missing")
     if kind == "same":
         return [_same(n, k, s, p.same.asymmetryMode == 1) for n, k, s in zip(shape, kernel, stride)]
-    edges = p.valid.paddingAmounts.borderAmounts
-    return [(int(e.startEdgeSize), int(e.endEdgeSize)) for e in edges] or [(0, 0), (0, 0)]
+    return _edges(p)
 
 
 def _correlate(x: Array, w: Array, stride: Any, dilation: Any, pads: Any, groups: int) -> Array:
@@ -162,10 +169,10 @@ def convolution(p: Any, x: Array, given: Array | None = None) -> Array:
 def _transposed(p: Any, x: Array, w: Array, kernel: Any, stride: Any, groups: int) -> Array:
     full = [(n - 1) * s + k for n, s, k in zip(x.shape[2:], stride, kernel)]
     same = p.WhichOneof("ConvolutionPaddingType") == "same"
-    size = list(p.outputShape) or ([n * s for n, s in zip(x.shape[2:], stride)] if same else None)
+    by_stride = tuple(n * s for n, s in zip(x.shape[2:], stride))
+    size = _pair(p.outputShape, by_stride) if p.outputShape or same else None
     if size is None:
-        edges = p.valid.paddingAmounts.borderAmounts
-        pads = [(int(e.startEdgeSize), int(e.endEdgeSize)) for e in edges] or [(0, 0), (0, 0)]
+        pads = _edges(p)
         return _scatter(x, w, stride, [b for b, _ in pads], [f - b - e for f, (b, e) in zip(full, pads)], groups)
     top_left = not same or p.same.asymmetryMode == 1
     cut = [max(0, f - n) for f, n in zip(full, size)]

@@ -69,7 +69,10 @@ class Padding(Codec):
 
 def _read_pads(c: Call) -> tuple[int, ...]:
     """(top, left, bottom, right) of borders stored (top, bottom, left, right)."""
-    t, b, l, r = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))
+    pads = tuple(c.attr("valid.paddingAmounts") or (0, 0, 0, 0))
+    if len(pads) != 4:
+        raise RuleError("two-borders", f"{list(pads)}")
+    t, b, l, r = pads
     return t, l, b, r
 
 

@@ -189,6 +189,8 @@ def _bias_apart(d: Draw) -> dict[str, Any]:
     return {"x": T((2, 3, 4)), "bias": T((3,), const=True), "shape": [3]}
 
 
+_RANK = {"x": "*_lead c h w"}  # at least 3
 op("scale", coreml.scale_bias, scale=Weight("scale"), bias=Weight("bias", flag="hasBias"), draw=_draw_scale,
-   breaks={"scale-shape": _scale_apart})  # fmt: skip
-op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, breaks={"scale-shape": _bias_apart})
+   stated=_RANK, breaks={"scale-shape": _scale_apart})  # fmt: skip
+op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, stated=_RANK,
+   breaks={"scale-shape": _bias_apart})  # fmt: skip

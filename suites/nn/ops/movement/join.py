@@ -104,7 +104,8 @@ op(
     axis=Fn(lambda c: -3),
     count="nOutputs",
     draw=_draw_split,
-    breaks={"count-divides": _split_uneven},
+    agrees={"nOutputs": lambda c: c.n_outs},
+    breaks={"count-divides": _split_uneven, "nOutputs-agrees": None},  # a blob that nobody names may be made
 )
 
 

@@ -34,7 +34,7 @@ def _pads(c: Call) -> tuple[int, ...]:
 
 
 def _draw_padding(d: Draw) -> dict[str, Any]:
-    shape = d.shape(2)
+    shape = d.shape(3)
     mode = d.pick(tuple(_MODES.values()))
     top = [n - 1 if mode == "reflection" else 3 for n in shape[-2:]]
     amounts = [d.int(0, min(3, top[i // 2])) for i in range(4)]
@@ -50,7 +50,7 @@ op(
     mode=Map("PaddingType", _MODES),
     fixed={"axes": (-2, -1)},
     draw=_draw_padding,
-    breaks={"two-borders": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 1], "PaddingType": "constant"}},
+    breaks={"two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"}},
 )
 
 
@@ -123,5 +123,6 @@ op(
     s.crop_spatial,
     border=Fn(_crop_border),
     draw=_draw_crop,
+    stated={"x": "*_lead c h w"},
     breaks={"crops-inside": lambda d: {"x": T((2, 3, 4)), "cropAmounts": [2, 2, 0, 0]}},
 )
