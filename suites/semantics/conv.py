@@ -222,13 +222,17 @@ def transposed_geometry(
 
     Extent = stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads.  output_shape, or s * stride in the same
     modes, gives the extent instead and the padding follows from it.
-    Raises RuleError "one-per-axis", "output-not-negative", "output-padding-small".
+    Raises RuleError "one-per-axis", "strides-positive", "dilations-positive", "output-not-negative",
+    "output-padding-small".
     """
     n = len(s)
     strides, dilations = tuple(strides or (1,) * n), tuple(dilations or (1,) * n)
     more = tuple(output_padding or (0,) * n)
     if any(len(v) != n for v in (k, strides, dilations, more)) or (pads is not None and len(pads) != 2 * n):
         raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
+    for rule, values in (("strides-positive", strides), ("dilations-positive", dilations)):
+        if any(v < 1 for v in values):
+            raise RuleError(rule, f"{list(values)}")
     if any(m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
         raise RuleError(
             "output-padding-small", f"{list(more)} for strides {list(strides)}, dilations {list(dilations)}"

@@ -50,7 +50,7 @@ def spread(scale: Array, x: Array, axis: int, block: int) -> Array:
         if scale.ndim != 1 or scale.shape != x.shape[a : a + 1]:
             raise RuleError("scale-fits", f"scale {list(scale.shape)} along axis {a} of {list(x.shape)}")
         return scale.reshape([-1 if i == a else 1 for i in range(x.ndim)])
-    if scale.shape != (*x.shape[:a], -(-x.shape[a] // block), *x.shape[a + 1 :]):
+    if not x.ndim or scale.shape != (*x.shape[:a], -(-x.shape[a] // block), *x.shape[a + 1 :]):
         raise RuleError("scale-fits", f"blocks of {block} along axis {a}: scale {list(scale.shape)}, x {list(x.shape)}")
     return np.take(np.repeat(scale, block, axis=a), np.arange(x.shape[a]), axis=a)
 
@@ -230,7 +230,7 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
         raise RuleError("scale-per-row", f"{x_scale.size} scales for {rows.shape[-2]} rows")
     if y_scale.ndim == 1 and y_scale.size not in (1, columns.shape[-1]):
         raise RuleError("scale-per-row", f"{y_scale.size} scales for {columns.shape[-1]} columns")
-    if rows.shape[-1:] != columns.shape[-2:-1]:
+    if rows.shape[-1:] != columns.shape[-2:-1] or not _broadcast(rows.shape[:-2], columns.shape[:-2]):
         raise RuleError("contracted-agrees", f"x {list(x.shape)}, y {list(y.shape)}")
     wide = np.matmul(
         rows.astype(np.float64) - _rows(x_zero).astype(np.float64),
@@ -240,6 +240,11 @@ def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: 
     if y.ndim == 1:
         wide = wide[..., 0]
     return wide if x.ndim > 1 else wide[..., 0] if y.ndim == 1 else wide[..., 0, :]
+
+
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Do leading axes of matrices broadcast to each other?"""
+    return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
 
 
 def _requantised(of_steps: Object) -> ErrorClass:

@@ -56,11 +56,13 @@ def rotary_embedding(
         raise RuleError("pairs", f"{size} channels to turn, of {v.shape[3]}")
     if at is not None and at.shape != v.shape[:2]:
         raise RuleError("positions-fit", f"positions {list(at.shape)} for {list(v.shape[:2])} tokens")
+    if cos.shape != sin.shape or cos.ndim != (3 if at is None else 2):
+        raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)}")
     if at is not None and at.size and not 0 <= at.min() <= at.max() < cos.shape[0]:
         raise RuleError("positions-in-range", f"positions {at.min()} to {at.max()} of {cos.shape[0]}")
     c, s = (t.astype(np.float64) if at is None else t.astype(np.float64)[at] for t in (cos, sin))
     want = (*v.shape[:2], size // 2)
-    if cos.shape != sin.shape or c.shape != want or s.shape != want or cos.ndim != (3 if at is None else 2):
+    if c.shape != want:
         raise RuleError("table-fits", f"tables {list(cos.shape)}, {list(sin.shape)} for rotations {list(want)}")
     c, s = c[:, :, None], s[:, :, None]
     turned = v[..., :size]

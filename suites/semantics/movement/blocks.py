@@ -34,7 +34,7 @@ def depth_to_space(x: Any["n c h w"], *, block: Integer, mode: Choice("dcr", "cr
     "block-divides-channels".
     """
     n, c, h, w = x.shape
-    m = _divides(c, block * block, "block-divides-channels")
+    m = _divides(c, max(block, 0) * block, "block-divides-channels")
     if mode == "dcr":
         y = x.reshape(n, block, block, m, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
