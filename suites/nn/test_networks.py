@@ -204,6 +204,31 @@ def test_weights_that_do_not_fit_are_named() -> None:
         run_model(model([short], [feature("x", (3,))], [feature("y", ())]), {"x": x(3)})
 
 
+def _product(**more):
+    body = {"inputChannels": 2, "outputChannels": 1, "weights": {"floatValue": [1.0, 2.0]}, **more}
+    return model([layer("innerProduct", ["x"], ["y"], **body)], [feature("x", (1, 2))], [feature("y", ())])
+
+
+def test_a_bias_has_as_many_numbers_as_there_are_outputs_and_none_where_it_is_off() -> None:
+    assert run_model(_product(bias={}), [x(1, 2)])[0].tolist() == [[2.0]]
+    assert run_model(_product(hasBias=True, bias={"floatValue": [3.0]}), [x(1, 2)])[0].tolist() == [[5.0]]
+    with pytest.raises(FormatError, match=r"bias: 2 values for shape \[1\]"):
+        run_model(_product(hasBias=True, bias={"floatValue": [3.0, 4.0]}), [x(1, 2)])
+
+
+def test_what_a_layer_of_a_network_may_not_say() -> None:
+    def run(kind, given, **params):
+        return run_model(model([layer(kind, ["x"], ["y"], **params)], [feature("x", given)], [feature("y", ())]),
+                         [x(*given)])  # fmt: skip
+
+    with pytest.raises(RuleError, match="list-length:targetSize"):
+        run("resizeBilinear", (1, 2, 2), targetSize=[2, 2, 2])
+    with pytest.raises(RuleError, match="shapes-stated: x"):
+        run("bias", (2, 2), shape=[1], bias={"floatValue": [1.0]})
+    with pytest.raises(RuleError, match="nOutputs-agrees"):
+        run("split", (2, 2, 2), nOutputs=2)
+
+
 def test_a_network_made_by_the_official_builder(tmp_path) -> None:
     """Convolution, activation, pooling, flatten, inner product: against NumPy, from a file."""
     import coremltools as ct
