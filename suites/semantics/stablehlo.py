@@ -23,7 +23,9 @@ def conjunction(x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
 
 @semantics(error=exact, source="StableHLO pad: negative low and high crop, interior cells between the elements")
 def pad(x: Any["*d"], value: Any[""], *, low: Opaque, high: Opaque, interior: Opaque):
-    """Raises RuleError "interior-nonnegative"."""
+    """Raises RuleError "one-per-axis", "interior-nonnegative"."""
+    if {len(low), len(high), len(interior)} != {x.ndim}:
+        raise RuleError("one-per-axis", f"{len(low)} low, {len(high)} high, {len(interior)} interior, rank {x.ndim}")
     if any(i < 0 for i in interior):
         raise RuleError("interior-nonnegative", f"{list(interior)}")
     shape = [max(n - 1, 0) * i + n for n, i in zip(x.shape, interior)]

@@ -96,3 +96,16 @@ def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, 
                 dialect.evaluate(inst, arrays_of(inst))
             refused += 1
     assert refused
+
+
+@pytest.mark.parametrize(("rule", "op", "slot", "shape"), [
+    ("shapes-stated", "STABLEHLO_SHIFT_LEFT", "rhs", ()),
+    ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1)),
+])  # fmt: skip
+def test_an_operand_that_stablehlo_rules_out_is_refused(rule, op, slot, shape):
+    v = dialect.versions[f"tflite/{op}/1"]
+    for i in range(20):
+        inst = v.draw(Prng(case_seed(5, v.key, i)), 1)
+        inst.args[slot].shape, inst.args[slot].values = shape, None
+        with pytest.raises(RuleError, match=f"{rule}: "):
+            dialect.evaluate(inst, arrays_of(inst))

@@ -39,7 +39,8 @@ def _draw_shift(d: Draw) -> dict[str, Any]:
     return {"lhs": T(shape, "full"), "rhs": T(shape, f"ints:0:{d.types['T'].bits - 1}")}
 
 
-op("STABLEHLO_SHIFT_LEFT", e.bit_shift, x="lhs", y="rhs", fixed={"direction": "LEFT"}, draw=_draw_shift)
+op("STABLEHLO_SHIFT_LEFT", e.bit_shift, x="lhs", y="rhs", fixed={"direction": "LEFT"}, draw=_draw_shift,
+   stated={"lhs": "*d", "rhs": "*d"}, breaks={"shapes-stated": None})  # fmt: skip
 op("STABLEHLO_PAD", s.pad, x="operand", value="padding_value", low="edge_padding_low", high="edge_padding_high",
    interior="interior_padding")  # fmt: skip
 
