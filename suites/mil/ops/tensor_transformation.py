@@ -175,7 +175,14 @@ def _open_question(call: Call) -> str | None:
     return None
 
 
-_SLICE = {"stride": _filled("stride"), "begin_mask": flags("begin_mask"), "end_mask": flags("end_mask"),
+def _entry_per_axis(call: Call) -> str:
+    return str(call.inputs["x"].ndim)
+
+
+# vectors with an entry for each axis: others are refused, and not drawn, since the package looks at neither rank nor
+# length of what is no constant
+_VECTORS = {"stated": dict.fromkeys(("begin", "end", "stride"), _entry_per_axis), "breaks": {"shapes-stated": None}}
+_SLICE = {**_VECTORS, "stride": _filled("stride"), "begin_mask": flags("begin_mask"), "end_mask": flags("end_mask"),
           "squeeze_mask": flags("squeeze_mask"), "ambiguous": _open_question}  # fmt: skip
 op("slice_by_index", s.strided_slice, **_SLICE)
 op("slice_by_size", s.slice_by_size)
