@@ -70,13 +70,13 @@ class Dialect:
            data: Any = None, domain: str = "", why: str = "", source: str = "", tags: Sequence[str] = (),
            ambiguous: Callable[[Call], str | None] | None = None, ranks: tuple[int, int] | None = None,
            alike: bool = True, agrees: dict[str, Callable[[Call], Any]] | None = None,
-           stated: dict[str, str | Callable[[Call], str]] | None = None,
+           stated: dict[str, str | Callable[[Call], str]] | None = None, only: dict[str, Any] | None = None,
            **names: Any) -> Entry:  # fmt: skip
         """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
         types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
         e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
                   breaks or {}, outs, data, domain, self._family, why, source, tuple(tags), ambiguous,
-                  ranks, alike, agrees or {}, stated or {})  # fmt: skip
+                  ranks, alike, agrees or {}, stated or {}, only or {})  # fmt: skip
         self.entries.append(e)
         return e
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BF16, BOOL, C128, F16, F32, F64, I32, I64, DType, of
-from harness.core.errors import RuleError, UsageError
+from harness.core.errors import RuleError, Unsupported, UsageError
 from harness.core.instance import Arg, Instance
 from harness.spec import dims
 from harness.spec.codec import Build, Call, Codec, Named, Slotted
@@ -46,6 +46,7 @@ class Entry:
     is invalid.
     stated: slots whose shape the op states beyond what its meaning says (or that has none) -> a pattern of ``dims``, or
     ``fn(call)`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
+    only: attributes of which this line computes one value alone; where a model has another, the reference says so.
     """
 
     op: str
@@ -73,6 +74,7 @@ class Entry:
     alike: bool = True
     agrees: dict[str, Callable[[Call], Any]] = field(default_factory=dict)
     stated: dict[str, str | Callable[[Call], str]] = field(default_factory=dict)
+    only: dict[str, Any] = field(default_factory=dict)
 
 
 def agreement(attr: str) -> str:
@@ -391,6 +393,9 @@ class OpVersion:
             said = call.attrs.get(name)
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
+        for name, value in e.only.items():
+            if call.attr(name, value) != value:
+                raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {value!r} alone")
         if e.stated:
             self.hold_stated(call)
         if e.evaluate is not None:

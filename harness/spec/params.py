@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
+from harness.core.errors import RuleError
 from harness.spec.draw import Draw
 
 
@@ -147,9 +148,11 @@ class Choice(Param):
 
     def read(self, v: Any) -> Any:
         if isinstance(v, bytes):
-            return v.decode()
-        if isinstance(v, np.ndarray):
-            return v.ravel()[0] if v.size else None
+            v = v.decode()
+        elif isinstance(v, np.ndarray):
+            v = v.ravel()[0] if v.size else None
+        if v is not None and v not in self.options:
+            raise RuleError("known-mode", f"{v!r}, expected {' or '.join(map(str, self.options))}")
         return v
 
 

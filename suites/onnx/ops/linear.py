@@ -33,7 +33,13 @@ def _old_gemm(d: Draw) -> dict:
 
 
 _GEMM = {"a": "A", "b": "B", "c": "C", "trans_a": "transA", "trans_b": "transB"}
-op("Gemm", s.gemm, until=6, draw=_old_gemm, **_GEMM)
+def _shape_of_c(call: Call) -> str:
+    """That of the product, unless ``broadcast`` asks for more (ONNX Gemm-1, broadcast)."""
+    a, b = (call.inputs[n].shape[:: -1 if call.attr(t, 0) else 1] for n, t in (("A", "transA"), ("B", "transB")))
+    return "*c" if call.attr("broadcast", 0) else f"{a[0]} {b[1]}"
+
+
+op("Gemm", s.gemm, until=6, draw=_old_gemm, stated={"C": _shape_of_c}, **_GEMM)
 op("Gemm", s.gemm, since=7, **_GEMM)
 op("MatMulInteger", s.matmul_integer, x="A", y="B", x_zero="a_zero_point", y_zero="b_zero_point")
 op("Einsum", s.einsum, xs="Inputs")

@@ -80,5 +80,5 @@ def _short(d: Draw) -> dict[str, Any]:
 
 
 op("OptimizedRNN", evaluate=_run, error=tuple(_bound(k) for k in range(3)), draw=_draw, ambiguous=_layout,
-   breaks={"weights-size": _short}, source=SOURCE,
+   breaks={"weights-size": _short}, only={"skip_input_transform": 0}, source=SOURCE,
    why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said")  # fmt: skip

@@ -67,7 +67,8 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
 
 
 op("Caffe2ConvTranspose", conv.conv_transpose, x="X", w="filter", b="bias", groups="group",
-   fixed={"padding": "explicit", "odd": "upper_end"}, draw=_draw_transposed, source=SOURCE)  # fmt: skip
+   fixed={"padding": "explicit", "odd": "upper_end"}, draw=_draw_transposed,
+   agrees={"kernel_shape": lambda c: list(c.inputs["filter"].shape[2:])}, source=SOURCE)  # fmt: skip
 
 
 # -- fully connected

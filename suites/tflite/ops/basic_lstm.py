@@ -93,9 +93,12 @@ def _near(ctx: Context, actual: Any, i: int) -> Any:
 
 _UNTOLD = accepted(_anything)
 _SHAPES = dict(zip(_OPERANDS, ("b i", "b u", "4*u i+u", "4*u", "b u")))
-op("BASIC_LSTM", None, evaluate=_float, draw=_draw, types={"T": (F32.name,)}, stated=_SHAPES, source=_SOURCE,
+_ONLY = {"fused_activation_function": "TANH", "cell_clip": 0.0, "proj_clip": 0.0}
+op("BASIC_LSTM", None, evaluate=_float, draw=_draw, types={"T": (F32.name,)}, stated=_SHAPES, only=_ONLY,
+   source=_SOURCE,
    error=(*(composed(partial(_bound, i=i), _bound.__doc__) for i in range(2)), _UNTOLD, _UNTOLD))  # fmt: skip
 op("BASIC_LSTM", None, domain="quantised", evaluate=_quantised, draw=_draw, types={"T": (U8.name,)}, stated=_SHAPES,
+   only=_ONLY,
    error=(*(accepted(partial(_near, i=i), "QUANT: every stored stage half a step, carried through the cell")
             for i in range(2)), _UNTOLD, _UNTOLD),
    source=f"{_SOURCE}; NNAPI QUANTIZED_16BIT_LSTM: data at 1/128 around 128, a state of 4 integer bits")  # fmt: skip

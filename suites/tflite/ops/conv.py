@@ -87,7 +87,7 @@ op("DEPTHWISE_CONV_2D", s.conv, x=nhwc("input"), w=_Depthwise(), b="bias", strid
 def transposed_pads(call: Call) -> tuple[int, ...]:
     """What the forward convolution of the output would be padded with: half of it before, never less than nothing; the
     end takes what is left between the full extent and the asked one.  Raises RuleError "output-shape-fits" where that
-    convolution gives another shape than the input's."""
+    convolution gives another shape than the input's, or which does not have the channels of the filters."""
     shape = [int(n) for n in call.inputs["output_shape"]]
     x = call.inputs["input"]
     n = x.ndim - 2
@@ -97,6 +97,9 @@ def transposed_pads(call: Call) -> tuple[int, ...]:
     strides = [call.attr(f"stride_{a}") for a in names]
     dilations = [call.attr(f"dilation_{a}_factor", 1) for a in names] if n == 3 else [1] * n
     begins, ends = [], []
+    channels = filters.shape[0 if n == 2 else 3]
+    if (shape[0], shape[-1]) != (x.shape[0], channels):
+        raise RuleError("output-shape-fits", f"output {shape} of input {list(x.shape)}, {channels} filters")
     same = call.attr("padding", "SAME") == "SAME"
     for i in range(n):
         reach = dilations[i] * (k[i] - 1) + 1
@@ -155,7 +158,8 @@ _TRANSPOSED: dict[str, Any] = {
     "fixed": {"groups": 1, "output_padding": None, "output_shape": None, "padding": "explicit", "odd": "upper_end"},
 }  # fmt: skip
 op("TRANSPOSE_CONV", s.conv_transpose, until=3, w=_Turned("weights"), strides=Each("stride_{}", HW), out=nhwc_out,
-   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), **_TRANSPOSED)  # fmt: skip
+   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), only={"fused_activation_function": "NONE"},
+   **_TRANSPOSED)  # fmt: skip
 op(
     "TRANSPOSE_CONV",
     s.conv_transpose,

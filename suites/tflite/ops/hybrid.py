@@ -12,7 +12,7 @@ from suites.semantics.window import draw_window
 from suites.tflite import op
 from suites.tflite.codecs import Each, Q, fused, later, nhwc, nhwc_out, ohwi
 from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_depthwise, draw_transposed, transposed_pads
-from suites.tflite.ops.linear import Rows
+from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 from suites.tflite.ops.linear import draw_rows as draw_float_rows
 from suites.tflite.ops.sparse import draw_sparse
 
@@ -84,7 +84,7 @@ def in_blocks(d: Draw, out: dict[str, Any]) -> None:
 
 
 op("FULLY_CONNECTED", h.linear, domain="hybrid", x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION,
-   draw=_draw_rows, out=fused(), tags=("fused",))  # fmt: skip
+   draw=_draw_rows, out=fused(), tags=("fused",), only=PLAIN_WEIGHTS)  # fmt: skip
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:

@@ -104,7 +104,7 @@ both(
 
 # -- joining and splitting
 
-both("CONCATENATION", s.concat, xs="values")
+both("CONCATENATION", s.concat, xs="values", only={"fused_activation_function": "NONE"})
 both("PACK", s.stack, xs="values",
      axis=Fn(lambda call: call.attr("axis"),
              lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]),
@@ -154,11 +154,13 @@ class _End(Fn):
 
 
 def _bits(until: int | None, since: int | None, **fixed: int) -> None:
+    """fixed: what these versions do not know yet."""
     names: dict[str, Any] = {k: shape_input(k) for k in ("begin", "strides")}
     names["end"] = _End()
     if "offset" not in fixed:
         names["offset"] = Fn(lambda call: int(bool(call.attr("offset", False))))
-    both("STRIDED_SLICE", s.strided_slice_bits, x="input", since=since, until=until, fixed=fixed, **names)
+    both("STRIDED_SLICE", s.strided_slice_bits, x="input", since=since, until=until, fixed=fixed, only=dict(fixed),
+         **names)  # fmt: skip
 
 
 _bits(5, None, ellipsis_mask=0, new_axis_mask=0, offset=0)

@@ -12,7 +12,7 @@ from suites.semantics.window import draw_window
 from suites.tflite import op
 from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, later, nhwc, ohwi
 from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
-from suites.tflite.ops.linear import Rows
+from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 
 
 class Filters:
@@ -136,7 +136,8 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     return _activation(d, out)
 
 
-op("FULLY_CONNECTED", q.linear, domain="quantised", x=Rows(), w="filter", b="bias", draw=_draw_rows, **_QUANT)
+op("FULLY_CONNECTED", q.linear, domain="quantised", x=Rows(), w="filter", b="bias", draw=_draw_rows,
+   only=PLAIN_WEIGHTS, **_QUANT)  # fmt: skip
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def _lstm_ok(ctx: Context, actual: Any) -> Any:
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
     op(_name, None, domain="quantised", evaluate=_lstm, draw=_draw_lstm, types={"T": ("i8",)},
        stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
+       only={"fused_activation_function": "TANH", "proj_clip": 0.0, "diagonal_recurrent_tensors": False},
        why="the recipe of Li and Alvarez is for 8-bit activations",
        error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
        source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"

@@ -89,7 +89,8 @@ for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
 
 op("SOFTMAX", q.softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"), beta="beta")
 op("LOG_SOFTMAX", q.log_softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
-op("L2_NORMALIZATION", q.l2_normalize, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
+op("L2_NORMALIZATION", q.l2_normalize, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
+   only={"fused_activation_function": "NONE"})  # fmt: skip
 
 # -- resizing
 
