@@ -14,11 +14,13 @@ Only judged values count.  Before the clock starts, every op version runs until 
 backend takes: until then each combination travels in a model of its own.  What is unsupported or refused is drawn and
 paid for but not counted; op versions of which the backend gave no value at all are left out.
 
-Measured with ONNX Runtime 1.31.1 (the first row 1.32.0) and LiteRT 2.3 on two shared cores whose speed changes by half
-within the hour, so that only figures of one row belong together (values a second of processor time; the floor beside
-it; the first two rows are of a newer machine):
+Measured with ONNX Runtime 1.31.1 (the first two rows 1.32.0) and LiteRT 2.3 on two shared cores whose speed changes by
+half within the hour, so that only figures of one row belong together (values a second of processor time; the floor
+beside it; the first three rows are of a newer machine).  The first row is of the tree with draws and the ONNX writer
+compiled, the others of the trees before:
 
     state of the machine  ONNX Runtime, one draw  four draws  floor of ONNX Runtime       LiteRT
+    newer, slower         6,000                   16,100      44 us an instance (22,700)  8,000
     newer, left alone     7,400                   17,900      39 us an instance (25,400)  9,700
     quick, newer          4,400                   11,200      45 us an instance (22,400)  6,600
     quick                 4,300                   -           54 us an instance (18,500)  5,500 to 6,200
@@ -31,8 +33,9 @@ all of the 67 and of the 17 that the targets leave. Fuller models are not cheape
 61: f16, which is cast, costs more the larger the model is (180 us at 8 instances, 270 at 64). Over all operators the
 runtime takes 69 (newer) to 75 (slow). There the rate hangs on how many models fail and are taken apart: with narrow
 types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree before that
-takes 1.17 times as long (1.10 over the five families). Ours are about 190 us an instance of the families besides: host
-140 to 150, worker 40. Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries
+takes 1.17 times as long (1.10 over the five families). Ours were about 190 us an instance of the families besides: host
+140 to 150, worker 40.  Compiling the draw interface and the ONNX writer, and looking up once what an op version alone
+decides, took the host from 122 to 95 us in a run of both trees in turn, and the rate from 5,090 to 5,940. Compiling the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries
 derive from cannot be) changed nothing measurably; nor did an interpreter built with profile-guided and link-time
 optimisation (Debian's 3.11, twice as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead of 16
 cases of an op version at a time: the path is wide and meets cold caches, there is no loop in it to speed up.
