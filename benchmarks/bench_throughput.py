@@ -34,12 +34,13 @@ all of the 67 and of the 17 that the targets leave. Fuller models are not cheape
 runtime takes 69 (newer) to 75 (slow). There the rate hangs on how many models fail and are taken apart: with narrow
 types in models of their own and listed refusals foretold it is 1,890 a second in the slower state; the tree before that
 takes 1.17 times as long (1.10 over the five families). Ours were about 190 us an instance of the families besides: host
-140 to 150, worker 40.  Compiling the draw interface and the ONNX writer, and looking up once what an op version alone
-decides, took the host from 122 to 95 us in a run of both trees in turn, and the rate from 5,090 to 5,940.  Compiling
-the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries derive from cannot be) changed nothing
-measurably; nor did an interpreter built with profile-guided and link-time optimisation (Debian's 3.11, twice as quick on
-a loop of its own), the thresholds of malloc, or drawing 64 instead of 16 cases of an op version at a time: the path is
-wide and meets cold caches, there is no loop in it to speed up.  What is left of the host is 80 % interpreter.
+140 to 150, worker 40. Compiling the draw interface and the ONNX writer, and looking up once what an op version alone
+decides, took the host from 122 to 95 us in a run of both trees in turn, and the rate from 5,090 to 5,940. Compiling
+the modules on that path with mypyc 2.4 (fifteen of them; the classes that entries derive from cannot be) changed
+nothing measurably; nor did an interpreter built with profile-guided and link-time optimisation (Debian's 3.11, twice
+as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead of 16 cases of an op version at a
+time: the path is wide and meets cold caches, there is no loop in it to speed up. What is left of the host is 80 %
+interpreter.
 """
 
 from __future__ import annotations
