@@ -12,8 +12,10 @@ from harness.core.errors import RuleError, Unsupported
 from harness.core.instance import Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, Replay, case_seed
+from harness.run.case import Case
 from harness.spec import OpVersion, ShapeMismatch, registry
 from harness.spec.breaking import breakers_of, draw_invalid
+from harness.spec.fits import misfit
 
 CASES = 6
 DIALECTS = registry.names()
@@ -110,6 +112,40 @@ def test_an_invalid_instance_breaks_its_rule_and_nothing_else(name: str) -> None
                 if not drawn:
                     bad.append(f"{v.key} {rule}: no draw in 64 could break it")
     report(bad)
+
+
+OF_SCHEMA = ("required-", "enum:", "unknown-attribute", "type:", "tied-type:")  # names and types, no matter of meaning
+# Broken draws that the reference takes, and why.
+TAKEN = {("mil/constexpr_lut_to_dense/ios18", "palette-size"): "the type of the indices is not part of their values"}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_reference_refuses_what_breaks_a_rule(name: str) -> None:
+    """Else a draw may be valid after all, and a backend that answers it right be blamed."""
+    bad = []
+    for v in versions(name):
+        for rule in breakers_of(v):
+            if rule.startswith(OF_SCHEMA) or (v.key, rule) in TAKEN:
+                continue
+            for i in range(3):
+                inst = draw_invalid(v, rule, Prng(case_seed(8, v.key, i)))
+                if inst is None:
+                    continue
+                inst.rule = None
+                if misfit(v, inst) is None and _taken(v, inst):
+                    bad.append(f"{v.key} {rule} case {i}: {inst.dumps()[:200]}")
+    report(bad)
+
+
+def _taken(v: OpVersion, inst: Instance) -> bool:
+    """Does the reference give results?"""
+    case = Case(v, inst, 0)
+    try:
+        for arrays in case.draws:
+            v.check(v.dialect.call_of(inst, arrays, v))
+    except Exception:  # a raw error is a refusal, if no good one
+        return False
+    return case.expected is not None
 
 
 @pytest.mark.parametrize("name", DIALECTS)

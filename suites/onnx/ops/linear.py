@@ -39,7 +39,8 @@ def _shape_of_c(call: Call) -> str:
     return "*c" if call.attr("broadcast", 0) else f"{a[0]} {b[1]}"
 
 
-op("Gemm", s.gemm, until=6, draw=_old_gemm, stated={"C": _shape_of_c}, **_GEMM)
+op("Gemm", s.gemm, until=6, draw=_old_gemm, stated={"C": _shape_of_c}, breaks={"shapes-stated": None},  # may broadcast
+   **_GEMM)  # fmt: skip
 op("Gemm", s.gemm, since=7, **_GEMM)
 op("MatMulInteger", s.matmul_integer, x="A", y="B", x_zero="a_zero_point", y_zero="b_zero_point")
 op("Einsum", s.einsum, xs="Inputs")

@@ -39,7 +39,8 @@ def _no_direction(c: Call) -> str | None:
     return None if (c.inputs["input"] != 0).any(-1).all() else "a row of zeros has no direction"
 
 
-op("Normalize", n.lp_norm, x="input", fixed={"axis": -1, "p": 2}, ranks=(2, 2), source=SOURCE, ambiguous=_no_direction)
+op("Normalize", n.lp_norm, x="input", fixed={"axis": -1, "p": 2}, ranks=(2, 2), source=SOURCE, ambiguous=_no_direction,
+   breaks={"order-known": None})  # fmt: skip
 
 op("SpatialBN", variants.batch_norm, x="X", scale="scale", bias="bias", mean="mean", var="var",
    training=variants.NotFlag("is_test"), outs=1, source=SOURCE)  # fmt: skip
