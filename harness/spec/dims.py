@@ -126,6 +126,12 @@ def shape_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+@cache
+def compiled(text: str) -> CodeType:
+    """An expression over names, such as a rule or a count, for ``evaluate``."""
+    return compile(text, f"<{text}>", "eval")
+
+
 def evaluate(code: CodeType, env: dict[str, Any]) -> Any:
     return eval(code, {**FUNCTIONS, **env})  # patterns are our own source text
 

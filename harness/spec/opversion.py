@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
-from types import CodeType
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -492,7 +491,7 @@ class OpVersion:
             return bound[0]
 
         def count(expr: str) -> float:
-            return float(dims.evaluate(_compiled(expr), env()))
+            return float(dims.evaluate(dims.compiled(expr), env()))
 
         if self.entry.out is None or self.entry.error is not None or m is None:
             made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
@@ -547,11 +546,6 @@ class OpVersion:
             binds = tuple(s.name for s in self.schema.inputs if s.element == slot.element)
             out.append((binds, allowed[0] if len(allowed) == 1 else None))
         return out or [((), None)]
-
-
-@cache
-def _compiled(expr: str) -> CodeType:
-    return compile(expr, "<count>", "eval")
 
 
 def _wide(v: Any) -> Any:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from types import CodeType
+from functools import cached_property
 from typing import Any
 
 from harness.core.errors import RuleError
@@ -133,7 +132,7 @@ class Semantics:
     def check_rules(self, env: dict[str, Any]) -> None:
         """Raise RuleError for the first stated rule that does not hold."""
         for name, rule in self.rules.items():
-            ok = dims.evaluate(_compiled(rule), env) if isinstance(rule, str) else rule(env)
+            ok = dims.evaluate(dims.compiled(rule), env) if isinstance(rule, str) else rule(env)
             if not ok:
                 raise RuleError(name, rule if isinstance(rule, str) else "")
 
@@ -228,11 +227,6 @@ class Semantics:
         for name in t.code.co_names:  # type: ignore[union-attr]
             if name in self.params and name not in env:
                 env[name] = self.params[name].draw(d, env)
-
-
-@cache
-def _compiled(rule: str) -> CodeType:
-    return compile(rule, "<rule>", "eval")
 
 
 def _resolve(annotation: Any, fn: Callable[..., Any]) -> Any:

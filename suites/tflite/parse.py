@@ -160,15 +160,16 @@ class _Reader:
 
     def carry(self, node: Node, calls: dict[str, tuple[Any, int]]) -> None:
         """Nodes on the same operands, states among them, are calls one after the other (``@calls``).  calls: by state
-        the operands that it met, and how often.  Raises Unsupported where others meet a state that was left behind."""
-        operands = node.op, list(node.inputs.items())
+        the operands and options that it met, and how often.  Raises Unsupported where others meet a state that was left
+        behind."""
+        operands = node.op, list(node.inputs.items()), dict(node.attrs)
         for slot in self.dialect.schemas_of(node.op)[-1].extra.get("states", ()):
             state = node.inputs.get(slot)
             if not isinstance(state, str):
                 continue
             before, n = calls.get(state, (operands, 0))
             if before != operands:
-                raise Unsupported(f"{node.op}: the state {state} is shared by nodes on other operands")
+                raise Unsupported(f"{node.op}: the state {state} is shared by nodes that differ")
             calls[state] = operands, n + 1
             if n:
                 node.attrs["@calls"] = n + 1

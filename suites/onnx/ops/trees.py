@@ -375,6 +375,17 @@ def _ensemble(c: Call) -> Array:
     return s.post(s.forest(_new(c), x, c.attr("n_targets"), _FOLDS[fold]), _POSTS[how])
 
 
+def _old_breaks(kind: str) -> dict[str, Any]:
+    draw = _draw_old(kind)
+    return {
+        "nodes-alike": _shorter(draw, "nodes_falsenodeids"),
+        f"{kind}-alike": _shorter(draw, f"{kind}_nodeids"),
+        "target-in-range": _first(draw, f"{kind}_ids", 3),
+        "base-per-target": _more_base(draw),
+        "rank-2": _cube(draw),
+    }
+
+
 op(
     "TreeEnsembleClassifier",
     evaluate=_classify,
@@ -383,13 +394,7 @@ op(
     out_dtype=classified("classlabels_int64s"),
     error=(exact(), _BOUND),
     domain=ML,
-    breaks={
-        "nodes-alike": _shorter(_draw_old("class"), "nodes_falsenodeids"),
-        "class-alike": _shorter(_draw_old("class"), "class_nodeids"),
-        "target-in-range": _first(_draw_old("class"), "class_ids", 3),
-        "base-per-target": _more_base(_draw_old("class")),
-        "rank-2": _cube(_draw_old("class")),
-    },
+    breaks=_old_breaks("class"),
     source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
 )
 op(
@@ -399,13 +404,7 @@ op(
     out_dtype=lambda c, i: F32,
     error=_BOUND,
     domain=ML,
-    breaks={
-        "nodes-alike": _shorter(_draw_old("target"), "nodes_falsenodeids"),
-        "target-alike": _shorter(_draw_old("target"), "target_nodeids"),
-        "target-in-range": _first(_draw_old("target"), "target_ids", 3),
-        "base-per-target": _more_base(_draw_old("target")),
-        "rank-2": _cube(_draw_old("target")),
-    },
+    breaks=_old_breaks("target"),
     source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
 )
 op(
