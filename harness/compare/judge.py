@@ -221,6 +221,8 @@ def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound:
     if flush and c.flushed:
         w = np.abs(np.asarray(want, np.float64))
         subnormal = (w > 0) & (w < smallest_normal(e.dtype)) & (np.asarray(e.value, np.float64) != 0)
+        if e.open is not None:
+            subnormal &= ~e.open
     if not c.bad:
         gone = np.asarray(a, np.float64) == 0
         kept, flushed = (int(np.count_nonzero(subnormal & x)) for x in (~gone, gone))
@@ -255,6 +257,8 @@ def _flushed(e: Any, error: ErrorClass, a: Any, bound: Any, ulps: float, acc: An
         return False
     if wide.shape != a.shape:
         return False
+    if e.open is not None:
+        a = np.where(e.open, wide, a).astype(a.dtype)
     bound = np.asarray(bound, np.float64) + partial
     if not error.signed_zero:
         return not compare(a, wide, bound, ulps=ulps, flush=True).bad
@@ -414,6 +418,7 @@ class _Part:
     dtype: Any
     error: ErrorClass
     context: Any
+    open: Any = None
 
 
 def _name(a: np.ndarray) -> str:

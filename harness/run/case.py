@@ -36,7 +36,7 @@ class Case:
     drawn: bool = False
     _draws: list[dict[str, Any]] | None = None
     _expected: tuple[list[list[Expected]] | None] | None = None
-    _ambiguous: tuple[str | None] | None = None
+    _silences: list[str | None] | None = None
     _types: tuple[Any, ...] | None = None
     _dtype: str | None = None
 
@@ -99,21 +99,25 @@ class Case:
         return None
 
     @property
-    def ambiguous(self) -> str | None:
-        """Why the spec gives no single answer on some of the data; found when first asked for, since few cases need an
-        excuse.  A predicate that fails leaves its words in ``problem``."""
-        if self._ambiguous is None:
-            why = None
+    def silences(self) -> list[str | None]:
+        """Of every data draw, what the spec leaves open (``harness.spec.silent``); found when first asked for, since
+        few cases need an excuse.  A predicate that fails leaves its words in ``problem``."""
+        if self._silences is None:
+            found: list[str | None] = []
             try:
                 with quiet:
+                    v = self.version
                     for arrays in self.draws if self.expected is not None else ():
-                        why = ambiguity(self.version, self.version.dialect.call_of(self.inst, arrays, self.version))
-                        if why is not None:
-                            break
+                        found.append(v.silence(v.dialect.call_of(self.inst, arrays, v)))
             except Exception as e:
                 self.problem = f"ambiguity: {type(e).__name__}: {e}"
-            self._ambiguous = (why,)
-        return self._ambiguous[0]
+            self._silences = found
+        return self._silences
+
+    @property
+    def ambiguous(self) -> str | None:
+        """Why the spec gives no single answer on some of the data."""
+        return next((why for why in self.silences if why is not None), None)
 
     @property
     def dtype(self) -> DType | None:
@@ -201,17 +205,6 @@ def fill(v: OpVersion, inst: Instance, index: int = 0, draws: int = 1) -> Case:
     case = Case(v, inst, index, draws)
     _ = case.expected or case.draws
     return case
-
-
-def ambiguity(v: OpVersion, call: Any) -> str | None:
-    """Why the spec gives no single answer here, or None."""
-    if v.entry.ambiguous is not None:
-        return v.entry.ambiguous(call)
-    m = v.meaning
-    if m is not None and m.ambiguous is not None and v.entry.evaluate is None:
-        tensors, params = v.decode(call)
-        return m.ambiguous(tensors, params)
-    return None
 
 
 def _arrays(a: Arg | list[Arg], draw: int) -> Any:

@@ -26,6 +26,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     question = "..."                       # what the specification leaves open
     clause = "..."
     readings = ["...", "..."]              # the readings seen; the first is ours
+    elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
+                                           # operand; or inf, lowest (the lowest integer).  The rest is judged
 
 The condition is a Python expression over these names and nothing else:
 
@@ -58,7 +60,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -68,14 +70,16 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from harness.backends.processor import WORDS
+from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.facts import OUTCOME, PREDICATES, Facts
-from harness.spec import registry
+from harness.spec import Silent, gathered, registry, silent
 
 try:
     import tomllib
@@ -88,11 +92,17 @@ if TYPE_CHECKING:
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
            "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings"}}
+_KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
+_ELEMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "nan": lambda x: np.isnan(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
+    "inf": lambda x: np.isinf(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
+    "lowest": lambda x: x == int_range(of(x))[0] if of(x).kind == "i" else np.zeros(x.shape, bool),
+}
+_WHOLE = {"kind", "message", "verdict", "company"}  # what is said of a whole answer
 _BAD = {v.value for v in Verdict if v.bad}
 _REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value}
 _NODES = (
@@ -166,11 +176,12 @@ class Entry:
     company: tuple[Any, ...] = ()
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
+    elements: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
-        if judged.verdict.value not in self.verdicts:
+        if self.elements or judged.verdict.value not in self.verdicts:
             return False
         if not any(fnmatchcase(profile.name, b) for b in self.backends):
             return False
@@ -191,6 +202,14 @@ class Entry:
         if not self.there(profile):
             return False
         return self._holds(Facts(judged.case, _PLAIN, judged))
+
+    def silence(self, case: Case, profile: Profile) -> Silent | None:
+        """Of an instance of one run: the elements of its first operand that the entry says are open."""
+        if not (any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile)
+                and self._told(case)):  # fmt: skip
+            return None
+        x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
+        return silent(self.id, _ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
 
     def _holds(self, facts: Facts) -> bool:
         """Does the condition hold?  Raises FormatError, naming the entry, where it cannot be evaluated."""
@@ -338,6 +357,16 @@ class Ledger:
                 return e
         return None
 
+    def silence(self, case: Case, profile: Profile) -> Silent | None:
+        """What entries say is open of single elements of an instance of one run."""
+        here = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.elements]
+        return gathered(*(e.silence(case, profile) for e in here)) if here else None
+
+    def met(self, id: str) -> None:
+        """An entry, by its id, has explained an answer."""
+        for e in self.entries:
+            e.hits += e.id == id
+
     def listed(self, key: str, profile: Profile) -> Listed | None:
         """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
         dialect, op, version = key.split("/")
@@ -472,6 +501,11 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     spoils = t.get("spoils", False)
     if not isinstance(spoils, bool):
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
+    elements = t.get("elements", "")
+    if elements and elements not in _ELEMENTS:
+        raise FormatError(f"{name}: elements {elements!r}, expected one of {' '.join(_ELEMENTS)}")
+    if elements and _WHOLE & set(t):
+        raise FormatError(f"{name}: {sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
     company = texts("company")
     if company and "instance" not in t:
         raise FormatError(f"{name}: company needs the instance that goes wrong in it")
@@ -489,7 +523,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
-            shown_by=texts("shown_by"),
+            shown_by=texts("shown_by"), elements=elements,
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from harness.compare import Judgement, judge, look
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case
 from harness.run.known import Ledger
+from harness.spec import Expected, Silent, gathered
 
 
 @dataclass(slots=True)
@@ -104,7 +107,9 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
     worst: Judged | None = None
     for r, outcome in enumerate(outcomes):
         one = _one(case, profile, outcome, r)
-        if worst is None or (one.verdict.bad and not worst.verdict.bad):
+        if one.verdict is Verdict.MISMATCH:
+            _set_aside(case, profile, one, ledger)
+        if worst is None or _weight(one) > _weight(worst):
             worst = one
         if one.verdict.bad:
             break
@@ -114,23 +119,100 @@ def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Le
         if case.drawn and len(outcomes) > 1:
             case = case.at(worst.draw)
             worst = replace(worst, case=case, origin=worst.case, run=worst.draw, draw=0)
-        typed = worst.judgement is not None and worst.judgement.kind in ("dtype", "type")  # open are values, not those
-        excusable = worst.verdict in (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED) and not typed
-        if worst.verdict is Verdict.WRONGLY_REJECTED and ledger is not None:  # a refusal has a cause, whatever the data
+        refused = worst.verdict is Verdict.WRONGLY_REJECTED
+        excusable = refused or (worst.verdict is Verdict.MISMATCH and not _typed(worst))
+        if refused and ledger is not None:  # a refusal has a cause, whatever the data
             ledger.explain(worst, profile)
         if not worst.verdict.bad:
             return worst
-        if excusable and case.ambiguous is not None:
-            worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, case.ambiguous
-        elif excusable and case.problem:
-            failed = Outcome(Status.HARNESS_ERROR, worst.outcome.outputs, "judge", case.problem)
-            return replace(worst, verdict=Verdict.UNKNOWN, outcome=failed, judgement=None)
+        why = (case.ambiguous if refused else _all_open(case, worst)) if excusable else None
+        if excusable and case.problem:
+            return _failed(worst, case.problem)
+        if why is not None:
+            worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, str(why)
         elif ledger is not None:
             ledger.explain(worst, profile)
     return worst
 
 
-def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
+def _failed(judged: Judged, problem: str) -> Judged:
+    """No verdict: what explains wrong answers is itself broken."""
+    judged.outcome = Outcome(Status.HARNESS_ERROR, judged.outcome.outputs, "judge", problem)
+    judged.verdict, judged.judgement = Verdict.UNKNOWN, None
+    return judged
+
+
+def _weight(judged: Judged) -> int:
+    """How much a run says about the whole."""
+    return 3 if judged.verdict.bad else {Verdict.UNKNOWN: 2, Verdict.AMBIGUOUS: 1}.get(judged.verdict, 0)
+
+
+def _typed(judged: Judged) -> bool:
+    """Is the type wrong?  Values may be open, that is not."""
+    return judged.judgement is not None and judged.judgement.kind in ("dtype", "type")
+
+
+def _silence(case: Case, run: int) -> str | None:
+    """What the spec leaves open in one of the runs."""
+    found = case.silences
+    return found[run if run < len(found) else 0] if found else None
+
+
+def _all_open(case: Case, wrong: Judged) -> str | None:
+    """Why the spec says nothing of any element of a wrong answer."""
+    why = _silence(case, wrong.draw)
+    return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
+
+
+def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | None) -> None:
+    """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open: ambiguous is what
+    is right there."""
+    if _typed(wrong):
+        return
+    listed = None if ledger is None else ledger.silence(case.at(wrong.draw), profile)
+    why = gathered(_silence(case, wrong.draw), listed)
+    rest = None if why is None else _without_open(case, wrong.outcome, wrong.draw, why)
+    if rest is None and case.problem:
+        _failed(wrong, case.problem)
+    if why is None or rest is None:
+        return
+    again = _one(case, profile, rest[1], wrong.draw, rest[0])
+    if again.verdict in (Verdict.AGREE, Verdict.MISTRUSTED):
+        wrong.verdict, wrong.ambiguity = Verdict.AMBIGUOUS, str(why)
+        if ledger is not None:
+            ledger.met(str(why))
+    elif again.judgement is not None:
+        wrong.judgement = again.judgement
+
+
+def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:
+    """What to judge where some elements are open: the expected outputs, and the outcome with these elements as the
+    reference has them.  None where all is open."""
+    if not isinstance(why, Silent):
+        return None
+    rows, v = case.expected or [[]], case.version
+    arrays = case.draws[run if run < len(case.draws) else 0]
+    row, out = list(rows[run if run < len(rows) else 0]), list(outcome.outputs or ())
+    with quiet:
+        call = v.dialect.call_of(case.inst, arrays, v)
+        for i, (e, a) in enumerate(zip(row, out)):
+            if not (type(a) is type(e.value) is np.ndarray and a.shape == e.value.shape and a.dtype == e.value.dtype):
+                a = e.value if type(e.value) is np.ndarray else np.zeros(0)  # judged as it is; asks for the mask alone
+            try:
+                at = v.open_at(call, why, i, a)
+            except Exception as error:  # a mask that does not fit is our defect: no verdict, said aloud
+                case.problem = f"ambiguity: output {i}: {type(error).__name__}: {error}"
+                return None
+            if at is None:
+                return None
+            if a is out[i]:
+                out[i] = np.where(at, e.value, a).astype(a.dtype)
+                row[i] = replace(e, open=at)
+    return row, replace(outcome, outputs=out)
+
+
+def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Judged:
+    """The verdict on one run.  row: what is expected, where that is not all that the reference says."""
     if case.inst.rule is not None:
         if profile.info.get("validates") is False and outcome.status in (Status.VALUE, Status.REJECTED):
             gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, "makes no claim about invalid models")
@@ -151,7 +233,7 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int) -> Judged:
         return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
     rows = case.expected
     assert rows is not None
-    expected = rows[r if r < len(rows) else 0]
+    expected = row or rows[r if r < len(rows) else 0]
     try:
         with quiet:
             judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)

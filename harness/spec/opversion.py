@@ -18,6 +18,7 @@ from harness.spec.draw import Draw, Engine, T
 from harness.spec.errors import Context, ErrorClass
 from harness.spec.schema import OpSchema
 from harness.spec.semantics import Semantics
+from harness.spec.silent import Silent
 
 # how often a type is drawn, relative to 1 for the ones not listed
 _WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
@@ -84,13 +85,15 @@ def agreement(attr: str) -> str:
 @dataclass(slots=True)
 class Expected:
     """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 result before
-    rounding, or None where the result is exact.  error: class with ``context()`` made when asked for."""
+    rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.  open: mask of
+    the elements that are not judged, since the spec leaves them open; what is compared has ``value`` there."""
 
     value: Any
     wide: np.ndarray | None
     dtype: DType
     error: ErrorClass
     context: Callable[[], Context]
+    open: np.ndarray | None = None
 
 
 class OpVersion:
@@ -417,6 +420,47 @@ class OpVersion:
             return [self._expect(call, 0, results[0], tensors, params)]
         shared: dict[Any, Any] = {}
         return [self._expect(call, i, r, tensors, params, shared) for i, r in enumerate(results[: call.n_outs])]
+
+    def silence(self, call: Call) -> str | None:
+        """What the spec leaves open about a call, or None; a plain string leaves all open."""
+        own, m = self.entry.ambiguous, self.meaning
+        if own is not None:
+            return own(call)
+        if m is not None and m.ambiguous is not None and self.entry.evaluate is None:
+            return m.ambiguous(*self.decode(call))
+        return None
+
+    def open_at(self, call: Call, why: str, i: int, actual: np.ndarray) -> np.ndarray | None:
+        """Mask of the elements of output ``i`` that ``why`` leaves open, ``actual`` among its readings where there are
+        some; None where it leaves all open, or the entry's ``out`` cannot carry a mask."""
+        masks = why.masks(i) if isinstance(why, Silent) else None
+        if masks is None:
+            return None
+        out = np.zeros(actual.shape, bool)
+        for mask, readings in masks:
+            at = self._carried(call, i, mask)
+            if readings:
+                said = [self._laid(call, i, r) for r in readings]
+                at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
+            out |= at  # raises ValueError for a mask that does not fit
+        return out
+
+    def _carried(self, call: Call, i: int, mask: np.ndarray) -> np.ndarray:
+        """A mask of the meaning's result, in the layout of output ``i``: where a change there shows."""
+        if self.entry.out is None or self.entry.evaluate is not None:
+            return mask
+        probes = [self._laid(call, i, np.where(mask, v, 0)) for v in (0, 1, -1, 100)]
+        return np.logical_or.reduce([(p != probes[0]) & ~((p != p) & (probes[0] != probes[0])) for p in probes[1:]])
+
+    def _laid(self, call: Call, i: int, values: np.ndarray) -> np.ndarray:
+        """Output ``i``, had the meaning given ``values`` for it."""
+        if self.entry.out is None or self.entry.evaluate is not None or self.meaning is None:
+            return values
+        tensors, params = self.decode(call)
+        raw = self.meaning.fn(**tensors, **params)
+        results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+        results[i] = np.array(np.broadcast_to(values, results[i].shape)).astype(results[i].dtype)
+        return np.asarray(self.entry.out(call, results)[i])
 
     def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any],
                 shared: dict[Any, Any] | None = None) -> Expected:  # fmt: skip

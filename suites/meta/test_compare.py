@@ -26,7 +26,7 @@ def expect(value, wide=None, error=None, context=None, dt=None):
     def made():
         return context or errors.Context({}, {}, wide if wide is not None else np.asarray(value, np.float64), d)
 
-    return SimpleNamespace(value=value, wide=wide, dtype=d, error=error, context=made)
+    return SimpleNamespace(value=value, wide=wide, dtype=d, error=error, context=made, open=None)
 
 
 def wide_of(h, d, error, **kw):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Entry, Fn, T
+from harness.spec import Build, Call, Codec, Entry, Fn, Silent, T, gathered
 from harness.spec.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def declare(dialect: Nn) -> Callable[..., Entry]:
         def unclear(call: Call) -> str | None:
             """What this layer's text leaves open, then what the meaning does and the text does not settle."""
             why = None if ambiguous is None else ambiguous(call)
-            if why is None and meaning is not None and meaning.ambiguous is not None:
-                why = meaning.ambiguous(*call.version.decode(call))
-            return None if why == settles else why
+            if meaning is not None and meaning.ambiguous is not None:
+                why = gathered(why, meaning.ambiguous(*call.version.decode(call)))
+            return why.without(settles) if isinstance(why, Silent) else why
 
         own = unclear if ambiguous is not None or settles else None
         return dialect.op(name, meaning, out=finish, ambiguous=own, **kw)

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
+from harness.spec import silent
 from harness.spec.errors import Context, ErrorClass, composed, gamma
 
 Array = np.ndarray
@@ -61,42 +62,33 @@ def axes_of(ctx: Context, rank: int, name: str = "axes") -> tuple[int, ...]:
     return tuple(sorted({int(a) % rank for a in ((axes,) if isinstance(axes, int) else axes)})) if rank else ()
 
 
-def first_of(*checks: Any) -> Any:
-    """An ``ambiguous`` predicate that asks several."""
-
-    def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
-        for c in checks:
-            if (reason := c(inputs, params)) is not None:
-                return reason
-        return None
-
-    return check
-
-
 def overflows(size: Any) -> Any:
-    """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results; integers beyond
-    their type
-    wrap, saturate or trap as an implementation likes, floats beyond it meet infinities in no stated order."""
+    """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results, of every element of the
+    result or (a number) of them all; integers beyond their type wrap, saturate or trap as an implementation likes,
+    floats beyond it meet infinities in no stated order."""
 
     def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         arrays = [a for v in inputs.values() if v is not None for a in (v if isinstance(v, list) else [v])]
         kinds = {of(a).kind for a in arrays}
         with np.errstate(all="ignore"):
             if kinds <= {"i", "u", "b"}:
-                worst = float(np.max(size(inputs, params), initial=0.0))
-                if worst > min(int_range(of(a))[1] for a in arrays if of(a).kind != "b"):
-                    return "integer overflow: the op set does not say what comes out"
-                return None
+                limit = min(int_range(of(a))[1] for a in arrays if of(a).kind != "b")
+                return _beyond("integer overflow: the op set does not say what comes out", size(inputs, params), limit)
             if all(np.isfinite(np.asarray(a, np.float64)).all() for a in arrays if of(a).kind == "f"):
                 return None
             calm = {n: [_calm(a) for a in v] if isinstance(v, list) else None if v is None else _calm(v)
                     for n, v in inputs.items()}  # fmt: skip
-            limit = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
-            if float(np.max(size(calm, params), initial=0.0)) >= limit:
-                return "an infinity among values that overflow in some order"
-        return None
+            top = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
+            why = "an infinity among values that overflow in some order"
+            return _beyond(why, size(calm, params), np.nextafter(top, 0.0))
 
     return check
+
+
+def _beyond(why: str, size: Any, limit: float) -> str | None:
+    if isinstance(size, (int, float)):
+        return why if size > limit else None
+    return silent(why, ~(np.asarray(size) <= limit))
 
 
 def _calm(v: Any) -> Any:
@@ -104,14 +96,19 @@ def _calm(v: Any) -> Any:
     return np.where(np.isfinite(a), a, 0.0) if a.dtype.kind == "f" else a
 
 
-def has_nan(*names: str) -> Any:
-    """An ``ambiguous`` predicate: NaN among these inputs, where the op set does not say which operand wins."""
+def has_nan(name: str, over: Any = None) -> Any:
+    """An ``ambiguous`` predicate: NaN in an input, where the op set does not say whether it wins.
+
+    over: ``fn(x, params)``, which elements of the result see one that is 1 in ``x``, 0 elsewhere (f64)."""
 
     def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
-        for n in names:
-            v = inputs.get(n)
-            if v is not None and v.dtype.kind not in "biuO" and np.isnan(np.asarray(v, np.float64)).any():
-                return f"NaN in {n}: the op set does not say whether it wins or loses"
-        return None
+        v = inputs.get(name)
+        if v is None or v.dtype.kind in "biuO":
+            return None
+        at = np.isnan(np.asarray(v, np.float64))
+        if not at.any():
+            return None
+        why = f"NaN in {name}: the op set does not say whether it wins or loses"
+        return why if over is None else silent(why, np.asarray(over(at.astype(np.float64), params)) != 0)
 
     return check

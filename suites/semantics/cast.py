@@ -27,7 +27,7 @@ from harness.core.dtypes import (
     of,
 )
 from harness.spec import Any as Any_
-from harness.spec import Choice, ElementType, Flag, exact, semantics
+from harness.spec import Choice, ElementType, Flag, exact, gathered, semantics, silent
 
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
@@ -35,13 +35,13 @@ _E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
 _DATA = ("small", "unit", "ties", "wide", "special", "full")
 
 
-def out_of_range(x: Any, to: DType) -> bool:
-    """Has a float ``x`` a value that the integer type ``to`` does not hold (after truncation), or a NaN?"""
+def out_of_range(x: Any, to: DType) -> Any:
+    """Where a float ``x`` has a value that the integer type ``to`` does not hold (after truncation), or a NaN."""
     if of(x).kind != "f" or to.kind not in "iu":
-        return False
+        return np.False_
     lo, hi = int_range(to)
     wide = native.unary("trunc", x)
-    return bool((~((wide >= float(lo)) & (wide < float(hi) + 1.0))).any())
+    return ~((wide >= float(lo)) & (wide < float(hi) + 1.0))
 
 
 def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
@@ -50,23 +50,23 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         if to is not F8E8M0 and to not in _FINITE:
             return None
         x = np.array([_number(v, F64) for v in x.ravel()], np.float64).reshape(x.shape)
-    if out_of_range(x, to):
-        return "ONNX Cast: float to fixed point is undefined out of range"
+    found = [silent("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to))]
     if to is F8E8M0:
         wide = native.convert(x, np.float64)
-        if ((wide < 0) | (np.signbit(wide) & (wide == 0))).any():
-            return "ONNX Cast: negative numbers to float8e8m0 are unspecified"
+        found.append(silent("ONNX Cast: negative numbers to float8e8m0 are unspecified",
+                            (wide < 0) | (np.signbit(wide) & (wide == 0))))  # fmt: skip
         saturate, mode = params.get("saturate", True), params.get("round_mode", "up")
-        if (wide < 2.0**-127).any() and not (saturate and mode == "up") and (saturate or mode != "nearest"):
-            return "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
+        if not (saturate and mode == "up") and (saturate or mode != "nearest"):
+            why = "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
+            found.append(silent(why, wide < 2.0**-127))
     if to in _FINITE and of(x).kind in "fiu":
         with np.errstate(all="ignore"):
             wide = np.abs(native.convert(x, np.float64))
-        if not (wide <= float_max(to)).all():
-            return f"ONNX Cast: out of range is infinite, and NaN is kept, but {to} has neither"
+        why = f"ONNX Cast: out of range is infinite, and NaN is kept, but {to} has neither"
+        found.append(silent(why, ~(wide <= float_max(to))))
     if to.kind == "s" and of(x).kind == "f":
         return "ONNX Cast: the number of digits of a float as a string is not stated"
-    return None
+    return gathered(*found)
 
 
 @semantics(
@@ -99,14 +99,12 @@ def cast(
 
 def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, to = inputs["x"], params["to"]
-    if out_of_range(x, to):
-        return "float to integer out of range is not defined"
-    d = of(x)
+    d, outside = of(x), np.False_
     if d.kind in "iu" and to.kind in "iu":
-        lo, hi = int_range(to)
-        if x.size and (int(x.min()) < lo or int(x.max()) > hi):
-            return "integer to integer out of range is not defined"
-    return None
+        (low, high), (lo, hi) = int_range(d), int_range(to)
+        outside = (x < max(lo, low)) | (x > min(hi, high))  # limits that the type of x holds
+    return gathered(silent("float to integer out of range is not defined", out_of_range(x, to)),
+                    silent("integer to integer out of range is not defined", outside))  # fmt: skip
 
 
 @semantics(

@@ -9,12 +9,12 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Divisor, Each, Float, Int, Ints, Pads, T, accumulates, exact, semantics
+from harness.spec import Choice, Divisor, Each, Float, Int, Ints, Pads, T, accumulates, exact, first_of, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import first_of, overflows
+from suites.semantics.bounds import overflows
 from suites.semantics.drawing import choose, given, param, product
-from suites.semantics.linear import centred
+from suites.semantics.linear import centred, largest
 from suites.semantics.window import (
     MODES,
     STRIDE_ABOVE,
@@ -57,12 +57,6 @@ def _negative_padding(inputs: dict[str, Object], params: dict[str, Object]) -> s
     return None
 
 
-def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
-    w = np.abs(np.asarray(inputs["w"], np.float64))
-    return float(w.size / max(1, min(w.shape[:2], default=1)) * w.max(initial=0.0)
-                 * np.abs(np.asarray(inputs["x"], np.float64)).max(initial=0.0))  # fmt: skip
-
-
 def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> None:
     """Raises RuleError "groups-positive", "groups-divide-in", "groups-divide-out", "channels-agree", "bias-agrees"."""
     if groups < 1:
@@ -81,7 +75,7 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
     error=accumulates(_terms),
     source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
     "CONV_3D; NN ConvolutionLayerParams",
-    ambiguous=first_of(_padding_times_infinity, overflows(_largest_sum), _negative_padding),
+    ambiguous=first_of(_padding_times_infinity, overflows(largest(lambda: conv)), _negative_padding),
 )
 def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
          dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
@@ -269,7 +263,7 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     error=accumulates(_terms_transposed),
     source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
     "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution",
-    ambiguous=first_of(_odd_halves, overflows(_largest_sum)),
+    ambiguous=first_of(_odd_halves, overflows(largest(lambda: conv_transpose))),
 )
 def conv_transpose(
     x: Float["n c *s"],

@@ -13,7 +13,22 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Float, Int, Integer, Ints, Num, Real, T, composed, semantics
+from harness.spec import (
+    Choice,
+    Context,
+    Flag,
+    Float,
+    Int,
+    Integer,
+    Ints,
+    Num,
+    Real,
+    T,
+    composed,
+    gathered,
+    semantics,
+    silent,
+)
 from harness.spec.draw import Draw
 from suites.semantics.conv import check_channels
 from suites.semantics.movement.common import prod
@@ -105,18 +120,20 @@ def _grid_bound(ctx: Context) -> Array:
 
 def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x, g = inputs["x"], inputs["grid"].astype(np.float64)
-    if params["mode"] == "nearest" or params["border"] != "zeros" or of(x).kind != "f":
-        for k in range(g.shape[-1]):
-            n = x.shape[x.ndim - 1 - k]
-            p = (g[..., k] + 1) / 2 * (n - 1) if params["align"] else ((g[..., k] + 1) * n - 1) / 2
-            near = np.abs(p - np.floor(p) - 0.5)
-            if params["mode"] == "cubic" and ((p < 0) | (p > n - 1)).any():
-                return "cubic taps at a position outside: whether the border rule moves the position or the taps"
-            if (params["mode"] == "nearest" and (near < 1e-4 * n).any()) or (
-                of(x).kind != "f" and params["mode"] != "nearest"
-            ):
-                return "a position next to a rounding boundary"
-    return None
+    if params["mode"] != "nearest" and params["border"] == "zeros" and of(x).kind == "f":
+        return None
+    near, outside = np.zeros((2, *g.shape[:-1]), bool)
+    for k in range(g.shape[-1]):
+        n = x.shape[x.ndim - 1 - k]
+        p = (g[..., k] + 1) / 2 * (n - 1) if params["align"] else ((g[..., k] + 1) * n - 1) / 2
+        if params["mode"] == "cubic":
+            outside |= (p < 0) | (p > n - 1)
+        if params["mode"] == "nearest":
+            near |= np.abs(p - np.floor(p) - 0.5) < 1e-4 * n
+        elif of(x).kind != "f":
+            near[...] = True
+    why = "cubic taps at a position outside: whether the border rule moves the position or the taps"
+    return gathered(silent(why, outside[:, None]), silent("a position next to a rounding boundary", near[:, None]))
 
 
 @semantics(

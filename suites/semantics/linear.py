@@ -9,11 +9,11 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, semantics
+from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, first_of, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
 from harness.spec.params import Opaque
-from suites.semantics.bounds import first_of, overflows, quiet, slope, tiny, top
+from suites.semantics.bounds import overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import given, param, product
 
 Array = np.ndarray
@@ -36,14 +36,26 @@ def _depth(ctx: Context) -> float:
     return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
 
 
-def _largest_product(inputs: dict[str, Object], params: dict[str, Object]) -> float:
-    """k max|a| max|b|: no partial sum is larger."""
-    a, b = (np.abs(np.asarray(inputs[n], np.float64)) for n in ("x", "y" if "y" in inputs else "w"))
-    return float(a.shape[-1] * a.max(initial=0.0) * b.max(initial=0.0)) if a.ndim else 0.0
+def largest(meaning: Object, *names: str) -> Object:
+    """An ``overflows`` size: the meaning itself of absolute values, which no partial sum exceeds.
+
+    names: parameters that are factors: a sum may overflow before one that is below 1 has its turn."""
+
+    def size(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
+        given = {n: None if v is None else [_size(x) for x in v] if isinstance(v, list) else _size(v)
+                 for n, v in inputs.items()}  # fmt: skip
+        grown = {k: max(1.0, abs(v)) if k in names else v for k, v in params.items()}
+        return np.asarray(meaning().fn(**given, **grown))
+
+    return size
+
+
+def _size(x: Array) -> Array:
+    return np.abs(np.asarray(x, np.float64))
 
 
 @semantics(error=accumulates(_depth), source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
-           ambiguous=overflows(_largest_product))  # fmt: skip
+           ambiguous=overflows(largest(lambda: matmul)))  # fmt: skip
 def matmul(x: Num["*d"], y: Num["*e"], *, transpose_x: Flag = False, transpose_y: Flag = False):
     """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in
     NumPy.
@@ -120,12 +132,6 @@ def _scaled_away(inputs: dict[str, Object], params: dict[str, Object]) -> str | 
     return None
 
 
-def _largest_gemm(inputs: dict[str, Object], params: dict[str, Object]) -> float:
-    a, b = (np.abs(np.asarray(inputs[n], np.float64)).max(initial=0.0) for n in ("a", "b"))
-    c = 0.0 if inputs.get("c") is None else np.abs(np.asarray(inputs["c"], np.float64)).max(initial=0.0)
-    return float(max(inputs["a"].shape) * a * b * max(1, abs(params["alpha"])) + c * abs(params["beta"]))
-
-
 def _whole_factor(d: Draw, name: str) -> float:
     kinds = d.types.values()
     if any(t.kind in "iu" for t in kinds):
@@ -134,7 +140,7 @@ def _whole_factor(d: Draw, name: str) -> float:
 
 
 @semantics(error=composed(gemm_bound), source="ONNX Gemm-1, -6, -7, -9, -11, -13",
-           ambiguous=first_of(_scaled_away, overflows(_largest_gemm)))  # fmt: skip
+           ambiguous=first_of(_scaled_away, overflows(largest(lambda: gemm, "alpha", "beta"))))  # fmt: skip
 def gemm(a: Num["i j"], b: Num["k l"], c: Num["*e"] | None = None, *, alpha: Real = 1.0, beta: Real = 1.0,
          trans_a: Flag = False, trans_b: Flag = False):  # fmt: skip
     """alpha * A' B' + beta * C, matrices transposed on demand; ``c`` broadcasts to the product.
@@ -196,7 +202,7 @@ def _fan_in(ctx: Context) -> float:
 
 
 @semantics(error=accumulates(_fan_in), source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
-           ambiguous=overflows(_largest_product))  # fmt: skip
+           ambiguous=overflows(largest(lambda: linear)))  # fmt: skip
 def linear(x: Num["*d i"], w: Num["o i"], b: Num["o"] | None = None) -> Num["*d o"]:
     """x w' + b along the last axis."""
     y = product_of(x, w.T)
@@ -332,11 +338,6 @@ def _einsum_after(ctx: Context) -> float:
     return float(np.prod(largest[2:]))
 
 
-def _largest_sum(inputs: dict[str, Object], params: dict[str, Object]) -> float:
-    xs = [np.abs(np.asarray(x, np.float64)) for x in inputs["xs"]]
-    return float(np.prod([x.max(initial=0.0) for x in xs]) * max((x.size for x in xs), default=1) ** 2)
-
-
 def _partial_products(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """Of three operands and more: which two are multiplied first, and in what precision, is not said."""
     xs = [x for x in inputs["xs"] if of(x).kind == "f"]
@@ -350,7 +351,7 @@ def _partial_products(inputs: dict[str, Object], params: dict[str, Object]) -> s
 
 
 @semantics(error=accumulates(_einsum_terms, after=_einsum_after), source="ONNX Einsum-12; MIL einsum iOS15",
-           ambiguous=first_of(overflows(_largest_sum), _partial_products))  # fmt: skip
+           ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_products))  # fmt: skip
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
 

@@ -21,11 +21,12 @@ from harness.spec import (
     accepted,
     composed,
     exact,
+    first_of,
     semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import averages, first_of, has_nan, overflows, quiet, slope, tiny, top
+from suites.semantics.bounds import averages, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import param, product
 from suites.semantics.window import (
     MODES,
@@ -98,8 +99,9 @@ def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str |
     return "a window without any element" if _misses(x.shape[2:], tuple(params["kernel"]), g) else None
 
 
-def _max_silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    return has_nan("x")(inputs, params) or _sees_nothing(inputs, params)
+def _windows(x: Array, params: dict[str, Object]) -> Array:
+    """The windows that see a 1."""
+    return max_pool.fn(x, **params)[0]
 
 
 def _draw_pool(d: Draw) -> dict[str, Object]:
@@ -149,7 +151,8 @@ def _same_maximum(ctx: Context, actual: Array) -> Array:
     return (flat == want) | (ok & (got == best) & (flat // max(image, 1) == want // max(image, 1)))
 
 
-@semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool, ambiguous=_max_silent,
+@semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool,
+           ambiguous=first_of(has_nan("x", _windows), _sees_nothing),
            source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX")  # fmt: skip
 def max_pool(
     x: Real_["n c *s"],
@@ -177,8 +180,13 @@ def max_pool(
     return y, at + plane * image
 
 
-def _whole(inputs: dict[str, Object], params: dict[str, Object]) -> float:
-    return float(np.abs(np.asarray(inputs["x"], np.float64)).sum())
+def _window_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
+    return avg_pool.fn(np.abs(np.asarray(inputs["x"], np.float64)), **params) * product(params["kernel"])
+
+
+def _image_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
+    x = np.asarray(inputs["x"], np.float64)
+    return native.reduce("l1", x, _image(x), True)
 
 
 def _cells(ctx: Context) -> float:
@@ -188,7 +196,7 @@ def _cells(ctx: Context) -> float:
 @semantics(
     error=averages(_cells),
     draw=_draw_pool,
-    ambiguous=first_of(overflows(_whole), _sees_nothing),
+    ambiguous=first_of(overflows(_window_sums), _sees_nothing),
     source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE",
 )
 def avg_pool(
@@ -264,14 +272,14 @@ def _draw_image(d: Draw) -> dict[str, Object]:
 
 
 @semantics(error=exact(), source="ONNX GlobalMaxPool-1, -22; NN PoolingLayerParams.globalPooling", draw=_draw_image,
-           ambiguous=has_nan("x"))  # fmt: skip
+           ambiguous=has_nan("x", lambda x, p: native.reduce("max", x, _image(x), True)))  # fmt: skip
 def global_max_pool(x: Float["n c *s"]):
     """Largest element over all spatial axes, which stay with extent 1."""
     return native.reduce("max", x, _image(x), True).astype(x.dtype)
 
 
 @semantics(error=averages(lambda c: float(product(c.inputs["x"].shape[2:]))), source="ONNX GlobalAveragePool-1, -22",
-           draw=_draw_image, ambiguous=overflows(_whole))  # fmt: skip
+           draw=_draw_image, ambiguous=overflows(_image_sums))  # fmt: skip
 def global_avg_pool(x: Float["n c *s"]):
     """Mean over all spatial axes, which stay with extent 1."""
     return native.reduce("mean", x, _image(x), True)

@@ -10,10 +10,10 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, semantics
+from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
-from suites.semantics.bounds import first_of, quiet, tiny
+from suites.semantics.bounds import quiet, tiny
 from suites.semantics.drawing import given, param
 from suites.semantics.running import Running
 

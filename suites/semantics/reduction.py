@@ -9,10 +9,28 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, I64, float_max, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Axes, Axis, Bool, ElementType, Flag, Num, Real_, T, accumulates, composed, exact, semantics
+from harness.spec import (
+    Axes,
+    Axis,
+    Bool,
+    ElementType,
+    Flag,
+    Num,
+    Part,
+    Real_,
+    Silent,
+    T,
+    accumulates,
+    composed,
+    exact,
+    first_of,
+    gathered,
+    semantics,
+    silent,
+)  # fmt: skip
 from harness.spec.draw import Draw
 from harness.spec.errors import Context, gamma, unit
-from suites.semantics.bounds import averages, axes_of, first_of, has_nan, overflows, quiet, slope, tiny, top
+from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis
 
 Array = np.ndarray
@@ -37,7 +55,8 @@ def whole(values: Array, like: Array) -> Array:
 
 def _folded(name: str) -> Object:
     def size(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
-        return native.reduce(name, inputs["x"].astype(np.float64), norm_axes(params["axes"], inputs["x"].ndim), False)
+        x = np.abs(inputs["x"].astype(np.float64))
+        return native.reduce(name, x, norm_axes(params["axes"], x.ndim), bool(params["keepdims"]))
 
     return overflows(size)
 
@@ -47,19 +66,41 @@ def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Objec
     x = np.asarray(inputs["x"], np.float64)
     if of(inputs["x"]).kind != "f":
         return None
+    if "axes" in params:
+        axes, keep = tuple(norm_axes(params["axes"], x.ndim)), bool(params["keepdims"])
+    else:
+        axes, keep = (norm_axis(params["axis"], x.ndim),), True
     with np.errstate(all="ignore"):
-        fine = np.abs(x[np.isfinite(x) & (x != 0)])
-        low, high = np.log2(fine[fine < 1]).sum(), np.log2(fine[fine > 1]).sum()
+        bits = np.where(np.isfinite(x) & (x != 0), np.log2(np.abs(x)), 0.0)
+    low, high = (np.sum(f(bits, 0.0), axis=axes, keepdims=keep) for f in (np.minimum, np.maximum))
+    zero, endless = (np.any(at, axis=axes, keepdims=keep) for at in (x == 0, ~np.isfinite(x)))
     limit = np.log2(float_max(of(inputs["x"])))
-    both = high >= limit and low < 2 - limit  # some order meets a 0, another an infinity, a third multiplies the two
-    if both or (low < -limit + 30 and not np.isfinite(x).all()) or (high >= limit and (x == 0).any()):
-        return "an intermediate product may become 0 next to an infinity, or infinite next to a 0"
-    return None
+    mixed = (high >= limit) & (low < 2 - limit)  # some order meets a 0, another an infinity, a third multiplies the two
+    return silent("an intermediate product may become 0 next to an infinity, or infinite next to a 0",
+                  mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero))  # fmt: skip
 
 
-def _fraction(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    x = inputs["x"]
-    return "integers in, a real result: the op set names no rounding" if of(x).kind in "iu" else None
+def _fraction(name: str) -> Object:
+    """Integers in, a real result: the integer on either side of it, also where f32 arithmetic blurs it (K terms, each
+    step rounded); where that is as wide as the step between integers, or no integer of the type, anything."""
+
+    def check(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+        x = inputs["x"]
+        if of(x).kind not in "iu":
+            return None
+        wide, axes, keep = x.astype(np.float64), norm_axes(params["axes"], x.ndim), bool(params["keepdims"])
+        real = native.reduce(name, wide, axes, keep)
+        terms = x.size / max(1, real.size)
+        with np.errstate(all="ignore"):
+            blur = (terms + 8) * 2.0**-24 * (native.reduce("l1", wide, axes, keep) + np.abs(real))
+            lo, hi = int_range(of(x))
+            free = ~((blur < 0.25) & (real - 1 >= lo) & (real + 1 <= hi))
+            near = [f(np.where(free, 0.0, real) + d) for f in (np.floor, np.ceil) for d in (-blur, blur)]
+            near = [np.where(free, 0.0, r).astype(x.dtype) for r in near]
+        why = "integers in, a real result: the op set names no rounding"
+        return gathered(silent(why, free), Silent(Part(why, np.True_, tuple(near))))
+
+    return check
 
 
 _K = "extent(d,axes)"
@@ -70,9 +111,7 @@ def _product_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> 
     return _whole_product(inputs, params) if of(inputs["x"]).kind != "f" else None
 
 
-_whole_product = overflows(
-    lambda i, p: np.abs(native.reduce("prod", i["x"].astype(np.float64), norm_axes(p["axes"], i["x"].ndim), False))
-)
+_whole_product = _folded("prod")
 
 
 @semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
@@ -85,7 +124,7 @@ def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -
 @semantics(
     error=averages(lambda c: c.inputs["x"].size / max(1, c.wide.size)),
     source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
-    ambiguous=first_of(_fraction, _folded("l1")),
+    ambiguous=first_of(_fraction("mean"), _folded("l1")),
 )
 def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` divided by the count, NaN over no element; integers divide toward zero."""
@@ -123,7 +162,13 @@ def l2_bound(ctx: Context) -> Array:
                     + ctx.ulp + np.where(h == 0, np.sqrt(k * tiny(ctx)), lost))  # fmt: skip
 
 
-@semantics(error=composed(l2_bound), source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15", ambiguous=_fraction)
+def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Of integers; how far floats may go is in the bound."""
+    return _folded("sum_square")(inputs, params) if of(inputs["x"]).kind in "iu" else None
+
+
+@semantics(error=composed(l2_bound), source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15",
+           ambiguous=first_of(_fraction("l2"), _squares_overflow))  # fmt: skip
 def reduce_l2(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Square root of the sum of squares over ``axes``."""
     if of(x).kind == "f":
@@ -155,6 +200,10 @@ def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) 
     return fold("prod", x, axes, keepdims)
 
 
+def _reduced(x: Array, params: dict[str, Object]) -> Array:
+    return native.reduce("max", x, norm_axes(params["axes"], x.ndim), bool(params["keepdims"]))
+
+
 def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
     d, where = of(x), norm_axes(axes, x.ndim)
     if d.kind == "b":
@@ -171,7 +220,8 @@ def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
 
 
 @semantics(
-    error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX", ambiguous=has_nan("x")
+    error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX",
+    ambiguous=has_nan("x", _reduced),
 )
 def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
     """Largest element over ``axes``; over no element -inf, the lowest integer, or False."""
@@ -179,7 +229,8 @@ def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True)
 
 
 @semantics(
-    error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN", ambiguous=has_nan("x")
+    error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN",
+    ambiguous=has_nan("x", _reduced),
 )
 def reduce_min(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
     """Smallest element over ``axes``; over no element +inf, the highest integer, or True."""
@@ -204,14 +255,14 @@ def _sign_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     if of(x).kind != "f":
         return None
     wide, axes = x.astype(np.float64), norm_axes(params["axes"], x.ndim)
-    s, size = (native.reduce(name, wide, axes, False) for name in ("sum", "l1"))
+    s, size = (native.reduce(name, wide, axes, bool(params["keepdims"])) for name in ("sum", "l1"))
     k = x.size / max(1, s.size)
     near = (s < 0) & (-s <= gamma(k + 2, unit(of(x))) * size)
-    return "the logarithm of a sum that rounding may take to the other side of zero" if near.any() else None
+    return silent("the logarithm of a sum that rounding may take to the other side of zero", near)
 
 
 @semantics(error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15",
-           ambiguous=first_of(_fraction, _sign_open, _folded("l1")))  # fmt: skip
+           ambiguous=first_of(_fraction("log_sum"), _sign_open, _folded("l1")))  # fmt: skip
 def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                    ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Logarithm of the sum over ``axes``; -inf over no element."""
@@ -238,7 +289,7 @@ def log_sum_exp_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(log_sum_exp_bound), source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
-           ambiguous=_fraction)  # fmt: skip
+           ambiguous=_fraction("log_sum_exp"))  # fmt: skip
 def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                        ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Logarithm of the sum of exponentials over ``axes``; -inf over no element."""
@@ -292,7 +343,7 @@ def any_winner(ctx: Context, actual: Array) -> Array:
     error=exact(),
     source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax",
     draw=_draw_arg,
-    ambiguous=has_nan("x"),
+    ambiguous=has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]})),
     data=("small", "ties", "unit", "special", "full"),
 )
 def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
@@ -306,7 +357,7 @@ def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_l
     error=exact(),
     source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin",
     draw=_draw_arg,
-    ambiguous=has_nan("x"),
+    ambiguous=has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]})),
     data=("small", "ties", "unit", "special", "full"),
 )
 def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
@@ -316,8 +367,12 @@ def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_l
     return _arg("min", x, axis, keepdims, select_last, dtype)
 
 
+def _whole_sum(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
+    return np.abs(inputs["x"].astype(np.float64)).sum(params["axis"], keepdims=True)
+
+
 @semantics(error=accumulates("d[axis]"), source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum",
-           ambiguous=overflows(lambda i, p: np.abs(i["x"].astype(np.float64)).sum(p["axis"])))  # fmt: skip
+           ambiguous=overflows(_whole_sum))  # fmt: skip
 def cumsum(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running sum along ``axis``: element i adds 0..i; exclusive 0..i-1; reverse runs from the end.  Integers wrap."""
     return _running("sum", x, axis, exclusive, reverse)
@@ -339,7 +394,7 @@ def cumprod_bound(ctx: Context) -> Array:
     error=composed(cumprod_bound),
     source="ONNX CumProd-26",
     ambiguous=first_of(
-        overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"])),
+        overflows(lambda i, p: np.maximum(1, np.abs(i["x"].astype(np.float64))).prod(p["axis"], keepdims=True)),
         _underflow_meets_infinity,
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics
+from harness.spec import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, silent
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import prod
 from suites.semantics.window import geometry
@@ -82,7 +82,7 @@ def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str 
         return None
     sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
     total = _summed(sizes, *(params.get(n) for n in ("image", "block", "strides", "pads", "dilations")))
-    return "a partial sum beyond the range of the type" if (total > float_max(of(x))).any() else None
+    return silent("a partial sum beyond the range of the type", total > float_max(of(x)))
 
 
 @semantics(error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows,

@@ -9,7 +9,8 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T
+from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, silent
+from suites.semantics.window import STRIDE_ABOVE
 from suites.tflite import dialect, op
 
 __all__ = [
@@ -245,34 +246,46 @@ def _floats(call: Call) -> list[Any]:
     return out
 
 
+OVERFLOWING = "an infinity beside finite numbers whose sum may overflow on its way"
+
+
 def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
     """max(0, NaN): no document says which operand a clamp returns.  An infinity beside finite numbers whose sum may
     overflow: the order of the sum decides between infinity and NaN.  Otherwise what the meaning itself leaves open."""
 
     def reason(call: Call) -> str | None:
         values = _floats(call)
+        tensors, params = call.version.decode(call)
+        own: str | None = None
         if any(not np.isfinite(x).all() for x in values):
-            if call.attr("fused_activation_function", "NONE") != "NONE":
-                return "a fused activation after NaN or infinity"
             top = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values]
-            if meaning.error_of(0).kind == "accumulates" and max(top) > 1e30:
-                return "an infinity beside finite numbers whose sum may overflow on its way"
-        why = None if meaning.ambiguous is None else meaning.ambiguous(*call.version.decode(call))
+            if call.attr("fused_activation_function", "NONE") != "NONE":
+                own = _not_finite("a fused activation after NaN or infinity", meaning.fn(**tensors, **params))
+            elif meaning.error_of(0).kind == "accumulates" and max(top) > 1e30:
+                own = _not_finite(OVERFLOWING, meaning.fn(**tensors, **params))
+        why = gathered(own, None if meaning.ambiguous is None else meaning.ambiguous(tensors, params))
         # here the padding is clear: total = max(0, ...), half of it before (schema: Padding; kernels/padding.h)
-        return None if why is not None and why.startswith("SAME") else why
+        return None if why is None else why.without(STRIDE_ABOVE)
 
     return reason
 
 
 def overflowing(call: Call) -> str | None:
     """Sums of duplicates: an infinity beside finite numbers that may overflow on the way."""
-    values = _floats(call)
+    values, meaning = _floats(call), call.version.meaning
     if (
         any(not np.isfinite(x).all() for x in values)
         and max(np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values) > 1e30
+        and meaning is not None
     ):
-        return "an infinity beside finite numbers whose sum may overflow on its way"
+        tensors, params = call.version.decode(call)
+        return _not_finite(OVERFLOWING, meaning.fn(**tensors, **params))
     return None
+
+
+def _not_finite(why: str, result: Any) -> str | None:
+    """Open is what is infinite or NaN in exact arithmetic: there an infinity or NaN took part."""
+    return silent(why, ~np.isfinite(np.asarray(result[0] if isinstance(result, tuple) else result, np.float64)))
 
 
 class Each(Codec):

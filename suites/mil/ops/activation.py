@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Choice, Draw, Float, T, bounded, semantics
+from harness.spec import Choice, Draw, Float, T, bounded, semantics, silent
 from suites.mil import op
 from suites.semantics import elementwise as s
 
@@ -22,8 +22,9 @@ for name in (
     "softplus",
 ):
     op(name, getattr(s, name))
-op("softsign", s.softsign, ambiguous=lambda c: "x / (1 + |x|) at an infinity: NaN by the formula, else its limit"
-   if np.isinf(c.inputs["x"]).any() else None)  # fmt: skip
+op("softsign", s.softsign,
+   ambiguous=lambda c: silent("x / (1 + |x|) at an infinity: NaN by the formula, else its limit",
+                              np.isinf(c.inputs["x"])))  # fmt: skip
 op("sigmoid_hard", s.hard_sigmoid)
 op("silu", s.swish, fixed={"alpha": 1.0})
 op("thresholded_relu", s.thresholded_relu_inclusive)

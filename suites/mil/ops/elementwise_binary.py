@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.spec import Call
+from harness.spec import Call, gathered, silent
 from suites.mil import op
 from suites.semantics import elementwise as s
 
@@ -18,8 +18,11 @@ def _rounding(call: Call) -> str | None:
     """T has integers, and the page does not say how their quotient is rounded."""
     x, y = np.asarray(call.inputs["x"]), np.asarray(call.inputs["y"])
     why = s.div.ambiguous({"x": x, "y": y}, {})  # type: ignore[misc]
-    inexact = why is None and x.dtype.kind != "f" and (x % y).any()
-    return "rounding of an integer quotient" if inexact else why
+    if x.dtype.kind == "f":
+        return why
+    with np.errstate(all="ignore"):
+        part = np.mod(x, np.where(y == 0, 1, y)) != 0
+    return gathered(why, silent("rounding of an integer quotient", part, s.floor_div(x, y), s.floor_div(x, y) + 1))
 
 
 op("real_div", s.div, ambiguous=_rounding)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Call, Draw, Fn, T
+from harness.spec import Call, Draw, Fn, T, gathered, silent
 from suites.mil import op
 from suites.mil.codecs import Held, typed
 from suites.semantics import cast as s_cast
@@ -35,11 +35,12 @@ def _target(call: Call, i: int = 0) -> Any:
 def _fraction(call: Call) -> str | None:
     """Range comes with the meaning; the rounding of a fraction is not stated either."""
     x, d = call.inputs["x"], _target(call)
-    if of(x).kind == "f" and d.kind in "iu" and not (np.isfinite(x).all() and np.all(x == np.trunc(x))):
-        return "float to integer: the rounding is not stated"
-    if d.kind == "b" and of(x).kind == "f" and np.isnan(x).any():
-        return "the truth of NaN"
-    return s_cast.cast_in_range.ambiguous({"x": x}, {"to": d})
+    own: str | None = None
+    if of(x).kind == "f" and d.kind in "iu":
+        own = silent("float to integer: the rounding is not stated", ~(np.isfinite(x) & (x == np.trunc(x))))
+    if d.kind == "b" and of(x).kind == "f":
+        own = silent("the truth of NaN", np.isnan(x))
+    return gathered(own, s_cast.cast_in_range.ambiguous({"x": x}, {"to": d}))
 
 
 def _draw_cast(d: Draw) -> dict[str, Any]:

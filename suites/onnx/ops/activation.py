@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, Slotted, T, bounded
+from harness.spec import Call, Context, Draw, Slotted, T, bounded, gathered, silent
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot
@@ -82,13 +82,15 @@ class Limit(Slotted):
 
 
 def _open_end(call: Call) -> str | None:
+    meant = s.clip.ambiguous(*call.version.decode(call))  # type: ignore[misc]
     if of(call.inputs["input"]).kind != "f":
-        return None
+        return meant
     x, low, high = (None if v is None else v.astype(np.float64) for v in map(call.inputs.get, ("input", "min", "max")))
-    at_top = high is None and (np.isposinf(x).any() or (low is not None and np.isposinf(low).any()))
-    if at_top or (low is None and np.isneginf(x).any()):
-        return "an infinite element and an absent bound: the prose says the largest finite value, the body no bound"
-    return None
+    at: Any = np.isneginf(x) if low is None else np.False_
+    if high is None:
+        at = at | np.isposinf(x) | (low is not None and np.isposinf(low).any())
+    why = "an infinite element and an absent bound: the prose says the largest finite value, the body no bound"
+    return gathered(silent(why, at), meant)
 
 
 op("Clip", s.clip, since=11, until=12, x="input", lo=Limit("min", -1), hi=Limit("max", 1))

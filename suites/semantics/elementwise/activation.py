@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.core.errors import RuleError
-from harness.spec import Context, Float, Num, Real, exact, rounded, semantics
-from suites.semantics.elementwise.common import any_nan, native, np, plus_absolute, x_of
+from harness.spec import Context, Float, Num, Real, exact, rounded, semantics, silent
+from suites.semantics.elementwise.common import NAN_SILENT, any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
 SLOPES = Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
@@ -213,8 +213,8 @@ def softsign(x: Float["*d"]) -> Float["*d"]:
     return native.unary("softsign", x)
 
 
-softsign.ambiguous = lambda inputs, params: (
-    "at infinity the formula is inf/inf, its limit is 1" if native.unary("is_inf", inputs["x"], 1, 1).any() else None
+softsign.ambiguous = lambda inputs, params: silent(
+    "at infinity the formula is inf/inf, its limit is 1", native.unary("is_inf", inputs["x"], 1, 1)
 )
 
 
@@ -272,9 +272,17 @@ def _line(ctx: Context) -> object:
     return ctx.u * (3 * np.abs(a * x_of(ctx)) + 2 * abs(b))
 
 
+def _no_line(inputs: dict[str, object], params: dict[str, float]) -> str | None:
+    """max and min of a NaN: x is one, or 0 * inf."""
+    with np.errstate(all="ignore"):
+        at = np.isnan(params["alpha"] * np.asarray(inputs["x"], np.float64) + params["beta"])
+    return silent(NAN_SILENT, at)
+
+
 @semantics(
     error=plus_absolute(1, _line, "u (3|alpha x| + 2|beta|)"),
     data=EVERYWHERE,
+    ambiguous=_no_line,
     source="ONNX HardSigmoid-22; MIL sigmoid_hard iOS15; NN sigmoidHard",
 )
 def hard_sigmoid(

@@ -9,7 +9,19 @@ import functools
 from typing import Any
 
 from harness.core.dtypes import float_max
-from harness.spec import Context, Float, Num, Real, Variadic, accumulates, exact, rounded, semantics
+from harness.spec import (
+    Context,
+    Float,
+    Num,
+    Real,
+    Variadic,
+    accumulates,
+    exact,
+    gathered,
+    rounded,
+    semantics,
+    silent,
+)  # fmt: skip
 from suites.semantics.elementwise.common import any_nan, native, np, of, plus_absolute
 
 DIVISORS = {"y": ("nonzero", "nonzero", "positive", "special", "small", "wide")}
@@ -38,11 +50,9 @@ def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     d = of(y)
     if d.kind not in "iu":
         return None
-    if (y == 0).any():
-        return "integer division by zero is not defined"
-    if d.kind == "i" and (y == -1).any() and (x == np.array(-(2 ** (d.bits - 1))).astype(x.dtype)).any():
-        return "the lowest integer divided by -1 overflows: no result is defined"
-    return None
+    lowest = (y == -1) & (x == np.array(-(2 ** (d.bits - 1))).astype(x.dtype)) if d.kind == "i" else np.False_
+    return gathered(silent("integer division by zero is not defined", y == 0),
+                    silent("the lowest integer divided by -1 overflows: no result is defined", lowest))  # fmt: skip
 
 
 @semantics(
@@ -103,14 +113,13 @@ def _integer_power(inputs: dict[str, Any], params: dict[str, Any]) -> str | None
     d = of(x)
     if d.kind not in "iu":
         return None
-    if of(y).kind == "i" and (native.convert(y, np.int64) < 0).any():
-        return "a negative power of an integer is not defined"
+    below = native.convert(y, np.int64) < 0 if of(y).kind == "i" else np.False_
     wide = np.abs(native.binary("pow", native.convert(x, np.float64), native.convert(y, np.float64)))
-    if (wide >= 2.0 ** (d.bits - (d.kind == "i"))).any():
-        return "an integer power that overflows is not defined"
-    if of(y).kind == "f" and (wide > 2.0**53).any():
-        return "an integer to a float power, beyond what a double counts: how it is rounded is not stated"
-    return None
+    many = wide > 2.0**53 if of(y).kind == "f" else np.False_
+    why = "an integer to a float power, beyond what a double counts: how it is rounded is not stated"
+    return gathered(silent("a negative power of an integer is not defined", below),
+                    silent("an integer power that overflows is not defined", wide >= 2.0 ** (d.bits - (d.kind == "i"))),
+                    silent(why, many))  # fmt: skip
 
 
 @semantics(
@@ -193,7 +202,7 @@ def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str
     if not xs:
         return None
     total = functools.reduce(np.add, xs, np.zeros(()))
-    return "a partial sum beyond the range of the type" if (total > float_max(of(inputs["xs"][0]))).any() else None
+    return silent("a partial sum beyond the range of the type", total > float_max(of(inputs["xs"][0])))
 
 
 @semantics(error=accumulates(_count, extra=0.0), ambiguous=_overflows_on_the_way,

@@ -16,7 +16,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.quiet import quiet
-from harness.spec import Context, ErrorClass, bounded, composed
+from harness.spec import Context, ErrorClass, bounded, composed, silent
 
 __all__ = [
     "NAN_SILENT",
@@ -57,14 +57,15 @@ def composed_of(k: float, absolute: Callable[[Context], Any], formula: str) -> E
 
 
 def any_nan(*names: str) -> Callable[..., str | None]:
-    """Ambiguity: NaN among the named inputs."""
+    """Ambiguity: NaN among the named inputs, of the elements that meet it."""
 
     def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+        at: Any = np.False_
         for name in names:
             value = inputs.get(name)
             for v in value if isinstance(value, (list, tuple)) else [value]:
-                if v is not None and of(np.asarray(v)).kind == "f" and native.unary("is_nan", v).any():
-                    return NAN_SILENT
-        return None
+                if v is not None and of(np.asarray(v)).kind == "f":
+                    at = at | native.unary("is_nan", v)
+        return silent(NAN_SILENT, at)
 
     return check

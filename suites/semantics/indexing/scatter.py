@@ -11,7 +11,22 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import DType, float_max, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Context, Flag, Int, Integer, Ints, T, bounded, copied, exact, semantics
+from harness.spec import (
+    Any,
+    Choice,
+    Context,
+    Flag,
+    Int,
+    Integer,
+    Ints,
+    T,
+    bounded,
+    copied,
+    exact,
+    gathered,
+    semantics,
+    silent,
+)
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma
 from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled
@@ -95,13 +110,14 @@ def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], mean
 
         # what is infinite stays so in any order
         top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, 0.0), 1.0 if factors else 0.0))
-        if (top > _largest(of(x))).any():
-            return "partial results that overflow: an infinity or NaN, by an order that is not stated"
-        if factors and not (np.isfinite(old).all() and np.isfinite(new).all()):
-            low = written(lambda v: np.where(v > 0, np.fmin(v, 1.0), 1.0))
-            if (low < _smallest(of(x))).any():
-                return "a partial product that may vanish beside an infinity, by an order that is not stated"
-    return None
+        grown = silent("partial results that overflow: an infinity or NaN, by an order that is not stated",
+                       top > _largest(of(x)))  # fmt: skip
+        if not factors or (np.isfinite(old).all() and np.isfinite(new).all()):
+            return grown
+        low = written(lambda v: np.where(v > 0, np.fmin(v, 1.0), 1.0))
+        gone = silent("a partial product that may vanish beside an infinity, by an order that is not stated",
+                      low < _smallest(of(x)))  # fmt: skip
+    return gathered(grown, gone)
 
 
 def _largest(d: DType) -> float:

@@ -121,14 +121,24 @@ def _one_hot(x: Array, axis: int) -> Array:
     return y
 
 
-@semantics(error=exact(), source="ONNX Hardmax-13", draw=_draw_axis, ambiguous=has_nan("x"),
+def _together(count: int | None) -> Object:
+    """Which elements are normalised with one of ``x``: over so many axes from ``axis`` on, None is all."""
+
+    def over(x: Array, params: dict[str, Object]) -> Array:
+        a = norm_axis(params["axis"], x.ndim)
+        return native.reduce("max", x, list(range(a, x.ndim))[:count], True)
+
+    return over
+
+
+@semantics(error=exact(), source="ONNX Hardmax-13", draw=_draw_axis, ambiguous=has_nan("x", _together(1)),
            data=("ties", "small", "unit", "special"))  # fmt: skip
 def hardmax(x: Float["*d"], *, axis: Axis["d"] = -1) -> Float["*d"]:
     """1 at the first maximum along ``axis``, 0 elsewhere.  Raises RuleError "axis-in-range"."""
     return _one_hot(x, norm_axis(axis, x.ndim))
 
 
-@semantics(error=exact(), source="ONNX Hardmax-1, -11", draw=_draw_tail, ambiguous=has_nan("x"),
+@semantics(error=exact(), source="ONNX Hardmax-1, -11", draw=_draw_tail, ambiguous=has_nan("x", _together(None)),
            data=("ties", "small", "unit", "special"))  # fmt: skip
 def hardmax_flattened(x: Float["*d"], *, axis: Axis["d"] = 1) -> Float["*d"]:
     """1 at the first maximum over all axes from ``axis`` on together, 0 elsewhere."""

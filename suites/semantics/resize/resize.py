@@ -9,7 +9,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
+from harness.spec import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, silent
 from harness.spec.draw import Draw
 from harness.spec.errors import Context, unit
 from suites.semantics.bounds import quiet
@@ -172,8 +172,12 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         return "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
     if p["coordinates"] == "align_corners" and any(v.m > 1 and v.length != v.m for v in axes.values()):
         return "align_corners by a factor: corners of the extent before or after rounding down"
-    if of(x).kind != "f" and any((unsettled(v, p["coordinates"], p["nearest"]) >= 0).any() for v in axes.values()):
-        return "a coordinate next to a rounding boundary"
+    if of(x).kind != "f":
+        at: Object = np.False_
+        for k, v in axes.items():
+            near = np.asarray(unsettled(v, p["coordinates"], p["nearest"]) >= 0)
+            at = at | near.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
+        return silent("a coordinate next to a rounding boundary", at)
     if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
         return "inf or NaN next to an element of weight 0"
     if of(x).kind == "f" and p["mode"] == "cubic":  # the weights of an axis sum to 1, their sizes to 1 + |a| / 2

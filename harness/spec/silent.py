@@ -1,0 +1,75 @@
+"""What a specification leaves open about a call, and where: the rest of the results is judged as always."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+Where = Array | tuple[Array | None, ...]
+Predicate = Callable[..., str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One open question.  at: a mask that broadcasts to the meaning's results, True where they are open, or one for
+    each result (None: that one is settled); None: all is open, shapes too.  readings: arrays like the first result; an
+    open element is one of theirs, or anything where there are none."""
+
+    why: str
+    at: Where | None = None
+    readings: tuple[Array, ...] = ()
+
+
+class Silent(str):
+    """Why the spec gives no single answer: the first of its parts' reasons.  A reason that is a plain string leaves
+    all open."""
+
+    parts: tuple[Part, ...]
+
+    def __new__(cls, *parts: Part) -> Silent:
+        self = super().__new__(cls, parts[0].why)
+        self.parts = parts
+        return self
+
+    def masks(self, i: int) -> Iterator[tuple[Array, tuple[Array, ...]]] | None:
+        """Of result ``i``: where it is open, and the readings there; None where all is open."""
+        if any(p.at is None for p in self.parts):
+            return None
+        return self._masks(i)
+
+    def _masks(self, i: int) -> Iterator[tuple[Array, tuple[Array, ...]]]:
+        for p in self.parts:
+            mask = p.at[min(i, len(p.at) - 1)] if isinstance(p.at, tuple) else p.at
+            if mask is not None:
+                yield np.asarray(mask), p.readings
+
+    def without(self, why: str) -> Silent | None:
+        """The rest, where something else has settled one of the questions."""
+        rest = [p for p in self.parts if p.why != why]
+        return Silent(*rest) if rest else None
+
+
+def silent(why: str, at: Where, *readings: Array) -> Silent | None:
+    """``why`` holds of the elements of ``at``; None where there are none."""
+    some = any(m is not None and bool(np.any(m)) for m in (at if isinstance(at, tuple) else (at,)))
+    return Silent(Part(why, at, readings)) if some else None
+
+
+def gathered(*found: str | None) -> Silent | None:
+    """All that is left open, with the words of the first that leaves something."""
+    parts = [p for why in found if why is not None
+             for p in (why.parts if isinstance(why, Silent) else (Part(why),))]  # fmt: skip
+    return Silent(*parts) if parts else None
+
+
+def first_of(*checks: Predicate) -> Predicate:
+    """An ``ambiguous`` predicate that asks several: what any of them leaves open, with the words of the first."""
+
+    def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+        return gathered(*(c(inputs, params) for c in checks))
+
+    return check

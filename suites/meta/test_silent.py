@@ -1,0 +1,286 @@
+"""What the spec leaves open is open at the elements that it speaks of, and nowhere else: the rest is judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.dtypes import of
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.run.case import Case, draw_case, fill
+from harness.run.known import FormatError, Ledger, load_ledger, read
+from harness.run.results import Judged, Profile, judge_case
+from harness.spec import Part, Silent, first_of, gathered, registry, silent
+from suites.semantics.elementwise.common import NAN_SILENT
+
+SYSTEMS = sorted(set(registry.names()) - {"passes"})
+DRAWS = 16
+SOMEBODY = Profile("somebody")
+
+
+def case_of(op: str, version: Any, args: dict[str, Any], attrs: dict[str, Any] | None = None, dialect: str = "onnx",
+            opset: Any = None, **more: Any) -> Case:  # fmt: skip
+    """args: slot -> (type, shape, values)."""
+    inst = Instance.from_json({
+        "format": 1, "dialect": dialect, "op": op, "version": version, "opset": opset or version, "outs": 1,
+        "attrs": attrs or {}, "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()}, **more,
+    })  # fmt: skip
+    return fill(registry.dialect(dialect).version_of(inst), inst)
+
+
+def judged(case: Case, *changes: tuple[int, Any], ledger: Ledger | None = None) -> Judged:
+    """The verdict on what the reference gives, but for these elements of the first output."""
+    assert case.expected is not None, case.problem
+    outputs = [e.value.copy() for e in case.expected[0]]
+    for at, value in changes:
+        outputs[0].reshape(-1)[at] = value
+    return judge_case(case, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")], ledger)
+
+
+RELU = {"X": ("f32", [4], [{"f": "nan"}, 1.0, -1.0, 2.0])}
+
+
+def test_what_a_nan_leaves_open_is_that_element():
+    case = case_of("Relu", 14, RELU)
+    assert judged(case).verdict is Verdict.AGREE
+    assert judged(case, (0, 0.0)).verdict is Verdict.AMBIGUOUS
+    assert judged(case, (0, 0.0)).ambiguity == NAN_SILENT
+    for wrong in ([(2, -1.0)], [(0, 0.0), (2, -1.0)]):
+        found = judged(case, *wrong)
+        assert found.verdict is Verdict.MISMATCH
+        assert found.judgement is not None
+        assert [e["index"] for e in found.judgement.diff()["elements"]] == [[2]]  # nothing is said of what is open
+
+
+def test_no_shape_is_open_where_elements_are():
+    case = case_of("Relu", 14, RELU)
+    for outputs in ([np.zeros(3, np.float32)], [np.zeros((4, 1), np.float32)], [np.zeros(4, np.float64)]):
+        found = judge_case(case, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")])
+        assert found.verdict is Verdict.MISMATCH
+
+
+def test_an_integer_mean_is_one_of_the_integers_beside_it():
+    case = case_of("ReduceMean", 18, {"data": ("i32", [2, 2], [1, 2, 10, 11])}, {"keepdims": 0})
+    assert judged(case).verdict is Verdict.AGREE  # 24 / 4
+    case = case_of("ReduceMean", 13, {"data": ("i32", [2, 2], [1, 2, -10, -11])}, {"axes": [1], "keepdims": 0})
+    for one, other in ((1, -10), (2, -11), (1, -11)):
+        assert judged(case, (0, one), (1, other)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
+    for at, wrong in ((0, 0), (0, 3), (1, -9), (1, -12), (1, 10)):
+        assert judged(case, (at, wrong)).verdict is Verdict.MISMATCH
+
+
+def test_every_run_is_looked_at():
+    """An answer of the first run that may be otherwise hides no wrong one of the second."""
+    again = {"X": {"dtype": "f32", "shape": [2], "values": [1.0, -1.0]}}
+    case = case_of("Relu", 14, {"X": ("f32", [2], [{"f": "nan"}, -1.0])}, reruns=[again])
+    assert case.expected is not None and len(case.expected) == 2
+    open_, right, wrong = (Outcome(Status.VALUE, [np.array(x, np.float32)], "run") for x in ([0, 0], [1, 0], [1, -1]))
+    assert judge_case(case, SOMEBODY, [open_, right]).verdict is Verdict.AMBIGUOUS
+    assert judge_case(case, SOMEBODY, [open_, wrong]).verdict is Verdict.MISMATCH
+    nothing = Outcome(Status.VALUE, [np.zeros(2, np.float32)], "run")
+    assert judge_case(case, SOMEBODY, [open_, nothing]).verdict is Verdict.MISMATCH  # no NaN in the second run
+
+
+def test_flushing_shows_beside_what_is_open():
+    """A subnormal taken for zero: times 3 it is 0, times -inf NaN, which is open here beside a sum that overflows."""
+    inf = {"f": "-inf"}
+    case = case_of("BATCH_MATMUL", 1, {
+        "x": ("f32", [2, 1, 2], [0.0, -1e-38, 3.0, 1.0]),
+        "y": ("f32", [2, 3, 2], [0.0, 0.0, 0.0, 3.0, 0.0, inf, 3e38, inf, 0.0, 0.0, 0.0, 0.0]),
+    }, {"adj_x": False, "adj_y": True}, "tflite", 1)  # fmt: skip
+    got = np.array([0, 0, np.nan, -np.inf, 0, 0], np.float32).reshape(2, 1, 3)
+    flushing = Profile("flushing", flushes=("f32",))
+    right = judge_case(case, flushing, [Outcome(Status.VALUE, [got], "run")]).verdict
+    assert right in (Verdict.AGREE, Verdict.AMBIGUOUS)
+    assert judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [got], "run")]).verdict is Verdict.MISMATCH
+    got[0, 0, 0] = 1
+    assert judge_case(case, flushing, [Outcome(Status.VALUE, [got], "run")]).verdict is Verdict.MISMATCH
+
+
+def test_reasons_are_gathered():
+    a, b = silent("a", np.array([True, False])), silent("b", np.array([False, True]))
+    assert silent("none", np.array([False])) is None and gathered(None, None) is None
+    both = gathered(a, None, b)
+    assert both == "a" and [p.why for p in both.parts] == ["a", "b"]
+    assert both.without("a") == "b" and both.without("a").without("b") is None
+    assert [m.tolist() for m, _ in both.masks(0)] == [[True, False], [False, True]]
+    assert gathered(a, "all").masks(0) is None and gathered("all").without("all") is None
+    check = first_of(lambda i, p: None, lambda i, p: b, lambda i, p: a)
+    assert check({}, {}) == "b" and len(check({}, {}).parts) == 2
+    per_result = Silent(Part("c", (None, np.array([True]))))
+    assert list(per_result.masks(0)) == [] and len(list(per_result.masks(1))) == 1
+
+
+# -- entries that speak of elements
+
+ENTRY = """
+[[ambiguous]]
+id = "lowest"
+op = "onnx/Neg"
+question = "?"
+clause = "-"
+readings = ["itself", "the largest"]
+"""
+
+
+def ledger_of(tmp_path: Any, text: str) -> Ledger:
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    return Ledger(read(path))
+
+
+def test_an_entry_may_speak_of_elements(tmp_path):
+    ledger = ledger_of(tmp_path, ENTRY + 'elements = "lowest"\n')
+    case = case_of("Neg", 13, {"X": ("i8", [3], [-128, 5, 0])})
+    found = judged(case, (0, 127), ledger=ledger)
+    assert (found.verdict, found.ambiguity) == (Verdict.AMBIGUOUS, "lowest")
+    assert ledger.counts() == {"lowest": 1}
+    assert judged(case, (0, 127), (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
+    assert judged(case, (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
+    whole = ledger_of(tmp_path, ENTRY)
+    assert judged(case, (1, 5), ledger=whole).verdict is Verdict.AMBIGUOUS
+
+
+@pytest.mark.parametrize(("more", "words"), [
+    ('elements = "odd"', "elements 'odd', expected one of nan inf lowest"),
+    ('elements = "nan"\nkind = "nan"', "kind speaks of a whole answer, elements of some of it"),
+])  # fmt: skip
+def test_what_an_entry_cannot_say_of_elements(tmp_path, more, words):
+    with pytest.raises(FormatError, match=words):
+        ledger_of(tmp_path, ENTRY + more)
+
+
+@pytest.mark.parametrize("entry", [e for e in load_ledger().entries if e.elements], ids=lambda e: e.id)
+def test_entries_of_elements_excuse_no_others(entry):
+    """The entry's own instance, answered wrongly at an element that it does not speak of."""
+    case = fill(registry.dialect(entry.instance.dialect).version_of(entry.instance), entry.instance)
+    own = Ledger([entry])
+    at = entry.silence(case, SOMEBODY)
+    assert at is not None, "its instance has no such element"
+    (mask, _), = at.masks(0)  # fmt: skip
+    assert case.expected is not None
+    value = case.expected[0][0].value
+    mask = np.broadcast_to(mask, value.shape).reshape(-1)
+    other = int(np.flatnonzero(~mask)[0])
+    wrong = 100 if not np.any(value.reshape(-1)[other] == 100) else 99
+    assert judged(case, (int(np.flatnonzero(mask)[0]), 77), ledger=own).verdict is Verdict.AMBIGUOUS
+    assert judged(case, (other, wrong), ledger=own).verdict is not Verdict.AMBIGUOUS
+
+
+# -- laws over all op versions
+
+
+@cache
+def open_cases(system: str) -> list[tuple[Case, Silent]]:
+    """Drawn cases that leave some elements open, and not all."""
+    out = []
+    for v in registry.dialect(system).versions.values():
+        for i in range(DRAWS):
+            c = draw_case(v, v.opsets[i % len(v.opsets)], 77, i, 1, False, lazy=True)
+            why = c.silences[0] if not c.problem and c.expected is not None and c.silences else None
+            if isinstance(why, Silent) and why.masks(0) is not None:
+                out.append((c, why))
+            assert not c.problem, f"{v.key}: {c.problem}"
+    return out
+
+
+def masks(c: Case, why: Silent) -> Iterator[tuple[int, Any, np.ndarray]]:
+    """Output, what is expected, and the elements that may be anything."""
+    assert c.expected is not None
+    call = c.version.dialect.call_of(c.inst, c.draws[0], c.version)
+    for i, e in enumerate(c.expected[0]):
+        if isinstance(e.value, np.ndarray):
+            at = c.version.open_at(call, why, i, e.value)
+            assert at is not None and at.shape == e.value.shape
+            yield i, e, at
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_masks_fit_the_results(system):
+    met: Counter[str] = Counter()
+    with quiet:
+        for c, why in open_cases(system):
+            for _ in masks(c, why):
+                met[str(why)] += 1
+    assert met.total() > 20, "hardly an instance leaves elements open"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_wrong_element_that_is_settled_is_told(system):
+    """Beside others that are open; wherever it would be told without them."""
+    told = 0
+    for c, why in open_cases(system):
+        with quiet:
+            found = list(masks(c, why))
+        i, e, at = found[0] if found else (0, None, np.zeros(0, bool))
+        free = np.flatnonzero(~at)
+        if not free.size or of(e.value).kind not in "fiu" or e.error.kind not in ("exact", "rounded"):
+            continue
+        k = int(free[len(free) // 2])
+        old = float(e.value.reshape(-1)[k])
+        if not np.isfinite(old):
+            continue
+        assert c.expected is not None
+        outputs = [x.value.copy() for x in c.expected[0]]
+        outputs[i].reshape(-1)[k] = 1 if old == 0 else 0
+        verdict = judge_case(c, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")]).verdict
+        assert verdict is Verdict.MISMATCH, f"{c.inst.dumps()}: {verdict} at {k}, {why}"
+        told += 1
+    assert told > 10
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_a_nan_leaves_settled_does_not_hang_on_it(system):
+    """Whatever stands in its place, the elements that are not open stay as they are."""
+    seen = 0
+    for c, why in open_cases(system):
+        if not all(p.why == NAN_SILENT or p.why.startswith("NaN in ") for p in why.parts) or "q" in str(c.inst.version):
+            continue
+        with quiet:
+            settled = [(i, ~at) for i, _, at in masks(c, why)]
+            for number in (0.0, 3.0):
+                changed = {k: _without_nan(v, number) for k, v in c.draws[0].items()}
+                again = c.version.evaluate(c.version.dialect.call_of(c.inst, changed, c.version))
+                assert c.expected is not None
+                for i, at in settled:
+                    a, b = c.expected[0][i].value[at], again[i].value[at]
+                    assert ((a == b) | ((a != a) & (b != b))).all(), c.inst.dumps()
+        seen += 1
+    assert seen > 5
+
+
+def _without_nan(v: Any, number: float) -> Any:
+    if isinstance(v, list):
+        return [_without_nan(x, number) for x in v]
+    if not isinstance(v, np.ndarray) or of(v).kind != "f":
+        return v
+    return np.where(np.isnan(v.astype(np.float64)), number, v.astype(np.float64)).astype(v.dtype)
+
+
+@pytest.mark.parametrize("system", ["onnx", "mil", "tflite"])
+def test_what_an_overflow_leaves_settled_is_exact(system):
+    """Integers that are not open are what the same meaning gives in f64, where nothing wraps."""
+    seen = 0
+    for c, why in open_cases(system):
+        v, m = c.version, c.version.meaning
+        if m is None or v.entry.out is not None or not all(p.why.startswith("integer overflow") for p in why.parts):
+            continue
+        call = v.dialect.call_of(c.inst, c.draws[0], v)
+        tensors, params = v.decode(call)
+        with quiet:
+            wide = {k: [x.astype(np.float64) for x in t] if isinstance(t, list) else
+                    None if t is None else t.astype(np.float64) for k, t in tensors.items()}  # fmt: skip
+            real = m.fn(**wide, **params)
+            for i, e, at in masks(c, why):
+                got = real[i] if isinstance(real, tuple) else real
+                ok = at | (np.asarray(got, np.float64) == e.value.astype(np.float64)) | (np.abs(got) > 2.0**53)
+                assert ok.all(), c.inst.dumps()
+        seen += 1
+    assert seen > 2
