@@ -163,14 +163,18 @@ def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
 
 
 def _signs(shape: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Sign patterns: a few at random; with pairs also some in which any two elements once agree and once differ, so
-    that errors of two elements that could cancel are seen to add up.
+    """Sign patterns: a few at random, each with its opposite, since a value on a bend (a relu's 0) shows its error on
+    one side alone; with pairs also some in which any two elements once agree and once differ, so that errors of two
+    elements that could cancel are seen to add up.
     """
-    for _ in range(3):
-        yield rng.choice((-1.0, 1.0), size=shape)
+    for _ in range(2):
+        signs = rng.choice((-1.0, 1.0), size=shape)
+        yield signs
+        yield -signs
     if pairs:
         index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
         yield np.ones(shape)
+        yield -np.ones(shape)
         for bit in range(max(0, index.size - 1).bit_length()):
             yield 1.0 - 2.0 * ((index >> bit) & 1)
 

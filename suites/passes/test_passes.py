@@ -48,3 +48,14 @@ def test_noop_elimination_acts_where_it_is_to_and_keeps_the_values() -> None:
         cases = [fill(dialect.version_of(inst), inst) for inst in drawn("noop_elimination", 8)]
         verdicts = [judged.verdict for judged in Engine([handle]).judge(cases)]
     assert verdicts == [Verdict.AGREE] * len(cases)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_every_value_is_moved_both_ways(pairs: bool) -> None:
+    """One that lies on a bend, as the 0 of a relu, shows its error on one side alone."""
+    import numpy as np
+
+    from suites.passes.program import _signs
+
+    patterns = np.stack(list(_signs((40,), pairs, np.random.default_rng(1))))
+    assert (patterns.max(0) == 1).all() and (patterns.min(0) == -1).all()
