@@ -49,7 +49,7 @@ def measure(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> Measure 
     numbers = {
         "count": int(np.count_nonzero(bad)), "size": int(bad.size), "factor": factor,
         "wrong_abs": _number(float(error[bad].max()) if bad.any() else 0.0),
-        "max_ulp": _number(float(u.max()) if u.size else 0.0),
+        "max_ulp": _number(float(u[bad].max()) if bad.any() else 0.0),
     }  # fmt: skip
     if d.kind == "f":
         numbers["clamped"] = _clamped(e, actual, bad)
@@ -121,7 +121,7 @@ def _errors(e: Any, actual: np.ndarray, bound: Any, ulps: float, kind: str) -> t
     if ulps:
         limit = limit + ulps * ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
     with np.errstate(all="ignore"):
-        ratio = np.where(error == 0, 0.0, error / limit)
+        ratio = np.where((error == 0) | np.isinf(limit), 0.0, error / limit)  # nothing is bound there, nothing wrong
     top = float(ratio.max()) if ratio.size else 0.0
     return error, limit, _number(top)
 

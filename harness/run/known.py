@@ -18,6 +18,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     link = "..."                           # upstream issue, if there is one
     spoils = true                          # it damages its process, even where the answer is right: nobody shares that
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
+                                           # (null: absent) and without the slots that are null in "args"
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
@@ -58,6 +60,7 @@ the list shrinks.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -92,7 +95,7 @@ if TYPE_CHECKING:
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
            "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
+_KEYS = {"known": _COMMON | {"reason", "as_if"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
@@ -177,6 +180,7 @@ class Entry:
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
     elements: str = ""
+    as_if: tuple[dict[str, dict[str, Any]], ...] = ()
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
@@ -199,9 +203,9 @@ class Entry:
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
-        if not self.there(profile):
+        if not self.there(profile) or not self._holds(Facts(judged.case, _PLAIN, judged)):
             return False
-        return self._holds(Facts(judged.case, _PLAIN, judged))
+        return not self.as_if or any(_answers(judged, profile, edit) for edit in self.as_if)
 
     def silence(self, case: Case, profile: Profile) -> Silent | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
@@ -501,6 +505,9 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     spoils = t.get("spoils", False)
     if not isinstance(spoils, bool):
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
+    as_if = tuple(_edit(name, x) for x in texts("as_if"))
+    if as_if and verdicts_of(t) != (Verdict.MISMATCH.value,):
+        raise FormatError(f"{name}: as_if explains a mismatch alone")
     elements = t.get("elements", "")
     if elements and elements not in _ELEMENTS:
         raise FormatError(f"{name}: elements {elements!r}, expected one of {' '.join(_ELEMENTS)}")
@@ -523,7 +530,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
-            shown_by=texts("shown_by"), elements=elements,
+            shown_by=texts("shown_by"), elements=elements, as_if=as_if,
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None
@@ -535,11 +542,52 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
         raise FormatError(f"{name}: when: {e}") from None
 
 
+def verdicts_of(t: dict[str, Any]) -> tuple[str, ...]:
+    """Those of a table as it stands in a file."""
+    v = t.get("verdict", Verdict.MISMATCH.value)
+    return (v,) if isinstance(v, str) else tuple(v)
+
+
+def _edit(name: str, text: str) -> dict[str, dict[str, Any]]:
+    """What an entry says that the backend takes the instance for."""
+    from harness.core.instance import decode_value
+
+    try:
+        edit = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise FormatError(f"{name}: as_if: {e}") from None
+    known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
+    attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
+    if not isinstance(attrs, dict) or not isinstance(args, dict):
+        raise FormatError(f'{name}: as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
+    if any(v is not None for v in args.values()):
+        raise FormatError(f"{name}: as_if: slots can only be left out (null), got {args}")
+    return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
+
+
+def _answers(judged: Judged, profile: Profile, edit: dict[str, dict[str, Any]]) -> bool:
+    """Is the answer right for the instance that the backend takes this one for?"""
+    from harness.run.case import Case
+    from harness.run.results import judge_case
+
+    case = judged.case
+    attrs = {k: v for k, v in {**case.inst.attrs, **edit["attrs"]}.items() if v is not None}
+    arrays = case.draws[min(judged.draw, len(case.draws) - 1)] if case.draws else {}
+    inst = replace(case.inst, attrs=attrs, args={k: a for k, a in case.inst.args.items() if k not in edit["args"]},
+                   reruns=(), choices=None)  # fmt: skip
+    other = Case(case.version, inst, case.index)
+    other._draws = [{k: a for k, a in arrays.items() if k not in edit["args"]}]
+    if other.expected is None:  # it breaks a rule then: nothing is known of its answer
+        return False
+    found = judge_case(other, profile, [judged.outcome]).verdict
+    why = other.silences[0] if found is Verdict.AMBIGUOUS else None
+    open_in_part = isinstance(why, Silent) and why.masks(0) is not None  # where all is open, nothing is explained
+    return found in (Verdict.AGREE, Verdict.MISTRUSTED) or open_in_part
+
+
 def _instance(text: str | None) -> Any:
     if text is None:
         return None
-    import json
-
     from harness.core.instance import Instance
 
     try:

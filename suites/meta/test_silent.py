@@ -174,6 +174,49 @@ def test_entries_of_elements_excuse_no_others(entry):
     assert judged(case, (other, wrong), ledger=own).verdict is not Verdict.AMBIGUOUS
 
 
+# -- entries that say what the backend takes the instance for
+
+IGNORED = """
+[[known]]
+id = "interleave"
+backend = "*"
+op = "mil/concat"
+as_if = '{"attrs":{"interleave":false}}'
+reason = "interleave is ignored"
+clause = "-"
+"""
+
+
+def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
+    inst = Instance.from_json({
+        "format": 1, "dialect": "mil", "op": "concat", "version": "ios15", "opset": "ios15", "outs": 1,
+        "attrs": {"axis": 0, "interleave": True},
+        "args": {"values": [{"dtype": "i32", "shape": [2], "values": v} for v in ([1, 2], [3, 4])]},
+    })  # fmt: skip
+    case = fill(registry.dialect("mil").version_of(inst), inst)
+    ledger = ledger_of(tmp_path, IGNORED)
+
+    def answer(*values: int) -> Judged:
+        outcome = Outcome(Status.VALUE, [np.array(values, np.int32)], "run")
+        return judge_case(case, SOMEBODY, [outcome], ledger)
+
+    assert answer(1, 3, 2, 4).verdict is Verdict.AGREE
+    assert answer(1, 2, 3, 4).verdict is Verdict.KNOWN  # what concat without interleave gives
+    assert answer(1, 2, 4, 3).verdict is Verdict.MISMATCH  # wrong in another way
+    assert ledger.counts() == {"interleave": 1}
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("no", "as_if: Expecting value"), ("[]", "as_if: expected"), ('{"outs": 2}', "as_if: expected"),
+    ('{"args": {"x": 1}}', "slots can only be left out"),
+])  # fmt: skip
+def test_what_as_if_cannot_say(tmp_path, text, words):
+    with pytest.raises(FormatError, match=words):
+        ledger_of(tmp_path, IGNORED.replace('{"attrs":{"interleave":false}}', text))
+    with pytest.raises(FormatError, match="as_if explains a mismatch alone"):
+        ledger_of(tmp_path, IGNORED + 'verdict = ["mismatch", "crashed"]')
+
+
 # -- laws over all op versions
 
 
