@@ -63,6 +63,22 @@ class Judgement:
         return {} if m is None else m.numbers
 
 
+    def wrong(self) -> list[tuple[Any, Any]]:
+        """What is expected and what came of the wrong elements, as Python's numbers or texts; none where a whole is
+        wrong."""
+        if self.verdict is not Verdict.MISMATCH or self._expected is None:
+            return []
+        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        return [] if m is None else list(zip(*(_plain(x[m.bad]) for x in (self._expected.value, self._actual))))
+
+
+def _plain(x: np.ndarray) -> list[Any]:
+    """Elements as Python's own."""
+    d = of(x)
+    out: list[Any] = (x.astype(np.float64) if d.kind == "f" else x.astype(object) if d.kind in "iub" else x).tolist()
+    return out
+
+
 _AGREE = Judgement(Verdict.AGREE)
 _MISTRUSTED = Judgement(Verdict.MISTRUSTED)
 
@@ -249,7 +265,7 @@ def _flushed(e: Any, error: ErrorClass, a: Any, bound: Any, ulps: float, acc: An
     ctx = _context(e, acc)
     tiny = smallest_normal(e.dtype)
     try:
-        wide = ctx.again(**{k: _without_subnormals(v, tiny) for k, v in ctx.inputs.items()})
+        wide = ctx.finished(**{k: _without_subnormals(v, tiny) for k, v in ctx.inputs.items()})
         partial = 0.0
         if error.kind not in ("exact", "rounded"):
             partial = tiny * (ctx.count(error.terms) if error.kind == "accumulates" else 4.0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.run.case import Case
     from harness.run.results import Judged
 
-OUTCOME = {"ulp", "error", "factor", "share", "clamped"}  # what only a verdict tells
+OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong"}  # what only a verdict tells
 _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
@@ -38,6 +38,8 @@ class Facts(Mapping[str, Any]):
             return self.plain[name]
         if name in _ASKS:
             return getattr(self, "_" + name)
+        if name == "wrong":
+            return self._wrong()
         if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":
@@ -66,6 +68,10 @@ class Facts(Mapping[str, Any]):
         key = {"ulp": "max_ulp", "error": "wrong_abs", "factor": "factor"}[name]
         value = diff.get(key)
         return float("inf") if value is None else float(value)
+
+    def _wrong(self) -> list[tuple[Any, Any]]:
+        j = self.judged.judgement if self.judged is not None else None
+        return j.wrong() if j is not None else []
 
     # -- the instance
 

@@ -37,7 +37,8 @@ The condition is a Python expression over these names and nothing else:
   wrong one the last: 1 for what shows in a run alone)
 * of the verdict: ``ulp`` (largest error), ``error`` (largest absolute error of a wrong element, infinite where an
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
-  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN)
+  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
+  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``)
 * ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
   (inputs that no node in it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,

@@ -73,7 +73,8 @@ class Context:
     inputs: semantic name -> f64 array (a list for a variadic slot, None when absent).  params: keyword parameters.
     wide: the f64 result of this output, its shape is the bound's.  out: the output's DType.
     dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
-    rerun: inputs dict -> wide result of this output (the same semantics evaluated again).
+    rerun: inputs dict -> wide result of this output (the same semantics evaluated again).  finish: the same with what
+    clamps the result in the end (a fused activation), which bounds leave out.
     acc: the accumulation type of the implementation being judged.
     call: the dialect's call, for entries that evaluate by themselves.
     own: the inputs in their own types, not widened, where the dialect does not lay the result out in its own way.
@@ -103,6 +104,7 @@ class Context:
         self.own: Mapping[str, Any] = {}
         self.within = within
         self.shared: dict[Any, Any] = {} if shared is None else shared
+        self.finish: Callable[[dict[str, Any]], Array] | None = None
 
     def once(self, key: Any, make: Callable[[], X]) -> X:
         """``make()``, once for all outputs: what their bounds have in common, for this accumulation type."""
@@ -137,6 +139,12 @@ class Context:
         if self._rerun is None:
             raise TypeError("this error context cannot evaluate the semantics again")
         return np.asarray(self._rerun({**self.inputs, **changed}), np.float64)
+
+    def finished(self, **changed: Any) -> Array:
+        """As ``again``, and clamped as the output is."""
+        if self.finish is None:
+            return self.again(**changed)
+        return np.asarray(self.finish({**self.inputs, **changed}), np.float64)
 
     @cached_property
     def _scale(self) -> Array:

@@ -516,12 +516,13 @@ class OpVersion:
         def inputs() -> dict[str, Any]:
             return {n: _wide(v) for n, v in own.items()}
 
-        def rerun(changed: dict[str, Any]) -> np.ndarray:
+        def rerun(changed: dict[str, Any], finish: bool = False) -> np.ndarray:
             assert m is not None
             raw = m.fn(**changed, **params)
             results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-            if self.entry.out is not None:
-                results = getattr(self.entry.out, "linear", self.entry.out)(call, results)
+            out = self.entry.out
+            if out is not None:
+                results = (out if finish else getattr(out, "linear", out))(call, results)
             return results[i]
 
         bound: list[dict[str, Any]] = []
@@ -540,7 +541,7 @@ class OpVersion:
         if self.entry.out is None or self.entry.error is not None or m is None:
             made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
             made.call = call  # what an entry that evaluates by itself bounds its error with
-            made.own = own
+            made.own, made.finish = own, partial(rerun, finish=True)
             return made
 
         # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
@@ -559,8 +560,10 @@ class OpVersion:
             results[i] = np.array(np.broadcast_to(bound, results[i].shape))
             return np.abs(linear(call, results)[i])
 
-        return Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
+        made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
                        shared=shared)  # fmt: skip
+        made.finish = partial(rerun, finish=True)
+        return made
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""

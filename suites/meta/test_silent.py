@@ -327,3 +327,20 @@ def test_what_an_overflow_leaves_settled_is_exact(system):
                 assert ok.all(), c.inst.dumps()
         seen += 1
     assert seen > 2
+
+
+def test_conditions_see_the_wrong_elements(tmp_path):
+    entry = """
+[[known]]
+id = "zero"
+backend = "*"
+op = "onnx/Neg"
+when = "all(a == 0 and e < 0 for e, a in wrong)"
+reason = "negatives are zero"
+clause = "-"
+"""
+    case = case_of("Neg", 13, {"X": ("i8", [3], [1, -5, 2])})
+    ledger = ledger_of(tmp_path, entry)
+    assert judged(case, (0, 0), (2, 0), ledger=ledger).verdict is Verdict.KNOWN
+    assert judged(case, (0, 0), (1, 0), ledger=ledger).verdict is Verdict.MISMATCH  # 5 came as 0, too
+    assert judged(case, (0, 1), ledger=ledger).verdict is Verdict.MISMATCH

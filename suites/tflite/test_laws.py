@@ -221,3 +221,25 @@ def test_an_output_shape_fits_its_input(key: str) -> None:
     arrays["output_shape"] = size + stride * np.eye(len(size), dtype=size.dtype)[len(size) - 2]
     with pytest.raises(RuleError, match="output-shape-fits"):
         dialect.evaluate(inst, arrays)
+
+
+def test_flushed_operands_show_through_a_fused_activation():
+    """A subnormal weight times 3e38 is 3: without it the sum is 8.  Beside it stands a sum that RELU clamps."""
+    from harness.run.case import fill
+    from harness.run.results import Profile, judge_case
+
+    inst = Instance.from_json({
+        "format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": 5, "opset": 1, "outs": 1,
+        "attrs": {"fused_activation_function": "RELU"},
+        "args": {
+            "input": {"dtype": "f32", "shape": [1, 2], "values": [-3e38, 1.0]},
+            "filter": {"dtype": "f32", "shape": [2, 2], "const": True, "values": [1e-38, 8.0, 0.0, 0.0]},
+            "bias": {"dtype": "f32", "shape": [2], "const": True, "values": [0.0, -1.0]},
+        },
+    })  # fmt: skip
+    case = fill(dialect.version_of(inst), inst)
+    assert case.expected is not None
+    assert case.expected[0][0].value.tolist() == [[5.0, 0.0]]
+    got = Outcome(Status.VALUE, [np.array([[8.0, 0.0]], np.float32)], "run")
+    for flushes, verdict in (((), Verdict.MISMATCH), (("f32",), Verdict.AGREE)):
+        assert judge_case(case, Profile("x", flushes=flushes), [got]).verdict is verdict
