@@ -108,8 +108,9 @@ def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], mean
         def written(part: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
             return np.asarray(meaning(part(old), updates=part(new), **given, **named))
 
-        # what is infinite stays so in any order
-        top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, 0.0), 1.0 if factors else 0.0))
+        # what is infinite stays so in any order, but for complex factors: their infinities have parts that may cancel
+        endless = np.inf if factors and of(x).kind == "c" else 0.0
+        top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, endless), 1.0 if factors else 0.0))
         grown = silent("partial results that overflow: an infinity or NaN, by an order that is not stated",
                        top > _largest(of(x)))  # fmt: skip
         if not factors or (np.isfinite(old).all() and np.isfinite(new).all()):
