@@ -343,7 +343,7 @@ def _minimize(args: argparse.Namespace) -> int:
 
 def _known(args: argparse.Namespace) -> int:
     from harness.run import dossier, session
-    from harness.run.known import load_ledger
+    from harness.run.entries import load_ledger
     from harness.run.select import Selection
 
     names = args.backend or session.names_for(Selection())

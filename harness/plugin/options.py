@@ -14,8 +14,9 @@ from harness.backends.process import Place
 from harness.core.errors import OpconformError
 from harness.run.again import Again
 from harness.run.engine import Engine, Summary
+from harness.run.entries import load_ledger
 from harness.run.failure import Evidence
-from harness.run.known import Ledger, load_ledger
+from harness.run.known import Ledger
 from harness.run.records import Writer
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.run.case import Case, fill
-from harness.run.known import Ledger, folders
+from harness.run.entries import folders
+from harness.run.known import Ledger
 from harness.run.select import Unit
 from harness.spec import OpVersion
 

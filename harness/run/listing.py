@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from harness.backends import registry as backend_registry
-from harness.run.known import load_ledger
+from harness.run.entries import load_ledger
 from harness.run.select import Selection, versions
 from harness.spec import registry
 from harness.spec.breaking import breakers_of

@@ -23,8 +23,8 @@ from harness.run.again import Again
 from harness.run.asking import judge_beside
 from harness.run.case import Case, draw_case, fill
 from harness.run.engine import Engine, Summary, profile_of
+from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, load_company, load_instance
-from harness.run.known import load_ledger
 from harness.run.minimize import Budget
 from harness.run.results import Judged
 from harness.run.select import Selection, units, versions

@@ -15,8 +15,9 @@ from harness.core.outcome import Status, Verdict
 from harness.run.again import SURE, Again
 from harness.run.case import draw_case
 from harness.run.engine import Engine
+from harness.run.entries import load_ledger
 from harness.run.failure import Evidence
-from harness.run.known import Ledger, load_ledger
+from harness.run.known import Ledger
 from harness.run.pack import Pack
 from harness.run.select import units
 from harness.run.session import replay_company

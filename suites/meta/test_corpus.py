@@ -13,7 +13,8 @@ from harness.run import corpus
 from harness.run.case import fill
 from harness.run.dossier import in_company
 from harness.run.engine import Engine, profile_of
-from harness.run.known import Entry, load_ledger
+from harness.run.entries import load_ledger
+from harness.run.known import Entry
 from harness.run.session import Backends
 from harness.spec import registry
 

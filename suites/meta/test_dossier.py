@@ -11,7 +11,7 @@ import pytest
 from harness import cli
 from harness.backends import registry
 from harness.run import dossier
-from harness.run.known import load_ledger
+from harness.run.entries import load_ledger
 
 
 @pytest.fixture(scope="module")

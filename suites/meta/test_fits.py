@@ -16,7 +16,7 @@ from harness.core.instance import Instance
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, draw_case
 from harness.run.corpus import saved
-from harness.run.known import load_ledger
+from harness.run.entries import load_ledger
 from harness.run.session import find_case, replay, replay_company
 from harness.spec import registry
 from harness.spec.breaking import breakers_of, draw_invalid

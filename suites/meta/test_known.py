@@ -12,8 +12,10 @@ from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run import session
 from harness.run.case import fill
+from harness.run.conditions import PLAIN, condition
+from harness.run.entries import folders, load_ledger, read
 from harness.run.facts import OUTCOME, Facts
-from harness.run.known import _PLAIN, Ledger, condition, folders, in_releases, load_ledger, read
+from harness.run.known import Ledger, in_releases
 from harness.run.results import Profile
 from harness.run.select import Selection
 from harness.spec import registry
@@ -236,7 +238,7 @@ EVERY = [e for e in load_ledger().entries if e.when is not None and e.instance i
 def test_every_condition_holds_of_its_own_instance_as_far_as_that_tells(entry):
     case = fill(registry.version_of(entry.instance), entry.instance)
     runs = [case.at(r) if entry.instance.reruns else case for r in range(1 + len(entry.instance.reruns))]
-    told = [entry._holds(Facts(c, _PLAIN)) for c in runs]  # FormatError where it cannot be evaluated
+    told = [entry._holds(Facts(c, PLAIN)) for c in runs]  # FormatError where it cannot be evaluated
     assert any(told) or entry.when.names & OUTCOME or "runs" in entry.when.names
 
 

@@ -11,9 +11,9 @@ from harness.core.instance import Instance
 from harness.core.outcome import Status
 from harness.run.case import draw_case, fill
 from harness.run.engine import Engine
+from harness.run.entries import load_ledger
 from harness.run.failure import complete
 from harness.run.invariants import Invariants
-from harness.run.known import load_ledger
 from harness.run.minimize import Budget, minimize
 from harness.spec import registry
 from suites.meta.toy import toy

@@ -15,7 +15,8 @@ from harness.compare.stats import ENOUGH
 from harness.core.outcome import Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
-from harness.run.known import Ledger, load_ledger
+from harness.run.entries import load_ledger
+from harness.run.known import Ledger
 from harness.spec import registry
 
 KEY = "onnx/RandomUniform/22"

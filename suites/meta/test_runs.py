@@ -20,8 +20,9 @@ from harness.gen.data import arrays_of
 from harness.run.again import SURE, Again
 from harness.run.case import Case, draw_case, fill
 from harness.run.engine import Engine
+from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, load_instance
-from harness.run.known import Ledger, load_ledger
+from harness.run.known import Ledger
 from harness.run.pack import build
 from harness.run.runs import args_of, at_run, up_to
 from harness.run.select import units

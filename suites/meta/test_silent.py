@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from harness.core.dtypes import of
+from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case, fill
-from harness.run.known import FormatError, Ledger, load_ledger, read
+from harness.run.entries import load_ledger, read
+from harness.run.known import Ledger
 from harness.run.results import Judged, Profile, judge_case
 from harness.spec import Part, Silent, first_of, gathered, registry, silent
 from suites.semantics.elementwise.common import NAN_SILENT

@@ -14,7 +14,7 @@ from harness.compare.spread import spread
 from harness.core.dtypes import F16, F32
 from harness.core.errors import UsageError
 from harness.core.instance import Graph
-from harness.run.known import load_ledger
+from harness.run.entries import load_ledger
 from harness.spec.errors import ulp
 from suites.mil import dialect
 

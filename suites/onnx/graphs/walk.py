@@ -23,7 +23,8 @@ from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Model, Outcome, Status, Verdict
 from harness.run.case import Case
-from harness.run.known import Ledger, load_ledger
+from harness.run.entries import load_ledger
+from harness.run.known import Ledger
 from harness.run.results import Judged, Profile, judge_case
 from harness.spec import Expected
 from suites.onnx import dialect

@@ -1,0 +1,233 @@
+"""The files of known differences and of the ambiguity ledger: reasons that are written down.
+
+Every ``known/*.toml`` beside the dialects holds tables::
+
+    [[known]]
+    id = "ort-sigmoid-f16-tail"            # unique, words and dashes
+    backend = "onnxruntime*"               # name or pattern, or a list of them
+    versions = ">=1.20,<1.32"              # releases of the backend, or a list of ranges; omitted: all
+    cpu = ["avx2", "!avx512_vnni"]         # what its processor offers or lacks (harness/backends/processor.py)
+    op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
+    op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
+    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
+    verdict = "mismatch"                   # or a list; omitted: mismatch
+    kind = "value"                         # of the judgement, or a list: shape, dtype, nan, inf, value; omitted: any
+    message = "not implemented"            # regular expression searched in the backend's words; omitted: any
+    reason = "..."                         # why it is a difference, in a sentence
+    clause = "..."                         # the sentence of the specification it departs from
+    link = "..."                           # upstream issue, if there is one
+    spoils = true                          # it damages its process, even where the answer is right: nobody shares that
+    instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
+                                           # (null: absent) and without the slots that are null in "args"
+    shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
+    company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
+
+    [[ambiguous]]
+    id, op, when, ... as above             # backend omitted: any
+    question = "..."                       # what the specification leaves open
+    clause = "..."
+    readings = ["...", "..."]              # the readings seen; the first is ours
+    elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
+                                           # operand; or inf, lowest (the lowest integer).  The rest is judged
+
+The condition is a Python expression over these names and nothing else:
+
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the
+  wrong one the last: 1 for what shows in a run alone)
+* of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
+  infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
+  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
+  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``)
+* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
+  (inputs that no node in it reads);
+  ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
+  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
+  without quantisation), ``zero_points(slot)`` (all, empty without); a slot of several tensors
+  takes an index: ``shape('inputs', 1)``
+* ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
+* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
+  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
+  values themselves, in a row; of one of several tensors with its index
+* ``len min max sum abs any all prod sorted set range int str zip``
+
+A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
+release is told with that name, which is how two packages of one runtime that count differently are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier
+
+from harness.backends.processor import WORDS
+from harness.core.errors import FormatError
+from harness.core.instance import Instance, decode_value
+from harness.core.outcome import Verdict
+from harness.run.conditions import condition
+from harness.run.known import ELEMENTS, Entry, Ledger, releases
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+_COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
+           "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
+_KEYS = {"known": _COMMON | {"reason", "as_if"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
+_NEED = {
+    "known": {"id", "backend", "op", "reason", "clause"},
+    "ambiguous": {"id", "op", "question", "clause", "readings"},
+}
+_WHOLE = {"kind", "message", "verdict", "company"}  # what is said of a whole answer
+_BAD = {v.value for v in Verdict if v.bad}
+
+
+def folders() -> list[Path]:
+    """The ``known`` folders beside the dialects (entry points ``opconform.dialects``)."""
+    roots = {e.value.split(":")[0].split(".")[0] for e in metadata.entry_points(group="opconform.dialects")}
+    out = []
+    for root in sorted(roots):
+        spec = find_spec(root)
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            if (Path(place) / "known").is_dir():
+                out.append(Path(place) / "known")
+    return list(dict.fromkeys(out))
+
+
+def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
+    """Read all files.  Raises FormatError naming file, entry and field."""
+    entries: list[Entry] = []
+    for folder in places if places is not None else folders():
+        for path in sorted(folder.glob("*.toml")):
+            entries += read(path)
+    seen: dict[str, str] = {}
+    for e in entries:
+        if e.id in seen:
+            raise FormatError(f"{e.source}: id {e.id!r} is already taken in {seen[e.id]}")
+        seen[e.id] = e.source
+    return Ledger(entries)
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of one file."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise FormatError(f"{path.name}: {e}") from None
+    out = []
+    for kind, tables in data.items():
+        if kind not in _KEYS or not isinstance(tables, list):
+            raise FormatError(f"{path.name}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
+        out += [_entry(path.name, kind, t, i) for i, t in enumerate(tables)]
+    return out
+
+
+def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
+    name = f"{source}: {kind} {t.get('id') or f'number {i + 1}'}"
+    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
+    if unknown:
+        raise FormatError(f"{name}: unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
+    if missing:
+        raise FormatError(f"{name}: field {missing[0]!r} is missing")
+
+    def texts(key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        v = t.get(key)
+        v = [v] if isinstance(v, str) else v
+        if v is None:
+            return default
+        if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
+            raise FormatError(f"{name}: {key} must be a text or a list of texts, got {t[key]!r}")
+        return tuple(v)
+
+    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance"):
+        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
+            raise FormatError(f"{name}: {key} must be a text, got {t[key]!r}")
+    if not re.fullmatch(r"[\w.-]+", t["id"]):
+        raise FormatError(f"{name}: an id is made of letters, digits, dots and dashes")
+    for key in ("op_versions", "opsets"):
+        if key in t and not isinstance(t[key], list):
+            raise FormatError(f"{name}: {key} must be a list, got {t[key]!r}")
+    cpu = texts("cpu")
+    for w in cpu:
+        if w.removeprefix("!") not in WORDS:
+            raise FormatError(f"{name}: cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
+    ops = texts("op")
+    for o in ops:
+        if "/" not in o:
+            raise FormatError(f"{name}: op reads dialect/op, got {o!r}")
+    spoils = t.get("spoils", False)
+    if not isinstance(spoils, bool):
+        raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
+    as_if = tuple(_edit(name, x) for x in texts("as_if"))
+    if as_if and _verdicts(t) != (Verdict.MISMATCH.value,):
+        raise FormatError(f"{name}: as_if explains a mismatch alone")
+    elements = t.get("elements", "")
+    if elements and elements not in ELEMENTS:
+        raise FormatError(f"{name}: elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
+    if elements and _WHOLE & set(t):
+        raise FormatError(f"{name}: {sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
+    company = texts("company")
+    if company and "instance" not in t:
+        raise FormatError(f"{name}: company needs the instance that goes wrong in it")
+    if "shown_by" in t and "instance" not in t:
+        raise FormatError(f"{name}: shown_by needs the instance that shows")
+    verdicts = texts("verdict", (Verdict.MISMATCH.value,))
+    for v in verdicts:
+        if v not in _BAD:
+            raise FormatError(f"{name}: verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
+    try:
+        instance = _instance(t.get("instance"))
+        return Entry(
+            t["id"], source, kind, texts("backend", ("*",)), ops, t["clause"], t.get("reason") or t.get("question", ""),
+            tuple(map(releases, texts("versions"))), tuple(t.get("op_versions", ())),
+            tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
+            texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
+            texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
+            shown_by=texts("shown_by"), elements=elements, as_if=as_if,
+        )  # fmt: skip
+    except InvalidSpecifier as e:
+        raise FormatError(f"{name}: versions: {e}") from None
+    except re.error as e:
+        raise FormatError(f"{name}: message: {e}") from None
+    except FormatError as e:
+        raise FormatError(f"{name}: {e}") from None
+    except ValueError as e:
+        raise FormatError(f"{name}: when: {e}") from None
+
+
+def _verdicts(t: dict[str, Any]) -> tuple[str, ...]:
+    """Those of a table as it stands in a file."""
+    v = t.get("verdict", Verdict.MISMATCH.value)
+    return (v,) if isinstance(v, str) else tuple(v)
+
+
+def _edit(name: str, text: str) -> dict[str, dict[str, Any]]:
+    """What an entry says that the backend takes the instance for."""
+    try:
+        edit = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise FormatError(f"{name}: as_if: {e}") from None
+    known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
+    attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
+    if not isinstance(attrs, dict) or not isinstance(args, dict):
+        raise FormatError(f'{name}: as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
+    if any(v is not None for v in args.values()):
+        raise FormatError(f"{name}: as_if: slots can only be left out (null), got {args}")
+    return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
+
+
+def _instance(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return Instance.from_json(json.loads(text))
+    except json.JSONDecodeError as e:
+        raise FormatError(f"instance: {e}") from None
