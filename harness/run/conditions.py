@@ -20,7 +20,7 @@ _NODES = (
     ast.Tuple, ast.List, ast.Set, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.keyword,
 )  # fmt: skip
 PLAIN = {"len": len, "min": min, "max": max, "sum": sum, "abs": abs, "any": any, "all": all, "sorted": sorted,
-          "set": set, "range": range, "int": int, "str": str, "zip": zip}  # fmt: skip
+         "set": set, "range": range, "int": int, "str": str, "zip": zip}  # fmt: skip
 
 
 @dataclass(frozen=True)

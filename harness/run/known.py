@@ -89,7 +89,10 @@ class Entry:
             return False
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
-        if not self.there(profile) or not self._holds(Facts(judged.case, PLAIN, judged)):
+        facts = Facts(judged.case, PLAIN, judged)
+        if not self.there(profile) or (self.when is not None and "wrong" in self.when.names and not facts["wrong"]):
+            return False  # what is said of wrong elements does not hold of an answer that has none to compare
+        if not self._holds(facts):
             return False
         return not self.as_if or any(_answers(judged, profile, edit) for edit in self.as_if)
 

@@ -188,7 +188,7 @@ def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | Non
 def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:
     """What to judge where some elements are open: the expected outputs, and the outcome with these elements as the
     reference has them.  None where all is open."""
-    if not isinstance(why, Silent):
+    if not isinstance(why, Silent) or why.masks(0) is None:
         return None
     rows, v = case.expected or [[]], case.version
     arrays = case.draws[run if run < len(case.draws) else 0]
@@ -197,17 +197,13 @@ def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[lis
         call = v.dialect.call_of(case.inst, arrays, v)
         for i, (e, a) in enumerate(zip(row, out)):
             if not (type(a) is type(e.value) is np.ndarray and a.shape == e.value.shape and a.dtype == e.value.dtype):
-                a = e.value if type(e.value) is np.ndarray else np.zeros(0)  # judged as it is; asks for the mask alone
+                continue  # no element of it is open
             try:
                 at = v.open_at(call, why, i, a)
             except Exception as error:  # a mask that does not fit is our defect: no verdict, said aloud
                 case.problem = f"ambiguity: output {i}: {type(error).__name__}: {error}"
                 return None
-            if at is None:
-                return None
-            if a is out[i]:
-                out[i] = np.where(at, e.value, a).astype(a.dtype)
-                row[i] = replace(e, open=at)
+            out[i], row[i] = np.where(at, e.value, a).astype(a.dtype), replace(e, open=at)
     return row, replace(outcome, outputs=out)
 
 

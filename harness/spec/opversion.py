@@ -430,19 +430,16 @@ class OpVersion:
             return m.ambiguous(*self.decode(call))
         return None
 
-    def open_at(self, call: Call, why: str, i: int, actual: np.ndarray) -> np.ndarray | None:
-        """Mask of the elements of output ``i`` that ``why`` leaves open, ``actual`` among its readings where there are
-        some; None where it leaves all open, or the entry's ``out`` cannot carry a mask."""
-        masks = why.masks(i) if isinstance(why, Silent) else None
-        if masks is None:
-            return None
+    def open_at(self, call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
+        """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
+        readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
         out = np.zeros(actual.shape, bool)
-        for mask, readings in masks:
+        for mask, readings in why.masks(i) or ():
             at = self._carried(call, i, mask)
             if readings:
                 said = [self._laid(call, i, r) for r in readings]
                 at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
-            out |= at  # raises ValueError for a mask that does not fit
+            out |= at
         return out
 
     def _carried(self, call: Call, i: int, mask: np.ndarray) -> np.ndarray:

@@ -243,7 +243,7 @@ def masks(c: Case, why: Silent) -> Iterator[tuple[int, Any, np.ndarray]]:
     for i, e in enumerate(c.expected[0]):
         if isinstance(e.value, np.ndarray):
             at = c.version.open_at(call, why, i, e.value)
-            assert at is not None and at.shape == e.value.shape
+            assert at.shape == e.value.shape
             yield i, e, at
 
 
@@ -346,3 +346,5 @@ clause = "-"
     assert judged(case, (0, 0), (2, 0), ledger=ledger).verdict is Verdict.KNOWN
     assert judged(case, (0, 0), (1, 0), ledger=ledger).verdict is Verdict.MISMATCH  # 5 came as 0, too
     assert judged(case, (0, 1), ledger=ledger).verdict is Verdict.MISMATCH
+    short = judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [np.zeros(2, np.int8)], "run")], ledger)
+    assert short.verdict is Verdict.MISMATCH  # of another shape: there is no element to speak of
