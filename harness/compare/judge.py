@@ -62,14 +62,22 @@ class Judgement:
         m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
         return {} if m is None else m.numbers
 
-
-    def wrong(self) -> list[tuple[Any, Any]]:
-        """What is expected and what came of the wrong elements, as Python's numbers or texts; none where a whole is
-        wrong."""
+    def wrong(self) -> tuple[list[tuple[Any, Any]], list[tuple[int, ...]]]:
+        """Of the wrong elements what is expected and what came, as Python's numbers or texts, and where they stand;
+        none where a whole is wrong."""
         if self.verdict is not Verdict.MISMATCH or self._expected is None:
-            return []
+            return [], []
         m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
-        return [] if m is None else list(zip(*(_plain(x[m.bad]) for x in (self._expected.value, self._actual))))
+        if m is None:
+            return [], []
+        pairs = list(zip(*(_plain(x[m.bad]) for x in (self._expected.value, self._actual))))
+        return pairs, list(map(tuple, np.argwhere(m.bad).tolist()))
+
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of the wrong output as it is expected and as it came; empty of what is no array."""
+        want = None if self._expected is None else self._expected.value
+        due, came = (tuple(getattr(x, "shape", None) or ()) for x in (want, self._actual))
+        return due, came
 
 
 def _plain(x: np.ndarray) -> list[Any]:

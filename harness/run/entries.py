@@ -20,6 +20,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
     as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
+    gives = "lrn_of_the_power"             # or a list: the answer is what this function of defects.py, beside the file,
+                                           # says of the instance (harness/run/defects.py)
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
@@ -38,7 +40,9 @@ The condition is a Python expression over these names and nothing else:
 * of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
-  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``)
+  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``), ``at`` (where they stand, in the same
+  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output), ``due`` and ``came`` (its shape as it
+  is expected, and as it came; empty of what has none)
 * ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
   (inputs that no node in it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
@@ -72,6 +76,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.run.conditions import condition
+from harness.run.defects import model
 from harness.run.known import ELEMENTS, Entry, Ledger, releases
 
 try:
@@ -81,7 +86,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
            "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason", "as_if"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
+_KEYS = {"known": _COMMON | {"reason", "as_if", "gives"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
@@ -126,11 +131,12 @@ def read(path: Path) -> list[Entry]:
     for kind, tables in data.items():
         if kind not in _KEYS or not isinstance(tables, list):
             raise FormatError(f"{path.name}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
-        out += [_entry(path.name, kind, t, i) for i, t in enumerate(tables)]
+        out += [_entry(path, kind, t, i) for i, t in enumerate(tables)]
     return out
 
 
-def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
+def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
+    source = path.name
     name = f"{source}: {kind} {t.get('id') or f'number {i + 1}'}"
     unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
     if unknown:
@@ -167,8 +173,9 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
     if not isinstance(spoils, bool):
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
     as_if = tuple(_edit(name, x) for x in texts("as_if"))
-    if as_if and _verdicts(t) != (Verdict.MISMATCH.value,):
-        raise FormatError(f"{name}: as_if explains a mismatch alone")
+    for key in ("as_if", "gives"):
+        if key in t and _verdicts(t) != (Verdict.MISMATCH.value,):
+            raise FormatError(f"{name}: {key} explains a mismatch alone")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:
         raise FormatError(f"{name}: elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
@@ -192,6 +199,7 @@ def _entry(source: str, kind: str, t: dict[str, Any], i: int) -> Entry:
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
             shown_by=texts("shown_by"), elements=elements, as_if=as_if,
+            gives=tuple(model(path.parent, n) for n in texts("gives")),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

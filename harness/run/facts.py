@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from harness.run.case import Case
     from harness.run.results import Judged
 
-OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong"}  # what only a verdict tells
+# What only a verdict tells.
+OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "due", "came"}
 _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
@@ -38,8 +39,8 @@ class Facts(Mapping[str, Any]):
             return self.plain[name]
         if name in _ASKS:
             return getattr(self, "_" + name)
-        if name == "wrong":
-            return self._wrong()
+        if name in ("wrong", "at", "which", "due", "came"):
+            return self._of_wrong(name)
         if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":
@@ -69,9 +70,14 @@ class Facts(Mapping[str, Any]):
         value = diff.get(key)
         return float("inf") if value is None else float(value)
 
-    def _wrong(self) -> list[tuple[Any, Any]]:
+    def _of_wrong(self, name: str) -> Any:
         j = self.judged.judgement if self.judged is not None else None
-        return j.wrong() if j is not None else []
+        if name == "which":
+            return j.output if j is not None else 0
+        if name in ("due", "came"):
+            return j.shapes()[name == "came"] if j is not None else ()
+        pairs, places = j.wrong() if j is not None else ([], [])
+        return pairs if name == "wrong" else places
 
     # -- the instance
 

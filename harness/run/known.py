@@ -22,6 +22,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.conditions import PLAIN, Condition
+from harness.run.defects import Model, explains
 from harness.run.facts import OUTCOME, Facts
 from harness.spec import Silent, gathered, registry, silent
 
@@ -67,6 +68,7 @@ class Entry:
     shown_by: tuple[str, ...] = ()
     elements: str = ""
     as_if: tuple[dict[str, dict[str, Any]], ...] = ()
+    gives: tuple[Model, ...] = ()
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
@@ -90,11 +92,23 @@ class Entry:
         if self.message is not None and not self.message.search(judged.outcome.message):
             return False
         facts = Facts(judged.case, PLAIN, judged)
-        if not self.there(profile) or (self.when is not None and "wrong" in self.when.names and not facts["wrong"]):
+        if not self.there(profile):
+            return False
+        if self.when is not None and self.when.names & {"wrong", "at"} and not facts["wrong"]:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        return not self.as_if or any(_answers(judged, profile, edit) for edit in self.as_if)
+        if self.as_if and not any(_answers(judged, profile, edit) for edit in self.as_if):
+            return False
+        return not self.gives or self._given(judged, profile)
+
+    def _given(self, judged: Judged, profile: Profile) -> bool:
+        """Is the answer what one of the models of the defect says?  Raises FormatError, naming the entry, where a model
+        fails."""
+        try:
+            return any(explains(told, judged, profile) for told in self.gives)
+        except Exception as e:
+            raise FormatError(f"{self.source}: {self.kind_of} {self.id}: gives: {type(e).__name__}: {e}") from None
 
     def silence(self, case: Case, profile: Profile) -> Silent | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""

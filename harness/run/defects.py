@@ -1,0 +1,162 @@
+"""Models of defects: what a backend with a known difference gives, so that no other wrong answer is excused by it.
+
+The field ``gives`` of an entry names a function of ``defects.py`` beside the entry's file.  It is told of an instance
+and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
+
+* ``None`` where it is right,
+* an array: exactly that,
+* ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array),
+* an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be.
+
+A function that cannot say what comes returns None: the entry does not explain that answer.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from harness.compare import judge
+from harness.core.dtypes import of
+from harness.core.errors import FormatError
+from harness.core.instance import Arg
+from harness.core.outcome import Verdict
+from harness.core.quiet import quiet
+from harness.spec import Expected, Silent
+
+if TYPE_CHECKING:
+    from harness.run.case import Case
+    from harness.run.results import Judged, Profile
+
+FILE = "defects.py"
+
+
+class Near(NamedTuple):
+    """An output that is known but for an absolute error."""
+
+    value: np.ndarray
+    within: Any
+
+
+class Given:
+    """One instance with the arrays of one run.  ``given["X"]`` is what stands in a slot, None where nothing does;
+    expected: of the specification."""
+
+    def __init__(self, case: Case, run: int) -> None:
+        assert case.expected is not None
+        self.case, self.inst = case, case.inst
+        self.arrays: dict[str, Any] = case.draws[min(run, len(case.draws) - 1)]
+        self.expected: list[Expected] = case.expected[min(run, len(case.expected) - 1)]
+
+    def __getitem__(self, slot: str) -> Any:
+        return self.arrays.get(slot)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.inst.attrs.get(name, default)
+
+    def quant(self, slot: str) -> tuple[np.ndarray, np.ndarray]:
+        """Scales and zero points of a slot, as f64 and i64; ValueError where it has none."""
+        a = self.inst.args.get(slot)
+        if not isinstance(a, Arg) or not a.quant:
+            raise ValueError(f"{slot} is not quantised")
+        return np.asarray(a.quant["scale"], np.float64), np.asarray(a.quant["zero_point"], np.int64)
+
+    def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None
+              ) -> list[Expected] | None:  # fmt: skip
+        """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
+        an array: of its own type and shape); None where it breaks a rule."""
+        from harness.run.case import Case
+
+        attrs, inputs = attrs or {}, inputs or {}
+        args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
+        for k, v in inputs.items():
+            if isinstance(v, np.ndarray):
+                base = args[k] if isinstance(args.get(k), Arg) else Arg(of(v), v.shape)
+                args[k] = replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
+        kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None}
+        inst = replace(self.inst, attrs=kept, args=args, reruns=(), choices=None)
+        other = Case(self.case.version, inst, self.case.index)
+        other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
+        return other.expected[0] if other.expected else None
+
+
+Model = Callable[[Given], "Sequence[Any] | None"]
+
+
+@cache
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"opconform_defects_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def model(folder: Path, name: str) -> Model:
+    """The function of that name beside the files of a folder.  Raises FormatError where there is none."""
+    path = folder / FILE
+    if not path.is_file():
+        raise FormatError(f"gives {name!r}: expected a function of {FILE} beside the file, which is not there")
+    found = getattr(_module(path.resolve()), name, None)
+    if not callable(found) or name.startswith("_"):
+        raise FormatError(f"gives {name!r}: expected a function of {FILE}, got none")
+    return found  # type: ignore[no-any-return]
+
+
+def explains(told: Model, judged: Judged, profile: Profile) -> bool:
+    """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
+    given, got = Given(judged.case, judged.draw), judged.outcome.outputs
+    with quiet:
+        outputs = told(given)
+    if outputs is None or got is None:
+        return False
+    if len(outputs) != len(given.expected):
+        raise FormatError(f"{len(outputs)} outputs told of {len(given.expected)}")
+    if len(got) != len(outputs):
+        return False
+    row, answer = [], []
+    for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
+        if told_ is None or isinstance(told_, Expected):
+            row.append(e if told_ is None else told_)
+            answer.append(a)
+        elif not _same(told_, a, _open(judged, given, i, a)):
+            return False
+    outcome = replace(judged.outcome, outputs=answer)
+    return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
+        Verdict.AGREE, Verdict.MISTRUSTED)  # fmt: skip
+
+
+def _open(judged: Judged, given: Given, i: int, a: Any) -> Any:
+    """Mask of the elements of an output that the specification leaves open."""
+    silences = judged.case.silences
+    why = silences[min(judged.draw, len(silences) - 1)] if silences else None
+    e = given.expected[i]
+    if not isinstance(why, Silent) or why.masks(0) is None or getattr(a, "shape", None) != e.value.shape:
+        return False
+    v = judged.case.version
+    with quiet:
+        return v.open_at(v.dialect.call_of(given.inst, given.arrays, v), why, i, a)
+
+
+def _same(told: Any, a: Any, open_: Any) -> bool:
+    """Is it the array that was told of?"""
+    value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
+    value = np.asarray(value)
+    if type(a) is not np.ndarray or a.shape != value.shape:
+        return False
+    if a.dtype.kind in "OSU" or value.dtype.kind in "OSUb":
+        return bool(np.all((a == value) | open_))
+    if a.dtype.kind in "iu" and value.dtype.kind in "iu":
+        return bool(np.all((np.abs(a.astype(object) - value.astype(object)) <= within) | open_))
+    wide = np.complex128 if value.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), value.astype(wide)
+    with quiet:
+        return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | open_))
+
+

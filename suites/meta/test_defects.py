@@ -1,0 +1,100 @@
+"""Models of defects: what an entry may say that a backend gives, and that nothing else is excused by it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from harness.core.errors import FormatError
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import Case
+from harness.run.entries import load_ledger
+from harness.run.results import Profile, judge_case
+from harness.spec import registry
+
+ENTRY = """
+[[known]]
+id = "shape-of-it"
+backend = "toy"
+op = "onnx/*"
+reason = "as the test says"
+clause = "as the test says"
+{}
+"""
+
+
+def case(op="LeakyRelu", x=(1.0, -2.0, -4.0, np.nan), version=16, attrs=None):
+    a = np.array(x, np.float32)
+    inst = Instance.from_json({
+        "format": 2, "dialect": "onnx", "op": op, "version": version, "opset": 17, "attrs": attrs or {"alpha": 0.5},
+        "args": {"X": {"dtype": "f32", "shape": list(a.shape), "values": [0.0] * a.size}}, "outs": 1,
+    })  # fmt: skip
+    out = Case(registry.version_of(inst), inst, 0)
+    out._draws = [{"X": a}]
+    return out
+
+
+def verdict(tmp_path, fields, answer, defects="", c=None):
+    (tmp_path / "x.toml").write_text(ENTRY.format(fields))
+    if defects:
+        (tmp_path / "defects.py").write_text("import numpy as np\nfrom harness.run.defects import Near\n" + defects)
+    ledger = load_ledger([tmp_path])
+    outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
+    return judge_case(c or case(), Profile("toy"), [outcome], ledger)
+
+
+HALF = "def told(g):\n    return [np.where(g['X'] < 0, g['X'], g['X'] * 1).astype(np.float32)]\n"
+NEAR = "def told(g):\n    return [Near(g['X'].astype(np.float64), 0.25)]\n"
+AGAIN = "def told(g):\n    return g.again({'alpha': None})\n"
+TURNED = "def told(g):\n    return g.again(inputs={'X': -g['X'][:4]})\n"
+PASS = "def told(g):\n    return None\n"
+RIGHT = "def told(g):\n    return [None]\n"
+
+
+@pytest.mark.parametrize("defects,answer,found", [
+    (HALF, [1, -2, -4, np.nan], "known"), (HALF, [1, -2, -3, np.nan], "mismatch"), (HALF, [1, -2, -4, 0], "mismatch"),
+    (HALF, [[1, -2, -4, np.nan]], "mismatch"), (NEAR, [1.2, -2, -4, np.nan], "known"),
+    (NEAR, [1.3, -2, -4, np.nan], "mismatch"), (AGAIN, [1, -0.02, -0.04, np.nan], "known"),
+    (AGAIN, [1, -0.02, -0.05, np.nan], "mismatch"), (TURNED, [-0.5, 2, 4, np.nan], "known"),
+    (TURNED, [-0.5, 2, 5, np.nan], "mismatch"), (PASS, [1, -2, -4, np.nan], "mismatch"),
+    (RIGHT, [1, -2, -4, np.nan], "mismatch"),
+])  # fmt: skip
+def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
+    assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
+
+
+def test_one_of_several_models_is_enough(tmp_path):
+    both = HALF + AGAIN.replace("told", "other")
+    for answer in ([1, -2, -4, np.nan], [1, -0.02, -0.04, np.nan]):
+        assert verdict(tmp_path, 'gives = ["told", "other"]', answer, both).verdict is Verdict.KNOWN
+    assert verdict(tmp_path, 'gives = ["told", "other"]', [0, 0, 0, 0], both).verdict is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize("fields,defects,words", [
+    ('gives = "told"', "", "expected a function of defects.py beside the file"),
+    ('gives = "gone"', HALF, "expected a function of defects.py, got none"),
+    ('gives = "_told"', HALF.replace("told", "_told"), "expected a function of defects.py, got none"),
+    ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
+])  # fmt: skip
+def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
+    with pytest.raises(FormatError, match=words) as e:
+        verdict(tmp_path, fields, [0, 0, 0, 0], defects)
+    assert str(e.value).startswith("x.toml: known shape-of-it: ") and "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("body", ["    return [1 / 0]\n", "    return [None, None]\n"])
+def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
+    j = verdict(tmp_path, 'gives = "told"', [0, 0, 0, 0], "def told(g):\n" + body)
+    assert j.verdict is Verdict.UNKNOWN and "known shape-of-it: gives: " in j.outcome.message
+
+
+@pytest.mark.parametrize("when,answer,holds", [
+    ("due == (4,) and came == (2,)", [1, 2], True), ("due == came", [1, 2], False),
+    ("all(p[0] > 0 for p in at)", [1, -1, -9, np.nan], True), ("all(p[0] > 2 for p in at)", [1, -1, -9, np.nan], False),
+    ("all(p[0] > 0 for p in at)", [1, 2], False),  # nowhere is not everywhere
+    ("which == 0", [1, 2], True), ("which == 1", [1, 2], False),
+    ("at == [(2,)] and wrong == [(-2.0, -9.0)]", [1, -1, -9, np.nan], True),
+])  # fmt: skip
+def test_where_and_of_what_shape(tmp_path, when, answer, holds):
+    assert (verdict(tmp_path, f"when = {json.dumps(when)}", answer).verdict is Verdict.KNOWN) == holds
