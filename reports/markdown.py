@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from reports.compare import processors
+from reports.summary import hidden_faults
 
 SHOWN = 20
 
@@ -114,10 +115,10 @@ def _sensitivity(data: dict[str, Any]) -> list[str]:
     if not planted:
         return []
     caught = sum(r["caught"] for r in data["sensitivity"])
-    return [
-        f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %).",
-        "",
-    ]
+    out = [f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %)."]
+    for backend, (hidden, met) in sorted(hidden_faults(data["sensitivity"]).items()):
+        out.append(f"Known differences of {backend} hide {hidden:,} of the {met:,} that meet them.")
+    return [*out, ""]
 
 
 def _known(data: dict[str, Any]) -> list[str]:

@@ -160,7 +160,7 @@ class _Reader:
         self.seen_runs: set[str] = set()
         self.seen_rows: set[int] = set()  # hashes: a long campaign has millions
         self.seen_cases: set[tuple[Any, ...]] = set()
-        self.seen_faults: set[tuple[Any, ...]] = set()
+        self.seen_faults: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = self.differing = 0
         self.ends: set[str] = set()
@@ -271,9 +271,12 @@ class _Reader:
 
     def sensitivity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         ident = (run.get("seed"), r["key"], r["dtype"], r.get("fault"))
-        if ident not in self.seen_faults:  # the same measurement from another machine of a matrix counts once
-            self.seen_faults.add(ident)
-            self.s.sensitivity.append({k: v for k, v in r.items() if k != "t"})
+        old = self.seen_faults.get(ident)
+        if old is None:
+            self.seen_faults[ident] = {k: v for k, v in r.items() if k != "t"}
+            self.s.sensitivity.append(self.seen_faults[ident])
+        elif r.get("behind"):  # the same measurement from another machine of a matrix, with other backends, counts once
+            old["behind"] = {**old.get("behind", {}), **r["behind"]}
 
     def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         _listed(self.s.ambiguity if r.get("kind") == "ambiguous" else self.s.known, r)
@@ -316,6 +319,17 @@ class _Reader:
         for entry in s.ambiguity.values():
             entry["hits"] = entry["hits"] or entry.get("cases", 0)
         return s
+
+
+def hidden_faults(sensitivity: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Of every backend with known differences: planted faults that these excuse wherever they were tried, and all that
+    met them."""
+    out: dict[str, tuple[int, int]] = {}
+    for r in sensitivity:
+        for backend, ids in (r.get("behind") or {}).items():
+            hidden, met = out.get(backend, (0, 0))
+            out[backend] = hidden + bool(ids), met + 1
+    return out
 
 
 def _dtype(name: Any) -> str:

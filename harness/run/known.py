@@ -283,6 +283,11 @@ class Ledger:
         shy = [e for e in here if e.company]
         return Listed(profile, foretelling, shy) if foretelling or shy else None
 
+    def excuses(self, key: str, profile: Profile) -> bool:
+        """Is a wrong answer of this op version and backend listed?"""
+        return any(e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [profile])
+                   for e in self._candidates(*key.split("/")[:2]))  # fmt: skip
+
     def _candidates(self, dialect: str, op: str) -> list[Entry]:
         key = f"{dialect}/{op}"
         if key not in self._by_op:

@@ -3,11 +3,15 @@
 A fault counts as planted where an instance shows it (the faulty answer differs from the right one) and as caught when
 the judge calls one of the first ``instances`` such instances a mismatch.  Nothing runs but generator, reference and
 judge: a backend that always answered like this would be found just as soon.
+
+What the judge catches, the list of known differences may excuse.  So for every backend of which op versions have one,
+the same faults are put before the list as its answers: ``hidden`` are those of which it excuses all that are tried.
 """
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,17 +20,21 @@ from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case
-from harness.run.faults import FAULTS, Scene, differs
+from harness.run.faults import FAULTS, Outputs, Scene, differs
+from harness.run.known import Ledger
+from harness.run.results import Profile, judge_case
 from harness.spec import OpVersion
 
 INSTANCES = 200  # tried per op version and element type
 LEAST = 32  # tried even when everything planted so far is caught: rarer faults want their chance
+BEHIND = 16  # answers that the list excuses before a fault counts as hidden
 
 
 @dataclass
 class Sight:
     """One fault in one op version at one type.  shown: instances on which the answer differed.  caught: number of the
-    instance that gave it away, -1 while none has."""
+    instance that gave it away, -1 while none has.  behind: of backends (name and release) with known differences here,
+    the faulty answers that the list excused, by the id of what did; None once it let one through."""
 
     key: str
     dtype: str
@@ -34,6 +42,17 @@ class Sight:
     shown: int = 0
     caught: int = -1
     missed: str = ""
+    behind: dict[str, Counter[str] | None] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> dict[str, list[str]]:
+        """Backends whose known differences excused every such answer, and the entries that did."""
+        return {b: sorted(ids) for b, ids in self.behind.items() if ids}
+
+    @property
+    def open(self) -> bool:
+        """Is there more to find out?"""
+        return self.caught < 0 or any(ids is not None and ids.total() < BEHIND for ids in self.behind.values())
 
 
 @dataclass
@@ -57,13 +76,24 @@ class Sensitivity:
     def missed(self) -> list[Sight]:
         return [s for s in self.sights if s.shown and s.caught < 0]
 
+    def hidden(self) -> dict[str, tuple[int, int]]:
+        """Of every backend with known differences: faults that they hide, and caught faults that met them."""
+        out: dict[str, tuple[int, int]] = {}
+        for s in self.sights:
+            for b in s.behind if s.caught >= 0 else ():
+                hidden, met = out.get(b, (0, 0))
+                out[b] = hidden + (b in s.hidden), met + 1
+        return out
+
     def records(self) -> Iterator[dict[str, Any]]:
         """"sensitivity" records, one per op version, type and fault that was planted."""
         for s in self.sights:
             if s.shown:
-                yield {"t": "sensitivity", "key": s.key, "dtype": s.dtype, "fault": s.fault, "planted": 1,
+                behind = {b: s.hidden.get(b, []) for b in s.behind} if s.caught >= 0 else {}
+                rec = {"t": "sensitivity", "key": s.key, "dtype": s.dtype, "fault": s.fault, "planted": 1,
                        "caught": int(s.caught >= 0), "instances": s.shown, "at": s.caught,
                        "missed": [s.missed] if s.caught < 0 else []}  # fmt: skip
+                yield {**rec, "behind": behind} if behind else rec
 
 
 def measure(
@@ -73,15 +103,21 @@ def measure(
     instances: int = INSTANCES,
     least: int = LEAST,
     faults: Iterable[str] | None = None,
+    ledger: Ledger | None = None,
+    backends: Iterable[Profile] = (),
     progress: Callable[[OpVersion, Sensitivity], None] | None = None,
 ) -> Sensitivity:
-    """Plant all faults in all op versions.  faults: names out of ``FAULTS``, all when None."""
+    """Plant all faults in all op versions.  faults: names out of ``FAULTS``, all when None.  ledger, backends: look
+    what the known differences of these backends would excuse, too."""
     chosen = {n: FAULTS[n] for n in (faults if faults is not None else FAULTS)}
+    ledger, backends = (ledger or Ledger()).unmarked(), list(backends)
     out = Sensitivity()
     for v in versions:
+        fmt = v.dialect.format
+        behind = [p for p in backends if fmt in (p.formats or (fmt,)) and ledger.excuses(v.key, p)]
         for typed, name in by_type(v):
             with quiet:
-                out.sights += _one(v, typed, name, chosen, seed, instances, least)
+                out.sights += _one(v, typed, name, chosen, seed, instances, least, ledger, behind)
         if progress is not None:
             progress(v, out)
     return out
@@ -99,8 +135,8 @@ def by_type(v: OpVersion) -> Iterator[tuple[OpVersion, str]]:
         yield clone, str(d)
 
 
-def _one(v: OpVersion, typed: OpVersion, dtype: str, faults: dict[str, Any], seed: int, instances: int, least: int
-         ) -> list[Sight]:  # fmt: skip
+def _one(v: OpVersion, typed: OpVersion, dtype: str, faults: dict[str, Any], seed: int, instances: int, least: int,
+         ledger: Ledger, behind: list[Profile]) -> list[Sight]:  # fmt: skip
     sights = {n: Sight(v.key, dtype, n) for n in faults}
     open_ = set(faults)
     for i in range(instances):
@@ -111,25 +147,44 @@ def _one(v: OpVersion, typed: OpVersion, dtype: str, faults: dict[str, Any], see
             continue
         scene = Scene(case)
         for n in sorted(open_):
-            found = plant(scene, n, faults[n])
-            if found is None:
+            outputs = faults[n](scene)
+            if outputs is None or not differs(scene, outputs):
                 continue
-            sights[n].shown += 1
-            if found:
-                sights[n].caught = i
+            s = sights[n]
+            s.shown += 1
+            if not found(scene, outputs):
+                s.missed = case.inst.id
+                continue
+            s.caught = i if s.caught < 0 else s.caught
+            for p in behind:
+                _listed(s, case, p, outputs, ledger)
+            if not s.open:
                 open_.discard(n)
-            else:
-                sights[n].missed = case.inst.id
     return list(sights.values())
+
+
+def _listed(sight: Sight, case: Case, profile: Profile, outputs: Outputs, ledger: Ledger) -> None:
+    """Put a faulty answer before the list, as a backend's."""
+    who = f"{profile.name} {profile.version}".strip()
+    ids = sight.behind.setdefault(who, Counter())
+    if ids is None:
+        return
+    judged = judge_case(case, profile, [Outcome(Status.VALUE, outputs)], ledger)
+    if judged.verdict is Verdict.MISMATCH:
+        sight.behind[who] = None
+    elif judged.known is not None:
+        ids[judged.known] += 1
 
 
 def plant(scene: Scene, name: str, fault: Any) -> bool | None:
     """None where the instance cannot show the fault, else: was it caught?"""
     outputs = fault(scene)
-    if outputs is None or not differs(scene, outputs):
-        return None
-    verdict = judge(scene.expected, Outcome(Status.VALUE, outputs)).verdict
-    return verdict is Verdict.MISMATCH
+    return None if outputs is None or not differs(scene, outputs) else found(scene, outputs)
+
+
+def found(scene: Scene, outputs: Outputs) -> bool:
+    """Does the judge call these outputs wrong?"""
+    return judge(scene.expected, Outcome(Status.VALUE, outputs)).verdict is Verdict.MISMATCH
 
 
 class FaultyHandle:

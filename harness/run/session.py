@@ -139,7 +139,9 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         summary = engine.run(_until(work, plan.seconds), old)
         replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not records.has(path, "sensitivity"):
-            for rec in measure(chosen, seed=plan.seed, instances=plan.sensitivity).records():
+            measured = measure(chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger,
+                               backends=engine.profiles.values())  # fmt: skip
+            for rec in measured.records():
                 writer.write(rec)
         for rec in ledger.records():
             writer.write(rec)

@@ -78,6 +78,33 @@ function coverageOf(key) {
   return [part("Dtypes drawn", c.dtype), part("Rules broken on purpose", c.rules), part("Choices drawn", c.choices), c.pairs[1] ? h("p", { class: "dim" }, `${whole(c.pairs[0])} of ${whole(c.pairs[1])} pairs of choices were drawn together.`) : null];
 }
 
+// What the known differences would excuse: faults of which they let none through, by op version and backend.
+function behind(rows) {
+  const met = new Map();
+  const groups = new Map();
+  for (const r of rows) {
+    for (const [backend, ids] of Object.entries(r.behind || {})) {
+      const sum = met.get(backend) || [0, 0];
+      met.set(backend, [sum[0] + (ids.length ? 1 : 0), sum[1] + 1]);
+      if (!ids.length) continue;
+      const key = [r.key, backend, ...ids].join("\n");
+      const g = groups.get(key) || { key: r.key, backend, ids, dtypes: new Set(), faults: new Set() };
+      g.dtypes.add(r.dtype);
+      g.faults.add(r.fault);
+      groups.set(key, g);
+    }
+  }
+  if (!met.size) return null;
+  const list = [...groups.values()].sort((a, b) => b.faults.size * b.dtypes.size - a.faults.size * a.dtypes.size);
+  const shown = list.slice(0, 300);
+  return h("section", { class: "card", id: "hidden-faults" },
+    h("h2", {}, "Hidden behind known differences"),
+    h("p", { class: "dim" }, "Faults that the judge catches, and that a listed difference excused wherever they were tried."),
+    h("table", { class: "data" }, h("tbody", {}, [...met].sort().map(([b, [n, all]]) => h("tr", {}, h("th", { scope: "row" }, b), h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`), h("td", { class: "num" }, percent(n, all)))))),
+    shown.length ? h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["op version", "backend", "types", "faults", "entries"].map((x) => h("th", {}, x)))), h("tbody", {}, shown.map((g) => h("tr", {}, h("th", { scope: "row" }, g.key), h("td", {}, g.backend), h("td", {}, [...g.dtypes].join(", ")), h("td", {}, [...g.faults].join(", ")), h("td", { class: "dim" }, g.ids.join(", ")))))) : null,
+    list.length > shown.length ? h("p", { class: "dim" }, `and ${whole(list.length - shown.length)} more, in report.json`) : null);
+}
+
 // Planted faults: which op lets which fault through.
 function sensitivity() {
   const list = new VirtualList(28, row, { "aria-label": "Faults caught by op version", id: "fault-list" });
@@ -85,7 +112,8 @@ function sensitivity() {
   const lead = h("p", { class: "lead" });
   const table = h("div", { class: "card faults" }, head, list.el);
   const missing = h("div", {});
-  const el = h("section", { class: "page" }, lead, table, missing);
+  const hidden = h("div", {});
+  const el = h("section", { class: "page" }, lead, table, missing, hidden);
   let faults = [];
 
   const sum = (rows) => rows.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
@@ -106,6 +134,7 @@ function sensitivity() {
     const words = (state.q || "").toLowerCase();
     const rows = D.sensitivity.filter((r) => r.key.toLowerCase().includes(words) && (!state.dialect || r.key.startsWith(`${state.dialect}/`)) && (!state.dtype || r.dtype === state.dtype) && (!state.key || r.key === state.key));
     table.hidden = !rows.length;
+    fill(hidden, behind(rows));
     if (!rows.length) {
       lead.textContent = "";
       return void fill(missing, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run: opconform run --sensitivity measures it."));

@@ -285,6 +285,9 @@ def test_coverage_and_sensitivity_and_ledger(page: browser.Browser, made: report
     go(page, view="sensitivity")
     planted = sum(r["planted"] for r in made.summary.sensitivity)
     assert f"{planted:,} planted faults" in page.js("document.querySelector('main').innerText")
+    hidden, met = reports.summary.hidden_faults(made.summary.sensitivity)["litert-opt 2.3"]
+    said = page.js("document.querySelector('#hidden-faults').innerText")
+    assert hidden and f"{hidden:,} of {met:,}" in said and "off_by_one_pad" in said and "litert/odd-pads" in said
     go(page, view="listed")
     ledger = page.js("document.querySelector('main').innerText")
     for entry in [*made.summary.known.values(), *made.summary.ambiguity.values()]:

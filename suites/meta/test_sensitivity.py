@@ -8,7 +8,9 @@ import pytest
 from harness.core.outcome import Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
+from harness.run.entries import load_ledger
 from harness.run.faults import FAULTS, Scene, differs
+from harness.run.results import Profile
 from harness.run.select import Unit
 from harness.run.sensitivity import FaultyHandle, by_type, measure, plant
 from harness.spec import registry
@@ -81,3 +83,34 @@ def test_the_engine_finds_them_too(fault):
     wrong = {j.given.inst.id for j in found if j.verdict is Verdict.MISMATCH}
     assert wrong <= handle.planted, "a right answer was called wrong"
     assert len(wrong) > 0.5 * len(handle.planted)
+
+
+LISTED = """
+[[known]]
+id = "all-of-it"
+backend = "wide"
+op = "onnx/ReduceSum"
+reason = "anything"
+clause = "anything"
+
+[[known]]
+id = "half-of-it"
+backend = "narrow"
+op = "onnx/ReduceSum"
+when = "attr('keepdims') == 0"
+reason = "what has lost its axes"
+clause = "what has lost its axes"
+"""
+
+
+def test_what_known_differences_hide_is_told(tmp_path):
+    (tmp_path / "x.toml").write_text(LISTED)
+    profiles = [Profile("wide", "1.0"), Profile("narrow", "1.0"), Profile("nobody", "1.0")]
+    ledger = load_ledger([tmp_path])
+    s = measure(newest("onnx", ("ReduceSum", "Relu")), instances=60, ledger=ledger, backends=profiles)
+    (wide, all_), (narrow, met) = s.hidden()["wide 1.0"], s.hidden()["narrow 1.0"]
+    assert wide == all_ == met > 50 and narrow <= met // 4 and set(s.hidden()) == {"wide 1.0", "narrow 1.0"}
+    assert all(x.key.startswith("onnx/ReduceSum/") for x in s.sights if x.behind)
+    told = [r for r in s.records() if r.get("behind")]
+    assert len(told) == met and told[0]["behind"]["wide 1.0"] == ["all-of-it"]
+    assert not ledger.counts()  # planted faults are no occurrences
