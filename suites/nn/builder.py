@@ -49,7 +49,7 @@ class _Build:
         """Append a layer; ``to``: a nested network's list."""
         s = self.schema(op)
         body = layers.encode(s, attrs, constants or {}, self.network)
-        self.spec = max(self.spec, s.extra["min_spec"], needs_spec(s, attrs, len(inputs)))
+        self.spec = max(self.spec, s.extra["min_spec"], needs_spec(s, attrs, len(inputs), constants or {}))
         layer = {"name": name, "input": inputs, "output": outputs, s.extra["layer"]: body}
         (self.layers if to is None else to).append(layer)
 
@@ -76,14 +76,28 @@ def _names(v: str | list[str] | None) -> list[str]:
     return [] if v is None else [v] if isinstance(v, str) else list(v)
 
 
-def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int) -> int:
-    """Specification version that a use of a layer asks for beyond that of the layer itself."""
+def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int, constants: dict[str, Any]) -> int:
+    """Specification version that a use of a layer asks for beyond what NeuralNetwork.proto says of the layer itself.
+
+    constants: slot -> (array, quantisation).  Source: Model.proto, "Specification Versions"; coremltools,
+    ``iOS14Features`` and the minimum versions that the package states; NeuralNetwork.proto, ConvolutionLayerParams,
+    ReorganizeDataLayerParams, ConcatNDLayerParams.
+    """
+    layer = s.extra["layer"]
     if s.op == "convolution" and inputs > 1:
         return 4
-    if s.op == "reorganizeData" and attrs.get("mode") == "PIXEL_SHUFFLE":
+    if (
+        attrs.get("mode") == "PIXEL_SHUFFLE"
+        or s.op == "concatND.interleave"
+        or (layer == "upsample" and attrs.get("fractionalScalingFactor"))
+        or (layer == "upsample" and attrs.get("linearUpsampleMode") in ("ALIGN_CORNERS_TRUE", "ALIGN_CORNERS_FALSE"))
+        or (layer == "tile" and inputs > 1)
+        or (layer in ("sliceStatic", "sliceDynamic") and (attrs.get("squeezeMasks") or inputs == 7))
+    ):
         return 5
-    fraction = s.extra["layer"] == "upsample" and attrs.get("fractionalScalingFactor")
-    return 5 if fraction or s.op == "concatND.interleave" else 1
+    if layer in ("cropResize", "resizeBilinear") or any(quant is not None for _, quant in constants.values()):
+        return 3
+    return 2 if any(np.asarray(array).dtype == np.float16 for array, _ in constants.values()) else 1
 
 
 def feature(name: str, shape: Sequence[int] | None) -> Message:

@@ -71,3 +71,47 @@ def test_layers_side_by_side() -> None:
         for inst, a in zip(instances, arrays):
             for e in dialect.evaluate(inst, a):
                 np.testing.assert_array_equal(next(got), e.value, err_msg=inst.op)
+
+
+def _floor(spec) -> int:
+    """Specification version that Model.proto and coremltools ask for the use that a model makes of its layers."""
+    from coremltools.converters.mil._deployment_compatibility import iOS14Features
+
+    least = 5 if iOS14Features(spec) else 1
+    for one in spec.neuralNetwork.layers:
+        kind = one.WhichOneof("layer")
+        if kind in ("sliceStatic", "sliceDynamic") and getattr(one, kind).squeezeMasks:
+            least = 5
+        fields = _set_fields(one)
+        old = kind in ("cropResize", "resizeBilinear") or "quantization" in fields
+        least = max(least, 3 if old else 2 if "float16Value" in fields else 1)
+    return least
+
+
+def _set_fields(message) -> set[str]:
+    """Names of the fields that a message and what it holds set."""
+    out = set()
+    for field, value in message.ListFields():
+        out.add(field.name)
+        for v in [value] if hasattr(value, "ListFields") else value if field.message_type else []:
+            out |= _set_fields(v)
+    return out
+
+
+OLD = [k for k in KEYS if dialect.versions[k].schema.extra["min_spec"] < 5]
+
+
+def test_a_model_states_the_specification_that_its_layers_need(second: Definition) -> None:
+    """Model.proto: float16 weights since 2, crop and resize layers since 3; coremltools: quantised weights since 3,
+    what iOS 14 added to older layers since 5."""
+    seen = set()
+    for key in OLD:
+        v = dialect.versions[key]
+        for i in range(30):
+            inst = v.draw(Prng(case_seed(25, key, i)))
+            if i % 3 or inst.attrs.get("@mapping") == "rank5":
+                data = dialect.build([inst], [arrays_of(inst)]).data
+                spec = second.load(data, "nn")
+                assert spec.specificationVersion >= _floor(spec), (inst.op, inst.attrs)
+                seen.add((spec.neuralNetwork.arrayInputShapeMapping, _floor(spec)))
+    assert seen >= {(0, 1), (0, 2), (0, 3), (0, 5), (1, 1), (1, 5)}
