@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from harness.compare import judge
+from harness.core.errors import RuleError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case
+from harness.spec import Silent
 from suites.nn import dialect
 
 DRAWS = 300
@@ -86,6 +88,11 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: (
             i.attrs["PoolingPaddingType"] == "same" and i.args["x"].shape[-1] < i.attrs.get("kernelSize", [3, 3])[1]
         ),
+        lambda i: (  # ceil((H + 2 p - k) / stride) + 1 is 1 there
+            i.attrs["PoolingPaddingType"] == "includeLastPixel"
+            and not any(i.attrs["includeLastPixel.paddingAmounts"])
+            and i.args["x"].shape[-1] < i.attrs.get("kernelSize", [3, 3])[1]
+        ),
     ],
     "convolution": [lambda i: i.attrs.get("@mapping") == "rank5"],
     "convolution.isDeconvolution": [lambda i: max(i.attrs.get("dilationFactor", [1])) > 1],
@@ -151,9 +158,14 @@ THREE = {"shape": [1], "values": [3.0]}
 TIES = {"x": {"shape": [3], "values": [1.0, 2.0, 2.0]}}
 ROWS = {"x": {"shape": [1, 1, 2, 8], "recipe": "uniform:-1024:1024", "seed": 3}}
 FLAT = {"x": {"shape": [1, 1, 2, 8], "recipe": "unit", "seed": 3}}
-VOLUME = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "unit", "seed": 3}}
+VOLUME = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "uniform:1:4", "seed": 3}}
 CUBE = {f"{w}{n}": 2 for w in ("kernel", "stride") for n in ("Depth", "Height", "Width")}
-SEVEN = {"x": {"shape": [1, 1, 7, 7], "recipe": "unit", "seed": 3}}
+BELOW = {"x": {"shape": [1, 1, 4, 4], "recipe": "uniform:-4:-1", "seed": 3}}
+ABOVE = {"x": {"shape": [1, 1, 4, 4], "recipe": "uniform:1:4", "seed": 3}}
+DEEP = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "uniform:-4:-1", "seed": 3}}
+PADDED = {"kernelSize": [2, 2], "PoolingPaddingType": "valid", "valid.paddingAmounts": [1, 0, 0, 0]}
+LAST = {"kernelSize": [3, 3], "stride": [2, 2], "PoolingPaddingType": "includeLastPixel"}
+SEVEN = {"x": {"shape": [1, 1, 7, 7], "recipe": "uniform:1:4", "seed": 3}}
 SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
 
 
@@ -169,6 +181,17 @@ SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
         (made("mvn", FLAT, normalizeVariance=False), True),
         # max(0, ...) is the padding of a stride above the kernel
         (made("pooling.MAX", SEVEN, **SKIP), True),
+        # whether the zeros of a padding are elements of a maximum: seen where all others are negative
+        (made("pooling.MAX", BELOW, **PADDED), False),
+        (made("pooling.MAX", ABOVE, **PADDED), True),
+        (made("pooling.MAX", BELOW, **{**PADDED, "valid.paddingAmounts": [0, 0, 0, 0]}), True),
+        (made("pooling3d.MAX", DEEP, paddingType="CUSTOM", customPaddingFront=1, **CUBE), False),
+        (made("pooling3d.MAX", DEEP, paddingType="VALID", **CUBE), True),
+        # whether the cells that includeLastPixel brings in behind the padding are padded values
+        (made("pooling.AVERAGE", BELOW, **LAST), False),
+        (made("pooling.AVERAGE", BELOW, avgPoolExcludePadding=True, **LAST), True),
+        (made("pooling.AVERAGE", BELOW, **{**LAST, "stride": [1, 1]}), True),
+        (made("pooling.L2", BELOW, **LAST), True),
         # whether NaN is larger than a number
         (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_MAX"), False),
         (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_ADD"), True),
@@ -236,3 +259,26 @@ def test_examples_of_the_text() -> None:
     np.testing.assert_allclose(value(wide)[0][0], grid, rtol=1e-6)
     lrn = made("lrn", {"x": {"shape": [4, 1, 1], "values": [1.0, 2.0, 3.0, 4.0]}}, localSize=3, alpha=3.0, beta=1.0)
     np.testing.assert_allclose(np.ravel(value(lrn)), [1 / 6, 2 / 15, 3 / 30, 4 / 26], rtol=1e-6)
+
+
+def test_a_maximum_at_the_border_is_one_of_the_readings() -> None:
+    """Without the zeros of the padding, or with them; nothing else."""
+    v, inst = dialect.versions["nn/pooling.MAX/1"], made("pooling.MAX", BELOW, **PADDED)
+    call = dialect.call_of(inst, arrays_of(inst), v)
+    why, want = v.silence(call), np.asarray(v.evaluate(call)[0].value)
+    assert isinstance(why, Silent)
+    for top, open_ in ((0.0, True), (-0.5, False)):
+        got = want.copy()
+        got[..., 0, :] = top
+        at = np.zeros(want.shape, bool)
+        at[..., 0, :] = open_
+        np.testing.assert_array_equal(v.open_at(call, why, 0, got) & (got != want), at)
+
+
+def test_includeLastPixel_has_a_window_for_a_kernel_above_the_image() -> None:
+    """H_out = ceil(float(H_in + 2 * paddingAmounts[0] - kernelSize[0]) / float(Stride[0])) + 1."""
+    two = {"x": {"shape": [1, 1, 2, 2], "values": [1.0, 2.0, 3.0, 4.0]}}
+    for kind, y in (("MAX", 4.0), ("L2", 30.0**0.5), ("AVERAGE", 2.5)):
+        np.testing.assert_allclose(value(made(f"pooling.{kind}", two, **LAST)), [[[[y]]]], rtol=1e-6)
+    with pytest.raises(RuleError, match="window-fits"):
+        value(made("pooling.MAX", two, **{**LAST, "stride": [1, 1]}))

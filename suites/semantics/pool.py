@@ -151,6 +151,19 @@ def _same_maximum(ctx: Context, actual: Array) -> Array:
     return (flat == want) | (ok & (got == best) & (flat // max(image, 1) == want // max(image, 1)))
 
 
+def maxima_among_zeros(x: Array, *, kernel: Object, strides: Object, dilations: Object, pads: Object, padding: str,
+                       ceil: bool, last: str, **rest: Object) -> tuple[Array, Array]:  # fmt: skip
+    """The maxima if padding holds zeros that count: the stated padding; that and what rounding up brings in."""
+    g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
+    n, s = len(kernel), x.shape[2:]
+    begins, ends = g.pads[:n], g.pads[n:]
+    reach = [(z - 1) * t + d * (k - 1) + 1 for z, t, d, k in zip(g.sizes, g.strides, g.dilations, kernel)]
+    beyond = tuple(max(e, r - b - m) for e, r, b, m in zip(ends, reach, begins, s))
+    flat = Geometry(g.strides, g.dilations, (0,) * (2 * n), g.sizes)
+    first, second = (_run("max", np.pad(x, [(0, 0), (0, 0), *zip(begins, e)]), kernel, flat) for e in (ends, beyond))
+    return np.asarray(first), np.asarray(second)
+
+
 @semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool,
            ambiguous=first_of(has_nan("x", _windows), _sees_nothing),
            source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX")  # fmt: skip

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, T
+from harness.spec import Call, Draw, Fn, T, silent
+from harness.spec.silent import gathered
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
 from suites.nn.spell import tensor
@@ -28,7 +31,16 @@ def _amounts(c: Call) -> tuple[int, ...]:
 
 
 def _kernel(c: Call) -> tuple[int, ...]:
-    return c.inputs["x"].shape[-2:] if _whole(c) else tuple(c.attr("kernelSize") or (3, 3))
+    """By the formula of includeLastPixel one window is left of a kernel that exceeds the padded image by less than a
+    stride: it sees all of it."""
+    space = c.inputs["x"].shape[-2:]
+    if _whole(c):
+        return space
+    kernel = tuple(c.attr("kernelSize") or (3, 3))
+    if not _complete(c):
+        return kernel
+    room = [n + 2 * p for n, p in zip(space, _amounts(c))]
+    return tuple(r if 0 < k - r < t else k for k, r, t in zip(kernel, room, _strides(c)))
 
 
 def _strides(c: Call) -> tuple[int, ...]:
@@ -51,6 +63,34 @@ def _pads(c: Call) -> tuple[int, ...]:
 def _last(c: Call) -> str:
     """A window that would start behind the data goes, if there is padding on either axis."""
     return "drop" if _complete(c) and any(_amounts(c)) else "keep"
+
+
+def _zeros(c: Call) -> str | None:
+    """"Padding options are similar to ConvolutionLayerParams", whose padded values are zeros, and Pooling3D pads with
+    zeros; whether one of them is the largest element of a window is not said."""
+    try:
+        tensors, params = c.version.decode(c)
+        y = s.max_pool.fn(**tensors, **params)[0]
+    except RuleError:
+        return None
+    among = s.maxima_among_zeros(tensors["x"], **params)
+    at = np.logical_or.reduce([(y != z) & ~(np.isnan(y) & np.isnan(z)) for z in among])
+    return silent("zeros-in-a-maximum", at, *among)
+
+
+def _cells(c: Call) -> str | None:
+    """Whether the cells of the last window of includeLastPixel that lie behind the padding count as padded values."""
+    if not _complete(c) or c.attr("avgPoolExcludePadding"):
+        return None
+    try:
+        tensors, params = c.version.decode(c)
+        sizes = s.avg_pool.fn(**tensors, **params).shape[-2:]
+    except RuleError:
+        return None
+    over = []
+    for n, k, t, p, z in zip(tensors["x"].shape[-2:], c.attr("kernelSize") or (3, 3), _strides(c), _amounts(c), sizes):
+        over.append(np.arange(z) * t - p + k > n + p)
+    return silent("cells-behind-the-padding", over[0][:, None] | over[1])
 
 
 def _draw(average: bool) -> Any:
@@ -80,7 +120,12 @@ def _draw(average: bool) -> Any:
         elif kind == "same" and d.bool():
             out["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
         least = [1 if kind == "same" else max(1, k - b - e) for k, b, e in zip(kernel, pads[::2], pads[1::2])]
-        return {**out, "x": T((*lead, *(n + d.int(0, 6) for n in least)), const=const), _CHOICE: kind}
+        if kind == "includeLastPixel" and d.chance(4):  # a kernel above the image, by less than a stride
+            stride = out.get("stride", [1, 1])
+            space = [max(1, n - d.int(0, t - 1)) for n, t in zip(least, stride)]
+        else:
+            space = [n + d.int(0, 6) for n in least]
+        return {**out, "x": T((*lead, *space), const=const), _CHOICE: kind}
 
     return draw
 
@@ -106,10 +151,12 @@ _POOL: dict[str, Any] = {
     "fixed": {"dilations": None},
     "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
 }
-op("pooling.MAX", s.max_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "column_major": False}})
+op("pooling.MAX", s.max_pool, draw=_draw(False), ambiguous=_zeros,
+   **{**_POOL, "fixed": {"dilations": None, "column_major": False}})  # fmt: skip
 op(
     "pooling.AVERAGE",
     s.avg_pool,
+    ambiguous=_cells,
     draw=_draw(True),
     count_include_pad=Fn(lambda c: not c.attr("avgPoolExcludePadding")),
     **_POOL,
@@ -168,7 +215,6 @@ def _spread(c: Call) -> str | None:
 
 
 _POOL3: dict[str, Any] = {
-    "ambiguous": _spread,
     "x": _X,
     "kernel": triple("kernel"),
     "strides": triple("stride"),
@@ -177,11 +223,13 @@ _POOL3: dict[str, Any] = {
     "breaks": {"rank-5": _flat},
 }
 _FIXED = {"dilations": None, "ceil": False, "last": "keep"}
-op("pooling3d.MAX", s.max_pool, draw=_draw3(False), fixed={**_FIXED, "column_major": False}, **_POOL3)
+op("pooling3d.MAX", s.max_pool, draw=_draw3(False), ambiguous=lambda c: gathered(_spread(c), _zeros(c)),
+   fixed={**_FIXED, "column_major": False}, **_POOL3)  # fmt: skip
 op(
     "pooling3d.AVERAGE",
     s.avg_pool,
     draw=_draw3(True),
+    ambiguous=_spread,
     fixed=_FIXED,
     **_POOL3,
     count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")),
