@@ -115,8 +115,6 @@ def test_what_the_text_allows_is_drawn(op: str) -> None:
 
 
 NEVER: dict[str, Callable[[Instance], Any]] = {
-    # "Requires 1 or 2 inputs"
-    "oneHot": lambda i: {"axis_in", "on_in", "off_in"} & set(i.args),
     # reps shorter than the rank are described for the parameter alone
     "tile": lambda i: "reps_in" in i.args and i.args["reps_in"].shape[0] < rank(i),
     # of these the text does not say that negative indices count from the end
@@ -160,6 +158,20 @@ ROWS = {"x": {"shape": [1, 1, 2, 8], "recipe": "uniform:-1024:1024", "seed": 3}}
 FLAT = {"x": {"shape": [1, 1, 2, 8], "recipe": "unit", "seed": 3}}
 VOLUME = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "uniform:1:4", "seed": 3}}
 CUBE = {f"{w}{n}": 2 for w in ("kernel", "stride") for n in ("Depth", "Height", "Width")}
+SIX = {"shape": [6], "recipe": "unit", "seed": 3}
+TO_ONE = {"x": {"shape": [1, 1, 3, 3], "recipe": "unit", "seed": 3},
+          "weights": {"shape": [1, 1, 2, 2], "recipe": "unit", "seed": 4, "const": True}}  # fmt: skip
+FILTER = {"kernelSize": [2, 2], "kernelChannels": 1, "outputChannels": 1}
+
+
+def lstm(**attrs: Any) -> Instance:
+    gates = [f"weightParams.{g}{w}Matrix" for g in ("inputGate", "forgetGate", "blockInput", "outputGate")
+             for w in ("Weight", "Recursion")]  # fmt: skip
+    args = {n: {"shape": [1, 1], "recipe": "unit", "seed": k, "const": True} for k, n in enumerate(gates)}
+    return made("uniDirectionalLSTM", {"x": {"shape": [1, 1, 1, 1, 1], "values": [1.0]}, **args}, inputVectorSize=1,
+                outputVectorSize=1, activations=["sigmoid", "tanh", "tanh"], **attrs)  # fmt: skip
+
+
 BELOW = {"x": {"shape": [1, 1, 4, 4], "recipe": "uniform:-4:-1", "seed": 3}}
 ABOVE = {"x": {"shape": [1, 1, 4, 4], "recipe": "uniform:1:4", "seed": 3}}
 DEEP = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "uniform:-4:-1", "seed": 3}}
@@ -192,6 +204,16 @@ SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
         (made("pooling.AVERAGE", BELOW, avgPoolExcludePadding=True, **LAST), True),
         (made("pooling.AVERAGE", BELOW, **{**LAST, "stride": [1, 1]}), True),
         (made("pooling.L2", BELOW, **LAST), True),
+        # whether a flag transposes the matrix that a vector "is converted to"
+        (made("batchedMatmul", {"a": SIX, "b": SIX}, transposeA=True), False),
+        (made("batchedMatmul", {"a": SIX, "b": SIX}, transposeB=True), False),
+        (made("batchedMatmul", {"a": SIX, "b": SIX}), True),
+        # where the rows go that no kernel reaches: H_out = H_in * stride
+        (made("convolution.isDeconvolution", TO_ONE, **FILTER, ConvolutionPaddingType="same", stride=[3, 3]), False),
+        (made("convolution.isDeconvolution", TO_ONE, **FILTER, ConvolutionPaddingType="same"), True),
+        # whether forgetBias counts where "no biases are added"
+        (lstm(**{"params.forgetBias": True}), False),
+        (lstm(**{"params.forgetBias": False}), True),
         # whether NaN is larger than a number
         (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_MAX"), False),
         (made("scatter", {"container": NAN, "indices": FIRST, "updates": THREE}, mode="SCATTER_ADD"), True),

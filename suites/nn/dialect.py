@@ -94,8 +94,8 @@ class Nn(Dialect):
         """An input too many, where all inputs are counted; a list with an entry too many, where its length is stated; a
         weight with a number too few, where a size is stated: of a recurrent cell, one weight of each kind."""
         s, out = version.schema, {}
-        if not any(x.optional or x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
-            out["input-count"] = lambda d: _marked(version.draw(d.engine), "@extra_input", True)
+        if not any(x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
+            out["input-count"] = lambda d: _crowded(lambda: version.draw(d.engine), s)
         for name, size in layers.lengths(s).items():
             more = [1] * (1 + (size == 4))  # borders come in pairs
             out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), n, m)
@@ -215,6 +215,15 @@ def as_stored(v: Any) -> Any:
 def _marked(inst: Instance, name: str, value: Any) -> Instance:
     inst.attrs[name] = value
     return inst
+
+
+def _crowded(drawn: Callable[[], Instance], s: OpSchema) -> Instance | None:
+    """An input too many; None where an optional one is left out, draw after draw, whose place it would take."""
+    for _ in range(12):
+        inst = drawn()
+        if all(x.name in inst.args for x in s.inputs if not x.const):
+            return _marked(inst, "@extra_input", True)
+    return None
 
 
 def _attr_of(inst: Instance, s: OpSchema) -> weights.Attrs:

@@ -120,17 +120,14 @@ def where_non_zero(p: Any, x: Array) -> Array:
 
 
 @layer("oneHot")
-def one_hot(p: Any, x: Array, *rest: Array) -> Array:
+def one_hot(p: Any, x: Array, given: Array | None = None) -> Array:
     """A new axis with one value on."""
-    values = [p.oneHotVectorSize, p.axis, p.onValue, p.offValue]
-    for i, r in enumerate(rest):
-        values[i] = r.item()
-    size, axis, on, off = int(values[0]), axis_of(int(values[1]), x.ndim + 1), values[2], values[3]
-    y = np.full((*x.shape, size), off, np.float64)
+    size = int(p.oneHotVectorSize if given is None else given.item())
+    y = np.full((*x.shape, size), p.offValue, np.float64)
     for at in np.ndindex(*x.shape):
         if 0 <= x[at] < size:
-            y[(*at, int(x[at]))] = on
-    return np.moveaxis(y, -1, axis)
+            y[(*at, int(x[at]))] = p.onValue
+    return np.moveaxis(y, -1, axis_of(p.axis, x.ndim + 1))
 
 
 def _overlap(a: Array, b: Array) -> float:

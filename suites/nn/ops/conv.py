@@ -136,19 +136,19 @@ def _sizes(c: Call) -> Any:
 
 def _odd_cell(c: Call) -> str | None:
     """The text gives an output shape, in whose presence the padding type is ignored, and not how the padding that
-    follows from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches."""
-    if not c.attr("outputShape"):
-        return None
-    x, (kh, kw) = c.inputs["x"], tuple(c.attr("kernelSize") or (3, 3))
-    sh, sw = tuple(c.attr("stride") or (1, 1))
-    full = ((x.shape[-2] - 1) * sh + kh, (x.shape[-1] - 1) * sw + kw)
-    return _undivided(full, c.attr("outputShape"))
+    follows from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches.  Of SAME
+    padding, H_in * stride, the odd cell has its side."""
+    kernel, stride = tuple(c.attr("kernelSize") or (3, 3)), tuple(c.attr("stride") or (1, 1))
+    return _undivided(c, c.inputs["x"].shape[-2:], kernel, stride, c.attr("ConvolutionPaddingType") == "same")
 
 
-def _undivided(full: Sequence[int], wanted: Sequence[int]) -> str | None:
-    if any(f < o for f, o in zip(full, wanted)):
+def _undivided(c: Call, space: Sequence[int], kernel: Sequence[int], stride: Sequence[int], same: bool) -> str | None:
+    given = tuple(c.attr("outputShape") or ())
+    wanted = given or [n * t for n, t in zip(space, stride) if same]
+    rest = [(n - 1) * t + k - o for n, t, k, o in zip(space, stride, kernel, wanted)]
+    if any(r < 0 for r in rest):
         return "output-shape-beyond-the-kernels"
-    return "output-shape-with-odd-padding" if any((f - o) % 2 for f, o in zip(full, wanted)) else None
+    return "output-shape-with-odd-padding" if given and any(r % 2 for r in rest) else None
 
 
 op(
@@ -245,11 +245,8 @@ def _odd_cell3(c: Call) -> str | None:
     """As in two dimensions; there, dilation is said to be ignored, here nothing is."""
     if any(c.attr(f"dilation{a}") > 1 for a in _AXES):
         return "dilation-of-a-deconvolution"
-    if not c.attr("outputShape"):
-        return None
     kernel, stride = (tuple(c.attr(f"{p}{a}") for a in _AXES) for p in ("kernel", "stride"))
-    full = [(n - 1) * t + k for n, t, k in zip(c.inputs["x"].shape[2:], stride, kernel)]
-    return _undivided(full, c.attr("outputShape"))
+    return _undivided(c, c.inputs["x"].shape[2:], kernel, stride, c.attr("paddingType") == "SAME")
 
 
 op(

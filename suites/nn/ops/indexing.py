@@ -12,7 +12,7 @@ import numpy as np
 from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Map, Slotted, T, accepted
 from suites.nn import op
-from suites.nn.spell import tensor
+from suites.nn.spell import Const, ints, tensor
 from suites.semantics import coreml
 from suites.semantics import indexing as s
 from suites.semantics.indexing.order import any_of_equals, winners
@@ -359,14 +359,6 @@ def _draw_nonzero(d: Draw) -> dict[str, Any]:
 op("whereNonZero", s.nonzero_rows, draw=_draw_nonzero)
 
 
-def _hot(c: Call, slot: str, name: str) -> Any:
-    return c.inputs[slot].reshape(-1)[0] if slot in c.inputs else c.attr(name)
-
-
-def _hot_value(slot: str, name: str) -> Fn:
-    return tensor(lambda c: np.asarray(_hot(c, slot, name), np.float32))
-
-
 def _draw_hot(d: Draw) -> dict[str, Any]:
     """One or two inputs, the second the size; indices outside of the vector on either side give no hot element."""
     shape, n = d.shape(1, 4), d.int(1, 7)
@@ -386,10 +378,9 @@ op(
     "oneHot",
     s.one_hot,
     indices="x",
-    depth=Fn(lambda c: int(_hot(c, "size_in", "oneHotVectorSize"))),
-    axis=Fn(lambda c: int(_hot(c, "axis_in", "axis"))),
-    on=_hot_value("on_in", "onValue"),
-    off=_hot_value("off_in", "offValue"),
+    depth=Fn(lambda c: ints(c.inputs["size_in"])[0] if "size_in" in c.inputs else c.attr("oneHotVectorSize")),
+    on=Const("onValue"),
+    off=Const("offValue"),
     fixed={"negative": "off"},
     draw=_draw_hot,
     breaks={

@@ -130,6 +130,14 @@ def _right(c: Call) -> np.ndarray:
     return c.inputs["b"] if "b" in c.inputs else c.inputs["weights"].T
 
 
+def _turned_vector(c: Call) -> str | None:
+    """A vector "is converted to a 2-D tensor", and the flags transpose "the left matrix", "the right matrix": whether
+    that is one of them is not said."""
+    pairs = [(c.inputs.get(slot), c.attr(flag)) for slot, flag in (("a", "transposeA"), ("b", "transposeB"))]
+    turned = "b" in c.inputs and any(flag and x.ndim == 1 and x.size > 1 for x, flag in pairs)
+    return "transpose-of-a-vector" if turned else None
+
+
 def _draw_product(d: Draw) -> dict[str, Any]:
     if d.bool():
         n, m = d.dim(1), d.dim(1)
@@ -148,6 +156,6 @@ def _product_apart(d: Draw) -> dict[str, Any]:
 
 op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=tensor(_right), bias=Weight("bias", flag="hasBias"),
    transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
-   breaks={"contracted-agrees": _product_apart})  # fmt: skip
+   ambiguous=_turned_vector, breaks={"contracted-agrees": _product_apart})  # fmt: skip
 
 op("dot", s.dot_channels, cosine="cosineSimilarity", ranks=(3, 5))

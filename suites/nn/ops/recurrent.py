@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
+from harness.spec.silent import gathered
 from suites.nn import op
 from suites.nn.spell import tensor
 from suites.semantics.coreml_recurrent import unrolled
@@ -153,6 +154,12 @@ def _order(c: Call) -> str | None:
     )
 
 
+def _ones_alone(c: Call) -> str | None:
+    """forgetBias adds ones to b_f; whether they are there where "no biases are added" is not said."""
+    alone = c.attr("params.forgetBias") and not c.attr("params.hasBiasVectors")
+    return "forget-bias-without-biases" if alone else None
+
+
 # -- simpleRecurrent
 
 
@@ -296,7 +303,7 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
         draw=draw,
         breaks=_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
-        ambiguous=_order,
+        ambiguous=lambda c: gathered(_order(c), _ones_alone(c)),
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
         **more,
     )
