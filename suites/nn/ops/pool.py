@@ -75,7 +75,7 @@ def _zeros(c: Call) -> str | None:
         return None
     among = s.maxima_among_zeros(tensors["x"], **params)
     at = np.logical_or.reduce([(y != z) & ~(np.isnan(y) & np.isnan(z)) for z in among])
-    return silent("zeros-in-a-maximum", at, *among)
+    return silent("zeros-in-a-maximum", at, np.asarray(y), *among)
 
 
 def _cells(c: Call) -> str | None:
