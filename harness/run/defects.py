@@ -53,6 +53,7 @@ class Given:
         self.case, self.inst = case, case.inst
         self.arrays: dict[str, Any] = case.draws[min(run, len(case.draws) - 1)]
         self.expected: list[Expected] = case.expected[min(run, len(case.expected) - 1)]
+        self._others: list[tuple[Case, list[Expected]]] = []
 
     def __getitem__(self, slot: str) -> Any:
         return self.arrays.get(slot)
@@ -83,7 +84,14 @@ class Given:
         inst = replace(self.inst, attrs=kept, args=args, reruns=(), choices=None)
         other = Case(self.case.version, inst, self.case.index)
         other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
-        return other.expected[0] if other.expected else None
+        if not other.expected:
+            return None
+        self._others.append((other, list(other.expected[0])))
+        return list(other.expected[0])
+
+    def origin(self, e: Expected) -> tuple[Case, int] | None:
+        """The other instance that an output of ``again`` belongs to, and its number there."""
+        return next(((case, i) for case, row in self._others for i, x in enumerate(row) if x is e), None)
 
 
 Model = Callable[[Given], "Sequence[Any] | None"]
@@ -123,25 +131,34 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
     row, answer = [], []
     for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
         if told_ is None or isinstance(told_, Expected):
-            row.append(e if told_ is None else told_)
+            other = given.origin(told_) if told_ is not None else None
+            e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw)
+            row.append(e)
             answer.append(a)
-        elif not _same(told_, a, _open(judged, given, i, a)):
+        elif not _same(told_, a, _open(judged.case, e, a, i, judged.draw)):
             return False
     outcome = replace(judged.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
         Verdict.AGREE, Verdict.MISTRUSTED)  # fmt: skip
 
 
-def _open(judged: Judged, given: Given, i: int, a: Any) -> Any:
+def _settled(e: Expected, a: Any, case: Case, i: int, run: int) -> tuple[Expected, Any]:
+    """An output and what came of it, as if it were right where the specification leaves it open."""
+    mask = _open(case, e, a, i, run)
+    if not np.any(mask):
+        return e, a
+    return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
+
+
+def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
     """Mask of the elements of an output that the specification leaves open."""
-    silences = judged.case.silences
-    why = silences[min(judged.draw, len(silences) - 1)] if silences else None
-    e = given.expected[i]
+    silences = case.silences
+    why = silences[min(run, len(silences) - 1)] if silences else None
     if not isinstance(why, Silent) or why.masks(0) is None or getattr(a, "shape", None) != e.value.shape:
         return False
-    v = judged.case.version
+    v, arrays = case.version, case.draws[min(run, len(case.draws) - 1)]
     with quiet:
-        return v.open_at(v.dialect.call_of(given.inst, given.arrays, v), why, i, a)
+        return v.open_at(v.dialect.call_of(case.inst, arrays, v), why, i, a)
 
 
 def _same(told: Any, a: Any, open_: Any) -> bool:

@@ -98,3 +98,16 @@ def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
 ])  # fmt: skip
 def test_where_and_of_what_shape(tmp_path, when, answer, holds):
     assert (verdict(tmp_path, f"when = {json.dumps(when)}", answer).verdict is Verdict.KNOWN) == holds
+
+
+def test_what_the_other_instance_leaves_open_is_open(tmp_path):
+    """A maximum over NaN is open; so it is of the instance with other attributes."""
+    inst = Instance.from_json({
+        "format": 2, "dialect": "onnx", "op": "MaxPool", "version": 12, "opset": 17, "attrs": {"kernel_shape": [1]},
+        "args": {"X": {"dtype": "f32", "shape": [1, 1, 3], "values": [0.0] * 3}}, "outs": 1,
+    })  # fmt: skip
+    c = Case(registry.version_of(inst), inst, 0)
+    c._draws = [{"X": np.array([[[1, np.nan, 3]]], np.float32)}]
+    wider = "def told(g):\n    return g.again({'kernel_shape': [2]})\n"
+    assert verdict(tmp_path, 'gives = "told"', [[[5, 3]]], wider, c).verdict is Verdict.KNOWN
+    assert verdict(tmp_path, 'gives = "told"', [[[5, 3, 3]]], wider, c).verdict is Verdict.MISMATCH
