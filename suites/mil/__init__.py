@@ -58,8 +58,11 @@ class Mil(Dialect):
             if letter not in carried and f"@{letter}" not in inst.attrs:
                 free.append(letter)
             dtype = d.types.get(letter) or BY_NAME[inst.attrs[f"@{letter}"]]
-            if dtype.kind == "f" and isinstance(value, (float, int)) and not isinstance(value, bool):
-                inst.attrs[name] = float(np.array(value, dtype.np))
+            if isinstance(value, (float, int)) and not isinstance(value, bool):
+                if dtype.kind == "f":
+                    inst.attrs[name] = float(np.array(value, dtype.np))
+                elif isinstance(value, float) and dtype.kind in "iu":
+                    inst.attrs[name] = float(int(value))
         for letter in dict.fromkeys(free):
             inst.attrs[f"@{letter}"] = d.types[letter].name
         if inst.opset == "ios15" and inst.attrs.get("pad_type") == "same_lower":

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, DType
+from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Draw, Named, OpVersion, Param, T
+from harness.spec import Build, Call, Draw, Named, OpVersion, Param, T, silent
 
 
 class Usual(Named):
@@ -91,6 +91,21 @@ def scalar(call: Call, name: str, default: Any = None) -> Any:
     if isinstance(v, np.ndarray):
         v = v.reshape(-1)[0]
     return v.item() if isinstance(v, np.generic) else v
+
+
+def overflowing(exact: Callable[..., np.ndarray]) -> Callable[[Call], str | None]:
+    """An ``ambiguous`` predicate of an elementwise op: integers beyond their type, as of reductions and products; what
+    comes of floats is IEEE 754's.  exact: the op on wider integers."""
+
+    def why(call: Call) -> str | None:
+        arrays = [np.asarray(x) for x in call.inputs.values()]
+        if arrays[0].dtype.kind not in "iu":
+            return None
+        lo, hi = int_range(of(arrays[0]))
+        wide = exact(*(x.astype(np.int64) for x in arrays))
+        return silent("integer overflow: the op set does not say what comes out", (wide < lo) | (wide > hi))
+
+    return why
 
 
 def ints(call: Call, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:

@@ -6,11 +6,14 @@ import numpy as np
 
 from harness.spec import Call, gathered, silent
 from suites.mil import op
+from suites.mil.codecs import overflowing
 from suites.semantics import elementwise as s
 
-for name in ("add", "sub", "mul", "floor_div", "pow", "maximum", "minimum", "equal", "not_equal", "greater",
-             "greater_equal", "less", "less_equal", "logical_and", "logical_or", "logical_xor"):  # fmt: skip
+for name in ("floor_div", "pow", "maximum", "minimum", "equal", "not_equal", "greater", "greater_equal", "less",
+             "less_equal", "logical_and", "logical_or", "logical_xor"):  # fmt: skip
     op(name, getattr(s, name))
+for name, exact in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
+    op(name, getattr(s, name), ambiguous=overflowing(exact))
 op("mod", s.floor_mod)
 
 

@@ -9,19 +9,51 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, of
 from harness.spec import Call, Draw, Fn, T, gathered, silent
 from suites.mil import op
-from suites.mil.codecs import Held, typed
+from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast
 from suites.semantics import elementwise as s
 
-for name in ("abs", "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "sign",
-             "sin", "sinh", "sqrt", "square", "tan", "tanh", "logical_not"):  # fmt: skip
+for name in ("acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "sign", "sin",
+             "sinh", "sqrt", "tan", "tanh", "logical_not"):  # fmt: skip
     op(name, getattr(s, name))
+for name, exact in (("abs", np.abs), ("square", np.square)):
+    op(name, getattr(s, name), ambiguous=overflowing(exact))
 op("round", s.round_half_even)
 op("inverse", s.inverse, epsilon=Held("epsilon"))
 op("log", s.log_epsilon, epsilon=Held("epsilon"))
 op("rsqrt", s.rsqrt_epsilon, epsilon=Held("epsilon"))
 op("threshold", s.threshold)
-op("clip", s.clamp, lo="alpha", hi="beta")
+
+
+def _draw_clip(d: Draw) -> dict[str, Any]:
+    """Limits on either side of 0; before iOS 17 they may be equal."""
+    strict = d.version.version == "ios17"
+    low = d.int(-64, 64) / 16
+    gap = 0 if not strict and d.chance(8) else d.int(1, 96)
+    return {"x": T(d.shape()), "alpha": low, "beta": low + gap / 16}
+
+
+def _beta(call: Call) -> float:
+    """"Strict validation to ensure that alpha < beta" is of iOS 17."""
+    low, high = scalar(call, "alpha"), scalar(call, "beta")
+    need(call.version.version == "ios15" or low < high, "limits-in-order", f"[{low}, {high}]")
+    return high
+
+
+def _limits_open(call: Call) -> str | None:
+    tensors, params = call.version.decode(call)
+    crossed = "limits that cross: a value between them is below one and above the other"
+    return crossed if params["lo"] > params["hi"] else s.clamp.ambiguous(tensors, params)  # type: ignore[misc]
+
+
+def _break_limits(d: Draw) -> dict[str, Any]:
+    low = d.int(-64, 64) / 16
+    return {"x": T(d.shape(1)), "alpha": low, "beta": low - d.int(0, 32) / 16}
+
+
+_CLIP = {"lo": "alpha", "hi": Fn(_beta), "draw": _draw_clip, "ambiguous": _limits_open}
+op("clip", s.clamp, until="ios15", **_CLIP)
+op("clip", s.clamp, since="ios17", breaks={"limits-in-order": _break_limits}, **_CLIP)
 
 
 # -- cast

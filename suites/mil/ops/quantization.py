@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, int_range, of
-from harness.spec import Call, Draw, T, quantised
+from harness.spec import Call, Draw, T, quantised, silent
 from suites.mil import op
 from suites.mil.codecs import need, scalar
 from suites.semantics import constexpr as s
 from suites.semantics.constexpr import per_axis
 
 
-def _real(call: Call) -> np.ndarray:
-    """input / scale + zero_point, unrounded."""
+def _quotient(call: Call) -> tuple[np.ndarray, np.ndarray]:
+    """input / scale, unrounded, and the zero point."""
     x, scale, zero = call.inputs["input"], call.inputs["scale"], call.inputs.get("zero_point")
     axis = scalar(call, "axis", 0)
     for v in (scale, zero):
@@ -23,28 +23,31 @@ def _real(call: Call) -> np.ndarray:
             need(-x.ndim <= axis < x.ndim, "axis-in-range", f"{axis} for rank {x.ndim}")
             need(v.shape == (x.shape[axis],), "vector-fits-axis", f"{list(v.shape)} for {list(x.shape)}, axis {axis}")
     with np.errstate(all="ignore"):
-        y = x.astype(np.float64) / per_axis(scale.astype(np.float64), x.ndim, axis)
-    return y if zero is None else y + per_axis(zero.astype(np.float64), x.ndim, axis)
+        q = x.astype(np.float64) / per_axis(scale.astype(np.float64), x.ndim, axis)
+    return q, np.zeros(()) if zero is None else per_axis(zero.astype(np.float64), x.ndim, axis)
+
+
+def _placed(call: Call, whole: np.ndarray, zero: np.ndarray) -> np.ndarray:
+    d = call.attr("output_dtype")
+    lo, hi = int_range(d)
+    return np.clip(whole + zero, lo, hi).astype(d.np)
 
 
 def _quantize(call: Call) -> np.ndarray:
     """clip(round(input / scale) + zero_point); the tie rule of round is not stated."""
-    d = call.attr("output_dtype")
-    lo, hi = int_range(d)
-    return np.clip(np.rint(_real(call)), lo, hi).astype(d.np)
+    q, zero = _quotient(call)
+    return _placed(call, np.rint(q), zero)
 
 
 def _near_tie(call: Call) -> str | None:
-    """Where input / scale lies at a tie (or within the rounding of the division), both neighbours are right."""
-    if not np.isfinite(_real(call)).all():
+    """Where input / scale lies at a tie, or within the rounding of the division: both neighbours are right."""
+    q, zero = _quotient(call)
+    if not np.isfinite(q).all():
         return "NaN or infinity has no integer"
-    y = _real(call)
     u = 2.0 ** -(of(call.inputs["input"]).frac + 1)
-    near = np.abs(y - np.floor(y) - 0.5) <= 4 * u * np.maximum(np.abs(y), 1)
-    lo, hi = int_range(call.attr("output_dtype"))
-    if (near & (y > lo - 1) & (y < hi + 1)).any():
-        return "the tie rule of round is not stated"
-    return None
+    near = np.abs(q - np.floor(q) - 0.5) <= 4 * u * np.maximum(np.abs(q), 1)
+    below, above = (_placed(call, whole(q), zero) for whole in (np.floor, np.ceil))
+    return silent("the tie rule of round is not stated", near & (below != above), below, above)
 
 
 def _draw_quantize(d: Draw) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from harness.spec import Context, Float, Num, Real, exact, rounded, semantics
-from suites.semantics.elementwise.common import native, np, plus_absolute, x_of
+from typing import Any
+
+from harness.spec import Context, Float, Num, Real, exact, gathered, rounded, semantics, silent
+from suites.semantics.elementwise.common import native, np, of, plus_absolute, x_of
 
 # Data worth trying on a function that is defined everywhere / on positive numbers / on [-1, 1].
 EVERYWHERE = ("unit", "small", "branch", "special", "wide", "full")
@@ -143,7 +145,17 @@ def exp(x: Float["*d"]) -> Float["*d"]:
     return native.unary("exp", x)
 
 
-@semantics(error=rounded(3), data=GROWING, source="MIL exp2 iOS15; NN exp2; OpenCL C: 3 ulp")
+def _power_of_two(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    """As of ``pow``, which says the same of the base 2."""
+    x = np.asarray(inputs["x"])
+    if x.dtype.kind not in "iu":
+        return None
+    top = of(x).bits - (of(x).kind == "i")
+    return gathered(silent("a negative power of an integer is not defined", x < 0),
+                    silent("an integer power that overflows is not defined", x >= top))  # fmt: skip
+
+
+@semantics(error=rounded(3), data=GROWING, ambiguous=_power_of_two, source="MIL exp2 iOS15; NN exp2; OpenCL C: 3 ulp")
 def exp2(x: Num["*d"]) -> Num["*d"]:
     """2**x; integers (MIL lists int32) as truncated, wrapping powers."""
     if x.dtype.kind in "iu":

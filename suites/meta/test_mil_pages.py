@@ -1,0 +1,183 @@
+"""What single sentences of the operator pages ask for, and what no page says: one case each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.dtypes import I32
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import literal
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import Case, fill
+from harness.run.results import Profile, judge_case
+from suites.mil import dialect
+
+SOMEBODY = Profile("somebody")
+
+
+def case(op: str, version: str, args: dict[str, Any], opset: str = "ios18", outs: int = 1, **attrs: Any) -> Case:
+    """args: slot -> (type, shape, values)."""
+    inst = Instance.from_json({
+        "format": 1, "dialect": "mil", "op": op, "version": version, "opset": opset, "outs": outs, "attrs": attrs,
+        "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()},
+    })  # fmt: skip
+    return fill(dialect.version_of(inst), inst)
+
+
+def verdict(c: Case, *values: Any) -> Verdict:
+    """On an answer of these elements, each in the type and shape of what is expected."""
+    assert c.expected is not None, c.problem
+    outputs = [np.array(v, e.value.dtype).reshape(e.value.shape) for v, e in zip(values, c.expected[0])]
+    return judge_case(c, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")]).verdict
+
+
+def drawn(key: str, count: int = 300) -> list[Instance]:
+    v = dialect.versions[f"mil/{key}"]
+    return [v.draw(Prng(case_seed(41, key, i))) for i in range(count)]
+
+
+def answer(c: Case) -> list[Any]:
+    assert c.expected is not None, c.problem
+    return c.expected[0][0].value.tolist()
+
+
+# -- integers
+
+
+def test_a_power_of_two_that_an_integer_holds_is_judged():
+    c = case("exp2", "ios15", {"x": ("i32", [4], [-1, 3, 30, 31])})
+    assert verdict(c, [0, 8, 2**30, -(2**31)]) is Verdict.AGREE
+    assert verdict(c, [1, 8, 2**30, 2**31 - 1]) is Verdict.AMBIGUOUS
+    assert verdict(c, [0, 9, 2**30, -(2**31)]) is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize(("op", "values", "right", "other"), [
+    ("add", ([2**31 - 1, 1], [1, 1]), [-(2**31), 2], [2**31 - 1, 2]),
+    ("sub", ([-(2**31), 1], [1, 1]), [2**31 - 1, 0], [-(2**31), 0]),
+    ("mul", ([2**16, 3], [2**16, 3]), [0, 9], [2**31 - 1, 9]),
+    ("square", ([2**16, 3],), [0, 9], [2**31 - 1, 9]),
+    ("abs", ([-(2**31), -3],), [-(2**31), 3], [2**31 - 1, 3]),
+])  # fmt: skip
+def test_what_overflows_is_open_and_nothing_else(op: str, values: Any, right: list[int], other: list[int]) -> None:
+    c = case(op, "ios15", {n: ("i32", [2], v) for n, v in zip("xy", values)})
+    assert verdict(c, right) is Verdict.AGREE
+    assert verdict(c, other) is Verdict.AMBIGUOUS
+    assert verdict(c, [other[0], 7]) is Verdict.MISMATCH
+
+
+def test_the_limit_of_integers_is_an_integer() -> None:
+    for inst in drawn("threshold/ios15"):
+        if inst.args["x"].dtype.kind == "i":
+            assert inst.attrs["alpha"] == int(inst.attrs["alpha"])
+
+
+def test_a_tie_of_the_quotient_is_open_whatever_the_zero_point() -> None:
+    """round(input / scale) + zero_point: -15.078125 / 0.217041015625 is -69.47, and -69.5 in f16."""
+    c = case("quantize", "ios17", {"input": ("f16", [2], [-15.078125, 3.0]), "scale": ("f16", [], [0.217041015625]),
+                                   "zero_point": ("i8", [], [70])}, output_dtype={"dtype": "i8"})  # fmt: skip
+    assert verdict(c, [1, 84]) is Verdict.AGREE
+    assert verdict(c, [0, 84]) is Verdict.AMBIGUOUS
+    assert verdict(c, [2, 84]) is verdict(c, [0, 85]) is Verdict.MISMATCH
+
+
+# -- limits, masks, blocks
+
+
+def test_limits_may_meet_before_ios17_only() -> None:
+    """clip iOS17: "it uses strict validation to ensure that alpha < beta"."""
+    x = {"x": ("f32", [3], [-5.0, 0.0, 5.0])}
+    assert answer(case("clip", "ios15", x, "ios15", alpha=1.0, beta=1.0)) == [1.0, 1.0, 1.0]
+    assert answer(case("clip", "ios17", x, alpha=-3.0, beta=-1.0)) == [-3.0, -1.0, -1.0]
+    for beta in (1.0, 0.5):
+        c = case("clip", "ios17", x, alpha=1.0, beta=beta)
+        assert c.expected is None
+        assert "limits-in-order" in c.problem
+    old, new = ([(i.attrs["alpha"], i.attrs["beta"]) for i in drawn(f"clip/{v}")] for v in ("ios15", "ios17"))
+    for limits in (old, new):
+        assert any(low > 0 for low, _ in limits)
+        assert any(high < 0 for _, high in limits)
+    assert any(low == high for low, high in old)
+    assert all(low < high for low, high in new)
+
+
+def test_a_float_mask_has_the_type_of_the_query() -> None:
+    """scaled_dot_product_attention: "either be bool or float matching query, key, or value"."""
+    seen = [(i, i.args["attn_mask"]) for i in drawn("scaled_dot_product_attention/ios18") if "attn_mask" in i.args]
+    kinds = [m.dtype.kind for _, m in seen]
+    assert min(kinds.count("b"), kinds.count("f")) > len(seen) / 4
+    assert all(m.dtype.kind == "b" or m.dtype is i.args["query"].dtype for i, m in seen)
+    assert any(m.dtype.kind == "f" and -np.inf in (m.values or ()) for _, m in seen)
+    one = ("f32", [1, 1, 1], [1.0])
+    c = case("scaled_dot_product_attention", "ios18", {"query": one, "key": one, "value": one,
+                                                       "attn_mask": ("f16", [1, 1, 1], [1.0])})  # fmt: skip
+    assert c.expected is None
+    assert "mask-kind" in c.problem
+
+
+@pytest.mark.parametrize("op", ["depth_to_space", "space_to_depth"])
+def test_a_block_is_greater_than_one(op: str) -> None:
+    """"Must be greater than 1": pixel_shuffle and pixel_unshuffle do not say so."""
+    assert {i.attrs["block_size"] for i in drawn(f"{op}/ios15")} == {2, 3, 4}
+    c = case(op, "ios15", {"x": ("f32", [1, 1, 1, 1], [1.0])}, block_size=1)
+    assert c.expected is None
+    assert "block-above-one" in c.problem
+    assert answer(case("pixel_shuffle", "ios15", {"x": ("f32", [1, 1, 1, 1], [1.0])}, upscale_factor=1)) == [[[[1.0]]]]
+
+
+def test_slopes_have_either_sign() -> None:
+    for key, slot in (("prelu/ios15", "alpha"), ("softplus_parametric/ios17", "beta")):
+        recipes = {(i.args[slot].recipe, *(i.args[slot].values or ())[:1]) for i in drawn(key)}
+        assert {("uniform:-2:2",), ("uniform:0.125:2",)} <= recipes
+    assert any((i.args["alpha"].values or [1])[0] < 0 for i in drawn("prelu/ios17"))
+
+
+# -- shapes
+
+
+def test_gamma_follows_the_axes_as_they_are_named() -> None:
+    """layer_norm: "the shape must be x.shape[axes]"; the package wants the order of x where axes do not rise."""
+    x = ("f32", [1, 2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    gamma = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+    c = case("layer_norm", "ios15", {"x": x, "gamma": ("f32", [3, 2], gamma.ravel().tolist())}, axes=[2, 1])
+    plain = np.array(answer(case("layer_norm", "ios15", {"x": x}, axes=[2, 1])))
+    assert np.allclose(answer(c), plain * gamma.T)
+    assert c.ambiguous is not None
+    seen = [([a % len(i.args["x"].shape) for a in i.attrs["axes"]], i) for i in drawn("layer_norm/ios15")
+            if i.attrs.get("axes")]  # fmt: skip
+    assert any(axes != sorted(axes) for axes, _ in seen)
+    assert any(min(i.attrs["axes"]) < 0 <= max(i.attrs["axes"]) for _, i in seen)
+    assert all(axes == sorted(axes) or not {"gamma", "beta"} & set(i.args) for axes, i in seen)
+
+
+@pytest.mark.parametrize("version", ["ios15", "ios17"])
+def test_a_scalar_is_reshaped(version: str) -> None:
+    """reshape: x is "an n-D tensor or a scalar"."""
+    assert any(i.args["x"].shape == () for i in drawn(f"reshape/{version}"))
+
+
+def test_any_number_of_axes_is_resized() -> None:
+    """resize: x is a tensor of any rank, resized_dims at most as many as shape has entries."""
+    seen = drawn("resize/ios17")
+    assert {i.attrs["resized_dims"] for i in seen} == {0, 1, 2, 3}
+    assert {len(i.args["x"].shape) for i in seen} == {1, 2, 3, 4, 5}
+    assert all(i.args["shape"].shape[0] >= max(1, i.attrs["resized_dims"]) for i in seen)
+
+
+def test_what_an_image_is_padded_with_bounds_the_error_too() -> None:
+    """resample: weights of a position that is rounded, of a padding value beside an image of zeros."""
+    at = {"coordinates": ("f32", [1, 1, 1, 2], [5.3, 0.0])}
+    c = case("resample", "ios15", {"x": ("f32", [1, 1, 1, 6], [0.0] * 6), **at},
+             sampling_mode="bilinear", padding_mode="constant", padding_value=2.0, coordinates_mode="unnormalized",
+             align_corners=True)  # fmt: skip
+    (y,) = np.ravel(answer(c))
+    assert abs(y - 0.6) < 1e-6
+    assert verdict(c, [y + 1e-6]) is Verdict.AGREE
+    assert verdict(c, [y + 1e-3]) is Verdict.MISMATCH
+
+
+def test_infinities_of_a_retyped_instance_are_whole_numbers() -> None:
+    assert literal([0.0, -np.inf, np.inf, np.nan], I32, (4,)).tolist() == [0, -1, 1, 0]
