@@ -50,9 +50,9 @@ def _whole(values: list[Any], dtype: DType) -> np.ndarray:
         return np.array(values, np.float64).astype(dtype.np)
     try:
         return np.array(values, dtype.np)
-    except (OverflowError, ValueError):  # ValueError: NaN of a float input
-        if any(v != v for v in values):
-            return np.nan_to_num(np.array(values, np.float64)).astype(dtype.np)
+    except (OverflowError, ValueError):  # NaN and infinities of a float input, or a number that is too large
+        if any(v != v or abs(v) == float("inf") for v in values):
+            return np.nan_to_num(np.array(values, np.float64), posinf=1, neginf=-1).astype(dtype.np)
         return np.array(values, np.int64).astype(dtype.np)
 
 

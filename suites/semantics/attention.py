@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64, I64, DType, of
+from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, of
 from harness.core.errors import RuleError
 from harness.spec import Any, ElementType, Flag, Float, Int, Integer, Real, T, composed, exact, semantics
 from harness.spec.draw import Draw
@@ -376,9 +376,12 @@ def scaled_dot_product_attention(
     v: Float["*b s f"],
     mask: Any["*m"] | None = None,
 ) -> Float["*b l f"]:
-    """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts."""
-    if mask is not None and of(mask).kind not in "fb":
-        raise RuleError("mask-kind", "expected bool or float")
+    """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts.
+
+    Raises RuleError "mask-kind" ("either be bool or float matching query, key, or value"), "mask-broadcasts".
+    """
+    if mask is not None and of(mask) is not of(q) and of(mask).kind != "b":
+        raise RuleError("mask-kind", f"a mask of {of(mask)} for {of(q)}, expected that or bool")
     scores = (*q.shape[:-1], k.shape[-2])
     if mask is not None and (mask.shape[-1:] != scores[-1:] or not _spreads(mask.shape, scores)):
         raise RuleError("mask-broadcasts", f"{list(mask.shape)} to {list(scores)}")
@@ -400,8 +403,12 @@ def _draw_sdpa(d: Draw) -> dict[str, Object]:
         full = (*lead, queries, keys)
         some = tuple(n if d.bool() else 1 for n in full[:-1])
         shape = d.pick((full, full[-2:], (*(1 for _ in lead), *full[-2:]), (keys,), (*some, keys), (*some[-1:], keys)))
-        boolean = d.dtype("mask").kind == "b"
         # every row keeps a key: the first column stays open
-        size = int(np.prod(shape))
-        out["mask"] = T(shape, values=[n % keys == 0 or d.bool() for n in range(size)]) if boolean else T(shape, "unit")
+        free = [n % keys == 0 or d.bool() for n in range(int(np.prod(shape)))]
+        if d.bool():
+            out["mask"] = T(shape, values=free, dtype=BOOL)
+        elif d.chance(3):
+            out["mask"] = T(shape, values=[0.0 if ok else -np.inf for ok in free], dtype=d.dtype("q"))
+        else:
+            out["mask"] = T(shape, "unit", dtype=d.dtype("q"))
     return out

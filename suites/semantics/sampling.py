@@ -52,11 +52,12 @@ def along(x: Array, at: Array, axis: int) -> Array:
 
 def _bound(ctx: Context) -> Array:
     """16 u (1 + extent) max|x|: positions up to the extent, rounded in the accumulation type, times the steepest
-    slope
+    slope; what an image is padded with is one of its values
     """
     x = np.abs(np.asarray(ctx.inputs["x"], np.float64))
     extent = max(max(x.shape[-2:], default=1), max(ctx.wide.shape[-2:], default=1))
-    return 16 * ctx.acc_u * (1 + extent) * float(x.max(initial=0.0)) + ctx.ulp
+    beyond = abs(float(ctx.params.get("value", 0.0)))
+    return 16 * ctx.acc_u * (1 + extent) * float(x.max(initial=beyond)) + ctx.ulp
 
 
 _ERROR = composed(_bound)

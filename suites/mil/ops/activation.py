@@ -42,15 +42,18 @@ def gelu(x: Float["*d"], *, mode: Choice(*_GELU)) -> Float["*d"]:
 op("gelu", gelu)
 
 
+_SLOPES = ("uniform:0.125:2", "uniform:-2:2")
+
+
 def _channels(*slots: str) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         c = d.dim(1, 8)
         shape = (d.dim(1, 4), c, *d.part(1, 3 if len(slots) == 1 else None, lo=1))
         shape = shape[:3] + ((*shape[3:], 1)[:1] if len(slots) > 1 else shape[3:])
-        alphas = T((c,), recipe="uniform:0.125:2", const=True)
-        if len(slots) == 1 and len(shape) != 4 and not d.chance(8):
-            alphas = T((c,), values=[0.25] * c, const=True)  # all that the package takes at ranks 3 and 5
-        return {"x": T(shape), **dict.fromkeys(slots, alphas)}
+        out = {slot: T((c,), recipe=d.pick(_SLOPES), const=True) for slot in slots}
+        if len(slots) == 1 and len(shape) != 4 and not d.chance(8):  # all that the package takes at ranks 3 and 5
+            out = {slots[0]: T((c,), values=[d.pick((0.25, -0.5, 1.5))] * c, const=True)}
+        return {"x": T(shape), **out}
 
     return draw
 

@@ -127,9 +127,10 @@ def _resize_bound(ctx: Context) -> Any:
 
 
 def _draw_resize(d: Draw) -> dict[str, Any]:
-    shape = _image(d)
-    k = d.int(1, 2)
-    lead = d.int(0, len(shape) - k)
+    """"T[...]" and "resized_dims <= size(shape)": any rank, and any number of axes, two of an image above all."""
+    shape = d.shape(1, lo=1) if d.chance(4) else _image(d)
+    k = d.int(0, min(3, len(shape))) if d.chance(4) else d.int(1, min(2, len(shape)))
+    lead = d.int(0 if k else 1, len(shape) - k)
     want = [d.int(0, 5) for _ in range(lead)] + [0 if d.chance(5) else d.int(1, 9) for _ in range(k)]
     out: dict[str, Any] = {"x": T(shape), "shape": vector(want), "resized_dims": k}
     maybe(d, out, "interpolation_mode", "LINEAR" if d.int(0, 3) else "NEAREST_NEIGHBOR", "LINEAR")

@@ -33,7 +33,17 @@ def _break_gamma(d: Draw) -> dict[str, Any]:
     return {"x": T((*lead, n)), "axes": [-1], "gamma": T(wrong)}
 
 
-op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), breaks={"scale-fits-axes": _break_gamma}, **_KEYS)
+def _order_open(call: Call) -> str | None:
+    axes, rank = call.attr("axes"), call.inputs["x"].ndim
+    if axes is None or not {"gamma", "beta"} & {n for n, v in call.inputs.items() if v is not None}:
+        return None
+    if [a % rank for a in axes] != sorted(a % rank for a in axes):
+        return "gamma for axes that do not rise: x.shape[axes] by the page, in the order of x by the package"
+    return None
+
+
+op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), breaks={"scale-fits-axes": _break_gamma},
+   ambiguous=_order_open, **_KEYS)  # fmt: skip
 
 
 def _draw_l2(d: Draw) -> dict[str, Any]:

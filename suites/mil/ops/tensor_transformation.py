@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from harness.spec import Call, Draw, Fn, T
+from harness.spec import Build, Call, Draw, Fn, T
 from suites.mil import op
-from suites.mil.codecs import Usual, flags, ints, maybe, need, signed, vector
+from suites.mil.codecs import Usual, flags, ints, maybe, need, scalar, signed, vector
 from suites.semantics import movement as s
 from suites.semantics.movement.shape import _factors
 
@@ -39,8 +39,8 @@ def _shape17(call: Call) -> tuple[int, ...]:
 
 def _draw_reshape(from_right: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape = d.shape(1, lo=1)
-        target = list(shape) if d.chance(3) else list(_factors(d, prod(shape), d.rank(1)))
+        shape = d.shape(0, lo=1)  # "an n-D tensor or a scalar"
+        target = list(shape) if shape and d.chance(3) else list(_factors(d, prod(shape), d.rank(1)))
         for i, t in enumerate(target):
             j = len(shape) - (len(target) - i) if from_right else i
             if from_right:
@@ -201,8 +201,31 @@ op("sliding_windows", s.sliding_windows, draw=_draw_windows)
 
 # -- blocks
 
-op("depth_to_space", s.depth_to_space, fixed={"mode": "dcr"}, block="block_size")
-op("space_to_depth", s.space_to_depth, fixed={"mode": "dcr"}, block="block_size")
+
+
+def _block(call: Call) -> int:
+    """"Must be greater than 1", which is said of these two alone."""
+    n = scalar(call, "block_size")
+    need(n > 1, "block-above-one", f"{n}")
+    return n
+
+
+def _write_block(value: int, b: Build) -> None:
+    b.attr("block_size", value)
+
+
+def _in_blocks(meaning: Any) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        d.fixed["block"] = d.pick((2, 2, 3, 4))
+        v = meaning.drawer(d)
+        return {"x": v["x"], "block_size": v["block"]}
+
+    return draw
+
+
+# a block of 1 is refused, and not drawn: nothing in the package looks at it
+for name, meaning in (("depth_to_space", s.depth_to_space), ("space_to_depth", s.space_to_depth)):
+    op(name, meaning, fixed={"mode": "dcr"}, block=Fn(_block, _write_block), draw=_in_blocks(meaning))
 op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
 op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
 

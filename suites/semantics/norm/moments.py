@@ -75,13 +75,13 @@ def channels_shape(d: Draw, least: int) -> tuple[int, ...]:
 
 
 def _laid(v: Object, x: Array, axes: Sequence[int]) -> Object:
-    """A scale of shape x.shape[axes] laid against x."""
+    """A scale of shape x.shape[axes], in the order of ``axes``, laid against x."""
     if v is None:
         return None
     shape = [1] * x.ndim
     for a, n in zip(axes, v.shape):
         shape[a] = n
-    return wide(v).reshape(shape)
+    return wide(v).transpose(np.argsort(axes)).reshape(shape)
 
 
 @quiet
@@ -212,6 +212,7 @@ def draw_tail(d: Draw, name: str = "axis") -> tuple[tuple[int, ...], int]:
 
 def _draw_layer(d: Draw) -> dict[str, Object]:
     out: dict[str, Object] = {"epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}
+    rising = True  # whose order a scale has for others is told by no text
     if "axis" in d.version.param_codecs or "axis" in d.fixed:
         shape, axis = draw_tail(d)
         tail = shape[axis % len(shape) :]
@@ -222,22 +223,24 @@ def _draw_layer(d: Draw) -> dict[str, Object]:
         shape = d.shape(1)
         axes = param(d, "axes", lambda: None if d.chance(6) else _some_axes(d, len(shape)))
         where = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
+        rising = sorted(where) == list(where)
         shape = tuple(max(1, n) if i in where else n for i, n in enumerate(shape))
         tail = scale = tuple(shape[a] for a in where)
         out |= {"x": T(shape), "axes": axes}
     slot = d.version.schema.input(getattr(d.version.tensor_codecs.get("scale"), "slot", "scale"))
-    if (slot is not None and not slot.optional) or given(d, "scale", 3):
+    if (slot is not None and not slot.optional) or (given(d, "scale", 3) and rising):
         out["scale"] = T(scale)
-    if given(d, "bias", 3):
+    if given(d, "bias", 3) and rising:
         out["bias"] = T(tail)
     return out
 
 
 def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
-    """The last ones, or any others, in rising order."""
-    some = sorted(d.subset(range(rank), 1)) if d.chance(3) else range(d.int(0, rank - 1), rank)
-    sign = d.int(0, 2) == 2
-    return tuple(a - rank if sign else a for a in some)
+    """The last ones, or any others, mostly in rising order."""
+    some = sorted(d.subset(range(rank), 1)) if d.chance(3) else list(range(d.int(0, rank - 1), rank))
+    some = d.shuffle(some) if d.chance(4) else some
+    sign = d.int(0, 3)
+    return tuple(a - rank if sign == 3 or (sign == 2 and d.bool()) else a for a in some)
 
 
 @semantics(error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
