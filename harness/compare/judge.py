@@ -65,19 +65,22 @@ class Judgement:
     def wrong(self) -> tuple[list[tuple[Any, Any]], list[tuple[int, ...]]]:
         """Of the wrong elements what is expected and what came, as Python's numbers or texts, and where they stand;
         none where a whole is wrong."""
-        if self.verdict is not Verdict.MISMATCH or self._expected is None:
+        bad = self.bad()
+        if bad is None:
             return [], []
-        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
-        if m is None:
-            return [], []
-        pairs = list(zip(*(_plain(x[m.bad]) for x in (self._expected.value, self._actual))))
-        return pairs, list(map(tuple, np.argwhere(m.bad).tolist()))
+        pairs = list(zip(*(_plain(x[bad]) for x in (self._expected.value, self._actual))))
+        return pairs, list(map(tuple, np.argwhere(bad).tolist()))
 
-    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of the wrong output as it is expected and as it came; empty of what is no array."""
-        want = None if self._expected is None else self._expected.value
-        due, came = (tuple(getattr(x, "shape", None) or ()) for x in (want, self._actual))
-        return due, came
+    def bad(self) -> np.ndarray | None:
+        """Mask of the wrong elements; None where a whole is wrong, or nothing is."""
+        if self.verdict is not Verdict.MISMATCH or self._expected is None:
+            return None
+        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        return None if m is None else m.bad
+
+    def came(self) -> tuple[int, ...]:
+        """Shape of the wrong output as it came; empty of what is no array."""
+        return tuple(getattr(self._actual, "shape", None) or ())
 
 
 def _plain(x: np.ndarray) -> list[Any]:

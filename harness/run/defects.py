@@ -4,8 +4,9 @@ The field ``gives`` of an entry names a function of ``defects.py`` beside the en
 and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
 
 * ``None`` where it is right,
-* an array: exactly that,
-* ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array),
+* an array: exactly that, but for elements that are right,
+* ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
+  infinite anything may come, NaN too),
 * an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be.
 
 A function that cannot say what comes returns None: the entry does not explain that answer.
@@ -135,7 +136,7 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
             e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw)
             row.append(e)
             answer.append(a)
-        elif not _same(told_, a, _open(judged.case, e, a, i, judged.draw)):
+        elif not _same(told_, a, _right(judged, profile, e, i, a)):
             return False
     outcome = replace(judged.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
@@ -150,6 +151,17 @@ def _settled(e: Expected, a: Any, case: Case, i: int, run: int) -> tuple[Expecte
     return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
 
 
+def _right(judged: Judged, profile: Profile, e: Expected, i: int, a: Any) -> Any:
+    """Mask of the elements of an output that need no model: they are right, or the specification leaves them open."""
+    j = judged.judgement
+    if j is not None and j.output == i:
+        wrong = j.bad()
+        return False if wrong is None else ~wrong
+    one = judge([e], replace(judged.outcome, outputs=[a]), acc=profile.acc, flushes=profile.flushes)
+    wrong = one.bad() if one.verdict is Verdict.MISMATCH else np.zeros(np.shape(a), bool)
+    return False if wrong is None else ~wrong | _open(judged.case, e, a, i, judged.draw)
+
+
 def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
     """Mask of the elements of an output that the specification leaves open."""
     silences = case.silences
@@ -161,19 +173,20 @@ def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
         return v.open_at(v.dialect.call_of(case.inst, arrays, v), why, i, a)
 
 
-def _same(told: Any, a: Any, open_: Any) -> bool:
-    """Is it the array that was told of?"""
+def _same(told: Any, a: Any, right: Any) -> bool:
+    """Is it the array that was told of, where it is not right?"""
     value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
     value = np.asarray(value)
+    free = right | (np.asarray(within) == np.inf)
     if type(a) is not np.ndarray or a.shape != value.shape:
         return False
-    if a.dtype.kind in "OSU" or value.dtype.kind in "OSUb":
-        return bool(np.all((a == value) | open_))
-    if a.dtype.kind in "iu" and value.dtype.kind in "iu":
-        return bool(np.all((np.abs(a.astype(object) - value.astype(object)) <= within) | open_))
+    if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
+        return bool(np.all((a == value) | free))
+    if a.dtype.kind in "iub" and value.dtype.kind in "iub":
+        return bool(np.all((np.abs(a.astype(object) - value.astype(object)) <= within) | free))
     wide = np.complex128 if value.dtype.kind == "c" else np.float64
     x, y = a.astype(wide), value.astype(wide)
     with quiet:
-        return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | open_))
+        return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | free))
 
 

@@ -41,14 +41,15 @@ The condition is a Python expression over these names and nothing else:
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
   was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``), ``at`` (where they stand, in the same
-  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output), ``due`` and ``came`` (its shape as it
-  is expected, and as it came; empty of what has none)
+  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output) and ``came`` (the shape in which it
+  came, empty of what has none)
+* ``due``: the shape that the output has, the wrong one of several; empty of what has none
 * ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
   (inputs that no node in it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
-  without quantisation), ``zero_points(slot)`` (all, empty without); a slot of several tensors
-  takes an index: ``shape('inputs', 1)``
+  without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero points, empty without); a slot
+  of several tensors takes an index: ``shape('inputs', 1)``
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the

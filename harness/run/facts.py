@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from harness.run.results import Judged
 
 # What only a verdict tells.
-OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "due", "came"}
-_VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots"} | OUTCOME
+OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came"}
+_VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
-    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "zero_points",
+    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "steps", "zero_points",
     "dynamic", "unread", "elements", "ops",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
@@ -39,8 +39,10 @@ class Facts(Mapping[str, Any]):
             return self.plain[name]
         if name in _ASKS:
             return getattr(self, "_" + name)
-        if name in ("wrong", "at", "which", "due", "came"):
+        if name in ("wrong", "at", "which", "came"):
             return self._of_wrong(name)
+        if name == "due":
+            return self._due()
         if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":
@@ -74,10 +76,18 @@ class Facts(Mapping[str, Any]):
         j = self.judged.judgement if self.judged is not None else None
         if name == "which":
             return j.output if j is not None else 0
-        if name in ("due", "came"):
-            return j.shapes()[name == "came"] if j is not None else ()
+        if name == "came":
+            return j.came() if j is not None else ()
         pairs, places = j.wrong() if j is not None else ([], [])
         return pairs if name == "wrong" else places
+
+    def _due(self) -> tuple[int, ...]:
+        """Shape of the wrong output, the first where none is, as it is expected; empty where there is none."""
+        rows = self.case.expected
+        if not rows:
+            return ()
+        row = rows[min(self.judged.draw if self.judged is not None else 0, len(rows) - 1)]
+        return tuple(getattr(row[min(self["which"], len(row) - 1)].value, "shape", ()))
 
     # -- the instance
 
@@ -147,6 +157,10 @@ class Facts(Mapping[str, Any]):
     def _scales(self, slot: str, index: int = 0) -> int:
         a = self._arg(slot, index)
         return len(a.quant["scale"]) if a is not None and a.quant else 0
+
+    def _steps(self, slot: str, index: int = 0) -> tuple[float, ...]:
+        a = self._arg(slot, index)
+        return tuple(a.quant["scale"]) if a is not None and a.quant else ()
 
     def _zero_points(self, slot: str, index: int = 0) -> tuple[int, ...]:
         a = self._arg(slot, index)

@@ -1,4 +1,8 @@
-"""Models of the defects that the files beside this one list (``harness/run/defects.py``)."""
+"""What backends with a known difference give: models of their defects, named by ``gives`` in the files beside this one.
+
+Each takes a ``harness.run.defects.Given`` and says, output by output, what comes instead of what the specification
+expects; its docstring tells the cause.  A wrong answer that is not what the model says is told.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given
+from harness.run.defects import Given, Near
+from suites.semantics.quantised import fixed
+
+Outputs = list[Any] | None
 
 # -- ONNX Runtime
 
@@ -46,3 +53,121 @@ def ort_same(g: Given) -> list[Any] | None:
         places = np.arange(x.size, dtype=np.int64).reshape(x.transpose(axes).shape).transpose(axes)
         out[1] = places[tuple(cut)].transpose(axes).ravel()[out[1].value]
     return out
+
+
+# -- the ONNX reference evaluator
+
+
+# -- LiteRT
+
+
+def _scaled(x: np.ndarray, by: float) -> np.ndarray:
+    """Integers times a real of at most 1 in the kernels' fixed point: the product with a 31-bit multiplier is rounded,
+    then shifted and rounded again, halves away from zero."""
+    m, e = map(int, fixed.multiplier(by))
+    high = np.abs(x).astype(object) * m + (1 << 30) >> 31
+    return np.asarray(np.sign(x) * (high + (1 << -e >> 1) >> -e), np.int64)
+
+
+def compared_in_256ths(g: Given) -> Outputs:
+    """Quantised operands are brought to multiples of 1/256 before they are compared."""
+    args = {s: a.quant for s, a in g.inst.args.items()}
+    x, y = (_scaled(fixed.centred(g[s], q) * 256, q["scale"][0]) for s, q in args.items())
+    op = {"EQUAL": np.equal, "NOT_EQUAL": np.not_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal,
+          "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal}[g.inst.op]  # fmt: skip
+    return [op(x, y)]
+
+
+def products_beyond_16_bits(g: Given) -> Outputs:
+    """Products of 8-bit operands, and what they are in output steps, are kept in 16 bits: those beyond end anywhere."""
+    q, r = (g.inst.args[s].quant for s in ("lhs", "rhs"))
+    out = g.attr("@outputs")[0]["quant"]
+    product = fixed.centred(g["lhs"], q) * fixed.centred(g["rhs"], r)
+    result = product * (q["scale"][0] * r["scale"][0] / out["scale"][0]) + out["zero_point"][0]
+    return [Near(g.expected[0].value, np.where(np.maximum(np.abs(product), np.abs(result)) > 32767, np.inf, 0))]
+
+
+def sum_of_unsigned_bytes(g: Given) -> Outputs:
+    """Whatever the quantised type, as many bytes as there are elements are read as uint8, and so is the result written,
+    in f32 arithmetic: 16-bit results are pairs of bytes, the second half of them nobody's."""
+    x, q, out = g["input"], g.inst.args["input"].quant, g.attr("@outputs")[0]["quant"]
+    axes = tuple({int(a) % max(1, x.ndim) for a in np.ravel(g["axes"])}) if x.ndim else ()
+    bytes_ = np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8)[: x.size].reshape(x.shape).astype(np.int64)
+    total = (bytes_ - q["zero_point"][0]).sum(axes, keepdims=bool(g.attr("keep_dims", False)))
+    real = total * q["scale"][0] / out["scale"][0] + out["zero_point"][0]
+    due, given = g.expected[0].value, np.clip(fixed.away(real), 0, 255).astype(np.uint8)
+    if due.dtype.itemsize == 1:
+        return [Near(given.view(due.dtype).reshape(due.shape), np.where((given > 0) & (given < 255), 1, 0))]
+    known = given.size // 2
+    pairs = np.zeros(due.size, due.dtype)
+    pairs[:known] = given.ravel()[: 2 * known].view(due.dtype)
+    return [Near(pairs.reshape(due.shape), np.where(np.arange(due.size) < known, 257, np.inf).reshape(due.shape))]
+
+
+def lrn_of_half_open_windows(g: Given) -> Outputs:
+    """The window of a channel ends before the last one: [c - radius, c + radius)."""
+    x, radius = g["input"].astype(np.float64), g.attr("radius", 0)
+    squares = np.stack([(x[..., max(0, c - radius) : c + radius] ** 2).sum(-1) for c in range(x.shape[-1])], -1)
+    out = x * (g.attr("bias", 0.0) + g.attr("alpha", 0.0) * squares) ** -float(g.attr("beta", 0.0))
+    return [Near(out, 1e-5 * np.abs(out) + 1e-37)]
+
+
+def no_grams_of_short_sentences(g: Given) -> Outputs:
+    """A sentence of fewer words than the longest gram gives none."""
+    short = len(str(g["input"].ravel()[0]).split()) < g.attr("ngram_size", 0)
+    return [g.expected[0].value[:0]] if short else None
+
+
+def rows_of_signed_bytes(g: Given) -> Outputs:
+    """Rows of uint8 are read as int8: what is above 127 counts as 256 less."""
+    value, q = g["value"], g.inst.args["value"].quant
+    less = (256 * fixed.spread(q["scale"], q, value.ndim) * (value > 127))[g["lookup"]]
+    due = g.expected[0].value.astype(np.float64)
+    return [Near(due - less, 1e-6 * (np.abs(due) + less))]
+
+
+# -- the XNNPACK delegate
+
+
+def root_by_reciprocal(g: Given) -> Outputs:
+    """A root is x times an iterated reciprocal root, 3 ulp off; of 0, subnormals, infinity and beyond 2**126 it has not
+    converged, or is NaN."""
+    x, due = np.abs(g["x"].astype(np.float64)), g.expected[0].value
+    ends = (x < 2.0**-126) | (x > 2.0**126)
+    return [Near(due, np.where(ends, np.inf, 3 * np.spacing(np.abs(due)).astype(np.float64)))]
+
+
+def argument_reduced_once(g: Given) -> Outputs:
+    """The argument is reduced in single precision with one product: the error grows with it; beyond some thousand, and
+    of infinities, anything comes."""
+    x = np.abs(g["x"].astype(np.float64))
+    return [Near(g.expected[0].value, np.where(x <= 1e4, 1.2e-7 + 2.0**-24 * x, np.inf))]
+
+
+def exponential_by_polynomial(g: Given) -> Outputs:
+    """The polynomial is off by 3 ulp and more, growing with the argument; NaN is clamped like a number."""
+    x, due = g["x"].astype(np.float64), g.expected[0].value
+    off = (4 + np.minimum(np.abs(x), 88)) * np.spacing(due).astype(np.float64)
+    return [Near(due, np.where(np.isfinite(x) & np.isfinite(due), off, np.inf))]
+
+
+def logarithm_by_polynomial(g: Given) -> list[Near]:
+    """The polynomial has an absolute error; of subnormals, zero, infinity and NaN anything comes."""
+    x = g["x"].astype(np.float64)
+    return [Near(g.expected[0].value, np.where((np.abs(x) >= 2.0**-126) & np.isfinite(x), 2.5e-7, np.inf))]
+
+
+def logarithm_of_the_largest(g: Given) -> Outputs:
+    """And above 2**127.5 the exponent that is split off is beyond the type."""
+    ((value, within),) = logarithm_by_polynomial(g)
+    return [Near(value, np.where(g["x"] > 2.4e38, np.inf, within))]
+
+
+def ratio_of_8_bits(g: Given) -> Outputs:
+    """The ratio of the scales is rounded to 8 fraction bits."""
+    (slot,) = g.inst.args
+    size = np.abs(fixed.centred(g[slot], g.inst.args[slot].quant))
+    return [Near(g.expected[0].value, np.ceil(size / 512) + 1)]
+
+
+# -- coremltools
