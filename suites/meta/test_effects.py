@@ -48,6 +48,7 @@ WITHOUT_EFFECT = {
     "mil/coreml_update_state/* state": "is overwritten",
     "nn/categoricalDistribution/* eps": "keeps a logarithm finite; the distribution is judged",
     "nn/convolution.isDeconvolution/* dilationFactor": "NeuralNetwork.proto: ignored for deconvolution",
+    "nn/convolution/* outputShape": "of deconvolution alone",
     "nn/pooling.*/* avgPoolExcludePadding": "of average pooling alone",
     "nn/pooling3d.*/* countExcludePadding": "of average pooling alone",
     "nn/reduce.*/* epsilon": "of LOGSUM alone",

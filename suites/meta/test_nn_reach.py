@@ -59,7 +59,7 @@ def asked_at_the_end(inst: Instance) -> bool:
 
 
 REACHED: dict[str, list[Callable[[Instance], Any]]] = {
-    "loop": [asked_at_the_end],
+    "loop": [asked_at_the_end, lambda i: "count" in i.args and i.attrs.get("conditionVar")],
     "branch": [lambda i: 0 < abs(numbers(i, "condition").item()) < 1e-6],
     # parameters that the text says are ignored
     "reduceSum": [lambda i: i.attrs.get("reduceAll") and i.attrs.get("axes")],
@@ -67,7 +67,29 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
     "topK": [lambda i: "k" in i.args and "K" in i.attrs],
     "tile": [lambda i: "reps_in" in i.args and "reps" in i.attrs],
     "splitND": [lambda i: i.attrs.get("splitSizes") and i.attrs.get("numSplits")],
-    "batchedMatmul": [lambda i: "weights" in i.args and i.attrs.get("transposeA")],
+    "batchedMatmul": [
+        lambda i: "weights" in i.args and i.attrs.get("transposeA"),
+        lambda i: "b" in i.args and i.attrs.get("weightMatrixFirstDimension"),
+    ],
+    "add": [lambda i: len(i.args["xs"]) > 1 and i.attrs.get("alpha")],
+    "greaterThan": [lambda i: "b" in i.args and i.attrs.get("alpha")],
+    "crop": [
+        lambda i: "like" in i.args and any(i.attrs.get("cropAmounts", ())),
+        lambda i: "like" not in i.args and any(i.attrs.get("offset", ())),
+    ],
+    "rangeDynamic": [lambda i: "start" in i.args and "startValue" in i.attrs],
+    "sliceDynamic": [
+        lambda i: "end" in i.args and "endIds" in i.attrs,
+        lambda i: "squeeze_mask" in i.args and any(i.attrs.get("squeezeMasks", ())),
+    ],
+    "NonMaximumSuppression": [
+        lambda i: "iou_threshold" in i.args and "iouThreshold" in i.attrs,
+        lambda i: "max_boxes" in i.args and "maxBoxes" in i.attrs,
+    ],
+    "pooling.AVERAGE": [lambda i: i.attrs.get("globalPooling") and i.attrs.get("kernelSize")],
+    "pooling.L2": [lambda i: i.attrs.get("avgPoolExcludePadding")],
+    "gru": [lambda i: "resetGateBiasVector" in i.args and not i.attrs.get("hasBiasVectors")],
+    "reduce.SUM": [lambda i: i.attrs.get("epsilon")],
     "oneHot": [
         lambda i: "size_in" in i.args and "oneHotVectorSize" in i.attrs,
         lambda i: (numbers(i, "x") < 0).any(),
@@ -79,6 +101,8 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
     "gather": [lambda i: rank(i, "data") == 5, lambda i: rank(i, "indices") > 2],
     "gatherND": [lambda i: rank(i, "data") == 5],
     "constantPad": [below],
+    "padding": [lambda i: rank(i) == 2],
+    "squeeze": [lambda i: rank(i) == 1 and i.attrs.get("axes"), lambda i: rank(i) == 1 and i.attrs.get("squeezeAll")],
     "slice": [lambda i: rank(i) == 1, lambda i: rank(i) == 2],
     "upsample.NN": [lambda i: i.attrs.get("fractionalScalingFactor")],
     "upsample.BILINEAR": [lambda i: any(f % 1 for f in i.attrs.get("fractionalScalingFactor", ()))],
@@ -94,14 +118,21 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
             and i.args["x"].shape[-1] < i.attrs.get("kernelSize", [3, 3])[1]
         ),
     ],
-    "convolution": [lambda i: i.attrs.get("@mapping") == "rank5"],
-    "convolution.isDeconvolution": [lambda i: max(i.attrs.get("dilationFactor", [1])) > 1],
-    "innerProduct": [lambda i: i.attrs.get("@mapping") == "rank5" and rank(i) == 1],
+    "convolution": [lambda i: i.attrs.get("@mapping") == "rank5", lambda i: i.attrs.get("outputShape")],
+    "convolution.isDeconvolution": [
+        lambda i: max(i.attrs.get("dilationFactor", [1])) > 1,
+        lambda i: i.attrs.get("outputShape") and any(i.attrs.get("valid.paddingAmounts", ())),
+    ],
+    "innerProduct": [
+        lambda i: i.attrs.get("@mapping") == "rank5" and rank(i) == 1,
+        lambda i: "bias" in i.args and not i.attrs.get("hasBias"),
+    ],
     "softmax": [lambda i: i.attrs.get("@mapping") == "rank5"],
     "uniDirectionalLSTM": [
         lambda i: (i.args["weightParams.inputGateWeightMatrix"].quant or {}).get("bits") == 3,
         lambda i: len((i.args["weightParams.outputGateRecursionMatrix"].quant or {}).get("scale", ())) > 1,
         lambda i: "linear(1.0,0.0)" in i.attrs["activations"],
+        lambda i: "weightParams.inputGatePeepholeVector" in i.args and not i.attrs.get("params.hasPeepholeVectors"),
     ],
     "scale": [lambda i: i.args["scale"].quant],
 }
@@ -304,3 +335,10 @@ def test_includeLastPixel_has_a_window_for_a_kernel_above_the_image() -> None:
         np.testing.assert_allclose(value(made(f"pooling.{kind}", two, **LAST)), [[[[y]]]], rtol=1e-6)
     with pytest.raises(RuleError, match="window-fits"):
         value(made("pooling.MAX", two, **{**LAST, "stride": [1, 1]}))
+
+
+def test_a_product_of_two_inputs_ignores_what_is_stored() -> None:
+    """BatchedMatMulLayerParams: "Following parameters are ignored when there are two inputs.\""""
+    two = {"a": {"shape": [1, 2], "values": [1.0, 2.0]}, "b": {"shape": [2, 1], "values": [3.0, 4.0]}}
+    held = {"bias": {"shape": [1], "values": [5.0], "const": True}}
+    assert value(made("batchedMatmul", {**two, **held}, hasBias=True, weightMatrixSecondDimension=1)) == [[11.0]]

@@ -18,7 +18,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Call, Dialect, Draw, OpVersion, T
 from harness.spec.schema import OpSchema, Slot
-from suites.nn import builder, image, layers, notation, parse, weights
+from suites.nn import builder, ignored, image, layers, notation, parse, weights
 from suites.nn.interpret import Run, Watch, map_input
 from suites.nn.wire import Message
 
@@ -53,7 +53,7 @@ class Nn(Dialect):
     max_rank = 5
     allow_empty = False
     const_chance = 6
-    rank5_chance, quantised_chance = 5, 3
+    rank5_chance, quantised_chance, ignored_chance = 5, 3, 4
 
     # -- schema
 
@@ -98,7 +98,7 @@ class Nn(Dialect):
             out["input-count"] = lambda d: _crowded(lambda: version.draw(d.engine), s)
         for name, size in layers.lengths(s).items():
             more = [1] * (1 + (size == 4))  # borders come in pairs
-            out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), n, m)
+            out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), s, n, m)
         parts: set[str] = set()
         for slot in s.inputs:
             part = weights.cell_part(slot.name)
@@ -120,8 +120,10 @@ class Nn(Dialect):
         return 1 <= len(t.shape) <= 4 and super().draws_const(version, slot, t, d)
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Now and then the rank-5 input mapping, or quantised weights."""
+        """Now and then what the layer ignores, the rank-5 input mapping, or quantised weights."""
         s = version.schema
+        if not d.breaking and d.chance(self.ignored_chance):
+            ignored.add(s, inst, d)
         plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
         ranks = {len(a.shape) for a in plain}
         vector = s.op == "innerProduct" or s.op.startswith(("activation.", "unary."))  # [C] becomes [1, 1, C, 1, 1]
@@ -236,18 +238,18 @@ def _short(drawn: Callable[[], Instance], s: OpSchema, slot: str) -> Instance | 
     for _ in range(4):
         inst = drawn()
         a = inst.args.get(slot)
-        if not isinstance(a, Arg) or a.quant or math.prod(a.shape) < 2:
+        if not isinstance(a, Arg) or a.quant or math.prod(a.shape) < 2 or slot in ignored.unused(s, inst):
             continue
         if weights.stored_shape(s.op, slot, _attr_of(inst, s)) is not None:
             return _marked(inst, "@short_weight", slot)
     return None
 
 
-def _longer(drawn: Callable[[], Instance], name: str, more: list[int]) -> Instance | None:
-    """None where the list is left out, draw after draw."""
+def _longer(drawn: Callable[[], Instance], s: OpSchema, name: str, more: list[int]) -> Instance | None:
+    """None where the list is left out or ignored, draw after draw."""
     for _ in range(8):
         inst = drawn()
-        if inst.attrs.get(name):
+        if inst.attrs.get(name) and name not in ignored.unused(s, inst):
             return _marked(inst, name, [*inst.attrs[name], *more])
     return None
 

@@ -91,15 +91,15 @@ def _step(d: Draw, states: list[str], reads: list[str], prefix: str = "b_") -> l
 
 
 def _draw_loop(d: Draw) -> dict[str, Any]:
-    """Counted by the parameter or the input; by a condition; by both, whichever ends first."""
+    """Counted by the parameter or the input; by a condition; by either and a condition, whichever ends first."""
     k, more = d.int(1, 2), d.int(0, 1)
     states = [f"s{i}" for i in range(k)]
     reads = [f"captured{k + i}" for i in range(more)]
-    form = d.pick(("count", "input", "condition", "both"))
+    form = d.pick(("count", "input", "condition", "both", "input and condition"))
     body = _step(d, states, reads)
     out: dict[str, Any] = {"captured": _captured(d, k + more), "@results": states, "@outs": k}
     times = d.int(0, 4)
-    if form in ("condition", "both"):
+    if "condition" in form or form == "both":
         counter, asked = f"s{k}", f"s{k + 1}"  # how often the body ran, and what the condition last saw of that
         more_states = [T((1,), values=[v], const=False) for v in (0.0, -1.0)]
         out["captured"] = [*out["captured"][:k], *more_states, *out["captured"][k:]]
@@ -115,7 +115,7 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
         out["conditionNetwork"] = Graph(nodes=[_copy(counter, asked), test])
     if form in ("count", "both"):
         out["maxLoopIterations"] = max(times, 1) if form == "both" else times
-    elif form == "input":
+    elif "input" in form:
         out["count"] = T((1,), values=[float(times)])
         out["maxLoopIterations"] = d.int(0, 9)
     return {**out, "bodyNetwork": Graph(nodes=body)}

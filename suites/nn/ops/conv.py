@@ -104,6 +104,8 @@ class Filters(Weight):
             b.attrs["kernelSize"] = kernel
         if self.transposed and b.draw.chance(4):
             b.attrs["dilationFactor"] = [b.draw.int(1, 3), b.draw.int(1, 3)]  # ignored
+        if not self.transposed and b.draw.chance(4):
+            b.attrs["outputShape"] = [b.draw.int(1, 9), b.draw.int(1, 9)]  # "used only for deconvolution"
         if not self.transposed and b.draw.chance(5) and "@mapping" not in b.attrs:
             b.tensor("weight", value, False)
         else:

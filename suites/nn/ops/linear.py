@@ -130,6 +130,11 @@ def _right(c: Call) -> np.ndarray:
     return c.inputs["b"] if "b" in c.inputs else c.inputs["weights"].T
 
 
+def _added(c: Call) -> np.ndarray | None:
+    """The stored parameters "are ignored when there are two inputs", the bias among them."""
+    return c.inputs["bias"] if c.attr("hasBias") and "b" not in c.inputs else None
+
+
 def _turned_vector(c: Call) -> str | None:
     """A vector "is converted to a 2-D tensor", and the flags transpose "the left matrix", "the right matrix": whether
     that is one of them is not said."""
@@ -154,7 +159,7 @@ def _product_apart(d: Draw) -> dict[str, Any]:
     return {"a": T((3, k)), "b": T((k + 1, 2))}
 
 
-op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=tensor(_right), bias=Weight("bias", flag="hasBias"),
+op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=tensor(_right), bias=tensor(_added),
    transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
    ambiguous=_turned_vector, breaks={"contracted-agrees": _product_apart})  # fmt: skip
 

@@ -29,12 +29,15 @@ def _pad_value(c: Call) -> Any:
 
 
 def _pads(c: Call) -> tuple[int, ...]:
+    if c.inputs["x"].ndim < 2:
+        raise RuleError("rank-at-least-2", f"rank {c.inputs['x'].ndim}")
     t, b, l, r = _edges(c, "paddingAmounts")
     return t, l, b, r
 
 
 def _draw_padding(d: Draw) -> dict[str, Any]:
-    shape = d.shape(3)
+    """A blob "with rank at least 2"."""
+    shape = d.shape(2)
     mode = d.pick(tuple(_MODES.values()))
     top = [n - 1 if mode == "reflection" else 3 for n in shape[-2:]]
     amounts = [d.int(0, min(3, top[i // 2])) for i in range(4)]
@@ -50,7 +53,10 @@ op(
     mode=Map("PaddingType", _MODES),
     fixed={"axes": (-2, -1)},
     draw=_draw_padding,
-    breaks={"two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"}},
+    breaks={
+        "two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"},
+        "rank-at-least-2": lambda d: {"x": T(d.shape(1, 1)), "paddingAmounts": [0, 0, 1, 1], "PaddingType": "constant"},
+    },
 )
 
 

@@ -117,14 +117,15 @@ op(
     breaks={"rank-kept": _rank_changed},
 )
 
-op(
-    "squeeze",
-    s.squeeze,
-    axes=Fn(
-        lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes")),
-        lambda v, b: b.attrs.update(squeezeAll=True) if v is None else b.attr("axes", v),
-    ),
-)
+
+def _draw_squeeze(d: Draw) -> dict[str, Any]:
+    """ "If input rank is 1, output rank is also 1": an example of the text, and the generic draw has an axis more."""
+    v = {"x": T((1,)), "axes": d.pick(([0], [-1], None))} if d.chance(8) else s.squeeze.derive(d)
+    return {"x": v["x"], **({"squeezeAll": True} if v["axes"] is None else {"axes": list(v["axes"])})}
+
+
+op("squeeze", s.squeeze, axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))),
+   draw=_draw_squeeze)  # fmt: skip
 
 
 # -- the two layers that know an image order of their own
