@@ -122,6 +122,7 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
     "convolution.isDeconvolution": [
         lambda i: max(i.attrs.get("dilationFactor", [1])) > 1,
         lambda i: i.attrs.get("outputShape") and any(i.attrs.get("valid.paddingAmounts", ())),
+        lambda i: len((i.args["weights"].quant or {}).get("scale", ())) > 1 and i.attrs.get("nGroups", 1) > 1,
     ],
     "innerProduct": [
         lambda i: i.attrs.get("@mapping") == "rank5" and rank(i) == 1,

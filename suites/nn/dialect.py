@@ -22,9 +22,10 @@ from suites.nn import builder, ignored, image, layers, notation, parse, weights
 from suites.nn.interpret import Run, Watch, map_input
 from suites.nn.wire import Message
 
-# weights whose first stored axis is the output channel, so that a quantisation scale per channel has one reading
+# weights that have an output channel, the first stored axis or that of a deconvolution: one scale, or one a channel
 _QUANTISED = {
     "convolution.weights",
+    "convolution.isDeconvolution.weights",
     "innerProduct.weights",
     "embedding.weights",
     "embeddingND.weights",
@@ -34,7 +35,6 @@ _QUANTISED = {
 _PER_OUTPUT = ("WeightMatrix", "weightMatrix", "RecursionMatrix", "recursionMatrix")
 # others, with one scale for all
 _QUANTISED_WHOLE = {
-    "convolution.isDeconvolution.weights",
     "scale.scale",
     "scale.bias",
     "bias.bias",
@@ -144,7 +144,8 @@ class Nn(Dialect):
                 and a.values is None
                 and d.chance(self.quantised_chance)
             ):
-                _quantise(a, d, rows)
+                channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]
+                _quantise(a, d, channels if rows else 1)
         return inst
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
@@ -157,7 +158,8 @@ class Nn(Dialect):
             slot, arg = s.input(n), inst.args.get(n)
             if slot is not None and slot.const and isinstance(arg, Arg):
                 v = weights.fitted(v, s.op, n, attr)
-                v = np.asarray(v, np.float32) if arg.quant is None else weights.dequantise(v, arg.quant)
+                groups = weights.groups_of(s.op, attr)
+                v = np.asarray(v, np.float32) if arg.quant is None else weights.dequantise(v, arg.quant, groups)
             elif lift:
                 many = isinstance(v, list)
                 v = [map_input(x, x.shape, "RANK5_ARRAY_MAPPING", n) for x in (v if many else [v])]
@@ -270,14 +272,14 @@ def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:
             raise RuleError(f"required-input:{slot.name}", s.op)
 
 
-def _quantise(a: Arg, d: Draw, rows: bool) -> None:
-    """Turn a float weight into codes: linear (per tensor or, of ``rows``, per channel) or a lookup table."""
+def _quantise(a: Arg, d: Draw, channels: int) -> None:
+    """Turn a float weight into codes: linear (per tensor or per channel) or a lookup table."""
     bits = d.pick((8, 4, 2, 1, 6, 3, 5, 7))
     a.dtype, a.recipe = U8, f"ints:0:{2**bits - 1}"
     if d.chance(3):
         a.quant = {"bits": bits, "lut": [d.int(-64, 64) / 16 for _ in range(2**bits)]}
         return
-    n = a.shape[0] if rows and d.bool() else 1
+    n = channels if channels > 1 and d.bool() else 1
     a.quant = {
         "bits": bits,
         "scale": [d.int(1, 16) / 64 for _ in range(n)],

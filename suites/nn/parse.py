@@ -126,6 +126,6 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"
-        top.consts[name] = weights.array(w, shape, name)
+        top.consts[name] = weights.array(w, shape, name, weights.groups_of(s.op, attr))
         inputs[slot_name] = name
     return Node(s.op, inputs, list(layer.get("output", ())), attrs, 1)

@@ -326,3 +326,24 @@ def test_a_small_network_that_coremltools_lowered() -> None:
 def test_an_empty_condition_network_is_none() -> None:
     """coremltools touches the field of a counted loop."""
     assert run_loop(loop(maxLoopIterations=3, conditionNetwork=net(), bodyNetwork=net(*NEXT))) == 3
+
+
+def test_a_scale_of_a_deconvolution_is_that_of_an_output_channel() -> None:
+    """LinearQuantizationParams: "an array of C elements, where C is number of output channels", which
+    ConvolutionLayerParams stores second; as the quantisation of coremltools has it."""
+    from coremltools.models.neural_network.quantization_utils import _dequantize_linear
+
+    codes, scale, bias = np.arange(12, dtype=np.uint8).reshape(2, 3, 2, 1), [1.0, 10.0, 100.0], [0.5, 0.25, 0.0]
+    quant = {"bits": 8, "scale": scale, "bias": bias}
+    want = _dequantize_linear(codes, np.array(scale), np.array(bias), 1)
+    np.testing.assert_array_equal(weights.dequantise(codes, quant, 1), want.astype(np.float32))
+    params = {"outputChannels": 3, "kernelChannels": 2, "kernelSize": [2, 1], "isDeconvolution": True, "valid": {},
+              "weights": weights.message(codes, quant)}  # fmt: skip
+    m = model([layer("convolution", ["x"], ["y"], **params)], [feature("x", (1, 2, 1, 1))], [feature("y", ())])
+    (y,) = run_model(m, {"x": np.array([[[[1.0]], [[2.0]]]], np.float32)})
+    np.testing.assert_array_equal(y[0, :, :, 0], (want[0] + 2 * want[1])[..., 0])
+    # two groups: output channels 0, 1, 2 of the first input channel, 3, 4, 5 of the second
+    six = weights.dequantise(codes, {"bits": 8, "scale": [1, 2, 3, 4, 5, 6], "bias": [0.0]}, 2)
+    np.testing.assert_array_equal(six, codes * np.array([[1, 2, 3], [4, 5, 6]], np.float32)[..., None, None])
+    with pytest.raises(RuleError, match="scale-per-channel"):
+        weights.dequantise(codes, {"bits": 8, "scale": [1, 2], "bias": [0.0]}, 1)

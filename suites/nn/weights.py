@@ -1,8 +1,8 @@
 """Layer parameters that hold numbers: the shapes they are stored in, and their float, half and quantised forms.
 
 A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one
-value
-or one per output channel, which is the first stored axis) or {"bits": n, "lut": [...]} (table of 2**n floats).
+value or one per output channel, which is the first stored axis, of a deconvolution the second with its group) or
+{"bits": n, "lut": [...]} (table of 2**n floats).
 Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, LookUpTableQuantizationParams.
 """
 
@@ -147,21 +147,35 @@ def unpack_bits(raw: bytes, bits: int, count: int) -> np.ndarray:
     return (flat[: count * bits].reshape(count, bits) @ weights).astype(np.uint8)
 
 
-def dequantise(codes: np.ndarray, quant: dict[str, Any]) -> np.ndarray:
-    """Float32 values of a quantised weight: table[q], or scale * q + bias along the first axis, rounded once."""
+def groups_of(op: str, attr: Attrs) -> int:
+    """Of a deconvolution, whose weights [in, out / groups, ...] have the output channel second: its groups; else 0."""
+    return (attr("nGroups") or 1) if op.endswith(".isDeconvolution") else 0
+
+
+def dequantise(codes: np.ndarray, quant: dict[str, Any], groups: int = 0) -> np.ndarray:
+    """Float32 values of a quantised weight: table[q], or scale * q + bias of the output channel, rounded once.
+
+    The channel is the first axis, or (groups) that of a deconvolution.  Raises RuleError "scale-per-channel".
+    """
     if "lut" in quant:
         return np.asarray(quant["lut"], np.float32)[codes]
-    tail = (1,) * (codes.ndim - 1)
-    scale, bias = (np.asarray(np.float32(quant[k]), np.float64) for k in ("scale", "bias"))
-    if scale.size > 1:
-        scale = scale.reshape(-1, *tail)
-    if bias.size > 1:
-        bias = bias.reshape(-1, *tail)
+    n, m = (*codes.shape, 1, 1)[:2]
+    if groups and n % groups == 0:
+        channel = (np.arange(n) // (n // groups) * m)[:, None] + np.arange(m)
+        channel = channel.reshape(n, m, *(1,) * (codes.ndim - 2))
+    else:
+        channel = np.arange(n).reshape(n, *(1,) * (codes.ndim - 1))
+    scale, bias = (np.asarray(np.float32(quant[k]), np.float64).reshape(-1) for k in ("scale", "bias"))
+    for v in (scale, bias):
+        if v.size not in (1, channel.max() + 1):
+            raise RuleError("scale-per-channel", f"{v.size} numbers, expected 1 or {channel.max() + 1}")
+    scale, bias = (v if v.size == 1 else v[channel] for v in (scale, bias))
     return (codes.astype(np.float64) * scale + bias).astype(np.float32)
 
 
-def array(w: Message, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
-    """Float32 array of a WeightParams message.  shape: None is a vector of as many values as there are.
+def array(w: Message, shape: tuple[int, ...] | None, where: str, groups: int = 0) -> np.ndarray:
+    """Float32 array of a WeightParams message.  shape: None is a vector of as many values as there are.  groups: as
+    ``groups_of`` says.
 
     Raises FormatError when the number of values does not fit the shape.
     """
@@ -176,7 +190,7 @@ def array(w: Message, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
         linear = q.get("linearQuantization")
         if linear is None:
             return dequantise(codes, {"lut": q["lookupTableQuantization"]["floatValue"]})
-        return dequantise(codes, {"scale": linear["scale"], "bias": linear.get("bias", [0.0])})
+        return dequantise(codes, {"scale": linear["scale"], "bias": linear.get("bias", [0.0])}, groups)
     if "float16Value" in w:
         flat = np.frombuffer(w["float16Value"], "<f2").astype(np.float32)
     else:

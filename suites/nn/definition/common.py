@@ -38,10 +38,11 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def weights(w: Any, *shape: int) -> Array:
-    """Values of WeightParams as float64, reshaped (no shape: flat)."""
+def weights(w: Any, *shape: int, second: int = 0) -> Array:
+    """Values of WeightParams as float64, reshaped (no shape: flat).  second: number of groups of weights
+    [in, out / groups, ...], whose scales go with the output channel."""
     if w.HasField("quantization"):
-        values = _dequantised(w, shape)
+        values = _dequantised(w, shape, second)
     elif len(w.float16Value):
         values = np.frombuffer(w.float16Value, "<f2")
     else:
@@ -49,7 +50,7 @@ def weights(w: Any, *shape: int) -> Array:
     return values.reshape(shape).astype(np.float64) if shape else values.astype(np.float64)
 
 
-def _dequantised(w: Any, shape: tuple[int, ...]) -> Array:
+def _dequantised(w: Any, shape: tuple[int, ...], groups: int) -> Array:
     q = w.quantization
     bits = int(q.numberOfBits)
     stream = "".join(f"{byte:08b}" for byte in w.rawValue)
@@ -59,6 +60,13 @@ def _dequantised(w: Any, shape: tuple[int, ...]) -> Array:
         table = q.lookupTableQuantization.floatValue
         return np.array([table[c] for c in codes], np.float32)
     scale, bias = list(q.linearQuantization.scale), list(q.linearQuantization.bias) or [0.0]
-    per = count // max(len(scale), len(bias))
-    out = [codes[i] * scale[i // per % len(scale)] + bias[i // per % len(bias)] for i in range(count)]
+    channels = max(len(scale), len(bias))
+
+    def channel(i: int) -> int:
+        if not groups:
+            return i // (count // channels)
+        row, column = divmod(i // int(np.prod(shape[2:])), shape[1])
+        return row // (shape[0] // groups) * shape[1] + column
+
+    out = [codes[i] * scale[channel(i) % len(scale)] + bias[channel(i) % len(bias)] for i in range(count)]
     return np.array(out, np.float32)

@@ -153,7 +153,7 @@ def convolution(p: Any, x: Array, given: Array | None = None) -> Array:
     groups = int(p.nGroups) or 1
     if p.isDeconvolution:
         check(given is None, "weights as an input of a deconvolution")
-        w = weights(p.weights, p.kernelChannels, p.outputChannels // groups, *kernel)
+        w = weights(p.weights, p.kernelChannels, p.outputChannels // groups, *kernel, second=groups)
         y = _transposed(p, x, w, kernel, stride, groups)
     else:
         w = weights(p.weights, p.outputChannels, p.kernelChannels, *kernel) if given is None else given
@@ -190,7 +190,12 @@ def convolution3d(p: Any, x: Array) -> Array:
     groups = p.nGroups or 1
     if p.isDeconvolution:
         y = _spread3(
-            p, x, weights(p.weights, p.inputChannels, p.outputChannels // groups, *kernel), stride, dilation, groups
+            p,
+            x,
+            weights(p.weights, p.inputChannels, p.outputChannels // groups, *kernel, second=groups),
+            stride,
+            dilation,
+            groups,
         )
         return y + weights(p.bias, p.outputChannels)[:, None, None, None] if p.hasBias else y
     w = weights(p.weights, p.outputChannels, p.inputChannels // groups, *kernel)
