@@ -118,14 +118,17 @@ def unused(s: OpSchema, inst: Instance) -> set[str]:
 
 
 def add(s: OpSchema, inst: Instance, d: Draw) -> None:
-    """Give the instance what it ignores: parameters of the table, vectors that a flag leaves out."""
+    """Give the instance what it ignores: parameters of the table, vectors that a flag leaves out, of the type of the
+    weights beside them."""
     for name, when, make in _TABLE.get(s.op, ()):
         if when(inst) and name not in inst.attrs:
             inst.attrs[name] = make(d, inst)
     if s.op == "batchedMatmul":  # a bias is "supported only when there is one input"
         return
+    held = (a.dtype for n, a in inst.args.items() if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const)
+    dtype = next(held, F32)
     for slot in list(_vectors(s, inst)):
         if s.op == "scale":
             inst.attrs["shapeBias"] = [1]
         shape = weights.stored_shape(s.op, slot, lambda n: inst.attrs.get(n, s.attrs[n].default))
-        inst.args[slot] = Arg(F32, shape or (1,), True, "unit", d.int(0, 0x7FFFFFFF))
+        inst.args[slot] = Arg(dtype, shape or (1,), True, "unit", d.int(0, 0x7FFFFFFF))
