@@ -7,7 +7,8 @@ and of what the specification expects (``Given``), and returns what comes instea
 * an array: exactly that, but for elements that are right,
 * ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
   infinite anything may come, NaN too),
-* an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be.
+* an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
+* ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance.
 
 A function that cannot say what comes returns None: the entry does not explain that answer.
 """
@@ -43,6 +44,13 @@ class Near(NamedTuple):
 
     value: np.ndarray
     within: Any
+
+
+class Turned(NamedTuple):
+    """An output that is judged as another instance's once its elements are in the order of that."""
+
+    expected: Expected
+    how: Callable[[np.ndarray], np.ndarray]
 
 
 class Given:
@@ -131,6 +139,11 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
         return False
     row, answer = [], []
     for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
+        if isinstance(told_, Turned):
+            try:
+                a, told_ = told_.how(a), told_.expected
+            except (ValueError, IndexError):  # it has not even that shape
+                return False
         if told_ is None or isinstance(told_, Expected):
             other = given.origin(told_) if told_ is not None else None
             e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.run.defects import Given, Near, Turned
+from harness.spec import Expected
 from suites.semantics.quantised import fixed
 
 Outputs = list[Any] | None
@@ -56,6 +58,135 @@ def ort_same(g: Given) -> list[Any] | None:
 
 
 # -- the ONNX reference evaluator
+
+
+def first_activation_only(g: Given) -> list[Expected] | None:
+    """RNN: both directions have the activation of the first; clip and sequence_lens are not read."""
+    first = {k: [v[0]] * len(v) for k in ("activations", "activation_alpha", "activation_beta") if (v := g.attr(k))}
+    return g.again({**first, "clip": None}, {"sequence_lens": None})
+
+
+def scanned_along_axis_0(g: Given) -> list[Any] | None:
+    """Scan: axes are read for nothing but the number of steps; slices are of axis 0, results are stacked on axis 0."""
+    args, count = g["initial_state_and_scan_inputs"], g.attr("num_scan_inputs")
+    states, scanned = args[:-count], args[-count:]
+    steps = scanned[0].shape[(g.attr("scan_input_axes") or [0])[0]]
+    return g.again({"scan_input_axes": None, "scan_output_axes": None},
+                   {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]})  # fmt: skip
+
+
+def version_8_as_9(g: Given) -> list[Any] | None:
+    """Scan-8: sequence_lens is the first state, the first state the second and so on; of bodies that add nothing."""
+    body, args = g.attr("body"), [g["sequence_lens"], *g["initial_state_and_scan_inputs"]]
+    count = len(args) - g.attr("num_scan_inputs")
+    if any(n.op not in ("Identity", "Not") for n in body.nodes):
+        return None
+    states, scanned = args[:count], args[count:]
+    stacked: list[list[Any]] = [[] for _ in body.outputs[count:]]
+    for step in range(len(scanned[0])):
+        env = dict(zip([n for n, _ in body.inputs], [*states, *(x[step] for x in scanned)], strict=False))
+        for n in body.nodes:
+            (x,) = (env[i] for i in n.inputs.values())
+            env[n.outputs[0]] = np.logical_not(x) if n.op == "Not" else x
+        states = [env[o] for o in body.outputs[:count]]
+        for o, name in zip(stacked, body.outputs[count:], strict=True):
+            o.append(env[name])
+    return [*states, *map(np.stack, stacked)]
+
+
+def axes_one_after_another(g: Given) -> list[Any] | None:
+    """Unsqueeze, Squeeze before 13: each axis counts in what the axes before it have left; Squeeze begins at the last."""
+    x, axes = g["data"], g.attr("axes")
+    for a in axes if g.inst.op == "Unsqueeze" else reversed(axes):
+        x = np.expand_dims(x, a) if g.inst.op == "Unsqueeze" else np.squeeze(x, a)
+    return [x]
+
+
+def broadcast_from_the_right(g: Given) -> list[Expected] | None:
+    """Both operands are broadcast as NumPy does, whatever broadcast and axis say."""
+    a, b = np.broadcast_arrays(*(g[slot] for slot in g.inst.args))
+    first, second = g.inst.args
+    return g.again({"axis": None, "broadcast": None}, {first: a, second: b})
+
+
+def along_the_axis_alone(g: Given) -> list[Any] | None:
+    """Softmax, Hardmax before 13: over the one axis, not over all from there on; the default is -1."""
+    axis, x = g.attr("axis", -1), g["input"]
+    found = g.again({"axis": -1 if g.inst.version >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
+    return found and [Turned(found[0], lambda y: np.moveaxis(y, axis, -1))]
+
+
+def log_of_the_softmax(g: Given) -> list[Near]:
+    """The logarithm of a softmax that is rounded, or underflows, in the type of X; along the one axis."""
+    x = g["input"].astype(np.float64)
+    axis, info = g.attr("axis", -1), _finfo(g["input"])
+    d = x - x.max(axis, keepdims=True)
+    y = np.exp(d) / np.exp(d).sum(axis, keepdims=True)
+    off = y * info.eps * (4 + x.shape[axis] + np.abs(d)) + info.smallest_subnormal
+    low, high = np.log(np.maximum(y - off, 0)), np.log(y + off)
+    return [Near(np.where(y < info.smallest_subnormal / 4, -np.inf, np.log(y)), np.maximum(high - np.log(y), np.log(y) - low))]
+
+
+def sums_with_their_sign(g: Given) -> list[np.ndarray]:
+    """LpNormalization, p = 1: divided by the sum of the elements, not of their magnitudes, 0 where that is 0; in the
+    type of the input, and with NumPy's order of the sum: where it cancels the last digits decide."""
+    x, axis = g["input"], g.attr("axis", -1)
+    total = np.expand_dims(np.sum(x, axis), axis)
+    return [np.where(total == 0, 0, x / total).astype(x.dtype)]
+
+
+def maximum_over_two_axes(g: Given) -> list[Any]:
+    """GlobalMaxPool: over axes r - 2 and r - 1 of r, then as many ones as there are spatial axes."""
+    y = g["X"].max((g["X"].ndim - 2, g["X"].ndim - 1))
+    return [y.reshape(*y.shape, *[1] * (g["X"].ndim - 2))]
+
+
+def squares_of_few_channels(g: Given) -> list[Near]:
+    """LRN: no sums for the channels beyond the extent of the batch; alpha / size in f32."""
+    x, eps = g["X"].astype(np.float64), _finfo(g["X"]).eps
+    size, beta = g.attr("size"), g.attr("beta", 0.75)
+    factor = float(np.float32(g.attr("alpha", 0.0001)) / np.float32(size))
+    sums = np.zeros_like(x)
+    for c in range(min(x.shape[0], x.shape[1])):
+        sums[:, c] = (x[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1] ** 2).sum(1)
+    y = x / (g.attr("bias", 1.0) + factor * sums) ** beta
+    return [Near(y, np.abs(y) * eps * (4 + beta * (4 + size)))]
+
+
+def products_in_double(g: Given) -> list[Near]:
+    """Gemm of integers: the product wraps around, is multiplied by alpha in f64, and so is C by beta; what that makes
+    too large for the type is undefined."""
+    a, b = (g[s].T if g.attr(t, 0) else g[s] for s, t in (("A", "transA"), ("B", "transB")))
+    y = np.dot(a, b) * np.float64(g.attr("alpha", 1.0))
+    if g["C"] is not None:
+        y = y + g["C"] * np.float64(g.attr("beta", 1.0))
+    info = np.iinfo(a.dtype)
+    fits = (y > float(info.min) - 1) & (y < float(info.max) + 1)
+    return [Near(np.where(fits, y, 0).astype(a.dtype), np.where(fits, 0, np.inf))]
+
+
+def on_times_difference(g: Given) -> list[Any] | None:
+    """OneHot: one times the difference of on and off, plus off."""
+    off, on = g["values"]
+    found = g.again(inputs={"values": np.array([0, 1], np.uint8)})
+    return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
+
+
+def truth_of_the_text(g: Given) -> list[Any]:
+    """Cast: strings are true unless they are empty; truth values are written as Python's."""
+    x = g["input"]
+    return [x.astype(str) if x.dtype == bool else np.array([bool(t) for t in x.ravel()]).reshape(x.shape)]
+
+
+def padded_with_the_text_0(g: Given) -> list[Any] | None:
+    """Pad, CenterCropPad of strings: the text "0" is put where nothing is given."""
+    slot = "data" if g.inst.op == "Pad" else "input_data"
+    found = g.again(inputs={slot: np.full(g[slot].shape, "x", object)})
+    return found and [np.where(found[0].value == "", "0", g.expected[0].value)]
+
+
+def _finfo(x: np.ndarray) -> Any:
+    return ml_dtypes.finfo(x.dtype)
 
 
 # -- LiteRT
