@@ -95,7 +95,7 @@ def version_8_as_9(g: Given) -> list[Any] | None:
 
 
 def axes_one_after_another(g: Given) -> list[Any] | None:
-    """Unsqueeze, Squeeze before 13: each axis counts in what the axes before it have left; Squeeze begins at the last."""
+    """Unsqueeze, Squeeze before 13: an axis counts in what those before it have left; Squeeze begins at the last."""
     x, axes = g["data"], g.attr("axes")
     for a in axes if g.inst.op == "Unsqueeze" else reversed(axes):
         x = np.expand_dims(x, a) if g.inst.op == "Unsqueeze" else np.squeeze(x, a)
@@ -124,15 +124,17 @@ def log_of_the_softmax(g: Given) -> list[Near]:
     y = np.exp(d) / np.exp(d).sum(axis, keepdims=True)
     off = y * info.eps * (4 + x.shape[axis] + np.abs(d)) + info.smallest_subnormal
     low, high = np.log(np.maximum(y - off, 0)), np.log(y + off)
-    return [Near(np.where(y < info.smallest_subnormal / 4, -np.inf, np.log(y)), np.maximum(high - np.log(y), np.log(y) - low))]
+    z = np.log(y)
+    return [Near(np.where(y < info.smallest_subnormal / 4, -np.inf, z), np.maximum(high - z, z - low))]
 
 
-def sums_with_their_sign(g: Given) -> list[np.ndarray]:
+def sums_with_their_sign(g: Given) -> list[Near]:
     """LpNormalization, p = 1: divided by the sum of the elements, not of their magnitudes, 0 where that is 0; in the
     type of the input, and with NumPy's order of the sum: where it cancels the last digits decide."""
     x, axis = g["input"], g.attr("axis", -1)
     total = np.expand_dims(np.sum(x, axis), axis)
-    return [np.where(total == 0, 0, x / total).astype(x.dtype)]
+    y = np.where(total == 0, 0, x / total).astype(x.dtype)
+    return [Near(y, np.abs(y.astype(np.float64)) * 2 * _finfo(x).eps)]  # a power of 1 is not exact
 
 
 def maximum_over_two_axes(g: Given) -> list[Any]:

@@ -38,7 +38,8 @@ def case(op="LeakyRelu", x=(1.0, -2.0, -4.0, np.nan), version=16, attrs=None):
 def verdict(tmp_path, fields, answer, defects="", c=None):
     (tmp_path / "x.toml").write_text(ENTRY.format(fields))
     if defects:
-        (tmp_path / "defects.py").write_text("import numpy as np\nfrom harness.run.defects import Near\n" + defects)
+        head = "import numpy as np\nfrom harness.run.defects import Near, Turned\n"
+        (tmp_path / "defects.py").write_text(head + defects)
     ledger = load_ledger([tmp_path])
     outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
     return judge_case(c or case(), Profile("toy"), [outcome], ledger)
@@ -48,6 +49,10 @@ HALF = "def told(g):\n    return [np.where(g['X'] < 0, g['X'], g['X'] * 1).astyp
 NEAR = "def told(g):\n    return [Near(g['X'].astype(np.float64), 0.25)]\n"
 AGAIN = "def told(g):\n    return g.again({'alpha': None})\n"
 TURNED = "def told(g):\n    return g.again(inputs={'X': -g['X'][:4]})\n"
+FLIPPED = """def told(g):
+    x = g.again({'alpha': None}, {'X': g['X'][::-1].copy()})
+    return [Turned(x[0], lambda y: np.moveaxis(y, 0, 0)[::-1])]
+"""
 PASS = "def told(g):\n    return None\n"
 RIGHT = "def told(g):\n    return [None]\n"
 
@@ -58,7 +63,8 @@ RIGHT = "def told(g):\n    return [None]\n"
     (NEAR, [1.3, -2, -4, np.nan], "mismatch"), (AGAIN, [1, -0.02, -0.04, np.nan], "known"),
     (AGAIN, [1, -0.02, -0.05, np.nan], "mismatch"), (TURNED, [-0.5, 2, 4, np.nan], "known"),
     (TURNED, [-0.5, 2, 5, np.nan], "mismatch"), (PASS, [1, -2, -4, np.nan], "mismatch"),
-    (RIGHT, [1, -2, -4, np.nan], "mismatch"),
+    (RIGHT, [1, -2, -4, np.nan], "mismatch"), (FLIPPED, [1, -0.02, -0.04, np.nan], "known"),
+    (FLIPPED, [1, -0.02, -0.05, np.nan], "mismatch"), (FLIPPED, -1, "mismatch"),
 ])  # fmt: skip
 def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
     assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
