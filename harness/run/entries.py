@@ -30,6 +30,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     question = "..."                       # what the specification leaves open
     clause = "..."
     readings = ["...", "..."]              # the readings seen; the first is ours
+    gives = "ends_in_0"                    # or a list: the answer is what this function says, another of the readings
     elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
                                            # operand; or inf, lowest (the lowest integer).  The rest is judged
 
@@ -87,12 +88,13 @@ except ModuleNotFoundError:  # Python 3.10
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
            "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason", "as_if", "gives"}, "ambiguous": _COMMON | {"question", "readings", "elements"}}
+_KEYS = {"known": _COMMON | {"reason", "as_if", "gives"},
+         "ambiguous": _COMMON | {"question", "readings", "elements", "gives"}}  # fmt: skip
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
-_WHOLE = {"kind", "message", "verdict", "company"}  # what is said of a whole answer
+_WHOLE = {"kind", "message", "verdict", "company", "gives"}  # what is said of a whole answer
 _BAD = {v.value for v in Verdict if v.bad}
 
 

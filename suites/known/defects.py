@@ -6,6 +6,7 @@ expects; its docstring tells the cause.  A wrong answer that is not what the mod
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,7 @@ import numpy as np
 from harness.run.defects import Given, Near, Turned
 from harness.spec import Expected
 from suites.semantics.quantised import fixed
+from suites.semantics.recurrent import FUNCTIONS
 
 Outputs = list[Any] | None
 
@@ -54,6 +56,107 @@ def ort_same(g: Given) -> list[Any] | None:
         axes = (0, 1, *range(x.ndim - 1, 1, -1)) if g.attr("storage_order", 0) else tuple(range(x.ndim))
         places = np.arange(x.size, dtype=np.int64).reshape(x.transpose(axes).shape).transpose(axes)
         out[1] = places[tuple(cut)].transpose(axes).ravel()[out[1].value]
+    return out
+
+
+_PARTS = {"LSTM": (4, "Sigmoid Tanh Tanh"), "GRU": (3, "Sigmoid Tanh"), "RNN": (1, "Tanh")}  # gates, activations
+_PARAMETERS = {"leaky_relu": (0.01, 0.0), "hard_sigmoid": (0.2, 0.5), "elu": (1.0, 0.0)}  # no others have defaults
+_PLAIN = {name.replace("_", ""): name for name in FUNCTIONS}
+_TAKES = {"affine": 2, "scaled_tanh": 2, "hard_sigmoid": 2, "leaky_relu": 1, "elu": 1, "thresholded_relu": 1}
+_STEPWISE = {"sigmoid", "tanh", "scaled_tanh", "elu", "softplus"}  # computed with an absolute error, in f32
+
+
+def _activations(g: Given) -> list[tuple[str, float, float]]:
+    """Those of all directions."""
+    op, count = g.inst.op, g["W"].shape[0]
+    names = (g.attr("activations") or _PARTS[op][1].split() * count)[: len(_PARTS[op][1].split()) * count]
+    alphas, betas = (list(g.attr("activation_" + k) or ()) for k in ("alpha", "beta"))
+    out = []
+    for raw in names:
+        name = _PLAIN[raw.lower().replace("_", "")]
+        a, b = _PARAMETERS.get(name, (0.0, 0.0))
+        a = alphas.pop(0) if _TAKES.get(name, 0) > 0 and alphas else a
+        b = betas.pop(0) if _TAKES.get(name, 0) > 1 and betas else b
+        out.append((name, a, b))
+    return out
+
+
+def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Generator | None) -> list[np.ndarray]:
+    """Y and the last states, in f64, each activation with an error of 4e-7 of a random sign where ``off`` is given; the
+    last state of no step is 0."""
+    op, clip = g.inst.op, g.attr("clip") or np.inf
+    gates, per = _PARTS[op][0], len(_PARTS[op][1].split())
+    x, w, r = (np.asarray(g[k], np.float64) for k in "XWR")
+    t, batch, n = *x.shape[:2], r.shape[-1]
+    lengths = np.full(batch, t) if g["sequence_lens"] is None else g["sequence_lens"]
+    ys, ends = np.zeros((t, len(w), batch, n)), np.zeros((2, len(w), batch, n))
+
+    def act(k: int, v: np.ndarray, limit: float = np.inf) -> np.ndarray:
+        name, a, b = acts[k]
+        v = np.clip(v, -limit, limit)
+        error = 4e-7 * off.choice((-1, 1), v.shape) if off is not None and name in _STEPWISE else 0.0
+        if name == "softplus":
+            return np.log(np.exp(v.astype(np.float32)) + np.float32(1)).astype(np.float64) + error
+        return FUNCTIONS[name](v, a, b) + error
+
+    for d, one in np.ndindex(len(w), batch):
+        b = np.zeros(2 * gates * n) if g["B"] is None else np.asarray(g["B"][d], np.float64)
+        bw, br = b.reshape(2, gates, n)
+        h, c = (np.zeros(n) if g[k] is None else g[k][d, one].astype(np.float64) for k in ("initial_h", "initial_c"))
+        p = np.zeros((3, n)) if g["P"] is None else np.asarray(g["P"][d], np.float64).reshape(3, n)
+        steps = range(lengths[one])
+        for s in reversed(steps) if g.attr("direction") == "reverse" or d else steps:
+            u, v, k = (w[d] @ x[s, one]).reshape(gates, n) + bw, (r[d] @ h).reshape(gates, n) + br, d * per
+            if op == "RNN":
+                h = act(k, u[0] + v[0], clip)
+            elif op == "GRU":
+                z, q = act(k, u[0] + v[0], clip), act(k, u[1] + v[1], clip)
+                last = q * v[2] if g.attr("linear_before_reset", 0) else r[d][2 * n :] @ (q * h) + br[2]
+                h = (1 - z) * act(k + 1, u[2] + last, clip) + z * h
+            else:
+                i = act(k, u[0] + v[0] + p[0] * c, clip)
+                f = 1 - i if g.attr("input_forget", 0) else act(k, u[2] + v[2] + p[2] * c, clip)
+                c = f * c + i * act(k + 1, u[3] + v[3], clip)
+                h = act(k, u[1] + v[1] + p[1] * c, clip) * act(k + 2, c)
+            ys[s, d, one] = h
+        ends[:, d, one] = (h, c) if len(steps) else 0.0
+    return [ys, *ends]
+
+
+def affine_of_0(g: Given) -> list[Any] | None:
+    """Affine and ScaledTanh have the defaults 0."""
+    taken = [a for a in _activations(g) if a[0] in _TAKES]
+    alphas, betas = [a for _, a, _ in taken], [b for name, _, b in taken if _TAKES[name] > 1]
+    return g.again({"activation_alpha": alphas or None, "activation_beta": betas or None})
+
+
+def forward_activations(g: Given) -> list[Any] | None:
+    """Both directions take the activations of the first."""
+    acts = _activations(g)
+    both = acts[: len(acts) // 2] * 2
+    names = [g.attr("activations")[i % (len(acts) // 2)] for i in range(len(acts))]
+    return g.again({"activations": names, "activation_alpha": [a for name, a, _ in both if name in _TAKES] or None,
+                    "activation_beta": [b for name, _, b in both if _TAKES.get(name, 0) > 1] or None})  # fmt: skip
+
+
+def no_step_ends_in_0(g: Given) -> list[Any] | None:
+    """Last states of a sequence of no steps are 0."""
+    some = g["sequence_lens"].reshape((-1, 1, 1) if g.attr("layout", 0) else (-1, 1)) > 0
+    return [g.expected[0], *(replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype),
+                                     wide=np.where(some, e.wide, 0.0)) for e in g.expected[1:])]  # fmt: skip
+
+
+def ort_recurrent(g: Given) -> list[Any] | None:
+    """Activations have an absolute error of 4e-7, log(exp(x) + 1) is infinite above 88 and 0 below -17; Affine and
+    ScaledTanh have the defaults 0; a sequence of no steps ends in 0."""
+    acts, again = _activations(g), affine_of_0(g)
+    if again is None or g.attr("layout", 0):  # it refuses the other layout
+        return None
+    here, *moved = (_recurrent(g, acts, off) for off in (None, *map(np.random.default_rng, range(6))))
+    out = []
+    for e, y, *others in zip(again, here, *moved):
+        within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
+        out.append(Near(y, np.where(np.isfinite(y), np.nan_to_num(within, nan=np.inf), np.inf)))
     return out
 
 

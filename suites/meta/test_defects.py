@@ -117,3 +117,13 @@ def test_what_the_other_instance_leaves_open_is_open(tmp_path):
     wider = "def told(g):\n    return g.again({'kernel_shape': [2]})\n"
     assert verdict(tmp_path, 'gives = "told"', [[[5, 3]]], wider, c).verdict is Verdict.KNOWN
     assert verdict(tmp_path, 'gives = "told"', [[[5, 3, 3]]], wider, c).verdict is Verdict.MISMATCH
+
+
+def test_an_ambiguity_may_name_a_reading(tmp_path):
+    other = ENTRY.replace("known", "ambiguous").replace("reason", "question") + 'readings = ["ours", "the other"]\n'
+    (tmp_path / "defects.py").write_text(AGAIN)
+    (tmp_path / "x.toml").write_text(other.format('gives = "told"'))
+    ledger = load_ledger([tmp_path])
+    for answer, found in (([1, -0.02, -0.04, np.nan], "ambiguous"), ([1, -0.03, -0.04, np.nan], "mismatch")):
+        outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
+        assert judge_case(case(), Profile("toy"), [outcome], ledger).verdict.value == found
