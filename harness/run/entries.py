@@ -21,7 +21,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
     gives = "lrn_of_the_power"             # or a list: the answer is what this function of defects.py, beside the file,
-                                           # says of the instance (harness/run/defects.py)
+                                           # says of the instance (harness/run/defects.py); both of a mismatch only
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
@@ -177,7 +177,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
     as_if = tuple(_edit(name, x) for x in texts("as_if"))
     for key in ("as_if", "gives"):
-        if key in t and _verdicts(t) != (Verdict.MISMATCH.value,):
+        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{name}: {key} explains a mismatch alone")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:

@@ -98,6 +98,8 @@ class Entry:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
+        if judged.verdict is not Verdict.MISMATCH:
+            return True
         if self.as_if and not any(_answers(judged, profile, edit) for edit in self.as_if):
             return False
         return not self.gives or self._given(judged, profile)

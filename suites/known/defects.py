@@ -362,6 +362,33 @@ def rows_of_signed_bytes(g: Given) -> Outputs:
     return [Near(due - less, 1e-6 * (np.abs(due) + less))]
 
 
+def backward_over_the_input(g: Given) -> Outputs:
+    """Parallel linking: the backward cell runs over the input, too."""
+    return g.again(inputs={"aux_input": g["input"]}) if g["input"].shape == g["aux_input"].shape else None
+
+
+def backward_anything_of_another_extent(g: Given) -> Outputs:
+    """The same where the auxiliary input is of another extent: what is read of the input is not known."""
+    if g["input"].shape[-1] == g["aux_input"].shape[-1]:
+        return None
+    first, *rest = (e.value for e in g.expected)
+    if rest:
+        return [None, *(Near(r, np.inf) for r in rest)]
+    forward = len(g["fw_recurrent_weights"])
+    return [Near(first, np.where(np.arange(first.shape[-1]) < forward, 1e-5, np.inf) + np.zeros(first.shape))]
+
+
+def auxiliary_steps_of_the_input(g: Given) -> Outputs:
+    """Steps through the auxiliary input are as long as those through the input; beyond its end anything is read."""
+    x, aux = g["input"], g["aux_input"]
+    rows = 1 if not g.attr("time_major", False) else x.shape[1]
+    starts = np.arange(x.shape[0] * x.shape[1] // max(1, rows)) * rows * x.shape[2]
+    at = starts[:, None] + np.arange(rows * aux.shape[2])
+    if at.size and at.max() >= aux.size:
+        return [Near(e.value, np.inf) for e in g.expected]
+    return g.again(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})
+
+
 # -- the XNNPACK delegate
 
 
