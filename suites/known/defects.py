@@ -160,7 +160,32 @@ def ort_recurrent(g: Given) -> list[Any] | None:
     return out
 
 
+def bits_not_zero(g: Given) -> list[Any]:
+    """Whether any bit is set."""
+    return [g["input"].view(np.uint8) != 0]
+
+
+def ort_f8_beyond(g: Given) -> list[Any]:
+    """What rounds to the number after the largest has its bits: in float8e4m3fn 448, from 480 to 496, in float8e5m2
+    NaN, from 61440 to 65536."""
+    e, x = g.expected[0], np.abs(g["input"].astype(np.float32))
+    low, high, becomes = (480, 496, 448) if e.dtype.name == "f8e4m3fn" else (61440, 65536, np.nan)
+    due = e.value.astype(np.float64)
+    return [np.where((x >= low) & (x < high), np.copysign(becomes, g["input"].astype(np.float32)), due)]
+
+
+def halves_away(g: Given) -> list[Any]:
+    """Halves are rounded away from zero."""
+    x = g["input"].astype(np.float64)
+    return [np.copysign(np.floor(np.abs(x) + 0.5), x)]
+
+
 # -- the ONNX reference evaluator
+
+
+def truncated(g: Given) -> Outputs:
+    """Fractions are cut off."""
+    return [np.trunc(g["input"].astype(np.float64))]
 
 
 def first_activation_only(g: Given) -> list[Expected] | None:

@@ -35,22 +35,23 @@ _E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
 _DATA = ("small", "unit", "ties", "wide", "special", "full")
 
 
-def out_of_range(x: Any, to: DType) -> Any:
-    """Where a float ``x`` has a value that the integer type ``to`` does not hold (after truncation), or a NaN."""
+def out_of_range(x: Any, to: DType, rounding: str = "trunc") -> Any:
+    """Where a float ``x`` has a value that the integer type ``to`` does not hold (after rounding), or a NaN."""
     if of(x).kind != "f" or to.kind not in "iu":
         return np.False_
     lo, hi = int_range(to)
-    wide = native.unary("trunc", x)
+    wide = native.unary(rounding, x)
     return ~((wide >= float(lo)) & (wide < float(hi) + 1.0))
 
 
 def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, to = inputs["x"], params["to"]
     if of(x).kind == "s":
-        if to is not F8E8M0 and to not in _FINITE:
+        if to is not F8E8M0 and to not in _FINITE and to.kind not in "iu":
             return None
         x = np.array([_number(v, F64) for v in x.ravel()], np.float64).reshape(x.shape)
-    found = [silent("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to))]
+    rounding = "round_half_even" if to.bits < 8 and of(inputs["x"]).kind == "f" else "trunc"
+    found = [silent("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to, rounding))]
     if to is F8E8M0:
         wide = native.convert(x, np.float64)
         found.append(silent("ONNX Cast: negative numbers to float8e8m0 are unspecified",
@@ -73,7 +74,8 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     error=exact(),
     data=_DATA,
     ambiguous=_onnx_silent,
-    source="ONNX Cast-25: tables for float8 and float8e8m0; integers keep the low bits, floats overflow to inf",
+    source="ONNX Cast-25: tables for float8 and float8e8m0; integers keep the low bits, floats overflow to inf; "
+    "technical/int4, int2: a cast to a 4 bit (2 bit) type rounds to the nearest integer, ties to even, and truncates",
 )
 def cast(
     x: Any_["*d"], *, to: ElementType(), saturate: Flag = True, round_mode: Choice("up", "down", "nearest") = "up"
@@ -81,8 +83,9 @@ def cast(
     """x in the type ``to``.
 
     float to float: nearest even; out of range is inf, or, to a float8 type, the largest finite value (saturate) or
-    what its table says.  float to integer: toward zero (out of range is undefined).  integer to integer: low bits.
-    To bool: non-zero is true.  round_mode: to float8e8m0 alone.  Strings: decimal numbers, INF and NaN in any case.
+    what its table says.  float to integer: toward zero, to those of 4 and 2 bits nearest even (out of range is
+    undefined).  integer to integer: low bits.  To bool: non-zero is true.  round_mode: to float8e8m0
+    alone.  Strings: decimal numbers, INF and NaN in any case.
     """
     have = of(x)
     if to.kind == "s":
@@ -90,8 +93,8 @@ def cast(
     if have.kind == "s":
         x = np.array([_number(v, to) for v in x.ravel()], np.float64 if to.kind != "i" else np.int64).reshape(x.shape)
     if have.kind == "f" and to.kind in "iu" and to.bits < 8:
-        # undefined out of range; the published vectors of onnx keep the low bits of the truncated value
-        x = native.convert(x, np.int64)
+        # undefined out of range; the published vectors of onnx keep the low bits
+        x = native.convert(native.unary("round_half_even", x), np.int64)
     if to is F8E8M0:
         return native.convert(x, to, rounding=_E8M0_ROUNDING[round_mode], saturate=saturate)
     return native.convert(x, to, saturate=saturate and to in _FLOAT8)
