@@ -107,8 +107,14 @@ for _name, (_fn, _last) in _BINARY.items():
     _a, _b = first_slot(_name), first_slot(_name, 1)
     if _last:
         op(_name, _fn, until=_last, x=_a, y=OldOperand(_b, _a), draw=_old(_a, _b))
-    _more = {"out": _whole, "ambiguous": _power_fits} if _name == "Pow" else {}
+    _more: dict[str, Any] = {"out": _whole, "ambiguous": _power_fits} if _name == "Pow" else {}
+    if _name == "BitShift":
+        _more = {"until": 11}
     op(_name, _fn, since=_last + 1, x=_a, y=_b, **_more)
+
+# every count has a result
+op("BitShift", s.bit_shift, since=28, x="X", y="Y", ambiguous=lambda c: None,
+   data={"x": ("full", "special", "small"), "y": ("shift", "shift", "small", "full")})  # fmt: skip
 
 
 def _alike(d: Draw) -> dict:

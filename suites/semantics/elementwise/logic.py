@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.spec import Any as Any_
-from harness.spec import Bool, Choice, Flag, Float, Int, Num, Real_, semantics
+from harness.spec import Bool, Choice, Flag, Float, Int, Num, Real_, semantics, silent
 from harness.spec import exact as exact_class
 from suites.semantics.elementwise.common import native, np, of
 
@@ -124,9 +124,8 @@ def bitwise_not(x: Int["*d"]) -> Int["*d"]:
 
 def _count_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, y = inputs["x"], native.convert(inputs["y"], np.int64, saturate=True)
-    if ((y < 0) | (y >= of(x).bits)).any():
-        return "a shift count below 0 or of the width and more is not defined"
-    return None
+    beyond = (y < 0) | (y >= of(x).bits)
+    return silent("a shift count below 0 or of the width and more is not defined", beyond)
 
 
 @semantics(
@@ -136,7 +135,8 @@ def _count_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str |
     source="ONNX BitShift-28: left fills with zeros, right is arithmetic for signed types; TFLite RIGHT_SHIFT",
 )
 def bit_shift(x: Int["*#d"], y: Int["*#d"], *, direction: Choice("LEFT", "RIGHT")) -> Int["*#d"]:
-    """x shifted by y bits; what leaves the type is lost."""
+    """x shifted by y bits; what leaves the type is lost.  A count below 0 or of the width and more leaves the sign bits
+    alone, of a shift to the right, or nothing (BitShift-28; undefined before)."""
     return native.binary("shift_left" if direction == "LEFT" else "shift_right", x, y)
 
 
