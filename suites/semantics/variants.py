@@ -5,7 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import Build, Call, Choice, Codec, Context, Flag, Float, Num, Real, T, bounded, semantics
+from harness.spec import (
+    Build,
+    Call,
+    Choice,
+    Codec,
+    Context,
+    Flag,
+    Float,
+    Num,
+    Real,
+    T,
+    bounded,
+    gathered,
+    semantics,
+    silent,
+)  # fmt: skip
 from harness.spec.draw import Draw
 from suites.semantics import elementwise as e
 from suites.semantics import norm as n
@@ -18,12 +33,25 @@ def _mod_bound(ctx: Context) -> object:
 
 def _mod_open(inputs: dict, params: dict) -> str | None:
     which = e.fmod if params["fmod"] else e.floor_mod
-    return which.ambiguous(inputs, params) if which.ambiguous else None
+    return gathered(which.ambiguous(inputs, params) if which.ambiguous else None, _zero_open(inputs, params))
 
 
-@semantics(error=bounded(_mod_bound), source="ONNX Mod-10, -13, -28", ambiguous=_mod_open)
+def _zero_open(inputs: dict, params: dict) -> str | None:
+    """fmod: "either signed zero may be returned" of -0 and a positive divisor.  Else the sign of a zero is that of the
+    divisor for a dividend of 0, by Mod-28; of multiples the formula has another one than the sentence on the sign."""
+    if of(inputs["x"]).kind != "f":
+        return None
+    with np.errstate(all="ignore"):
+        x, y = np.broadcast_arrays(*(np.asarray(inputs[k], np.float64) for k in "xy"))
+        none = np.fmod(x, y) == 0
+    at = none & np.signbit(x) & (x == 0) & (y > 0) if params["fmod"] else none & (x != 0)
+    return silent("the sign of a zero remainder", at, np.zeros(at.shape), -np.zeros(at.shape))
+
+
+@semantics(error=bounded(_mod_bound).signed(), source="ONNX Mod-10, -13, -28", ambiguous=_mod_open)
 def mod(x: Num["*#d"], y: Num["*#d"], *, fmod: Flag = False) -> Num["*#d"]:
-    """Remainder with the sign of the dividend (fmod) or of the divisor.  Until version 13 floats take fmod only."""
+    """Remainder with the sign of the dividend (fmod) or of the divisor, zeros too.  Until version 13 floats take fmod
+    only."""
     return (e.fmod if fmod else e.floor_mod).fn(x, y)
 
 

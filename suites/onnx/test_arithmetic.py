@@ -1,0 +1,63 @@
+"""What BitShift-28 and Mod-28 state that older versions left open: shifts by any count, signs of zero remainders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
+from harness.run.case import fill
+from harness.run.results import Profile, judge_case
+from suites.onnx import dialect
+
+
+def _shifted(x: int, y: int, bits: int, signed: bool, left: bool) -> int:
+    if not 0 <= y < bits:
+        return -1 if x < 0 and not left else 0
+    if not left:
+        return x >> y
+    kept = (x << y) & (2**bits - 1)
+    return kept - 2**bits if signed and kept >= 2 ** (bits - 1) else kept
+
+
+def test_every_count_has_a_result() -> None:
+    v, beyond = dialect.versions["onnx/BitShift/28"], 0
+    for i in range(150):
+        inst = v.draw(Prng(case_seed(8, v.key, i)))
+        arrays = arrays_of(inst)
+        x, y = np.broadcast_arrays(arrays["X"], arrays["Y"])
+        bits, left = x.dtype.itemsize * 8, inst.attrs["direction"] == "LEFT"
+        want = [_shifted(a, b, bits, x.dtype.kind == "i", left) for a, b in zip(x.ravel().tolist(), y.ravel().tolist())]
+        call = dialect.call_of(inst, arrays)
+        assert np.ravel(v.evaluate(call)[0].value).tolist() == want, inst.dumps()
+        outside = any(not 0 <= b < bits for b in y.ravel().tolist())
+        beyond += outside
+        assert v.silence(call) is None
+    assert beyond > 20
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "fmod", "other"),
+    [
+        (0.0, -3.0, 0, Verdict.MISMATCH),  # "if x is 0 and y is nonzero, 0 with the sign of y"
+        (-0.0, 3.0, 0, Verdict.MISMATCH),
+        (6.0, -3.0, 0, Verdict.AMBIGUOUS),  # "the same sign as B", but 6 - -2 * -3 is +0
+        (0.0, -3.0, 1, Verdict.MISMATCH),
+        (-6.0, 3.0, 1, Verdict.MISMATCH),  # "the same sign as A"
+        (-0.0, -3.0, 1, Verdict.MISMATCH),
+        (-0.0, 3.0, 1, Verdict.AMBIGUOUS),  # "either +0 or -0 may be returned"
+    ],
+)
+def test_the_sign_of_a_zero_remainder(a: float, b: float, fmod: int, other: Verdict) -> None:
+    tensors = {n: {"dtype": "f32", "shape": [1], "values": [v]} for n, v in (("A", a), ("B", b))}
+    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "Mod", "version": 28, "opset": 28, "outs": 1,
+                               "attrs": {"fmod": fmod}, "args": tensors})  # fmt: skip
+    case = fill(dialect.version_of(inst), inst)
+    assert case.expected is not None
+    want = case.expected[0][0].value
+    assert want[0] == 0
+    for got, verdict in ((want, Verdict.AGREE), (-want, other)):
+        assert judge_case(case, Profile("x"), [Outcome(Status.VALUE, [got], "run")]).verdict is verdict
