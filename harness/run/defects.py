@@ -30,7 +30,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Arg
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
-from harness.spec import Expected, Silent
+from harness.spec import Expected, Silent, open_at
 
 if TYPE_CHECKING:
     from harness.run.case import Case
@@ -183,7 +183,7 @@ def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
         return False
     v, arrays = case.version, case.draws[min(run, len(case.draws) - 1)]
     with quiet:
-        return v.open_at(v.dialect.call_of(case.inst, arrays, v), why, i, a)
+        return open_at(v, v.dialect.call_of(case.inst, arrays, v), why, i, a)
 
 
 def _same(told: Any, a: Any, right: Any) -> bool:

@@ -18,7 +18,8 @@ from harness.spec.errors import (
     rounded,
     statistical,
 )  # fmt: skip
-from harness.spec.opversion import Entry, Expected, OpVersion
+from harness.spec.expected import Expected, open_at
+from harness.spec.opversion import Entry, OpVersion
 from harness.spec.params import (
     Axes,
     Axis,
@@ -60,6 +61,6 @@ __all__ = [
     "Integer", "Ints", "Map", "Named", "Num", "Numeric", "OpSchema", "OpVersion", "Opaque", "Pads", "Param", "Part",
     "Real", "Real_", "Reals", "Semantics", "ShapeMismatch", "Silent", "Slot", "Slotted", "Str", "Strings", "T",
     "Tensor", "Variadic", "accepted", "accumulates", "any_order", "bounded", "composed", "copied", "exact",
-    "first_of", "gathered", "permuted", "quantised", "rounded", "semantics", "shape_function", "silent",
+    "first_of", "gathered", "open_at", "permuted", "quantised", "rounded", "semantics", "shape_function", "silent",
     "statistical",
 ]  # fmt: skip

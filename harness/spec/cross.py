@@ -19,7 +19,8 @@ from harness.core.instance import Arg, Instance
 from harness.spec.codec import Build, Call, Slotted
 from harness.spec.dialect import Dialect
 from harness.spec.draw import Draw, T
-from harness.spec.opversion import Expected, OpVersion
+from harness.spec.expected import Expected
+from harness.spec.opversion import OpVersion
 from harness.spec.semantics import Semantics
 
 Arrays = dict[str, Any]

@@ -20,7 +20,8 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec.codec import Call
 from harness.spec.draw import Draw, Engine, T
-from harness.spec.opversion import Entry, Expected, OpVersion
+from harness.spec.expected import Expected
+from harness.spec.opversion import Entry, OpVersion
 from harness.spec.schema import OpSchema, Slot, load
 from harness.spec.semantics import Semantics
 from native_ref import convert

@@ -16,9 +16,9 @@ from harness.spec import dims
 from harness.spec.codec import Build, Call, Codec, Named, Slotted
 from harness.spec.draw import Draw, Engine, T
 from harness.spec.errors import Context, ErrorClass
+from harness.spec.expected import Expected, context_of
 from harness.spec.schema import OpSchema
 from harness.spec.semantics import Semantics
-from harness.spec.silent import Silent
 
 # how often a type is drawn, relative to 1 for the ones not listed
 _WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
@@ -80,20 +80,6 @@ class Entry:
 def agreement(attr: str) -> str:
     """The rule that an attribute of ``Entry.agrees`` may break."""
     return f"{attr}-agrees"
-
-
-@dataclass(slots=True)
-class Expected:
-    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 result before
-    rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.  open: mask of
-    the elements that are not judged, since the spec leaves them open; what is compared has ``value`` there."""
-
-    value: Any
-    wide: np.ndarray | None
-    dtype: DType
-    error: ErrorClass
-    context: Callable[[], Context]
-    open: np.ndarray | None = None
 
 
 class OpVersion:
@@ -430,35 +416,6 @@ class OpVersion:
             return m.ambiguous(*self.decode(call))
         return None
 
-    def open_at(self, call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
-        """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
-        readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
-        out = np.zeros(actual.shape, bool)
-        for mask, readings in why.masks(i) or ():
-            at = self._carried(call, i, mask)
-            if readings:
-                said = [self._laid(call, i, r) for r in readings]
-                at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
-            out |= at
-        return out
-
-    def _carried(self, call: Call, i: int, mask: np.ndarray) -> np.ndarray:
-        """A mask of the meaning's result, in the layout of output ``i``: where a change there shows."""
-        if self.entry.out is None or self.entry.evaluate is not None:
-            return mask
-        probes = [self._laid(call, i, np.where(mask, v, 0)) for v in (0, 1, -1, 100)]
-        return np.logical_or.reduce([(p != probes[0]) & ~((p != p) & (probes[0] != probes[0])) for p in probes[1:]])
-
-    def _laid(self, call: Call, i: int, values: np.ndarray) -> np.ndarray:
-        """Output ``i``, had the meaning given ``values`` for it."""
-        if self.entry.out is None or self.entry.evaluate is not None or self.meaning is None:
-            return values
-        tensors, params = self.decode(call)
-        raw = self.meaning.fn(**tensors, **params)
-        results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-        results[i] = np.array(np.broadcast_to(values, results[i].shape)).astype(results[i].dtype)
-        return np.asarray(self.entry.out(call, results)[i])
-
     def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any],
                 shared: dict[Any, Any] | None = None) -> Expected:  # fmt: skip
         error = self._only_error or self._error(i)
@@ -484,7 +441,7 @@ class OpVersion:
         elif have is F64 or have is C128:
             wide = r
 
-        context = partial(self._context, call, i, want, value, wide, tensors, params, shared)
+        context = partial(context_of, self, call, i, want, value, wide, tensors, params, shared)
         return Expected(value, wide, want, error, context)
 
     @cached_property
@@ -501,66 +458,6 @@ class OpVersion:
             return e[min(i, len(e) - 1)] if isinstance(e, tuple) else e
         assert self.meaning is not None, f"{self.key}: an entry without meaning states its error class"
         return self.meaning.error_of(i)
-
-    def _context(self, call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None,
-                 tensors: dict[str, Any], params: dict[str, Any],
-                 shared: dict[Any, Any] | None) -> Context:  # fmt: skip
-        m = self.meaning
-        if wide is None:
-            wide = np.asarray(value, np.float64)
-        own = tensors if self.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
-
-        def inputs() -> dict[str, Any]:
-            return {n: _wide(v) for n, v in own.items()}
-
-        def rerun(changed: dict[str, Any], finish: bool = False) -> np.ndarray:
-            assert m is not None
-            raw = m.fn(**changed, **params)
-            results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-            out = self.entry.out
-            if out is not None:
-                results = (out if finish else getattr(out, "linear", out))(call, results)
-            return results[i]
-
-        bound: list[dict[str, Any]] = []
-
-        def env() -> dict[str, Any]:
-            if not bound:  # only some bounds count by names
-                try:
-                    bound.append(m.bind(tensors, params) if m is not None else {})
-                except dims.ShapeMismatch:
-                    bound.append(dict(params))
-            return bound[0]
-
-        def count(expr: str) -> float:
-            return float(dims.evaluate(dims.compiled(expr), env()))
-
-        if self.entry.out is None or self.entry.error is not None or m is None:
-            made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
-            made.call = call  # what an entry that evaluates by itself bounds its error with
-            made.own, made.finish = own, partial(rerun, finish=True)
-            return made
-
-        # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
-        linear = getattr(self.entry.out, "linear", self.entry.out)
-
-        def plain(changed: dict[str, Any]) -> list[Any]:
-            raw = m.fn(**changed, **params)
-            return list(raw) if isinstance(raw, (tuple, list)) else [raw]
-
-        def inner() -> Context:
-            own = np.asarray(plain(tensors)[i], np.float64)
-            return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count, shared=shared)
-
-        def carry(bound: np.ndarray) -> np.ndarray:
-            results = [np.asarray(x, np.float64) for x in plain(tensors)]
-            results[i] = np.array(np.broadcast_to(bound, results[i].shape))
-            return np.abs(linear(call, results)[i])
-
-        made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
-                       shared=shared)  # fmt: skip
-        made.finish = partial(rerun, finish=True)
-        return made
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""
@@ -590,14 +487,6 @@ class OpVersion:
             binds = tuple(s.name for s in self.schema.inputs if s.element == slot.element)
             out.append((binds, allowed[0] if len(allowed) == 1 else None))
         return out or [((), None)]
-
-
-def _wide(v: Any) -> Any:
-    if isinstance(v, list):
-        return [_wide(x) for x in v]
-    if isinstance(v, np.ndarray) and of(v).kind == "f":
-        return v.astype(np.float64)
-    return v
 
 
 def _container_dtype(r: Any) -> DType:

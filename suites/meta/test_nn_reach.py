@@ -15,7 +15,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case
-from harness.spec import Silent
+from harness.spec import Silent, open_at
 from suites.nn import dialect
 
 DRAWS = 300
@@ -326,7 +326,7 @@ def test_a_maximum_at_the_border_is_one_of_the_readings() -> None:
         got[..., 0, :] = top
         at = np.zeros(want.shape, bool)
         at[..., 0, :] = open_
-        np.testing.assert_array_equal(v.open_at(call, why, 0, got) & (got != want), at)
+        np.testing.assert_array_equal(open_at(v, call, why, 0, got) & (got != want), at)
 
 
 def test_includeLastPixel_has_a_window_for_a_kernel_above_the_image() -> None:
