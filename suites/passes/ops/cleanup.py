@@ -84,14 +84,20 @@ declare("noop_elimination", _noop, _almost_noop)
 # -- const_elimination
 
 
-def _known(d: Draw) -> dict[str, Any]:
+def _known(d: Draw, limit: int | None = None) -> dict[str, Any]:
+    """limit: how many elements less than there are ``skip_const_by_size`` lets through."""
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
     a, b = p.const(p.weights(shape)), p.const(p.weights(shape) + 5)
     y = p.op(d.pick(("add", "mul", "sub", "maximum", "real_div")), x=a, y=b)
     if d.bool():
         y = p.op(d.pick(("relu", "abs", "square")), x=y)
-    return p.done(p.op("add", x=p.input(shape), y=y))
+    y = p.op("add", x=p.input(shape), y=y)
+    if limit is None:
+        return p.done(y)
+    told = {"skip_const_by_size": str(prod(shape) - limit)}  # "have larger number of elements than a threshold"
+    return p.done(y, fires=not limit, pattern="near miss large" if limit else "match at the limit",
+                  options={"const_elimination": told})  # fmt: skip
 
 
 def _unknown(d: Draw) -> dict[str, Any]:
@@ -101,7 +107,11 @@ def _unknown(d: Draw) -> dict[str, Any]:
     return p.done(p.op("add", x=y, y=1.0), fires=False)
 
 
-declare("const_elimination", _known, _unknown)
+def _limited(d: Draw) -> dict[str, Any]:
+    return _known(d, d.int(0, 1))
+
+
+declare("const_elimination", _known, _unknown, _limited)
 
 
 # -- dead_code_elimination, const_deduplication, remove_redundant_ops, topological_reorder

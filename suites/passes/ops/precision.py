@@ -60,7 +60,17 @@ def _integers(d: Draw) -> dict[str, Any]:
     return p.done(p.op("add", x=x, y=np.int32(3)), fires=False)
 
 
-declare("add_fp16_cast", _chain, _chain, _integers, narrow=True)
+def _skipping(d: Draw) -> dict[str, Any]:
+    """Types of ops that keep f32: some of them, or all there are."""
+    out = _chain(d)
+    kinds = sorted({n.op for n in out["program"].nodes})
+    skipped = kinds if d.bool() else d.subset(kinds, 1)
+    out["program"].meta["options"] = {"add_fp16_cast": {"skip_ops_by_type": ",".join(skipped)}}
+    out["program"].meta["fires"] = len(skipped) < len(kinds)
+    return {**out, "pattern": "match some" if len(skipped) < len(kinds) else "near miss skipped"}
+
+
+declare("add_fp16_cast", _chain, _chain, _integers, _skipping, narrow=True)
 
 
 def _any(d: Draw) -> dict[str, Any]:
