@@ -164,6 +164,8 @@ def _draw_one_hot(d: Draw) -> dict[str, Any]:
     if d.chance(4):  # both left out: ones and zeros of int32
         for k in ("on_value", "off_value", "@T"):
             out.pop(k)
+    elif dt.kind == "i" and d.bool():  # the other one's default is of that type
+        out.pop(d.pick(("on_value", "off_value")))
     return out
 
 
