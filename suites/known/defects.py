@@ -319,6 +319,57 @@ def _finfo(x: np.ndarray) -> Any:
     return ml_dtypes.finfo(x.dtype)
 
 
+# -- other readings of the MIL pages
+
+
+def mil_printed_padding(g: Given) -> Outputs:
+    """The amounts that conv's page prints: a dilated kernel less one in all, whatever the stride, the larger half in
+    front."""
+    kernel = g["weight"].shape[2:]
+    whole = [d * (k - 1) for k, d in zip(kernel, g.attr("dilations") or [1] * len(kernel))]
+    return g.again({"pad_type": "custom", "pad": [n for t in whole for n in (t - t // 2, t // 2)]})
+
+
+def mil_in_order_of_steps(g: Given) -> Outputs:
+    """A reversed sequence comes out as it was computed: the last element of the input first."""
+    return [Turned(g.expected[0], lambda a: a[::-1]), *[None] * (len(g.expected) - 1)]
+
+
+def _mil_gru(gate: str, steps: bool) -> Any:
+    """gate: what the reset gate acts on, the "state" before the recurrent product, that "product", or the product
+    with its "bias" (reset_after alone).  steps: whether a reversed sequence comes out as it was computed."""
+
+    def told(g: Given) -> Outputs:
+        if gate == "bias" and not g.attr("reset_after", False):
+            return None
+        acts = [FUNCTIONS[{"linear": "affine"}.get(a, a)] for a in (g.attr("recurrent_activation", "sigmoid"),
+                                                                    g.attr("activation", "tanh"))]  # fmt: skip
+        x, h, w, u = (np.asarray(g[k], np.float64) for k in ("x", "initial_h", "weight_ih", "weight_hh"))
+        n = h.shape[1]
+        given, own = (np.zeros(3 * n) if g[k] is None else np.asarray(g[k], np.float64) for k in ("input_bias", "bias"))
+        r, o, z = (slice(k * n, (k + 1) * n) for k in range(3))
+        ys = []
+        for v in (x[::-1] if g.attr("direction") == "reverse" else x) @ w.T + given:
+            both = v + h @ u.T + own
+            reset, update = acts[0](both[:, r], 1.0, 0.0), acts[0](both[:, z], 1.0, 0.0)
+            inner = {"state": (reset * h) @ u[o].T + own[o], "product": reset * (h @ u[o].T) + own[o],
+                     "bias": reset * (h @ u[o].T + own[o])}[gate]  # fmt: skip
+            h = (1 - update) * acts[1](v[:, o] + inner, 1.0, 0.0) + update * h
+            ys.append(h)
+        turned = g.attr("direction") == "reverse" and not steps
+        y = np.stack(ys[::-1] if turned else ys) if g.attr("output_sequence") else h[None]
+        # roundings as of the reading that is expected, whose equations are as many
+        within = [4 * np.max(e.error.bound(e.context()), initial=0.0) for e in g.expected]
+        return [Near(v, b) for v, b in zip((y, h), within)]
+
+    return told
+
+
+mil_gate_on_state, mil_gate_on_state_in_steps = (_mil_gru("state", s) for s in (False, True))
+mil_gate_on_product, mil_gate_on_product_in_steps = (_mil_gru("product", s) for s in (False, True))
+mil_gate_on_bias, mil_gate_on_bias_in_steps = (_mil_gru("bias", s) for s in (False, True))
+
+
 # -- LiteRT
 
 

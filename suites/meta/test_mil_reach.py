@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case
+from harness.run.entries import load_ledger
+from harness.run.results import Profile, judge_case
 from suites.mil import dialect
 
 DRAWS = 300
@@ -129,13 +132,31 @@ def test_most_of_what_is_drawn_is_judged(key: str) -> None:
     assert sum(unclear(i) is None for i in drawn(key)) > DRAWS / 2
 
 
+ledger = cache(load_ledger)
+
+
+def told(case: Case, *values: Any) -> Verdict:
+    """Of an answer, with the ledger at hand."""
+    outputs = [np.asarray(v, e.value.dtype) for v, e in zip(values, case.expected[0])]
+    return judge_case(case, Profile("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
+
+
 @pytest.mark.parametrize("key", ["lstm/ios15", "lstm/ios17", "rnn/ios17", "gru/ios18"])
-def test_the_order_of_a_reversed_sequence_is_not_judged(key: str) -> None:
+def test_a_reversed_sequence_has_one_order_or_the_other(key: str) -> None:
     """The pages say reverse, and nothing of the order in which the steps come out."""
+    seen = 0
     for i in drawn(key):
-        many = i.args["x"].shape[0] > 1 and i.attrs.get("output_sequence")
-        if i.attrs.get("direction") == "reverse" and many:
-            assert unclear(i) is not None
+        if i.attrs.get("direction") != "reverse" or i.args["x"].shape[0] == 1 or not i.attrs.get("output_sequence"):
+            continue
+        case = Case(dialect.versions[i.key], i, 0)
+        y, *ends = (e.value for e in case.expected[0])
+        if case.ambiguous is not None or not np.abs(y.astype(float)).max() < 100 or np.abs(y - y[::-1]).max() < 0.1:
+            continue
+        seen += 1
+        assert told(case, y[::-1], *ends) is Verdict.AMBIGUOUS
+        assert told(case, y[::-1] + y.dtype.type(0.5), *ends) is Verdict.MISMATCH
+        assert told(case, y[::-1], *(-e - e.dtype.type(1) for e in ends)) is Verdict.MISMATCH
+    assert seen > 5
 
 
 def test_integers_between_two_elements_are_not_judged() -> None:
@@ -166,11 +187,55 @@ def test_nan_among_extremes_is_not_judged(key: str) -> None:
     assert seen
 
 
-def test_a_bias_beside_a_reset_gate_that_acts_after_is_not_judged() -> None:
-    """In the formula b_ho stands outside of what r_t multiplies; nothing is said of it with reset_after."""
-    seen = [i for i in drawn("gru/ios18") if i.attrs.get("reset_after") and "bias" in i.args]
-    assert seen
-    assert all(unclear(i) is not None for i in seen)
+def gru(version: str, **attrs: Any) -> Case:
+    """Two units, one step: r is sigmoid([1, 3]), z is sigmoid(0), the recurrent product swaps the units."""
+    args = {"x": ("f32", [1, 1, 1], [0.0]), "initial_h": ("f32", [1, 2], [1.0, 2.0]),
+            "weight_ih": ("f32", [6, 1], [0.0] * 6),
+            "weight_hh": ("f32", [6, 2], [1.0, 0.0, 0.0, 1.5, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            "bias": ("f32", [6], [0.0, 0.0, 1.0, 3.0, 0.0, 0.0])}  # fmt: skip
+    fields = {"format": 1, "dialect": "mil", "op": "gru", "version": version, "opset": version, "outs": 2,
+              "attrs": {"activation": "linear", **attrs}}  # fmt: skip
+    fields["args"] = {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()}
+    inst = Instance.from_json(fields)
+    return Case(dialect.version_of(inst), inst, 0)
+
+
+@pytest.mark.parametrize(("version", "attrs", "open_to"), [
+    ("ios15", {}, {"state", "product"}), ("ios18", {}, {"state", "product"}),
+    ("ios18", {"reset_after": True}, {"state", "product", "bias"}),
+])  # fmt: skip
+def test_the_reset_gate_acts_in_one_of_the_ways_that_are_said(version: str, attrs: Any, open_to: set[str]) -> None:
+    """In the formula b_ho stands outside of what r_t multiplies; the text of iOS 18 puts the gate in front."""
+    h, u, b = np.array([1.0, 2.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 3.0])
+    r = 1 / (1 + np.exp(-np.array([1.0, 3.0])))
+    ways = {"state": u @ (r * h) + b, "product": r * (u @ h) + b, "bias": r * (u @ h + b), "none": u @ h + b}
+    case = gru(version, **attrs)
+    for way, inner in ways.items():
+        y = 0.5 * inner + 0.5 * h
+        found = told(case, y.reshape(1, 1, 2), y.reshape(1, 2))
+        assert (found in (Verdict.AGREE, Verdict.AMBIGUOUS)) == (way in open_to), (way, found)
+
+
+@pytest.mark.parametrize("key", ["lstm/ios17", "gru/ios17", "rnn/ios17"])
+def test_a_state_beyond_the_type_is_not_judged(key: str) -> None:
+    """What infinities meet depends on how the equations are grouped; the meaning says so, in all systems."""
+    for i in drawn(key):
+        if unclear(i) is None:
+            assert all(np.isfinite(np.asarray(e.value, np.float64)).all() for e in dialect.evaluate(i, arrays_of(i)))
+
+
+def test_same_pads_in_one_of_the_ways_that_are_said() -> None:
+    """conv: ceil(d_in / stride) elements, as same of other systems, or the amounts that the page prints."""
+    fields = {"format": 1, "dialect": "mil", "op": "conv", "version": "ios15", "opset": "ios16", "outs": 1}
+    args = {"x": {"dtype": "f32", "shape": [1, 1, 4], "values": [1, 2, 4, 8]},
+            "weight": {"dtype": "f32", "shape": [1, 1, 3], "values": [1, 10, 100]}}  # fmt: skip
+    attrs = {"pad_type": "same", "strides": [2]}
+    inst = Instance.from_json({**fields, "attrs": attrs, "args": args})
+    case = Case(dialect.version_of(inst), inst, 0)
+    assert told(case, [[[421.0, 84.0]]]) is Verdict.AGREE  # (0, 1)
+    assert told(case, [[[210.0, 842.0]]]) is Verdict.AMBIGUOUS  # (1, 1), as printed
+    assert told(case, [[[210.0, 84.0]]]) is Verdict.MISMATCH
+    assert told(case, [[[210.0, 421.0]]]) is Verdict.MISMATCH
 
 
 def test_boxes_beyond_the_image_read_the_pad_value() -> None:

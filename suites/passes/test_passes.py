@@ -71,5 +71,5 @@ def test_every_value_is_moved_both_ways(pairs: bool) -> None:
 ])  # fmt: skip
 def test_options_are_given_and_decide(name: str, option: str, patterns: set[str]) -> None:
     """Those of the published page, without the flag for debugging and what only a constructor takes."""
-    seen = {i.attrs["pattern"] for i in drawn(name, 200) if option in i.attrs["program"].meta.get("options", {}).get(name, ())}
-    assert patterns <= seen
+    told = [(i.attrs["pattern"], i.attrs["program"].meta.get("options", {}).get(name, ())) for i in drawn(name, 200)]
+    assert patterns <= {pattern for pattern, options in told if option in options}

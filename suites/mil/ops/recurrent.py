@@ -156,21 +156,14 @@ def _draw(cell: str, gates: int) -> Any:
 
 
 def _open(call: Call) -> str | None:
+    """What has two readings that can be computed (the order of a reversed sequence, what the reset gate acts on) stands
+    in the ledger with both."""
     for name in ("recurrent_activation", "cell_activation", "activation"):
         if call.attr(name) in _UNSTATED:
             return "the parameters of this activation are stated nowhere"
     if call.attrs.get("clip") is not None:
         return "whether clip bounds the cell gate or what enters all gates"
-    sequence = call.attr("output_sequence", False) and call.inputs["x"].shape[0] > 1
-    if call.attr("direction", "forward") == "reverse" and sequence:
-        return "whether a reversed sequence comes out in the order of the input or of the steps"
-    if call.version.op == "gru":
-        h = call.inputs["initial_h"]
-        if call.attr("reset_after", False) and call.inputs.get("bias") is not None:
-            return "whether the reset gate acts on the bias of the recurrent product: it does not in the formula"
-        if (call.inputs["x"].shape[0] > 1 or h.any()) and (h.shape[1] > 1 or call.attr("reset_after", False)):
-            return "whether the reset gate acts before or after the recurrent product: formula and later text disagree"
-    return None
+    return call.version.meaning.ambiguous(*call.version.decode(call))
 
 
 def _break(gates: int, cell: str) -> Any:
