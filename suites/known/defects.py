@@ -6,6 +6,7 @@ expects; its docstring tells the cause.  A wrong answer that is not what the mod
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -313,6 +314,159 @@ def padded_with_the_text_0(g: Given) -> list[Any] | None:
     slot = "data" if g.inst.op == "Pad" else "input_data"
     found = g.again(inputs={slot: np.full(g[slot].shape, "x", object)})
     return found and [np.where(found[0].value == "", "0", g.expected[0].value)]
+
+
+def _outer(op: np.ufunc, parts: list[np.ndarray]) -> np.ndarray:
+    """[*out, window] of an array [out, kernel] of each axis."""
+    r, found = len(parts), parts[0]
+    for x in parts[1:]:
+        found = op.outer(found, x)
+    found = found.transpose(*range(0, 2 * r, 2), *range(1, 2 * r, 2))
+    return found.reshape(*found.shape[:r], math.prod(found.shape[r:]))
+
+
+def _windows(x: np.ndarray, taps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Elements [n, c, *out, window] at positions [out, kernel] of each axis, in f64, NaN outside; what is inside."""
+    r = len(taps)
+    inside = _outer(np.logical_and, [(t >= 0) & (t < n) for t, n in zip(taps, x.shape[2:], strict=True)])
+    for i, t in enumerate(taps):
+        x = np.take(x, t.clip(0, x.shape[2 + 2 * i] - 1), 2 + 2 * i)
+    x = x.transpose(0, 1, *range(2, 2 + 2 * r, 2), *range(3, 2 + 2 * r, 2))
+    return np.where(inside, x.reshape(*x.shape[:2], *inside.shape).astype(np.float64), np.nan), inside
+
+
+def _pooled_axes(g: Given) -> list[tuple[int, ...]]:
+    """Of each spatial axis extent, kernel, stride, dilation and pads."""
+    kernel, r = g.attr("kernel_shape"), len(g.attr("kernel_shape"))
+    strides, dilations = (g.attr(name) or [1] * r for name in ("strides", "dilations"))
+    pads = g.attr("pads") or [0] * 2 * r
+    return list(zip(g["X"].shape[2:], kernel, strides, dilations, pads[:r], pads[r:], strict=True))
+
+
+def windows_of_the_padded(g: Given) -> list[Near]:
+    """AveragePool, LpPool: automatic pads and extents forget the dilation, what is not reached is 0; what ceil_mode
+    adds is put on both ends, and elements count up to the end that was asked for.  Pads count in version 1 and in
+    LpPool, NaN never does, but with count_include_pad.  LpPool is the root of kernel size times average."""
+    x, lp, whole = g["X"], g.inst.op == "LpPool", g.attr("ceil_mode", 0)
+    auto, include = g.attr("auto_pad", "NOTSET"), g.attr("count_include_pad", None if lp or g.inst.version == 1 else 0)
+    taps, here, reached = [], [], []
+    for n, k, s, d, begin, end in _pooled_axes(g):
+        span = (k - 1) * d + 1
+        if auto == "NOTSET":
+            limit, room = n + begin + end, n + begin + end - span
+            out = (-(-room // s) if whole else room // s) + 1
+            out -= bool(whole and (out - 1) * s >= n + begin)
+            more = max(0, (out - 1) * s - room)
+            begin, end = begin + more // 2, end + more - more // 2
+        else:
+            out = (n - k) // s + 1 if auto == "VALID" else (n - 1) // s + 1
+            total = 0 if auto == "VALID" else (out - 1) * s + k - n
+            begin = total - total // 2 if auto == "SAME_LOWER" else total // 2
+            end, limit = total - begin, n + total
+        at = np.arange(out)[:, None] * s + np.arange(k) * d
+        taps.append(at - begin)
+        here.append((at < limit) & ((at >= begin) & (at < begin + n) if include == 0 else True))
+        reached.append(np.arange(out)[:, None] * s + span <= n + begin + end)
+    p = g.attr("p", 2) if lp else 1
+    p = np.float32(p) if g.inst.version == 1 and "p" in g.inst.attrs else p
+    v, inside = _windows(np.power(np.abs(x), p) if lp else x, taps)
+    v = np.where(inside, v, 0)
+    keep = _outer(np.logical_and, here) & (True if include == 1 else ~np.isnan(v))
+    total, size, count = np.where(keep, v, 0).sum(-1), np.where(keep, np.abs(v), 0).sum(-1), keep.sum(-1)
+    info, most = _finfo(x), _finfo(x if x.dtype == np.float64 else np.float32(0)).max
+    y = np.where(np.abs(total) > most, np.copysign(np.inf, total), total) / count
+    off = size / count * info.eps * (4 + v.shape[-1]) + info.smallest_subnormal
+    if lp:
+        low, y, high = ((np.maximum(z, 0) * v.shape[-1]) ** (1 / p) for z in (y - off, y, y + off))
+        off, y = np.maximum(high - y, y - low) + y * 2 * info.eps, y.astype(x.dtype).astype(np.float64)
+        off = np.where(y + off > info.max, np.inf, off)
+    done = _outer(np.logical_and, reached)[..., 0]
+    return [Near(np.where(done, y, 0), np.where(done & np.isfinite(y), off, 0))]
+
+
+def strided_maximum(g: Given) -> list[Any] | None:
+    """MaxPool with strides or dilations: SAME_LOWER cuts the extent short and pads as SAME_UPPER, VALID rounds it up as
+    ever; a NaN counts where it is the first of its window."""
+    axes, auto, whole, taps = _pooled_axes(g), g.attr("auto_pad", "NOTSET"), g.attr("ceil_mode", 0), []
+    if all(s == d == 1 for _, _, s, d, _, _ in axes):
+        return None
+    for n, k, s, d, begin, end in axes:
+        room = n + begin + end - (k - 1) * d - 1
+        out = (-(-room // s) if whole else room // s) + 1
+        out -= bool(whole and (out - 1) * s >= n + begin)
+        if auto == "VALID":
+            out = -(-(n - (k - 1) * d) // s)
+        elif auto != "NOTSET":
+            out = -(-n // s) if auto == "SAME_UPPER" else n // s
+            begin = ((out - 1) * s + (k - 1) * d + 1 - n) // 2
+        taps.append(np.arange(out)[:, None] * s + np.arange(k) * d - begin)
+    v, inside = _windows(g["X"], taps)
+    some, first = inside.any(-1), np.take_along_axis(v, inside.argmax(-1)[(None, None, ..., None)], -1)[..., 0]
+    y = np.where(np.isnan(first) & some, np.nan, np.fmax.reduce(v, -1))
+    at = np.where(np.isnan(y), inside.argmax(-1), (v == y[..., None]).argmax(-1))[..., None]
+    rows = np.cumprod([1, *g["X"].shape[:1:-1]])[-2::-1]
+    steps = np.cumprod([1, *g["X"].shape[2:]])[:-1] if g.attr("storage_order", 0) else rows
+    flat = _outer(np.add, [t * step for t, step in zip(taps, steps, strict=True)])
+    where = np.take_along_axis(np.broadcast_to(flat, v.shape), at, -1)[..., 0]
+    before = np.arange(v.shape[0] * v.shape[1]) * math.prod(g["X"].shape[2:])
+    where = where + before.reshape(*v.shape[:2], *[1] * len(axes))
+    empty = 0 if len(axes) == 2 else np.nan
+    return [np.where(some, y, empty), Near(np.where(some, where, -1), np.where(some, 0, np.inf))][: len(g.expected)]
+
+
+def plain_maximum(g: Given) -> list[Any] | None:
+    """MaxPool without strides and dilations: 2-D pads are read as those of the one axis, then those of the other, and
+    enter the extent twice with ceil_mode; else they are not put, but with ceil_mode those before lengthen the result.
+    NaN never counts; indices are those of each channel alone, in a window taken to be as large as the result."""
+    axes, auto, whole, pads = _pooled_axes(g), g.attr("auto_pad", "NOTSET"), g.attr("ceil_mode", 0), g.attr("pads")
+    two, taps, outs = len(axes) == 2, [], []
+    if any(s != 1 or d != 1 for _, _, s, d, _, _ in axes):
+        return None
+    for i, (n, k, _, _, begin, end) in enumerate(axes):
+        out, more = n - k + 1, begin if whole else 0
+        if auto[:4] == "SAME":
+            out, begin, more = n, (k - (auto == "SAME_UPPER")) // 2, 0
+        elif two and pads:
+            begin, end = pads[2 * i : 2 * i + 2]
+            out, more = out + begin + end, begin + end if whole else 0
+        if not two:
+            out, begin, more = out + more, 0, 0
+        outs.append(out + more)
+        taps.append(np.arange(out)[:, None] + np.arange(k) - begin)
+    v, inside = _windows(g["X"], taps)
+    if two and g["X"].dtype.kind in "iu":  # NaN of a pad is 0 there
+        v = np.where(inside, v, 0)
+    y, least = np.fmax.reduce(v, -1), np.fmin.reduce(v, -1)
+    there = np.broadcast_to(inside | two, v.shape)  # what is padded stands in the window
+    filled = np.where(np.isnan(v), least[..., None], v)
+    high = there & (filled == y[..., None])
+    if g["X"].dtype == ml_dtypes.bfloat16:  # whose NaN is not replaced, and found first
+        high = np.where((there & np.isnan(v)).any(-1, keepdims=True), there & np.isnan(v), high)
+    pick = high.argmax(-1)[..., None]
+    rest, where, step = np.take_along_axis(there.cumsum(-1) - 1, pick, -1)[..., 0], 0, 1
+    for i, (n, _, _, _, begin, _) in reversed(list(enumerate(axes))):
+        at = rest % outs[i] if i else rest
+        rest = rest // outs[i]
+        o = np.arange(len(taps[i])).reshape(-1, *[1] * (len(axes) - 1 - i))
+        where, step = where + (at + o - begin) * step, step * n
+    room = [(0, 0), (0, 0), *((0, o - len(t)) for o, t in zip(outs, taps, strict=True))]
+    return [np.pad(y, room), np.pad(where, room, constant_values=-1)][: len(g.expected)]
+
+
+def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
+    """ConvTranspose: each group has the biases of the first one."""
+    b, group = g["B"], g.attr("group", 1)
+    return None if b is None else g.again(inputs={"B": np.tile(b[: len(b) // group], group)})
+
+
+def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
+    """Attention, FlexAttention: scale is the square of its root in f32, one that is not given in FlexAttention too; with
+    a softcap mode 0 gives the scores that it was put on."""
+    flex, mode = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0)
+    scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
+    attrs = {} if scale is None else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
+    return g.again(attrs if flex or mode or not g.attr("softcap", 0) > 0 else {**attrs, "qk_matmul_output_mode": 1})
+
 
 
 def _finfo(x: np.ndarray) -> Any:
