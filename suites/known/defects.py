@@ -373,15 +373,16 @@ def windows_of_the_padded(g: Given) -> list[Near]:
     v = np.where(inside, v, 0)
     keep = _outer(np.logical_and, here) & (True if include == 1 else ~np.isnan(v))
     total, size, count = np.where(keep, v, 0).sum(-1), np.where(keep, np.abs(v), 0).sum(-1), keep.sum(-1)
-    info, most = _finfo(x), _finfo(x if x.dtype == np.float64 else np.float32(0)).max
+    info, most = _finfo(x), float(_finfo(x if x.dtype == np.float64 else np.float32(0)).max)
     y = np.where(np.abs(total) > most, np.copysign(np.inf, total), total) / count
     off = size / count * info.eps * (4 + v.shape[-1]) + info.smallest_subnormal
+    off = np.where(np.isinf(size) & (np.where(keep & np.isfinite(v), np.abs(v), 0).sum(-1) > most), np.inf, off)
     if lp:
         low, y, high = ((np.maximum(z, 0) * v.shape[-1]) ** (1 / p) for z in (y - off, y, y + off))
         off, y = np.maximum(high - y, y - low) + y * 2 * info.eps, y.astype(x.dtype).astype(np.float64)
         off = np.where(y + off > info.max, np.inf, off)
     done = _outer(np.logical_and, reached)[..., 0]
-    return [Near(np.where(done, y, 0), np.where(done & np.isfinite(y), off, 0))]
+    return [Near(np.where(done, y, 0), np.where(done & (np.isfinite(y) | np.isinf(off)), off, 0))]
 
 
 def strided_maximum(g: Given) -> list[Any] | None:
@@ -439,7 +440,9 @@ def plain_maximum(g: Given) -> list[Any] | None:
     y, least = np.fmax.reduce(v, -1), np.fmin.reduce(v, -1)
     there = np.broadcast_to(inside | two, v.shape)  # what is padded stands in the window
     filled = np.where(np.isnan(v), least[..., None], v)
-    high = there & (filled == y[..., None])
+    if g["X"].dtype.kind == "f":  # infinities are replaced too
+        filled = filled.clip(-_finfo(g["X"]).max, _finfo(g["X"]).max)
+    high = there & (filled == filled.max(-1, keepdims=True, where=there, initial=-np.inf))
     if g["X"].dtype == ml_dtypes.bfloat16:  # whose NaN is not replaced, and found first
         high = np.where((there & np.isnan(v)).any(-1, keepdims=True), there & np.isnan(v), high)
     pick = high.argmax(-1)[..., None]
@@ -460,8 +463,8 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
 
 
 def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
-    """Attention, FlexAttention: scale is the square of its root in f32, one that is not given in FlexAttention too; with
-    a softcap mode 0 gives the scores that it was put on."""
+    """Attention, FlexAttention: scale is the square of its root in f32, in FlexAttention also one that is not given;
+    with a softcap mode 0 gives the scores that it was put on."""
     flex, mode = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0)
     scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
     attrs = {} if scale is None else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
