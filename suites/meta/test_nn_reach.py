@@ -196,6 +196,13 @@ TO_ONE = {"x": {"shape": [1, 1, 3, 3], "recipe": "unit", "seed": 3},
 FILTER = {"kernelSize": [2, 2], "kernelChannels": 1, "outputChannels": 1}
 
 
+GIVEN = {"x": {"shape": [1, 1, 3, 3, 3], "recipe": "unit", "seed": 3},
+         "weights": {"shape": [1, 1, 2, 2, 2], "recipe": "unit", "seed": 4, "const": True}}  # fmt: skip
+ODD = {"inputChannels": 1, "outputChannels": 1, "outputShape": [3, 4, 4],
+       **{f"{w}{n}": 1 + (w == "kernel") for w in ("kernel", "stride", "dilation")
+          for n in ("Depth", "Height", "Width")}}  # fmt: skip
+
+
 def lstm(**attrs: Any) -> Instance:
     gates = [f"weightParams.{g}{w}Matrix" for g in ("inputGate", "forgetGate", "blockInput", "outputGate")
              for w in ("Weight", "Recursion")]  # fmt: skip
@@ -243,6 +250,10 @@ SKIP = {"kernelSize": [2, 2], "stride": [3, 3], "PoolingPaddingType": "same"}
         # where the rows go that no kernel reaches: H_out = H_in * stride
         (made("convolution.isDeconvolution", TO_ONE, **FILTER, ConvolutionPaddingType="same", stride=[3, 3]), False),
         (made("convolution.isDeconvolution", TO_ONE, **FILTER, ConvolutionPaddingType="same"), True),
+        # a shape that the padding leaves, and one beside it
+        (made("convolution3d.isDeconvolution", GIVEN, paddingType="CUSTOM", customPaddingFront=1, **ODD), True),
+        (made("convolution3d.isDeconvolution", GIVEN, paddingType="CUSTOM", **ODD), False),
+        (made("convolution3d.isDeconvolution", GIVEN, paddingType="VALID", **ODD), False),
         # whether forgetBias counts where "no biases are added"
         (lstm(**{"params.forgetBias": True}), False),
         (lstm(**{"params.forgetBias": False}), True),

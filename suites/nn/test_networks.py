@@ -347,3 +347,25 @@ def test_a_scale_of_a_deconvolution_is_that_of_an_output_channel() -> None:
     np.testing.assert_array_equal(six, codes * np.array([[1, 2, 3], [4, 5, 6]], np.float32)[..., None, None])
     with pytest.raises(RuleError, match="scale-per-channel"):
         weights.dequantise(codes, {"bits": 8, "scale": [1, 2], "bias": [0.0]}, 1)
+
+
+def test_a_transposed_convolution_of_volumes_that_coremltools_lowered() -> None:
+    """It writes both the custom padding and the shape that this leaves; the weights as [in, out / groups, ...]."""
+    from coremltools.converters.mil import Builder as mb
+
+    rng = np.random.Generator(np.random.PCG64(9))
+    w = rng.standard_normal((4, 3, 3, 2, 2)).astype(np.float32)  # two groups of 2 -> 3 channels
+    v = rng.standard_normal((1, 4, 3, 4, 2)).astype(np.float32)
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=v.shape)])
+    def program(x):
+        return mb.conv_transpose(x=x, weight=w, pad=[2, 0, 0, 1, 1, 0], pad_type="custom", strides=[2, 1, 1],
+                                 dilations=[1, 1, 1], groups=2)  # fmt: skip
+
+    full = np.zeros((1, 6, 7, 5, 3))
+    for c, o, (i, j, k) in ((c, o, at) for c in range(4) for o in range(3) for at in np.ndindex(3, 2, 2)):
+        full[:, c // 2 * 3 + o, i : i + 5 : 2, j : j + 4, k : k + 2] += v[:, c] * w[c, o, i, j, k]
+    spec = converted(program)
+    assert list(spec.neuralNetwork.layers[0].convolution3d.outputShape) == [5, 4, 2]
+    (y,) = run_model(spec, {"x": v})
+    np.testing.assert_allclose(y, full[:, :, 2:, :4, 1:], rtol=1e-5, atol=1e-5)

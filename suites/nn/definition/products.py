@@ -214,17 +214,15 @@ def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int
     for i, o, tap in itertools.product(range(c), range(per), itertools.product(*map(range, kernel))):
         at = tuple(slice(v * d, v * d + (s - 1) * t + 1, t) for v, d, s, t in zip(tap, dilation, x.shape[2:], stride))
         full[(slice(None), i // (c // groups) * per + o, *at)] += x[:, i] * w[(i, o, *tap)]
-    size = [int(v) for v in p.outputShape]
-    if not size and p.paddingType == 2:
-        size = [s * t for s, t in zip(x.shape[2:], stride)]
-    if size:
-        cut = [f - v for f, v in zip(full.shape[2:], size)]
-        check(min(cut) >= 0, "output larger than what the kernel reaches")
-        begins = [v // 2 if p.paddingType == 2 else v - v // 2 for v in cut]
+    if p.paddingType == 2:
+        size = [int(v) for v in p.outputShape] or [s * t for s, t in zip(x.shape[2:], stride)]
+        begins = [(f - v) // 2 for f, v in zip(full.shape[2:], size)]
     else:
-        pads = _borders3(p, full.shape[2:], kernel, (1, 1, 1)) if p.paddingType == 0 else [(0, 0)] * 3
-        begins, size = [b for b, _ in pads], [f - b - e for f, (b, e) in zip(full.shape[2:], pads)]
-        check(min(size) > 0, "nothing left")
+        pads = _borders3(p, full.shape[2:], kernel, (1, 1, 1))
+        begins = [b for b, _ in pads]
+        size = [f - b - e for f, (b, e) in zip(full.shape[2:], pads)]
+        check(not p.outputShape or size == list(p.outputShape), "another shape than the padding leaves")
+    check(min(size) > 0 and min(begins) >= 0, "nothing left, or more than what the kernel reaches")
     return full[(slice(None), slice(None), *(slice(b, b + v) for b, v in zip(begins, size)))]
 
 

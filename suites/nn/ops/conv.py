@@ -3,7 +3,6 @@ SamePadding."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -141,12 +140,8 @@ def _odd_cell(c: Call) -> str | None:
     follows from it is divided: where its odd cell goes, nor where the rows are that no kernel reaches.  Of SAME
     padding, H_in * stride, the odd cell has its side."""
     kernel, stride = tuple(c.attr("kernelSize") or (3, 3)), tuple(c.attr("stride") or (1, 1))
-    return _undivided(c, c.inputs["x"].shape[-2:], kernel, stride, c.attr("ConvolutionPaddingType") == "same")
-
-
-def _undivided(c: Call, space: Sequence[int], kernel: Sequence[int], stride: Sequence[int], same: bool) -> str | None:
-    given = tuple(c.attr("outputShape") or ())
-    wanted = given or [n * t for n, t in zip(space, stride) if same]
+    space, given = c.inputs["x"].shape[-2:], tuple(c.attr("outputShape") or ())
+    wanted = given or [n * t for n, t in zip(space, stride) if c.attr("ConvolutionPaddingType") == "same"]
     rest = [(n - 1) * t + k - o for n, t, k, o in zip(space, stride, kernel, wanted)]
     if any(r < 0 for r in rest):
         return "output-shape-beyond-the-kernels"
@@ -243,12 +238,45 @@ _SHARED3: dict[str, Any] = {
 op("convolution3d", s.conv, w=Filters3(False), dilations=triple("dilation"), **_SHARED3)
 
 
-def _odd_cell3(c: Call) -> str | None:
-    """As in two dimensions; there, dilation is said to be ignored, here nothing is."""
+def _rest3(c: Call) -> list[int]:
+    """Of every axis, what the kernels reach beyond outputShape."""
+    kernel, stride = (tuple(c.attr(f"{p}{a}") for a in _AXES) for p in ("kernel", "stride"))
+    reach = [(k - 1) * c.attr(f"dilation{a}") + 1 for k, a in zip(kernel, _AXES)]
+    wanted = c.attr("outputShape") or ()
+    return [(n - 1) * t + r - o for n, t, r, o in zip(c.inputs["x"].shape[2:], stride, reach, wanted)]
+
+
+def _stated3(c: Call) -> bool:
+    """Whether the padding leaves just outputShape: nothing says that it is ignored then, as in two dimensions."""
+    pads = PADS3.decode(c) if c.attr("paddingType") == "CUSTOM" else (0,) * 6
+    return c.attr("paddingType") != "SAME" and _rest3(c) == [b + e for b, e in zip(pads[:3], pads[3:])]
+
+
+def _open3(c: Call) -> str | None:
+    """Dilation is said to be ignored in two dimensions, here nothing is; where the rows of an output shape lie that the
+    padding does not give is not said."""
     if any(c.attr(f"dilation{a}") > 1 for a in _AXES):
         return "dilation-of-a-deconvolution"
     kernel, stride = (tuple(c.attr(f"{p}{a}") for a in _AXES) for p in ("kernel", "stride"))
-    return _undivided(c, c.inputs["x"].shape[2:], kernel, stride, c.attr("paddingType") == "SAME")
+    space, same = c.inputs["x"].shape[2:], c.attr("paddingType") == "SAME"
+    given = tuple(c.attr("outputShape") or ())
+    if given and not (given == tuple(n * t for n, t in zip(space, stride)) if same else _stated3(c)):
+        return "output-shape-beside-another-padding"
+    beyond = same and any(k < t for k, t in zip(kernel, stride))
+    return "output-shape-beyond-the-kernels" if beyond else None
+
+
+def _write_sizes3(v: Any, b: Build) -> None:
+    """outputShape and the custom padding that leaves it."""
+    if v is None:
+        return
+    b.attrs["outputShape"] = list(v)
+    strides, dilations = (b.values.get(n) or (1, 1, 1) for n in ("strides", "dilations"))
+    x, w = b.values["x"].shape, b.values["w"].shape
+    full = [(n - 1) * t + (k - 1) * d + 1 for n, t, k, d in zip(x[2:], strides, w[2:], dilations)]
+    rest = [f - o for f, o in zip(full, v)]
+    begins = [b.draw.int(0, r) for r in rest]
+    b.attrs.update(dict(zip(_CUSTOM, (*begins, *(r - f for r, f in zip(rest, begins))))))
 
 
 op(
@@ -256,9 +284,9 @@ op(
     s.conv_transpose,
     w=Filters3(True),
     dilations=triple("dilation"),
-    output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)),
+    output_shape=Fn(lambda c: None if _stated3(c) else _sizes(c), _write_sizes3),
     odd=Fn(lambda c: "upper_end"),
     fixed={"output_padding": None},
-    ambiguous=_odd_cell3,
+    ambiguous=_open3,
     **_SHARED3,
 )
