@@ -472,6 +472,35 @@ def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
 
 
 
+def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
+    """GridSample: places are computed step by step in the type of the grid, then rounded to f32."""
+    n, corners = g["grid"], g.attr("align_corners", 0)
+    size = np.array(g["X"].shape[:1:-1], n.dtype)
+    one, half = np.array(1, n.dtype), n.dtype.type if n.dtype != ml_dtypes.bfloat16 else np.float32  # of a quotient
+    if corners:
+        at = (n + one).astype(half) / half(2) * (size - one).astype(half)
+    else:
+        at = ((n + one) * size - one).astype(half) / half(2)
+    at, size = at.astype(np.float32).astype(np.float64), size.astype(np.float64)
+    back = at / np.maximum(size - 1, 1) * 2 - 1 if corners else (2 * at + 1) / size - 1
+    return g.again(inputs={"grid": back})
+
+
+def places_in_f32(g: Given) -> list[Near] | None:
+    """DeformConv: the sum of the place in the kernel and the offset is rounded to f32, and so are the weights of its
+    neighbours."""
+    kernel, (images, _, *out) = g["W"].shape[2:], g["offset"].shape
+    strides, dilations, pads = g.attr("strides") or [1, 1], g.attr("dilations") or [1, 1], g.attr("pads") or [0] * 4
+    moved = g["offset"].reshape(images, -1, *kernel, 2, *out).copy()
+    for a in range(2):
+        base = np.add.outer(np.arange(kernel[a]) * dilations[a], np.arange(out[a]) * strides[a] - pads[a])
+        base = base[:, None, :, None] if a == 0 else base[None, :, None, :]
+        moved[:, :, :, :, a] = (moved[:, :, :, :, a] + base).astype(np.float32) - base.astype(np.float64)
+    found, most = g.again(inputs={"offset": moved.reshape(g["offset"].shape)}), 1 if g["mask"] is None else g["mask"]
+    off = np.abs(g["W"]).sum((1, 2, 3)) * np.abs(g["X"]).max() * np.abs(most).max() * 4 * np.finfo(np.float32).eps
+    return found and [Near(found[0].value, off[:, None, None])]
+
+
 def _finfo(x: np.ndarray) -> Any:
     return ml_dtypes.finfo(x.dtype)
 
