@@ -521,6 +521,19 @@ def mil_in_order_of_steps(g: Given) -> Outputs:
     return [Turned(g.expected[0], lambda a: a[::-1]), *[None] * (len(g.expected) - 1)]
 
 
+def mil_longer_before(g: Given) -> Outputs:
+    """An even neighbourhood of channels reaches one further before than after."""
+    again = g.again(inputs={"x": np.ascontiguousarray(g["x"][:, ::-1])})
+    return again and [Turned(again[0], lambda a: np.ascontiguousarray(a[:, ::-1]))]
+
+
+def mil_no_box_below_the_threshold(g: Given) -> Outputs:
+    """An image of which no box reaches the threshold has none, not its best one; what is padded is not judged."""
+    none = g["scores"].astype(np.float64).max((-1, -2)) < g.attr("score_threshold")
+    free = [np.where(none.reshape(-1, *(1,) * (e.value.ndim - 1)), np.inf, 0.0) for e in g.expected[:3]]
+    return [*(Near(e.value, f) for e, f in zip(g.expected, free)), np.where(none, 0, g.expected[3].value)]
+
+
 def _mil_gru(gate: str, steps: bool) -> Any:
     """gate: what the reset gate acts on, the "state" before the recurrent product, that "product", or the product
     with its "bias" (reset_after alone).  steps: whether a reversed sequence comes out as it was computed."""

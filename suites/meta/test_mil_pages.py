@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import literal
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, fill
+from harness.run.entries import load_ledger
 from harness.run.results import Profile, judge_case
 from suites.mil import dialect
 
 SOMEBODY = Profile("somebody")
+ledger = cache(load_ledger)
 
 
 def case(op: str, version: str, args: dict[str, Any], opset: str = "ios18", outs: int = 1, **attrs: Any) -> Case:
@@ -32,7 +35,7 @@ def verdict(c: Case, *values: Any) -> Verdict:
     """On an answer of these elements, each in the type and shape of what is expected."""
     assert c.expected is not None, c.problem
     outputs = [np.array(v, e.value.dtype).reshape(e.value.shape) for v, e in zip(values, c.expected[0])]
-    return judge_case(c, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")]).verdict
+    return judge_case(c, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
 
 
 def drawn(key: str, count: int = 300) -> list[Instance]:
@@ -181,3 +184,43 @@ def test_what_an_image_is_padded_with_bounds_the_error_too() -> None:
 
 def test_infinities_of_a_retyped_instance_are_whole_numbers() -> None:
     assert literal([0.0, -np.inf, np.inf, np.nan], I32, (4,)).tolist() == [0, -1, 1, 0]
+
+
+# -- what has several readings is one of them
+
+
+@pytest.mark.parametrize(("op", "version", "attrs", "more"), [
+    ("resize_nearest_neighbor", "ios15", {"target_size_height": 1, "target_size_width": 3}, {}),
+    ("upsample_nearest_neighbor", "ios15", {"scale_factor_width": 1.5, "@U": "f32"}, {}),
+    ("resize", "ios17", {"resized_dims": 1, "interpolation_mode": "NEAREST_NEIGHBOR"}, {"shape": ("i32", [1], [3])}),
+])  # fmt: skip
+def test_the_nearest_element_is_one_next_to_the_place(op: str, version: str, attrs: Any, more: Any) -> None:
+    """Of two elements the middle one of three may be either, but no third, and nothing of another place."""
+    c = case(op, version, {"x": ("f32", [1, 1, 2], [1.0, 2.0]), **more}, **attrs)
+    assert {verdict(c, [1.0, middle, 2.0]) for middle in (1.0, 2.0)} <= {Verdict.AGREE, Verdict.AMBIGUOUS}
+    assert verdict(c, [1.0, 1.5, 2.0]) is Verdict.MISMATCH
+    assert verdict(c, [2.0, 1.0, 2.0]) is Verdict.MISMATCH
+
+
+def test_an_even_neighbourhood_is_longer_on_one_side() -> None:
+    c = case("local_response_norm", "ios15", {"x": ("f32", [1, 3, 1], [1.0, 2.0, 3.0])}, size=2, alpha=2.0, beta=1.0)
+    assert verdict(c, [1 / 6, 2 / 14, 3 / 10]) is Verdict.AGREE
+    assert verdict(c, [1 / 2, 2 / 6, 3 / 14]) is Verdict.AMBIGUOUS
+    assert verdict(c, [1 / 2, 2 / 14, 3 / 10]) is verdict(c, [1 / 2, 2 / 5, 3 / 10]) is Verdict.MISMATCH
+
+
+def test_an_image_without_a_box_above_the_threshold_has_its_best_one_or_none() -> None:
+    boxes = [0.0, 0.0, 2.0, 2.0, 9.0, 9.0, 2.0, 2.0] * 2
+    c = case("non_maximum_suppression", "ios15", {"boxes": ("f32", [2, 2, 4], boxes),
+                                                  "scores": ("f32", [2, 2, 1], [0.25, 0.125, 0.75, 0.875])},
+             "ios16", 4, iou_threshold=0.5, score_threshold=0.5, max_boxes=2)  # fmt: skip
+    best, none = [boxes[:4] + [0.0] * 4, [0.25, 0.0], [0, -1], [1]], [[0.0] * 8, [0.0] * 2, [-1, -1], [0]]
+    both = [boxes[4:8] + boxes[:4], [0.875, 0.75], [1, 0], [2]]
+
+    def of(first: list[Any], second: list[Any]) -> Verdict:
+        return verdict(c, *(a + b for a, b in zip(first, second)))
+
+    assert of(best, both) is Verdict.AGREE
+    assert of(none, both) is Verdict.AMBIGUOUS
+    assert of(none, [*both[:2], [0, 1], [2]]) is Verdict.MISMATCH
+    assert of([*none[:3], [2]], both) is Verdict.MISMATCH

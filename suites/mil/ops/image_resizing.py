@@ -4,12 +4,14 @@ ambiguous.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import Call, Context, Draw, Fn, Map, T, bounded
+from harness.spec import Call, Context, Draw, Fn, Map, T, bounded, silent
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import movement
@@ -89,16 +91,33 @@ def _draw_nearest(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "target_size_height": sizes[0], "target_size_width": sizes[1]}
 
 
-def _between(sizes: Any, shape: tuple[int, ...]) -> str | None:
-    """Whole factors are the same on every grid that was ever used; others are not spelled out."""
-    if any(m % n for m, n in zip(sizes, shape[-len(sizes) :])):
-        return "the grid of nearest-neighbour sampling is not spelled out"
-    return None
+def _taken(x: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements at places of the last axes, brought inside."""
+    for k, at in enumerate(places):
+        axis = x.ndim - len(places) + k
+        x = x.take(np.clip(at, 0, x.shape[axis] - 1).astype(np.int64), axis)
+    return x
+
+
+def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
+    """Whole factors are the same on every grid that was ever used; of others one is not spelled out: edges or centres
+    of pixels in the ratio of the extents or of the factors, or corners aligned; the element below or next to a place.
+    """
+    shape = x.shape[-len(sizes) :]
+    if not any(m % n for m, n in zip(sizes, shape)):
+        return None
+    grids = [[s.grid(0, n - 1, m, mode) for m, n in zip(sizes, shape)]
+             for mode in ("default", "unalign_corners", "align_corners")]  # fmt: skip
+    if factors:
+        grids += [[(np.arange(m) + c) / f - c for m, f in zip(sizes, factors)] for c in (0.0, 0.5)]
+    readings = [_taken(x, [np.floor(p + half + 1e-9) for p in at]) for at in grids for half in (0.0, 0.5)]
+    every = np.ones(readings[0].shape, bool)
+    return silent("the grid of nearest-neighbour sampling is not spelled out", every, *readings)
 
 
 op("resize_nearest_neighbor", s.resize_nearest, sizes=Fn(_target), mode=Fn(lambda c: "default"), draw=_draw_nearest,
    stated=_SPATIAL,
-   ambiguous=lambda c: _between(_target(c), c.inputs["x"].shape))  # fmt: skip
+   ambiguous=lambda c: _between(_target(c), c.inputs["x"]))  # fmt: skip
 
 
 # -- resize (iOS 17): the last resized_dims entries of shape, 0 keeps an extent
@@ -140,14 +159,15 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
 
 def _resize_open(call: Call) -> str | None:
     x, sizes, mode = call.inputs["x"], _sizes(call), call.attr("sampling_mode", "DEFAULT").lower()
-    between = False
-    for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :]):
-        at = np.clip(s.grid(0, n - 1, m, mode), 0, n - 1)
-        between = between or np.abs(at - np.rint(at)).max(initial=0) > 1e-9
+    places = [np.clip(s.grid(0, n - 1, m, mode), 0, n - 1) for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :])]
+    between = any(np.abs(at - np.rint(at)).max(initial=0) > 1e-9 for at in places)
     if call.attr("interpolation_mode", "LINEAR") == "NEAREST_NEIGHBOR":
-        if between:
-            return "how a nearest position between two elements is rounded is not stated"
-        return _one_point(call, sizes, x.shape)
+        if why := _one_point(call, sizes, x.shape):
+            return why
+        sides = [(np.floor(at + 1e-9), np.ceil(at - 1e-9)) for at in places]
+        readings = [_taken(x, each) for each in product(*sides)]
+        return silent("how a nearest position between two elements is rounded is not stated",
+                      np.full(readings[0].shape, between), *readings)  # fmt: skip
     if of(x).kind != "f" and between:
         return "how interpolated integers are rounded is not stated"
     return _non_finite(call) or _one_point(call, sizes, x.shape)
@@ -204,7 +224,7 @@ op("upsample_bilinear", s.upsample_linear, factors=Fn(_factors), align="align_co
    draw=_draw_up_bilinear, out_dtype=_type_of_x, ambiguous=_non_finite, stated=_SPATIAL)  # fmt: skip
 op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(lambda c: "default"),
    draw=lambda d: _draw_factors(d, (1.5, 2.5)), stated=_SPATIAL,
-   ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"].shape))  # fmt: skip
+   ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"], _factors(c)))  # fmt: skip
 
 
 # -- crop_resize: regions of every image (4 values), or of a named one (5 values, iOS 15 and 16; box_indices from
@@ -262,7 +282,9 @@ def _draw_regions(d: Draw) -> dict[str, Any]:
     maybe(d, out, "target_width", d.int(1, top[1]), 1)
     maybe(d, out, "normalized_coordinates", normalized, False)
     maybe(d, out, "box_coordinate_mode", form, "CORNERS_HEIGHT_FIRST")
-    maybe(d, out, "sampling_mode", MODES[d.pick(s.SAMPLING)], "DEFAULT")
+    single = 1 in (out.get("target_height", 1), out.get("target_width", 1))
+    modes = s.SAMPLING[1:] if single and not d.chance(8) else s.SAMPLING  # the strict one divides by zero there
+    maybe(d, out, "sampling_mode", MODES[d.pick(modes)], "DEFAULT")
     if "pad_value" in d.version.schema.attrs and d.bool():
         out["pad_value"] = d.int(-8, 8) / 4
     return out
@@ -370,11 +392,11 @@ op("resample", s.resample, sampling="sampling_mode", padding="padding_mode", val
 
 
 def _draw_affine(d: Draw) -> dict[str, Any]:
-    b = d.dim(1, 3)
+    b, least = d.dim(1, 3), 1 if d.chance(8) else 2  # where one point lies is open
     return {"x": T((b, d.dim(1, 3), d.dim(1, 6), d.dim(1, 6))),
-            "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"), "output_height": d.int(1, 6),
-            "output_width": d.int(1, 6), "sampling_mode": "bilinear", "padding_mode": "constant", "padding_value": 0.0,
-            "coordinates_mode": "normalized_minus_one_to_one", "align_corners": True}  # fmt: skip
+            "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"), "output_height": d.int(least, 6),
+            "output_width": d.int(least, 6), "sampling_mode": "bilinear", "padding_mode": "constant",
+            "padding_value": 0.0, "coordinates_mode": "normalized_minus_one_to_one", "align_corners": True}  # fmt: skip
 
 
 def _affine_size(call: Call) -> tuple[int, int]:

@@ -57,12 +57,6 @@ op("l2_norm", s.l2_normalization, fixed={"axes": (-3, -2, -1), "under": "sum"}, 
    breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}})  # fmt: skip
 
 
-def _even(call: Call) -> str | None:
-    if call.attr("size") % 2 == 0:
-        return "which side of an even neighbourhood is longer is not stated"
-    return None
-
-
-op("local_response_norm", s.lrn, bias=Held("k"), alpha=Held("alpha"), beta=Held("beta"), ranks=(3, 4), ambiguous=_even,
+op("local_response_norm", s.lrn, bias=Held("k"), alpha=Held("alpha"), beta=Held("beta"), ranks=(3, 4),
    axis=Fn(lambda c: 1), scaled=Fn(lambda c: True), out_dtype=_type_of_x)  # fmt: skip
 op("softmax", s.softmax, beta=Fn(lambda c: 1.0))

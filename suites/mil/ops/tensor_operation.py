@@ -365,15 +365,8 @@ def _survivors(last: bool, i: int) -> ErrorClass:
     return accepted(kept, "the boxes that survive, by falling score; what the rest is padded with is not said")
 
 
-def _nothing_left(call: Call) -> str | None:
-    best = call.inputs["scores"].astype(np.float64).max(-1)
-    if (best.max(-1) < scalar(call, "score_threshold")).any():
-        return "an image of which no box reaches the threshold: none, or the best one as the NeuralNetwork layer says"
-    return None
-
-
 _NMS = {"per_class": "per_class_suppression", "out_dtype": _nms_types}
-op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False), ambiguous=_nothing_left,
+op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False),
    error=(*(_survivors(False, i) for i in range(3)), exact()),
    breaks={"shapes-agree": _break_nms(False)}, **_NMS)  # fmt: skip
 op("non_maximum_suppression", padded_nms, since="ios17", boxes=Slotted("boxes", _swap), scores=Slotted("scores", _swap),
