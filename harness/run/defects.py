@@ -190,9 +190,9 @@ def _same(told: Any, a: Any, right: Any) -> bool:
     """Is it the array that was told of, where it is not right?"""
     value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
     value = np.asarray(value)
-    free = right | (np.asarray(within) == np.inf)
     if type(a) is not np.ndarray or a.shape != value.shape:
         return False
+    free = right | (np.asarray(within) == np.inf)
     if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
         return bool(np.all((a == value) | free))
     if a.dtype.kind in "iub" and value.dtype.kind in "iub":

@@ -17,6 +17,7 @@ from harness.run.defects import Given, Near, Turned
 from harness.spec import Expected
 from suites.semantics.quantised import fixed
 from suites.semantics.recurrent import FUNCTIONS
+from suites.semantics.tabular import post
 
 Outputs = list[Any] | None
 
@@ -159,6 +160,104 @@ def ort_recurrent(g: Given) -> list[Any] | None:
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
         out.append(Near(y, np.where(np.isfinite(y), np.nan_to_num(within, nan=np.inf), np.inf)))
     return out
+
+
+def _resized(g: Given, attrs: dict[str, Any], **inputs: Any) -> list[Any] | None:
+    """Of a Resize whose axes of an extent that stays the same have a scale of 1 and the whole as their region."""
+    x, shape = g["X"], g.expected[0].value.shape
+    axes = [a % x.ndim for a in g.attr("axes") or range(x.ndim)]
+    same = np.array([shape[a] == x.shape[a] for a in axes])
+    if g["scales"] is not None and g["scales"].size:
+        inputs["scales"] = np.where(same, 1, g["scales"]).astype(g["scales"].dtype)
+    if g["roi"] is not None and g["roi"].size:
+        inputs["roi"] = np.where(np.tile(same, 2), np.repeat([0, 1], len(axes)), g["roi"]).astype(g["roi"].dtype)
+    return g.again(attrs, inputs)
+
+
+def ort_resize_same(g: Given) -> list[Any] | None:
+    """An axis whose extent stays the same is copied: its scale counts as 1, its region as the whole, half pixels as
+    none."""
+    x, shape = g["X"], g.expected[0].value.shape
+    if g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+        return _resized(g, {})
+    where = []
+    for a, n in enumerate(x.shape):  # the element that is taken along each axis
+        along = np.arange(n, dtype=np.float32).reshape([n if b == a else 1 for b in range(x.ndim)])
+        taken = g.again(None, {"X": np.broadcast_to(along, x.shape).copy()})
+        if taken is None:
+            return None
+        where.append(np.indices(shape)[a] if shape[a] == n else taken[0].value.astype(int))
+    return [x[tuple(where)]]
+
+
+def ort_resize_channels_last(g: Given) -> list[Any] | None:
+    """The elements beyond the region are interpolated, then written where they would be if the channels came first."""
+    told = _resized(g, {})
+    marks = _resized(g, {"extrapolation_value": 1.0}, X=np.zeros(g["X"].shape, np.float32))
+    if told is None or marks is None:
+        return None
+    beyond = marks[0].value == 1
+    moved = np.moveaxis(beyond, 3, 1).reshape(beyond.shape)
+    within = told[0].error.bound(told[0].context())
+    return [Near(np.where(moved, g.attr("extrapolation_value", 0.0), told[0].wide),
+                 np.where(moved, 1e-3, np.where(beyond, np.inf, within)))]  # fmt: skip
+
+
+def ort_tree(g: Given, **attrs: Any) -> list[Any] | None:
+    """A NaN is unequal to everything, whatever is said of missing values; a set with a negative member is asked for the
+    feature without its fraction."""
+    modes = [str(m) for m in g.attr("nodes_modes")]
+    tracks = list(g.attr("nodes_missing_value_tracks_true") or [0] * len(modes))
+    attrs["nodes_missing_value_tracks_true"] = [1 if m in ("BRANCH_NEQ", "5") else t for m, t in zip(modes, tracks)]
+    members = g.attr("membership_values")
+    if members is not None:
+        sets = [s[~np.isnan(s)] for s in np.split(members, np.flatnonzero(np.isnan(members)) + 1)[:-1]]
+        x, end = np.unique(g["X"]).astype(members.dtype), members.dtype.type(np.nan)
+        cut = [np.union1d(s, x[np.isin(np.trunc(x), s)]) if (s < 0).any() else s for s in sets]
+        attrs["membership_values"] = np.concatenate([np.append(s, end) for s in cut])
+    return g.again(attrs)
+
+
+def ort_tree_untransformed(g: Given) -> list[Any] | None:
+    """Nothing is done to the scores."""
+    return ort_tree(g, post_transform=None)
+
+
+def ort_tree_transforms(g: Given) -> list[Any] | None:
+    """SOFTMAX and LOGISTIC are exchanged, of a single target neither is done; in single precision."""
+    told = ort_tree(g, post_transform=0 if g.attr("n_targets", 1) == 1 else 3 - g.attr("post_transform", 0))
+    return told and [Near(e.wide, e.error.bound(e.context()) + 1e-6 * (np.abs(e.wide) + 1)) for e in told]
+
+
+def ort_tree_two_classes(g: Given) -> list[Any] | None:
+    """Of two classes the second has the first score plus the second base value, the first its negative; without base
+    values the scores are right.  The label is the second, as an integer 1, where the second score is positive, else the
+    first, as an integer 0."""
+    told = ort_tree(g, base_values=None, base_values_as_tensor=None, post_transform=None)
+    if told is None:
+        return None
+    scores, how = told[1].wide, g.attr("post_transform", "NONE")
+    base = g.attr("base_values", g.attr("base_values_as_tensor"))
+    if base is not None and len(base):
+        second = scores[:, 0] + base[1]
+        scores = np.stack([-second, second], 1)
+    words = g.attr("classlabels_strings")
+    label = (scores[:, 1] > 0).astype(np.int64)
+    due = post(scores, how)
+    return [np.array(words, object)[label] if words else label, Near(due, 1e-6 * (1 + np.abs(due)))]
+
+
+def ort_folds_in_f64(g: Given) -> list[Any]:
+    """Sums and products of integers are computed in f64, which is then brought into the type; NaN is the lowest."""
+    axes = g["axes"] if g["axes"] is not None else g.attr("axes")
+    x, given = g["data"].astype(np.float64), axes is not None and len(axes) > 0
+    over = tuple(int(a) for a in axes) if given else () if g.attr("noop_with_empty_axes", 0) else tuple(range(x.ndim))
+    x = {"ReduceL1": np.abs, "ReduceSumSquare": np.square}.get(g.inst.op, np.positive)(x)
+    fold = np.prod if g.inst.op == "ReduceProd" else np.sum
+    total, size = (fold(v, over, keepdims=bool(g.attr("keepdims", 1))) for v in (x, np.abs(x)))
+    ends = np.iinfo(g["data"].dtype)
+    brought = np.where(np.isnan(total), ends.min, np.clip(total, ends.min, ends.max))
+    return [Near(brought, np.where(size > 2.0**53, (x.size + 1) * 2.0**-53 * np.minimum(size, 2.0**63), 0))]
 
 
 def bits_not_zero(g: Given) -> list[Any]:
