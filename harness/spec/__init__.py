@@ -53,14 +53,14 @@ from harness.spec.semantics import (
     Variadic,
     semantics,
 )  # fmt: skip
-from harness.spec.silent import Part, Silent, first_of, gathered, silent
+from harness.spec.silent import Part, Silent, beside, first_of, gathered, silent
 
 __all__ = [
     "Any", "Attr", "Axes", "Axis", "Bool", "Build", "Call", "Choice", "Codec", "Complex", "Context", "Dialect",
     "Divisor", "Draw", "Each", "ElementType", "Entry", "ErrorClass", "Expected", "Flag", "Float", "Fn", "Int",
     "Integer", "Ints", "Map", "Named", "Num", "Numeric", "OpSchema", "OpVersion", "Opaque", "Pads", "Param", "Part",
     "Real", "Real_", "Reals", "Semantics", "ShapeMismatch", "Silent", "Slot", "Slotted", "Str", "Strings", "T",
-    "Tensor", "Variadic", "accepted", "accumulates", "any_order", "bounded", "composed", "copied", "exact",
+    "Tensor", "Variadic", "accepted", "accumulates", "any_order", "beside", "bounded", "composed", "copied", "exact",
     "first_of", "gathered", "open_at", "permuted", "quantised", "rounded", "semantics", "shape_function", "silent",
     "statistical",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import DType, int_range
+
 Array = np.ndarray
 Where = Array | tuple[Array | None, ...]
 Predicate = Callable[..., str | None]
@@ -57,6 +59,17 @@ def silent(why: str, at: Where, *readings: Array) -> Silent | None:
     """``why`` holds of the elements of ``at``; None where there are none."""
     some = any(m is not None and bool(np.any(m)) for m in (at if isinstance(at, tuple) else (at,)))
     return Silent(Part(why, at, readings)) if some else None
+
+
+def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | None:
+    """A real result in an integer type: the integer on either side of it, also where arithmetic blurs it by ``blur``;
+    where that is as wide as the step between integers, or no integer of the type, anything."""
+    lo, hi = int_range(dtype)
+    with np.errstate(all="ignore"):
+        free = ~((np.asarray(blur) < 0.25) & (real - 1 >= lo - 1) & (real + 1 <= hi + 1))
+        near = [f(np.where(free, 0.0, real) + d) for f in (np.floor, np.ceil) for d in (-blur, blur)]
+    readings = tuple(np.where(free, 0.0, np.clip(r, lo, hi)).astype(dtype.np) for r in near)
+    return gathered(silent(why, free), Silent(Part(why, np.ones((), bool), readings)))
 
 
 def gathered(*found: str | None) -> Silent | None:

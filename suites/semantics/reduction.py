@@ -16,15 +16,13 @@ from harness.spec import (
     ElementType,
     Flag,
     Num,
-    Part,
     Real_,
-    Silent,
     T,
     accumulates,
+    beside,
     composed,
     exact,
     first_of,
-    gathered,
     semantics,
     silent,
 )  # fmt: skip
@@ -81,8 +79,7 @@ def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Objec
 
 
 def _fraction(name: str) -> Object:
-    """Integers in, a real result: the integer on either side of it, also where f32 arithmetic blurs it (K terms, each
-    step rounded); where that is as wide as the step between integers, or no integer of the type, anything."""
+    """Integers in, a real result, which f32 arithmetic of so many terms blurs."""
 
     def check(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         x = inputs["x"]
@@ -93,12 +90,7 @@ def _fraction(name: str) -> Object:
         terms = x.size / max(1, real.size)
         with np.errstate(all="ignore"):
             blur = (terms + 8) * 2.0**-24 * (native.reduce("l1", wide, axes, keep) + np.abs(real))
-            lo, hi = int_range(of(x))
-            free = ~((blur < 0.25) & (real - 1 >= lo) & (real + 1 <= hi))
-            near = [f(np.where(free, 0.0, real) + d) for f in (np.floor, np.ceil) for d in (-blur, blur)]
-            near = [np.where(free, 0.0, r).astype(x.dtype) for r in near]
-        why = "integers in, a real result: the op set names no rounding"
-        return gathered(silent(why, free), Silent(Part(why, np.True_, tuple(near))))
+        return beside("integers in, a real result: the op set names no rounding", real, blur, of(x))
 
     return check
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, Slotted, T, bounded, gathered, silent
+from harness.spec import Call, Context, Draw, Slotted, T, beside, bounded, gathered, silent
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot
@@ -121,9 +121,11 @@ def _whole(call: Call, results: list[Any]) -> list[Any]:
 def _fraction(call: Call) -> str | None:
     bias = float(call.attr("bias", 0.0))
     x = call.inputs["input"]
-    if of(x).kind in "iu" and (bias != int(bias) or (x.size and not in_type(x, bias))):
-        return "integers and a bias that the type does not hold"
-    return None
+    if of(x).kind not in "iu" or (bias == int(bias) and (not x.size or in_type(x, bias))):
+        return None
+    tensors, params = call.version.decode(call)
+    real = np.asarray(call.version.meaning.fn(**tensors, **params), np.float64)
+    return beside("integers and a bias that the type does not hold", real, np.abs(real) * 2.0**-23, of(x))
 
 
 def in_type(x: np.ndarray, bias: float) -> bool:

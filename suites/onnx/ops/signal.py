@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import DType
-from harness.spec import Call, Draw, T
+from harness.spec import Call, Draw, T, beside
 from suites.onnx import op
 from suites.onnx.codecs import Default, Scalar
 from suites.semantics import signal as s
@@ -21,7 +21,11 @@ def _type(call: Call, i: int = 0) -> DType:
 
 
 def _whole(call: Call) -> str | None:
-    return "a real result in an integer type: the op set names no rounding" if _type(call).kind in "iu" else None
+    if _type(call).kind not in "iu":
+        return None
+    tensors, params = call.version.decode(call)
+    real = call.version.meaning.fn(**tensors, **params)
+    return beside("a real result in an integer type: the op set names no rounding", real, 1e-5, _type(call))
 
 
 def _cut(call: Call, results: list[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.spec import Call, Draw, Fn, Semantics, T, silent
+from harness.spec import Call, Draw, Fn, Semantics, T, gathered, silent
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op
@@ -80,11 +80,8 @@ for _name, _meaning in (
 
 
 def _by_zero(call: Call) -> str | None:
-    return (
-        "a division by zero: no document says whether it is refused"
-        if (call.inputs["rhs"] == 0).any()
-        else _silent(call)
-    )
+    why = "a division by zero: no document says whether it is refused"
+    return gathered(silent(why, call.inputs["rhs"] == 0), _silent(call))
 
 
 def _silent(call: Call) -> str | None:
