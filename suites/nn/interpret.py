@@ -43,6 +43,8 @@ class Run:
         """Run layers in order.  Raises RuleError for what a layer forbids, UsageError for a blob that is missing."""
         for node in nodes:
             if node.op == "branch":
+                if node.attrs.get("ifBranch") is None:
+                    raise RuleError("if-branch-given", "this must be present")
                 taken = "ifBranch" if _true(self.blob(node.inputs["condition"])) else "elseBranch"
                 inner = node.attrs.get(taken)
                 if inner is not None:
@@ -77,6 +79,8 @@ class Run:
             raise
         except Exception as e:
             raise OpconformError(f"layer {node.op} -> {node.outputs}: {type(e).__name__}: {e}") from e
+        if node.op == "copy" and node.outputs == list(node.inputs.values()):
+            raise RuleError("names-distinct", f"{node.outputs[0]} is copied to itself")
         for name, value in zip(node.outputs, outs):
             if name in self.blobs and node.op != "copy":
                 self.rewritten(name)
@@ -111,7 +115,9 @@ class Run:
         if (asks is None) != (not variable):
             raise RuleError("condition-named", "conditionVar and conditionNetwork come together")
         endless = asks is not None and name is None and count == 0
-        body: Graph = a["bodyNetwork"]
+        body: Graph | None = a.get("bodyNetwork")
+        if body is None:
+            raise RuleError("body-given", "this field must be present")
         self.depth += 1
         try:
             i = 0

@@ -369,3 +369,17 @@ def test_a_transposed_convolution_of_volumes_that_coremltools_lowered() -> None:
     assert list(spec.neuralNetwork.layers[0].convolution3d.outputShape) == [5, 4, 2]
     (y,) = run_model(spec, {"x": v})
     np.testing.assert_allclose(y, full[:, :, 2:, :4, 1:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("one", "rule"),
+    [
+        (layer("branch", ["k"], [], elseBranch=net(*NEXT)), "if-branch-given"),
+        (loop(maxLoopIterations=2), "body-given"),
+        (layer("copy", ["i"], ["i"]), "names-distinct"),
+    ],
+)
+def test_what_must_be_present_is_missed_by_name(one, rule) -> None:
+    """BranchLayerParams.ifBranch "must be present", LoopLayerParams.bodyNetwork too; a copy has two distinct names."""
+    with pytest.raises(RuleError, match=rule):
+        run_loop(one)

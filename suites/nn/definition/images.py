@@ -21,6 +21,7 @@ def padding(p: Any, x: Array) -> Array:
     (t, b), (l, r) = _edges(p.paddingAmounts)
     h, w = x.shape[-2:]
     kind = p.WhichOneof("PaddingType")
+    check(kind is not None and x.ndim >= 2, "padding type, rank")
     y = np.zeros((*x.shape[:-2], t + h + b, l + w + r))
     for i in range(y.shape[-2]):
         for j in range(y.shape[-1]):
@@ -42,6 +43,7 @@ def constant_pad(p: Any, x: Array, amounts: Array | None = None) -> Array:
     a = [int(v) for v in (p.padAmounts if amounts is None else amounts.ravel())]
     check(len(a) == 2 * x.ndim, "amounts")
     if p.padToGivenOutputSizeMode:
+        check(not any(b and e for b, e in zip(a[::2], a[1::2])), "both sides of an axis")
         a = [max(0, v - x.shape[i // 2]) if v else 0 for i, v in enumerate(a)]
     y = np.full([n + a[2 * i] + a[2 * i + 1] for i, n in enumerate(x.shape)], p.value, np.float64)
     y[tuple(slice(a[2 * i], a[2 * i] + n) for i, n in enumerate(x.shape))] = x

@@ -69,7 +69,7 @@ def l2normalize(p: Any, x: Array) -> Array:
 @layer("lrn")
 def lrn(p: Any, x: Array) -> Array:
     """x / (k + alpha / n * sum over n neighbouring channels of squares) ** beta, n the window size."""
-    check(x.ndim >= 3 and p.localSize > 0, "rank")
+    check(x.ndim >= 3 and p.localSize > 0 and p.k >= 0, "rank, window, k")
     n, c = int(p.localSize), x.shape[-3]
     y = np.empty_like(x)
     for i in range(c):

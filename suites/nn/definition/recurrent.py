@@ -130,6 +130,7 @@ def bi_lstm(p: Any, x: Array, h: Array | None = None, c: Array | None = None, hb
     steps = _sequence(x, m)
     b = steps.shape[1]
     w, acts = p.weightParams, p.activationsForwardLSTM
+    check(list(acts) == list(p.activationsBackwardLSTM), "activations of both directions")
     yf, hf, cf = _lstm(p.params, w[0], acts, steps, _start(h, b, n), _start(c, b, n), n, m)
     yb, hr, cr = _lstm(p.params, w[1], p.activationsBackwardLSTM, steps[::-1], _start(hb, b, n), _start(cb, b, n), n, m)
     both = np.concatenate([yf, yb[::-1]], -1) if p.params.sequenceOutput else np.concatenate([hf, hr], -1)

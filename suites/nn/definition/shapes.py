@@ -438,6 +438,7 @@ def reorganize_data(p: Any, x: Array) -> Array:
     """
     check(x.ndim >= 3, "rank")
     b, (c, h, w) = int(p.blockSize), x.shape[-3:]
+    check(b > 1, "block")
     lead, x = x.shape[:-3], x.reshape(-1, c, h, w)
     if p.mode == 0:
         check(h % b == 0 and w % b == 0, "block")

@@ -156,17 +156,26 @@ def _draw_lrn(d: Draw) -> dict[str, Any]:
     }
 
 
+def _window(c: Call) -> int:
+    if c.attr("localSize") < 1 or c.attr("k") < 0:
+        raise RuleError("window-and-k-positive", f"localSize {c.attr('localSize')}, k {c.attr('k')}")
+    return int(c.attr("localSize"))
+
+
 op(
     "lrn",
     norm.lrn,
     x=tensor(_image),
-    size="localSize",
+    size=Fn(_window),
     bias=Or("k", 1.0),
     fixed={"scaled": True, "axis": 1},
     out=_back,
     draw=_draw_lrn,
     ambiguous=_even,
-    breaks={"rank-at-least-3": lambda d: {**_flat(d), "localSize": 3}},
+    breaks={
+        "rank-at-least-3": lambda d: {**_flat(d), "localSize": 3},
+        "window-and-k-positive": lambda d: {**_draw_lrn(d), **d.pick(({"localSize": 0}, {"k": -1.0}))},
+    },
 )
 
 

@@ -75,6 +75,25 @@ def _listed(name: str) -> Fn:
     return Fn(lambda c: [_activation(t) for t in c.attr(name) or ()])
 
 
+def _alike(forward: str, *backward: str) -> Fn:
+    """Activations; those of the backward direction "must be same as the ones for the forward"."""
+
+    def read(c: Call) -> list[Any]:
+        if any(list(c.attr(n) or ()) != list(c.attr(forward) or ()) for n in backward):
+            raise RuleError("directions-alike", f"{c.attr(forward)}, backward {[c.attr(n) for n in backward]}")
+        return [_activation(t) for t in c.attr(forward) or ()]
+
+    return Fn(read)
+
+
+def _turned(draw: Any) -> Any:
+    def fn(d: Draw) -> dict[str, Any]:
+        return {**draw(d), "activationsForwardLSTM": ["sigmoid", "tanh", "tanh"],
+                "activationsBackwardLSTM": ["sigmoid", "ReLU", "tanh"]}  # fmt: skip
+
+    return fn
+
+
 def _shaped(c: Call, y: np.ndarray, states: list[np.ndarray], sequence: bool, directions: int) -> list[np.ndarray]:
     """Results as blobs of rank 5."""
     if not sequence:
@@ -298,11 +317,12 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
         b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
         p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"),
-        activations=_listed(acts[0]),
+        activations=_alike(*acts),
         cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
         coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
         draw=draw,
-        breaks=_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
+        breaks={**_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
+                **({"directions-alike": _turned(draw)} if len(acts) == 2 else {})},
         ambiguous=lambda c: gathered(_order(c), _ones_alone(c)),
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
         **more,

@@ -166,6 +166,8 @@ op(
 
 def _reps(c: Call) -> tuple[int, ...]:
     reps = ints(c.inputs["reps_in"]) if "reps_in" in c.inputs else tuple(c.attr("reps"))
+    if not reps:
+        raise RuleError("reps-given", "at least one entry")
     return (1,) * (c.inputs["x"].ndim - len(reps)) + reps
 
 
@@ -185,7 +187,10 @@ op(
     s.tile,
     repeats=Fn(_reps),
     draw=_draw_tile,
-    breaks={"repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]}},
+    breaks={
+        "repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]},
+        "reps-given": lambda d: {"x": T(d.shape(1))},
+    },
 )
 
 
@@ -251,6 +256,7 @@ op(
     draw=lambda d: _draw_blocks(d),
     breaks={
         "block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
+        "block-above-one": lambda d: {"x": T(d.shape(3)), "mode": "DEPTH_TO_SPACE", "blockSize": d.int(0, 1)},
         "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2},
     },
 )
@@ -261,6 +267,8 @@ def _reorganise(c: Call) -> np.ndarray:
     x, block, mode = c.inputs["x"], c.attr("blockSize"), c.attr("mode")
     if x.ndim < 3:
         raise RuleError("rank-at-least-3", f"rank {x.ndim}")
+    if block < 2:
+        raise RuleError("block-above-one", f"blockSize {block}")
     flat = x.reshape((-1, *x.shape[-3:]))
     if mode == "SPACE_TO_DEPTH":
         y = s.space_to_depth(flat, block=block, mode="dcr")

@@ -29,6 +29,8 @@ def _pad_value(c: Call) -> Any:
 
 
 def _pads(c: Call) -> tuple[int, ...]:
+    if c.attr("PaddingType") is None:
+        raise RuleError("padding-type-given", "none of constant, reflection, replication")
     if c.inputs["x"].ndim < 2:
         raise RuleError("rank-at-least-2", f"rank {c.inputs['x'].ndim}")
     t, b, l, r = _edges(c, "paddingAmounts")
@@ -55,6 +57,7 @@ op(
     draw=_draw_padding,
     breaks={
         "two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"},
+        "padding-type-given": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 0, 0, 1]},
         "rank-at-least-2": lambda d: {"x": T(d.shape(1, 1)), "paddingAmounts": [0, 0, 1, 1], "PaddingType": "constant"},
     },
 )
@@ -69,6 +72,8 @@ def _nd_pads(c: Call) -> tuple[int, ...]:
     if len(a) != 2 * x.ndim:
         raise RuleError("pads-per-axis", f"{len(a)} amounts for rank {x.ndim}")
     if c.attr("padToGivenOutputSizeMode"):
+        if any(b and e for b, e in zip(a[::2], a[1::2])):
+            raise RuleError("one-side-grows", f"{list(a)}: only one of two amounts can be non zero")
         a = tuple(max(v - x.shape[i // 2], 0) if v else 0 for i, v in enumerate(a))
     return a[::2] + a[1::2]
 
@@ -98,7 +103,10 @@ op(
     pads=Fn(_nd_pads),
     fixed={"mode": "constant", "axes": None},
     draw=_draw_constant_pad,
-    breaks={"pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]}},
+    breaks={
+        "pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]},
+        "one-side-grows": lambda d: {"x": T((2,)), "padAmounts": [3, 4], "padToGivenOutputSizeMode": True},
+    },
 )
 
 
