@@ -600,6 +600,20 @@ def places_in_f32(g: Given) -> list[Near] | None:
     return found and [Near(found[0].value, off[:, None, None])]
 
 
+def normalised_by_other_statistics(g: Given) -> list[Near]:
+    """BatchNormalization: the deviation is computed in the type of the variance, at least f32; version 9 normalises by
+    what running statistics would be after the batch."""
+    x, scale, bias, mean, var = (g[slot.name] for slot in g.case.version.schema.inputs)
+    if g.inst.version == 9:
+        axes, m = tuple(a for a in range(x.ndim) if a != 1), np.float32(g.attr("momentum", 0.9))
+        mean, var = mean * m + x.mean(axes) * (1 - m), var * m + x.var(axes) * (1 - m)
+    rows = [v.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2))
+            for v in (scale, bias, mean, np.sqrt(var + np.float32(g.attr("epsilon", 1e-5))))]  # fmt: skip
+    scale, bias, mean, deviation = rows
+    size = np.abs(scale) * (np.abs(x.astype(np.float64)) + np.abs(mean)) / deviation + np.abs(bias)
+    return [Near(scale * (x.astype(np.float64) - mean) / deviation + bias, size * 16 * _finfo(x).eps)]
+
+
 def _finfo(x: np.ndarray) -> Any:
     return ml_dtypes.finfo(x.dtype)
 
