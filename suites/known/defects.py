@@ -288,10 +288,14 @@ def truncated(g: Given) -> Outputs:
     return [np.trunc(g["input"].astype(np.float64))]
 
 
-def first_activation_only(g: Given) -> list[Expected] | None:
-    """RNN: both directions have the activation of the first; clip and sequence_lens are not read."""
+def first_activation_only(g: Given) -> list[Any] | None:
+    """RNN: both directions have the activation of the first; clip and sequence_lens are not read; the last state of an
+    affine one is f32."""
     first = {k: [v[0]] * len(v) for k in ("activations", "activation_alpha", "activation_beta") if (v := g.attr(k))}
-    return g.again({**first, "clip": None}, {"sequence_lens": None})
+    found: list[Any] | None = g.again({**first, "clip": None}, {"sequence_lens": None})
+    if found and len(found) > 1 and g["X"].dtype.itemsize == 2 and "Affine" in first.get("activations", [])[:1]:
+        found[1] = Turned(found[1], lambda y: y.astype(g["X"].dtype) if y.dtype == np.float32 else y)
+    return found
 
 
 def scanned_along_axis_0(g: Given) -> list[Any] | None:
@@ -344,16 +348,40 @@ def along_the_axis_alone(g: Given) -> list[Any] | None:
     return found and [Turned(found[0], lambda y: np.moveaxis(y, axis, -1))]
 
 
-def log_of_the_softmax(g: Given) -> list[Near]:
-    """The logarithm of a softmax that is rounded, or underflows, in the type of X; along the one axis."""
-    x = g["input"].astype(np.float64)
-    axis, info = g.attr("axis", -1), _finfo(g["input"])
-    d = x - x.max(axis, keepdims=True)
+def _log_of_softmax(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The logarithm of a softmax that is rounded, or underflows, in the type of x; how far it may be off."""
+    info, d = _finfo(x), x.astype(np.float64) - x.astype(np.float64).max(axis, keepdims=True)
     y = np.exp(d) / np.exp(d).sum(axis, keepdims=True)
     off = y * info.eps * (4 + x.shape[axis] + np.abs(d)) + info.smallest_subnormal
-    low, high = np.log(np.maximum(y - off, 0)), np.log(y + off)
-    z = np.log(y)
-    return [Near(np.where(y < info.smallest_subnormal / 4, -np.inf, z), np.maximum(high - z, z - low))]
+    low, z, high = (np.log(np.maximum(v, 0)) for v in (y - off, y, y + off))
+    gone = y < info.smallest_subnormal / 4
+    return np.where(gone, -np.inf, z), np.where(gone, 0, np.maximum(high - z, z - low))
+
+
+def log_of_the_softmax(g: Given) -> list[Near]:
+    """LogSoftmax: the logarithm of a softmax that is rounded, or underflows, in the type of X; along the one axis."""
+    return [Near(*_log_of_softmax(g["input"], g.attr("axis", -1)))]
+
+
+def loss_of_rounded_logarithms(g: Given) -> list[Near]:
+    """SoftmaxCrossEntropyLoss: of a rounded softmax, whose logarithm it is.  NegativeLogLikelihoodLoss: an ignore_index
+    of -1 leaves the ignored elements in the mean.  Sums are rounded step by step."""
+    nll, ignore = g.inst.op == "NegativeLogLikelihoodLoss", g.attr("ignore_index")
+    x, target, weight = (g[s] for s in (("input", "target", "weight") if nll else ("scores", "labels", "weights")))
+    z, off = (x.astype(np.float64), np.zeros(x.shape)) if nll else _log_of_softmax(x, 1)
+    keep = np.ones(target.shape, bool) if ignore is None else target != ignore
+    at, eps = np.where(keep, target, 0)[:, None], _finfo(x).eps
+    w = np.where(keep, 1.0 if weight is None else weight.astype(np.float64)[at[:, 0]], 0)
+    loss = np.where(keep, -np.take_along_axis(z, at, 1)[:, 0], 0) * w
+    err = np.where(w > 0, np.take_along_axis(off, at, 1)[:, 0], 0) * w + np.abs(loss) * 4 * eps
+    err = np.where(np.isfinite(loss), err, 0)
+    how = g.attr("reduction", "mean")
+    if how != "none":
+        under = 1 if how == "sum" else w.size if nll and weight is None and ignore == -1 else w.sum()
+        err = (err.sum() + np.abs(loss).sum() * eps * (4 + w.size)) / under
+        loss = loss.sum() / under
+    err = np.where(np.isnan(err), 0, err)
+    return [Near(loss, err), Near(z, off)][: len(g.expected)]
 
 
 def sums_with_their_sign(g: Given) -> list[Near]:
@@ -556,19 +584,31 @@ def plain_maximum(g: Given) -> list[Any] | None:
 
 
 def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
-    """ConvTranspose: each group has the biases of the first one."""
-    b, group = g["B"], g.attr("group", 1)
-    return None if b is None else g.again(inputs={"B": np.tile(b[: len(b) // group], group)})
+    """ConvTranspose: each group has the biases of the first one; an output_shape cuts at the end alone."""
+    b, group, shape = g["B"], g.attr("group", 1), g.attr("output_shape")
+    inputs = {} if b is None else {"B": np.tile(b[: len(b) // group], group)}
+    if shape is None or g.attr("auto_pad", "NOTSET")[:4] == "SAME":
+        return g.again(inputs=inputs)
+    n, kernel, r = g["X"].shape[2:], g["W"].shape[2:], len(shape)
+    strides, dilations = (g.attr(name) or [1] * r for name in ("strides", "dilations"))
+    pads = g.attr("pads") or [0] * 2 * r
+    more = [shape[i] + pads[i] + pads[r + i] - strides[i] * (n[i] - 1) - (kernel[i] - 1) * dilations[i] - 1
+            for i in range(r)]  # fmt: skip
+    return g.again({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
 
 
 def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
     """Attention, FlexAttention: scale is the square of its root in f32, in FlexAttention also one that is not given;
-    with a softcap mode 0 gives the scores that it was put on."""
-    flex, mode = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0)
+    with a softcap mode 0 gives the scores that it was put on; a short mask of unsigned integers is filled up with 0."""
+    flex, mode, mask = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0), g["attn_mask"]
     scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
-    attrs = {} if scale is None else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
-    return g.again(attrs if flex or mode or not g.attr("softcap", 0) > 0 else {**attrs, "qk_matmul_output_mode": 1})
-
+    attrs = {} if scale is None or g["Q"].dtype != np.float64 else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
+    if not flex and not mode and g.attr("softcap", 0) > 0:
+        attrs["qk_matmul_output_mode"] = 1
+    if mask is None or mask.dtype.kind != "u":
+        return g.again(attrs)
+    room = g["K"].shape[-2] + (0 if g["past_key"] is None else g["past_key"].shape[-2]) - mask.shape[-1]
+    return g.again(attrs, {"attn_mask": np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)])})
 
 
 def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
@@ -612,6 +652,14 @@ def normalised_by_other_statistics(g: Given) -> list[Near]:
     scale, bias, mean, deviation = rows
     size = np.abs(scale) * (np.abs(x.astype(np.float64)) + np.abs(mean)) / deviation + np.abs(bias)
     return [Near(scale * (x.astype(np.float64) - mean) / deviation + bias, size * 16 * _finfo(x).eps)]
+
+
+def rounded_sigmoid(g: Given) -> list[Near]:
+    """Swish: the sigmoid, whose exponential overflows, is rounded to the type of X before it is multiplied."""
+    x, info = g["X"].astype(np.float64), _finfo(g["X"])
+    s = 1 / (1 + np.exp(-g.attr("alpha", 1.0) * x))
+    least = info.smallest_subnormal + 1 / float(_finfo(g["X"] if g["X"].dtype == np.float64 else np.float32(0)).max)
+    return [Near(np.where(s < least / 4, 0, x * s), np.abs(x) * (s * 4 * info.eps + least))]
 
 
 def _finfo(x: np.ndarray) -> Any:
