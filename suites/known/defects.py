@@ -280,6 +280,67 @@ def halves_away(g: Given) -> list[Any]:
     return [np.copysign(np.floor(np.abs(x) + 0.5), x)]
 
 
+def ort_slice_ends(g: Given) -> list[Any] | None:
+    """Going backward, an end of INT_MAX or INT64_MAX is the beginning."""
+    ends, steps = g["ends"], g["steps"]
+    if steps is None:
+        return None
+    first = (steps < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))
+    return g.again(None, {"ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype)})
+
+
+def ort_loop_asks(g: Given) -> list[Any] | None:
+    """Without a condition the one that the body gives ends the loop all the same."""
+    return g.again(None, {"cond": np.array(True)})
+
+
+def ort_labels(g: Given) -> list[Any] | None:
+    """A NaN is never found, and of equal keys the first counts."""
+    names = [k for k in g.inst.attrs if k.startswith(("keys_", "values_"))]
+    keys = g.attr(next(k for k in names if k.startswith("keys_")))
+    kept = [i for i, k in enumerate(keys) if not any(k == o or (k != k and o != o) for o in keys[:i])]
+    edit = {n: v[kept] if isinstance(v, np.ndarray) else [v[i] for i in kept] for n in names for v in [g.attr(n)]}
+    if "keys_floats" in edit:
+        edit["keys_floats"] = [3e38 if np.isnan(k) else k for k in edit["keys_floats"]]
+    return g.again(edit)
+
+
+def ort_col2im(g: Given) -> list[Any]:
+    """Of other than two axes the blocks are taken to be as large as their dilated extents, dilated once more."""
+    x, image, n = g["input"].astype(np.float64), g["image_shape"], len(g["image_shape"])
+    dilations, strides = (np.array(g.attr(k) or [1] * n) for k in ("dilations", "strides"))
+    pads = np.array(g.attr("pads") or [0] * 2 * n).reshape(2, n)
+    reach = dilations * (g["block_shape"] - 1) + 1
+    at = np.indices((image + pads.sum(0) - reach) // strides + 1).reshape(n, -1).T
+    due = g.expected[0].value
+    y, size = np.zeros((2, *due.shape))
+    for c in range(x.shape[1]):
+        channel, inside = divmod(c, int(np.prod(reach)))
+        to = at * strides - pads[0] + np.array(np.unravel_index(inside, reach)) * dilations
+        ok = ((to >= 0) & (to < image)).all(-1)
+        place = (slice(None), channel, *to[ok].T)
+        np.add.at(y, place, x[:, c, ok])
+        np.add.at(size, place, np.abs(x[:, c, ok]))
+    return [Near(y.astype(due.dtype), 2.0 ** -(10 if due.dtype == np.float16 else 20) * size)]
+
+
+def ort_half_spectrum(g: Given) -> list[Any]:
+    """Of half a spectrum that is transformed back, all elements after the first (of an even length but the last) are
+    mirrored, in place of those that are there, and round and round; in single precision."""
+    axis = int(g["axis"]) if g["axis"] is not None else g.attr("axis", 1 if g.case.version.version < 20 else -2)
+    x, due = g["input"].astype(np.float64), g.expected[0].value
+    x = np.moveaxis(x[..., 0] + 1j * x[..., 1], axis if axis >= 0 else axis + 1, -1)
+    n = due.shape[axis]
+    even, m = n % 2 == 0, x.shape[-1] if n & (n - 1) == 0 else min(n, x.shape[-1])
+    full = np.zeros((*x.shape[:-1], n), complex)
+    full[..., : min(m, n)] = x[..., :n]
+    for k in range(1, m - even):
+        full[..., (n - k) % n] = np.conj(x[..., k])
+    y = np.moveaxis(np.fft.ifft(full).real, -1, axis if axis >= 0 else axis + 1)[..., None]
+    narrow = 2.0**-11 if due.dtype == np.float16 else 0.0
+    return [Near(y, narrow * np.abs(y) + 2e-6 * np.abs(full).sum())]
+
+
 # -- the ONNX reference evaluator
 
 
