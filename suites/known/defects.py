@@ -17,6 +17,7 @@ from harness.run.defects import Given, Near, Turned
 from harness.spec import Expected
 from suites.semantics.quantised import fixed
 from suites.semantics.recurrent import FUNCTIONS
+from suites.semantics.sampling import along, box_edges, grid
 from suites.semantics.tabular import post
 
 Outputs = list[Any] | None
@@ -754,6 +755,30 @@ def mil_no_box_below_the_threshold(g: Given) -> Outputs:
     none = g["scores"].astype(np.float64).max((-1, -2)) < g.attr("score_threshold")
     free = [np.where(none.reshape(-1, *(1,) * (e.value.ndim - 1)), np.inf, 0.0) for e in g.expected[:3]]
     return [*(Near(e.value, f) for e, f in zip(g.expected, free)), np.where(none, 0, g.expected[3].value)]
+
+
+def mil_clamped_to_the_box(g: Given) -> Outputs:
+    """crop_resize: grid points beyond the box are brought onto its edge, as resize_bilinear's are onto the image's."""
+    x, mode = g["x"].astype(np.float64), g.attr("sampling_mode", "DEFAULT").lower()
+    count, form = len(x), g.attr("box_coordinate_mode", "CORNERS_HEIGHT_FIRST")
+    given = (g.attr("normalized_coordinates", False), g.attr("spatial_scale", 1.0))
+    if g["roi"] is None:
+        which = g["box_indices"]
+        jobs = [(box, j if which is None else int(which[j])) for j, box in enumerate(g["boxes"])]
+    else:
+        rows = g["roi"].reshape(len(g["roi"]), -1)
+        jobs = [(r[-4:], int(r[0]) if len(r) == 5 else j) for r in rows for j in range(1 if len(r) == 5 else count)]
+    crops = []
+    for box, j in jobs:
+        edges = box_edges(box, form, *x.shape[2:], *given)
+        crop, inside = x[j], np.ones((1, 1), bool)
+        for k, name in enumerate(("target_height", "target_width")):
+            at = np.clip(grid(edges[k], edges[k + 2], g.attr(name, 1), mode), edges[k], edges[k + 2])
+            crop = along(crop, at, k + 1)
+            inside = inside & ((at >= 0) & (at < x.shape[k + 2] - 1 + 1e-6)).reshape((-1, 1) if k == 0 else (1, -1))
+        crops.append(np.where(inside, crop, g.attr("pad_value", 0.0)))
+    (e,) = g.expected
+    return [Near(np.stack(crops).reshape(e.value.shape), 2 * e.error.bound(e.context()))]
 
 
 def _mil_gru(gate: str, steps: bool) -> Any:

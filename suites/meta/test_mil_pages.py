@@ -16,6 +16,7 @@ from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, fill
 from harness.run.entries import load_ledger
 from harness.run.results import Profile, judge_case
+from harness.spec.breaking import draw_invalid
 from suites.mil import dialect
 
 SOMEBODY = Profile("somebody")
@@ -224,3 +225,22 @@ def test_an_image_without_a_box_above_the_threshold_has_its_best_one_or_none() -
     assert of(none, both) is Verdict.AMBIGUOUS
     assert of(none, [*both[:2], [0, 1], [2]]) is Verdict.MISMATCH
     assert of([*none[:3], [2]], both) is Verdict.MISMATCH
+
+
+def test_points_beyond_the_box_are_read_or_brought_back() -> None:
+    """DEFAULT samples four points of a box of two pixels at 0, 0.5, 1 and 1.5."""
+    box = {"roi": ("f32", [1, 1, 4, 1, 1], [0.0, 0.0, 0.0, 1.0])}
+    c = case("crop_resize", "ios16", {"x": ("f32", [1, 1, 1, 3], [1.0, 2.0, 4.0]), **box}, target_width=4)
+    assert verdict(c, [1.0, 1.5, 2.0, 3.0]) is Verdict.AGREE
+    assert verdict(c, [1.0, 1.5, 2.0, 2.0]) is Verdict.AMBIGUOUS
+    assert verdict(c, [1.0, 1.5, 2.0, 2.5]) is verdict(c, [1.0, 2.0, 2.0, 2.0]) is Verdict.MISMATCH
+
+
+def test_a_negative_index_is_beyond_from_ios17_on() -> None:
+    def indices(version: str) -> set[int]:
+        v = dialect.versions[f"mil/scatter_along_axis/{version}"]
+        made = [draw_invalid(v, "index-in-range", Prng(case_seed(3, v.key, i))) for i in range(60)]
+        return {int(n) for inst in made if inst is not None for n in inst.args["indices"].values or ()}
+
+    assert -1 in indices("ios17")
+    assert -1 not in indices("ios15")

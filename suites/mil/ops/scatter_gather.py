@@ -23,7 +23,8 @@ SPANS = (({"until": "ios16"}, OLD), ({"since": "ios17"}, NEW))
 
 
 def _beyond(d: Draw, n: int) -> int:
-    return d.pick((n, n + 3, -n - 1))
+    """From iOS 17 on "negative values are considered out-of-bound"."""
+    return d.pick((n, n + 3, -n - 1, -1) if "validate_indices" in d.version.schema.attrs else (n, n + 3, -n - 1))
 
 
 def _checked(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
