@@ -50,7 +50,10 @@ _OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
 def _unstated(call: Call) -> str | None:
     """A factor that is not whole: what coordinates that gives, nobody says before version 11."""
     scales = call.inputs.get("scales")
-    factors = call.attr("scales") if scales is None else scales.tolist()
+    if call.version.version == 1:
+        factors = [call.attr("height_scale"), call.attr("width_scale")]
+    else:
+        factors = call.attr("scales") if scales is None else scales.tolist()
     if any(f != int(f) for f in factors or ()):
         return "a broken factor: no rule for coordinates is stated before version 11"
     return s.resize.ambiguous(*call.version.decode(call))  # type: ignore[misc]
@@ -68,7 +71,8 @@ def _draw_old(d: Draw) -> dict:
 
 
 op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
-   mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old)  # fmt: skip
+   mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old,
+   ambiguous=_unstated)  # fmt: skip
 op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD, ambiguous=_unstated,
    scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])))  # fmt: skip
 op("Upsample", s.resize, since=9, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)

@@ -1,4 +1,4 @@
-"""What BitShift-28 and Mod-28 state that older versions left open: shifts by any count, signs of zero remainders."""
+"""What versions of an op leave open and what they state: counts of shifts, signs of zero remainders, broken factors."""
 
 from __future__ import annotations
 
@@ -61,3 +61,15 @@ def test_the_sign_of_a_zero_remainder(a: float, b: float, fmod: int, other: Verd
     assert want[0] == 0
     for got, verdict in ((want, Verdict.AGREE), (-want, other)):
         assert judge_case(case, Profile("x"), [Outcome(Status.VALUE, [got], "run")]).verdict is verdict
+
+
+def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
+    """It gives the extents alone; versions 7 and 9 are as silent on the coordinates."""
+    v, seen = dialect.versions["onnx/Upsample/1"], set()
+    for i in range(60):
+        inst = v.draw(Prng(case_seed(8, v.key, i)))
+        broken = any(inst.attrs[n] % 1 for n in ("height_scale", "width_scale"))
+        why = v.silence(dialect.call_of(inst, arrays_of(inst)))
+        assert not broken or why is not None
+        seen.add(broken)
+    assert seen == {True, False}
