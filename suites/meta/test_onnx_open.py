@@ -73,3 +73,15 @@ def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
         assert not broken or why is not None
         seen.add(broken)
     assert seen == {True, False}
+
+
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_the_lowest_integer_modulo_minus_one_is_0(fmod: int) -> None:
+    """A - floor(A / B) * B, whatever becomes of the quotient: a wrong remainder is told."""
+    tensors = {n: {"dtype": "i8", "shape": [1], "values": [v]} for n, v in (("A", -128), ("B", -1))}
+    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "Mod", "version": 28, "opset": 28, "outs": 1,
+                               "attrs": {"fmod": fmod}, "args": tensors})  # fmt: skip
+    case = fill(dialect.version_of(inst), inst)
+    for got, verdict in ((0, Verdict.AGREE), (-1, Verdict.MISMATCH)):
+        outcome = Outcome(Status.VALUE, [np.array([got], np.int8)], "run")
+        assert judge_case(case, Profile("x"), [outcome]).verdict is verdict

@@ -45,6 +45,12 @@ def mul(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     return native.binary("mul", x, y)
 
 
+def _zero_modulus(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    """The lowest integer modulo -1 is 0, although the quotient overflows."""
+    y = np.asarray(inputs["y"])
+    return silent("integer division by zero is not defined", y == 0) if of(y).kind in "iu" else None
+
+
 def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, y = np.asarray(inputs["x"]), np.asarray(inputs["y"])
     d = of(y)
@@ -94,7 +100,7 @@ def _floor_mod_error(ctx: Context) -> Any:
 @semantics(
     error=plus_absolute(1, _floor_mod_error, "2u|x|, + |y| where x/y is within 2u|x/y| of an integer"),
     data=DIVISORS,
-    ambiguous=_zero_divisor,
+    ambiguous=_zero_modulus,
     source="ONNX Mod-28 fmod=0 (sign of y); MIL mod iOS15; TFLite FLOOR_MOD; NN modBroadcastable",
 )
 def floor_mod(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
@@ -102,7 +108,7 @@ def floor_mod(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     return native.binary("floor_mod", x, y)
 
 
-@semantics(error=exact(), data=DIVISORS, ambiguous=_zero_divisor, source="ONNX Mod-13 fmod=1, C fmod: exact, sign of x")
+@semantics(error=exact(), data=DIVISORS, ambiguous=_zero_modulus, source="ONNX Mod-13 fmod=1, C fmod: exact, sign of x")
 def fmod(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     """x - trunc(x / y) * y exactly; it has x's sign."""
     return native.binary("fmod", x, y)
