@@ -18,6 +18,7 @@ from harness.core.errors import FormatError
 
 FORMAT = 1  # of the JSON form; raised when an older reader would misread it
 RERUN_FORMAT = 2  # of an instance with more than one run, which format 1 does not know
+KINDS = ("tensor", "seq", "list", "optional", "map", "state")  # of an ``Arg``; tensors and states have no items
 
 
 @dataclass(slots=True)

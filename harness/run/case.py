@@ -10,12 +10,14 @@ import numpy as np
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
+from harness.core.memory import bounded
 from harness.core.quiet import quiet
 from harness.gen.data import materialize
 from harness.gen.engine import Prng, case_seed
 from harness.run.runs import args_of, at_run, fixed, other_extents, up_to
 from harness.spec import Expected, OpVersion
 from harness.spec.breaking import breakers_of, draw_invalid
+from harness.spec.fits import evaluated
 
 INVALID_EVERY = 8  # one case in so many breaks a rule
 
@@ -69,9 +71,19 @@ class Case:
             again = range(1, self.count if varies(inst) else 1)
             return [first, *({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()}
                              for r in again)]  # fmt: skip
+        except MemoryError as e:
+            self.problem = f"data: more than this machine can hold: {e}"
         except Exception as e:
             self.problem = f"data: {type(e).__name__}: {e}"
-            return []
+        return []
+
+    def hold(self) -> None:
+        """Evaluates what no generator drew.  Raises OpconformError where it breaks a rule after all, or the reference
+        cannot evaluate it."""
+        v, inst = self.version, self.inst
+        with quiet, bounded():
+            if inst.rule is None and self.draws:
+                self._expected = ([evaluated(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws],)
 
     def at(self, run: int) -> Case:
         """The case that has one of the runs as its only one."""

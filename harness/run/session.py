@@ -15,9 +15,8 @@ from typing import Any
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place
-from harness.core.errors import RuleError, UsageError
+from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Instance
-from harness.core.quiet import quiet
 from harness.run import corpus, records
 from harness.run.again import Again
 from harness.run.asking import judge_beside
@@ -205,7 +204,7 @@ def find_case(text: str) -> Instance:
     """The instance named by a file or an address."""
     path = Path(text)
     if path.exists() or text.endswith(".json"):
-        return _checked(load_instance(path / "instance.json" if path.is_dir() else path))
+        return checked(load_instance(path / "instance.json" if path.is_dir() else path))
     key, opset, seed, index = parse_address(text)
     d = registry.dialect(key.split("/")[0])
     if key not in d.versions:
@@ -217,7 +216,7 @@ def find_case(text: str) -> Instance:
     return draw_case(d.versions[key], at, seed, index).inst
 
 
-def _checked(inst: Instance) -> Instance:
+def checked(inst: Instance) -> Instance:
     """Raises UsageError where somebody's instance is none of its op version, which no backend is to be blamed for."""
     v = registry.version_of(inst)
     _in_force(v, inst.opset)
@@ -233,18 +232,16 @@ def _in_force(v: OpVersion, opset: Any) -> None:
         raise UsageError(f"{v.key} is in force at opset {v.opsets[0]} to {v.opsets[-1]}, not at {opset!r}")
 
 
-def _usable(inst: Instance) -> Case:
+def usable(inst: Instance) -> Case:
     """The case of an instance; raises UsageError where it breaks a rule after all, or the reference cannot evaluate
     it."""
     v = registry.version_of(inst)
     case = Case(v, inst, 0)
     try:
-        with quiet:
-            for arrays in case.draws if inst.rule is None else ():
-                v.check(v.dialect.call_of(inst, arrays, v))
-    except RuleError as e:
+        case.hold()
+    except OpconformError as e:
         raise UsageError(f"{inst.key}: {e}") from None
-    _ = case.expected
+    _ = case.draws
     if case.problem:
         raise UsageError(f"{inst.key}: {case.problem}")
     return case
@@ -253,7 +250,7 @@ def _usable(inst: Instance) -> Case:
 def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
     """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
     itself cannot evaluate it."""
-    case = _usable(inst)
+    case = usable(inst)
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
@@ -263,7 +260,7 @@ def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, e
     """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_company(path)
-    cases, *before = [[_usable(_checked(i)) for i in some] for some in (instances, *earlier)]
+    cases, *before = [[usable(checked(i)) for i in some] for some in (instances, *earlier)]
     case = cases[at]
     ledger = load_ledger() if explain else None
     with Backends(place) as bench:

@@ -186,6 +186,10 @@ class Dialect:
         """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""
         return {}
 
+    def misquantised(self, a: Arg) -> str | None:
+        """What is wrong with the quantisation that an argument carries: what was expected and what came."""
+        return f"expected none in {self.name}, got {a.quant!r}"
+
     def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         """The one rounding of a wide result, to nearest even."""
         return convert(x, dtype)

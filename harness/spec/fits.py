@@ -6,20 +6,68 @@ What breaks a rule on purpose is not asked, nor what only the reference can tell
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import DType
-from harness.core.instance import Arg, Graph, Instance
-from harness.spec.opversion import OpVersion
+import native_ref
+from harness.core.dtypes import BY_NAME, DType, int_range, of
+from harness.core.errors import OpconformError, RuleError
+from harness.core.instance import KINDS, Arg, Graph, Instance
+from harness.core.memory import bounded
+from harness.core.quiet import quiet
+from harness.spec.codec import Call
+from harness.spec.opversion import Expected, OpVersion
 from harness.spec.schema import Slot
+
+_TOO_LARGE = re.compile("array is too big|Maximum allowed|too large to convert to C")  # in NumPy's words
+MAX_RANK = 16  # of native_ref; no dialect has more than 8
 
 
 def misfit(version: OpVersion, inst: Instance) -> str | None:
     """The first thing in which an instance is none of its op version: what was expected and what came."""
     return None if inst.rule is not None else next(_misfits(version, inst), None)
+
+
+def evaluated(call: Call) -> list[Expected]:
+    """The reference's outputs of a call that no generator drew.  Raises OpconformError, RuleError where the shapes are
+    not as stated, a rule does not hold, or the reference stumbles: what came is told then beside its words."""
+    try:
+        with quiet, bounded():
+            call.version.check(call)
+            return call.version.evaluate(call)
+    except OpconformError:
+        raise
+    except Exception as e:
+        if isinstance(e, MemoryError) or _TOO_LARGE.search(str(e)):
+            raise RuleError("fits-memory", f"expected what this machine can hold, got {_told(call)}") from None
+        said = " ".join(f"{type(e).__name__}: {e}".split())
+        entry = call.version.entry
+        source = entry.source or (entry.meaning.source if entry.meaning is not None else "") or call.version.key
+        what = f"expected operands and attributes as stated ({_short(source)}), got {_told(call)}"
+        raise RuleError("operands-fit", f"{what}; the reference stops with {_short(said)}") from e
+
+
+def _told(call: Call) -> str:
+    """Operands and attributes of a call in a few words."""
+    given = [f"{k} {_brief(v)}" for k, v in call.inputs.items()]
+    return _short(", ".join([*given, *(f"{k}={_brief(v)}" for k, v in call.attrs.items())]) or "none", 300)
+
+
+def _brief(v: Any) -> str:
+    if isinstance(v, np.ndarray):
+        shape = f"{of(v)} {list(v.shape)}"
+        return f"{shape} {_short(str(v.tolist()), 40)}" if v.size < 8 and v.dtype.kind in "iu" else shape
+    if isinstance(v, list) and any(isinstance(x, (np.ndarray, list)) for x in v):
+        return f"({', '.join(map(_brief, v))})"
+    return "a graph" if isinstance(v, Graph) else _short(repr(v), 60)
+
+
+def _short(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
@@ -29,10 +77,11 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
         if schema.input(name) is None:
             yield f"args: expected slots among {_listed(schema.inputs)}, got {name}"
     bound: dict[str, tuple[str, Arg]] = {}
+    around = any(k.startswith("@") and isinstance(x, Graph) for k, x in inst.attrs.items())  # it gives operands itself
     for s in schema.inputs:
         given = inst.args.get(s.name)
-        if given is None:
-            if not own and not s.optional and not s.variadic:
+        if given is None or (given == [] and not own):
+            if not around and not s.optional:
                 yield f"args: expected {s.name}, which is not optional, got none"
         elif isinstance(given, list) != s.variadic:
             one, many = "one argument", "a list of arguments"
@@ -40,6 +89,9 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
         else:
             for a in given if isinstance(given, list) else [given]:
                 yield from _misfits_of(v, s, a, bound)
+    for slot, given in (x for r in (inst.args, *inst.reruns) for x in r.items()):
+        for a in given if isinstance(given, list) else [given]:
+            yield from (f"args: {slot}: {why}" for why in _unsound(v, a))
     for name, value in inst.attrs.items():
         known = schema.attrs.get(name)
         if known is None and not name.startswith("@"):
@@ -51,6 +103,7 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
     for name, attr in schema.attrs.items():
         if attr.required and name not in inst.attrs:
             yield f"attrs: expected {name}, which is required, got none"
+    yield from _misdeclared(v, inst)
     most = None if own or any(s.variadic for s in schema.outputs) else len(schema.outputs)
     if type(inst.outs) is not int or inst.outs < 0 or (most is not None and inst.outs > most):
         yield f"outs: expected a number{'' if most is None else f' up to {most}'}, got {inst.outs!r}"
@@ -58,8 +111,10 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
 
 def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]) -> Iterator[str]:
     """bound: the first argument of each type name so far, which those after it agree with."""
-    if any(type(n) is not int or n < 0 for n in a.shape):
-        yield f"args: {s.name}: expected extents from 0 on, got {list(a.shape)}"
+    heads = {n.split("(")[0] for n in v.schema.types.get(s.element, ()) if "(" in n}
+    blocks = s.variadic and v.entry.evaluate is not None  # take what they hand on
+    if a.kind not in (s.container or "tensor", *heads) and not blocks:
+        yield f"args: {s.name}: expected a {s.container or 'tensor'}, got a {a.kind}"
     allowed = v.schema.dtypes(s.element)
     if a.items is not None or a.quant is not None or not allowed:  # a quantised weight is stored in another type
         return
@@ -68,6 +123,91 @@ def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]
     first, other = bound.setdefault(s.element, (s.name, a))
     if not s.variadic and a.dtype is not other.dtype:
         yield f"args: {s.name}: expected {other.dtype}, which {first} has, got {a.dtype}"
+
+
+def _unsound(v: OpVersion, a: Arg) -> Iterator[str]:
+    """What is wrong with an argument, whatever its slot."""
+    if any(type(n) is not int or n < 0 for n in a.shape):
+        yield f"expected extents from 0 on, got {list(a.shape)}"
+    elif len(a.shape) > MAX_RANK:
+        yield f"expected at most {MAX_RANK} axes, got {len(a.shape)}"
+    elif math.prod(n or 1 for n in a.shape) * a.dtype.np.itemsize >= 1 << 63:
+        yield f"expected a shape that has a size of 64 bits, got {list(a.shape)}"
+    if type(a.const) is not bool:
+        yield f"const: expected true or false, got {a.const!r}"
+    if a.kind not in KINDS:
+        yield f"kind: expected {' or '.join(KINDS)}, got {a.kind!r}"
+    elif (a.items is None) != (a.kind in ("tensor", "state")):
+        yield f"a {a.kind} with{'out' if a.items is None else ''} items"
+    elif a.items is not None and len(a.items) not in {"map": (2,), "optional": (0, 1)}.get(a.kind, (len(a.items),)):
+        yield f"items: expected those of a {a.kind}, got {len(a.items)}"
+    for item in a.items or ():
+        yield from (f"items: {why}" for why in _unsound(v, item))
+    if any(type(i) is not int or i < 0 for i in a.dynamic):  # beyond the rank: left over from a larger instance
+        yield f"dynamic: expected axes from 0 on, got {list(a.dynamic)}"
+    if a.quant is not None:
+        why = v.dialect.misquantised(a)
+        if why is not None:
+            yield f"quant: {why}"
+    if a.items is not None:
+        return
+    if a.values is not None:
+        yield from _misvalued(a)
+    elif type(a.recipe) is not str or type(a.seed) is not int:
+        yield f"expected the name of a recipe and a seed, got {a.recipe!r} and {a.seed!r}"
+    else:
+        try:
+            native_ref.fill(a.recipe, 0, (0,), a.dtype)
+        except ValueError as e:
+            yield str(e).removeprefix("fill: ")
+
+
+def _misvalued(a: Arg) -> Iterator[str]:
+    assert a.values is not None
+    if len(a.values) != math.prod(a.shape):
+        yield f"values: expected {math.prod(a.shape)} for shape {list(a.shape)}, got {len(a.values)}"
+    odd = next((x for x in a.values if not _holds(a.dtype, x)), _NONE)
+    if odd is not _NONE:
+        yield f"values: expected elements of {a.dtype}, got {odd!r}"
+
+
+_NONE = object()
+
+
+def _holds(d: DType, x: Any) -> bool:
+    """Can a literal be an element of that type?  Floats are rounded, and no other is."""
+    if d.kind == "s":
+        return isinstance(x, (str, bytes))
+    if d.kind == "c":
+        return isinstance(x, (complex, float, int))
+    if d.kind == "f":
+        return isinstance(x, float) or (isinstance(x, int) and abs(x) < 1 << 1023)
+    low, high = int_range(d)
+    return isinstance(x, (int, float)) and math.isfinite(x) and x == int(x) and low <= x <= high
+
+
+def _misdeclared(v: OpVersion, inst: Instance) -> Iterator[str]:
+    """What is wrong with the outputs that an instance declares."""
+    outs = inst.attrs.get("@outputs")
+    if outs is None:
+        return
+    if not isinstance(outs, list) or any(
+        o is not None and not (isinstance(o, dict) and _is_dtype(o.get("dtype"))) for o in outs
+    ):
+        yield f"attrs: @outputs: expected a list of types, got {outs!r}"
+    elif type(inst.outs) is int and len(outs) < inst.outs:
+        yield f"attrs: @outputs: expected {inst.outs}, got {len(outs)}"
+    else:
+        for o in filter(None, outs):
+            d, quant = o["dtype"], o.get("quant")
+            a = Arg(BY_NAME[d] if isinstance(d, str) else d, (), quant=quant)
+            why = v.dialect.misquantised(a) if quant is not None else None
+            if why is not None:
+                yield f"attrs: @outputs: quant: {why}"
+
+
+def _is_dtype(x: Any) -> bool:
+    return isinstance(x, DType) or (isinstance(x, str) and x in BY_NAME)
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Graph, Node
-from harness.core.quiet import quiet
 from harness.spec.codec import Call
+from harness.spec.fits import evaluated
 
 if TYPE_CHECKING:
     from harness.spec.dialect import Dialect
 
 Watch = Callable[[Node, list[Any]], None]
+
+
+@contextmanager
+def blamed(node: Node) -> Iterator[None]:
+    """What goes wrong inside is told of a node, as an OpconformError."""
+    where = f"node {node.op} -> {' '.join(filter(None, node.outputs))}"
+    try:
+        yield
+    except OpconformError as e:
+        e.args = (f"{where}: {e}",)
+        raise
+    except Exception as e:
+        raise OpconformError(f"{where}: {type(e).__name__}: {' '.join(str(e).split())}") from e
 
 
 class Scope(dict):  # type: ignore[type-arg]
@@ -49,15 +63,8 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
         elif name not in scope:
             raise UsageError(f"graph input {name!r} is missing; given: {sorted(inputs)}")
     for node in graph.nodes:
-        try:
-            call = call_of_node(dialect, node, scope, opset, graph.meta)
-            with quiet:
-                call.version.check(call)
-                outs = [e.value for e in call.version.evaluate(call)]
-        except OpconformError:
-            raise
-        except Exception as e:
-            raise OpconformError(f"node {node.op} -> {node.outputs}: {type(e).__name__}: {e}") from e
+        with blamed(node):
+            outs = [e.value for e in evaluated(call_of_node(dialect, node, scope, opset, graph.meta))]
         for name, value in zip(node.outputs, outs):
             if name:
                 scope[name] = value

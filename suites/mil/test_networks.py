@@ -12,7 +12,7 @@ import pytest
 from harness.compare import Layer, first_out_of_bounds
 from harness.compare.spread import spread
 from harness.core.dtypes import F16, F32
-from harness.core.errors import UsageError
+from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph
 from harness.run.entries import load_ledger
 from harness.spec.errors import ulp
@@ -201,3 +201,27 @@ def test_a_loop_has_no_bound() -> None:
 
 def test_the_ledger_of_known_differences_can_be_read() -> None:
     assert any(e.id.startswith("ct-") for e in load_ledger().entries)
+
+
+def test_a_list_of_fixed_length_does_not_grow() -> None:
+    """make_list: "if dynamic_length is False, init_length is the fixed length of the list throughout runtime"."""
+    import coremltools as ct
+    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil.mil import types
+
+    def program(dynamic: bool) -> object:
+        @mb.program(input_specs=[mb.TensorSpec((2,)), mb.TensorSpec((1,), dtype=types.int32)],
+                    opset_version=ct.target.iOS15)  # fmt: skip
+        def prog(x, at):  # type: ignore[no-untyped-def]
+            ls = mb.make_list(init_length=2, dynamic_length=dynamic, elem_shape=(2,), dtype="fp32")
+            return mb.list_length(ls=mb.list_write(ls=ls, index=mb.squeeze(x=at), value=x))
+
+        return prog
+
+    def feeds(at: int) -> list[np.ndarray]:
+        return [np.ones(2, np.float32), np.array([at], np.int32)]
+
+    assert dialect.run_model(program(True), feeds(4))[0] == 5
+    assert dialect.run_model(program(False), feeds(1))[0] == 2
+    with pytest.raises(RuleError, match=r"^node list_write -> \S+: index-in-list: 4 of 2$"):
+        dialect.run_model(program(False), feeds(4))

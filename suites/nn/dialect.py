@@ -115,6 +115,9 @@ class Nn(Dialect):
         shifted = [f"required-input:{s.name}" for s in plain] if any(s.optional for s in plain) else []
         return ("unknown-attribute", "enum:", "type:", "tied-type:", *shifted)
 
+    def misquantised(self, a: Arg) -> str | None:
+        return weights.misquantised(a.dtype, a.quant)
+
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """loadConstantND makes ranks 1 to 4."""
         return 1 <= len(t.shape) <= 4 and super().draws_const(version, slot, t, d)

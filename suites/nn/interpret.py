@@ -14,6 +14,8 @@ import numpy as np
 from harness.core.errors import OpconformError, RuleError, UsageError
 from harness.core.instance import Graph, Node
 from harness.spec.codec import Call
+from harness.spec.fits import evaluated
+from harness.spec.interpret import blamed
 from suites.nn import layers
 
 if TYPE_CHECKING:
@@ -66,19 +68,14 @@ class Run:
 
     def layer(self, node: Node) -> None:
         """Evaluate one plain layer."""
-        version = self.dialect.effective(node.op, 1)
-        inputs: dict[str, Any] = {}
-        for slot, name in node.inputs.items():
-            inputs[slot] = [self.blob(n) for n in name] if isinstance(name, list) else self.blob(name)
-        call = Call(version, node.attrs, inputs, 1, n_outs=max(1, len(node.outputs)))
-        try:
+        with blamed(node):
+            version = self.dialect.effective(node.op, 1)
+            inputs: dict[str, Any] = {}
+            for slot, name in node.inputs.items():
+                inputs[slot] = [self.blob(n) for n in name] if isinstance(name, list) else self.blob(name)
             layers.check_lists(version.schema, node.attrs)
-            version.check(call)
-            outs = [e.value for e in version.evaluate(call)]
-        except OpconformError:
-            raise
-        except Exception as e:
-            raise OpconformError(f"layer {node.op} -> {node.outputs}: {type(e).__name__}: {e}") from e
+            call = Call(version, node.attrs, inputs, 1, n_outs=max(1, len(node.outputs)))
+            outs = [e.value for e in evaluated(call)]
         if node.op == "copy" and node.outputs == list(node.inputs.values()):
             raise RuleError("names-distinct", f"{node.outputs[0]} is copied to itself")
         for name, value in zip(node.outputs, outs):

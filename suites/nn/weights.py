@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import U8, DType
 from harness.core.errors import FormatError, RuleError, Unsupported
 from suites.nn.wire import Message
 
@@ -114,6 +115,25 @@ def fitted(v: np.ndarray, op: str, slot: str, attr: Attrs) -> np.ndarray:
     return v.reshape(shape)
 
 
+def misquantised(dtype: DType, quant: Any) -> str | None:
+    """What is wrong with the quantisation of a weight: what was expected and what came."""
+    if dtype is not U8:
+        return f"expected a weight of u8, got {dtype}"
+    forms = ({"bits", "scale", "bias"}, {"bits", "lut"})
+    if not isinstance(quant, dict) or set(quant) not in forms:
+        return f"expected bits with scale and bias, or with lut, got {quant!r}"
+    bits = quant["bits"]
+    if type(bits) is not int or not 1 <= bits <= 8:
+        return f"bits: expected 1 to 8, got {bits!r}"
+    for name in ("scale", "bias", "lut"):
+        numbers = quant.get(name, [0.0])
+        if not isinstance(numbers, list) or not all(type(x) in (float, int) for x in numbers):
+            return f"{name}: expected numbers, got {numbers!r}"
+    if "lut" in quant and len(quant["lut"]) != 1 << bits:
+        return f"lut: expected {1 << bits} numbers, got {len(quant['lut'])}"
+    return None
+
+
 def message(array: np.ndarray, quant: dict[str, Any] | None) -> Message:
     """WeightParams of an array: f32, f16, or u8 with ``quant``."""
     if quant is not None:
@@ -155,8 +175,11 @@ def groups_of(op: str, attr: Attrs) -> int:
 def dequantise(codes: np.ndarray, quant: dict[str, Any], groups: int = 0) -> np.ndarray:
     """Float32 values of a quantised weight: table[q], or scale * q + bias of the output channel, rounded once.
 
-    The channel is the first axis, or (groups) that of a deconvolution.  Raises RuleError "scale-per-channel".
+    The channel is the first axis, or (groups) that of a deconvolution.  Raises RuleError "scale-per-channel", and
+    "codes-in-range" where ``quant`` says how many bits they have and one has more.
     """
+    if codes.size and int(codes.max()) >> quant.get("bits", 8):
+        raise RuleError("codes-in-range", f"expected codes of {quant['bits']} bits, got {int(codes.max())}")
     if "lut" in quant:
         return np.asarray(quant["lut"], np.float32)[codes]
     n, m = (*codes.shape, 1, 1)[:2]

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.core.errors import OpconformError, UsageError
+from harness.core.errors import UsageError
 from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
 from harness.spec import Expected
 from harness.spec.codec import Call
-from harness.spec.interpret import Scope
+from harness.spec.fits import evaluated
+from harness.spec.interpret import Scope, blamed
 from suites.onnx import schemas
 from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
@@ -58,13 +59,8 @@ class Run:
         return [scope[n] for n in g.outputs]
 
     def node(self, node: Node, scope: Scope, values: Mapping[str, Any] | None) -> None:
-        try:
-            with quiet:
-                outs = self._outputs(node, scope, values)
-        except OpconformError:
-            raise
-        except Exception as e:
-            raise OpconformError(f"node {node.op} -> {node.outputs}: {type(e).__name__}: {e}") from e
+        with quiet, blamed(node):
+            outs = self._outputs(node, scope, values)
         for name, value in zip(node.outputs, outs):
             if name:
                 scope[name] = value
@@ -106,7 +102,7 @@ class Run:
         def run(g: Graph, args: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
             return self.graph(g, args, scope, values)
 
-        return version.evaluate(Call(version, attrs, inputs, self.opset, None, None, max(1, len(node.outputs)), run))
+        return evaluated(Call(version, attrs, inputs, self.opset, None, None, max(1, len(node.outputs)), run))
 
     def _call(self, node: Node, attrs: dict[str, Any], scope: Scope) -> list[Any]:
         domain, op, overload = [*node.op.split(":"), ""][:3]

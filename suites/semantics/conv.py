@@ -224,10 +224,12 @@ def transposed_geometry(
     more = tuple(output_padding or (0,) * n)
     if any(len(v) != n for v in (k, strides, dilations, more)) or (pads is not None and len(pads) != 2 * n):
         raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
+    if output_shape is not None and len(output_shape) != n:
+        raise RuleError("one-per-axis", f"output shape {list(output_shape)} for {n} axes")
     for rule, values in (("strides-positive", strides), ("dilations-positive", dilations)):
         if any(v < 1 for v in values):
             raise RuleError(rule, f"{list(values)}")
-    if any(m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
+    if any(m < 0 or m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
         raise RuleError(
             "output-padding-small", f"{list(more)} for strides {list(strides)}, dilations {list(dilations)}"
         )
@@ -235,6 +237,8 @@ def transposed_geometry(
     if output_shape is None and mode.startswith("same"):
         output_shape = [a * b for a, b in zip(s, strides)]
     if output_shape is not None:
+        if any(v < 0 for v in output_shape):
+            raise RuleError("output-not-negative", f"extents {list(output_shape)}")
         halves = [split_total(f - o, mode, upper_end) for f, o in zip(full, output_shape)]
         if mode == "valid":
             halves = [(0, f - o) for f, o in zip(full, output_shape)]

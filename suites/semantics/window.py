@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import native_ref as native
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.spec.draw import Draw
 from suites.semantics.drawing import choose, param
 
+LARGEST = 1 << 28  # elements of a window that the reference goes through one by one
 MODES = ("explicit", "valid", "same_upper", "same_lower")
 
 
@@ -56,7 +58,8 @@ def geometry(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, p
              ceil: bool = False) -> Geometry:  # fmt: skip
     """Defaults filled in, padding resolved, output extents.  ceil rounds the extents up.
 
-    Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits".
+    Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits", and
+    Unsupported for a window above ``LARGEST``.
     """
     n = len(s)
     strides = tuple(strides) if strides is not None else (1,) * n
@@ -68,6 +71,8 @@ def geometry(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, p
     for rule, values in (("kernel-positive", k), ("strides-positive", strides), ("dilations-positive", dilations)):
         if any(v < 1 for v in values):
             raise RuleError(rule, f"{list(values)}")
+    if math.prod(k) > LARGEST:
+        raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(k)}")
     p = resolve_pads(mode, s, k, strides, dilations, pads)
     room = [s[i] + p[i] + p[n + i] - dilations[i] * (k[i] - 1) - 1 for i in range(n)]
     if any(r < 0 for r in room):

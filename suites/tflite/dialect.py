@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from harness.core.dtypes import DType
+from harness.core.dtypes import DType, int_range
 from harness.core.errors import UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
@@ -128,6 +128,28 @@ class TfLite(Dialect):
             share(version, d, inst)
         return inst
 
+    def misquantised(self, a: Arg) -> str | None:
+        """Source: schema.fbs, QuantizationParameters and BlockwiseQuantization."""
+        q = a.quant
+        needs = {"scale", "zero_point"}
+        if not isinstance(q, dict) or not needs <= q.keys() <= {*needs, "axis", "block"}:
+            return f"expected scale, zero_point and perhaps axis or block, got {q!r}"
+        scale, zero, axis, block = q["scale"], q["zero_point"], q.get("axis", 0), q.get("block")
+        if not isinstance(scale, list) or not scale or not all(_is(x, float, int) and 0 < x < 1e39 for x in scale):
+            return f"scale: expected positive numbers, got {scale!r}"
+        if a.dtype.kind not in "iu":
+            return f"expected integers, got {a.dtype}"
+        low, high = int_range(a.dtype)
+        if not isinstance(zero, list) or not all(_is(x, int) and low <= x <= high for x in zero):
+            return f"zero_point: expected values of {a.dtype}, got {zero!r}"
+        if len(zero) != len(scale) and block is None:
+            return f"expected a zero point for each of {len(scale)} scales, got {len(zero)}"
+        if not _is(axis, int) or (block is not None and not (_is(block, int) and block > 0)):
+            return f"expected numbers of an axis and of elements in a block, got {axis!r} and {block!r}"
+        if len(scale) > 1 and block is None and a.shape and dict(enumerate(a.shape)).get(axis) != len(scale):
+            return f"expected a scale for each position of axis {axis} of {list(a.shape)}, got {len(scale)}"
+        return None
+
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         from suites.tflite.builder import build
 
@@ -198,6 +220,10 @@ def share(version: OpVersion, d: Draw, inst: Instance) -> None:
         if outs[i] is None:
             t = _bound(version, slot, inst)
             outs[i] = {"dtype": t.name, "quant": quant} if slot.type == main else {"dtype": t.name}
+
+
+def _is(x: Any, *types: type) -> bool:
+    return type(x) in types
 
 
 def number_of(version: Any) -> int:

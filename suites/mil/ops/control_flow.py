@@ -124,12 +124,18 @@ def _list(d: Draw, least: int = 1) -> tuple[T, tuple[int, ...], int]:
     return T(shape, kind="list", items=[T(shape) for _ in range(n)]), shape, n
 
 
+class Fixed(list):  # type: ignore[type-arg]
+    """A list "whose init_length is the fixed length throughout runtime" (make_list, dynamic_length = false)."""
+
+
 def _make_list(call: Call) -> Any:
     shape = tuple(int(n) for n in call.get("elem_shape"))
     d = call.attr("dtype", F32)
     d = BY_NAME[d] if isinstance(d, str) else d
     n = scalar(call, "init_length", 1)
-    return _read_out(call, [np.zeros(shape, d.np) for _ in range(n)])
+    need(n >= 0 and all(k >= 0 for k in shape), "extents-nonnegative", f"{n} of {list(shape)}")
+    kind = list if call.attr("dynamic_length", True) else Fixed
+    return _read_out(call, kind([np.zeros(shape, d.np)] * n))
 
 
 def _draw_make_list(d: Draw) -> dict[str, Any]:
@@ -182,12 +188,11 @@ op(
 
 
 def _write(call: Call) -> Any:
-    ls, value = list(call.inputs["ls"]), call.inputs["value"]
-    i = scalar(call, "index")
-    need(i >= 0, "index-in-list", str(i))
+    given, value = call.inputs["ls"], call.inputs["value"]
+    ls, i = type(given)(given), scalar(call, "index")
+    need(i >= 0 and (i < len(ls) or not isinstance(ls, Fixed)), "index-in-list", f"{i} of {len(ls)}")
     need(all(x.shape == value.shape for x in ls), "value-like-elements", f"{list(value.shape)}")
-    while i >= len(ls):  # a list of dynamic length grows
-        ls.append(np.zeros_like(value))
+    ls += [np.zeros_like(value)] * (i + 1 - len(ls))  # one of dynamic length grows
     ls[i] = value
     return _read_out(call, ls)
 
@@ -207,7 +212,8 @@ op("list_write", evaluate=_write, error=exact(), draw=_draw_write, breaks={"valu
 
 
 def _scatter(call: Call) -> Any:
-    ls, value = list(call.inputs["ls"]), call.inputs["value"]
+    given, value = call.inputs["ls"], call.inputs["value"]
+    ls = type(given)(given)
     need(len(value) == len(call.inputs["indices"]), "value-per-index")
     need(all(x.shape == value.shape[1:] for x in ls), "value-like-elements", f"{list(value.shape)}")
     for i, v in zip(call.inputs["indices"], value):
