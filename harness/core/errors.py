@@ -1,5 +1,10 @@
 """Errors that carry a meaning across rooms."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class OpconformError(Exception):
     """Base of our own errors."""
@@ -23,3 +28,17 @@ class Unsupported(OpconformError):
 
 class FormatError(OpconformError):
     """A case file, record file or model does not parse; says what was expected and what came."""
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever a reader stumbles over inside is a FormatError of ``what``, in one line."""
+    try:
+        yield
+    except OpconformError:
+        raise
+    except OSError as e:
+        raise FormatError(f"{what}: cannot read {e.filename}: {e.strerror}") from e
+    except Exception as e:
+        text = " ".join(str(e).split())
+        raise FormatError(f"{what}: malformed: {type(e).__name__}: {text[:400]}") from e

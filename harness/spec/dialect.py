@@ -249,7 +249,7 @@ class Dialect:
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         """Run a whole model with the reference; outputs in the model's order.  watch: see ``run_graph``."""
-        from harness.spec.interpret import run_graph
+        from harness.spec.interpret import fed, run_graph
 
         g = self.parse(model)
-        return run_graph(self, g, inputs, g.meta.get("opset"), watch=watch)
+        return run_graph(self, g, fed(g, inputs), g.meta.get("opset"), watch=watch)

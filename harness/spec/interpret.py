@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from harness.core.dtypes import of
 from harness.core.errors import OpconformError, UsageError
-from harness.core.instance import Graph, Node
+from harness.core.instance import Arg, Graph, Node
 from harness.spec.codec import Call
 from harness.spec.fits import evaluated
 
@@ -20,11 +23,12 @@ Watch = Callable[[Node, list[Any]], None]
 @contextmanager
 def blamed(node: Node) -> Iterator[None]:
     """What goes wrong inside is told of a node, as an OpconformError."""
-    where = f"node {node.op} -> {' '.join(filter(None, node.outputs))}"
+    where = " ".join(f"node {node.op} -> {' '.join(filter(None, node.outputs))}".split())
     try:
         yield
     except OpconformError as e:
-        e.args = (f"{where}: {e}",)
+        text = str(e)
+        e.args = (f"{where}: {text}" if len(text) < 1000 else text,)  # blocks of blocks
         raise
     except Exception as e:
         raise OpconformError(f"{where}: {type(e).__name__}: {' '.join(str(e).split())}") from e
@@ -38,9 +42,50 @@ class Scope(dict):  # type: ignore[type-arg]
         self.outer = outer
 
     def __missing__(self, name: str) -> Any:
-        if self.outer is None:
-            raise KeyError(name)
+        if self.outer is None or (not isinstance(self.outer, Scope) and name not in self.outer):
+            raise UsageError(f"value {name!r} is used before it is made")
         return self.outer[name]
+
+
+def fed(graph: Graph, inputs: Mapping[str, Any] | Sequence[Any], cast: bool = False,
+        free: Collection[str] = ()) -> dict[str, Any]:  # fmt: skip
+    """What a model is run on: its inputs, given by name or in order, as arrays of the declared types by name.
+
+    cast: arrays of other numbers are converted.  free: inputs of any type, or that need not be given.  Raises
+    UsageError for an input that is missing, unknown or of another type."""
+    known = dict(graph.inputs)
+    if not isinstance(inputs, Mapping):
+        if len(inputs) > len(known):
+            raise UsageError(f"graph takes {len(known)} inputs, got {len(inputs)}")
+        inputs = dict(zip(known, inputs))
+    for name in known:
+        if name not in inputs and name not in free and name not in graph.consts:
+            raise UsageError(f"graph input {name!r} is missing; given: {sorted(map(str, inputs))}")
+    for name in inputs:
+        if name not in known and name not in free and name not in graph.consts:
+            raise UsageError(f"no graph input {name!r}, expected {' '.join(map(repr, known)) or 'none'}")
+    return {n: x if n in free or n not in known else _fed(n, known[n], x, cast) for n, x in inputs.items()}
+
+
+def _fed(name: str, a: Arg, x: Any, cast: bool) -> Any:
+    if a.kind != "tensor" or a.items is not None:
+        return x
+    want = a.dtype
+    try:
+        if x is None:
+            raise TypeError("no value")
+        array = x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x, want.np)
+        array = np.asarray(array)
+        got = of(array)
+        if got.kind == "s" and not all(isinstance(e, (str, bytes)) for e in array.ravel()):
+            raise ValueError("an array of objects")
+    except (TypeError, ValueError, OverflowError) as e:
+        raise UsageError(f"input {name}: expected {want}, got {type(x).__name__}: {' '.join(str(e).split())}") from None
+    if array.dtype == want.np or got is want:
+        return array
+    if not cast or "s" in (got.kind, want.kind):
+        raise UsageError(f"input {name}: expected {want}, got {got}")
+    return array.astype(want.np)
 
 
 def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[Any], opset: Any,
@@ -52,7 +97,7 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
     """
     scope = Scope(outer)
     scope.update(graph.consts)
-    if not isinstance(inputs, dict):
+    if not isinstance(inputs, Mapping):
         names = [n for n, _ in graph.inputs]
         if len(inputs) > len(names):
             raise UsageError(f"graph takes {len(names)} inputs, got {len(inputs)}")

@@ -93,20 +93,20 @@ class Mil(Dialect):
         return notation(inst)
 
     def parse(self, data: Any) -> Graph:
+        from harness.core.errors import reading
         from suites.mil.parse import parse
         from suites.mil.running import settle
 
-        g = parse(data)
-        return settle(self, g, g.meta.get("opset"))
+        with reading("MIL model"):
+            g = parse(data)
+            return settle(self, g, g.meta.get("opset"))
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        from harness.spec.interpret import run_graph
+        from harness.spec.interpret import fed, run_graph
         from suites.mil.running import feed
 
         g = self.parse(model)
-        if not isinstance(inputs, dict):
-            inputs = dict(zip([n for n, _ in g.inputs], inputs))
-        return run_graph(self, g, feed(g, inputs), g.meta["opset"], watch=watch)
+        return run_graph(self, g, feed(g, fed(g, inputs, cast=True)), g.meta["opset"], watch=watch)
 
 
 def _widen(version: OpVersion, inst: Instance) -> None:

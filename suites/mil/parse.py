@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, reading
 from harness.core.instance import Graph
 from suites.mil import plain
 
@@ -14,6 +14,11 @@ def parse(data: Any) -> Graph:
     """``data``: plain bytes, a pymil Program, a Model message or its bytes (weights inside), a path to an
     ``.mlpackage`` or ``.mlmodel``, or an MLModel.  Raises FormatError.
     """
+    with reading("MIL model"):
+        return _parse(data)
+
+
+def _parse(data: Any) -> Graph:
     if isinstance(data, (bytes, bytearray, memoryview)):
         data = bytes(data)
         if data[:4] == plain.MAGIC:
@@ -59,7 +64,7 @@ def _package(path: Path) -> Graph:
         root = Path(ModelPackage(str(path)).getRootModel().path())
         weights = path / "Data" / "com.apple.CoreML" / "weights"
         return _spec(_message(root.read_bytes()), str(weights) if weights.exists() else str(root.parent))
-    return parse(path.read_bytes())
+    return _parse(path.read_bytes())
 
 
 def _spec(model: Any, weights: str | None) -> Graph:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
+from harness.core.errors import UsageError
 from harness.core.instance import Graph, Node
 
 _DTYPES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "bool", "string": "str"}
@@ -78,14 +79,13 @@ def attribute(x: np.ndarray, kind: str) -> Any:
 
 
 def feed(g: Graph, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Inputs by name, states wrapped, element types as declared."""
+    """Inputs by name, states wrapped."""
     out = {}
     for name, a in g.inputs:
         if name in inputs:
             x = inputs[name]
-            if a.kind == "state":
-                out[name] = x if isinstance(x, State) else State(np.asarray(x, a.dtype.np))
-            else:
-                x = np.asarray(x)
-                out[name] = x if of(x) is a.dtype else x.astype(a.dtype.np)
+            try:
+                out[name] = State(np.asarray(x, a.dtype.np)) if a.kind == "state" and not isinstance(x, State) else x
+            except (TypeError, ValueError) as e:
+                raise UsageError(f"state {name}: expected {a.dtype}, got {type(x).__name__}: {e}") from None
     return out

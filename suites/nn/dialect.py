@@ -17,6 +17,7 @@ from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Call, Dialect, Draw, OpVersion, T
+from harness.spec.interpret import fed
 from harness.spec.schema import OpSchema, Slot
 from suites.nn import builder, ignored, image, layers, notation, parse, weights
 from suites.nn.interpret import Run, Watch, map_input
@@ -198,11 +199,8 @@ class Nn(Dialect):
         """
         g = model if isinstance(model, Graph) else self.parse(model)
         run = Run(self, g.consts, watch)
-        names = [n for n, _ in g.inputs]
-        given = inputs if isinstance(inputs, dict) else dict(zip(names, inputs))
+        given = fed(g, inputs, cast=True)
         for name, arg in g.inputs:
-            if name not in given:
-                raise UsageError(f"nn: input {name!r} is missing; given: {sorted(given)}")
             if name in g.meta.get("images", {}):
                 run.blobs[name] = image.blob(given[name], name, g.meta)
             else:

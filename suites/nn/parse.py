@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.core.dtypes import F32
-from harness.core.errors import FormatError, OpconformError, RuleError
+from harness.core.errors import FormatError, RuleError, reading
 from harness.core.instance import Arg, Graph, Node
 from suites.nn import layers, weights, wire
 from suites.nn.wire import Message
@@ -37,13 +37,8 @@ def load(model: Any) -> Message:
 
 def parse(dialect: Nn, model: Any) -> Graph:
     """Raises FormatError for bytes that are no neural network, RuleError for a layer without an input that it needs."""
-    spec = load(model)
-    try:
-        return _graph(dialect, spec)
-    except OpconformError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as e:
-        raise FormatError(f"nn model: malformed: {type(e).__name__}: {e}") from e
+    with reading("nn model"):
+        return _graph(dialect, load(model))
 
 
 def _graph(dialect: Nn, spec: Message) -> Graph:

@@ -15,6 +15,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion
 from harness.spec.dialect import Results
+from harness.spec.interpret import fed
 from suites.onnx import builder, notation, parse, schemas
 from suites.onnx.codecs import Scalar
 from suites.onnx.interpret import Run, Watch
@@ -154,4 +155,5 @@ class Onnx(Dialect):
         that have no initializer.  watch: called after every node with its outputs."""
         g = self.parse(model)
         run = Run(self, g.meta["opsets"].get("", 1), g.meta["functions"], watch)
-        return run.graph(g, inputs)
+        free = [n for n, t in g.meta["input_types"].items() if t is None or n in g.consts]
+        return run.graph(g, fed(g, inputs, free=free))

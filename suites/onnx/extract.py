@@ -116,7 +116,7 @@ def _slot(p: Any, minimum: int, position: int, boxed: dict[str, str]) -> dict[st
     out = {
         "name": p.name,
         "type": f"{boxed[kind]}({kind})" if kind in boxed else kind,
-        "optional": p.option.name == "Optional" or (p.option.name == "Variadic" and not p.min_arity),
+        "optional": p.option.name == "Optional",
         "variadic": p.option.name == "Variadic",
         "const": False,
     }

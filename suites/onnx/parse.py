@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32
-from harness.core.errors import FormatError, UsageError
+from harness.core.errors import FormatError, UsageError, reading
 from harness.core.instance import Arg, Graph, Node
 from harness.spec.schema import OpSchema
 from suites.onnx import schemas
@@ -50,6 +50,11 @@ def load(model: Any) -> ModelProto:
 
 def parse(model: Any) -> Graph:
     """The main graph; ``meta``: opsets, functions, output_types, ir."""
+    with reading("onnx model"):
+        return _main(model)
+
+
+def _main(model: Any) -> Graph:
     m = load(model)
     functions: Functions = {}
     g = _graph(m.graph, m.opsets, functions)

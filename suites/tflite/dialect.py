@@ -11,7 +11,7 @@ from harness.core.errors import UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
-from harness.spec.interpret import Watch, run_graph
+from harness.spec.interpret import Watch, fed, run_graph
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
 _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
@@ -188,7 +188,8 @@ class Session:
         from suites.tflite.resources import using
 
         with using(self.store):
-            return run_graph(self.dialect, self.graph, inputs, self.graph.meta.get("opset"), watch=watch)
+            given = fed(self.graph, inputs)
+            return run_graph(self.dialect, self.graph, given, self.graph.meta.get("opset"), watch=watch)
 
 
 def _complex(inst: Instance) -> bool:

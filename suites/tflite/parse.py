@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
-from harness.core.errors import FormatError, Unsupported
+from harness.core.errors import FormatError, Unsupported, reading
 from harness.core.instance import Arg, Graph, Node
 from suites.tflite import flatbuffers as fb
 from suites.tflite import sparsity
@@ -54,15 +54,11 @@ def parse(dialect: TfLite, data: Any) -> Graph:
 
     Raises FormatError for bytes that are no TFLite file or use what the schema does not know.
     """
-    if isinstance(data, (str, os.PathLike)):
-        data = Path(data).read_bytes()
-    try:
+    with reading("TFLite file"):
+        if isinstance(data, (str, os.PathLike)):
+            data = Path(data).read_bytes()
         model = fb.decode("Model", data)
         return _Reader(dialect, model, data).graph(0, {})
-    except FormatError:
-        raise
-    except (ValueError, KeyError, IndexError, struct.error) as e:
-        raise FormatError(f"TFLite file: {type(e).__name__}: {e}") from None
 
 
 class _Reader:
