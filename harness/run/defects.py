@@ -149,7 +149,7 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
             e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw)
             row.append(e)
             answer.append(a)
-        elif not _same(told_, a, _right(judged, profile, e, i, a)):
+        elif not _same(told_, a, e, _right(judged, profile, e, i, a)):
             return False
     outcome = replace(judged.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
@@ -186,11 +186,11 @@ def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
         return open_at(v, v.dialect.call_of(case.inst, arrays, v), why, i, a)
 
 
-def _same(told: Any, a: Any, right: Any) -> bool:
-    """Is it the array that was told of, where it is not right?"""
+def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:
+    """Is it the array that was told of, where it is not right?  It has the type that is expected."""
     value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
     value = np.asarray(value)
-    if type(a) is not np.ndarray or a.shape != value.shape:
+    if type(a) is not np.ndarray or a.shape != value.shape or (a.dtype != e.value.dtype and a.dtype.kind not in "OSU"):
         return False
     free = right | (np.asarray(within) == np.inf)
     if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":

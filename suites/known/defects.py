@@ -38,8 +38,10 @@ def ort_same(g: Given) -> list[Any] | None:
     kernel = g.attr("kernel_shape") or w.shape[2:]
     strides, dilations = (g.attr(name) or [1] * len(kernel) for name in ("strides", "dilations"))
     begins, ends, cut, zeros, whole = [], [], [slice(None)] * 2, [(0, 0)] * 2, g.attr("ceil_mode", 0)
+    extents = []
     for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations):
         total = -(-n // s) * s - s + k - n
+        extents.append(_half(n + total - d * (k - 1) - 1 + (s - 1) * whole, s) + 1)
         head = _half(total + (g.attr("auto_pad") == "SAME_LOWER"))
         tail = end = total - head
         if tail < 0:
@@ -49,6 +51,8 @@ def ort_same(g: Given) -> list[Any] | None:
         ends.append(max(0, end - min(tail, 0)))
         cut.append(slice(max(0, -head), n - max(0, -tail)))
         zeros.append((0, 0) if tail < 0 else (begins[-1], ends[-1]))
+    if 0 in extents:  # a dilated window that the padding leaves no place for
+        return [np.zeros((*e.value.shape[:2], *extents), e.value.dtype) for e in g.expected]
     inside = np.ascontiguousarray(x[tuple(cut)])
     attrs: dict[str, Any] = {"auto_pad": None, "pads": begins + ends}
     if average and g.attr("count_include_pad", 0) and inside.shape != x.shape:  # it counts no end that is cut

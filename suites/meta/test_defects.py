@@ -70,6 +70,13 @@ def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
     assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
 
 
+def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
+    (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
+    (tmp_path / "defects.py").write_text("import numpy as np\n" + HALF)
+    outcome = Outcome(Status.VALUE, [np.array([1, -2, -4, np.nan], np.float64)])
+    assert judge_case(case(), Profile("toy"), [outcome], load_ledger([tmp_path])).verdict is Verdict.MISMATCH
+
+
 def test_one_of_several_models_is_enough(tmp_path):
     both = HALF + AGAIN.replace("told", "other")
     for answer in ([1, -2, -4, np.nan], [1, -0.02, -0.04, np.nan]):
