@@ -244,3 +244,24 @@ def test_a_negative_index_is_beyond_from_ios17_on() -> None:
 
     assert -1 in indices("ios17")
     assert -1 not in indices("ios15")
+
+
+def test_nan_has_no_sign_and_is_not_above_a_threshold() -> None:
+    """sign: "either -1 or 1, or zero"; thresholded_relu: "x if x >= alpha, otherwise 0", which the package turns."""
+    x = {"x": ("f32", [2], [{"f": "nan"}, 2.0])}
+    signs, kept = case("sign", "ios15", x), case("thresholded_relu", "ios15", x, alpha=1.0, opset="ios15")
+    assert {verdict(signs, [v, 1.0]) for v in (0.0, 1.0, np.nan)} <= {Verdict.AGREE, Verdict.AMBIGUOUS}
+    assert verdict(signs, [1.0, 0.0]) is Verdict.MISMATCH
+    assert {verdict(kept, [v, 2.0]) for v in (0.0, np.nan)} == {Verdict.AGREE, Verdict.AMBIGUOUS}
+    assert verdict(kept, [1.0, 2.0]) is verdict(kept, [0.0, 0.0]) is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize("op", ["conv", "avg_pool", "max_pool", "l2_pool"])
+def test_no_padding_is_negative(op: str) -> None:
+    """same with a stride above the window: max(0, ...) in the package's shape inference, and of SamePadding."""
+    one = {"weight": ("f32", [1, 1, 1], [1.0])} if op == "conv" else {}
+    kernel = {} if op == "conv" else {"kernel_sizes": [1]}
+    c = case(op, "ios15", {"x": ("f32", [1, 1, 5], [1.0, 2.0, 3.0, 4.0, 5.0]), **one}, "ios16", pad_type="same",
+             strides=[3], **kernel)  # fmt: skip
+    assert c.ambiguous is None
+    assert answer(c) == [[[1.0, 4.0]]]

@@ -27,7 +27,9 @@ op("softsign", s.softsign,
                               np.isinf(c.inputs["x"])))  # fmt: skip
 op("sigmoid_hard", s.hard_sigmoid)
 op("silu", s.swish, fixed={"alpha": 1.0})
-op("thresholded_relu", s.thresholded_relu_inclusive)
+op("thresholded_relu", s.thresholded_relu_inclusive,
+   ambiguous=lambda c: silent("NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
+                              np.isnan(c.inputs["x"]), np.zeros_like(c.inputs["x"]), c.inputs["x"]))  # fmt: skip
 
 _GELU = {"EXACT": s.gelu_exact, "TANH_APPROXIMATION": s.gelu_tanh, "SIGMOID_APPROXIMATION": s.gelu_sigmoid}
 

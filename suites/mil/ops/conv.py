@@ -7,8 +7,9 @@ from typing import Any
 from harness.core.dtypes import of
 from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints, need
+from suites.mil.codecs import fill, ints, need, settles
 from suites.semantics import conv as s
+from suites.semantics.window import STRIDE_ABOVE
 
 MODE = {"explicit": "custom", "valid": "valid", "same_upper": "same", "same_lower": "same_lower"}
 
@@ -57,7 +58,8 @@ _COMMON = {
     "out_dtype": _type_of_x,
     "ranks": (3, 5),
 }
-op("conv", s.conv, padding=Mode("pad_type", MODE), **_COMMON)
+# the package's aggregated_pad: max(0, ...), as of SamePadding; what the page prints is never negative either
+op("conv", s.conv, padding=Mode("pad_type", MODE), ambiguous=settles(s.conv, STRIDE_ABOVE), **_COMMON)
 
 
 # -- transposed: a given output_shape says how far the last window position may reach

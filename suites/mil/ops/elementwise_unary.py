@@ -13,9 +13,11 @@ from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast
 from suites.semantics import elementwise as s
 
-for name in ("acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "sign", "sin",
-             "sinh", "sqrt", "tan", "tanh", "logical_not"):  # fmt: skip
+for name in ("acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "sin", "sinh",
+             "sqrt", "tan", "tanh", "logical_not"):  # fmt: skip
     op(name, getattr(s, name))
+op("sign", s.sign,
+   ambiguous=lambda c: silent("\"either -1 or 1, or zero if x is zero\": NaN is none", np.isnan(c.inputs["x"])))
 for name, exact in (("abs", np.abs), ("square", np.square)):
     op(name, getattr(s, name), ambiguous=overflowing(exact))
 op("round", s.round_half_even)

@@ -1,5 +1,6 @@
 """Pooling windows.  ceil_mode needs symmetric padding, valid or custom, and at most two spatial axes; a last window
-that would start behind the data goes only where there is padding on that axis.
+that would start behind the data goes only where there is padding on that axis.  same is what the package infers the
+extents by, ceil(d_in / stride), as of conv; kernel_size cells of padding, as the page has it, would give one more.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from typing import Any
 
 from harness.spec import Call, Draw, Fn, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints, need
+from suites.mil.codecs import fill, ints, need, settles
 from suites.mil.ops.conv import MODE, Mode, Pairs
 from suites.semantics import pool as s
+from suites.semantics.window import STRIDE_ABOVE
 
 
 def _ceil(call: Call) -> bool:
@@ -70,7 +72,10 @@ def _break_pads(d: Draw) -> dict[str, Any]:
 
 _BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel, "ceil-needs-symmetric-pads": _break_pads}
 op("avg_pool", s.avg_pool, draw=_draw(s.avg_pool), ranks=(3, 5), breaks=_BREAKS,
+   ambiguous=settles(s.avg_pool, STRIDE_ABOVE),
    count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)), **_NAMES)  # fmt: skip
-op("max_pool", s.max_pool, draw=_draw(s.max_pool), ranks=(3, 5), breaks=_BREAKS, column_major=Fn(lambda c: False),
+op("max_pool", s.max_pool, draw=_draw(s.max_pool), ranks=(3, 5), breaks=_BREAKS,
+   ambiguous=settles(s.max_pool, STRIDE_ABOVE), column_major=Fn(lambda c: False),
    out=lambda c, r: r[:1], **_NAMES)  # fmt: skip
-op("l2_pool", s.lp_pool, draw=_draw(s.lp_pool), ranks=(3, 4), breaks=_BREAKS, p=Fn(lambda c: 2.0), **_NAMES)
+op("l2_pool", s.lp_pool, draw=_draw(s.lp_pool), ranks=(3, 4), breaks=_BREAKS,
+   ambiguous=settles(s.lp_pool, STRIDE_ABOVE), p=Fn(lambda c: 2.0), **_NAMES)
