@@ -15,7 +15,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case
-from harness.spec import Silent, open_at
+from harness.spec import Silent, open_at, registry
 from suites.nn import dialect
 
 DRAWS = 300
@@ -354,3 +354,17 @@ def test_a_product_of_two_inputs_ignores_what_is_stored() -> None:
     two = {"a": {"shape": [1, 2], "values": [1.0, 2.0]}, "b": {"shape": [2, 1], "values": [3.0, 4.0]}}
     held = {"bias": {"shape": [1], "values": [5.0], "const": True}}
     assert value(made("batchedMatmul", {**two, **held}, hasBias=True, weightMatrixSecondDimension=1)) == [[11.0]]
+
+
+@pytest.mark.parametrize(("key", "mode"), [("nn/categoricalDistribution/1", "isLogits"),
+                                           ("mil/random_categorical/ios15", "mode")])  # fmt: skip
+def test_probabilities_are_drawn_where_they_are_asked_for(key: str, mode: str) -> None:
+    """ "false if the inputs are probabilities", "probs": rows that sum to 1."""
+    v, seen = registry.dialect(key.split("/")[0]).versions[key], 0
+    for i in range(40):
+        inst = v.draw(Prng(case_seed(32, key, i)))
+        if inst.attrs.get(mode, "logits") in (False, "probs"):
+            x = np.asarray(arrays_of(inst)["x"], np.float64)
+            assert (x > 0).all() and (x.sum(-1) == 1).all()
+            seen += 1
+    assert seen > 10

@@ -4,12 +4,14 @@ value.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any as Anything
 
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Context, ElementType, Flag, Float, Integer, Ints, Real, semantics, statistical
+from harness.spec import Context, ElementType, Flag, Float, Integer, Ints, Real, T, semantics, statistical
+from harness.spec.draw import Draw
 
 
 def _generator(seed: Anything) -> np.random.Generator:
@@ -64,6 +66,16 @@ def probabilities(x: np.ndarray, logits: bool) -> np.ndarray:
     if logits:
         w = np.exp(w - w.max(axis=-1, keepdims=True))
     return w / w.sum(axis=-1, keepdims=True)
+
+
+def distributions(d: Draw, shape: tuple[int, ...]) -> T:
+    """Rows of probabilities: multiples of 1/64, exact in every float type, that sum to 1.  None is 0."""
+    n, rows = min(shape[-1], 32), []
+    for _ in range(d.int(1, 3)):
+        cuts = sorted([0, 64 - n, *(d.int(0, 64 - n) for _ in range(n - 1))])
+        rows.append([(1 + b - a) / 64 for a, b in pairwise(cuts)])
+    count = int(np.prod(shape[:-1]))
+    return T((*shape[:-1], n), values=[p for i in range(count) for p in rows[i % len(rows)]])
 
 
 @semantics(error=statistical("categorical", weights=_weights),

@@ -61,7 +61,7 @@ op("random_bernoulli", s.bernoulli, p="prob", **_KEYS, draw=_draw(prob=lambda d:
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     logits = d.bool()
     shape = (*d.shape(0, 2, lo=1), d.int(2, 6))
-    out: dict[str, Any] = {"x": T(shape, recipe="uniform:-2:2" if logits else "uniform:0.125:1")}
+    out: dict[str, Any] = {"x": T(shape, recipe="uniform:-2:2") if logits else s.distributions(d, shape)}
     if not logits or d.bool():
         out["mode"] = "logits" if logits else "probs"
     if not d.chance(4):

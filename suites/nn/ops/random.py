@@ -74,9 +74,9 @@ def _weights(c: Call) -> np.ndarray:
 
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     """A temperature of probabilities has no stated meaning: drawn for logits alone."""
-    logits = d.bool()
+    logits, shape = d.bool(), d.shape(1)
     out: dict[str, Any] = {
-        "x": T(d.shape(1), recipe="unit" if logits else "uniform:0.125:1"),
+        "x": T(shape, recipe="unit") if logits else s.distributions(d, shape),
         "isLogits": logits,
         "numSamples": d.int(1, 9),
         "seed": d.int(0, 2**31 - 1),
