@@ -66,6 +66,16 @@ def ort_same(g: Given) -> list[Any] | None:
     return out
 
 
+def ort_counts_beyond(g: Given) -> list[Any] | None:
+    """Cells beyond the padding are counted as those of the padding are."""
+    x, kernel = g["X"], g.attr("kernel_shape")
+    strides, dilations = (g.attr(name) or [1] * len(kernel) for name in ("strides", "dilations"))
+    begins = (g.attr("pads") or [0] * 2 * len(kernel))[: len(kernel)]
+    extents = zip(g.expected[0].value.shape[2:], strides, kernel, dilations, x.shape[2:], begins)
+    ends = [max(0, (out - 1) * s + d * (k - 1) + 1 - n - b) for out, s, k, d, n, b in extents]
+    return g.again({"auto_pad": None, "pads": [*begins, *ends], "ceil_mode": 0})
+
+
 _PARTS = {"LSTM": (4, "Sigmoid Tanh Tanh"), "GRU": (3, "Sigmoid Tanh"), "RNN": (1, "Tanh")}  # gates, activations
 _PARAMETERS = {"leaky_relu": (0.01, 0.0), "hard_sigmoid": (0.2, 0.5), "elu": (1.0, 0.0)}  # no others have defaults
 _PLAIN = {name.replace("_", ""): name for name in FUNCTIONS}
@@ -130,11 +140,16 @@ def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Ge
     return [ys, *ends]
 
 
-def affine_of_0(g: Given) -> list[Any] | None:
-    """Affine and ScaledTanh have the defaults 0."""
-    taken = [a for a in _activations(g) if a[0] in _TAKES]
+def _with(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] | None:
+    """What is expected with the parameters of these activations."""
+    taken = [a for a in acts if a[0] in _TAKES]
     alphas, betas = [a for _, a, _ in taken], [b for name, _, b in taken if _TAKES[name] > 1]
     return g.again({"activation_alpha": alphas or None, "activation_beta": betas or None})
+
+
+def affine_of_0(g: Given) -> list[Any] | None:
+    """Affine and ScaledTanh have the defaults 0."""
+    return _with(g, _activations(g))
 
 
 def forward_activations(g: Given) -> list[Any] | None:
@@ -156,7 +171,18 @@ def no_step_ends_in_0(g: Given) -> list[Any] | None:
 def ort_recurrent(g: Given) -> list[Any] | None:
     """Activations have an absolute error of 4e-7, log(exp(x) + 1) is infinite above 88 and 0 below -17; Affine and
     ScaledTanh have the defaults 0; a sequence of no steps ends in 0."""
-    acts, again = _activations(g), affine_of_0(g)
+    return _approximately(g, _activations(g))
+
+
+def ort_old_rnn(g: Given) -> list[Any] | None:
+    """As ort_recurrent, but all functions have the defaults 0, and a direction has the parameters of its place."""
+    a, b = (list(g.attr("activation_" + k) or [0.0] * 2) + [np.nan] * 2 for k in ("alpha", "beta"))  # beyond: anything
+    return _approximately(g, [(name, a[i], b[i]) for i, (name, _, _) in enumerate(_activations(g))])
+
+
+def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] | None:
+    """A recurrent layer with these activations, none of them accurate."""
+    again = _with(g, acts)
     if again is None or g.attr("layout", 0):  # it refuses the other layout
         return None
     here, *moved = (_recurrent(g, acts, off) for off in (None, *map(np.random.default_rng, range(6))))
