@@ -754,6 +754,24 @@ def rounded_sigmoid(g: Given) -> list[Near]:
     return [Near(np.where(s < least / 4, 0, x * s), np.abs(x) * (s * 4 * info.eps + least))]
 
 
+def error_function_in_f32(g: Given) -> list[Any]:
+    """Erf, and Gelu that is made of it, in f64: the error function is rounded to f32, and so are Gelu's constants."""
+    if g.inst.op == "Erf":
+        return [g.expected[0].value.astype(np.float32).astype(np.float64)]
+    return [Near(g.expected[0].value, np.abs(g["X"]) * np.finfo(np.float32).eps)]
+
+
+def sixth_in_f32(g: Given) -> list[Near]:
+    """HardSwish in f64: 1/6 is rounded to f32."""
+    y = g["X"] * np.clip(g["X"] * float(np.float32(1 / 6)) + 0.5, 0, 1)
+    return [Near(y, np.abs(g["X"]) * 2 * np.finfo(np.float64).eps)]
+
+
+def defaults_of_selu_6(g: Given) -> list[Expected] | None:
+    """Selu-1: what is left out has the default of version 6."""
+    return g.again({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
+
+
 def _finfo(x: np.ndarray) -> Any:
     return ml_dtypes.finfo(x.dtype)
 
