@@ -30,7 +30,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Arg
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
-from harness.spec import Expected, Silent, open_at
+from harness.spec import Expected, Silent, open_at, registry
 
 if TYPE_CHECKING:
     from harness.run.case import Case
@@ -77,10 +77,10 @@ class Given:
             raise ValueError(f"{slot} is not quantised")
         return np.asarray(a.quant["scale"], np.float64), np.asarray(a.quant["zero_point"], np.int64)
 
-    def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None
-              ) -> list[Expected] | None:  # fmt: skip
+    def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
+              version: Any = None) -> list[Expected] | None:  # fmt: skip
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
-        an array: of its own type and shape); None where it breaks a rule."""
+        an array: of its own type and shape), or of it at another version of the op; None where it breaks a rule."""
         from harness.run.case import Case
 
         attrs, inputs = attrs or {}, inputs or {}
@@ -90,8 +90,9 @@ class Given:
                 base = args[k] if isinstance(args.get(k), Arg) else Arg(of(v), v.shape)
                 args[k] = replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None}
-        inst = replace(self.inst, attrs=kept, args=args, reruns=(), choices=None)
-        other = Case(self.case.version, inst, self.case.index)
+        v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
+        inst = replace(self.inst, version=v.version, attrs=kept, args=args, reruns=(), choices=None)
+        other = Case(v, inst, self.case.index)
         other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
         if not other.expected:
             return None

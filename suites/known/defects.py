@@ -421,16 +421,23 @@ def version_8_as_9(g: Given) -> list[Any] | None:
 def axes_one_after_another(g: Given) -> list[Any] | None:
     """Unsqueeze, Squeeze before 13: an axis counts in what those before it have left; Squeeze begins at the last."""
     x, axes = g["data"], g.attr("axes")
-    for a in axes if g.inst.op == "Unsqueeze" else reversed(axes):
-        x = np.expand_dims(x, a) if g.inst.op == "Unsqueeze" else np.squeeze(x, a)
+    try:
+        for a in axes if g.inst.op == "Unsqueeze" else reversed(axes):
+            x = np.expand_dims(x, a) if g.inst.op == "Unsqueeze" else np.squeeze(x, a)
+    except ValueError:  # refused
+        return None
     return [x]
 
 
 def broadcast_from_the_right(g: Given) -> list[Expected] | None:
     """Both operands are broadcast as NumPy does, whatever broadcast and axis say."""
-    a, b = np.broadcast_arrays(*(g[slot] for slot in g.inst.args))
-    first, second = g.inst.args
-    return g.again({"axis": None, "broadcast": None}, {first: a, second: b})
+    (first, a), (second, b) = ((slot, g[slot]) for slot in g.inst.args)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:  # refused
+        return None
+    return g.again({"axis": None, "broadcast": None},
+                   {first: np.broadcast_to(a, shape), second: np.broadcast_to(b, shape)})  # fmt: skip
 
 
 def along_the_axis_alone(g: Given) -> list[Any] | None:
@@ -691,7 +698,8 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
 
 def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
     """Attention, FlexAttention: scale is the square of its root in f32, in FlexAttention also one that is not given;
-    with a softcap mode 0 gives the scores that it was put on; a short mask of unsigned integers is filled up with 0."""
+    with a softcap mode 0 gives the scores that it was put on; a short mask of unsigned integers is filled up with what
+    NumPy makes of -inf there."""
     flex, mode, mask = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0), g["attn_mask"]
     scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
     attrs = {} if scale is None or g["Q"].dtype != np.float64 else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
@@ -700,7 +708,9 @@ def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
     if mask is None or mask.dtype.kind != "u":
         return g.again(attrs)
     room = g["K"].shape[-2] + (0 if g["past_key"] is None else g["past_key"].shape[-2]) - mask.shape[-1]
-    return g.again(attrs, {"attn_mask": np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)])})
+    filled = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)],
+                    constant_values=np.array(-np.inf).astype(mask.dtype))  # fmt: skip
+    return g.again(attrs, {"attn_mask": filled})
 
 
 def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
@@ -770,6 +780,77 @@ def sixth_in_f32(g: Given) -> list[Near]:
 def defaults_of_selu_6(g: Given) -> list[Expected] | None:
     """Selu-1: what is left out has the default of version 6."""
     return g.again({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
+
+
+def slope_times_everything(g: Given) -> list[Any]:
+    """PRelu: the slope multiplies all but what is above 0, zeros too; one slope a channel is broadcast from the right
+    where that can be done, else along the one axis of its extent."""
+    x, slope = g["X"], g["slope"]
+    try:
+        np.broadcast_shapes(x.shape, slope.shape)
+    except ValueError:
+        slope = slope.reshape([n if n == slope.size else 1 for n in x.shape])
+    return [np.where(x > 0, x, x * slope).astype(x.dtype)]
+
+
+def infinities_unclipped(g: Given) -> list[Any]:
+    """Clip: a bound that is left out is no bound for infinities."""
+    x, y = g["input"], g.expected[0].value
+    bounds = [g[s] is None and s not in g.inst.attrs for s in ("min", "max")]
+    high = np.isinf(x) & np.where(x > 0, bounds[1], bounds[0])
+    return [np.where(high, x, y)]
+
+
+def times_one(g: Given) -> list[Any]:
+    """Expand: elements are multiplied by one, which makes NaN of a complex number with an infinite part."""
+    y = g.expected[0].value
+    return [y * np.ones(y.shape, y.dtype)]
+
+
+def sliced_as_numpy(g: Given) -> list[Any]:
+    """Slice backwards: a start before the first element leaves nothing."""
+    x, cut = g["data"], [slice(None)] * g["data"].ndim
+    axes = range(len(g["starts"])) if g["axes"] is None else g["axes"]
+    for a, begin, end, step in zip(axes, g["starts"], g["ends"], g["steps"], strict=True):
+        cut[a] = slice(int(begin), int(end), int(step))
+    return [x[tuple(cut)]]
+
+
+def sliced_extents(g: Given) -> list[Any]:
+    """Shape: a bound below -rank counts from the end once more, as NumPy's do."""
+    dims, begin, end = g["data"].shape, g.attr("start", 0), g.attr("end")
+    end = len(dims) if end is None else end + len(dims) if end < 0 else end
+    return [np.array(dims[begin:end], np.int64)]
+
+
+def inserted_modulo_the_length(g: Given) -> list[Expected] | None:
+    """SequenceInsert: a position at the end is that at the beginning."""
+    n = len(g["input_sequence"])
+    return g.again(inputs={"position": (g["position"] + n) % n}) if n else None
+
+
+def scans_end_to_end(g: Given) -> list[Any] | None:
+    """Loop: scanned outputs are put end to end, not stacked; one without a condition does not run."""
+    found: list[Any] | None = g.again(inputs={"cond": np.array(False)}) if g["cond"] is None else list(g.expected)
+    states = len(g["v_initial"] or [])
+    return found and [e if i < states else _stacked(e) for i, e in enumerate(found)]
+
+
+def _stacked(e: Expected) -> Turned:
+    """What should have been stacked."""
+    shape = e.value.shape
+    came = (shape[0] * shape[1], *shape[2:]) if len(shape) > 2 else (*shape, 1)[:2]
+    return Turned(e, lambda y: y.reshape(shape) if y.shape == came else y)
+
+
+def taken_along_axis_0(g: Given) -> list[Any]:
+    """Unique, not sorted: values are taken by their numbers along axis 0, as the axes may be."""
+    return [np.take(g["X"], g.expected[1].value, 0), *[None] * (len(g.expected) - 1)]
+
+
+def half_a_pixel_off(g: Given) -> list[Expected] | None:
+    """RoiAlign-10: as version 16 does with half_pixel."""
+    return g.again({"coordinate_transformation_mode": "half_pixel"}, version=16)
 
 
 def _finfo(x: np.ndarray) -> Any:
