@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from harness.core.instance import Arg
+from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec import OpVersion
 from suites.onnx import dialect
@@ -151,3 +152,14 @@ def test_ranks_are_those_of_the_text(op: str) -> None:
         assert {len(inst.args[slot].shape) for inst in drawn} == ranks  # type: ignore[union-attr]
     if "spatial" in v.schema.attrs:
         assert {inst.attrs.get("spatial") for inst in drawn} == {None, 0, 1}
+
+
+@pytest.mark.parametrize(("op", "parts"), [("Momentum", 3), ("Adagrad", 3), ("Adam", 4)])
+def test_optimisers_get_gradients_of_either_sign(op: str, parts: int) -> None:
+    """Running squares have none."""
+    v, seen = dialect.versions[f"onnx/{op}/1"], set()
+    for i in range(60):
+        xs = arrays_of(v.draw(Prng(case_seed(12, v.key, i))))["inputs"]
+        n = len(xs) // parts
+        seen |= {k for k in range(parts) if any((x < 0).any() for x in xs[k * n : k * n + n])}
+    assert seen == set(range(parts - (op != "Momentum")))

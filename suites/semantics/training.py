@@ -102,16 +102,19 @@ def adam(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*_d"]], *, alp
     return _flat(rows)
 
 
-def drawer(parts: int, extra: Callable[[Draw], dict]) -> Callable[[Draw], dict]:
-    """A draw for one or two tensors with their companions."""
+def drawer(parts: int, extra: Callable[[Draw], dict], squares: bool = True) -> Callable[[Draw], dict]:
+    """A draw for one or two tensors with their companions, of either sign but for the running squares, which come
+    last and stay away from 0, where a step has no bound."""
 
     def draw(d: Draw) -> dict:
         shapes = [d.shape(0, 3) for _ in range(d.int(1, 2))]
-        recipe = d.pick(("positive", "prob", "unit")) if parts == 3 else "prob"
+        kinds = [d.pick(("positive", "prob", "unit") if parts == 3 else ("prob", "unit"))] * parts
+        if kinds[0] == "unit":
+            kinds[-1] = "uniform:0.0625:1" if squares else "unit"
         return {
             "rate": T((), values=[d.pick((0.5, 0.125, 0.1))]),
             "count": T((), values=[d.int(0, 3)]),
-            "xs": [T(s, "prob" if recipe == "unit" and k else recipe) for k in range(parts) for s in shapes],
+            "xs": [T(s, kind) for kind in kinds for s in shapes],
             **extra(d),
         }
 
@@ -127,6 +130,7 @@ momentum.draw(
             "norm": d.pick((0.0, 0.25)),
             "mode": d.pick(("standard", "nesterov")),
         },
+        squares=False,
     )
 )
 adagrad.draw(
