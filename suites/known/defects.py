@@ -372,6 +372,16 @@ def ort_half_spectrum(g: Given) -> list[Any]:
     return [Near(y, narrow * np.abs(y) + 2e-6 * np.abs(full).sum())]
 
 
+def steps_in_the_type(g: Given) -> list[Near]:
+    """Every step of the function body is rounded to the type of the operands: 16 steps of arithmetic in it."""
+    out = []
+    for e in g.expected:
+        ctx = e.context()
+        ctx.acc = e.dtype
+        out.append(Near(e.wide, 16 * (e.error.bound(ctx) + np.abs(e.wide) * ctx.u)))
+    return out
+
+
 # -- the ONNX reference evaluator
 
 
