@@ -502,6 +502,12 @@ def sums_with_their_sign(g: Given) -> list[Near]:
     return [Near(y, np.abs(y.astype(np.float64)) * 2 * _finfo(x).eps)]  # a power of 1 is not exact
 
 
+def over_the_largest_magnitude(g: Given) -> list[Any]:
+    """Rows over their largest magnitude."""
+    x = g["X"]
+    return [x / np.maximum(np.abs(x).max(axis=1, keepdims=True), np.float32(1e-30))]
+
+
 def maximum_over_two_axes(g: Given) -> list[Any]:
     """GlobalMaxPool: over axes r - 2 and r - 1 of r, then as many ones as there are spatial axes."""
     y = g["X"].max((g["X"].ndim - 2, g["X"].ndim - 1))

@@ -163,3 +163,14 @@ def test_optimisers_get_gradients_of_either_sign(op: str, parts: int) -> None:
         n = len(xs) // parts
         seen |= {k for k in range(parts) if any((x < 0).any() for x in xs[k * n : k * n + n])}
     assert seen == set(range(parts - (op != "Momentum")))
+
+
+def test_rows_of_either_sign_are_normalised_by_their_maximum() -> None:
+    """ "Max: Y = X / max(X)": the largest element, not the largest magnitude."""
+    v, seen = dialect.versions["onnx/Normalizer/1"], 0
+    for i in range(60):
+        inst = v.draw(Prng(case_seed(12, v.key, i)))
+        x = arrays_of(inst)["X"]
+        if inst.attrs.get("norm", "MAX") == "MAX" and (abs(x).max(-1) > x.max(-1)).any():
+            seen += 1
+    assert seen > 5

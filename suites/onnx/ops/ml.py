@@ -157,12 +157,12 @@ def _normalize(c: Call) -> Array:
 
 
 def _draw_normalize(d: Draw) -> dict:
-    """Nothing negative: there the formulas of the text and what everybody calls these norms part."""
-    f = d.int(1, 6)
-    t = rows(d, d.types["T"], d.int(1, 4), f, 0)
+    """Nothing negative for L1 and L2: there the formulas of the text and what everybody calls these norms part."""
+    f, how = d.int(1, 6), d.pick(("MAX", "L1", "L2"))
+    t = rows(d, d.types["T"], d.int(1, 4), f, -12 if how == "MAX" else 0)
     if d.chance(3):
         t = T((f,), values=t.values[:f])
-    return {"X": t, **({"norm": d.pick(("MAX", "L1", "L2"))} if d.int(0, 3) else {})}
+    return {"X": t, **({"norm": how} if how != "MAX" or d.int(0, 3) else {})}
 
 
 op(
