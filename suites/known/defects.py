@@ -311,6 +311,40 @@ def halves_away(g: Given) -> list[Any]:
     return [np.copysign(np.floor(np.abs(x) + 0.5), x)]
 
 
+def ort_shrink(g: Given) -> list[Any]:
+    """Everything is computed in f32; what an integer type does not hold of it is anything."""
+    x, bias, limit = (np.float32(v) for v in (g["input"], g.attr("bias", 0.0), g.attr("lambd", 0.5)))
+    y = np.where(x < -limit, x + bias, np.where(x > limit, x - bias, np.float32(0))).astype(np.float64)
+    kind = g["input"].dtype
+    if kind.kind == "f":
+        return [y]
+    ends = np.iinfo(kind)
+    return [Near(np.trunc(y), np.where((y < ends.min) | (y >= float(ends.max) + 1), np.inf, 0))]
+
+
+def _pow(g: Given, clipped: bool) -> list[Any]:
+    ends, due = np.iinfo(g["X"].dtype), np.power(g["X"].astype(np.float64), g["Y"].astype(np.float64))
+    held, end = np.abs(due) < -float(ends.min), np.where(clipped & (due > 0), float(ends.max), ends.min)
+    return [Near(np.where(held, np.trunc(due), end), np.where(held, 2 * np.spacing(np.abs(due)), 0))]
+
+
+def ort_pow(g: Given) -> list[Any]:
+    """Powers of integers are computed in double; what the type does not hold of that is the lowest integer."""
+    return _pow(g, False)
+
+
+def ort_pow_clipped(g: Given) -> list[Any]:
+    """The same on processors whose conversions saturate."""
+    return _pow(g, True)
+
+
+def ort_bf16_steps(g: Given) -> list[Any]:
+    """Every label that is summed and every product is rounded to bf16."""
+    e = g.expected[0]
+    steps = len(set(g.attr("equation", "")) - set(" ,.->")) + len(g["Inputs"])
+    return [Near(e.wide, 2.0**-8 * steps * e.context().scale())]
+
+
 def ort_slice_ends(g: Given) -> list[Any] | None:
     """Going backward, an end of INT_MAX or INT64_MAX is the beginning."""
     ends, steps = g["ends"], g["steps"]
