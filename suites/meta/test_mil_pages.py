@@ -16,7 +16,7 @@ from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, fill
 from harness.run.entries import load_ledger
 from harness.run.results import Profile, judge_case
-from harness.spec.breaking import draw_invalid
+from harness.spec.breaking import breakers_of, draw_invalid
 from suites.mil import dialect
 
 SOMEBODY = Profile("somebody")
@@ -265,3 +265,24 @@ def test_no_padding_is_negative(op: str) -> None:
              strides=[3], **kernel)  # fmt: skip
     assert c.ambiguous is None
     assert answer(c) == [[[1.0, 4.0]]]
+
+
+@pytest.mark.parametrize(("key", "rules"), [
+    ("depth_to_space/ios15", {"block-divides-channels"}), ("space_to_depth/ios15", {"block-divides-space"}),
+    ("scaled_dot_product_attention/ios18", {"shapes-agree", "mask-broadcasts"}),
+    ("lstm/ios15", {"back-weights-given"}), ("lstm/ios17", {"back-weights-given"}),
+    ("crop_resize/ios17", {"image-in-range", "normalized-floats"}), ("reshape/ios15", {"zero-needs-equal-rank"}),
+    ("quantize/ios17", {"zero-point-type"}), ("topk/ios17", {"type-of-what-is-returned"}),
+    ("clip/ios17", {"limits-in-order"}),
+])  # fmt: skip
+def test_what_a_page_forbids_is_drawn_and_refused(key: str, rules: set[str]) -> None:
+    """Of the sentences with "must", "only" and "invalid": these were broken by no draw."""
+    v = dialect.versions[f"mil/{key}"]
+    assert rules <= set(breakers_of(v))
+    for rule in rules:
+        inst = draw_invalid(v, rule, Prng(case_seed(4, v.key, 1)))
+        assert inst is not None
+        inst.rule = None
+        c = fill(v, inst)
+        assert c.expected is None, rule
+        assert rule in c.problem or rule == "shapes-agree"

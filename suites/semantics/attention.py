@@ -393,6 +393,28 @@ def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return lead >= 0 and all(m in (1, n) for m, n in zip(shape, to[lead:]))
 
 
+def _sdpa_misfit(d: Draw, name: str, axis: int) -> dict[str, Object]:
+    """One extent more on an axis of an operand, with a mask where it is of that."""
+    n, queries, keys, e = d.extent(1, 2), d.extent(2, 4), d.extent(2, 4), d.extent(2, 4)
+    shapes = {"q": [n, queries, e], "k": [n, keys, e], "v": [n, keys, e]}
+    if name == "mask":
+        shapes["mask"] = [queries, keys]
+    shapes[name][axis] += 1
+    types = {"mask": d.dtype("q")}
+    return {k: T(tuple(s), dtype=types.get(k)) for k, s in shapes.items()}
+
+
+@scaled_dot_product_attention.breaks("shapes-agree")
+def _sdpa_shapes(d: Draw) -> dict[str, Object]:
+    """A key of another width, a value of another length, or another batch of either."""
+    return _sdpa_misfit(d, *d.pick((("k", 2), ("v", 1), ("k", 0), ("v", 0))))
+
+
+@scaled_dot_product_attention.breaks("mask-broadcasts")
+def _sdpa_mask(d: Draw) -> dict[str, Object]:
+    return _sdpa_misfit(d, "mask", d.int(0, 1))
+
+
 @scaled_dot_product_attention.draw
 def _draw_sdpa(d: Draw) -> dict[str, Object]:
     lead = tuple(max(1, n) for n in d.part(max(1, d.min_rank - 2), max(1, min(d.max_rank, 5) - 2)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import BY_NAME, of
 from harness.spec import Call, Context, Draw, Fn, Map, T, bounded, silent
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
@@ -290,6 +290,21 @@ def _draw_regions(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _break_image(d: Draw) -> dict[str, Any]:
+    """A box of an image that there is not: named, or by its place."""
+    n = d.dim(1, 3)
+    out: dict[str, Any] = {"x": T((n, 1, 3, 3)), "boxes": T((n + 1, 4), values=[0, 0, 2, 2] * (n + 1))}
+    if d.bool():
+        out["box_indices"] = T((n + 1,), values=[0] * n + [n + d.int(0, 2)], const=True)
+    return out
+
+
+def _break_whole(d: Draw) -> dict[str, Any]:
+    """"If normalized_coordinates is True, only fp16 and fp32 dtypes are allowed"."""
+    whole = T((1, 4), values=[0, 0, 1, 1], dtype=BY_NAME["u16"])
+    return {"x": T((1, 1, 3, 3)), "boxes": whole, "normalized_coordinates": True}
+
+
 def _regions(call: Call) -> tuple[np.ndarray, np.ndarray | None, bool]:
     """Boxes [n, 4], images [n], and whether every image is cropped by every box."""
     if "boxes" in call.inputs:
@@ -313,6 +328,7 @@ def _crop_params(call: Call) -> dict[str, Any]:
 def _crop_resize(call: Call) -> Any:
     x, (boxes, images, every) = call.inputs["x"], _regions(call)
     p = _crop_params(call)
+    need(boxes.dtype.kind == "f" or not p["normalized"], "normalized-floats", f"boxes of {of(boxes)}")
     if every:
         per = [s.crop_resize(x, boxes, np.full(len(boxes), j), **p) for j in range(x.shape[0])]
         return np.stack(per, 1)
@@ -351,9 +367,12 @@ def _crop_open(call: Call) -> str | None:
     return _non_finite(call)
 
 
-op("crop_resize", evaluate=_crop_resize, error=bounded(_resize_bound), draw=_draw_regions, ambiguous=_crop_open,
-   stated={"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"}, out_dtype=_type_of_x,
-   data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+_CROP = {"evaluate": _crop_resize, "error": bounded(_resize_bound), "draw": _draw_regions, "ambiguous": _crop_open,
+         "stated": {"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
+         "out_dtype": _type_of_x, "data": {"x": ("unit", "small", "uniform:-4:4")}}  # fmt: skip
+op("crop_resize", until="ios16", **_CROP)
+op("crop_resize", since="ios17", **_CROP,
+   breaks={"image-in-range": _break_image, "normalized-floats": _break_whole})  # fmt: skip
 
 
 # -- resample and affine

@@ -35,6 +35,8 @@ def _placed(call: Call, whole: np.ndarray, zero: np.ndarray) -> np.ndarray:
 
 def _quantize(call: Call) -> np.ndarray:
     """clip(round(input / scale) + zero_point); the tie rule of round is not stated."""
+    given = call.inputs.get("zero_point")
+    need(given is None or of(given) is call.attr("output_dtype"), "zero-point-type", "that of the result")
     q, zero = _quotient(call)
     return _placed(call, np.rint(q), zero)
 
@@ -85,7 +87,15 @@ def _break_vector(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _break_type(d: Draw) -> dict[str, Any]:
+    """"The output_dtype value must match the zero_point dtype"."""
+    one, other = d.pick((("u8", "i8"), ("i8", "u8")))
+    return {"input": T(d.shape(1, lo=1)), "scale": T((), recipe="uniform:0.0625:1"), "output_dtype": BY_NAME[one],
+            "zero_point": T((), values=[3], dtype=BY_NAME[other])}  # fmt: skip
+
+
 op("quantize", evaluate=_quantize, error=quantised(0), draw=_draw_quantize, ambiguous=_near_tie,
-   breaks={"vector-fits-axis": _break_vector}, out_dtype=lambda c, i: c.attr("output_dtype"))  # fmt: skip
+   breaks={"vector-fits-axis": _break_vector, "zero-point-type": _break_type},
+   out_dtype=lambda c, i: c.attr("output_dtype"))  # fmt: skip
 op("dequantize", s.affine_dequantize, x="input", draw=_draw_dequantize, breaks={"vector-fits-axis": _break_vector},
    out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip

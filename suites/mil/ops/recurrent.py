@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.spec import Call, Context, Draw, ErrorClass, Fn, T, composed
 from suites.mil import op
-from suites.mil.codecs import maybe
+from suites.mil.codecs import maybe, need
 from suites.semantics import recurrent as s
 
 _ACTIVATIONS = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
@@ -22,6 +22,7 @@ def _pair(call: Call, name: str) -> list[np.ndarray] | None:
     if call.attr("direction", "forward") != "bidirectional":
         return None if v is None else [v]
     back = call.inputs.get(f"{name}_back")
+    need(back is not None or not name.startswith("weight"), "back-weights-given", f"{name}_back")
     if v is None and back is None:
         return None
     return [np.zeros_like(back) if v is None else v, np.zeros_like(v) if back is None else back]
@@ -176,6 +177,15 @@ def _break(gates: int, cell: str) -> Any:
     return draw
 
 
+def _break_back(d: Draw) -> dict[str, Any]:
+    """"Must be provided for bidirectional LSTM"."""
+    i, h = 2, d.int(1, 3)
+    weights = {f"weight_{n}{back}": T((4 * h, i if n == "ih" else h)) for n in ("ih", "hh") for back in ("", "_back")}
+    weights.pop(d.pick(("weight_ih_back", "weight_hh_back")))
+    states = {name: T((1, 2 * h)) for name in ("initial_h", "initial_c")}
+    return {"x": T((2, 1, i)), **states, **weights, "direction": "bidirectional"}
+
+
 def _sized(text: str, gates: int) -> Any:
     """A pattern in which {h} is the hidden size, {g} all gates of it and {n} one of each direction."""
 
@@ -218,7 +228,7 @@ op(
     coupled=Fn(lambda c: False),
     gates=Fn(lambda c: "ifoc"),
     draw=_draw("lstm", 4),
-    breaks={"gates-agree": _break(4, "lstm")},
+    breaks={"gates-agree": _break(4, "lstm"), "back-weights-given": _break_back},
     stated=_stated(4, ("", "_back")),
     activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")),
     **_COMMON,

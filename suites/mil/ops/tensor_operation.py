@@ -225,6 +225,8 @@ def _k(call: Call) -> int:
 def _index_type(call: Call, results: list[Any]) -> list[Any]:
     d = call.attr("output_indices_dtype")
     d = BY_NAME[d] if isinstance(d, str) else d
+    alone = call.attr("return_indices", True) is False
+    need(not (alone and "output_indices_dtype" in call.attrs), "type-of-what-is-returned", "there are no indices")
     return [results[0], results[1].astype(d.np if d is not None else np.int32)]
 
 
@@ -236,18 +238,24 @@ def _topk_types(call: Call, i: int) -> Any:
     return BY_NAME[d] if isinstance(d, str) else d
 
 
-op(
-    "topk",
-    indexing.topk,
-    k=Fn(_k),
-    largest=_order(),
-    sorted=Fn(lambda c: c.attr("sort", True)),
-    draw=_draw_topk,
-    error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals)),
-    out=_index_type,
-    breaks={"k-in-range": _break_k},
-    out_dtype=_topk_types,
-)
+def _break_alone(d: Draw) -> dict[str, Any]:
+    """"It can only be set when return_indices is True"."""
+    return {"x": T(d.shape(1, 3, lo=1)), "return_indices": False, "@outs": 1,
+            "output_indices_dtype": BY_NAME[d.pick(("i32", "u16"))]}  # fmt: skip
+
+
+_TOPK: dict[str, Any] = {
+    "k": Fn(_k),
+    "largest": _order(),
+    "sorted": Fn(lambda c: c.attr("sort", True)),
+    "draw": _draw_topk,
+    "error": (accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals)),
+    "out": _index_type,
+    "out_dtype": _topk_types,
+}
+op("topk", indexing.topk, until="ios16", breaks={"k-in-range": _break_k}, **_TOPK)
+op("topk", indexing.topk, since="ios17", **_TOPK,
+   breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone})  # fmt: skip
 
 
 def _to_i32(call: Call, results: list[Any]) -> list[Any]:

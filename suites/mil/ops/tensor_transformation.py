@@ -67,9 +67,16 @@ def _break_inferred(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "shape": vector([-1] * 2 + list(shape[2:]), const=True)}
 
 
+def _break_zero(d: Draw) -> dict[str, Any]:
+    """"If K == rank(x) then 0 means inheriting"; iOS 17 has a meaning for others."""
+    shape = d.shape(1, 4, lo=1)
+    return {"x": T(shape), "shape": vector([*([1] if d.bool() else [1, 1]), 0, *shape[1:]], const=True)}
+
+
 _BREAKS = {"count-kept": _break_count, "one-inferred": _break_inferred}
 _zero = {"zero": "literal"}
-op("reshape", s.reshape, until="ios15", fixed=_zero, shape=Fn(_shape15), draw=_draw_reshape(False), breaks=_BREAKS)
+op("reshape", s.reshape, until="ios15", fixed=_zero, shape=Fn(_shape15), draw=_draw_reshape(False),
+   breaks={**_BREAKS, "zero-needs-equal-rank": _break_zero})  # fmt: skip
 op("reshape", s.reshape, since="ios17", fixed=_zero, shape=Fn(_shape17), draw=_draw_reshape(True), breaks=_BREAKS)
 
 
@@ -223,9 +230,18 @@ def _in_blocks(meaning: Any) -> Any:
     return draw
 
 
+def _misfit(make: Any) -> Any:
+    def draw(d: Draw) -> dict[str, Any]:
+        v = make(d)
+        return {"x": v["x"], "block_size": v["block"]}
+
+    return draw
+
+
 # a block of 1 is refused, and not drawn: nothing in the package looks at it
 for name, meaning in (("depth_to_space", s.depth_to_space), ("space_to_depth", s.space_to_depth)):
-    op(name, meaning, fixed={"mode": "dcr"}, block=Fn(_block, _write_block), draw=_in_blocks(meaning))
+    op(name, meaning, fixed={"mode": "dcr"}, block=Fn(_block, _write_block), draw=_in_blocks(meaning),
+       breaks={rule: _misfit(make) for rule, make in meaning.breakers.items()})  # fmt: skip
 op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
 op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
 
