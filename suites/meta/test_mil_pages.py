@@ -274,6 +274,9 @@ def test_no_padding_is_negative(op: str) -> None:
     ("crop_resize/ios17", {"image-in-range", "normalized-floats"}), ("reshape/ios15", {"zero-needs-equal-rank"}),
     ("quantize/ios17", {"zero-point-type"}), ("topk/ios17", {"type-of-what-is-returned"}),
     ("clip/ios17", {"limits-in-order"}),
+    ("constexpr_blockwise_shift_scale/ios18", {"offset-like-scale", "offset-type"}),
+    ("constexpr_lut_to_sparse/ios18", {"mask-counts-data", "vector-needs-axis"}),
+    ("constexpr_sparse_blockwise_shift_scale/ios18", {"blocks-divide", "mask-counts-data"}),
 ])  # fmt: skip
 def test_what_a_page_forbids_is_drawn_and_refused(key: str, rules: set[str]) -> None:
     """Of the sentences with "must", "only" and "invalid": these were broken by no draw."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.spec import Any, Axis, Int, Integer, Ints, Num, composed, exact, semantics
 
@@ -98,13 +99,19 @@ def spread(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return x
 
 
+def _check_offset(x: np.ndarray, scale: np.ndarray, offset: np.ndarray | None) -> None:
+    if offset is not None and offset.shape != scale.shape:
+        raise RuleError("offset-like-scale", f"{list(offset.shape)} against {list(scale.shape)}")
+    if offset is not None and of(offset).kind != "f" and of(offset) is not of(x):
+        raise RuleError("offset-type", f"{of(offset)} for data of {of(x)}")
+
+
 @semantics(error=composed(_product), source="MIL constexpr_blockwise_shift_scale iOS18")
 def blockwise_shift_scale(x: Num["*d"], scale: Num["*s"], offset: Num["*s"] | None = None) -> Num["*d"]:
     """scale * (x - offset), scale and offset repeated over blocks of x.shape / scale.shape.
 
-    Raises RuleError "blocks-divide", "offset-like-scale"."""
-    if offset is not None and offset.shape != scale.shape:
-        raise RuleError("offset-like-scale", f"{list(offset.shape)} against {list(scale.shape)}")
+    Raises RuleError "blocks-divide", "offset-like-scale", "offset-type" (a float, or that of x)."""
+    _check_offset(x, scale, offset)
     wide = _wide(x)
     if offset is not None:
         wide = wide - spread(_wide(offset), x.shape)
@@ -156,9 +163,10 @@ def sparse_blockwise(mask: Int["*d"], x: Num["n"], scale: Num["*s"], offset: Num
     hit = mask.astype(np.bool_)
     if x.size != int(hit.sum()):
         raise RuleError("mask-counts-data", f"{x.size} values for {int(hit.sum())} set bits")
+    _check_offset(x, scale, offset)
     dense = np.zeros(mask.shape)
     dense[hit] = _wide(x)
-    return mask, blockwise_shift_scale(dense, scale, offset)[hit]
+    return mask, blockwise_shift_scale(dense, scale, None if offset is None else _wide(offset))[hit]
 
 
 @semantics(error=exact(), source="MIL constexpr_cast iOS16")

@@ -114,8 +114,22 @@ def _break_blocks(d: Draw) -> dict[str, Any]:
     return {"data": T((2 * n + 1, 2)), "scale": T((2, 1), recipe=_SCALE)}
 
 
+def _break_offset(d: Draw) -> dict[str, Any]:
+    """"If provided, must have the same shape as the scale"."""
+    return {"data": T((4, 2), recipe="small"), "scale": T((2, 1), recipe=_SCALE),
+            "offset": T((1, 1), recipe="ints:-8:8", dtype=BY_NAME["f32"])}  # fmt: skip
+
+
+def _break_offset_type(d: Draw) -> dict[str, Any]:
+    """"If dtype is not fp16 or fp32, it must be the same as SrcT"."""
+    one, other = d.pick((("i8", "u8"), ("u8", "i8"), ("i4", "i8"), ("i8", "i4")))
+    return {"data": T((4, 2), recipe="small", dtype=BY_NAME[one]), "scale": T((2, 1), recipe=_SCALE),
+            "offset": T((2, 1), recipe="small", dtype=BY_NAME[other])}  # fmt: skip
+
+
 op("constexpr_blockwise_shift_scale", s.blockwise_shift_scale, x="data", draw=_draw_blockwise,
-   breaks={"blocks-divide": _break_blocks}, out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+   breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type},
+   out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
 
 
 def _palette(d: Draw, slot: str, shape: tuple[int, ...]) -> tuple[T, dict[str, Any]]:
@@ -172,9 +186,23 @@ def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
     return {"indices_mask": mask, "indices_nonzero_data": T((n,), recipe=f"index:{1 << bits}"), "lut": lut, **extra}
 
 
+def _break_count(d: Draw) -> dict[str, Any]:
+    """A value more than the mask has ones."""
+    bits = d.dtype("indices_nonzero_data").bits
+    return {"indices_mask": T((5,), values=[1, 0, 1, 1, 0]), "indices_nonzero_data": T((4,), recipe="index:2"),
+            "lut": T((1, 1 << bits, 1))}  # fmt: skip
+
+
+def _break_sparse_palette(d: Draw) -> dict[str, Any]:
+    bits = d.dtype("indices_nonzero_data").bits
+    return {"indices_mask": T((5,), values=[1, 0, 1, 1, 0]), "indices_nonzero_data": T((3,), recipe="index:2"),
+            "lut": T((1, 1 << bits, 2))}  # fmt: skip
+
+
 op(
     "constexpr_lut_to_sparse",
     s.lut_to_sparse,
+    breaks={"mask-counts-data": _break_count, "vector-needs-axis": _break_sparse_palette},
     mask="indices_mask",
     indices="indices_nonzero_data",
     draw=_draw_lut_sparse,
@@ -190,6 +218,16 @@ def _draw_sparse_blockwise(d: Draw) -> dict[str, Any]:
     return _with_offset(out, _offset(d, "nonzero_data", blocks))
 
 
+def _break_sparse_blocks(d: Draw) -> dict[str, Any]:
+    return {"data_mask": T((5,), values=[1, 0, 1, 1, 0]), "nonzero_data": T((3,), recipe="small"),
+            "scale": T((2,), recipe=_SCALE)}  # fmt: skip
+
+
+def _break_sparse_count(d: Draw) -> dict[str, Any]:
+    return {"data_mask": T((5,), values=[1, 0, 1, 1, 0]), "nonzero_data": T((4,), recipe="small"),
+            "scale": T((1,), recipe=_SCALE)}  # fmt: skip
+
+
 op("constexpr_sparse_blockwise_shift_scale", s.sparse_blockwise, mask="data_mask", x="nonzero_data",
-   draw=_draw_sparse_blockwise,
+   breaks={"blocks-divide": _break_sparse_blocks, "mask-counts-data": _break_sparse_count}, draw=_draw_sparse_blockwise,
    out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"]))  # fmt: skip
