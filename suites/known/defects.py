@@ -389,6 +389,27 @@ def ort_col2im(g: Given) -> list[Any]:
     return [Near(y.astype(due.dtype), 2.0 ** -(10 if due.dtype == np.float16 else 20) * size)]
 
 
+def ort_old_col2im(g: Given) -> list[Any]:
+    """As ort_col2im, and the blocks lie at every position of the image, whatever strides and pads say; what is read
+    beyond the input is anything."""
+    x, image, n = g["input"].astype(np.float64), g["image_shape"], len(g["image_shape"])
+    dilations, strides = (np.array(g.attr(k) or [1] * n) for k in ("dilations", "strides"))
+    reach = dilations * (g["block_shape"] - 1) + 1
+    at = np.indices(np.maximum(image - reach + 1, 0)).reshape(n, -1).T
+    due = g.expected[0].value
+    y, size = np.zeros((2, *due.shape))
+    for b, c in np.ndindex(x.shape[:2]):
+        channel, inside = divmod(c, int(np.prod(reach)))
+        to = at * strides - (g.attr("pads") or [0] * n)[:n] + np.array(np.unravel_index(inside, reach)) * dilations
+        ok = ((to >= 0) & (to < image)).all(-1) & (channel < due.shape[1])
+        where = b * x[0].size + c * len(at) + np.flatnonzero(ok)
+        read = np.where(where < x.size, x.ravel()[np.minimum(where, x.size - 1)], np.inf)
+        place = (b, np.minimum(channel, due.shape[1] - 1), *to[ok].T)
+        np.add.at(y, place, read)
+        np.add.at(size, place, np.abs(read))
+    return [Near(y.astype(due.dtype), 2.0 ** -(10 if due.dtype == np.float16 else 20) * size)]
+
+
 def ort_half_spectrum(g: Given) -> list[Any]:
     """Of half a spectrum that is transformed back, all elements after the first (of an even length but the last) are
     mirrored, in place of those that are there, and round and round; in single precision."""
