@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from harness.core.dtypes import of
 from harness.run.defects import Given, Near, Turned
 from harness.spec import Expected
 from suites.semantics.quantised import fixed
@@ -557,12 +558,6 @@ def sums_with_their_sign(g: Given) -> list[Near]:
     return [Near(y, np.abs(y.astype(np.float64)) * 2 * _finfo(x).eps)]  # a power of 1 is not exact
 
 
-def over_the_largest_magnitude(g: Given) -> list[Any]:
-    """Rows over their largest magnitude."""
-    x = g["X"]
-    return [x / np.maximum(np.abs(x).max(axis=1, keepdims=True), np.float32(1e-30))]
-
-
 def maximum_over_two_axes(g: Given) -> list[Any]:
     """GlobalMaxPool: over axes r - 2 and r - 1 of r, then as many ones as there are spatial axes."""
     y = g["X"].max((g["X"].ndim - 2, g["X"].ndim - 1))
@@ -922,6 +917,122 @@ def taken_along_axis_0(g: Given) -> list[Any]:
 def half_a_pixel_off(g: Given) -> list[Expected] | None:
     """RoiAlign-10: as version 16 does with half_pixel."""
     return g.again({"coordinate_transformation_mode": "half_pixel"}, version=16)
+
+
+def nan_is_no_key(g: Given) -> list[Expected] | None:
+    """LabelEncoder: NaN is not found among the keys."""
+    keys = {float(k) for name in ("keys_floats", "keys_tensor") for k in np.ravel(g.attr(name, []))}
+    other = next(k for k in range(len(keys) + 1) if k not in keys)
+    return g.again(inputs={"X": np.where(np.isnan(g["X"]), other, g["X"]).astype(g["X"].dtype)})
+
+
+def weights_of_the_places(g: Given) -> list[Any] | None:
+    """TfIdfVectorizer: a weight is that of the place in the output, not of the n-gram."""
+    found, weights = g.again({"mode": "TF"}), g.attr("weights")
+    if not found or not weights:
+        return None
+    count = found[0].value
+    w = np.array(weights[: count.shape[-1]], np.float32)
+    return [w * (count > 0 if g.attr("mode") == "IDF" else count)] if len(w) == count.shape[-1] else None
+
+
+def nothing_counts_as_one(g: Given) -> list[Any]:
+    """StringSplit by a delimiter: an empty string has one part."""
+    x, (parts, counts) = g["X"], (e.value for e in g.expected)
+    counts = np.where((x == "") & bool(g.attr("delimiter")), 1, counts)
+    return [parts if parts.shape[-1] or not counts.any() else np.full((*x.shape, 1), "", object), counts]
+
+
+def divided_as_numpy(g: Given) -> list[Expected] | None:
+    """QuantizeLinear without precision: divided in the type that NumPy gives to the two."""
+    x, scale = g["x"], g["y_scale"]
+    wide = {x.dtype, scale.dtype} != {np.dtype(np.float16)} and x.dtype != np.int32
+    return g.again({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
+
+
+def product_of_integers(g: Given) -> list[Any]:
+    """QLinearMatMul: operands and zero points of float8 lose their fractions, those of rows are laid along columns, and
+    the factor of the three scales is computed in their type."""
+    a, b = (g[s].astype(np.int32) - g[s + "_zero_point"].astype(np.int32) for s in "ab")
+    zero = g["y_zero_point"]
+    y = np.matmul(a, b) * (g["a_scale"] * g["b_scale"] / g["y_scale"]) + zero
+    info = np.iinfo(zero.dtype)
+    return [np.clip(np.rint(y), info.min, info.max).astype(zero.dtype)]
+
+
+def tree_as_it_is_built(g: Given) -> list[Expected] | None:
+    """TreeEnsemble: scores are not transformed, NaN is unequal to every split, a member that is 0 ends its set."""
+    modes, missing = np.array(g.attr("nodes_modes")), g.attr("nodes_missing_value_tracks_true")
+    tracks = np.where(modes == 5, 1, np.zeros_like(modes) if missing is None else missing)
+    attrs: dict[str, Any] = {"post_transform": 0, "nodes_missing_value_tracks_true": [int(t) for t in tracks]}
+    members = g.attr("membership_values")
+    if members is not None:
+        ends = np.where(members == 0, np.nan, members).astype(members.dtype)
+        attrs["membership_values"] = ends[: np.flatnonzero(np.isnan(ends))[(modes == 6).sum() - 1] + 1]
+    return g.again(attrs)
+
+
+def zero_points_of_the_second_axis(g: Given) -> list[Any] | None:
+    """ConvInteger: those of the filters are broadcast from the right as [m, 1, 1, 1], whatever the rank."""
+    w, z = g["w"], g["w_zero_point"]
+    plain = g.again(inputs={"w_zero_point": None})
+    try:
+        lost = g.again(inputs={"w_zero_point": None, "w": np.broadcast_to(z.reshape(-1, 1, 1, 1), w.shape).copy()})
+    except ValueError:  # refused
+        return None
+    return plain and lost and [plain[0].value - lost[0].value]
+
+
+def scales_of_the_second_axis(g: Given) -> list[Any] | None:
+    """QLinearConv: those of the filters are broadcast from the right as [1, m, 1, 1], whatever the rank."""
+    scales = g["w_scale"]
+    each = [g.again(inputs={"w_scale": s.reshape(())}) for s in scales]
+    if any(e is None for e in each):
+        return None
+    all_ = np.stack([e[0].value for e in each if e])
+    try:
+        shape = np.broadcast_shapes(all_.shape[1:], (1, len(scales), 1, 1))
+    except ValueError:  # refused
+        return None
+    at = np.indices(shape)
+    rest = (a * (n > 1) for a, n in zip(at[1 - all_.ndim :], all_.shape[1:], strict=True))
+    return [Near(all_[(at[-3], *rest)], 1)]
+
+
+def length_unrounded(g: Given) -> list[Expected] | None:
+    """Resize, tf_crop_and_resize by factors: the length of the result enters as extent times factor, in f32."""
+    roi, most = g["roi"].astype(np.float64), len(g["roi"]) // 2
+    due = [g.expected[0].value.shape[a] for a in g.attr("axes") or range(g["X"].ndim)]
+    for i, (n, f) in enumerate(zip(_extents_resized(g), g["scales"], strict=True)):
+        length, begin, end = float(f * n), g["roi"][i], g["roi"][most + i]
+        roi[i] = float(begin * (n - 1)) / max(n - 1, 1)  # in the type of roi
+        if length != 1:
+            roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
+    none = None if g.inst.version > 11 else np.zeros(0, np.float32)
+    return g.again(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)})
+
+
+def half_pixel_of_one(g: Given) -> list[Any] | None:
+    """Resize, pytorch_half_pixel: an axis that a factor leaves one element is as others are, unless the product is 1;
+    integers of 64 bits go through double."""
+    factors = [] if g["scales"] is None else list(zip(g["scales"], _extents_resized(g), strict=True))
+    if not factors or any(float(f) * n == 1 != f for f, n in factors):
+        return None
+    found = g.again({"coordinate_transformation_mode": "half_pixel"})
+    if not found or g["X"].dtype.kind not in "iu" or g["X"].dtype.itemsize < 8:
+        return found
+    y = found[0].value
+    return [Near(y, np.where(np.abs(y.astype(np.float64)) > 2.0**62, np.inf, 2.0**11))]
+
+
+def _extents_resized(g: Given) -> list[int]:
+    return [g["X"].shape[a] for a in g.attr("axes") or range(g["X"].ndim)]
+
+
+def over_the_largest_magnitude(g: Given) -> list[Any]:
+    """Rows over their largest magnitude."""
+    x = g["X"]
+    return [x / np.maximum(np.abs(x).max(axis=1, keepdims=True), np.float32(1e-30))]
 
 
 def _finfo(x: np.ndarray) -> Any:
