@@ -174,3 +174,15 @@ def test_rows_of_either_sign_are_normalised_by_their_maximum() -> None:
         if inst.attrs.get("norm", "MAX") == "MAX" and (abs(x).max(-1) > x.max(-1)).any():
             seen += 1
     assert seen > 5
+
+
+def test_fill_values_are_not_small_whole_numbers_alone() -> None:
+    """A fill kept as an integer, or as f32, would pass: parts of one, infinities, what a float does not hold."""
+    v, seen = dialect.versions["onnx/Pad/25"], set()
+    for i in range(400):
+        fill = arrays_of(v.draw(Prng(case_seed(12, v.key, i)))).get("constant_value")
+        if fill is not None and fill.dtype.kind in "fi":
+            x = float(fill.astype("f8")) if fill.dtype.kind == "f" else int(fill)
+            seen |= {"infinite" if x in (float("inf"), -float("inf")) else "part" if x % 1 else "whole"}
+            seen |= {"large"} if fill.dtype.kind == "i" and abs(x) > 2**24 else set()
+    assert seen >= {"infinite", "part", "whole", "large"}

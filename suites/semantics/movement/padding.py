@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from harness.core.errors import RuleError
@@ -109,7 +111,12 @@ def _draw_pad(d: Draw) -> dict:
             e = d.pick((e, -d.int(0, n + b - least)))
         begins.append(b)
         ends.append(e)
-    value = T((), recipe="small") if "value" in d.version.slots_of and d.bool() else None
+    value = None
+    if "value" in d.version.slots_of and d.bool():  # parts of one, infinities, NaN; all of an integer's range
+        of_kind = {"f": ("small", "unit", "special"), "i": ("small", "full"), "u": ("small", "full")}
+        value = T((), recipe=d.pick(of_kind.get(d.dtype("x").kind, ("small",))))
+        if d.dtype("x").name in ("f16", "bf16", "f32", "f64") and d.chance(5):
+            value = T((), values=[d.pick((-1, 1)) * math.inf])
     return {"x": T(shape), "pads": (*begins, *ends), "mode": mode, "axes": axes, "value": value}
 
 
