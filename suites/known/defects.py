@@ -848,13 +848,15 @@ def defaults_of_selu_6(g: Given) -> list[Expected] | None:
     return g.again({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
 
 
-def slope_times_everything(g: Given) -> list[Any]:
+def slope_times_everything(g: Given) -> list[Any] | None:
     """PRelu: the slope multiplies all but what is above 0, zeros too; one slope a channel is broadcast from the right
     where that can be done, else along the one axis of its extent."""
     x, slope = g["X"], g["slope"]
     try:
         np.broadcast_shapes(x.shape, slope.shape)
     except ValueError:
+        if slope.ndim != 1 or x.shape.count(slope.size) != 1:  # refused
+            return None
         slope = slope.reshape([n if n == slope.size else 1 for n in x.shape])
     return [np.where(x > 0, x, x * slope).astype(x.dtype)]
 
@@ -909,9 +911,12 @@ def _stacked(e: Expected) -> Turned:
     return Turned(e, lambda y: y.reshape(shape) if y.shape == came else y)
 
 
-def taken_along_axis_0(g: Given) -> list[Any]:
+def taken_along_axis_0(g: Given) -> list[Any] | None:
     """Unique, not sorted: values are taken by their numbers along axis 0, as the axes may be."""
-    return [np.take(g["X"], g.expected[1].value, 0), *[None] * (len(g.expected) - 1)]
+    numbers = g.expected[1].value
+    if numbers.size and numbers.max() >= len(g["X"]):  # refused
+        return None
+    return [np.take(g["X"], numbers, 0), *[None] * (len(g.expected) - 1)]
 
 
 def half_a_pixel_off(g: Given) -> list[Expected] | None:
@@ -950,12 +955,17 @@ def divided_as_numpy(g: Given) -> list[Expected] | None:
     return g.again({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
 
 
-def product_of_integers(g: Given) -> list[Any]:
+def product_of_integers(g: Given) -> list[Any] | None:
     """QLinearMatMul: operands and zero points of float8 lose their fractions, those of rows are laid along columns, and
     the factor of the three scales is computed in their type."""
-    a, b = (g[s].astype(np.int32) - g[s + "_zero_point"].astype(np.int32) for s in "ab")
-    zero = g["y_zero_point"]
-    y = np.matmul(a, b) * (g["a_scale"] * g["b_scale"] / g["y_scale"]) + zero
+    a, b, zero = g["a"].astype(np.int32), g["b"].astype(np.int32), g["y_zero_point"]
+    if zero.dtype.kind not in "iu":
+        return None
+    try:
+        a, b = a - g["a_zero_point"].astype(np.int32), b - g["b_zero_point"].astype(np.int32)
+        y = np.matmul(a, b) * (g["a_scale"] * g["b_scale"] / g["y_scale"]) + zero
+    except ValueError:  # refused
+        return None
     info = np.iinfo(zero.dtype)
     return [np.clip(np.rint(y), info.min, info.max).astype(zero.dtype)]
 
@@ -1000,11 +1010,11 @@ def scales_of_the_second_axis(g: Given) -> list[Any] | None:
 
 
 def length_unrounded(g: Given) -> list[Expected] | None:
-    """Resize, tf_crop_and_resize by factors: the length of the result enters as extent times factor, in f32."""
+    """Resize, tf_crop_and_resize by factors: the length of the result enters as extent times factor."""
     roi, most = g["roi"].astype(np.float64), len(g["roi"]) // 2
     due = [g.expected[0].value.shape[a] for a in g.attr("axes") or range(g["X"].ndim)]
     for i, (n, f) in enumerate(zip(_extents_resized(g), g["scales"], strict=True)):
-        length, begin, end = float(f * n), g["roi"][i], g["roi"][most + i]
+        length, begin, end = float(f) * n, g["roi"][i], g["roi"][most + i]
         roi[i] = float(begin * (n - 1)) / max(n - 1, 1)  # in the type of roi
         if length != 1:
             roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
