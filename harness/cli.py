@@ -172,7 +172,7 @@ def _engine(v: argparse.ArgumentParser) -> None:
     g = v.add_argument_group("how")
     _backend(g)
     g.add_argument("--draws", type=_positive, default=1, metavar="N", help="data draws per model (1)")
-    g.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the instances (0)")
+    g.add_argument("--seed", type=_whole, default=0, metavar="N", help="seed of the instances (0)")
     g.add_argument("--no-invalid", action="store_true", help="draw no instances that break a rule")
     g.add_argument("--seconds", type=_seconds, metavar="S", help="stop after so many seconds")
     g.add_argument("--minimize", type=_seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
@@ -181,14 +181,24 @@ def _engine(v: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    n = int(text)
+    n = int(text) if text.strip().isdecimal() else 0
     if n < 1:
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
     return n
 
 
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
+
+
 def _seconds(text: str) -> float:
-    s = float(text)
+    try:
+        s = float(text)
+    except ValueError:
+        s = -1.0
     if not 0 <= s < float("inf"):
         raise argparse.ArgumentTypeError(f"expected seconds, got {text}")
     return s
@@ -208,7 +218,7 @@ def _select(args: argparse.Namespace) -> Any:
     from harness.run.select import Selection, parse_opset
 
     sel = Selection(list(args.dialect), None, list(args.op), list(args.family), getattr(args, "shard", (1, 1)))
-    if args.opset:
+    if args.opset is not None:
         dialect, sel.opset = parse_opset(args.opset)
         if sel.dialects and list(sel.dialects) != [dialect]:
             raise UsageError(f"--opset {args.opset} is of dialect {dialect}, not {' '.join(sel.dialects)}")
@@ -227,19 +237,24 @@ def _list(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from harness.run import folder, session, terminal
 
+    _compared(args)
     plan = _plan(args)
     kept = folder.prepare(plan, fresh=args.fresh)
     if kept.resumed:
         print(f"opconform: resuming the run in {plan.out} (--fresh starts anew)", file=sys.stderr)
     stopped: UsageError | None = None
     missing: dict[str, str] = {}
+    notes: list[str] = []
     with terminal.Progress() as show:
         try:
-            missing = session.run(plan, show).missing
+            ran = session.run(plan, show)
+            missing, notes = ran.missing, ran.notes
         except UsageError as e:  # the disk is full: what was judged until then is reported; or nothing ever began
             if not folder.has_records(plan.out):
                 raise
             stopped = e
+    for note in notes:
+        print(f"opconform: note: {note}", file=sys.stderr)
     baseline = args.baseline or ([str(kept.previous)] if kept.previous else None)
     return _close(plan.out, [plan.out / folder.RECORDS], baseline, missing, stopped)
 
@@ -247,12 +262,21 @@ def _run(args: argparse.Namespace) -> int:
 def _campaign(args: argparse.Namespace) -> int:
     from harness.run import campaign, cluster
 
+    _compared(args)
     plan = _plan(args)
     if args.ray is not None:
         outcome = cluster.run(plan, args.ray, args.jobs, args.slice, args.fresh)
     else:
         outcome = campaign.run(plan, args.jobs, args.fresh)
     return _close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem)
+
+
+def _compared(args: argparse.Namespace) -> None:
+    """Raises FormatError for a baseline that is none before anything is run for it."""
+    import reports
+
+    if args.baseline:
+        reports.held(args.baseline)
 
 
 def _plan(args: argparse.Namespace) -> Any:

@@ -4,6 +4,6 @@ Everything here reads record files (JSON lines, written by the engine) and nothi
 made on any machine, long after the run, and from the merged records of many machines.
 """
 
-from reports.api import RenderResult, diff, export, merge, render, summarise
+from reports.api import RenderResult, diff, export, held, merge, render, summarise
 
-__all__ = ["RenderResult", "diff", "export", "merge", "render", "summarise"]
+__all__ = ["RenderResult", "diff", "export", "held", "merge", "render", "summarise"]

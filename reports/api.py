@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, reading
 from reports.compare import compare
 from reports.html import page
 from reports.junit import junit
 from reports.markdown import markdown
-from reports.records import PathLike, expand, read
+from reports.records import PathLike, expand, held, read
 from reports.summary import Summary, summarise
 from reports.tables import export
 
-__all__ = ["RenderResult", "diff", "export", "merge", "render", "summarise"]
+__all__ = ["RenderResult", "diff", "export", "held", "merge", "render", "summarise"]
 
 
 @dataclass
@@ -39,20 +39,14 @@ def render(
     records, baseline: record files, or folders of them (shards are merged).  Raises FormatError for what is
     no record file, UsageError where a page cannot be written.
     """
-    summary = summarise(records)
-    changes = compare(summary, summarise(baseline)) if baseline else None
-    data = summary.to_json() | {"diff": changes}
+    with reading("the records"):
+        summary, changes, pages = _pages(records, baseline)
     out = Path(out_dir)
     out.mkdir(parents=True, exist_ok=True)
     result = RenderResult(
         out / "report.html", out / "report.json", out / "summary.md", out / "junit.xml", summary, changes
     )
-    for path, text in (
-        (result.html, page(data)),
-        (result.json, json.dumps(data, indent=1)),
-        (result.markdown, markdown(data)),
-        (result.junit, junit(data)),
-    ):
+    for path, text in zip((result.html, result.json, result.markdown, result.junit), pages):
         try:
             path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no text at all
         except OSError as e:
@@ -60,9 +54,18 @@ def render(
     return result
 
 
+def _pages(records: Any, baseline: Any) -> tuple[Summary, dict[str, Any] | None, tuple[str, ...]]:
+    """The summary, what changed, and the four files."""
+    summary = summarise(records)
+    changes = compare(summary, summarise(baseline)) if baseline else None
+    data = summary.to_json() | {"diff": changes}
+    return summary, changes, (page(data), json.dumps(data, indent=1), markdown(data), junit(data))
+
+
 def diff(a: PathLike | list[PathLike], b: PathLike | list[PathLike]) -> dict[str, Any]:
     """What is new and what is gone in run ``b`` against run ``a`` (see ``reports.compare``)."""
-    return compare(summarise(b), summarise(a))
+    with reading("the records"):
+        return compare(summarise(b), summarise(a))
 
 
 def merge(records: list[PathLike], out: PathLike) -> int:
@@ -75,8 +78,12 @@ def merge(records: list[PathLike], out: PathLike) -> int:
     target, n = Path(out), 0
     if target.exists() and not target.is_file():
         raise UsageError(f"{target}: expected the name of a file, which is written anew")
+    if any(Path(p).resolve() == target.resolve() for p in records):
+        raise UsageError(f"{target}: expected another file than those that are read, whose records would be lost")
     notes: list[str] = []
     sources = [p for p in expand(records) if p != target.resolve()]
+    if not sources:
+        raise UsageError(f"{target}: no records but its own, which would be lost")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
     with open(part, "w", encoding="utf-8") as f:

@@ -29,6 +29,18 @@ _NEEDED = {
     "ambiguity": ("id",),
 }
 
+# What a field is, in whichever record it stands; null says as little as a field that is not there.
+_WORD, _NUMBER, _OBJECT, _LIST = "text", "a number", "an object", "a list"
+_FIELDS = {
+    _WORD: "id key backend verdict fault command started isa cpu platform phase status message notation reason clause "
+           "link replay folder kind class formula blame",
+    _NUMBER: "first count hits planted caught valid counted instances mistrusted elapsed cases output seed",
+    _OBJECT: "backends dialects selection op_versions missing choices rules votes diff instance minimal behind place",
+    _LIST: "tally pairs unused company before missed",
+}  # fmt: skip
+_FORMS = {name: form for form, names in _FIELDS.items() for name in names.split()}
+_TYPES: dict[str, tuple[type, ...]] = {_WORD: (str,), _NUMBER: (int, float), _OBJECT: (dict,), _LIST: (list,)}
+
 PathLike = str | os.PathLike[str]
 
 
@@ -47,6 +59,8 @@ def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path
             if not found:
                 raise FormatError(f"{path}: no record files (*.jsonl) in this folder")
             out += found
+        elif path.is_char_device() or path.is_block_device():
+            raise FormatError(f"{path}: expected a record file, got a device")
         elif path.exists():
             out.append(path)
         else:
@@ -54,6 +68,12 @@ def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path
     if not out:
         raise FormatError("no record file given")
     return list(dict.fromkeys(p.resolve() for p in out))
+
+
+def held(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> None:
+    """Raises FormatError unless these are record files, as far as their beginning tells."""
+    for path in expand(paths):
+        next(read(path, []), None)
 
 
 def _open(path: Path) -> io.BufferedIOBase:
@@ -99,7 +119,7 @@ def _short(e: ValueError) -> str:
 
 def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
     where = f"{path}:{number}"
-    if not isinstance(record, dict) or "t" not in record:
+    if not isinstance(record, dict) or not isinstance(record.get("t"), str):
         raise FormatError(f"{where}: not a record: expected an object with a field 't'")
     kind = record["t"]
     if number == 1 and kind != "run":
@@ -112,8 +132,28 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
             raise FormatError(
                 f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}"
             )
-        return record
     missing = [f for f in _NEEDED.get(kind, ()) if f not in record]
     if missing:
         raise FormatError(f"{where}: a {kind!r} record without {', '.join(missing)}")
+    _typed(record, where)
     return record
+
+
+def _typed(record: dict[str, Any], where: str) -> None:
+    """Raises FormatError for a field of another form than readers rely on."""
+    kind = record["t"]
+    for name, v in record.items():
+        form = _FORMS.get(name)
+        if form is not None and v is not None and not isinstance(v, _TYPES[form]):
+            raise FormatError(f"{where}: a {kind!r} record: {name}: expected {form}, got {_brief(v)}")
+    for name, info in (record.get("backends") or {}).items() if kind == "run" else ():
+        if not isinstance(info, dict):
+            raise FormatError(f"{where}: a 'run' record: backends: {name}: expected an object, got {_brief(info)}")
+    for row in record.get("tally") or ():
+        if not (isinstance(row, list) and len(row) == 4 and type(row[3]) is int):
+            form = "[backend, type, verdict, number]"
+            raise FormatError(f"{where}: a 'batch' record: tally: expected {form}, got {_brief(row)}")
+
+
+def _brief(v: Any) -> str:
+    return json.dumps(v)[:60]

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.core.errors import reading
 from harness.core.outcome import Verdict
 from reports.clusters import find_clusters
 from reports.records import PathLike, expand, read
@@ -184,7 +185,8 @@ class _Reader:
                 for name in r.get("unused") or ():
                     _listed(self.s.known, {"id": name})
             elif kind in _HANDLERS:
-                _HANDLERS[kind](self, r, run)
+                with reading(f"{path}: a {kind!r} record"):
+                    _HANDLERS[kind](self, r, run)
         if not ended and not skip:
             self.unended(path.name)
 

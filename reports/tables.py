@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, reading
 from reports.records import PathLike, expand, read
 
 PIECE = 50_000  # rows held before they are written
@@ -34,7 +34,8 @@ def export(records: PathLike | list[PathLike], out: PathLike) -> tuple[Path, Pat
     root = Path(out)
     root.mkdir(parents=True, exist_ok=True)
     paths = root / "outcomes.parquet", root / "cases.parquet"
-    with _Table(pa, pq, paths[0], OUTCOMES) as outcomes, _Table(pa, pq, paths[1], CASES) as cases:
+    with (reading("the records"), _Table(pa, pq, paths[0], OUTCOMES) as outcomes,
+          _Table(pa, pq, paths[1], CASES) as cases):  # fmt: skip
         for path in expand(records):
             run: dict[str, Any] = {}
             for r in read(path, []):

@@ -42,7 +42,8 @@ class BackendHandle:
     deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
     recycle: a fresh process after so many tasks, or as many as the backend asks for.  rss_limit: or above so much
     resident memory.
-    events: the latest remarks on deaths.  stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
+    beside: what its author should know of outputs that nobody asked for.  events: the latest remarks on deaths.
+    stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class BackendHandle:
     ) -> None:
         self.spec, self.deadline, self.recycle, self.rss_limit = spec, deadline, recycle, rss_limit
         self.name = spec.name
+        self.beside = ""
         self.events: list[str] = []
         self.stats: Counter[str] = Counter()
         self._zygote: Zygote | None = None
@@ -281,6 +283,8 @@ class BackendHandle:
             task = flying.popleft()
             assert task.id == answer["id"], "answers out of order"
             self._remember(task)
+            if not self.beside:
+                self.beside = next((f["beside"] for f in answer["sets"] if "beside" in f), "")
             self._settle(task, wire.outcomes(task, answer, reader))
         if not flying:
             del self._flying[header["batch"]]

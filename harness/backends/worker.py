@@ -380,6 +380,33 @@ def error_form(e, phase):
     return {"kind": kind, "phase": phase, "message": text}
 
 
+def _names(x):
+    return isinstance(x, (tuple, list, set, frozenset)) and all(isinstance(n, str) for n in x)
+
+
+def _count(x):
+    return isinstance(x, int) and not isinstance(x, bool) and x > 0
+
+
+# attribute of a class -> what it may be, in words and as a test
+_FORMS = {
+    "name": ("a name", lambda x: isinstance(x, str)),
+    "formats": ("names such as ('onnx',)", lambda x: _names(x) and len(x) > 0),
+    "pack": ("a positive number, or one for each format",
+             lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values())))),
+    "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
+    "flushes": ("names of dtypes", _names), "apart": ("names of dtypes", _names),
+    "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
+}  # fmt: skip
+
+
+def well_formed(backend):
+    """TypeError for an attribute of another form, which would be misread later."""
+    for name, (form, fits) in _FORMS.items():
+        if hasattr(backend, name) and not fits(getattr(backend, name)):
+            raise TypeError(f"{name}: expected {form}, got {getattr(backend, name)!r:.200}")
+
+
 def claims(backend):
     """What the attributes ``opsets``, ``dtypes`` and ``validates`` say, as the engine asks for it; TypeError for other
     forms."""
@@ -409,6 +436,7 @@ class Server:
 
     def hello(self):
         b = self.backend
+        well_formed(b)
         out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
         out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
         out.update(flushes=list(getattr(b, "flushes", ())), apart=list(getattr(b, "apart", ())))
@@ -416,7 +444,14 @@ class Server:
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
         out["cpu"] = sibling("processor").words()
         info = getattr(b, "info", None)
-        out["info"] = {**claims(b), **(info() if info else {})}
+        more = info() if info else {}
+        try:
+            text = json.dumps(more)
+        except (TypeError, ValueError) as e:
+            text = str(e)
+        if not isinstance(more, dict) or not text.startswith("{"):
+            raise TypeError(f"info(): expected a dict that JSON can say, got {more!r:.200}")
+        out["info"] = {**claims(b), **more}
         return out
 
     def mark(self, phase, index=0, start=False):
@@ -478,9 +513,14 @@ class Server:
             out.size = mark[1]
             return {"error": {"kind": "harness_error", "phase": "run", "message": f"output {name!r}: {e}"}}
         form = {"spec": spec}
-        extra = [] if any(n in got for n in names) else list(got)
-        if extra:
-            form["odd"] = f"run returned {extra[:4]}, expected {names[:4]}"
+        given = sum(n in got for n in names)
+        if len(got) > given:
+            asked = set(names)
+            extra = [n for n in got if n not in asked][:4]
+            if given < len(asked):  # under other names, most likely
+                form["odd"] = f"run returned {extra}, expected {[n for n in names if n not in got][:4]}"
+            else:  # more than was asked for is no fault, but its author may not know
+                form["beside"] = f"run returned {extra} beside the outputs that were asked for; they are not looked at"
         return form
 
     def serve(self, sock):

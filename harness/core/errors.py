@@ -38,7 +38,8 @@ def reading(what: str) -> Iterator[None]:
     except OpconformError:
         raise
     except OSError as e:
-        raise FormatError(f"{what}: cannot read {e.filename}: {e.strerror}") from e
+        where = f" {e.filename}" if e.filename else ""
+        raise FormatError(f"{what}: cannot read{where}: {e.strerror or e}") from e
     except Exception as e:
         text = " ".join(str(e).split())
         raise FormatError(f"{what}: malformed: {type(e).__name__}: {text[:400]}") from e

@@ -199,6 +199,9 @@ class Instance:
             raise FormatError(f"instance: expected format {FORMAT} or {RERUN_FORMAT}, got {o.get('format')!r}")
         try:
             _only(o, _INSTANCE, "instance")
+            for name, types in _FIELDS.items():
+                if name in o and not isinstance(o[name], types):
+                    raise FormatError(f"instance: {name}: expected {_WORDS[types]}, got {o[name]!r}")
             strange = {slot for r in o.get("reruns", ()) for slot in r} - set(o["args"])
             if strange:
                 raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
@@ -214,6 +217,9 @@ class Instance:
             raise FormatError(f"instance: malformed: {e}") from None
 
 
+_WORDS = {(str,): "a name", (int, str): "a number or a name", (str, type(None)): "a name", (dict,): "an object"}
+_FIELDS: dict[str, tuple[type, ...]] = {"dialect": (str,), "op": (str,), "version": (int, str), "opset": (int, str),
+                                        "attrs": (dict,), "args": (dict,), "rule": (str, type(None))}  # fmt: skip
 _ARG = {"dtype", "shape", "const", "recipe", "seed", "values", "kind", "items", "quant", "dynamic"}
 _INSTANCE = {"format", "dialect", "op", "version", "opset", "attrs", "args", "outs", "rule", "reruns"}
 

@@ -39,6 +39,7 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     for name in plan.names:
         backends.find(name, plan.place)  # a wrong name is told before anything starts
     versions(plan.selection)
+    plan.out.mkdir(parents=True, exist_ok=True)  # a place that is none is told here too
     parts = [_part(plan, i, jobs) for i in range(jobs)]
     for part in parts:
         folder.prepare(part, fresh)

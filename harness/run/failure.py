@@ -92,7 +92,7 @@ def load_instance(path: Path) -> Instance:
     """An instance from a file: ``instance.json`` or a line of JSON.  Raises FormatError or UsageError."""
     try:
         return Instance.from_json(_json(path))
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise FormatError(f"{path}: not a case file: {e}") from None
 
 
@@ -104,7 +104,7 @@ def load_company(path: Path) -> tuple[list[Instance], int, list[list[Instance]]]
         instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
         instances[at]
         before = [[Instance.from_json(x) for x in model] for model in form.get("before", [])]
-    except (FormatError, ValueError, KeyError, TypeError, IndexError) as e:
+    except (FormatError, ValueError, KeyError, TypeError, IndexError, RecursionError) as e:
         raise FormatError(f"{path}: expected {{at, instances}} as in {COMPANY}: {type(e).__name__}: {e}") from None
     return instances, at, before
 

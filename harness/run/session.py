@@ -20,7 +20,7 @@ from harness.core.instance import Instance
 from harness.run import corpus, records
 from harness.run.again import Again
 from harness.run.asking import judge_beside
-from harness.run.case import Case, draw_case, fill
+from harness.run.case import Case, draw_case
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, load_company, load_instance
@@ -30,6 +30,7 @@ from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.run.telling import record
 from harness.spec import OpVersion, registry
+from harness.spec.breaking import breakers_of
 from harness.spec.fits import misfit
 
 VERSION = "0.1.0"
@@ -60,12 +61,14 @@ class Plan:
 @dataclass
 class Outcome:
     """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that
-    did not occur although their instances were replayed on backends that they speak of."""
+    did not occur although their instances were replayed on backends that they speak of.  notes: what the authors of
+    backends should know."""
 
     summary: Summary
     path: Path
     missing: dict[str, str]
     unused: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 class Backends:
@@ -147,7 +150,8 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
                       "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
-        return Outcome(summary, path, bench.missing, unused)
+        notes = [f"{h.name}: {h.beside}" for h in handles if h.beside]
+        return Outcome(summary, path, bench.missing, unused, notes)
 
 
 def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:
@@ -236,6 +240,8 @@ def usable(inst: Instance) -> Case:
     """The case of an instance; raises UsageError where it breaks a rule after all, or the reference cannot evaluate
     it."""
     v = registry.version_of(inst)
+    if inst.rule is not None and inst.rule not in breakers_of(v) and _valid(replace(inst, rule=None)):
+        raise UsageError(f"{inst.key}: rule: expected one that the instance breaks, got {inst.rule!r}")
     case = Case(v, inst, 0)
     try:
         case.hold()
@@ -245,6 +251,15 @@ def usable(inst: Instance) -> Case:
     if case.problem:
         raise UsageError(f"{inst.key}: {case.problem}")
     return case
+
+
+def _valid(inst: Instance) -> bool:
+    """Has the reference an answer to it?"""
+    try:
+        usable(checked(inst))
+    except OpconformError:
+        return False
+    return True
 
 
 def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
@@ -273,8 +288,8 @@ def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,
     """Make a failing instance smaller and write its folder; (None, None) if it does not fail."""
     with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)
-        v = registry.version_of(inst)
-        judged = next(iter(Engine(bench.open([backend], strict=True)).judge([fill(v, inst)])), None)
+        case = usable(inst)
+        judged = next(iter(Engine(bench.open([backend], strict=True)).judge([case])), None)
         if judged is None or not judged.verdict.bad:
             return None, None
         small = evidence.shrink(judged, Budget(evaluations=3000, seconds=seconds)) or judged

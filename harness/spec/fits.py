@@ -91,6 +91,11 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
         else:
             for a in given if isinstance(given, list) else [given]:
                 yield from _misfits_of(v, s, a, bound)
+    for r in inst.reruns:
+        for slot, again in r.items():
+            first = inst.args.get(slot)
+            if _types(again) != _types(first):
+                yield f"reruns: {slot}: expected {_types(first)}, which the first run has, got {_types(again)}"
     for slot, given in (x for r in (inst.args, *inst.reruns) for x in r.items()):
         for a in given if isinstance(given, list) else [given]:
             yield from (f"args: {slot}: {why}" for why in _unsound(v, a))
@@ -125,6 +130,13 @@ def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]
     first, other = bound.setdefault(s.element, (s.name, a))
     if not s.variadic and a.dtype is not other.dtype:
         yield f"args: {s.name}: expected {other.dtype}, which {first} has, got {a.dtype}"
+
+
+def _types(given: Arg | list[Arg] | None) -> str:
+    """The types of what a slot is given."""
+    if isinstance(given, list):
+        return f"[{', '.join(map(_types, given))}]"
+    return "nothing" if given is None else f"{given.dtype}{'' if given.kind == 'tensor' else ' ' + str(given.kind)}"
 
 
 def _unsound(v: OpVersion, a: Arg) -> Iterator[str]:

@@ -111,6 +111,37 @@ class Forgetful(Toy):
         return {"surprise": np.zeros(3, np.float32)}
 
 
+class Generous(Toy):
+    """Gives more than it was asked for."""
+
+    name = "generous"
+
+    def run(self, handle, inputs):
+        return {**super().run(handle, inputs), "inside": np.zeros(3, np.float32)}
+
+
+class Misnames(Toy):
+    """One of its outputs has another name."""
+
+    name = "misnames"
+
+    def run(self, handle, inputs):
+        return {("other" if k == "z1" else k): v for k, v in super().run(handle, inputs).items()}
+
+
+class NoComma(Toy):
+    formats = "toy"
+
+
+class ManyInOne(Toy):
+    pack = "many"
+
+
+class Unsayable(Toy):
+    def info(self):
+        return {"device": object()}
+
+
 class Corrupts(Toy):
     """Every third run spoils the process, which dies a little later, at somebody else's work."""
 

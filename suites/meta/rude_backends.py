@@ -58,6 +58,11 @@ class WrongContainer(Right):
         return list(super().run(handle, inputs).values())
 
 
+class Generous(Right):
+    def run(self, handle, inputs):
+        return {**super().run(handle, inputs), "inside": 1.0}
+
+
 class WrongNumber(Right):
     def run(self, handle, inputs):
         return {}

@@ -163,6 +163,14 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         (["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--backend-python", "/no/python"], ["/no/python"]),
         (["run", "--cases", "none"], ["--cases", "none"]),
         (["run", "--cases", "0"], ["expected a positive number"]),
+        (["run", "--cases", "x"], ["argument --cases: expected a positive number, got x"]),
+        (["run", "--seed", "1.5"], ["argument --seed: expected a whole number, got '1.5'"]),
+        (["run", "--seconds", "soon"], ["argument --seconds: expected seconds, got soon"]),
+        (["run", "--opset", ""], ["unknown opset ''"]),
+        (["run", "--dialect", "toy", "--baseline", "nothing.jsonl"], ["nothing.jsonl: no such record file"]),
+        (["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--seconds", "1", "--out", "/dev/null"],
+         ["cannot go on: /dev/null"]),
+        (["merge", "/dev/zero", "--out", "x"], ["/dev/zero: expected a record file, got a device"]),
         (["run", "--shard", "5/4"], ["1 <= I <= N"]),
         (["run", "--shard", "half"], ["expected I/N"]),
         (["list", "planets"], ["invalid choice: 'planets'"]),
@@ -274,6 +282,12 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
     case = next((c.folder / "out/failures").rglob("instance.json"))
     done = c("replay", case, "--backend", f"{TOY}:Right")
     assert done.returncode == 0 and "agree" in done.stdout
+
+
+def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
+    done = opconform.run("suites.meta.rude_backends:Generous", "--cases", "8", "--out", "out")
+    told = "note: suites.meta.rude_backends:Generous: run returned ['inside'] beside"
+    assert done.returncode == 0 and told in done.stderr
 
 
 def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:

@@ -17,7 +17,7 @@ from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, draw_case
 from harness.run.corpus import saved
 from harness.run.entries import load_ledger
-from harness.run.session import find_case, replay, replay_company
+from harness.run.session import find_case, replay, replay_company, usable
 from harness.spec import registry
 from harness.spec.breaking import breakers_of, draw_invalid
 from harness.spec.fits import misfit
@@ -128,6 +128,9 @@ EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
                                  "attrs: @outputs: expected 1, got 0"),
     "declared outputs that are none": ("tflite/CAST/1", lambda o: o["attrs"].update({"@outputs": 7}),
                                        "attrs: @outputs: expected a list of types, got 7"),
+    "another run of another type": (CLIP, lambda o: o.update(format=2, reruns=[{"input": {**o["args"]["input"],
+                                                                                         "dtype": "i8"}}]),
+                                    "reruns: input: expected f"),
     "no list of arguments": (CONCAT, lambda o: o["args"].update(inputs=[]),
                              "args: expected inputs, which is not optional, got none"),
     "no operand of a block": ("onnx/If/25", lambda o: o["args"].pop("cond"),
@@ -182,6 +185,25 @@ def test_an_unread_field_is_told() -> None:
         Instance.from_json(edit(CLIP, lambda o: o.update(extra=1)))
     with pytest.raises(FormatError, match=r"argument: expected fields among const dtype .*, got shapes"):
         Instance.from_json(edit(CLIP, lambda o: o["args"]["input"].update(shapes=[2])))
+
+
+def test_a_rule_that_the_instance_does_not_break_is_told() -> None:
+    with pytest.raises(UsageError, match=r"rule: expected one that the instance breaks, got 'no-such-rule'$"):
+        replay(Instance.from_json(edit(CLIP, lambda o: o.update(rule="no-such-rule"))), ["onnxruntime"])
+    for inst in saved(load_ledger()):
+        if inst.rule is not None:
+            assert usable(inst).inst is inst
+
+
+@pytest.mark.parametrize(("field", "value", "told"), [
+    ("dialect", 3, "dialect: expected a name, got 3"),
+    ("version", [1], r"version: expected a number or a name, got \[1\]"),
+    ("args", 7, "args: expected an object, got 7"),
+    ("rule", 7, "rule: expected a name, got 7"),
+])  # fmt: skip
+def test_a_field_of_another_form_is_told(field: str, value: object, told: str) -> None:
+    with pytest.raises(FormatError, match=f"^instance: {told}$"):
+        Instance.from_json(edit(CLIP, lambda o: o.update({field: value})))
 
 
 def test_what_breaks_a_rule_on_purpose_is_not_asked() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import reports
 from harness import cli
-from harness.core.errors import FormatError
+from harness.core.errors import FormatError, UsageError
 from reports.html import assets
 from suites.meta import golden
 
@@ -261,6 +261,15 @@ def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
         ('{"t":"run"}\n', "format None"),
         ('{"t":"run","format":1}\n{"t":"case","id":"x"}\n', "'case' record without key, opset"),
         ('{"t":"run","form', "not a record"),
+        ('{"t":"run","format":1,"backends":7}\n', ":1: a 'run' record: backends: expected an object, got 7"),
+        ('{"t":"run","format":1,"backends":{"x":"1.0"}}\n', "backends: x: expected an object, got \"1.0\""),
+        ('{"t":"run","format":1}\n{"t":"batch","key":"onnx/Abs/13","opset":13,"first":0,"count":1,"tally":[["x"]]}\n',
+         ":2: a 'batch' record: tally: expected [backend, type, verdict, number], got [\"x\"]"),
+        ('{"t":"run","format":1}\n{"t":"case","id":"a","key":3,"opset":13,"backend":"x","verdict":"agree"}\n',
+         ":2: a 'case' record: key: expected text, got 3"),
+        ('{"t":"run","format":1}\n{"t":["case"]}\n', "expected an object with a field 't'"),
+        ('{"t":"run","format":1}\n{"t":"coverage","key":"onnx/Abs/13","dtype":[1]}\n',
+         "a 'coverage' record: malformed: "),
     ],
 )
 def test_what_is_no_record_file_is_a_format_error(tmp_path: Path, text: str, words: str) -> None:
@@ -501,6 +510,17 @@ def test_a_run_against_itself_has_no_change(run: Path) -> None:
     assert not any(d[kind] for kind in ("new", "gone", "not_run", "first_run"))
     assert not any(d[kind] for kind in ("listed_new", "listed_gone", "taken", "dropped"))
     assert all(e["n"] == e["was"] for e in d["still"])
+
+
+def test_merge_never_writes_over_what_it_reads(tmp_path: Path) -> None:
+    path = golden.write(tmp_path / "records.jsonl", RUN)
+    before = path.read_bytes()
+    for sources in ([path], [tmp_path], [tmp_path / "records.jsonl", tmp_path]):
+        with pytest.raises(UsageError, match="would be lost"):
+            reports.merge(sources, path)
+        assert path.read_bytes() == before
+    with pytest.raises(FormatError, match="expected a record file, got a device"):
+        reports.summarise("/dev/zero")
 
 
 def test_merge_keeps_every_record(tmp_path: Path, run: Path) -> None:

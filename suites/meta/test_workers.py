@@ -250,6 +250,24 @@ def test_missing_outputs_are_none_and_said():
         assert o.status is Status.VALUE and o.outputs == [None] and "surprise" in o.message
 
 
+def test_what_nobody_asked_for_is_said_and_no_fault():
+    with handle("Generous") as h:
+        results = h.run([job_of(["add", "add"])])
+        check_values(results[0], ["add", "add"])
+        assert not any(o.message for o in results[0].outcomes[0])
+        assert h.beside == "run returned ['inside'] beside the outputs that were asked for; they are not looked at"
+    with handle() as h:
+        h.run([job_of(["add"])])
+        assert h.beside == ""
+
+
+def test_one_output_under_another_name_is_said():
+    with handle("Misnames") as h:
+        (result,) = h.run([job_of(["add", "add"])])
+        assert h.beside == "" and result.outcomes[0][1].outputs == [None]
+        assert "run returned ['other'], expected ['z1']" in result.outcomes[0][1].message
+
+
 def test_scalars_and_nan_are_values():
     with handle() as h:
         (result,) = h.run([job_of(["float", "nan"])])
@@ -259,6 +277,9 @@ def test_scalars_and_nan_are_values():
 
 @pytest.mark.parametrize("cls,text,missing", [
     ("NotABackend", "has no 'version'", None),
+    ("NoComma", "TypeError: formats: expected names such as ", None),
+    ("ManyInOne", "TypeError: pack: expected a positive number, or one for each format, got 'many'", None),
+    ("Unsayable", "expected a dict that JSON can say, got {'device': <object", None),
     ("NeedsMissing", "package_that_does_not_exist", "package_that_does_not_exist"),
     ("NoSuchClass", "NoSuchClass", None),
     ("DiesAtStart", "no sign of life", None),
