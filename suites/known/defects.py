@@ -1051,6 +1051,34 @@ def over_the_largest_magnitude(g: Given) -> list[Any]:
     return [x / np.maximum(np.abs(x).max(axis=1, keepdims=True), np.float32(1e-30))]
 
 
+def deviation_in_f16(g: Given) -> list[Any]:
+    """InstanceNormalization: mean and variance are rounded to f16, where the variance may overflow."""
+    x, scale, bias = (g[s] for s in ("input", "scale", "B"))
+    axes, rows = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    far = scale.reshape(rows) * (x - x.mean(axes, keepdims=True))
+    y = far / np.sqrt(x.var(axes, keepdims=True) + np.float32(g.attr("epsilon", 1e-5))) + bias.reshape(rows)
+    return [y.astype(x.dtype)]
+
+
+def edges_in_f16(g: Given) -> list[Any] | None:
+    """MelWeightMatrix: bins between edges of f16 are computed step by step in that type."""
+    low, high, length = g["lower_edge_hertz"], g["upper_edge_hertz"], int(g["dft_length"])
+    low, high = (2595 * np.log1p(v / 700) / np.log(10) for v in (low, high))
+    steps = np.arange(int(g["num_mel_bins"]) + 2)
+    mels = steps * ((high - low) / len(steps)) + low
+    bins = (((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // g["sample_rate"]).astype(int)
+    at, out = np.arange(length // 2 + 1)[:, None], g.expected[0].value
+    left, mid, right = bins[:-2], bins[1:-1], bins[2:]
+    if bins.max(initial=0) >= len(at):  # refused
+        return None
+    with np.errstate(all="ignore"):
+        rise = np.where((at >= left) & (at <= mid), (at - left) / (mid - left), 0)
+        rise = np.where(mid == left, at == mid, rise)
+        y = np.where((at >= mid) & (at < right), (right - at) / (right - mid), rise)
+    return [y.astype(out.dtype)]
+
+
+
 def _finfo(x: np.ndarray) -> Any:
     return ml_dtypes.finfo(x.dtype)
 
