@@ -1060,6 +1060,15 @@ def deviation_in_f16(g: Given) -> list[Any]:
     return [y.astype(x.dtype)]
 
 
+def squares_in_f16(g: Given) -> list[Any]:
+    """GroupNormalization-18 by its function body: the variance of f16 is that of the squares, less that of the mean."""
+    rows = g["X"].reshape(g["X"].shape[0], g.attr("num_groups"), -1)
+    mean, square = (np.mean(v, 2, keepdims=True, dtype=v.dtype) for v in (rows, rows * rows))
+    y = (rows - mean) / np.sqrt(square - mean * mean + rows.dtype.type(g.attr("epsilon", 1e-5)))
+    return [(g["scale"].reshape(1, -1, 1) * y + g["bias"].reshape(1, -1, 1)).reshape(g["X"].shape)]
+
+
+
 def edges_in_f16(g: Given) -> list[Any] | None:
     """MelWeightMatrix: bins between edges of f16 are computed step by step in that type."""
     low, high, length = g["lower_edge_hertz"], g["upper_edge_hertz"], int(g["dft_length"])
