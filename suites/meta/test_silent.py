@@ -90,6 +90,16 @@ def test_every_run_is_looked_at():
     assert judge_case(case, SOMEBODY, [open_, nothing]).verdict is Verdict.MISMATCH  # no NaN in the second run
 
 
+def test_a_border_of_zeros_is_open_where_the_type_has_none():
+    args = {"data": ("f8e8m0", [2], [1, 2]), "pads": ("i64", [2], [0, 1])}
+    case = case_of("Pad", 24, args, {"mode": "constant"})
+    for zero in (2.0**-127, float("nan")):
+        assert judged(case, (2, zero)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
+    assert judged(case, (1, 4)).verdict is Verdict.MISMATCH
+    given = case_of("Pad", 24, {**args, "constant_value": ("f8e8m0", [], [4])}, {"mode": "constant"})
+    assert judged(given, (2, 2)).verdict is Verdict.MISMATCH and given.silences == [None]
+
+
 def test_flushing_shows_beside_what_is_open():
     """A subnormal taken for zero: times 3 it is 0, times -inf NaN, which is open here beside a sum that overflows."""
     inf = {"f": "-inf"}

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from harness.core.dtypes import F8E8M0, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Ints, T, copied, semantics
+from harness.spec import Any, Choice, Ints, T, copied, semantics, silent
 from harness.spec.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
 
@@ -52,8 +53,18 @@ def _source(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return np.where(at < n, at, 2 * n - 2 - at)
 
 
+def _no_zero(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | None:
+    """ONNX Pad-24 takes float8e8m0, whose numbers are powers of two, and pads with 0 where no value is given."""
+    x = inputs["x"]
+    if of(x) is not F8E8M0 or params["mode"] != "constant" or inputs.get("value") is not None:
+        return None
+    border = pad(np.zeros(x.shape, bool), np.array(True), **params)
+    return silent("float8e8m0 has no 0, which the border is to hold", border)
+
+
 @semantics(
     error=copied(),
+    ambiguous=_no_zero,
     source="ONNX Pad-1, -2, -11, -13, -18; MIL pad iOS15; TFLite PAD, PADV2, MIRROR_PAD; NN constantPad",
 )
 def pad(x: Any["*d"], value: Any[""] | None = None, *, pads: Ints,
