@@ -50,7 +50,7 @@ The condition is a Python expression over these names and nothing else:
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
   without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero points, empty without); a slot
-  of several tensors takes an index: ``shape('inputs', 1)``
+  of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of a tensor in an attribute too
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the

@@ -144,7 +144,8 @@ class Facts(Mapping[str, Any]):
 
     def _dtype_of(self, slot: str, index: int = 0) -> str | None:
         a = self._arg(slot, index)
-        return str(a.dtype) if a is not None else None
+        held = self.inst.attrs.get(slot)
+        return str(a.dtype) if a is not None else str(of(held)) if isinstance(held, np.ndarray) else None
 
     def _const(self, slot: str, index: int = 0) -> bool:
         a = self._arg(slot, index)

@@ -119,6 +119,13 @@ def test_conditions(tmp_path, text):
     assert explained(tmp_path, BASE + f"when = {json.dumps(text)}\n") is CONDITIONS[text]
 
 
+def test_a_tensor_in_an_attribute_has_a_type(tmp_path):
+    text = "dtype_of('value') == 'i8' and dtype_of('X') == 'f32' and dtype_of('axis') is None and dtype_of('Z') is None"
+    args = {"X": Arg(F32, (2, 3))}
+    attrs = {"value": np.array([1], np.int8), "axis": 1}
+    assert explained(tmp_path, BASE + f"when = {json.dumps(text)}\n", judged(args=args, attrs=attrs))
+
+
 def test_what_a_slot_and_a_body_are_made_of(tmp_path):
     quant = {"scale": [0.5, 0.25], "zero_point": [0, 3], "axis": 0}
     args = {"X": Arg(F32, (2, 3), dynamic=(0,), quant=quant), "W": Arg(F32, (0,), const=True)}
