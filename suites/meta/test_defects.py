@@ -1,6 +1,7 @@
 """Models of defects: what an entry may say that a backend gives, and that nothing else is excused by it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ import pytest
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import Case
+from harness.core.quiet import quiet
+from harness.run.case import Case, fill
+from harness.run.defects import Given, Turned
 from harness.run.entries import load_ledger
+from harness.run.known import Ledger
 from harness.run.results import Profile, judge_case
 from harness.spec import registry
 
@@ -135,3 +139,30 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
     for answer, found in (([1, -0.02, -0.04, np.nan], "ambiguous"), ([1, -0.03, -0.04, np.nan], "mismatch")):
         outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
         assert judge_case(case(), Profile("toy"), [outcome], ledger).verdict.value == found
+
+
+@pytest.mark.parametrize("entry", [e for e in load_ledger().entries if e.gives and "openvino" in e.backends],
+                         ids=lambda e: e.id)  # fmt: skip
+def test_listed_models_excuse_what_they_say_and_no_more(entry):
+    """The instance of an entry, answered as one of its models says, and then otherwise at an element that is wrong."""
+    inst = replace(entry.instance, reruns=())
+    c = fill(registry.version_of(inst), inst)
+    met = 0
+    for told in entry.gives:
+        given = Given(c, 0)
+        with quiet:
+            outputs = told(given)
+        if outputs is None:
+            continue
+        values = [o.expected if isinstance(o, Turned) else o for o in outputs]  # of a symmetric instance
+        values = [getattr(o, "value", o) for o in values]
+        values = [np.asarray(v).astype(e.value.dtype) for v, e in zip(values, given.expected)]
+        own = Ledger([entry])
+        if judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, values)], own).verdict is not Verdict.KNOWN:
+            continue
+        met += 1
+        if values[0].shape == given.expected[0].value.shape and values[0].dtype != bool:
+            at = np.unravel_index(np.argmax(values[0] != given.expected[0].value), values[0].shape)
+            values[0][at] = 3 if values[0][at] != 3 else 5
+            assert judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, values)], own).verdict is Verdict.MISMATCH
+    assert met, "no model says what may come of the entry's own instance"

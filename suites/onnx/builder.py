@@ -25,6 +25,14 @@ from suites.onnx.proto import CODES, KINDS, Message, Type
 AROUND = "@around"  # the graph that Gradient differentiates, beside the node's attributes
 
 
+TYPED, NODE = 1, 2  # forms of a constant: the typed data field, a Constant node; the others are raw bytes
+
+
+def form_of(arg: Arg) -> int:
+    """The form that a constant has in a model."""
+    return (arg.seed + 5 * len(arg.values or ())) % 6
+
+
 class Parts:
     """What a model gathers: nodes, inputs, outputs, initializers, the domains in use."""
 
@@ -39,9 +47,9 @@ class Parts:
 
     def constant(self, name: str, arg: Arg, array: np.ndarray) -> None:
         """A named constant in one of the forms the format has."""
-        form = (arg.seed + 5 * len(arg.values or ())) % 6
-        raw = form != 1
-        if form == 2 and self.constant_node(name, array, arg.dtype):
+        form = form_of(arg)
+        raw = form != TYPED
+        if form == NODE and self.constant_node(name, array, arg.dtype):
             return
         self.initializers.append(proto.tensor(name, array, raw=raw))
         if self.listed:
