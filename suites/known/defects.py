@@ -666,7 +666,7 @@ def sums_with_their_sign(g: Given) -> list[Near]:
     x, axis = g["input"], g.attr("axis", -1)
     total = np.expand_dims(np.sum(x, axis), axis)
     y = np.where(total == 0, 0, x / total).astype(x.dtype)
-    return [Near(y, np.abs(y.astype(np.float64)) * 2 * _finfo(x).eps)]  # a power of 1 is not exact
+    return [Near(y, np.abs(y.astype(np.float64)) * 8 * _finfo(x).eps)]  # a power of 1 is not exact
 
 
 def maximum_over_two_axes(g: Given) -> list[Any]:
@@ -1140,10 +1140,34 @@ def half_pixel_of_one(g: Given) -> list[Any] | None:
     if not factors or any(float(f) * n == 1 != f for f, n in factors):
         return None
     found = g.again({"coordinate_transformation_mode": "half_pixel"})
-    if not found or g["X"].dtype.kind not in "iu" or g["X"].dtype.itemsize < 8:
-        return found
-    y = found[0].value
-    return [Near(y, np.where(np.abs(y.astype(np.float64)) > 2.0**62, np.inf, 2.0**11))]
+    whole = g["X"].dtype.kind in "iu" and g["X"].dtype.itemsize == 8
+    return [_through_double(found[0].value)] if found and whole else found
+
+
+def just_above_an_element(g: Given) -> list[Near]:
+    """Resize, half_pixel_symmetric by factors: a place just above an element by rounding alone has the weights of that
+    and the neighbours of the one before: anything may come there, the others are right."""
+    y = g.expected[0].value
+    free = np.zeros(y.shape, bool)
+    for a, n, f in zip(g.attr("axes") or range(y.ndim), _extents_resized(g), g["scales"], strict=True):
+        at = np.arange(y.shape[a])
+        x = n / 2 * (1 - y.shape[a] / (float(f) * n)) + (at + 0.5) / float(f) - 0.5
+        above = (x != np.floor(x)) & (x - np.floor(x) < 1e-9)
+        free |= above.reshape([-1 if k == a % y.ndim else 1 for k in range(y.ndim)])
+    return [Near(y, np.where(free, np.inf, 0))]
+
+
+def copied(g: Given) -> list[Any]:
+    """Resize by factors of 1: the elements as they are."""
+    return [_through_double(g["X"])]
+
+
+def _through_double(x: np.ndarray) -> Any:
+    """An array whose integers of 64 bits went through double, which may have made them too large."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize < 8:
+        return x
+    return Near(x, np.where(np.abs(x.astype(np.float64)) > 2.0**62, np.inf, 2.0**11))
+
 
 
 def _extents_resized(g: Given) -> list[int]:
@@ -1171,6 +1195,33 @@ def squares_in_f16(g: Given) -> list[Any]:
     mean, square = (np.mean(v, 2, keepdims=True, dtype=v.dtype) for v in (rows, rows * rows))
     y = (rows - mean) / np.sqrt(square - mean * mean + rows.dtype.type(g.attr("epsilon", 1e-5)))
     return [(g["scale"].reshape(1, -1, 1) * y + g["bias"].reshape(1, -1, 1)).reshape(g["X"].shape)]
+
+
+
+def power_as_numpy(g: Given) -> list[Any]:
+    """Pow of integers: in the type that NumPy gives to base and exponent, which may be double."""
+    return [np.power(g["X"], g["Y"]).astype(g["X"].dtype)]
+
+
+def cast_through_f32(g: Given) -> list[Expected] | None:
+    """Cast to a type that NumPy lacks: rounded to f32 before."""
+    return g.again(inputs={"input": g["input"].astype(np.float32)})
+
+
+def text_0_for_nothing(g: Given) -> list[Any]:
+    """DictVectorizer: what the dictionary lacks is the text "0"."""
+    y = g.expected[0].value
+    return [np.where(y == "", "0", y)]
+
+
+def zero_points_along_columns(g: Given) -> list[Any] | None:
+    """MatMulInteger: the zero points of the rows of A are subtracted along its columns."""
+    try:
+        a = g["A"].astype(np.int32) - g["a_zero_point"].astype(np.int32)
+    except ValueError:  # refused
+        return None
+    zero = g["b_zero_point"]
+    return [np.matmul(a, g["B"].astype(np.int32) - (0 if zero is None else zero.astype(np.int32)))]
 
 
 
