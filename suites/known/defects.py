@@ -66,7 +66,9 @@ def ort_same(g: Given) -> list[Any] | None:
     if out and len(out) > 1 and inside.shape != x.shape:  # of a maximum, its place
         axes = (0, 1, *range(x.ndim - 1, 1, -1)) if g.attr("storage_order", 0) else tuple(range(x.ndim))
         places = np.arange(x.size, dtype=np.int64).reshape(x.transpose(axes).shape).transpose(axes)
-        out[1] = places[tuple(cut)].transpose(axes).ravel()[out[1].value]
+        seen = g.again(attrs, {slot: np.isnan(inside.astype(np.float32)).astype(np.float32)})
+        open_ = seen is not None and np.where(seen[0].value > 0, np.inf, 0)  # where a NaN is, it may win or lose
+        out[1] = Near(places[tuple(cut)].transpose(axes).ravel()[out[1].value], open_)
     return out
 
 
