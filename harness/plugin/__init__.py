@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     markers.register(config)
+    options.check(config)
     config.stash[options.BENCH] = options.Bench(config)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from harness.run.records import Writer
 
 def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("opconform", "conformance of operator sets")
-    group.addoption("--cases", type=int, default=16, metavar="N", help="cases per op version and backend (16)")
-    group.addoption("--draws", type=int, default=1, metavar="N", help="data draws per model (1)")
+    group.addoption("--cases", type=_positive, default=16, metavar="N", help="cases per op version and backend (16)")
+    group.addoption("--draws", type=_positive, default=1, metavar="N", help="data draws per model (1)")
     group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
     group.addoption("--backend", action="append", default=[], metavar="NAME",
                     help="only this backend; repeatable; module:Class takes a foreign one")  # fmt: skip
@@ -31,6 +32,26 @@ def add(parser: pytest.Parser) -> None:
     group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
     group.addoption("--evidence", default=".opconform/failures", metavar="DIR", help="folders of failures go here")
     group.addoption("--records", metavar="FILE", help="also write records (one file per pytest-xdist worker)")
+
+
+def _positive(text: str) -> int:
+    n = int(text) if text.strip().isdecimal() else 0
+    if n < 1:  # nothing would be drawn, and pass
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
+    return n
+
+
+def check(config: pytest.Config) -> None:
+    """Raises UsageError for places that cannot be written, before anything is judged."""
+    records, places = config.getoption("--records"), {"--evidence": Path(config.getoption("--evidence"))}
+    if records is not None:
+        places["--records"] = Path(records).parent
+        if Path(records).exists() and not Path(records).is_file():
+            raise pytest.UsageError(f"--records: expected a file, got {records}")
+    for name, folder in places.items():
+        there = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            raise pytest.UsageError(f"{name}: cannot write below {there}")
 
 
 class Bench:
@@ -55,13 +76,16 @@ class Bench:
             raise pytest.UsageError(str(e)) from None
 
     def handle(self, name: str) -> BackendHandle:
-        """A started backend; raises pytest's skip when it cannot be had here."""
+        """A started backend; raises pytest's skip when it cannot be had here, its failure when it was asked for."""
         h = self._handles.get(name)
         if h is None:
             h = self._handles[name] = self._make(name)
         why = h.missing()
         if why is not None:
-            pytest.skip(f"{name}: {why}")
+            text = f"{name}: {' '.join(why.split())}"
+            if name in self.config.getoption("--backend"):
+                pytest.fail(text, pytrace=False)
+            pytest.skip(text)
         return h
 
     def _make(self, name: str) -> BackendHandle:

@@ -1,0 +1,34 @@
+"""What pytest is asked for and cannot be done is told, and never passes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ASKED = ("suites/onnx", "-m", "onnx", "-k", "Relu/14", "--backend", "onnxruntime")
+
+
+def run(*args: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ASKED, *args]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("args", "told"), [
+    (["--cases", "0"], "argument --cases: expected a positive number, got 0"),
+    (["--draws", "-1"], "argument --draws: expected a positive number, got -1"),
+    (["--records", "/dev"], "--records: expected a file, got /dev"),
+    (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
+], ids=lambda x: " ".join(x) if isinstance(x, list) else "")  # fmt: skip
+def test_a_bad_option_is_a_usage_error(args: list[str], told: str) -> None:
+    code, text = run(*args)
+    assert code == 4 and told in text and "Traceback" not in text, text
+
+
+def test_a_backend_that_is_asked_for_and_not_here_fails() -> None:
+    code, text = run("--backend-python", "/no/python", "--cases", "1")
+    assert code == 1 and "onnxruntime: cannot start /no/python: No such file or directory" in text, text
