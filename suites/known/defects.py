@@ -499,6 +499,13 @@ def gates_apart_roughly(g: Given) -> Outputs:
     return told and [Near(np.asarray(e.value).astype(np.float64), 0.1) for e in told]
 
 
+def divided_by_the_largest_magnitude(g: Given) -> Outputs:
+    """Normalizer, in f32: MAX divides by the largest magnitude."""
+    x = g["X"].astype(np.float64)
+    y = x / np.abs(x).max(-1, keepdims=True)
+    return [Near(y, 1e-6 * np.abs(y))]
+
+
 def every_other_is_0(g: Given) -> Outputs:
     """The 64 bits of each u32 in uint64_data are read as two."""
     return _reread(g, _typed("u32"),
