@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -1232,6 +1233,28 @@ def zero_points_along_columns(g: Given) -> list[Any] | None:
     zero = g["b_zero_point"]
     return [np.matmul(a, g["B"].astype(np.int32) - (0 if zero is None else zero.astype(np.int32)))]
 
+
+
+def right_but_for_the_type(g: Given) -> list[Turned]:
+    """Results of another type than the stated one: right when they are converted to that, or as far as a narrower one
+    allows."""
+    return [Turned(e, partial(_converted, e=e)) for e in g.expected]
+
+
+def beta_unread_and_wide(g: Given) -> list[Turned] | None:
+    """Gemm before 7: C is added as it is, in a wider type."""
+    found = g.again({"beta": None})
+    return found and [Turned(e, partial(_converted, e=e)) for e in found]
+
+
+def _converted(y: np.ndarray, e: Expected) -> np.ndarray:
+    """An array in the type of another, which it is where it is right as far as its own type allows."""
+    d, size = e.value.dtype, np.abs(e.value.astype(np.float64))
+    if e.dtype.kind == of(y).kind == "f" and _finfo(y).eps > _finfo(e.value).eps:
+        within = 64 * _finfo(y).eps * size.max(initial=0, where=np.isfinite(size))
+        wide, due = y.astype(np.float64), e.value.astype(np.float64)
+        return np.where(np.abs(wide - due) <= within, due, wide).astype(d)
+    return y.astype(d)
 
 
 def edges_in_f16(g: Given) -> list[Any] | None:
