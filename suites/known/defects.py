@@ -373,12 +373,12 @@ def ort_loop_asks(g: Given) -> list[Any] | None:
 
 
 def ort_labels(g: Given) -> list[Any] | None:
-    """A NaN is never found, and of equal keys the first counts."""
+    """A NaN is never found (in version 2), and of equal keys the first counts."""
     names = [k for k in g.inst.attrs if k.startswith(("keys_", "values_"))]
     keys = g.attr(next(k for k in names if k.startswith("keys_")))
     kept = [i for i, k in enumerate(keys) if not any(k == o or (k != k and o != o) for o in keys[:i])]
     edit = {n: v[kept] if isinstance(v, np.ndarray) else [v[i] for i in kept] for n in names for v in [g.attr(n)]}
-    if "keys_floats" in edit:
+    if "keys_floats" in edit and g.case.version.version == 2:
         edit["keys_floats"] = [3e38 if np.isnan(k) else k for k in edit["keys_floats"]]
     return g.again(edit)
 
