@@ -1249,11 +1249,16 @@ def beta_unread_and_wide(g: Given) -> list[Turned] | None:
 
 def _converted(y: np.ndarray, e: Expected) -> np.ndarray:
     """An array in the type of another, which it is where it is right as far as its own type allows."""
-    d, size = e.value.dtype, np.abs(e.value.astype(np.float64))
-    if e.dtype.kind == of(y).kind == "f" and _finfo(y).eps > _finfo(e.value).eps:
+    d = e.value.dtype
+    if e.dtype.kind != "f":
+        return y.astype(d)
+    size = np.abs(e.value.astype(np.float64))
+    if of(y).kind == "f" and _finfo(y).eps > _finfo(e.value).eps:
         within = 64 * _finfo(y).eps * size.max(initial=0, where=np.isfinite(size))
         wide, due = y.astype(np.float64), e.value.astype(np.float64)
         return np.where(np.abs(wide - due) <= within, due, wide).astype(d)
+    if of(y).kind == "i":  # cut to integers
+        return np.where(np.abs(y - e.value.astype(np.float64)) < 1 + 1e-5 * size, e.value, y).astype(d)
     return y.astype(d)
 
 
