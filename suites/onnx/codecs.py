@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.core.dtypes import DType
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, OpVersion, Param, T
+from harness.spec import Build, Call, Codec, OpVersion, Param, Slotted, T
 
 
 class _Told(Codec):
@@ -72,6 +72,22 @@ class Front(_Told):
         if default is not None and value == (default + rank if default < 0 else default) and b.draw.bool():
             return
         b.put(self.name, value)
+
+
+class Channels(Slotted):
+    """A tensor of channels, of which a vector has one: an (N, 1) is now and then spelled (N)."""
+
+    def __init__(self, slot: str) -> None:
+        super().__init__(slot, lambda x: x[:, None] if x.ndim == 1 else x)
+
+    def encode(self, value: Any, b: Build) -> None:
+        if len(value.shape) == 2 and value.shape[1] == 1 and value.values is None and b.draw.bool():
+            value = T(value.shape[:1], value.recipe, value.dtype, value.const, None, value.quant)
+        b.tensor(self.slot, value, self.const)
+
+    def like(self, call: Call, results: list[Any]) -> list[Any]:
+        """The first result in the shape of the tensor."""
+        return [results[0].reshape(call.inputs[self.slot].shape), *results[1:]]
 
 
 class ValueAttr(Codec):

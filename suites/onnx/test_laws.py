@@ -177,3 +177,22 @@ def test_a_float_attribute_means_its_f32() -> None:
         inst = Instance("onnx", "LeakyRelu", 16, 17, attrs, {})
         got = dialect.versions["onnx/LeakyRelu/16"].evaluate(dialect.call_of(inst, {"X": x}))
         assert got[0].value[0] == -float(np.float32(0.01))
+
+
+@pytest.mark.parametrize("version", [9, 14, 15])
+@pytest.mark.parametrize("training", [0, 1])
+def test_batch_normalization_of_a_vector_is_that_of_one_channel(version: int, training: int) -> None:
+    """BatchNormalization-9: "also accepts single dimension input of size N in which case C is assumed to be 1"."""
+    if training and version < 14:
+        return
+    v = next(v for v in VERSIONS if (v.op, v.version) == ("BatchNormalization", version))
+    x = np.array([1, -2, 4, 0.5], np.float32)
+    stats = {k: np.array([a], np.float32) for k, a in zip((s.name for s in v.schema.inputs[1:]), (2, -1, 0.25, 4))}
+    attrs = {"training_mode": training} if version >= 14 else {}
+    outs = 1 + 2 * training
+    flat, column = (v.evaluate(v.call(attrs, {"X": a, **stats}, version, n_outs=outs)) for a in (x, x[:, None]))
+    assert flat[0].value.shape == x.shape and len(flat) == outs
+    for a, b in zip(flat, column):
+        np.testing.assert_array_equal(a.value, b.value.reshape(a.value.shape))
+    drawn = {len(inst.args["X"].shape) for inst, _ in draws(v, 400)}
+    assert 1 in drawn and 2 in drawn

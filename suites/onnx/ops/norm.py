@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.core.dtypes import of
 from harness.spec import Draw, Fn, T
 from suites.onnx import op
-from suites.onnx.codecs import Front
+from suites.onnx.codecs import Channels, Front
 from suites.semantics import norm as s
 from suites.semantics import variants
 
@@ -83,17 +83,12 @@ _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
 _EARLY = {"mean": "mean", "var": "var", "training": variants.NotFlag("is_test"), "spatial": _SPATIAL, **_BATCH}
 op("BatchNormalization", variants.batch_norm, until=1, ranks=(4, 4), **_EARLY)
 op("BatchNormalization", variants.batch_norm, since=6, until=6, **_EARLY)
-op(
-    "BatchNormalization",
-    variants.batch_norm,
-    since=7,
-    until=9,
-    mean="mean",
-    var="var",
-    fixed={"training": False},
-    **_BATCH,
-)
+_INFERRED = {"mean": "mean", "var": "var", "fixed": {"training": False}}
+_COLUMN = Channels("X")  # "the op also accepts single dimension input of size N in which case C is assumed to be 1"
+_OR_VECTOR = {**_BATCH, "x": _COLUMN, "out": _COLUMN.like}
+op("BatchNormalization", variants.batch_norm, since=7, until=8, **_INFERRED, **_BATCH)
+op("BatchNormalization", variants.batch_norm, since=9, until=9, **_INFERRED, **_OR_VECTOR)
 op("BatchNormalization", variants.batch_norm, since=14, mean="input_mean", var="input_var", training="training_mode",
-   outs=lambda d, v: 3 if v["training"] else 1, **_BATCH)  # fmt: skip
+   outs=lambda d, v: 3 if v["training"] else 1, **_OR_VECTOR)  # fmt: skip
 
 __all__ = ["T"]
