@@ -1,6 +1,6 @@
 """Models of defects: what a backend with a known difference gives, so that no other wrong answer is excused by it.
 
-The field ``gives`` of an entry names a function of ``defects.py`` beside the entry's file.  It is told of an instance
+The field ``gives`` of an entry names a function of ``defects/*.py`` beside the entry's file.  It is told of an instance
 and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
 
 * ``None`` where it is right,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harness.run.case import Case
     from harness.run.results import Judged, Profile
 
-FILE = "defects.py"
+FOLDER = "defects"
 
 
 class Near(NamedTuple):
@@ -108,23 +108,29 @@ Model = Callable[[Given], "Sequence[Any] | None"]
 
 
 @cache
-def _module(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"opconform_defects_{path.parent.name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _functions(folder: Path) -> dict[str, Model]:
+    """Of all files of a folder, by name."""
+    out: dict[str, Model] = {}
+    for path in sorted(folder.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"opconform_defects_{path.stem}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        own = {n: f for n, f in vars(module).items() if not n.startswith("_")
+               and callable(f) and getattr(f, "__module__", "") == module.__name__}  # fmt: skip
+        if twice := sorted(out.keys() & own.keys()):
+            raise FormatError(f"{path}: {twice[0]} is the name of a model in another file already")
+        out |= own
+    return out
 
 
 def model(folder: Path, name: str) -> Model:
-    """The function of that name beside the files of a folder.  Raises FormatError where there is none."""
-    path = folder / FILE
-    if not path.is_file():
-        raise FormatError(f"gives {name!r}: expected a function of {FILE} beside the file, which is not there")
-    found = getattr(_module(path.resolve()), name, None)
-    if not callable(found) or name.startswith("_"):
-        raise FormatError(f"gives {name!r}: expected a function of {FILE}, got none")
-    return found  # type: ignore[no-any-return]
+    """The function of that name in the files of the folder ``defects`` beside those of ``folder``.  Raises FormatError
+    where there is none."""
+    found = _functions((folder / FOLDER).resolve()).get(name)
+    if found is None:
+        raise FormatError(f"gives {name!r}: expected a function of {FOLDER}/*.py beside the file, got none")
+    return found
 
 
 def explains(told: Model, judged: Judged, profile: Profile) -> bool:

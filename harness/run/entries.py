@@ -20,7 +20,7 @@ Every ``known/*.toml`` beside the dialects holds tables::
     instance = '{"format": 1, ...}'        # the minimal instance as JSON
     as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
-    gives = "lrn_of_the_power"             # or a list: the answer is what this function of defects.py, beside the file,
+    gives = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the file,
                                            # says of the instance (harness/run/defects.py); both of a mismatch only
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone

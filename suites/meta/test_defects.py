@@ -43,7 +43,8 @@ def verdict(tmp_path, fields, answer, defects="", c=None):
     (tmp_path / "x.toml").write_text(ENTRY.format(fields))
     if defects:
         head = "import numpy as np\nfrom harness.run.defects import Near, Turned\n"
-        (tmp_path / "defects.py").write_text(head + defects)
+        (tmp_path / "defects").mkdir(exist_ok=True)
+        (tmp_path / "defects" / "toy.py").write_text(head + defects)
     ledger = load_ledger([tmp_path])
     outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
     return judge_case(c or case(), Profile("toy"), [outcome], ledger)
@@ -62,6 +63,9 @@ PASS = "def told(g):\n    return None\n"
 RIGHT = "def told(g):\n    return [None]\n"
 
 
+NONE = r"expected a function of defects/\*.py beside the file, got none"
+
+
 @pytest.mark.parametrize("defects,answer,found", [
     (HALF, [1, -2, -4, np.nan], "known"), (HALF, [1, -2, -3, np.nan], "mismatch"), (HALF, [1, -2, -4, 0], "mismatch"),
     (HALF, [[1, -2, -4, np.nan]], "mismatch"), (NEAR, [1.2, -2, -4, np.nan], "known"),
@@ -77,7 +81,8 @@ def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
 
 def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
     (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
-    (tmp_path / "defects.py").write_text("import numpy as np\n" + HALF)
+    (tmp_path / "defects").mkdir(exist_ok=True)
+    (tmp_path / "defects" / "toy.py").write_text("import numpy as np\n" + HALF)
     outcome = Outcome(Status.VALUE, [np.array([1, -2, -4, np.nan], np.float64)])
     assert judge_case(case(), Profile("toy"), [outcome], load_ledger([tmp_path])).verdict is Verdict.MISMATCH
 
@@ -90,9 +95,9 @@ def test_one_of_several_models_is_enough(tmp_path):
 
 
 @pytest.mark.parametrize("fields,defects,words", [
-    ('gives = "told"', "", "expected a function of defects.py beside the file"),
-    ('gives = "gone"', HALF, "expected a function of defects.py, got none"),
-    ('gives = "_told"', HALF.replace("told", "_told"), "expected a function of defects.py, got none"),
+    ('gives = "told"', "", NONE), ('gives = "gone"', HALF, NONE),
+    ('gives = "_told"', HALF.replace("told", "_told"), NONE),
+    ('gives = "np"', HALF, NONE), ('gives = "Near"', HALF, NONE),  # what a file imports is no model
     ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
 ])  # fmt: skip
 def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
@@ -133,7 +138,8 @@ def test_what_the_other_instance_leaves_open_is_open(tmp_path):
 
 def test_an_ambiguity_may_name_a_reading(tmp_path):
     other = ENTRY.replace("known", "ambiguous").replace("reason", "question") + 'readings = ["ours", "the other"]\n'
-    (tmp_path / "defects.py").write_text(AGAIN)
+    (tmp_path / "defects").mkdir(exist_ok=True)
+    (tmp_path / "defects" / "toy.py").write_text(AGAIN)
     (tmp_path / "x.toml").write_text(other.format('gives = "told"'))
     ledger = load_ledger([tmp_path])
     for answer, found in (([1, -0.02, -0.04, np.nan], "ambiguous"), ([1, -0.03, -0.04, np.nan], "mismatch")):
@@ -166,3 +172,10 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
             values[0][at] = 3 if values[0][at] != 3 else 5
             assert judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, values)], own).verdict is Verdict.MISMATCH
     assert met, "no model says what may come of the entry's own instance"
+
+
+def test_a_name_belongs_to_one_file(tmp_path):
+    (tmp_path / "defects").mkdir()
+    (tmp_path / "defects" / "other.py").write_text("import numpy as np\n" + HALF)
+    with pytest.raises(FormatError, match="told is the name of a model in another file already"):
+        verdict(tmp_path, 'gives = "told"', [0, 0, 0, 0], HALF)

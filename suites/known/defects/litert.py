@@ -1,0 +1,104 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): LiteRT's reference and optimised kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Near
+from suites.semantics.quantised import fixed
+
+Outputs = list[Any] | None
+
+
+def _scaled(x: np.ndarray, by: float) -> np.ndarray:
+    """Integers times a real of at most 1 in the kernels' fixed point: the product with a 31-bit multiplier is rounded,
+    then shifted and rounded again, halves away from zero."""
+    m, e = map(int, fixed.multiplier(by))
+    high = np.abs(x).astype(object) * m + (1 << 30) >> 31
+    return np.asarray(np.sign(x) * (high + (1 << -e >> 1) >> -e), np.int64)
+
+
+def compared_in_256ths(g: Given) -> Outputs:
+    """Quantised operands are brought to multiples of 1/256 before they are compared."""
+    args = {s: a.quant for s, a in g.inst.args.items()}
+    x, y = (_scaled(fixed.centred(g[s], q) * 256, q["scale"][0]) for s, q in args.items())
+    op = {"EQUAL": np.equal, "NOT_EQUAL": np.not_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal,
+          "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal}[g.inst.op]  # fmt: skip
+    return [op(x, y)]
+
+
+def products_beyond_16_bits(g: Given) -> Outputs:
+    """Products of 8-bit operands, and what they are in output steps, are kept in 16 bits: those beyond end anywhere."""
+    q, r = (g.inst.args[s].quant for s in ("lhs", "rhs"))
+    out = g.attr("@outputs")[0]["quant"]
+    product = fixed.centred(g["lhs"], q) * fixed.centred(g["rhs"], r)
+    result = product * (q["scale"][0] * r["scale"][0] / out["scale"][0]) + out["zero_point"][0]
+    return [Near(g.expected[0].value, np.where(np.maximum(np.abs(product), np.abs(result)) > 32767, np.inf, 0))]
+
+
+def sum_of_unsigned_bytes(g: Given) -> Outputs:
+    """Whatever the quantised type, as many bytes as there are elements are read as uint8, and so is the result written,
+    in f32 arithmetic: 16-bit results are pairs of bytes, the second half of them nobody's."""
+    x, q, out = g["input"], g.inst.args["input"].quant, g.attr("@outputs")[0]["quant"]
+    axes = tuple({int(a) % max(1, x.ndim) for a in np.ravel(g["axes"])}) if x.ndim else ()
+    bytes_ = np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8)[: x.size].reshape(x.shape).astype(np.int64)
+    total = (bytes_ - q["zero_point"][0]).sum(axes, keepdims=bool(g.attr("keep_dims", False)))
+    real = total * q["scale"][0] / out["scale"][0] + out["zero_point"][0]
+    due, given = g.expected[0].value, np.clip(fixed.away(real), 0, 255).astype(np.uint8)
+    if due.dtype.itemsize == 1:
+        return [Near(given.view(due.dtype).reshape(due.shape), np.where((given > 0) & (given < 255), 1, 0))]
+    known = given.size // 2
+    pairs = np.zeros(due.size, due.dtype)
+    pairs[:known] = given.ravel()[: 2 * known].view(due.dtype)
+    return [Near(pairs.reshape(due.shape), np.where(np.arange(due.size) < known, 257, np.inf).reshape(due.shape))]
+
+
+def lrn_of_half_open_windows(g: Given) -> Outputs:
+    """The window of a channel ends before the last one: [c - radius, c + radius)."""
+    x, radius = g["input"].astype(np.float64), g.attr("radius", 0)
+    squares = np.stack([(x[..., max(0, c - radius) : c + radius] ** 2).sum(-1) for c in range(x.shape[-1])], -1)
+    out = x * (g.attr("bias", 0.0) + g.attr("alpha", 0.0) * squares) ** -float(g.attr("beta", 0.0))
+    return [Near(out, 1e-5 * np.abs(out) + 1e-37)]
+
+
+def no_grams_of_short_sentences(g: Given) -> Outputs:
+    """A sentence of fewer words than the longest gram gives none."""
+    short = len(str(g["input"].ravel()[0]).split()) < g.attr("ngram_size", 0)
+    return [g.expected[0].value[:0]] if short else None
+
+
+def rows_of_signed_bytes(g: Given) -> Outputs:
+    """Rows of uint8 are read as int8: what is above 127 counts as 256 less."""
+    value, q = g["value"], g.inst.args["value"].quant
+    less = (256 * fixed.spread(q["scale"], q, value.ndim) * (value > 127))[g["lookup"]]
+    due = g.expected[0].value.astype(np.float64)
+    return [Near(due - less, 1e-6 * (np.abs(due) + less))]
+
+
+def backward_over_the_input(g: Given) -> Outputs:
+    """Parallel linking: the backward cell runs over the input, too."""
+    return g.again(inputs={"aux_input": g["input"]}) if g["input"].shape == g["aux_input"].shape else None
+
+
+def backward_anything_of_another_extent(g: Given) -> Outputs:
+    """The same where the auxiliary input is of another extent: what is read of the input is not known."""
+    if g["input"].shape[-1] == g["aux_input"].shape[-1]:
+        return None
+    first, *rest = (e.value for e in g.expected)
+    if rest:
+        return [None, *(Near(r, np.inf) for r in rest)]
+    forward = len(g["fw_recurrent_weights"])
+    return [Near(first, np.where(np.arange(first.shape[-1]) < forward, 1e-5, np.inf) + np.zeros(first.shape))]
+
+
+def auxiliary_steps_of_the_input(g: Given) -> Outputs:
+    """Steps through the auxiliary input are as long as those through the input; beyond its end anything is read."""
+    x, aux = g["input"], g["aux_input"]
+    rows = 1 if not g.attr("time_major", False) else x.shape[1]
+    starts = np.arange(x.shape[0] * x.shape[1] // max(1, rows)) * rows * x.shape[2]
+    at = starts[:, None] + np.arange(rows * aux.shape[2])
+    if at.size and at.max() >= aux.size:
+        return [Near(e.value, np.inf) for e in g.expected]
+    return g.again(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})

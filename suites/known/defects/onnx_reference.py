@@ -1,0 +1,135 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): the ONNX reference evaluator, places and reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Turned
+from harness.spec import Expected
+
+Outputs = list[Any] | None
+
+
+def first_activation_only(g: Given) -> list[Any] | None:
+    """RNN: both directions have the activation of the first; clip and sequence_lens are not read; the last state of an
+    affine one is f32."""
+    first = {k: [v[0]] * len(v) for k in ("activations", "activation_alpha", "activation_beta") if (v := g.attr(k))}
+    found: list[Any] | None = g.again({**first, "clip": None}, {"sequence_lens": None})
+    if found and len(found) > 1 and g["X"].dtype.itemsize == 2 and "Affine" in first.get("activations", [])[:1]:
+        found[1] = Turned(found[1], lambda y: y.astype(g["X"].dtype) if y.dtype == np.float32 else y)
+    return found
+
+
+def scanned_along_axis_0(g: Given) -> list[Any] | None:
+    """Scan: axes are read for nothing but the number of steps; slices are of axis 0, results are stacked on axis 0."""
+    args, count = g["initial_state_and_scan_inputs"], g.attr("num_scan_inputs")
+    states, scanned = args[:-count], args[-count:]
+    steps = scanned[0].shape[(g.attr("scan_input_axes") or [0])[0]]
+    return g.again({"scan_input_axes": None, "scan_output_axes": None},
+                   {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]})  # fmt: skip
+
+
+def version_8_as_9(g: Given) -> list[Any] | None:
+    """Scan-8: sequence_lens is the first state, the first state the second and so on; of bodies that add nothing."""
+    body, args = g.attr("body"), [g["sequence_lens"], *g["initial_state_and_scan_inputs"]]
+    count = len(args) - g.attr("num_scan_inputs")
+    if any(n.op not in ("Identity", "Not") for n in body.nodes):
+        return None
+    states, scanned = args[:count], args[count:]
+    stacked: list[list[Any]] = [[] for _ in body.outputs[count:]]
+    for step in range(len(scanned[0])):
+        env = dict(zip([n for n, _ in body.inputs], [*states, *(x[step] for x in scanned)], strict=False))
+        for n in body.nodes:
+            (x,) = (env[i] for i in n.inputs.values())
+            env[n.outputs[0]] = np.logical_not(x) if n.op == "Not" else x
+        states = [env[o] for o in body.outputs[:count]]
+        for o, name in zip(stacked, body.outputs[count:], strict=True):
+            o.append(env[name])
+    return [*states, *map(np.stack, stacked)]
+
+
+def axes_one_after_another(g: Given) -> list[Any] | None:
+    """Unsqueeze, Squeeze before 13: an axis counts in what those before it have left; Squeeze begins at the last."""
+    x, axes = g["data"], g.attr("axes")
+    try:
+        for a in axes if g.inst.op == "Unsqueeze" else reversed(axes):
+            x = np.expand_dims(x, a) if g.inst.op == "Unsqueeze" else np.squeeze(x, a)
+    except ValueError:  # refused
+        return None
+    return [x]
+
+
+def broadcast_from_the_right(g: Given) -> list[Expected] | None:
+    """Both operands are broadcast as NumPy does, whatever broadcast and axis say."""
+    (first, a), (second, b) = ((slot, g[slot]) for slot in g.inst.args)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:  # refused
+        return None
+    return g.again({"axis": None, "broadcast": None},
+                   {first: np.broadcast_to(a, shape), second: np.broadcast_to(b, shape)})  # fmt: skip
+
+
+def sliced_as_numpy(g: Given) -> list[Any]:
+    """Slice backwards: a start before the first element leaves nothing."""
+    x, cut = g["data"], [slice(None)] * g["data"].ndim
+    axes = range(len(g["starts"])) if g["axes"] is None else g["axes"]
+    for a, begin, end, step in zip(axes, g["starts"], g["ends"], g["steps"], strict=True):
+        cut[a] = slice(int(begin), int(end), int(step))
+    return [x[tuple(cut)]]
+
+
+def sliced_extents(g: Given) -> list[Any]:
+    """Shape: a bound below -rank counts from the end once more, as NumPy's do."""
+    dims, begin, end = g["data"].shape, g.attr("start", 0), g.attr("end")
+    end = len(dims) if end is None else end + len(dims) if end < 0 else end
+    return [np.array(dims[begin:end], np.int64)]
+
+
+def inserted_modulo_the_length(g: Given) -> list[Expected] | None:
+    """SequenceInsert: a position at the end is that at the beginning."""
+    n = len(g["input_sequence"])
+    return g.again(inputs={"position": (g["position"] + n) % n}) if n else None
+
+
+def scans_end_to_end(g: Given) -> list[Any] | None:
+    """Loop: scanned outputs are put end to end, not stacked; one without a condition does not run."""
+    found: list[Any] | None = g.again(inputs={"cond": np.array(False)}) if g["cond"] is None else list(g.expected)
+    states = len(g["v_initial"] or [])
+    return found and [e if i < states else _stacked(e) for i, e in enumerate(found)]
+
+
+def _stacked(e: Expected) -> Turned:
+    """What should have been stacked."""
+    shape = e.value.shape
+    came = (shape[0] * shape[1], *shape[2:]) if len(shape) > 2 else (*shape, 1)[:2]
+    return Turned(e, lambda y: y.reshape(shape) if y.shape == came else y)
+
+
+def taken_along_axis_0(g: Given) -> list[Any] | None:
+    """Unique, not sorted: values are taken by their numbers along axis 0, as the axes may be."""
+    numbers = g.expected[1].value
+    if numbers.size and numbers.max() >= len(g["X"]):  # refused
+        return None
+    return [np.take(g["X"], numbers, 0), *[None] * (len(g.expected) - 1)]
+
+
+def nan_is_no_key(g: Given) -> list[Expected] | None:
+    """LabelEncoder: NaN is not found among the keys."""
+    keys = {float(k) for name in ("keys_floats", "keys_tensor") for k in np.ravel(g.attr(name, []))}
+    other = next(k for k in range(len(keys) + 1) if k not in keys)
+    return g.again(inputs={"X": np.where(np.isnan(g["X"]), other, g["X"]).astype(g["X"].dtype)})
+
+
+def tree_as_it_is_built(g: Given) -> list[Expected] | None:
+    """TreeEnsemble: scores are not transformed, NaN is unequal to every split, a member that is 0 ends its set."""
+    modes, missing = np.array(g.attr("nodes_modes")), g.attr("nodes_missing_value_tracks_true")
+    tracks = np.where(modes == 5, 1, np.zeros_like(modes) if missing is None else missing)
+    attrs: dict[str, Any] = {"post_transform": 0, "nodes_missing_value_tracks_true": [int(t) for t in tracks]}
+    members = g.attr("membership_values")
+    if members is not None:
+        ends = np.where(members == 0, np.nan, members).astype(members.dtype)
+        attrs["membership_values"] = ends[: np.flatnonzero(np.isnan(ends))[(modes == 6).sum() - 1] + 1]
+    return g.again(attrs)

@@ -1,0 +1,302 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): the ONNX reference evaluator, arithmetic."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.run.defects import Given, Near, Turned
+from harness.spec import Expected
+
+Outputs = list[Any] | None
+
+
+def truncated(g: Given) -> Outputs:
+    """Fractions are cut off."""
+    return [np.trunc(g["input"].astype(np.float64))]
+
+
+def along_the_axis_alone(g: Given, default: int = -1) -> list[Any] | None:
+    """Softmax, Hardmax before 13: over the one axis, not over all from there on; the default is -1."""
+    axis, x = g.attr("axis", default), g["input"]
+    found = g.again({"axis": -1 if g.inst.version >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
+    return found and [Turned(found[0], lambda y: np.moveaxis(y, axis, -1))]
+
+
+def along_axis_1_alone(g: Given) -> list[Any] | None:
+    """The same, and the default is 1."""
+    return along_the_axis_alone(g, 1)
+
+
+def _log_of_softmax(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The logarithm of a softmax that is rounded, or underflows, in the type of x; how far it may be off."""
+    info, d = ml_dtypes.finfo(x.dtype), x.astype(np.float64) - x.astype(np.float64).max(axis, keepdims=True)
+    y = np.exp(d) / np.exp(d).sum(axis, keepdims=True)
+    off = y * info.eps * (4 + x.shape[axis] + np.abs(d)) + info.smallest_subnormal
+    low, z, high = (np.log(np.maximum(v, 0)) for v in (y - off, y, y + off))
+    gone = y < info.smallest_subnormal / 4
+    return np.where(gone, -np.inf, z), np.where(gone, 0, np.maximum(high - z, z - low))
+
+
+def log_of_the_softmax(g: Given) -> list[Near]:
+    """LogSoftmax: the logarithm of a softmax that is rounded, or underflows, in the type of X; along the one axis."""
+    return [Near(*_log_of_softmax(g["input"], g.attr("axis", -1)))]
+
+
+def loss_of_rounded_logarithms(g: Given) -> list[Near]:
+    """SoftmaxCrossEntropyLoss: of a rounded softmax, whose logarithm it is.  NegativeLogLikelihoodLoss: an ignore_index
+    of -1 leaves the ignored elements in the mean.  Sums are rounded step by step."""
+    nll, ignore = g.inst.op == "NegativeLogLikelihoodLoss", g.attr("ignore_index")
+    x, target, weight = (g[s] for s in (("input", "target", "weight") if nll else ("scores", "labels", "weights")))
+    z, off = (x.astype(np.float64), np.zeros(x.shape)) if nll else _log_of_softmax(x, 1)
+    keep = np.ones(target.shape, bool) if ignore is None else target != ignore
+    at, eps = np.where(keep, target, 0)[:, None], ml_dtypes.finfo(x.dtype).eps
+    w = np.where(keep, 1.0 if weight is None else weight.astype(np.float64)[at[:, 0]], 0)
+    loss = np.where(keep, -np.take_along_axis(z, at, 1)[:, 0], 0) * w
+    err = np.where(w > 0, np.take_along_axis(off, at, 1)[:, 0], 0) * w + np.abs(loss) * 4 * eps
+    err = np.where(np.isfinite(loss), err, 0)
+    how = g.attr("reduction", "mean")
+    if how != "none":
+        under = 1 if how == "sum" else w.size if nll and weight is None and ignore == -1 else w.sum()
+        err = (err.sum() + np.abs(loss).sum() * eps * (4 + w.size)) / under
+        loss = loss.sum() / under
+    err = np.where(np.isnan(err), 0, err)
+    return [Near(loss, err), Near(z, off)][: len(g.expected)]
+
+
+def sums_with_their_sign(g: Given) -> list[Near]:
+    """LpNormalization, p = 1: divided by the sum of the elements, not of their magnitudes, 0 where that is 0; in the
+    type of the input, and with NumPy's order of the sum: where it cancels the last digits decide."""
+    x, axis = g["input"], g.attr("axis", -1)
+    total = np.expand_dims(np.sum(x, axis), axis)
+    y = np.where(total == 0, 0, x / total).astype(x.dtype)
+    return [Near(y, np.abs(y.astype(np.float64)) * 8 * ml_dtypes.finfo(x.dtype).eps)]  # a power of 1 is not exact
+
+
+def products_in_double(g: Given) -> list[Near]:
+    """Gemm of integers: the product wraps around, is multiplied by alpha in f64, and so is C by beta; what that makes
+    too large for the type is undefined."""
+    a, b = (g[s].T if g.attr(t, 0) else g[s] for s, t in (("A", "transA"), ("B", "transB")))
+    y = np.dot(a, b) * np.float64(g.attr("alpha", 1.0))
+    if g["C"] is not None:
+        y = y + g["C"] * np.float64(g.attr("beta", 1.0))
+    info = np.iinfo(a.dtype)
+    fits = (y > float(info.min) - 1) & (y < float(info.max) + 1)
+    return [Near(np.where(fits, y, 0).astype(a.dtype), np.where(fits, 0, np.inf))]
+
+
+def on_times_difference(g: Given) -> list[Any] | None:
+    """OneHot: one times the difference of on and off, plus off."""
+    off, on = g["values"]
+    found = g.again(inputs={"values": np.array([0, 1], np.uint8)})
+    return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
+
+
+def truth_of_the_text(g: Given) -> list[Any]:
+    """Cast: strings are true unless they are empty; truth values are written as Python's."""
+    x = g["input"]
+    return [x.astype(str) if x.dtype == bool else np.array([bool(t) for t in x.ravel()]).reshape(x.shape)]
+
+
+def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
+    """Attention, FlexAttention: scale is the square of its root in f32, in FlexAttention also one that is not given;
+    with a softcap mode 0 gives the scores that it was put on; a short mask of unsigned integers is filled up with what
+    NumPy makes of -inf there."""
+    flex, mode, mask = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0), g["attn_mask"]
+    scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
+    attrs = {} if scale is None or g["Q"].dtype != np.float64 else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
+    if not flex and not mode and g.attr("softcap", 0) > 0:
+        attrs["qk_matmul_output_mode"] = 1
+    if mask is None or mask.dtype.kind != "u":
+        return g.again(attrs)
+    room = g["K"].shape[-2] + (0 if g["past_key"] is None else g["past_key"].shape[-2]) - mask.shape[-1]
+    filled = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)],
+                    constant_values=np.array(-np.inf).astype(mask.dtype))  # fmt: skip
+    return g.again(attrs, {"attn_mask": filled})
+
+
+def normalised_by_other_statistics(g: Given) -> list[Near]:
+    """BatchNormalization: the deviation is computed in the type of the variance, at least f32; version 9 normalises by
+    what running statistics would be after the batch."""
+    x, scale, bias, mean, var = (g[slot.name] for slot in g.case.version.schema.inputs)
+    if g.inst.version == 9:
+        axes, m = tuple(a for a in range(x.ndim) if a != 1), np.float32(g.attr("momentum", 0.9))
+        mean, var = mean * m + x.mean(axes) * (1 - m), var * m + x.var(axes) * (1 - m)
+    rows = [v.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2))
+            for v in (scale, bias, mean, np.sqrt(var + np.float32(g.attr("epsilon", 1e-5))))]  # fmt: skip
+    scale, bias, mean, deviation = rows
+    size = np.abs(scale) * (np.abs(x.astype(np.float64)) + np.abs(mean)) / deviation + np.abs(bias)
+    return [Near(scale * (x.astype(np.float64) - mean) / deviation + bias, size * 16 * ml_dtypes.finfo(x.dtype).eps)]
+
+
+def rounded_sigmoid(g: Given) -> list[Near]:
+    """Swish: the sigmoid, whose exponential overflows, is rounded to the type of X before it is multiplied."""
+    x, info = g["X"].astype(np.float64), ml_dtypes.finfo(g["X"].dtype)
+    s = 1 / (1 + np.exp(-g.attr("alpha", 1.0) * x))
+    least = info.smallest_subnormal + 1 / float(np.finfo("f8" if g["X"].dtype == np.float64 else "f4").max)
+    return [Near(np.where(s < least / 4, 0, x * s), np.abs(x) * (s * 4 * info.eps + least))]
+
+
+def error_function_in_f32(g: Given) -> list[Any]:
+    """Erf, and Gelu that is made of it, in f64: the error function is rounded to f32, and so are Gelu's constants."""
+    if g.inst.op == "Erf":
+        return [g.expected[0].value.astype(np.float32).astype(np.float64)]
+    return [Near(g.expected[0].value, np.abs(g["X"]) * np.finfo(np.float32).eps)]
+
+
+def sixth_in_f32(g: Given) -> list[Near]:
+    """HardSwish in f64: 1/6 is rounded to f32."""
+    y = g["X"] * np.clip(g["X"] * float(np.float32(1 / 6)) + 0.5, 0, 1)
+    return [Near(y, np.abs(g["X"]) * 2 * np.finfo(np.float64).eps)]
+
+
+def defaults_of_selu_6(g: Given) -> list[Expected] | None:
+    """Selu-1: what is left out has the default of version 6."""
+    return g.again({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
+
+
+def slope_times_everything(g: Given) -> list[Any] | None:
+    """PRelu: the slope multiplies all but what is above 0, zeros too; one slope a channel is broadcast from the right
+    where that can be done, else along the one axis of its extent."""
+    x, slope = g["X"], g["slope"]
+    try:
+        np.broadcast_shapes(x.shape, slope.shape)
+    except ValueError:
+        if slope.ndim != 1 or x.shape.count(slope.size) != 1:  # refused
+            return None
+        slope = slope.reshape([n if n == slope.size else 1 for n in x.shape])
+    return [np.where(x > 0, x, x * slope).astype(x.dtype)]
+
+
+def infinities_unclipped(g: Given) -> list[Any]:
+    """Clip: a bound that is left out is no bound for infinities."""
+    x, y = g["input"], g.expected[0].value
+    bounds = [g[s] is None and s not in g.inst.attrs for s in ("min", "max")]
+    high = np.isinf(x) & np.where(x > 0, bounds[1], bounds[0])
+    return [np.where(high, x, y)]
+
+
+def times_one(g: Given) -> list[Any]:
+    """Expand: elements are multiplied by one, which makes NaN of a complex number with an infinite part."""
+    y = g.expected[0].value
+    return [y * np.ones(y.shape, y.dtype)]
+
+
+def divided_as_numpy(g: Given) -> list[Expected] | None:
+    """QuantizeLinear without precision: divided in the type that NumPy gives to the two."""
+    x, scale = g["x"], g["y_scale"]
+    wide = {x.dtype, scale.dtype} != {np.dtype(np.float16)} and x.dtype != np.int32
+    return g.again({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
+
+
+def product_of_integers(g: Given) -> list[Any] | None:
+    """QLinearMatMul: operands and zero points of float8 lose their fractions, those of rows are laid along columns, and
+    the factor of the three scales is computed in their type."""
+    a, b, zero = g["a"].astype(np.int32), g["b"].astype(np.int32), g["y_zero_point"]
+    if zero.dtype.kind not in "iu":
+        return None
+    try:
+        a, b = a - g["a_zero_point"].astype(np.int32), b - g["b_zero_point"].astype(np.int32)
+        y = np.matmul(a, b) * (g["a_scale"] * g["b_scale"] / g["y_scale"]) + zero
+    except ValueError:  # refused
+        return None
+    info = np.iinfo(zero.dtype)
+    return [np.clip(np.rint(y), info.min, info.max).astype(zero.dtype)]
+
+
+def over_the_largest_magnitude(g: Given) -> list[Any]:
+    """Rows over their largest magnitude."""
+    x = g["X"]
+    return [x / np.maximum(np.abs(x).max(axis=1, keepdims=True), np.float32(1e-30))]
+
+
+def deviation_in_f16(g: Given) -> list[Any]:
+    """InstanceNormalization: mean and variance are rounded to f16, where the variance may overflow."""
+    x, scale, bias = (g[s] for s in ("input", "scale", "B"))
+    axes, rows = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    far = scale.reshape(rows) * (x - x.mean(axes, keepdims=True))
+    y = far / np.sqrt(x.var(axes, keepdims=True) + np.float32(g.attr("epsilon", 1e-5))) + bias.reshape(rows)
+    return [y.astype(x.dtype)]
+
+
+def squares_in_f16(g: Given) -> list[Any]:
+    """GroupNormalization-18 by its function body: the variance of f16 is that of the squares, less that of the mean."""
+    rows = g["X"].reshape(g["X"].shape[0], g.attr("num_groups"), -1)
+    mean, square = (np.mean(v, 2, keepdims=True, dtype=v.dtype) for v in (rows, rows * rows))
+    y = (rows - mean) / np.sqrt(square - mean * mean + rows.dtype.type(g.attr("epsilon", 1e-5)))
+    return [(g["scale"].reshape(1, -1, 1) * y + g["bias"].reshape(1, -1, 1)).reshape(g["X"].shape)]
+
+
+def power_as_numpy(g: Given) -> list[Any]:
+    """Pow of integers: in the type that NumPy gives to base and exponent, which may be double."""
+    return [np.power(g["X"], g["Y"]).astype(g["X"].dtype)]
+
+
+def cast_through_f32(g: Given) -> list[Expected] | None:
+    """Cast to a type that NumPy lacks: rounded to f32 before."""
+    return g.again(inputs={"input": g["input"].astype(np.float32)})
+
+
+def text_0_for_nothing(g: Given) -> list[Any]:
+    """DictVectorizer: what the dictionary lacks is the text "0"."""
+    y = g.expected[0].value
+    return [np.where(y == "", "0", y)]
+
+
+def zero_points_along_columns(g: Given) -> list[Any] | None:
+    """MatMulInteger: the zero points of the rows of A are subtracted along its columns."""
+    try:
+        a = g["A"].astype(np.int32) - g["a_zero_point"].astype(np.int32)
+    except ValueError:  # refused
+        return None
+    zero = g["b_zero_point"]
+    return [np.matmul(a, g["B"].astype(np.int32) - (0 if zero is None else zero.astype(np.int32)))]
+
+
+def right_but_for_the_type(g: Given) -> list[Turned]:
+    """Results of another type than the stated one: right when they are converted to that, or as far as a narrower one
+    allows."""
+    return [Turned(e, partial(_converted, e=e)) for e in g.expected]
+
+
+def beta_unread_and_wide(g: Given) -> list[Turned] | None:
+    """Gemm before 7: C is added as it is, in a wider type."""
+    found = g.again({"beta": None})
+    return found and [Turned(e, partial(_converted, e=e)) for e in found]
+
+
+def _converted(y: np.ndarray, e: Expected) -> np.ndarray:
+    """An array in the type of another, which it is where it is right as far as its own type allows."""
+    d = e.value.dtype
+    if e.dtype.kind != "f":
+        return y.astype(d)
+    size = np.abs(e.value.astype(np.float64))
+    if of(y).kind == "f" and ml_dtypes.finfo(y.dtype).eps > ml_dtypes.finfo(e.value.dtype).eps:
+        within = 64 * ml_dtypes.finfo(y.dtype).eps * size.max(initial=0, where=np.isfinite(size))
+        wide, due = y.astype(np.float64), e.value.astype(np.float64)
+        return np.where(np.abs(wide - due) <= within, due, wide).astype(d)
+    if of(y).kind == "i":  # cut to integers
+        return np.where(np.abs(y - e.value.astype(np.float64)) < 1 + 1e-5 * size, e.value, y).astype(d)
+    return y.astype(d)
+
+
+def edges_in_f16(g: Given) -> list[Any] | None:
+    """MelWeightMatrix: bins between edges of f16 are computed step by step in that type."""
+    low, high, length = g["lower_edge_hertz"], g["upper_edge_hertz"], int(g["dft_length"])
+    low, high = (2595 * np.log1p(v / 700) / np.log(10) for v in (low, high))
+    steps = np.arange(int(g["num_mel_bins"]) + 2)
+    mels = steps * ((high - low) / len(steps)) + low
+    bins = (((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // g["sample_rate"]).astype(int)
+    at, out = np.arange(length // 2 + 1)[:, None], g.expected[0].value
+    left, mid, right = bins[:-2], bins[1:-1], bins[2:]
+    if bins.max(initial=0) >= len(at):  # refused
+        return None
+    with np.errstate(all="ignore"):
+        rise = np.where((at >= left) & (at <= mid), (at - left) / (mid - left), 0)
+        rise = np.where(mid == left, at == mid, rise)
+        y = np.where((at >= mid) & (at < right), (right - at) / (right - mid), rise)
+    return [y.astype(out.dtype)]

@@ -1,0 +1,53 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): the XNNPACK delegate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Near
+from suites.semantics.quantised import fixed
+
+Outputs = list[Any] | None
+
+
+def root_by_reciprocal(g: Given) -> Outputs:
+    """A root is x times an iterated reciprocal root, 3 ulp off; of 0, subnormals, infinity and beyond 2**126 it has not
+    converged, or is NaN."""
+    x, due = np.abs(g["x"].astype(np.float64)), g.expected[0].value
+    ends = (x < 2.0**-126) | (x > 2.0**126)
+    return [Near(due, np.where(ends, np.inf, 3 * np.spacing(np.abs(due)).astype(np.float64)))]
+
+
+def argument_reduced_once(g: Given) -> Outputs:
+    """The argument is reduced in single precision with one product: the error grows with it; beyond some thousand, and
+    of infinities, anything comes."""
+    x = np.abs(g["x"].astype(np.float64))
+    return [Near(g.expected[0].value, np.where(x <= 1e4, 1.2e-7 + 2.0**-24 * x, np.inf))]
+
+
+def exponential_by_polynomial(g: Given) -> Outputs:
+    """The polynomial is off by 3 ulp and more, growing with the argument; NaN is clamped like a number."""
+    x, due = g["x"].astype(np.float64), g.expected[0].value
+    off = (4 + np.minimum(np.abs(x), 88)) * np.spacing(due).astype(np.float64)
+    return [Near(due, np.where(np.isfinite(x) & np.isfinite(due), off, np.inf))]
+
+
+def logarithm_by_polynomial(g: Given) -> list[Near]:
+    """The polynomial has an absolute error; of subnormals, zero, infinity and NaN anything comes."""
+    x = g["x"].astype(np.float64)
+    return [Near(g.expected[0].value, np.where((np.abs(x) >= 2.0**-126) & np.isfinite(x), 2.5e-7, np.inf))]
+
+
+def logarithm_of_the_largest(g: Given) -> Outputs:
+    """And above 2**127.5 the exponent that is split off is beyond the type."""
+    ((value, within),) = logarithm_by_polynomial(g)
+    return [Near(value, np.where(g["x"] > 2.4e38, np.inf, within))]
+
+
+def ratio_of_8_bits(g: Given) -> Outputs:
+    """The ratio of the scales is rounded to 8 fraction bits."""
+    (slot,) = g.inst.args
+    size = np.abs(fixed.centred(g[slot], g.inst.args[slot].quant))
+    return [Near(g.expected[0].value, np.ceil(size / 512) + 1)]
