@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): the ONNX reference evaluator, places and reading."""
+"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, places and reading."""
 
 from __future__ import annotations
 

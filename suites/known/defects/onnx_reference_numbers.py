@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): the ONNX reference evaluator, arithmetic."""
+"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): the ONNX reference evaluator, windows and positions."""
+"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, windows and positions."""
 
 from __future__ import annotations
 
