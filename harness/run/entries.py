@@ -78,7 +78,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.run.conditions import condition
-from harness.run.defects import model
+from harness.run.defects import model, taken_for
 from harness.run.known import ELEMENTS, Entry, Ledger, releases
 
 try:
@@ -175,7 +175,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
     spoils = t.get("spoils", False)
     if not isinstance(spoils, bool):
         raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
-    as_if = tuple(_edit(name, x) for x in texts("as_if"))
+    as_if = [taken_for(_edit(name, x)) for x in texts("as_if")]
     for key in ("as_if", "gives"):
         if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{name}: {key} explains a mismatch alone")
@@ -201,8 +201,8 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
             tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
             texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
             texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
-            shown_by=texts("shown_by"), elements=elements, as_if=as_if,
-            gives=tuple(model(path.parent, n) for n in texts("gives")),
+            shown_by=texts("shown_by"), elements=elements,
+            gives=(*as_if, *(model(path.parent, n) for n in texts("gives"))),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None

@@ -67,7 +67,6 @@ class Entry:
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
     elements: str = ""
-    as_if: tuple[dict[str, dict[str, Any]], ...] = ()
     gives: tuple[Model, ...] = ()
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -98,11 +97,7 @@ class Entry:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        if judged.verdict is not Verdict.MISMATCH:
-            return True
-        if self.as_if and not any(_answers(judged, profile, edit) for edit in self.as_if):
-            return False
-        return not self.gives or self._given(judged, profile)
+        return judged.verdict is not Verdict.MISMATCH or not self.gives or self._given(judged, profile)
 
     def _given(self, judged: Judged, profile: Profile) -> bool:
         """Is the answer what one of the models of the defect says?  Raises FormatError, naming the entry, where a model
@@ -337,23 +332,3 @@ class Ledger:
 
     def counts(self) -> Counter[str]:
         return Counter({e.id: e.hits for e in self.entries if e.hits})
-
-
-def _answers(judged: Judged, profile: Profile, edit: dict[str, dict[str, Any]]) -> bool:
-    """Is the answer right for the instance that the backend takes this one for?"""
-    from harness.run.case import Case
-    from harness.run.results import judge_case
-
-    case = judged.case
-    attrs = {k: v for k, v in {**case.inst.attrs, **edit["attrs"]}.items() if v is not None}
-    arrays = case.draws[min(judged.draw, len(case.draws) - 1)] if case.draws else {}
-    inst = replace(case.inst, attrs=attrs, args={k: a for k, a in case.inst.args.items() if k not in edit["args"]},
-                   reruns=(), choices=None)  # fmt: skip
-    other = Case(case.version, inst, case.index)
-    other._draws = [{k: a for k, a in arrays.items() if k not in edit["args"]}]
-    if other.expected is None:  # it breaks a rule then: nothing is known of its answer
-        return False
-    found = judge_case(other, profile, [judged.outcome]).verdict
-    why = other.silences[0] if found is Verdict.AMBIGUOUS else None
-    open_in_part = isinstance(why, Silent) and why.masks(0) is not None  # where all is open, nothing is explained
-    return found in (Verdict.AGREE, Verdict.MISTRUSTED) or open_in_part

@@ -169,7 +169,8 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
         met += 1
         if values[0].shape == given.expected[0].value.shape and values[0].dtype != bool:
             at = np.unravel_index(np.argmax(values[0] != given.expected[0].value), values[0].shape)
-            values[0][at] = 3 if values[0][at] != 3 else 5
+            told_or_due = values[0][at], given.expected[0].value[at]  # in a type of powers of two 3 may be either
+            values[0][at] = next(x for x in np.array([3, 5, 96]).astype(values[0].dtype) if x not in told_or_due)
             assert judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, values)], own).verdict is Verdict.MISMATCH
     assert met, "no model says what may come of the entry's own instance"
 
