@@ -80,8 +80,9 @@ class Given:
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():
             if isinstance(v, np.ndarray):
-                base = args[k] if isinstance(args.get(k), Arg) else Arg(of(v), v.shape)
-                args[k] = replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
+                args[k] = _shaped(args.get(k), v)
+            elif isinstance(v, list):
+                args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None}
         v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
         inst = replace(self.inst, version=v.version, attrs=kept, args=args, reruns=(), choices=None)
@@ -95,6 +96,14 @@ class Given:
     def origin(self, e: Expected) -> tuple[Case, int] | None:
         """The other instance that an output of ``again`` belongs to, and its number there."""
         return next(((case, i) for case, row in self._others for i, x in enumerate(row) if x is e), None)
+
+
+def _shaped(base: Any, v: Any) -> Any:
+    """An operand of the type and shape of an array."""
+    if not isinstance(v, np.ndarray):
+        return base
+    base = base if isinstance(base, Arg) else Arg(of(v), v.shape)
+    return replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
 
 
 Model = Callable[[Given], "Sequence[Any] | None"]

@@ -12,6 +12,7 @@ from harness.run.defects import Given, Near
 from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
+_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}  # of rounding, of a value's magnitude
 
 
 def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray],
@@ -36,6 +37,11 @@ def _number_of_bits(x: np.ndarray) -> np.ndarray:
 def _typed(dtype: str) -> Callable[[Arg], bool]:
     """Is it a constant of a type in its typed data field?"""
     return lambda a: a.const and str(a.dtype) == dtype and form_of(a) == TYPED
+
+
+def _numbers(g: Given, slot: str) -> np.ndarray:
+    """What is read of a slot where the bits of bf16 in int32_data are numbers."""
+    return _number_of_bits(g[slot]) if _typed("bf16")(g.inst.args[slot]) else g[slot]
 
 
 def bits_are_numbers(g: Given, **attrs: Any) -> Outputs:
@@ -70,8 +76,11 @@ def divided_by_the_largest_magnitude(g: Given) -> Outputs:
 
 def every_other_is_0(g: Given) -> Outputs:
     """The 64 bits of each u32 in uint64_data are read as two."""
-    return _reread(g, _typed("u32"),
-                   lambda x: np.stack([x, np.zeros_like(x)], -1).ravel()[: x.size].reshape(x.shape))  # fmt: skip
+    return _reread(g, _typed("u32"), _halves)
+
+
+def _halves(x: np.ndarray) -> np.ndarray:
+    return np.stack([x, np.zeros_like(x)], -1).ravel()[: x.size].reshape(x.shape)
 
 
 def subnormal_constants_are_0(g: Given) -> Outputs:
@@ -93,8 +102,28 @@ def integers_rounded_to_f32(g: Given) -> Outputs:
 
 
 def overlap_may_equal(g: Given) -> Outputs:
-    """NonMaxSuppression: a box is removed where its overlap equals the threshold."""
-    return g.again(inputs={"iou_threshold": np.nextafter(g["iou_threshold"], np.float32(-1))})
+    """NonMaxSuppression: a box is removed where its overlap equals the threshold; of two without an area it is NaN."""
+    boxes = g["boxes"].astype(np.float32)
+    if g.attr("center_point_box", 0):
+        half = boxes[..., 2:] / 2
+        corners = np.stack([boxes[..., :2] - half, boxes[..., :2] + half])
+    else:
+        corners = np.sort(np.stack([boxes[..., :2], boxes[..., 2:]]), 0)
+    most, least, shared = (None if v is None else v.ravel()[0] for v in (
+        g["max_output_boxes_per_class"], g["score_threshold"], g["iou_threshold"]))
+    found = []
+    for b, c in np.ndindex(*g["scores"].shape[:2]):
+        scores, kept = g["scores"][b, c], list[int]()
+        low, high = corners[:, b]
+        area = np.prod(high - low, -1)
+        for k in np.argsort(-scores, kind="stable"):
+            if len(kept) == (most or 0) or not (least is None or scores[k] > least):
+                break
+            both = np.prod(np.maximum(np.minimum(high[kept], high[k]) - np.maximum(low[kept], low[k]), 0), -1)
+            if not np.any(both / (area[kept] + area[k] - both) >= (shared or 0)):
+                kept.append(int(k))
+        found += [(b, c, k) for k in kept]
+    return [np.array(found, np.int64).reshape(-1, 3)]
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
@@ -108,9 +137,96 @@ def divided_in_f32(g: Given) -> Outputs:
 
 def bits_divided_in_f32(g: Given) -> Outputs:
     """The same, and the bits of bf16 in int32_data are numbers."""
-    return _divided_in_f32(g, _number_of_bits(g["x"])) if _typed("bf16")(g.inst.args["x"]) else None
+    return _divided_in_f32(g, _numbers(g, "x")) if _typed("bf16")(g.inst.args["x"]) else None
 
 
 def transformed_along_axis_1(g: Given) -> Outputs:
     """DFT-20: along axis 1, whatever the input axis says."""
     return g.again(inputs={"axis": np.array(1)})
+
+
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+
+
+def powers_of_two(g: Given) -> Outputs:
+    """BitShift: X times, or over, 2**Y, which has an axis.  u8 saturates, and is rounded where extents are symbolic;
+    u32 and u64 are i32, their quotients f32; a power beyond i32 is the lowest, of a constant the largest, integer."""
+    x, y = (_halves(g[s]) if _typed("u32")(g.inst.args[s]) else g[s] for s in "XY")
+    left, args = g.attr("direction") == "LEFT", [g.inst.args[s] for s in "XY"]
+    big, power = x.astype(object).reshape(x.shape or 1), 2 ** y.astype(object)
+    if x.dtype == np.uint8 and not left and any(a.dynamic for a in args):
+        v = np.rint((big / power).astype(np.float64))
+    elif x.dtype.itemsize < 4:
+        v = big * power if left else big // power
+        v = np.minimum(v, 255) if x.dtype == np.uint8 else v % 2**16
+    elif all(a.const for a in args):
+        v = np.minimum(big * power % 2 ** (8 * x.dtype.itemsize), _HIGHEST) if left else big // power
+    else:
+        power = np.where(power > _HIGHEST, _HIGHEST if args[1].const else _LOWEST, power)
+        if left:
+            v = (big * power - _LOWEST) % 2**32 + _LOWEST
+        else:
+            v = np.trunc(big.astype(np.float32) / power.astype(np.float32)).astype(np.float64)
+            v = np.where(v > _HIGHEST, _LOWEST, v)
+    return [v.astype(np.int64).astype(x.dtype)]
+
+
+def bytes_saturate(g: Given) -> Outputs:
+    """Add, Sub, Mul and Neg of 8 bits saturate; of a constant its negative is added, which saturates too."""
+    ends = np.iinfo(g.expected[0].value.dtype)
+    a, b = (None if v is None else v.astype(np.int64) for v in (g["X"] if g["A"] is None else g["A"], g["B"]))
+    if b is None:
+        v = -a
+    elif g.inst.op == "Sub":
+        v = a + (np.minimum(-b, ends.max) if g.inst.args["B"].const and ends.min else -b)
+    else:
+        v = a + b if g.inst.op == "Add" else a * b
+    return [np.clip(v, ends.min, ends.max)]
+
+
+def alpha_times_b(g: Given) -> Outputs:
+    """Gemm: alpha is multiplied with B before it meets A, and may overflow there."""
+    return g.again({"alpha": None}, {"B": (g["B"] * np.float32(g.attr("alpha", 1.0))).astype(g["B"].dtype)})
+
+
+def one_turn(g: Given) -> Outputs:
+    """Scan: one turn, over the first slices, of what is scanned from the end the last."""
+    version8, n = g.inst.version == 8, g.attr("num_scan_inputs")
+    slot = "initial_state_and_scan_inputs"
+    ways = g.attr("directions" if version8 else "scan_input_directions") or [0] * n
+    axes = [1] * n if version8 else g.attr("scan_input_axes") or [0] * n
+    scanned = [np.take(v, [-1 if way else 0], axis) for v, way, axis in zip(g[slot][-n:], ways, axes)]
+    return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
+
+
+def statistics_rounded(g: Given) -> Outputs:
+    """BatchNormalization: mean, differences, their squares, variance and what follows are rounded to the type of X, the
+    running statistics to their own.  Of constants of bf16 in int32_data the bits are numbers."""
+    told = bits_are_numbers(g)
+    names = ("X", "scale", "B", "input_mean", "input_var")
+    x, scale, shift, old_mean, old_var = (_numbers(g, s).astype(np.float64) for s in names)
+    unit, own = (_UNIT[g[s].dtype.name] for s in ("X", "input_mean"))
+    axes = tuple(i for i in range(x.ndim) if i != 1)
+
+    def channels(v: np.ndarray) -> np.ndarray:
+        return v.reshape([1, -1] + [1] * (x.ndim - 2))
+
+    mean, var, momentum, eps = x.mean(axes), x.var(axes), g.attr("momentum", 0.9), g.attr("epsilon", 1e-5)
+    grows = x.size / x.shape[1] / 2 if g.inst.args["X"].const else 0  # a constant's sums are folded in its own type
+    off = unit * (np.abs(mean) + grows * np.abs(x).mean(axes))  # of the mean, and of all differences alike
+    spread = off**2 + (4 + grows) * unit * (var + off**2)  # of the variance
+    root = np.sqrt(np.maximum(var - spread, 0) + eps)
+    apart = np.abs(x - channels(mean)) + channels(off)
+    y = channels(np.abs(scale) / root) * (channels(off) + apart * (6 * unit + channels(spread / (var + eps))))
+    within = (y + 4 * unit * channels(np.abs(shift)),
+              (1 - momentum) * off + 4 * max(unit, own) * (np.abs(old_mean) + np.abs(mean)),
+              (1 - momentum) * spread + 4 * max(unit, own) * (np.abs(old_var) + var))  # fmt: skip
+    return told and [Near(v, w + 4 * unit * np.abs(v)) for e, w in zip(told, within)
+                     for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
+
+
+def last_of_an_odd_row(g: Given) -> Outputs:
+    """FULLY_CONNECTED: of an odd number of 4-bit weights a row the last, at n, is that at n % 16."""
+    w = g["filter"].copy()
+    w[:, -1] = w[:, (w.shape[1] - 1) % 16]
+    return g.again(inputs={"filter": w})
