@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Arg
-from harness.run.defects import Given, Near
+from harness.run.defects import Given, Near, Turned
 from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
@@ -199,30 +199,89 @@ def one_turn(g: Given) -> Outputs:
     return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
 
 
+def _near(told: Outputs, *within: Any) -> Outputs:
+    """What is told, but for an error: of each output, or of all."""
+    return told and [Near(v, within[min(i, len(within) - 1)]) for i, e in enumerate(told)
+                     for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
+
+
+def _wide(g: Given, slot: str) -> np.ndarray:
+    return _numbers(g, slot).astype(np.float64)
+
+
+def _sums_grow(g: Given, slot: str, n: float) -> float:
+    """How many roundings a sum of n meets that the plain ones do not: a constant's is folded in its own type."""
+    return n / 2 if g.inst.args[slot].const else 0
+
+
+class _Moments:
+    """Mean and variance where mean, differences and squares are rounded to a type; off, spread: their largest errors;
+    apart: that of what is over the root of variance and epsilon."""
+
+    def __init__(self, g: Given, axes: tuple[int, ...], eps: float) -> None:
+        x, unit = _wide(g, "X"), _UNIT[g["X"].dtype.name]
+        grows = _sums_grow(g, "X", x.size / max(1, x.mean(axes).size))
+        self.mean, self.var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+        self.off = unit * (np.abs(self.mean) + grows * np.abs(x).mean(axes, keepdims=True))
+        self.spread = self.off**2 + (4 + grows) * unit * (self.var + self.off**2)
+        root = np.sqrt(np.maximum(self.var - self.spread, 0) + eps)
+        apart = np.abs(x - self.mean) + self.off
+        self.apart = (self.off + apart * (6 * unit + self.spread / (self.var + eps))) / root
+
+
 def statistics_rounded(g: Given) -> Outputs:
     """BatchNormalization: mean, differences, their squares, variance and what follows are rounded to the type of X, the
     running statistics to their own.  Of constants of bf16 in int32_data the bits are numbers."""
+    told, rank = bits_are_numbers(g), g["X"].ndim
+    scale, shift = (np.abs(_wide(g, s)).reshape([1, -1] + [1] * (rank - 2)) for s in ("scale", "B"))
+    old_mean, old_var = (np.abs(_wide(g, s)) for s in ("input_mean", "input_var"))
+    unit, keeps = _UNIT[g["X"].dtype.name], g.attr("momentum", 0.9)
+    own = 8 * max(unit, _UNIT[g["input_mean"].dtype.name])
+    m = _Moments(g, tuple(i for i in range(rank) if i != 1), g.attr("epsilon", 1e-5))
+    return told and _near(told, scale * m.apart + 4 * unit * (shift + np.abs(told[0].value.astype(np.float64))),
+                          (1 - keeps) * m.off.ravel() + own * (old_mean + np.abs(m.mean).ravel()),
+                          (1 - keeps) * m.spread.ravel() + own * (old_var + m.var.ravel()))  # fmt: skip
+
+
+def moments_rounded(g: Given) -> Outputs:
+    """MeanVarianceNormalization: the same of its mean, differences, squares and variance."""
+    axes = tuple(a % g["X"].ndim for a in g.attr("axes") or (0, 2, 3))
+    return _near(bits_are_numbers(g), _Moments(g, axes, 1e-18).apart)
+
+
+def exponents_rounded(g: Given) -> Outputs:
+    """Softmax, LogSoftmax, SoftmaxCrossEntropyLoss: differences from the maximum, exponentials, their sum, its logarithm
+    and quotients are rounded to the type of the input."""
+    slot, loss = ("scores", True) if g["input"] is None else ("input", False)
+    x, unit = _wide(g, slot), _UNIT[g[slot].dtype.name]
+    axes: tuple[int, ...] = (1 if loss else g.attr("axis", -1 if g.inst.version > 12 else 1),)
+    if not loss and g.inst.version < 13:
+        axes = tuple(range(axes[0] % (x.ndim + 1), x.ndim))
+    below = x.max(axes, keepdims=True) - x
+    total = np.exp(-below).sum(axes, keepdims=True)
+    grows = _sums_grow(g, slot, x.size / max(1, total.size))
+    logarithm = unit * (4 + grows + 2 * below + 2 * np.log(total))
     told = bits_are_numbers(g)
-    names = ("X", "scale", "B", "input_mean", "input_var")
-    x, scale, shift, old_mean, old_var = (_numbers(g, s).astype(np.float64) for s in names)
-    unit, own = (_UNIT[g[s].dtype.name] for s in ("X", "input_mean"))
-    axes = tuple(i for i in range(x.ndim) if i != 1)
+    if not loss:
+        share = np.exp(-below) / total
+        return _near(told, logarithm if g.inst.op == "LogSoftmax" else share * np.expm1(logarithm + 2 * unit))
+    w = np.ones(x.shape[1]) if g["weights"] is None else _wide(g, "weights")
+    read = w[[k for k in g["labels"].ravel() if 0 <= k < w.size]]  # the others are ignored
+    times = {"none": 1, "sum": read.size, "mean": read.size / max(abs(read.sum()), 1e-9)}[g.attr("reduction", "mean")]
+    return _near(told, 8 * np.abs(w).max() * times * logarithm.max(), logarithm)
 
-    def channels(v: np.ndarray) -> np.ndarray:
-        return v.reshape([1, -1] + [1] * (x.ndim - 2))
 
-    mean, var, momentum, eps = x.mean(axes), x.var(axes), g.attr("momentum", 0.9), g.attr("epsilon", 1e-5)
-    grows = x.size / x.shape[1] / 2 if g.inst.args["X"].const else 0  # a constant's sums are folded in its own type
-    off = unit * (np.abs(mean) + grows * np.abs(x).mean(axes))  # of the mean, and of all differences alike
-    spread = off**2 + (4 + grows) * unit * (var + off**2)  # of the variance
-    root = np.sqrt(np.maximum(var - spread, 0) + eps)
-    apart = np.abs(x - channels(mean)) + channels(off)
-    y = channels(np.abs(scale) / root) * (channels(off) + apart * (6 * unit + channels(spread / (var + eps))))
-    within = (y + 4 * unit * channels(np.abs(shift)),
-              (1 - momentum) * off + 4 * max(unit, own) * (np.abs(old_mean) + np.abs(mean)),
-              (1 - momentum) * spread + 4 * max(unit, own) * (np.abs(old_var) + var))  # fmt: skip
-    return told and [Near(v, w + 4 * unit * np.abs(v)) for e, w in zip(told, within)
-                     for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
+def bias_added_to_rounded(g: Given, told: Outputs = None) -> Outputs:
+    """Conv and ConvTranspose: the sum of products is rounded to the type of X before the bias is added."""
+    told, unit = told or bits_are_numbers(g), _UNIT[g["X"].dtype.name]
+    bias = np.abs(_wide(g, "B")).reshape([1, -1] + [1] * (g["X"].ndim - 2)) if g["B"] is not None else 0.0
+    return told and _near(told, unit * (3 * np.abs(told[0].value.astype(np.float64)) + bias))
+
+
+def subnormal_factors_are_0(g: Given) -> Outputs:
+    """ConvTranspose of bf16: subnormal factors are 0, and the sum is rounded before the bias is added."""
+    told = g.again(inputs={s: np.where(np.abs(v) < 2.0**-126, 0, v).astype(v.dtype) for s in "XW" for v in [g[s]]})
+    return told and bias_added_to_rounded(g, told)
 
 
 def last_of_an_odd_row(g: Given) -> Outputs:
@@ -230,3 +289,12 @@ def last_of_an_odd_row(g: Given) -> Outputs:
     w = g["filter"].copy()
     w[:, -1] = w[:, (w.shape[1] - 1) % 16]
     return g.again(inputs={"filter": w})
+
+
+def strides_left_out(g: Given) -> Outputs:
+    """CONV_2D: the result of strides of 1, or what of it fits into the memory of the right one."""
+    told = g.again({"stride_h": 1, "stride_w": 1})
+    if not told:
+        return None
+    v, due = told[0].value, g.expected[0].value.shape
+    return [Turned(told[0], lambda a: a if a.shape != due else np.append(a, v.ravel()[a.size :]).reshape(v.shape))]
