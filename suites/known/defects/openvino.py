@@ -250,7 +250,7 @@ def moments_rounded(g: Given) -> Outputs:
 
 
 def exponents_rounded(g: Given) -> Outputs:
-    """Softmax, LogSoftmax, SoftmaxCrossEntropyLoss: differences from the maximum, exponentials, their sum, its logarithm
+    """Softmax, LogSoftmax, SoftmaxCrossEntropyLoss: differences from the maximum, exponentials, their sum, its log
     and quotients are rounded to the type of the input."""
     slot, loss = ("scores", True) if g["input"] is None else ("input", False)
     x, unit = _wide(g, slot), _UNIT[g[slot].dtype.name]
@@ -298,3 +298,11 @@ def strides_left_out(g: Given) -> Outputs:
         return None
     v, due = told[0].value, g.expected[0].value.shape
     return [Turned(told[0], lambda a: a if a.shape != due else np.append(a, v.ravel()[a.size :]).reshape(v.shape))]
+
+
+def remainder_in_f32(g: Given) -> Outputs:
+    """Mod and FLOOR_MOD: a - b * floor(a / b), of fmod cut off, each step in f32, and the result in the type of a."""
+    a, b = (v.astype(np.float32) for v in ((g["lhs"], g["rhs"]) if g["A"] is None else (g["A"], g["B"])))
+    v = a - b * (np.trunc if g.attr("fmod", 0) else np.floor)(a / b)
+    kind = g.expected[0].value.dtype
+    return [v.astype(kind) if kind.kind not in "iu" else np.where(np.isfinite(v), v, 0).astype(np.int64).astype(kind)]
