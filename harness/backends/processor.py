@@ -1,8 +1,9 @@
 """What the processor offers that runtimes choose their kernels by: the same model may take another path, and come out
 differently, where an instruction is missing.
 
-Stand-alone like the worker, in whose process it asks.  Names as in Linux's ``/proc/cpuinfo``; on x86 the instruction
-CPUID itself is asked, since under an emulator that file tells of the machine around it.
+Stand-alone like the worker, in whose process it asks.  Names as in Linux's ``/proc/cpuinfo``.  That file tells of the
+machine around an emulator, so that others are asked first: on x86 the instruction CPUID, on Arm what the kernel hands
+to every program (Linux) or the system's own table (macOS).
 """
 
 # mypy: ignore-errors
@@ -21,9 +22,16 @@ _CPUID = {
     (7, 0, 3): {22: "amx_bf16", 23: "avx512_fp16", 25: "amx_int8"},
     (7, 1, 0): {4: "avx_vnni", 5: "avx512_bf16"},
 }
-_ARM = ("asimd", "asimdhp", "asimddp", "asimdfhm", "i8mm", "bf16", "sve", "sve2", "sme")
+# name -> entry of the auxiliary vector, bit of it (Linux arch/arm64 hwcap.h); name in macOS's table (Apple,
+# "Determining instruction set characteristics"), where it has one
+_ARM = {
+    "asimd": (16, 1, "AdvSIMD"), "asimdhp": (16, 10, "arm.FEAT_FP16"), "asimddp": (16, 20, "arm.FEAT_DotProd"),
+    "asimdfhm": (16, 23, "arm.FEAT_FHM"), "sve": (16, 22, None), "sve2": (26, 1, None),
+    "i8mm": (26, 13, "arm.FEAT_I8MM"), "bf16": (26, 14, "arm.FEAT_BF16"), "sme": (26, 23, "arm.FEAT_SME"),
+}  # fmt: skip
 ARCHITECTURES = ("x86_64", "aarch64")
-WORDS = (*ARCHITECTURES, *(n for bits in _CPUID.values() for n in bits.values()), *_ARM)
+_OF = {"x86_64": [n for bits in _CPUID.values() for n in bits.values()], "aarch64": list(_ARM)}
+WORDS = (*ARCHITECTURES, *_OF["x86_64"], *_OF["aarch64"])
 # push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi; cpuid; four stores through r8; pop rbx; ret
 _CODE = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3")
 
@@ -33,11 +41,14 @@ def words():
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     if machine not in ARCHITECTURES:
         return []
+    ask = {("x86_64", "Linux"): _cpuid, ("x86_64", "Darwin"): _cpuid, ("aarch64", "Linux"): _handed,
+           ("aarch64", "Darwin"): _listed}.get((machine, platform.system()), _told)  # fmt: skip
     try:
-        found = _cpuid() if machine == "x86_64" and platform.system() in ("Linux", "Darwin") else _told()
-    except (OSError, ValueError):  # a system that lets nobody write what is executed
+        found = ask()
+    except (OSError, ValueError, AttributeError):  # a system that lets nobody write what is executed, or lacks the call
         found = _told()
-    return [machine, *(n for n in WORDS if n in found)] if found else []
+    own = [n for n in _OF[machine] if n in found]
+    return [machine, *own] if own else []
 
 
 def _cpuid():
@@ -55,6 +66,25 @@ def _cpuid():
             out.update(name for bit, name in bits.items() if answer[register] >> bit & 1)
     del ask, start
     page.close()
+    return out
+
+
+def _handed():
+    """Linux on Arm."""
+    ask = ctypes.CDLL(None).getauxval
+    ask.argtypes, ask.restype = [ctypes.c_ulong], ctypes.c_ulong
+    return {name for name, (entry, bit, _) in _ARM.items() if ask(entry) >> bit & 1}
+
+
+def _listed():
+    """macOS on Arm."""
+    ask = ctypes.CDLL(None).sysctlbyname
+    out = set()
+    for name, (_, _, key) in _ARM.items():
+        value, size = ctypes.c_int(), ctypes.c_size_t(ctypes.sizeof(ctypes.c_int))
+        found = key and ask(b"hw.optional." + key.encode(), ctypes.byref(value), ctypes.byref(size), None, 0) == 0
+        if found and value.value:
+            out.add(name)
     return out
 
 

@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ emulated = pytest.mark.skipif(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/cpuinfo is Linux's")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="of an emulated Arm it tells of the machine around it")
 def test_the_instruction_tells_what_the_system_tells() -> None:
     words = processor.words()
     assert words and words[0] in processor.ARCHITECTURES
@@ -33,6 +35,37 @@ def test_what_the_system_tells_serves_where_nobody_may_run_code(monkeypatch: pyt
     before = processor.words()
     monkeypatch.setattr(processor, "_cpuid", refused)
     assert processor.words() == (before if sys.platform == "linux" else [])
+
+
+class _Arm:
+    """What of a system's C library an Arm machine asks, as one with half-precision arithmetic answers it."""
+
+    class getauxval:
+        argtypes = restype = None
+
+        def __new__(cls, entry: int) -> int:  # type: ignore[misc]
+            return {16: 1 << 1 | 1 << 10 | 1 << 20, 26: 1 << 13}[entry]
+
+    @staticmethod
+    def sysctlbyname(key: bytes, value: Any, size: Any, new: None, length: int) -> int:
+        have = {b"hw.optional.AdvSIMD": 1, b"hw.optional.arm.FEAT_FP16": 1, b"hw.optional.arm.FEAT_DotProd": 1,
+                b"hw.optional.arm.FEAT_I8MM": 1, b"hw.optional.arm.FEAT_BF16": 0}  # fmt: skip
+        if key not in have:
+            return -1
+        assert size._obj.value == 4
+        value._obj.value = have[key]
+        return 0
+
+
+@pytest.mark.parametrize("system", ["Linux", "Darwin"])
+def test_arm_is_asked_in_its_own_way(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64" if system == "Linux" else "arm64")
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(processor.ctypes, "CDLL", lambda name: _Arm)
+    monkeypatch.setattr(processor, "_told", lambda: {"avx2", "fma"})  # of the machine around an emulator
+    assert processor.words() == ["aarch64", "asimd", "asimdhp", "asimddp", "i8mm"]
+    monkeypatch.setattr(processor.ctypes, "CDLL", lambda name: object())
+    assert processor.words() == [], "words of another architecture say nothing"
 
 
 def test_a_processor_without_its_emulator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
