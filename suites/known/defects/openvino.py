@@ -29,9 +29,15 @@ def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], 
 
 
 def _number_of_bits(x: np.ndarray) -> np.ndarray:
+    return _to_narrow(x.view(np.uint16).astype(np.float32), x.dtype)
+
+
+def _to_narrow(x: Any, kind: Any) -> np.ndarray:
     """To bf16 a number is rounded up from one half on where its last bit is 1, else it is cut off."""
-    bits = x.view(np.uint16).astype(np.float32).view(np.uint32)
-    return ((bits + ((bits & 0x10000) >> 1)) >> 16).astype(np.uint16).view(x.dtype)
+    if kind.name != "bfloat16":
+        return np.asarray(x).astype(kind)
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    return ((bits + ((bits & 0x10000) >> 1)) >> 16).astype(np.uint16).view(kind)
 
 
 def _typed(dtype: str) -> Callable[[Arg], bool]:
@@ -59,6 +65,11 @@ def bits_are_numbers_roughly(g: Given) -> Outputs:
 def bits_are_numbers_unsaturated(g: Given) -> Outputs:
     """The bits of bf16 in int32_data are numbers, and saturate is 0."""
     return bits_are_numbers(g, saturate=0)
+
+
+def bits_are_numbers_saturated(g: Given) -> Outputs:
+    """The bits of bf16 in int32_data are numbers, and saturate is 1."""
+    return bits_are_numbers(g, saturate=1)
 
 
 def gates_apart_roughly(g: Given) -> Outputs:
@@ -306,3 +317,32 @@ def remainder_in_f32(g: Given) -> Outputs:
     v = a - b * (np.trunc if g.attr("fmod", 0) else np.floor)(a / b)
     kind = g.expected[0].value.dtype
     return [v.astype(kind) if kind.kind not in "iu" else np.where(np.isfinite(v), v, 0).astype(np.int64).astype(kind)]
+
+
+def largest_sample(g: Given) -> Outputs:
+    """RoiAlign: the largest interpolated sample, and no less than 0, and sampling_ratio is 1 where it is absent: the means
+    of bins of one sample each."""
+    x, rois = _numbers(g, "X"), g["rois"]
+    ratio, scale = g.attr("sampling_ratio", 1), g.attr("spatial_scale", 1.0)
+    if g.attr("mode", "avg") == "avg":
+        return g.again({"sampling_ratio": ratio}, {"X": x})
+    halved = g.inst.version > 10 and g.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    bins, rows = [g.attr("output_height", 1), g.attr("output_width", 1)], []
+    for k, (x1, y1, x2, y2) in enumerate(rois.astype(np.float64) * scale):
+        sides = [v if halved else max(v, 1.0) for v in (y2 - y1, x2 - x1)]
+        n = [ratio or max(1, int(np.ceil(v / b))) for v, b in zip(sides, bins)]
+        told = g.again({"mode": "avg", "sampling_ratio": 1, "output_height": bins[0] * n[0], "output_width": bins[1] * n[1]},
+                       {"X": x, "rois": rois[k : k + 1], "batch_indices": g["batch_indices"][k : k + 1]})  # fmt: skip
+        if not told:
+            return None
+        rows.append(told[0].value.astype(np.float64).reshape(x.shape[1], bins[0], n[0], bins[1], n[1]).max((2, 4)))
+    v, unit = np.maximum(np.stack(rows), 0), _UNIT[x.dtype.name]
+    return [Near(v, 64 * 2.0**-24 * np.abs(x.astype(np.float64)).max() * max(x.shape) + 2 * unit * np.abs(v))]
+
+
+def root_of_a_narrow_exponent(g: Given) -> Outputs:
+    """LpPool and GlobalLpPool: the exponent 1 / p is rounded to the type of X, as are the powers, their sum and the root."""
+    p, unit = g.attr("p", 2), _UNIT[g["X"].dtype.name]
+    exponent = float(_to_narrow(1 / p, g["X"].dtype))
+    told = bits_are_numbers(g)
+    return told and [Near(v, 16 * unit * v) for e in told for v in [e.value.astype(np.float64) ** (p * exponent)]]
