@@ -1,75 +1,14 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO."""
+"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, what its operators do otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from harness.core.instance import Arg
 from harness.run.defects import Given, Near, Turned
-from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
-_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}  # of rounding, of a value's magnitude
-
-
-def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray],
-            attrs: dict[str, Any] | None = None) -> Outputs:  # fmt: skip
-    """What is expected where the operands that ``which`` tells of are read otherwise."""
-
-    def read(a: Any, v: Any) -> Any:
-        if isinstance(a, list):
-            return [read(x, y) for x, y in zip(a, v)]
-        return how(v) if isinstance(a, Arg) and isinstance(v, np.ndarray) and which(a) else v
-
-    found = {k: read(a, g[k]) for k, a in g.inst.args.items()}
-    return g.again(attrs, {k: v for k, v in found.items() if isinstance(v, list) or v is not g[k]})
-
-
-def _number_of_bits(x: np.ndarray) -> np.ndarray:
-    return _to_narrow(x.view(np.uint16).astype(np.float32), x.dtype)
-
-
-def _to_narrow(x: Any, kind: Any) -> np.ndarray:
-    """To bf16 a number is rounded up from one half on where its last bit is 1, else it is cut off."""
-    if kind.name != "bfloat16":
-        return np.asarray(x).astype(kind)
-    bits = np.asarray(x, np.float32).view(np.uint32)
-    return ((bits + ((bits & 0x10000) >> 1)) >> 16).astype(np.uint16).view(kind)
-
-
-def _typed(dtype: str) -> Callable[[Arg], bool]:
-    """Is it a constant of a type in its typed data field?"""
-    return lambda a: a.const and str(a.dtype) == dtype and form_of(a) == TYPED
-
-
-def _numbers(g: Given, slot: str) -> np.ndarray:
-    """What is read of a slot where the bits of bf16 in int32_data are numbers."""
-    return _number_of_bits(g[slot]) if _typed("bf16")(g.inst.args[slot]) else g[slot]
-
-
-def bits_are_numbers(g: Given, **attrs: Any) -> Outputs:
-    """The bits of bf16 in int32_data are numbers."""
-    return _reread(g, _typed("bf16"), _number_of_bits, attrs)
-
-
-def bits_are_numbers_roughly(g: Given) -> Outputs:
-    """The same, and what comes of such large ones is off by the roundings of narrow steps."""
-    told = bits_are_numbers(g)
-    return told and [Near(v, 2.0**-6 * np.abs(v)) if e.dtype.name == "bf16" else e
-                     for e in told for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
-
-
-def bits_are_numbers_unsaturated(g: Given) -> Outputs:
-    """The bits of bf16 in int32_data are numbers, and saturate is 0."""
-    return bits_are_numbers(g, saturate=0)
-
-
-def bits_are_numbers_saturated(g: Given) -> Outputs:
-    """The bits of bf16 in int32_data are numbers, and saturate is 1."""
-    return bits_are_numbers(g, saturate=1)
 
 
 def gates_apart_roughly(g: Given) -> Outputs:
@@ -83,33 +22,6 @@ def divided_by_the_largest_magnitude(g: Given) -> Outputs:
     x = g["X"].astype(np.float64)
     y = x / np.abs(x).max(-1, keepdims=True)
     return [Near(y, 1e-6 * np.abs(y))]
-
-
-def every_other_is_0(g: Given) -> Outputs:
-    """The 64 bits of each u32 in uint64_data are read as two."""
-    return _reread(g, _typed("u32"), _halves)
-
-
-def _halves(x: np.ndarray) -> np.ndarray:
-    return np.stack([x, np.zeros_like(x)], -1).ravel()[: x.size].reshape(x.shape)
-
-
-def subnormal_constants_are_0(g: Given) -> Outputs:
-    """Constants that are subnormal are +0, and zeros beside them too."""
-    least = 2.0**-126
-    return _reread(g, lambda a: a.const and str(a.dtype) in ("f32", "bf16"),
-                   lambda x: np.where(np.abs(x) < least, 0, x).astype(x.dtype))  # fmt: skip
-
-
-def _through_f32(x: np.ndarray) -> np.ndarray:
-    ends = np.iinfo(x.dtype)
-    wide = x.astype(np.float32).astype(object)
-    return np.array([min(max(int(v), ends.min), ends.max) for v in wide.ravel()], x.dtype).reshape(x.shape)
-
-
-def integers_rounded_to_f32(g: Given) -> Outputs:
-    """Integers are rounded to f32."""
-    return _reread(g, lambda a: str(a.dtype) in ("i32", "i64", "u32", "u64"), _through_f32)
 
 
 def overlap_may_equal(g: Given) -> Outputs:
@@ -137,49 +49,9 @@ def overlap_may_equal(g: Given) -> Outputs:
     return [np.array(found, np.int64).reshape(-1, 3)]
 
 
-def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
-    return g.again({"precision": None}, {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)})
-
-
-def divided_in_f32(g: Given) -> Outputs:
-    """QuantizeLinear divides in f32, whatever the types of its operands and precision."""
-    return _divided_in_f32(g, g["x"])
-
-
-def bits_divided_in_f32(g: Given) -> Outputs:
-    """The same, and the bits of bf16 in int32_data are numbers."""
-    return _divided_in_f32(g, _numbers(g, "x")) if _typed("bf16")(g.inst.args["x"]) else None
-
-
 def transformed_along_axis_1(g: Given) -> Outputs:
     """DFT-20: along axis 1, whatever the input axis says."""
     return g.again(inputs={"axis": np.array(1)})
-
-
-_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-
-
-def powers_of_two(g: Given) -> Outputs:
-    """BitShift: X times, or over, 2**Y, which has an axis.  u8 saturates, and is rounded where extents are symbolic;
-    u32 and u64 are i32, their quotients f32; a power beyond i32 is the lowest, of a constant the largest, integer."""
-    x, y = (_halves(g[s]) if _typed("u32")(g.inst.args[s]) else g[s] for s in "XY")
-    left, args = g.attr("direction") == "LEFT", [g.inst.args[s] for s in "XY"]
-    big, power = x.astype(object).reshape(x.shape or 1), 2 ** y.astype(object)
-    if x.dtype == np.uint8 and not left and any(a.dynamic for a in args):
-        v = np.rint((big / power).astype(np.float64))
-    elif x.dtype.itemsize < 4:
-        v = big * power if left else big // power
-        v = np.minimum(v, 255) if x.dtype == np.uint8 else v % 2**16
-    elif all(a.const for a in args):
-        v = np.minimum(big * power % 2 ** (8 * x.dtype.itemsize), _HIGHEST) if left else big // power
-    else:
-        power = np.where(power > _HIGHEST, _HIGHEST if args[1].const else _LOWEST, power)
-        if left:
-            v = (big * power - _LOWEST) % 2**32 + _LOWEST
-        else:
-            v = np.trunc(big.astype(np.float32) / power.astype(np.float32)).astype(np.float64)
-            v = np.where(v > _HIGHEST, _LOWEST, v)
-    return [v.astype(np.int64).astype(x.dtype)]
 
 
 def bytes_saturate(g: Given) -> Outputs:
@@ -210,91 +82,6 @@ def one_turn(g: Given) -> Outputs:
     return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
 
 
-def _near(told: Outputs, *within: Any) -> Outputs:
-    """What is told, but for an error: of each output, or of all."""
-    return told and [Near(v, within[min(i, len(within) - 1)]) for i, e in enumerate(told)
-                     for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
-
-
-def _wide(g: Given, slot: str) -> np.ndarray:
-    return _numbers(g, slot).astype(np.float64)
-
-
-def _sums_grow(g: Given, slot: str, n: float) -> float:
-    """How many roundings a sum of n meets that the plain ones do not: a constant's is folded in its own type."""
-    return n / 2 if g.inst.args[slot].const else 0
-
-
-class _Moments:
-    """Mean and variance where mean, differences and squares are rounded to a type; off, spread: their largest errors;
-    apart: that of what is over the root of variance and epsilon."""
-
-    def __init__(self, g: Given, axes: tuple[int, ...], eps: float) -> None:
-        x, unit = _wide(g, "X"), _UNIT[g["X"].dtype.name]
-        grows = _sums_grow(g, "X", x.size / max(1, x.mean(axes).size))
-        self.mean, self.var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
-        self.off = unit * (np.abs(self.mean) + grows * np.abs(x).mean(axes, keepdims=True))
-        self.spread = self.off**2 + (4 + grows) * unit * (self.var + self.off**2)
-        root = np.sqrt(np.maximum(self.var - self.spread, 0) + eps)
-        apart = np.abs(x - self.mean) + self.off
-        self.apart = (self.off + apart * (6 * unit + self.spread / (self.var + eps))) / root
-
-
-def statistics_rounded(g: Given) -> Outputs:
-    """BatchNormalization: mean, differences, their squares, variance and what follows are rounded to the type of X, the
-    running statistics to their own.  Of constants of bf16 in int32_data the bits are numbers."""
-    told, rank = bits_are_numbers(g), g["X"].ndim
-    scale, shift = (np.abs(_wide(g, s)).reshape([1, -1] + [1] * (rank - 2)) for s in ("scale", "B"))
-    old_mean, old_var = (np.abs(_wide(g, s)) for s in ("input_mean", "input_var"))
-    unit, keeps = _UNIT[g["X"].dtype.name], g.attr("momentum", 0.9)
-    own = 8 * max(unit, _UNIT[g["input_mean"].dtype.name])
-    m = _Moments(g, tuple(i for i in range(rank) if i != 1), g.attr("epsilon", 1e-5))
-    return told and _near(told, scale * m.apart + 4 * unit * (shift + np.abs(told[0].value.astype(np.float64))),
-                          (1 - keeps) * m.off.ravel() + own * (old_mean + np.abs(m.mean).ravel()),
-                          (1 - keeps) * m.spread.ravel() + own * (old_var + m.var.ravel()))  # fmt: skip
-
-
-def moments_rounded(g: Given) -> Outputs:
-    """MeanVarianceNormalization: the same of its mean, differences, squares and variance."""
-    axes = tuple(a % g["X"].ndim for a in g.attr("axes") or (0, 2, 3))
-    return _near(bits_are_numbers(g), _Moments(g, axes, 1e-18).apart)
-
-
-def exponents_rounded(g: Given) -> Outputs:
-    """Softmax, LogSoftmax, SoftmaxCrossEntropyLoss: differences from the maximum, exponentials, their sum, its log
-    and quotients are rounded to the type of the input."""
-    slot, loss = ("scores", True) if g["input"] is None else ("input", False)
-    x, unit = _wide(g, slot), _UNIT[g[slot].dtype.name]
-    axes: tuple[int, ...] = (1 if loss else g.attr("axis", -1 if g.inst.version > 12 else 1),)
-    if not loss and g.inst.version < 13:
-        axes = tuple(range(axes[0] % (x.ndim + 1), x.ndim))
-    below = x.max(axes, keepdims=True) - x
-    total = np.exp(-below).sum(axes, keepdims=True)
-    grows = _sums_grow(g, slot, x.size / max(1, total.size))
-    logarithm = unit * (4 + grows + 2 * below + 2 * np.log(total))
-    told = bits_are_numbers(g)
-    if not loss:
-        share = np.exp(-below) / total
-        return _near(told, logarithm if g.inst.op == "LogSoftmax" else share * np.expm1(logarithm + 2 * unit))
-    w = np.ones(x.shape[1]) if g["weights"] is None else _wide(g, "weights")
-    read = w[[k for k in g["labels"].ravel() if 0 <= k < w.size]]  # the others are ignored
-    times = {"none": 1, "sum": read.size, "mean": read.size / max(abs(read.sum()), 1e-9)}[g.attr("reduction", "mean")]
-    return _near(told, 8 * np.abs(w).max() * times * logarithm.max(), logarithm)
-
-
-def bias_added_to_rounded(g: Given, told: Outputs = None) -> Outputs:
-    """Conv and ConvTranspose: the sum of products is rounded to the type of X before the bias is added."""
-    told, unit = told or bits_are_numbers(g), _UNIT[g["X"].dtype.name]
-    bias = np.abs(_wide(g, "B")).reshape([1, -1] + [1] * (g["X"].ndim - 2)) if g["B"] is not None else 0.0
-    return told and _near(told, unit * (3 * np.abs(told[0].value.astype(np.float64)) + bias))
-
-
-def subnormal_factors_are_0(g: Given) -> Outputs:
-    """ConvTranspose of bf16: subnormal factors are 0, and the sum is rounded before the bias is added."""
-    told = g.again(inputs={s: np.where(np.abs(v) < 2.0**-126, 0, v).astype(v.dtype) for s in "XW" for v in [g[s]]})
-    return told and bias_added_to_rounded(g, told)
-
-
 def last_of_an_odd_row(g: Given) -> Outputs:
     """FULLY_CONNECTED: of an odd number of 4-bit weights a row the last, at n, is that at n % 16."""
     w = g["filter"].copy()
@@ -317,32 +104,3 @@ def remainder_in_f32(g: Given) -> Outputs:
     v = a - b * (np.trunc if g.attr("fmod", 0) else np.floor)(a / b)
     kind = g.expected[0].value.dtype
     return [v.astype(kind) if kind.kind not in "iu" else np.where(np.isfinite(v), v, 0).astype(np.int64).astype(kind)]
-
-
-def largest_sample(g: Given) -> Outputs:
-    """RoiAlign: the largest interpolated sample, and no less than 0, and sampling_ratio is 1 where it is absent: the means
-    of bins of one sample each."""
-    x, rois = _numbers(g, "X"), g["rois"]
-    ratio, scale = g.attr("sampling_ratio", 1), g.attr("spatial_scale", 1.0)
-    if g.attr("mode", "avg") == "avg":
-        return g.again({"sampling_ratio": ratio}, {"X": x})
-    halved = g.inst.version > 10 and g.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
-    bins, rows = [g.attr("output_height", 1), g.attr("output_width", 1)], []
-    for k, (x1, y1, x2, y2) in enumerate(rois.astype(np.float64) * scale):
-        sides = [v if halved else max(v, 1.0) for v in (y2 - y1, x2 - x1)]
-        n = [ratio or max(1, int(np.ceil(v / b))) for v, b in zip(sides, bins)]
-        told = g.again({"mode": "avg", "sampling_ratio": 1, "output_height": bins[0] * n[0], "output_width": bins[1] * n[1]},
-                       {"X": x, "rois": rois[k : k + 1], "batch_indices": g["batch_indices"][k : k + 1]})  # fmt: skip
-        if not told:
-            return None
-        rows.append(told[0].value.astype(np.float64).reshape(x.shape[1], bins[0], n[0], bins[1], n[1]).max((2, 4)))
-    v, unit = np.maximum(np.stack(rows), 0), _UNIT[x.dtype.name]
-    return [Near(v, 64 * 2.0**-24 * np.abs(x.astype(np.float64)).max() * max(x.shape) + 2 * unit * np.abs(v))]
-
-
-def root_of_a_narrow_exponent(g: Given) -> Outputs:
-    """LpPool and GlobalLpPool: the exponent 1 / p is rounded to the type of X, as are the powers, their sum and the root."""
-    p, unit = g.attr("p", 2), _UNIT[g["X"].dtype.name]
-    exponent = float(_to_narrow(1 / p, g["X"].dtype))
-    told = bits_are_numbers(g)
-    return told and [Near(v, 16 * unit * v) for e in told for v in [e.value.astype(np.float64) ** (p * exponent)]]
