@@ -71,9 +71,10 @@ class Given:
         return self.inst.attrs.get(name, default)
 
     def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
-              version: Any = None) -> list[Expected] | None:  # fmt: skip
+              version: Any = None, outs: int | None = None) -> list[Expected] | None:  # fmt: skip
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
-        an array: of its own type and shape), or of it at another version of the op; None where it breaks a rule."""
+        an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
+        breaks a rule."""
         from harness.run.case import Case
 
         attrs, inputs = attrs or {}, inputs or {}
@@ -85,7 +86,8 @@ class Given:
                 args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None}
         v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
-        inst = replace(self.inst, version=v.version, attrs=kept, args=args, reruns=(), choices=None)
+        inst = replace(self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(),
+                       choices=None)  # fmt: skip
         other = Case(v, inst, self.case.index)
         other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
         if not other.expected:

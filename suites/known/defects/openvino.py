@@ -11,12 +11,6 @@ from harness.run.defects import Given, Near, Turned
 Outputs = list[Any] | None
 
 
-def gates_apart_roughly(g: Given) -> Outputs:
-    """LSTM: neither input_forget nor peepholes are read, and the state is rounded to bf16 between the steps."""
-    told = g.again({"input_forget": None}, {"P": None})
-    return told and [Near(np.asarray(e.value).astype(np.float64), 0.1) for e in told]
-
-
 def divided_by_the_largest_magnitude(g: Given) -> Outputs:
     """Normalizer, in f32: MAX divides by the largest magnitude."""
     x = g["X"].astype(np.float64)

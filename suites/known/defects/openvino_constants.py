@@ -248,8 +248,45 @@ def largest_sample(g: Given) -> Outputs:
 
 
 def root_of_a_narrow_exponent(g: Given) -> Outputs:
-    """LpPool and GlobalLpPool: the exponent 1 / p is rounded to the type of X, as are powers, their sum and the root."""
+    """LpPool and GlobalLpPool: the exponent 1 / p is rounded to the type of X, as are powers, sum and root."""
     p, unit = g.attr("p", 2), _UNIT[g["X"].dtype.name]
     exponent = float(_to_narrow(1 / p, g["X"].dtype))
     told = bits_are_numbers(g)
     return told and [Near(v, 16 * unit * v) for e in told for v in [e.value.astype(np.float64) ** (p * exponent)]]
+
+
+def state_rounded(g: Given) -> Outputs:
+    """RNN, GRU and LSTM of bf16: the state is rounded between the steps, as the sums of each are; of constants in
+    int32_data the bits are numbers; LSTM reads neither input_forget nor peepholes, none reads layout, and the
+    last state of an empty sequence is 0.  Done a step at a time."""
+    if g.attr("activation_alpha") or g.attr("activation_beta"):
+        return None
+    lstm, kind = g.inst.op == "LSTM", g["X"].dtype
+    slots = [s for s in ("X", "W", "R", "B", "initial_h", "initial_c") if g[s] is not None]
+    arrays = {s: _numbers(g, s).astype(np.float32) for s in slots}
+    x = arrays["X"]
+    (steps, rows, _), (ways, _, size) = x.shape, arrays["R"].shape
+    each = 3 if lstm else 2 if g.inst.op == "GRU" else 1  # activations of a direction
+    y, last, memory = np.zeros((steps, ways, rows, size)), np.zeros((ways, rows, size)), np.zeros((ways, rows, size))
+    if any(arrays[s].shape != last.shape for s in ("initial_h", "initial_c") if s in arrays):
+        return None
+    unread: dict[str, Any] = {"layout": None, **({"input_forget": None} if lstm else {})}
+    for d, row in np.ndindex(ways, rows):
+        of = {s: arrays[s][d : d + 1] for s in ("W", "R", "B") if s in arrays} | {"sequence_lens": None}
+        h, c = (arrays[s][d : d + 1, row : row + 1] if s in arrays else np.zeros((1, 1, size), np.float32)
+                for s in ("initial_h", "initial_c"))  # fmt: skip
+        names = g.attr("activations") and list(g.attr("activations"))[each * d : each * (d + 1)]
+        turns = range(steps if g["sequence_lens"] is None else int(g["sequence_lens"][row]))
+        for t in turns if d == 0 and g.attr("direction") != "reverse" else reversed(turns):
+            given = {**of, "X": x[t : t + 1, row : row + 1], "initial_h": h}
+            given |= {"initial_c": c, "P": None} if lstm else {}
+            told = g.again({**unread, "direction": "forward", "activations": names}, given, outs=3 if lstm else 2)
+            if not told:
+                return None
+            h = _to_narrow(told[1].value, kind).astype(np.float32)
+            c = told[2].value.astype(np.float32) if lstm else c
+            y[t, d, row] = h[0, 0]
+        if turns:
+            last[d, row], memory[d, row] = h[0, 0], c[0, 0]
+    within = 2 * (1 + steps) * _UNIT[kind.name]  # of both roundings of each step, carried to the end undamped
+    return [Near(v, within * np.maximum(1, np.abs(v))) for v in (y, last, memory)[: g.inst.outs]]
