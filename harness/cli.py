@@ -11,8 +11,11 @@ import io
 import json
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,25 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     args = parser().parse_args(argv)
+    with stoppable():
+        return _verb_of(args)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM, and SIGHUP unless it is ignored, end the run as Ctrl-C does: what was judged is reported."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        ends = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+        before = {n: signal.signal(n, signal.default_int_handler) for n in ends}
+    try:
+        yield
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)
+
+
+def _verb_of(args: argparse.Namespace) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show stops nothing

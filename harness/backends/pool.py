@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.backends import wire, worker
+from harness.backends import wire
 from harness.backends.process import BackendError, Spec, Zygote
 from harness.backends.wire import Job, Result, Root, Task, Unblamed
 from harness.core.outcome import Outcome, Status
@@ -28,6 +28,8 @@ BARREN = 4  # such deaths after which the first case in line is blamed, so that 
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
 HANGS = 16  # what is known to hang at times is given this part of the deadline
+LOOK = 0.25  # seconds between looks at whether the process is still there
+STARTS = 3  # times in a row that no process could be had, after which nobody tries
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
 DEATHS = (Status.CRASHED, Status.TIMED_OUT)
 MEMORY = 64  # tasks that a process served last, told where it died or went wrong
@@ -55,6 +57,7 @@ class BackendHandle:
         self.events: list[str] = []
         self.stats: Counter[str] = Counter()
         self._zygote: Zygote | None = None
+        self._hello: dict[str, Any] = {}
         self._channel: wire.Channel | None = None
         self._pid = 0
         self._queue: deque[Task] = deque()
@@ -68,6 +71,9 @@ class BackendHandle:
         self._fresh = False  # a process that has not been asked anything yet
         self._spoilt = False  # one that was asked what may damage it
         self._watched: tuple[int, int, float, float | None] = (0, 0, 0.0, None)  # batch, job, its seconds, starved ones
+        self._heard = self._looked = 0.0  # when it was last sent something or answered; when one looked for it
+        self._starts = 0  # processes asked for since one was had
+        self._why = ""  # none could be had
         self._barren = 0  # deaths in a row that no case can be blamed for
         self._burst = FRAME_TASKS  # tasks per frame: few after a death, since what flies has to be asked again
 
@@ -77,12 +83,19 @@ class BackendHandle:
         """Import the runtime in its process; what it says of itself.  Raises BackendError."""
         if self._zygote is None:
             self._zygote = Zygote(self.spec)
-        return self._zygote.hello
+        self._hello = self._zygote.hello
+        return self._hello
 
     @property
     def hello(self) -> dict[str, Any]:
         """name, version, formats, pack, acc, flushes, python, numpy, info."""
-        return self.start()
+        return self._hello or self.start()
+
+    def another(self) -> BackendHandle:
+        """A second handle of the same backend, which is known already: it need not start to be asked who it is."""
+        out = BackendHandle(self.spec, deadline=self.deadline, recycle=self.recycle, rss_limit=self.rss_limit)
+        out._hello = self.hello
+        return out
 
     @property
     def processor(self) -> str:
@@ -179,12 +192,17 @@ class BackendHandle:
             return
         if timeout and self._flying:
             wire.wait([channel], timeout)
+        ended = self._ended()  # before the last look at what it said
         channel.take()
         answered = False
-        for header, payload in channel.frames():
-            self._answers(header, payload)
-            answered = True
-        if channel.closed:
+        try:
+            for header, payload in channel.frames():
+                self._answers(header, payload)
+                answered = True
+        except wire.Garbled as e:
+            self._died(f"{e}; {self._reap(kill=True)}")
+            return self._feed()
+        if channel.closed or (ended and not answered):
             self._died(self._reap())
         elif answered or not self._flying:
             pass
@@ -195,14 +213,22 @@ class BackendHandle:
             return  # nothing has changed
         self._feed()
 
+    def _ended(self) -> bool:
+        """Has the serving process ended?  Looked at now and then: its socket tells, unless something else holds it."""
+        now = time.monotonic()
+        if not self._flying or now - self._looked < LOOK:
+            return False
+        self._looked = now
+        assert self._zygote is not None
+        return self._zygote.gone(self._pid)
+
     def _overdue(self) -> bool:
         assert self._zygote is not None
         batch, job, _, phase, seconds = self._zygote.progress()
-        if batch not in self._flying or phase in ("idle", "answer"):
-            return False
-        task = next((t for t in self._flying[batch] if t.id == job), None)
-        if task is None:
-            return False
+        flying = self._flying.get(batch, ()) if phase in ("load", "run") else ()
+        task = next((t for t in flying if t.id == job), None)
+        if task is None:  # it is between two tasks, where nobody stays for long
+            return time.monotonic() - self._heard > PATIENCE * self.deadline
         limit = self.deadline * (2 if task.alone else 1) / (HANGS if task.root.job.hangs else 1)
         if seconds <= limit / SUSPECT:
             return False
@@ -226,7 +252,11 @@ class BackendHandle:
             if stale or (alone and not self._fresh):
                 self._drop(kill=True)
             if self._channel is None:
-                self._spawn()
+                try:
+                    self._spawn()
+                except BackendError as e:
+                    self._lost(str(e).removeprefix(f"{self.name}: "))
+                    return
             tasks: list[Task] = []
             size = 0
             while self._queue and len(tasks) < min(self._burst, self._left) and size < FRAME_BYTES:
@@ -245,18 +275,42 @@ class BackendHandle:
         return self._channel is not None and (self._spoilt or self._left <= 0 or self._rss > self.rss_limit)
 
     def _spawn(self) -> None:
+        """Raises BackendError where it can be had no more."""
+        if self._starts >= STARTS:
+            raise BackendError(self._why)
+        self._starts += 1
         self.start()
         assert self._zygote is not None
         used = not self._zygote.forks and self.stats["spawns"]
         if used or self._zygote.process.poll() is not None:
-            self._zygote.close()
-            self._zygote = Zygote(self.spec)
+            self._anew()
         self._zygote.clear_log()
-        self._channel, self._pid = self._zygote.spawn()
+        try:
+            self._channel, self._pid = self._zygote.spawn()
+        except BackendError as e:
+            self._remark(f"{e}; started anew")
+            self._channel, self._pid = self._anew().spawn()
+        self._starts = 0
         wanted = self.hello["recycle"]
         self._left, self._rss = self.recycle if wanted is None else min(self.recycle, max(1, int(wanted))), 0
         self._fresh, self._spoilt = True, False
         self.stats["spawns"] += 1
+
+    def _anew(self) -> Zygote:
+        """Another zygote; the one before is kept, closed, where none can be had: what it said of itself stands."""
+        assert self._zygote is not None
+        self._zygote.close()
+        self._zygote = Zygote(self.spec)
+        return self._zygote
+
+    def _lost(self, why: str) -> None:
+        """No process can be had: what is left to ask has crashed."""
+        self._why = why
+        outcome = Outcome(Status.CRASHED, None, "start", f"cannot be started again: {why}")
+        while self._queue:
+            task = self._queue.popleft()
+            for r in task.sets:
+                self._finish(task.root, r, task.instances, [outcome] * len(task.instances))
 
     def _send(self, tasks: list[Task]) -> None:
         number = next(self._ids)
@@ -265,6 +319,7 @@ class BackendHandle:
         header, w = wire.encode(tasks, number)
         self._flying[number] = deque(tasks)
         self._fresh = False
+        self._heard = time.monotonic()
         self.stats["frames"] += 1
         self.stats["tasks"] += len(tasks)
         assert self._channel is not None
@@ -274,18 +329,17 @@ class BackendHandle:
             self._channel.closed = True  # pump finds it and asks again
 
     def _answers(self, header: dict[str, Any], payload: memoryview) -> None:
+        self._heard = time.monotonic()
         flying = self._flying.get(header["batch"])
         if flying is None:
             return
-        reader = worker.Reader(payload)
         self._rss = header.get("rss", 0)
-        for answer in header["answers"]:
+        for rows in wire.answered(flying, header, payload):
             task = flying.popleft()
-            assert task.id == answer["id"], "answers out of order"
             self._remember(task)
-            if not self.beside:
-                self.beside = next((f["beside"] for f in answer["sets"] if "beside" in f), "")
-            self._settle(task, wire.outcomes(task, answer, reader))
+            self._settle(task, rows)
+        if not self.beside:
+            self.beside = next((f["beside"] for a in header["answers"] for f in a["sets"] if "beside" in f), "")
         if not flying:
             del self._flying[header["batch"]]
             self._burst = min(FRAME_TASKS, 2 * self._burst)

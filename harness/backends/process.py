@@ -25,6 +25,8 @@ from harness.backends.wire import Channel, pair
 from harness.core.errors import OpconformError
 
 HERE = Path(__file__).parent
+GRACE = 2.0  # seconds to end in, for a zygote that nobody needs any more
+PARTING = 0.1  # for a serving process whose socket has closed
 START_LIMIT = 180.0  # seconds for importing the runtime, on a loaded machine
 
 
@@ -131,13 +133,15 @@ class Zygote:
         ours.settimeout(START_LIMIT)
         try:
             frame = worker.recv_frame(ours)
-        except OSError:
-            frame = None
+            why = "" if frame else f"{python} gave no sign of life: {self._end()}"
+        except TimeoutError:
+            frame, why = None, f"{python} gave no sign of life within {START_LIMIT:.0f} s"
+        except (OSError, ValueError) as e:
+            frame, why = None, f"{python} gave no sign of life: {e}"
         if frame is None or "error" in frame[0]:
-            why = frame[0]["error"] if frame else f"{python} gave no sign of life: {self.tail() or 'no message'}"
             missing = frame[0].get("missing") if frame else None
             self.close()
-            raise BackendError(f"{spec.name}: {why}", missing)
+            raise BackendError(f"{spec.name}: {frame[0]['error'] if frame else why}", missing)
         self.hello: dict[str, Any] = frame[0]["hello"]
         self.forks = bool(frame[0]["fork"])
 
@@ -153,36 +157,56 @@ class Zygote:
             self.sock.sendmsg([worker.HEAD.pack(len(text), 0, 0)], anc)
             self.sock.sendall(text)
             answer = worker.recv_frame(self.sock)
-        except OSError:
+        except (OSError, ValueError):
             answer = None
         finally:
             theirs.close()
         if answer is None:
             ours.close()
-            raise BackendError(f"{self.spec.name}: the zygote died: {self.tail()}")
+            raise BackendError(f"{self.spec.name}: its process {self._end()}")
         return Channel(ours), answer[0]["pid"]
+
+    def _end(self) -> str:
+        """How the zygote itself came to its end; it is made to where it does not answer any more."""
+        self._wait(GRACE)
+        self.process.kill()
+        return self._ending(self._status(self.process.wait()))
+
+    def gone(self, pid: int) -> bool:
+        """Has a serving process ended?  One that it left may hold its socket, which then tells nothing."""
+        if not self.forks:
+            return self.process.poll() is not None
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return True
+        return state in "ZX"
 
     def reap(self, pid: int, kill: bool = False) -> str:
         """Wait for a serving process and say how it ended, with what it left in the log."""
+        until = time.monotonic() + PARTING
+        while not kill and not self.gone(pid):
+            time.sleep(0.001)
+            kill = time.monotonic() > until  # it has closed its socket and goes on
         if kill:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if not self.forks:
-            code = self.process.wait()
-            return self._ending(-code if code < 0 else code << 8)
+            return self._ending(self._status(self.process.wait()))
         try:
             worker.send_frame(self.sock, {"op": "reap", "pid": pid})
             answer = worker.recv_frame(self.sock)
-        except OSError:
+        except (OSError, ValueError):
             answer = None
         return self._ending(answer[0]["status"]) if answer else "died with its zygote"
 
-    def _ending(self, status: int) -> str:
-        if os.WIFSIGNALED(status):
-            how = f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        else:
-            how = f"exited with code {os.WEXITSTATUS(status)}"
-        tail = self.tail()
+    @staticmethod
+    def _status(code: int) -> int:
+        """What ``os.wait`` says of a process that ended with a code of ``subprocess``."""
+        return -code if code < 0 else code << 8
+
+    def _ending(self, status: int | None) -> str:
+        how, tail = worker.ending(status), self.tail()
         return f"{how}: {tail}" if tail else how
 
     def tail(self) -> str:
@@ -218,19 +242,22 @@ class Zygote:
 
     def close(self) -> None:
         """End the process and everything it forked."""
+        if self.log.closed:
+            return
         self.sock.close()
-        if self.forks_safely():
-            try:
-                self.process.wait(2)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        else:
-            self.process.kill()
+        if getattr(self, "forks", False):
+            self._wait(GRACE)  # it ends by itself, and takes its children along
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # what its backend left too
         self.process.wait()
         self.log.close()
         self.page.close()
         os.close(self.page_fd)
 
-    def forks_safely(self) -> bool:
-        """A zygote ends by itself, and takes its children along, when its socket closes."""
-        return getattr(self, "forks", False)
+    def _wait(self, seconds: float) -> None:
+        """Give it time to end; its number stays taken, and so does that of its group."""
+        until = time.monotonic() + seconds
+        while self.process.returncode is None and time.monotonic() < until:
+            if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return
+            time.sleep(0.001)

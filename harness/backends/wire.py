@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import array
-import json
 import os
 import select
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,13 @@ from harness.core.outcome import Model, Outcome, Status, TypeOnly
 
 CHUNK = 1 << 18  # read from a socket at once
 Rebuild = Callable[[Sequence[int]], Model]
+
+
+class Garbled(Exception):
+    """What came from a worker is no answer: its backend has written to its socket, or to what it answers."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__(f"its answer cannot be read: {type(why).__name__}: {why}")
 
 
 @dataclass(slots=True)
@@ -155,6 +161,20 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
     return out
 
 
+def answered(tasks: Iterable[Task], header: dict[str, Any], payload: memoryview) -> list[Any]:
+    """What a frame says of the first of the tasks (see ``outcomes``), all of it read.  Raises Garbled."""
+    reader, out = worker.Reader(payload), []
+    try:
+        for task, answer in zip(tasks, header["answers"]):
+            rows = outcomes(task, answer, reader)
+            if task.id != answer["id"] or len(rows) != len(task.sets):
+                raise ValueError(f"an answer to {answer['id']}, expected one to {task.id}")
+            out.append(rows)
+    except Exception as e:
+        raise Garbled(e) from None
+    return out
+
+
 def wait(channels: Sequence[Channel], seconds: float | None, writing: bool = False) -> bool:
     """Wait until one of the channels has something to read (or, ``writing``, takes something); True for the former."""
     p = select.poll()  # select.select stops at descriptor 1023
@@ -233,25 +253,35 @@ class Channel:
             self._in += data
 
     def frames(self) -> Iterator[tuple[dict[str, Any], memoryview]]:
-        """Whole frames so far; a frame that a dying worker left half written stays behind."""
-        while len(self._in) >= worker.HEAD.size:
-            n_text, flags, size = worker.HEAD.unpack_from(self._in)
-            start = worker.HEAD.size
-            if flags & 1:
-                if not self._fds:
-                    return
-                del self._in[:start]
-                yield worker.map_body(self._fds.pop(0), n_text, size)
-                continue
-            middle, end = start + n_text, start + n_text + size
-            if len(self._in) < end:
+        """Whole frames so far; a frame that a dying worker left half written stays behind.  Raises Garbled."""
+        while True:
+            try:
+                frame = self._frame()
+            except (ValueError, OSError) as e:
+                raise Garbled(e) from None
+            if frame is None:
                 return
-            if len(self._in) == end:  # most often: then nothing has to be copied
-                frame, self._in = memoryview(self._in), bytearray()
-            else:
-                frame = memoryview(bytes(self._in[:end]))
-                del self._in[:end]
-            yield json.loads(bytes(frame[start:middle])), frame[middle:].toreadonly()
+            yield frame
+
+    def _frame(self) -> tuple[dict[str, Any], memoryview] | None:
+        start = worker.HEAD.size
+        if len(self._in) < start:
+            return None
+        n_text, flags, size = worker.unhead(self._in)
+        if flags & 1:
+            if not self._fds:
+                return None
+            del self._in[:start]
+            return worker.map_body(self._fds.pop(0), n_text, size)
+        middle, end = start + n_text, start + n_text + size
+        if len(self._in) < end:
+            return None
+        if len(self._in) == end:  # most often: then nothing has to be copied
+            frame, self._in = memoryview(self._in), bytearray()
+        else:
+            frame = memoryview(bytes(self._in[:end]))
+            del self._in[:end]
+        return worker.text_of(frame[start:middle]), frame[middle:].toreadonly()
 
     def close(self) -> None:
         self.sock.close()

@@ -25,6 +25,7 @@ if __name__ == "__main__":
     del sys.path[0]  # this folder has a file called onnxruntime.py
 
 import array
+import atexit
 import collections.abc
 import faulthandler
 import gc
@@ -79,7 +80,8 @@ _NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
 _WRITTEN = {}  # (dtype, shape) of arrays -> form in the header, bytes in the payload, the padding among them
 _READ = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
 _KEPT = 1 << 16  # of each, at most: shapes recur
-_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # ours, whatever a backend does to json
+_DECODE = json.JSONDecoder().decode
 
 
 class Unsupported(Exception):
@@ -227,10 +229,13 @@ class Writer:
             self.size += size
             return form
         if isinstance(v, np.ndarray):
+            if type(v) is not Tagged:  # what a subclass says of its shape and bytes need not be so
+                v = np.ma.MaskedArray.filled(v) if isinstance(v, np.ma.MaskedArray) else v
+                v = np.ndarray.view(v, np.ndarray)
             d = v.dtype
             if dtype_name(v) == "str":
                 text = [as_text(x) for x in v.ravel()]
-                return {"s": [v.shape, self.bytes(json.dumps(text).encode())]}
+                return {"s": [v.shape, self.bytes(_ENCODE(text).encode())]}
             if not d.isnative:
                 v = v.astype(d.newbyteorder("="))
             self.bytes(v.tobytes())
@@ -271,7 +276,7 @@ class Reader:
             return None
         if "s" in form:
             shape, n = form["s"]
-            text = json.loads(self.bytes(n))
+            text = text_of(self.bytes(n))
             out = np.empty(len(text), object)
             out[:] = text
             return out.reshape(shape)
@@ -328,11 +333,26 @@ def recv_exact(sock, n):
     return buf
 
 
+def unhead(data):
+    """The fixed part of a frame: length of its header, flags, length of its payload.  ValueError for what is none."""
+    n_text, flags, size = HEAD.unpack_from(data)
+    if flags > 1 or (not flags and n_text + size > INLINE):
+        raise ValueError(f"no frame, but {bytes(data[: HEAD.size])!r}")
+    return n_text, flags, size
+
+
+def text_of(data):
+    """The header of a frame."""
+    return _DECODE(bytes(data).decode())
+
+
 def map_body(fd, n_text, size):
     """Header and payload of a frame that came in a memory file."""
-    m = mmap.mmap(fd, n_text + size)
-    os.close(fd)
-    return json.loads(m[:n_text]), memoryview(m)[n_text : n_text + size]
+    try:
+        m = mmap.mmap(fd, n_text + size)
+    finally:
+        os.close(fd)
+    return text_of(m[:n_text]), memoryview(m)[n_text : n_text + size]
 
 
 def recv_frame(sock, with_fd=False):
@@ -346,19 +366,32 @@ def recv_frame(sock, with_fd=False):
         if not data:
             return None
         head += data
-    n_text, flags, size = HEAD.unpack(head)
+    n_text, flags, size = unhead(head)
     if flags & 1:
         return map_body(fd, n_text, size)
     body = recv_exact(sock, n_text + size)
     if body is None:
         return None
-    out = json.loads(body[:n_text]), memoryview(body)[n_text:]
+    out = text_of(body[:n_text]), memoryview(body)[n_text:]
     return (*out, fd) if with_fd else out
 
 
 def first_lines(text, limit=2000):
     text = str(text).strip()
     return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def words(e):
+    """What an exception says."""
+    try:
+        return first_lines(e)
+    except Exception as odd:  # one that cannot say what it is
+        return f"(its text: {type(odd).__name__})"
+
+
+def named(e):
+    """The same after the name of its class."""
+    return f"{type(e).__name__}: {words(e)}"
 
 
 def error_form(e, phase):
@@ -368,11 +401,7 @@ def error_form(e, phase):
         kind = "unsupported"
     elif isinstance(e, MemoryError):
         kind = "crashed"
-    name = type(e).__name__
-    try:
-        text = first_lines(e)
-    except Exception as odd:  # one that cannot say what it is
-        text = f"(its text: {type(odd).__name__})"
+    name, text = type(e).__name__, words(e)
     if kind == "crashed":
         text = "out of memory" + (": " + text if text else "")
     elif name not in ("Unsupported", "RuntimeError", "ValueError") or not text:
@@ -433,6 +462,7 @@ class Server:
         self.backend, self.page, self.cap = backend, page, cap
         self.began = 0.0
         self.batch = self.job = 0
+        self.home = os.getpid()
 
     def hello(self):
         b = self.backend
@@ -446,7 +476,7 @@ class Server:
         info = getattr(b, "info", None)
         more = info() if info else {}
         try:
-            text = json.dumps(more)
+            text = _ENCODE(more)
         except (TypeError, ValueError) as e:
             text = str(e)
         if not isinstance(more, dict) or not text.startswith("{"):
@@ -474,16 +504,20 @@ class Server:
         try:
             handle = self.backend.load(model, job["format"])
         except BaseException as e:  # a plug-in may raise anything, SystemExit too
+            only(self.home)
             answer["load"] = error_form(e, "load")
             return answer
+        only(self.home)
         last = None
         for r, feed in enumerate(feeds):
             self.mark(2, r)
             try:
                 got = self.backend.run(handle, feed)
             except BaseException as e:
+                only(self.home)
                 answer["sets"].append({"error": error_form(e, "run")})
                 continue
+            only(self.home)
             form = self.outputs(got, job["outs"], out)
             if "spec" in form and form["spec"] == last:
                 form = {}
@@ -502,21 +536,24 @@ class Server:
         try:
             for name in names:
                 v = got.get(name)
-                size = getattr(v, "nbytes", 0)
+                size = sized(v)
                 if size + out.size - mark[1] > self.cap:
-                    if size <= self.cap or not isinstance(v, np.ndarray):
+                    if size <= self.cap:
                         raise ValueError(f"larger than the cap of {self.cap >> 20} MiB")
                     v = TypeOnly(dtype_name(v), v.shape)  # nobody expects that much: its shape tells
                 spec.append(out.put(v))
-        except (TypeError, ValueError, AttributeError) as e:
+            given, keys = sum(n in got for n in names), list(got)
+        except Exception as e:  # what it gave is its own class, which may do anything
             del out.parts[mark[0] :]
             out.size = mark[1]
-            return {"error": {"kind": "harness_error", "phase": "run", "message": f"output {name!r}: {e}"}}
+            form = error_form(e, "run")
+            if form["kind"] != "crashed":  # memory ran out
+                form.update(kind="harness_error", message=f"output {name!r}: {form['message']}")
+            return {"error": form}
         form = {"spec": spec}
-        given = sum(n in got for n in names)
-        if len(got) > given:
+        if len(keys) > given:
             asked = set(names)
-            extra = [n for n in got if n not in asked][:4]
+            extra = [n for n in keys if n not in asked][:4]
             if given < len(asked):  # under other names, most likely
                 form["odd"] = f"run returned {extra}, expected {[n for n in names if n not in got][:4]}"
             else:  # more than was asked for is no fault, but its author may not know
@@ -555,6 +592,17 @@ class Server:
                 os._exit(70)  # memory ran out once: what follows would fail for that reason alone
         self.job = -1
         self.mark(0)
+
+
+def only(home):
+    """Ends a process that the backend forked and let return: two would answer."""
+    if os.getpid() != home:
+        os._exit(0)
+
+
+def sized(v):
+    """The bytes of an array, whatever its class says; 0 of anything else."""
+    return np.ndarray.nbytes.__get__(v) if isinstance(v, np.ndarray) else 0
 
 
 def errors_of(answer):
@@ -614,40 +662,57 @@ def make_backend(config):
 
 
 def limit(config):
-    """Resource limits of a serving process: no core files, a cap on the address space."""
+    """Resource limits of a serving process: no core files, a cap on the address space (a lower one stays)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = config.get("memory")
     if memory and sys.platform != "darwin":  # macOS does not enforce it
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def ended(pid):
+    """Wait for a child; its status, None where something else in this process has taken that."""
+    try:
+        return os.waitpid(pid, 0)[1]
+    except ChildProcessError:
+        return None
+
+
+def ending(status):
+    """A status in words."""
+    if status is None:
+        return "ended, nobody can say how"
+    if os.WIFSIGNALED(status):
+        names = {int(n): n.name for n in signal.Signals}  # those of real time have none
+        return f"killed by {names.get(os.WTERMSIG(status), os.WTERMSIG(status))}"
+    return f"exited with code {os.WEXITSTATUS(status)}"
 
 
 def forked_hello(backend):
     """The greeting, asked for in a child: probing runs the runtime, and a zygote must stay untouched."""
-    r, w = os.pipe()
+    answer = memory_file()  # no pipe: its end would not come while a process that the backend left holds it
     pid = os.fork()
     if pid == 0:
+        home = os.getpid()
         try:
             out = {"hello": Server(backend).hello()}
         except BaseException as e:
-            out = {"error": f"{type(e).__name__}: {first_lines(e)}"}
-        with os.fdopen(w, "wb") as f:
-            f.write(json.dumps(out).encode())
+            out = {"error": named(e)}
+        only(home)
+        os.pwrite(answer, _ENCODE(out).encode(), 0)
         os._exit(0)
-    os.close(w)
-    with os.fdopen(r, "rb") as f:
-        text = f.read()
-    _, status = os.waitpid(pid, 0)
-    return json.loads(text) if text else {"error": f"the process died when asked for its version ({status})"}
+    status = ended(pid)
+    text = os.pread(answer, 1 << 20, 0)
+    os.close(answer)
+    return text_of(text) if text else {"error": f"its process {ending(status)} when asked for its version"}
 
 
 def serve_forked(control, backend, config, page):
     """The zygote: a child per socket handed over, an exit status per child asked about."""
-    children = set()
     while True:
         frame = recv_frame(control, with_fd=True)
         if frame is None:
-            for pid in children:
-                os.kill(pid, signal.SIGKILL)
             return
         header, _, fd = frame
         if header["op"] == "fork":
@@ -661,13 +726,19 @@ def serve_forked(control, backend, config, page):
                     traceback.print_exc()  # into the log, whose end the host quotes
                     os._exit(71)
                 os._exit(0)
-            os.close(fd)
-            children.add(pid)
+            if fd >= 0:  # -1: none could be handed over
+                os.close(fd)
             send_frame(control, {"pid": pid})
         elif header["op"] == "reap":
-            _, status = os.waitpid(header["pid"], 0)
-            children.discard(header["pid"])
-            send_frame(control, {"status": status})
+            send_frame(control, {"status": ended(header["pid"])})
+
+
+def last():
+    """The end: threads that go on and processes that a backend left go along."""
+    atexit._run_exitfuncs()
+    if os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
 
 
 def main():
@@ -679,13 +750,17 @@ def main():
     faulthandler.enable(2)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the host
     page = mmap.mmap(page_fd, 4096)
+    home = os.getpid()
     try:
         backend = make_backend(config)
+        only(home)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody learns how a child ended
         fork = bool(config.get("fork")) and getattr(backend, "forks", True)
         hello = forked_hello(backend) if fork else {"hello": Server(backend).hello()}
     except BaseException as e:
+        only(home)
         missing = e.name if isinstance(e, ModuleNotFoundError) else None
-        send_frame(sock, {"error": f"{type(e).__name__}: {first_lines(e)}", "missing": missing})
+        send_frame(sock, {"error": named(e), "missing": missing})
         return
     hello["fork"] = fork
     send_frame(sock, hello)
@@ -700,3 +775,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    last()

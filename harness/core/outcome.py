@@ -67,7 +67,7 @@ class Outcome:
     """What a backend did with one instance.
 
     outputs: NumPy arrays in output order (None where the backend gave nothing); containers are lists.
-    phase: build, load, run: where it stopped.  message: the backend's own words, first lines.
+    phase: build, start, load, run: where it stopped.  message: the backend's own words, first lines.
     """
 
     status: Status

@@ -95,7 +95,7 @@ class Bench:
     def spare(self, name: str) -> BackendHandle:
         """A second handle, for shrinking."""
         if name not in self._spare:
-            self._spare[name] = self._make(name)
+            self._spare[name] = self.handle(name).another()
         return self._spare[name]
 
     def engine(self, name: str) -> Engine:

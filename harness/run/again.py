@@ -61,6 +61,8 @@ class Again(Asker):
 
     def _alone(self, judged: Judged, profile: Profile) -> Judged:
         alone = self.ask(judged, profile, [judged.asked or judged.case])
+        if alone.outcome.phase == "start":  # no second process can be had
+            return judged
         return alone if alone.verdict not in RIGHT else unsteady(judged)
 
     def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case],

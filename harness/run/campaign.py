@@ -1,6 +1,7 @@
 """A run on several processes, each with its own share of the ops, its own backends and its own records.
 
-Workers do not react to Ctrl-C themselves: the parent tells them to stop, so that each closes its records properly.
+Workers do not react to Ctrl-C and its like themselves: the parent tells them to stop, so that each closes its records
+properly.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def _part(plan: session.Plan, i: int, jobs: int) -> session.Plan:
 
 def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
     """One process: judge until told to stop or the time is up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the whole group: the parent tells
+        signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def progress(s: Summary) -> None:

@@ -98,7 +98,8 @@ class Backends:
     def spare(self, name: str) -> BackendHandle:
         """Another process of the same backend, for shrinking beside a run."""
         if name not in self.spares:
-            self.spares[name] = backends.create(name, self.place)
+            told = self.handles.get(name)
+            self.spares[name] = told.another() if told else backends.create(name, self.place)
         return self.spares[name]
 
     def __enter__(self) -> Backends:

@@ -7,11 +7,45 @@ adding them up, or one of the misdeeds below.
 import ctypes
 import json
 import os
+import resource
 import signal
+import stat
 import sys
+import threading
 import time
 
 import numpy as np
+
+
+class Short(np.ndarray):
+    """An array that is less than it says."""
+
+    def tobytes(self, *a):
+        return b"abc"
+
+
+class Vast(np.ndarray):
+    """One that says more than it is."""
+
+    shape = (1 << 40, 7)
+    nbytes = 3
+
+
+class Retyped(np.ndarray):
+    """One that says it is of another type, twice."""
+
+    dtype = np.dtype("f8")
+    tag = "i4 7"
+
+
+LIES = {"short": Short, "vast": Vast, "retyped": Retyped}
+
+
+def is_socket(fd):
+    try:
+        return stat.S_ISSOCK(os.fstat(fd).st_mode)
+    except OSError:
+        return False
 
 
 class Unsupported(Exception):
@@ -82,6 +116,22 @@ class Toy:
                 raise RuntimeError("negative")
         elif do == "type":
             return object()
+        elif do == "leaves-and-dies":
+            if os.fork() == 0:
+                time.sleep(600)
+            os.abort()
+        elif do == "forks-and-returns":
+            os.fork()
+        elif do == "closes":
+            os.closerange(3, 256)
+            time.sleep(600)
+        elif do == "scribbles":
+            for fd in filter(is_socket, range(3, 64)):
+                os.write(fd, b"no frame of ours " * 4)
+        elif do == "real-time":
+            os.kill(os.getpid(), signal.SIGRTMIN + 6)
+        elif do in LIES:
+            return np.asarray(sum(xs[1:], xs[0])).view(LIES[do])
         elif do == "unspeakable":
             from opconform_worker import TypeOnly
 
@@ -155,6 +205,56 @@ class Corrupts(Toy):
         if self.runs == 4:
             os.abort()
         return super().run(handle, inputs)
+
+
+class Lawless(Toy):
+    """Sets its process up in every way that it should not."""
+
+    name = "lawless"
+
+    def __init__(self):
+        os.chdir("/")
+        os.umask(0o777)
+        os.environ.clear()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        json.dumps = json.loads = None
+        threading.Thread(target=time.sleep, args=(600,)).start()
+
+    def load(self, model, format):
+        return json.JSONDecoder().decode(model.decode())
+
+
+class StartsOnce(Toy):
+    """Its licence is for one process, which ends after some time."""
+
+    name = "starts-once"
+
+    def __init__(self, lock):
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+        os.register_at_fork(after_in_parent=self.forked)
+        self.forks_seen = 0
+
+    def forked(self):
+        self.forks_seen += 1
+        if self.forks_seen == 3:  # for the greeting, and two serving processes
+            os._exit(5)
+
+
+class Odd(dict):
+    """A mapping that breaks."""
+
+    def get(self, *a):
+        raise KeyError("never")
+
+
+class GivesOdd(Toy):
+    name = "gives-odd"
+
+    def run(self, handle, inputs):
+        return Odd(super().run(handle, inputs))
 
 
 class NoFork(Toy):

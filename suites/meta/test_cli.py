@@ -412,12 +412,13 @@ def test_known_differences_are_listed_by_dialect_and_pattern(opconform: Cli) -> 
 # ---------------------------------------------------------------------------------------- interruption and resumption
 
 
-def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli, number: signal.Signals) -> None:
     args = ["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Slow", "--cases", "64", "--out", "out"]
     path = opconform.folder / "out/records.jsonl"
     p = opconform.start(*args)
     wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
-    os.killpg(p.pid, signal.SIGINT)  # as the terminal does: the whole group gets it
+    os.killpg(p.pid, number)  # as the terminal does: the whole group gets it
     out, err = p.communicate(timeout=60)
     assert p.returncode == 2, out + err
     assert "Traceback" not in err and "the same command goes on from here" in err

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +23,8 @@ MODULE = "suites.meta.bad_backends"
 
 
 def handle(cls="Toy", **kw):
-    spec = Spec(kw.pop("name", cls.lower()), cls, module=MODULE, memory=kw.pop("memory", 4 << 30))
+    spec = Spec(kw.pop("name", cls.lower()), cls, module=MODULE, memory=kw.pop("memory", 4 << 30),
+                kwargs=kw.pop("kwargs", {}))  # fmt: skip
     return BackendHandle(spec, **kw)
 
 
@@ -88,6 +90,67 @@ def test_a_crash_loses_nobody_else(deed):
             assert deed == "unspeakable" or o.phase == ("load" if deed == "crash-at-load" else "run")
     if deed == "abort":
         assert "std::bad_thing" in b.outcomes[0][6].message  # the runtime's last words
+
+
+def running(group):
+    """Processes of a group that have not ended."""
+    stats = [p.read_text().rpartition(")")[2].split() for p in Path("/proc").glob("[0-9]*/stat") if p.exists()]
+    return [s for s in stats if s[2] == str(group) and s[0] not in "ZX"]
+
+
+LEAVES = {"leaves-and-dies": "SIGABRT", "closes": "SIGKILL", "scribbles": "its answer cannot be read",
+          "real-time": "killed by 40"}  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("deed", LEAVES)
+def test_a_process_that_leaves_its_socket_to_others_is_found(deed):
+    """What holds its socket, what still runs without it and what was written into it keep nobody waiting."""
+    deeds = ["add", deed, "add"]
+    with handle(deadline=60.0) as h:
+        (result,) = h.run([job_of(deeds)])
+        group = h._zygote.process.pid
+        check_values(result, deeds, skip=(1,))
+        o = result.outcomes[0][1]
+        assert o.status is Status.CRASHED and LEAVES[deed] in o.message, o
+    wait = time.monotonic() + 5
+    while running(group) and time.monotonic() < wait:
+        time.sleep(0.01)
+    assert not running(group)  # nothing that it forked is left
+
+
+def test_a_fork_that_returns_answers_once():
+    deeds = ["add", "forks-and-returns", "add"]
+    with handle() as h:
+        for result in h.run(job_of(deeds, sets=2) for _ in range(5)):
+            check_values(result, deeds, sets=2)
+        assert not h.stats["deaths"]
+
+
+def test_what_a_backend_does_to_its_process_stays_there():
+    with handle("Lawless") as h:
+        (result,) = h.run([job_of(["add", "segv", "add"])])
+        check_values(result, ["add"] * 3, skip=(1,))
+        assert result.outcomes[0][1].status is Status.CRASHED and "SIGSEGV" in result.outcomes[0][1].message
+
+
+def test_a_backend_that_cannot_be_started_again_has_crashed(tmp_path):
+    with handle("StartsOnce", kwargs={"lock": str(tmp_path / "lock")}) as h:
+        results = h.run([job_of(["add", "segv", "add"]), job_of(["add"])])
+        outcomes = [o for r in results for o in r.outcomes[0]]
+        assert {o.status for o in outcomes} == {Status.CRASHED} and len(outcomes) == 4
+        assert "cannot be started again: FileExistsError: " in outcomes[-1].message
+        assert h.hello["version"] == "1.0"
+        with h.another() as spare:
+            assert spare.hello == h.hello
+            assert spare.run([job_of(["add"])])[0].outcomes[0][0].phase == "start"
+
+
+@pytest.mark.parametrize("deed", ["short", "vast", "retyped"])
+def test_an_array_that_lies_of_itself_is_taken_for_what_it_is(deed):
+    with handle() as h:
+        (result,) = h.run([job_of(["add", deed, "add"], sets=2)])
+        check_values(result, ["add"] * 3, sets=2)
 
 
 @pytest.mark.parametrize("deed", ["hang", "spin"])
@@ -226,6 +289,7 @@ def test_a_death_that_no_case_repeats_is_nobodys():
         ("Toy", "sys-exit", Status.REJECTED, "SystemExit"),
         ("Toy", "type", Status.HARNESS_ERROR, "expected a NumPy array, got object"),
         ("ReturnsList", "add", Status.HARNESS_ERROR, "run returned list, expected a dict"),
+        ("GivesOdd", "add", Status.HARNESS_ERROR, "output 'z0': KeyError: 'never'"),
     ],
 )
 def test_misbehaviour_has_a_message(cls, deed, status, text):
