@@ -412,13 +412,23 @@ def test_known_differences_are_listed_by_dialect_and_pattern(opconform: Cli) -> 
 # ---------------------------------------------------------------------------------------- interruption and resumption
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli, number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_session_is_as_good_as_ctrl_c(opconform: Cli, number: signal.Signals) -> None:
+    p = opconform.start("run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Slow", "--out", "out")
+    path = opconform.folder / "out/records.jsonl"
+    wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
+    os.killpg(p.pid, number)
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 2 and "the same command goes on from here" in err, out + err
+    assert (opconform.folder / "out/report.html").exists() and records(path)[-1]["interrupted"] is True
+
+
+def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
     args = ["run", "--dialect", "toy", "--backend", "suites.meta.slow_backends:Slow", "--cases", "64", "--out", "out"]
     path = opconform.folder / "out/records.jsonl"
     p = opconform.start(*args)
     wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
-    os.killpg(p.pid, number)  # as the terminal does: the whole group gets it
+    os.killpg(p.pid, signal.SIGINT)  # as the terminal does: the whole group gets it
     out, err = p.communicate(timeout=60)
     assert p.returncode == 2, out + err
     assert "Traceback" not in err and "the same command goes on from here" in err
@@ -645,11 +655,12 @@ def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
     assert len(batches) == len(set(batches))
 
 
-def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli, number: signal.Signals) -> None:
     p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c")
     c = opconform.folder / "c"
     wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
-    os.killpg(p.pid, signal.SIGINT)
+    os.killpg(p.pid, number)
     out, err = p.communicate(timeout=90)
     assert p.returncode == 2 and "Traceback" not in err, out + err
     assert (c / "report.html").exists() and "judged outcomes" in out
