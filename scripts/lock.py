@@ -2,7 +2,9 @@
 
     python scripts/lock.py          # asks pip what it would install, downloads nothing but metadata
 
-Linux wheels are resolved; a package whose newest release differs between Pythons gets one line for each.
+Linux wheels are resolved; a package whose newest release differs between Pythons gets one line for each.  Every Python
+has to be there, as python3.10 and so on: ``pip install --python-version`` chooses wheels for another one, but reads
+markers and Requires-Python for the one that it runs in.
 """
 
 from __future__ import annotations
@@ -39,15 +41,11 @@ def wanted() -> list[str]:
 def resolve(python: str, requirements: list[str]) -> dict[str, str]:
     """Name -> version of what pip would install for one Python; raises CalledProcessError where it finds no way."""
     with tempfile.TemporaryDirectory() as tmp:
-        asked, report = Path(tmp, "asked.txt"), Path(tmp, "report.json")
+        asked, report, venv = Path(tmp, "asked.txt"), Path(tmp, "report.json"), Path(tmp, "venv")
         asked.write_text("\n".join(requirements))
-        subprocess.run(
-            [
-                sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", report,
-                "--python-version", python, "--only-binary=:all:", "--target", tmp, "-r", asked,
-            ],
-            check=True,
-        )  # fmt: skip
+        subprocess.run([f"python{python}", "-m", "venv", venv], check=True)
+        pip = [str(venv / "bin/python"), "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed"]
+        subprocess.run([*pip, "--report", str(report), "--only-binary=:all:", "-r", str(asked)], check=True)
         found = json.loads(report.read_text())["install"]
     packages = {}
     for i in found:
@@ -76,6 +74,9 @@ def lines(resolved: dict[str, dict[str, str]]) -> list[str]:
 def main() -> None:
     """Resolve for every Python and write the file."""
     requirements = wanted()
+    absent = [p for p in PYTHONS if subprocess.run(["env", f"python{p}", "-c", ""], capture_output=True).returncode]
+    if absent:
+        sys.exit(f"lock.py: expected all of {' '.join('python' + p for p in PYTHONS)}, cannot run {' '.join(absent)}")
     resolved = {p: resolve(p, requirements) for p in PYTHONS}
     head = [
         "# One version of everything that CI installs.  Written by scripts/lock.py; do not edit.",
