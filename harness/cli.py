@@ -130,17 +130,17 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("case", metavar="CASE", help="as for replay")
     v.add_argument("--backend", required=True, metavar="NAME", help="the backend it fails on")
     _place(v)
-    v.add_argument("--out", type=Path, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
+    v.add_argument("--out", type=_folder, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
     v.add_argument("--seconds", type=_seconds, default=60.0, metavar="S", help="time to spend (60)")
 
     v = _verb(verbs, "known", _known, "model, data and repro.py of every known difference; crashes are listed apart")
     v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     _backend(v)
-    v.add_argument("--out", type=Path, default=Path(".opconform/known"), metavar="DIR", help="their place")
+    v.add_argument("--out", type=_folder, default=Path(".opconform/known"), metavar="DIR", help="their place")
 
     v = _verb(verbs, "report", _report, "records of one or many runs -> HTML, JSON, Markdown, JUnit")
     v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them; shards are merged")
-    v.add_argument("--out", type=Path, metavar="DIR", help="folder of the report (beside the first record file)")
+    v.add_argument("--out", type=_folder, metavar="DIR", help="folder of the report (beside the first record file)")
     v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
 
     v = _verb(verbs, "diff", _diff, "what is new and what is gone between two runs; 1 when something is new")
@@ -154,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
 
     v = _verb(verbs, "export", _export, "records as two Parquet tables, outcomes and cases, for DuckDB and the like")
     v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them")
-    v.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the tables")
+    v.add_argument("--out", type=_folder, required=True, metavar="DIR", help="folder of the tables")
     return p
 
 
@@ -198,7 +198,7 @@ def _engine(v: argparse.ArgumentParser) -> None:
     g.add_argument("--no-invalid", action="store_true", help="draw no instances that break a rule")
     g.add_argument("--seconds", type=_seconds, metavar="S", help="stop after so many seconds")
     g.add_argument("--minimize", type=_seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
-    g.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
+    g.add_argument("--out", type=_folder, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
     g.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
 
 
@@ -224,6 +224,14 @@ def _seconds(text: str) -> float:
     if not 0 <= s < float("inf"):
         raise argparse.ArgumentTypeError(f"expected seconds, got {text}")
     return s
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    there = next((p for p in (path, *path.parents) if p.exists()), None)
+    if there is not None and not there.is_dir():
+        raise argparse.ArgumentTypeError(f"expected a folder, {there} is a file")
+    return path
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -266,17 +274,13 @@ def _run(args: argparse.Namespace) -> int:
         print(f"opconform: resuming the run in {plan.out} (--fresh starts anew)", file=sys.stderr)
     stopped: UsageError | None = None
     missing: dict[str, str] = {}
-    notes: list[str] = []
     with terminal.Progress() as show:
         try:
-            ran = session.run(plan, show)
-            missing, notes = ran.missing, ran.notes
+            missing = session.run(plan, show).missing
         except UsageError as e:  # the disk is full: what was judged until then is reported; or nothing ever began
             if not folder.has_records(plan.out):
                 raise
             stopped = e
-    for note in notes:
-        print(f"opconform: note: {note}", file=sys.stderr)
     baseline = args.baseline or ([str(kept.previous)] if kept.previous else None)
     return _close(plan.out, [plan.out / folder.RECORDS], baseline, missing, stopped)
 
@@ -320,6 +324,8 @@ def _close(
 
     result = reports.render(list(records), out, baseline)
     s = result.summary
+    for name, text in s.beside.items():
+        print(f"opconform: note: {name}: {text}", file=sys.stderr)
     print("\n".join(terminal.table(s.cube, s.backends)))
     for text in terminal.failures(s.cases, s.clusters, s.backends):
         print(f"\n{text}")
@@ -410,7 +416,7 @@ def _report(args: argparse.Namespace) -> int:
     first = Path(args.records[0])
     out = args.out or (first if first.is_dir() else first.parent)
     result = reports.render(args.records, out, args.baseline)
-    for note in result.summary.notes:
+    for note in result.summary.told:
         print(f"opconform: note: {note}", file=sys.stderr)
     print(_figures(result.summary))
     for path in (result.html, result.json, result.markdown, result.junit):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from harness.core.errors import UsageError, reading
 from reports.compare import compare
@@ -48,10 +50,23 @@ def render(
     )
     for path, text in zip((result.html, result.json, result.markdown, result.junit), pages):
         try:
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no text at all
+            with _anew(path) as f:
+                f.write(text)
         except OSError as e:
             raise UsageError(f"cannot write {path}: {e.strerror}; the records are whole") from None
     return result
+
+
+@contextmanager
+def _anew(path: Path) -> Iterator[TextIO]:
+    """A file that takes the place of what is there once it is whole; where it cannot be written, that stays."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with open(part, "w", encoding="utf-8", errors="backslashreplace") as f:  # a path may be no text at all
+            yield f
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _pages(records: Any, baseline: Any) -> tuple[Summary, dict[str, Any] | None, tuple[str, ...]]:
@@ -85,11 +100,9 @@ def merge(records: list[PathLike], out: PathLike) -> int:
     if not sources:
         raise UsageError(f"{target}: no records but its own, which would be lost")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    with open(part, "w", encoding="utf-8") as f:
+    with _anew(target) as f:
         for path in sources:
             for record in read(path, notes):
                 f.write(json.dumps(record, separators=(",", ":")) + "\n")
                 n += 1
-    part.replace(target)
     return n

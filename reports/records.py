@@ -35,7 +35,8 @@ _FIELDS = {
     _WORD: "id key backend verdict fault command started isa cpu platform phase status message notation reason clause "
            "link replay folder kind class formula blame",
     _NUMBER: "first count hits planted caught valid counted instances mistrusted elapsed cases output seed",
-    _OBJECT: "backends dialects selection op_versions missing choices rules votes diff instance minimal behind place",
+    _OBJECT: "backends dialects selection op_versions missing choices rules votes diff instance minimal behind "
+             "place beside",
     _LIST: "tally pairs unused company before missed",
 }  # fmt: skip
 _FORMS = {name: form for form, names in _FIELDS.items() for name in names.split()}

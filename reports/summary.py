@@ -7,6 +7,7 @@ records of everything that did not agree (up to a limit that is told), and the s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,7 @@ class Summary:
 
     cube: (key, opset, backend, dtype, verdict) -> number of judged outcomes.  cases: kept case records, each
     with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond the limits.
+    beside: of backends that gave more than they were asked for, what their authors should know.
     notes: sentences about the records themselves (cut short, repeated, interrupted).
     """
 
@@ -48,6 +50,7 @@ class Summary:
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     elapsed: float = 0.0
     interrupted: bool = False
@@ -85,6 +88,11 @@ class Summary:
         """All judged outcomes, one per instance and backend."""
         return sum(self.cube.values())
 
+    @property
+    def told(self) -> list[str]:
+        """The notes, and those on backends."""
+        return [*self.notes, *(f"{name}: {text}" for name, text in self.beside.items())]
+
     def to_json(self) -> dict[str, Any]:
         """Plain data; the cube as rows of indices into name lists, which is how the page embeds it."""
         names: list[list[Any]] = [sorted({c[i] for c in self.cube}, key=_order(i)) for i in range(4)]
@@ -113,7 +121,7 @@ class Summary:
             "sensitivity": self.sensitivity,
             "known": self.known,
             "ambiguity": self.ambiguity,
-            "notes": self.notes,
+            "notes": self.told,
         }
 
 
@@ -164,7 +172,7 @@ class _Reader:
         self.seen_faults: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = self.differing = 0
-        self.ends: set[str] = set()
+        self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
     def file(self, path: Any) -> None:
         """One file: runs, each with those that resumed it.  The last of these says whether a run came to its end."""
@@ -184,6 +192,7 @@ class _Reader:
                 self.s.elapsed += r.get("elapsed") or 0.0
                 for name in r.get("unused") or ():
                     _listed(self.s.known, {"id": name})
+                self.s.beside.update(r.get("beside") or {})
             elif kind in _HANDLERS:
                 with reading(f"{path}: a {kind!r} record"):
                     _HANDLERS[kind](self, r, run)
@@ -201,11 +210,19 @@ class _Reader:
             return True
         self.seen_runs.add(ident)
         self.s.runs.append({k: v for k, v in r.items() if k != "t"})
+        self.part(r)
         for backend, why in (r.get("missing") or {}).items():
             self.s.notes.append(f"{name}: {backend} was not run: {why}")
         for backend, info in r.get("backends", {}).items():
             self.info.setdefault((backend, str(info.get("version", ""))), info)
         return False
+
+    def part(self, r: dict[str, Any]) -> None:
+        """Remember which shard of a run this is."""
+        selection = r.get("selection") or {}
+        i, n = selection.get("shard") or (1, 1)
+        whole = repr([{**selection, "shard": n}, *(r.get(f) for f in ("seed", "asked", "place"))])
+        self.shards.setdefault(whole, (n, set()))[1].add(i)
 
     def named(self, backend: str, run: dict[str, Any]) -> Named:
         version = str(run.get("backends", {}).get(backend, {}).get("version", ""))
@@ -298,6 +315,9 @@ class _Reader:
             for case in cases:
                 case["backend"] = label[named]
                 s.cases.append(case)
+        for n, met in self.shards.values():
+            if len(met) < n:
+                s.notes.append(f"of a run in {n} shards these records hold {' '.join(map(str, sorted(met)))} alone")
         if self.repeated:
             s.notes.append(f"{self.repeated} batches were recorded more than once; counted once")
         if self.differing:
@@ -323,7 +343,7 @@ class _Reader:
         return s
 
 
-def hidden_faults(sensitivity: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+def hidden_faults(sensitivity: Iterable[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """Of every backend with known differences: planted faults that these excuse wherever they were tried, and all that
     met them."""
     out: dict[str, tuple[int, int]] = {}

@@ -29,7 +29,7 @@ def register(config: pytest.Config) -> None:
     for name in registry.names():
         if name not in opsets:
             config.addinivalue_line("markers", f"{name}: everything of this dialect")
-    for name in backends.names():
+    for name in dict.fromkeys([*backends.names(), *config.getoption("--backend")]):
         config.addinivalue_line("markers", f"{marker(name)}: runs on backend {name}")
     config.addinivalue_line("markers", "conformance: a generated test of an op version on a backend")
     _refuse_unknown(config)

@@ -42,7 +42,12 @@ def _positive(text: str) -> int:
 
 
 def check(config: pytest.Config) -> None:
-    """Raises UsageError for places that cannot be written, before anything is judged."""
+    """Raises UsageError for places that cannot be written and backends that cannot be had, before anything is judged."""
+    try:
+        for name in config.getoption("--backend"):
+            backends.formats_of(name)
+    except OpconformError as e:
+        raise pytest.UsageError(f"--backend: {' '.join(str(e).split())}") from None
     records, places = config.getoption("--records"), {"--evidence": Path(config.getoption("--evidence"))}
     if records is not None:
         places["--records"] = Path(records).parent

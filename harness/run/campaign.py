@@ -74,8 +74,8 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
                 stop.set()
     for w in workers:
         w.join(STOP_WAIT)
-    out.records = [p.out / folder.RECORDS for p in parts if folder.has_records(p.out)]
-    if not out.records:
+    out.records = [path for p in parts if (path := p.out / folder.RECORDS).is_file() and path.stat().st_size]
+    if not any(folder.has_records(path.parent) for path in out.records):
         raise out.problem or UsageError("campaign: stopped before anything was judged")
     return out
 

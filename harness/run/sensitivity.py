@@ -76,15 +76,6 @@ class Sensitivity:
     def missed(self) -> list[Sight]:
         return [s for s in self.sights if s.shown and s.caught < 0]
 
-    def hidden(self) -> dict[str, tuple[int, int]]:
-        """Of every backend with known differences: faults that they hide, and caught faults that met them."""
-        out: dict[str, tuple[int, int]] = {}
-        for s in self.sights:
-            for b in s.behind if s.caught >= 0 else ():
-                hidden, met = out.get(b, (0, 0))
-                out[b] = hidden + (b in s.hidden), met + 1
-        return out
-
     def records(self) -> Iterator[dict[str, Any]]:
         """"sensitivity" records, one per op version, type and fault that was planted."""
         for s in self.sights:

@@ -61,14 +61,12 @@ class Plan:
 @dataclass
 class Outcome:
     """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that
-    did not occur although their instances were replayed on backends that they speak of.  notes: what the authors of
-    backends should know."""
+    did not occur although their instances were replayed on backends that they speak of."""
 
     summary: Summary
     path: Path
     missing: dict[str, str]
     unused: list[str]
-    notes: list[str] = field(default_factory=list)
 
 
 class Backends:
@@ -150,9 +148,9 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
             writer.write(rec)
         unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
-                      "interrupted": summary.interrupted, "unused": unused})  # fmt: skip
-        notes = [f"{h.name}: {h.beside}" for h in handles if h.beside]
-        return Outcome(summary, path, bench.missing, unused, notes)
+                      "interrupted": summary.interrupted, "unused": unused,
+                      "beside": {h.name: h.beside for h in handles if h.beside}})  # fmt: skip
+        return Outcome(summary, path, bench.missing, unused)
 
 
 def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:

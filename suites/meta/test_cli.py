@@ -288,6 +288,17 @@ def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
     done = opconform.run("suites.meta.rude_backends:Generous", "--cases", "8", "--out", "out")
     told = "note: suites.meta.rude_backends:Generous: run returned ['inside'] beside"
     assert done.returncode == 0 and told in done.stderr
+    again = opconform("report", "out", "--out", "again")
+    assert told in again.stderr
+    for page in ("out/report.json", "out/summary.md", "again/report.json", "again/summary.md"):
+        assert "beside the outputs that were asked for" in (opconform.folder / page).read_text(), page
+
+
+def test_a_place_that_is_none_is_told_with_what_is_there(opconform: Cli) -> None:
+    (opconform.folder / "file").touch()
+    for args in (["run"], ["campaign"], ["minimize", "x", "--backend", "x"], ["report", "x"], ["export", "x"]):
+        done = opconform(*args, "--out", "file/inside")
+        assert done.returncode == 2 and "--out: expected a folder, file is a file" in done.stderr, done.stderr
 
 
 def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:

@@ -23,6 +23,8 @@ def run(*args: str) -> tuple[int, str]:
     (["--draws", "-1"], "argument --draws: expected a positive number, got -1"),
     (["--records", "/dev"], "--records: expected a file, got /dev"),
     (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
+    (["--backend", "nobody"], "ERROR: --backend: unknown backend 'nobody', expected module:Class or one of "),
+    (["--backend", "suites.meta.bad_backends:NotABackend"], "NotABackend has no 'version'"),
 ], ids=lambda x: " ".join(x) if isinstance(x, list) else "")  # fmt: skip
 def test_a_bad_option_is_a_usage_error(args: list[str], told: str) -> None:
     code, text = run(*args)

@@ -361,6 +361,17 @@ def test_shards_add_up(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").unlink()
     s = reports.summarise(tmp_path)
     assert s.totals == dict(tallied(RUN)) and len(s.runs) == 2
+    assert not any("shards" in n for n in s.notes)
+    assert "of a run in 2 shards these records hold 2 alone" in reports.summarise(tmp_path / "1.jsonl.gz").notes
+
+
+def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, run: Path) -> None:
+    made = reports.render(run, tmp_path / "out")
+    before = made.html.read_bytes()
+    (made.html.parent / "report.html.part").mkdir()  # as good as a full disk
+    with pytest.raises(UsageError, match=r"cannot write .*report.html"):
+        reports.render(run, tmp_path / "out")
+    assert made.html.read_bytes() == before
 
 
 def test_the_same_file_twice_counts_once(tmp_path: Path, run: Path) -> None:
