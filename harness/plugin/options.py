@@ -42,7 +42,8 @@ def _positive(text: str) -> int:
 
 
 def check(config: pytest.Config) -> None:
-    """Raises UsageError for places that cannot be written and backends that cannot be had, before anything is judged."""
+    """Raises UsageError for places that cannot be written and backends that cannot be had, before anything is
+    judged."""
     try:
         for name in config.getoption("--backend"):
             backends.formats_of(name)
