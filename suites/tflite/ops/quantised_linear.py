@@ -25,7 +25,7 @@ class Filters:
         if self.x is I16:  # 4-bit weights only from the version on that names them
             narrow = (I8, I4) if d.version.op == "FULLY_CONNECTED" and not later(d, "i16xi4") else (I8,)
             weights = [t for t in weights if t in narrow]
-        self.w = d.pick(weights) if weights else I8
+        self.w = d.pick(weights)
         m = filter_shape[axis]
         scales: Any = (
             [0.004 * (1 + d.int(0, 16)) for _ in range(m)]
