@@ -40,7 +40,8 @@ class Dialect:
     const_chance: one input in so many is given as a constant (0: never).
     rerun_every: one instance in so many is run again at other extents (0: never).
     declares_extents: must a model say which axes of its inputs may change?
-    declares_results: must a model say type and rank of its outputs?"""
+    declares_results: must a model say type and rank of its outputs?
+    packs_weights: are quantised operands stored in another type than their slot's?"""
 
     name: str = ""
     title: str = ""
@@ -54,6 +55,7 @@ class Dialect:
     rerun_every: int = 0
     declares_extents: bool = False
     declares_results: bool = False
+    packs_weights: bool = False
     package_size: int = 64  # instances that one model may hold side by side
     declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
 

@@ -123,7 +123,7 @@ def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]
     if a.kind not in (s.container or "tensor", *heads) and not blocks:
         yield f"args: {s.name}: expected a {s.container or 'tensor'}, got a {a.kind}"
     allowed = v.schema.dtypes(s.element)
-    if a.items is not None or a.quant is not None or not allowed:  # a quantised weight is stored in another type
+    if a.items is not None or (a.quant is not None and v.dialect.packs_weights) or not allowed:
         return
     if a.dtype not in allowed:
         yield f"args: {s.name}: expected {' or '.join(map(str, allowed))}, got {a.dtype}"

@@ -54,6 +54,7 @@ class Nn(Dialect):
     max_rank = 5
     allow_empty = False
     const_chance = 6
+    packs_weights = True
     rank5_chance, quantised_chance, ignored_chance = 5, 3, 4
 
     # -- schema
