@@ -150,12 +150,15 @@ def _retype(i: Instance, slots: list[str], name: str) -> Instance | None:
 def _untie(v: OpVersion, d: Draw, t: str, slots: list[str]) -> Instance | None:
     i = _valid(v, d)
     args = [a for s in slots for a in (lambda x: x if isinstance(x, list) else [x])(i.args.get(s)) if a is not None]
-    if len(args) < 2:
+    last = next((a for a in reversed(args) if a.items is None), None)  # a container's type is that of its items
+    if len(args) < 2 or last is None:
         return None
-    others = [x for x in v.candidates[t] if x is not args[0].dtype and x in ALL]
-    args[-1].dtype = d.pick(others)
-    if args[-1].values is None:
-        args[-1].recipe = "bool" if args[-1].dtype.kind == "b" else "small"
+    others = [x for x in v.candidates[t] if x not in (args[0].dtype, last.dtype) and x in ALL]
+    if not others:
+        return None
+    last.dtype = d.pick(others)
+    if last.values is None:
+        last.recipe = "bool" if last.dtype.kind == "b" else "small"
     return i
 
 

@@ -126,8 +126,8 @@ def to_sparse(dense: np.ndarray) -> proto.Sparse:
 
 
 def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | None, Any]]:
-    """(slot, index in a variadic slot, what was given) in the schema's order; absent slots before a given one as
-    None."""
+    """(slot, index in a variadic slot, what was given) in the schema's order; absent slots before a given one, and
+    where a node has a least number of inputs, as None."""
     out: list[tuple[str, int | None, Any]] = []
     keep = 0
     for slot in schema.inputs:
@@ -139,7 +139,7 @@ def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | 
             out.append((slot.name, None, v))
             if v is not None:
                 keep = len(out)
-    return out[:keep]
+    return out[: max(keep, schema.extra.get("least", 0))]
 
 
 def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str] | None = None) -> Message:
@@ -209,7 +209,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
                     names.append(_input(p, f"{i}i{len(names)}", slot, k, one, have, mine))
             else:
                 names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, have, mine))
-        while names and not names[-1]:
+        while len(names) > plan.least and not names[-1]:
             names.pop()
         outs = [f"{i}o{j}" for j in range(inst.outs)]
         attrs: Sequence[Message] = ()

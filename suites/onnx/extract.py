@@ -120,8 +120,9 @@ def _slot(p: Any, minimum: int, position: int, boxed: dict[str, str]) -> dict[st
         "variadic": p.option.name == "Variadic",
         "const": False,
     }
-    if out["variadic"]:
+    if out["variadic"]:  # one of which none is needed may be left out
         out["min"], out["homogeneous"] = max(0, minimum - position), p.is_homogeneous
+        out["optional"] = out["min"] == 0
     return out
 
 
@@ -225,6 +226,9 @@ def extract() -> dict[str, Any]:
             }  # fmt: skip
             if beyond:
                 row["beyond"] = beyond
+            least = max((j + 1 for j, x in enumerate(row["inputs"]) if not x["optional"]), default=0)
+            if s.min_input > least:  # a node names so many, absent ones by the empty string
+                row["least"] = s.min_input
             ops.append(row)
     return {"dialect": "onnx", "source": f"onnx {onnx.__version__}", "opsets": [1, last], "releases": table, "ops": ops}
 

@@ -45,7 +45,7 @@ def _fingerprint(inputs: Any, outputs: Any, attrs: Any, types: Any) -> str:
 
 
 def _option(p: dict[str, Any]) -> str:
-    return "optional" if p.get("optional") else "variadic" if p.get("variadic") else ""
+    return "variadic" if p.get("variadic") else "optional" if p.get("optional") else ""
 
 
 def line_of_schema(row: dict[str, Any]) -> str:

@@ -100,14 +100,16 @@ FOLLOWS = {
 class Plan:
     """What building a node of one op version needs, worked out once.
 
-    inputs: slot names in order.  variadic: the last slot repeats.  outputs[i]: how the type of output i is found: a
-    (container, dtype) pair, the slots that bind its type name, or None when only inference can tell."""
+    inputs: slot names in order.  least: how many a node names, absent ones too.  variadic: the last slot repeats.
+    outputs[i]: how the type of output i is found: a (container, dtype) pair, the slots that bind its type name, or None
+    when only inference can tell."""
 
-    __slots__ = ("blocks", "domain", "inputs", "op", "outputs", "schema", "variadic")
+    __slots__ = ("blocks", "domain", "inputs", "least", "op", "outputs", "schema", "variadic")
 
     def __init__(self, s: OpSchema) -> None:
         self.schema, self.op, self.domain = s, s.op, s.domain
         self.inputs = tuple(x.name for x in s.inputs)
+        self.least = s.extra.get("least", 0)
         self.blocks = any(a.type == "graph" for a in s.attrs.values())
         self.variadic = any(x.variadic for x in s.inputs)
         self.outputs = tuple(self._output(s, i) for i in range(len(s.outputs)))

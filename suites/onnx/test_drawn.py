@@ -186,3 +186,36 @@ def test_fill_values_are_not_small_whole_numbers_alone() -> None:
             seen |= {"infinite" if x in (float("inf"), -float("inf")) else "part" if x % 1 else "whole"}
             seen |= {"large"} if fill.dtype.kind == "i" and abs(x) > 2**24 else set()
     assert seen >= {"infinite", "part", "whole", "large"}
+
+
+@pytest.mark.parametrize(("op", "kinds"), [
+    ("Loop/1", {"two types", "outer"}), ("Loop/11", {"nothing", "two types", "grows", "outer"}),
+    ("Loop/25", {"nothing", "two types", "grows", "outer", "sequence"}),
+    ("If/11", set()), ("If/13", {"sequence"}), ("If/25", {"sequence"}),
+])  # fmt: skip
+def test_blocks_carry_what_their_texts_allow(op: str, kinds: set[str]) -> None:
+    """No value at all from Loop-11 on (v_initial: 0 or more), values of several types, sequences from version 13 on."""
+    v, shown = dialect.versions[f"onnx/{op}"], set()
+    for i in range(200):
+        inst = v.draw(Prng(case_seed(12, v.key, i)))
+        body = inst.attrs.get("body") or inst.attrs["then_branch"]
+        types = {a.dtype for _, a in body.inputs[2:]}
+        shown |= {"nothing"} if op[0] == "L" and not body.inputs[2:] else set()
+        shown |= {"two types"} if len(types) > 1 else set()
+        shown |= {"grows"} if any(a.shape == (-1,) for _, a in body.inputs) else set()
+        shown |= {"outer"} if any("M" in n.inputs.values() for n in body.nodes) else set()
+        shown |= {"sequence"} if "q" in body.meta["out_types"] or "q_out" in body.meta["out_types"] else set()
+    assert shown == kinds
+
+
+def test_a_node_names_as_many_inputs_as_it_has_at_least() -> None:
+    """Loop takes 2 inputs at least, and the last one that is given may be the first."""
+    from suites.onnx import builder
+
+    schema = dialect.versions["onnx/Loop/25"].schema
+    assert [name for name, _, _ in builder.positions(schema, {"M": "m"})] == ["M", "cond"]
+    v = dialect.versions["onnx/Loop/25"]
+    drawn = (v.draw(Prng(case_seed(12, v.key, i))) for i in range(400))
+    inst = next(x for x in drawn if set(x.args) == {"M"})
+    graph = dialect.parse(dialect.build([inst], [arrays_of(inst)]).data)
+    assert next(n for n in graph.nodes if n.op == "Loop").inputs["cond"] is None

@@ -66,7 +66,8 @@ def _if(c: Call) -> list[Any]:
     return list(c.run(taken, []))
 
 
-def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Graph:
+def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None) -> Graph:
+    """held: the type of the elements of a sequence, which is the last output."""
     consts: dict[str, Any] = {}
     nodes = []
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
@@ -75,8 +76,21 @@ def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]]) -> Grap
             continue
         consts[f"a{i}"] = literal(d, t, s)
         nodes.append(step(d, t, s, f"a{i}", f"y{i}", consts))
-    outs = [f"y{i}" for i in range(len(dtypes))]
-    return Graph([], nodes, outs, consts, {"out_types": {o: t.name for o, t in zip(outs, dtypes)}})
+    types = {f"y{i}": t.name for i, t in enumerate(dtypes)}
+    if held is not None:
+        items = [f"b{k}" for k in range(d.int(1, 3))]
+        consts |= {x: literal(d, held, d.shape(0, 2)) for x in items}
+        nodes.append(Node("SequenceConstruct", {"inputs": items}, ["q"]))
+        types["q"] = f"seq({held.name})"
+    return Graph([], nodes, list(types), consts, {"out_types": types})
+
+
+def _held(d: Draw) -> DType | None:
+    """Now and then the type of the elements of a sequence among the values of a block, where they may be sequences."""
+    makes = schemas.effective("SequenceInsert", int(d.opset))
+    named = d.version.schema.types["V"]
+    types = [t for t in makes.dtypes("T") if f"seq({t.name})" in named] if makes is not None else []
+    return d.pick(types) if types and d.chance(5) else None
 
 
 def _draw_if(d: Draw) -> dict:
@@ -88,8 +102,9 @@ def _draw_if(d: Draw) -> dict:
     dtypes = [d.pick(more) if more and d.chance(4) else d.pick(types) for _ in range(d.int(1, 3))]
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
-    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes), "else_branch": _branch(d, dtypes, others),
-            "@outs": len(dtypes)}  # fmt: skip
+    held = _held(d)
+    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes, held),
+            "else_branch": _branch(d, dtypes, others, held), "@outs": len(dtypes) + (held is not None)}  # fmt: skip
 
 
 def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
@@ -127,35 +142,65 @@ def _loop(c: Call) -> list[Any]:
 
 
 def _draw_loop(d: Draw) -> dict:
-    """Trip count, condition or both; the body counts with a comparison where the opset has one for int64."""
-    dtype, shape = d.types["V"], d.shape(0, 3)
-    if d.opset < 7 and dtype.name not in OLD["V"].split():
-        dtype = next(t for t in d.version.schema.dtypes("V") if t.name == "f32")
-    n = d.int(1, 2)
+    """Trip count, condition or both; the body counts with a comparison where the opset has one for int64.  Values that
+    are carried differ in type and shape, grow, are sequences, or there are none."""
+    kinds = d.version.candidates["V"]
+    if d.opset < 7:
+        kinds = tuple(t for t in kinds if t.name in OLD["V"].split())
+    dtype, shape = d.types["V"] if d.types["V"] in kinds else F32, d.shape(0, 3)
+    least = 0 if d.version.schema.inputs[2].optional else 1
+    n = 0 if not least and d.chance(8) else d.int(1, 3)
+    carried = [(dtype, shape)] * n
+    if n > 1 and d.bool():
+        carried[1:] = [(d.pick(kinds), d.shape(0, 3)) for _ in range(n - 1)]
     consts: dict[str, Any] = {}
-    inputs = [("i", Arg(I64, ())), ("c", Arg(BOOL, ())), *((f"v{k}", Arg(dtype, shape)) for k in range(n))]
+    inputs = [("i", Arg(I64, ())), ("c", Arg(BOOL, ())), *((f"v{k}", Arg(t, s)) for k, (t, s) in enumerate(carried))]
+    given = [T(s, dtype=t, recipe=recipe_of(t)) for t, s in carried]
     nodes: list[Node] = []
     limit, start = d.pick((None, 0, 1, 3, 4)), d.pick((None, True, True, False))
+    if not n and (limit == 0 or start is False):  # nothing would be known of its results
+        limit, start = 3, True
     compares = d.opset >= 9
     if limit is None and (start is None or not compares):
         limit = 2
     if compares and (limit is None or d.bool()):
         consts["top"] = np.array(d.int(0, 3), np.int64)
         nodes.append(Node("Less", {"A": "i", "B": "top"}, ["c_out"]))
+    elif d.chance(4):  # once, or, without a condition, ignored
+        nodes.append(Node("Not", {"X": "c"}, ["c_out"]))
     else:
         nodes.append(Node("Identity", {"input": "c"}, ["c_out"]))
-    nodes += [step(d, dtype, shape, f"v{k}", f"v{k}_out", consts) for k in range(n)]
-    outs = ["c_out", *(f"v{k}_out" for k in range(n))]
+    types = {"c_out": "bool"}
+    for k, (t, s) in enumerate(carried):
+        nodes.append(step(d, t, s, f"v{k}", f"v{k}_out", consts))
+        types[f"v{k}_out"] = t.name
+    joins = schemas.effective("Concat", int(d.opset))
+    if d.opset >= 11 and joins and dtype in joins.dtypes("T") and d.chance(6):  # an element more in every iteration
+        inputs.append(("g", Arg(dtype, (-1,))))
+        given.append(T((d.dim(0, 3),), dtype=dtype, recipe=recipe_of(dtype)))
+        consts["more"] = literal(d, dtype, (1,))
+        nodes.append(Node("Concat", {"inputs": ["g", "more"]}, ["g_out"], {"axis": 0}))
+        types["g_out"] = dtype.name
+    held = _held(d)
+    if held is not None:
+        items = [T(d.shape(0, 2), dtype=held) for _ in range(d.int(0, 2))]
+        inputs.append(("q", Arg(held, (), kind="seq", items=[Arg(held, ())])))
+        given.append(T((), kind="seq", items=items, dtype=held))
+        consts["next"] = literal(d, held, d.shape(0, 2))
+        nodes.append(Node("SequenceInsert", {"input_sequence": "q", "tensor": "next"}, ["q_out"]))
+        types["q_out"] = f"seq({held.name})"
     if limit != 0 and start is not False:  # what a scanned output is after no iteration, the spec does not say
-        for k in range(d.int(0, 2)):
-            nodes.append(step(d, dtype, shape, f"v{d.int(0, n - 1)}", f"s{k}", consts))
-            outs.append(f"s{k}")
-    types = {o: "bool" if o == "c_out" else dtype.name for o in outs}
-    out = {
-        "body": Graph(inputs, nodes, outs, consts, {"out_types": types}),
-        "@outs": len(outs) - 1,
-        "v_initial": [T(shape, dtype=dtype, recipe=recipe_of(dtype)) for _ in range(n)],
-    }
+        sources = [(f"v{k}", t, s) for k, (t, s) in enumerate(carried)]
+        if compares:  # the iteration, and the trip count out of the graph around
+            sources += [("i", I64, ())] + [("M", I64, ())] * (limit is not None)
+        for k in range(d.int(0 if given else 1, 2)):
+            source, t, s = d.pick(sources) if d.chance(3) or not carried else sources[d.int(0, n - 1)]
+            nodes.append(step(d, t, s, source, f"s{k}", consts))
+            types[f"s{k}"] = t.name
+    out: dict[str, Any] = {"body": Graph(inputs, nodes, list(types), consts, {"out_types": types}),
+                           "@outs": len(types) - 1}  # fmt: skip
+    if given:
+        out["v_initial"] = given
     if limit is not None:
         out["M"] = T((), values=[limit])
     if start is not None:
@@ -168,7 +213,8 @@ def _one_more(draw: Any, slot: str) -> Any:
 
     def fn(d: Draw) -> dict:
         out = draw(d)
-        return {**out, slot: [out[slot][0], *out[slot]], "@outs": out["@outs"] + 1}
+        given = out.get(slot) or [T((), dtype=F32)]
+        return {**out, slot: [given[0], *out.get(slot, ())], "@outs": out["@outs"] + 1}
 
     return fn
 
