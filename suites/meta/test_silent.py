@@ -358,3 +358,22 @@ clause = "-"
     assert judged(case, (0, 1), ledger=ledger).verdict is Verdict.MISMATCH
     short = judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [np.zeros(2, np.int8)], "run")], ledger)
     assert short.verdict is Verdict.MISMATCH  # of another shape: there is no element to speak of
+
+
+def test_a_contraction_that_leaves_the_type_on_its_way_may_be_infinite_and_no_other_number():
+    """200 * 200 + 200 * 200 is beyond f16, an eighth of it is not: which operands meet first is not said."""
+
+    def einsum(x: float) -> Case:
+        rows = (([1, 2], [x, x]), ([1, 2], [200.0, 200.0]), ([1], [0.125]))
+        inst = Instance.from_json({
+            "format": 1, "dialect": "onnx", "op": "Einsum", "version": 12, "opset": 12, "outs": 1,
+            "attrs": {"equation": "ij,ij,k->ik"},
+            "args": {"Inputs": [{"dtype": "f16", "shape": s, "values": v} for s, v in rows]},
+        })  # fmt: skip
+        return fill(registry.dialect("onnx").version_of(inst), inst)
+
+    case = einsum(200.0)
+    assert judged(case).verdict is Verdict.AGREE
+    assert judged(case, (0, np.inf)).verdict is Verdict.AMBIGUOUS
+    assert judged(case, (0, 5000.0)).verdict is Verdict.MISMATCH
+    assert judged(einsum(100.0), (0, np.inf)).verdict is Verdict.MISMATCH

@@ -77,7 +77,7 @@ def overflows(size: Any) -> Any:
                 return _beyond("integer overflow: the op set does not say what comes out", size(inputs, params), limit)
             if all(np.isfinite(np.asarray(a, np.float64)).all() for a in arrays if of(a).kind == "f"):
                 return None
-            calm = {n: [_calm(a) for a in v] if isinstance(v, list) else None if v is None else _calm(v)
+            calm = {n: [tamed(a) for a in v] if isinstance(v, list) else None if v is None else tamed(v)
                     for n, v in inputs.items()}  # fmt: skip
             top = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
             why = "an infinity among values that overflow in some order"
@@ -92,7 +92,8 @@ def _beyond(why: str, size: Any, limit: float) -> str | None:
     return silent(why, ~(np.asarray(size) <= limit))
 
 
-def _calm(v: Any) -> Any:
+def tamed(v: Any) -> Any:
+    """Floats in f64, what is not finite 0."""
     a = np.asarray(v, np.float64) if of(v).kind == "f" else v
     return np.where(np.isfinite(a), a, 0.0) if a.dtype.kind == "f" else a
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any as Object
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, first_of, semantics
+from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, first_of, semantics, silent
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
 from harness.spec.params import Opaque
-from suites.semantics.bounds import overflows, quiet, slope, tiny, top
+from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny, top
 from suites.semantics.drawing import given, param, product
 
 Array = np.ndarray
@@ -338,20 +339,28 @@ def _einsum_after(ctx: Context) -> float:
     return float(np.prod(largest[2:]))
 
 
-def _partial_products(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    """Of three operands and more: which two are multiplied first, and in what precision, is not said."""
-    xs = [x for x in inputs["xs"] if of(x).kind == "f"]
-    if len(xs) < 3:
+def _partial_contractions(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Which operands are multiplied first, which labels are summed before the others come in, and in what precision
+    that is kept, is not said: where such a step leaves the type, infinities and what comes of them may stand."""
+    xs = inputs["xs"]
+    if of(xs[0]).kind != "f":
         return None
-    wide = [np.abs(np.asarray(x, np.float64)) for x in xs]
-    largest = sorted(np.where(np.isfinite(w), w, 0.0).max(initial=0.0) for w in wide)
-    if np.prod(largest[1:]) > float_max(of(xs[0])):
-        return "a product of some of the operands leaves the type, that of all may not"
+    ins, out = parse_equation(params["equation"], [x.ndim for x in xs])
+    wide, top = [_size(tamed(x)) for x in xs], float_max(of(xs[0]))
+    for some in (s for n in range(1, len(xs)) for s in combinations(range(len(xs)), n)):
+        later = {c for i, labels in enumerate(ins) if i not in some for c in labels} | set(out)
+        order = sorted({c for i in some for c in ins[i]}, key=lambda c: c not in later)
+        part: Object = 1.0
+        for i in some:
+            part = part * _aligned(wide[i], ins[i], order)
+        if part.sum(tuple(k for k, c in enumerate(order) if c not in later)).max(initial=0.0) > top:
+            return silent("a product of some of the operands leaves the type, that of all may not",
+                          np.True_, *(np.array(v) for v in (np.inf, -np.inf, np.nan)))  # fmt: skip
     return None
 
 
 @semantics(error=accumulates(_einsum_terms, after=_einsum_after), source="ONNX Einsum-12; MIL einsum iOS15",
-           ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_products))  # fmt: skip
+           ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_contractions))  # fmt: skip
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
 
