@@ -133,6 +133,28 @@ def build(dialect: Nn, instances: Sequence[Instance], arrays: Sequence[dict[str,
     return Model("nn", data, ins, outs, {"specification": b.spec})
 
 
+def _describe(layer: Message, s: OpSchema, inst: Instance) -> None:
+    """What a layer says of itself and no result depends on: ranks and shapes of its inputs, and that weights are
+    updatable, which is ignored in a layer that is not.  Source: NeuralNetwork.proto, Tensor, NeuralNetworkLayer."""
+    said = inst.attrs.get("@tensors")
+    if said is not None:
+        shapes = [a.shape for _, a in _plain(s, inst)]
+        shapes += shapes[:1] or [(1,)] if said == "one more" else []
+        known = {"ranks": lambda x: [], "unknown": lambda x: [-1] * len(x)}.get(said, list)
+        layer["inputTensor"] = [{"rank": len(x), "dimValue": known(x)} for x in shapes]
+    if inst.attrs.get("@updatable"):
+        _mark_weights(layer[s.extra["layer"]])
+
+
+def _mark_weights(body: Message) -> None:
+    """Say of all weights below that they are updatable."""
+    for v in body.values():
+        if isinstance(v, dict) and v.keys() & {"floatValue", "float16Value", "rawValue"}:
+            v["isUpdatable"] = True
+        elif isinstance(v, dict):
+            _mark_weights(v)
+
+
 def _is_old(s: OpSchema, inst: Instance) -> bool:
     return s.extra["min_spec"] < 4 and not any(a.const for slot, a in _plain(s, inst))
 
@@ -196,5 +218,6 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
             array, quant = constants[short]
             constants[short] = (array.ravel()[:-1], quant)
         b.add(f"i{k}", inst.op, order, outs, inst.attrs, constants)
+        _describe(b.layers[-1], s, inst)
     b.outputs += [feature(n, None) for n in outs]
     return fed, outs

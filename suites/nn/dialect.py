@@ -27,6 +27,8 @@ from suites.nn.wire import Message
 _QUANTISED = {
     "convolution.weights",
     "convolution.isDeconvolution.weights",
+    "convolution3d.weights",
+    "convolution3d.isDeconvolution.weights",
     "innerProduct.weights",
     "embedding.weights",
     "embeddingND.weights",
@@ -55,7 +57,7 @@ class Nn(Dialect):
     allow_empty = False
     const_chance = 6
     packs_weights = True
-    rank5_chance, quantised_chance, ignored_chance = 5, 3, 4
+    rank5_chance, quantised_chance, ignored_chance, described_chance = 5, 3, 4, 8
 
     # -- schema
 
@@ -93,11 +95,14 @@ class Nn(Dialect):
     # -- drawing and evaluating
 
     def rules_of(self, version: OpVersion) -> dict[str, Any]:
-        """An input too many, where all inputs are counted; a list with an entry too many, where its length is stated; a
-        weight with a number too few, where a size is stated: of a recurrent cell, one weight of each kind."""
+        """An input too many, where all inputs are counted; more tensors described than a layer has inputs; a list with
+        an entry too many, where its length is stated; a weight with a number too few, where a size is stated: of a
+        recurrent cell, one weight of each kind."""
         s, out = version.schema, {}
         if not any(x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
             out["input-count"] = lambda d: _crowded(lambda: version.draw(d.engine), s)
+        if "control" not in version.entry.tags:
+            out["tensor-per-input"] = lambda d: _marked(version.draw(d.engine), "@tensors", "one more")
         for name, size in layers.lengths(s).items():
             more = [1] * (1 + (size == 4))  # borders come in pairs
             out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), s, n, m)
@@ -125,7 +130,8 @@ class Nn(Dialect):
         return 1 <= len(t.shape) <= 4 and super().draws_const(version, slot, t, d)
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Now and then what the layer ignores, the rank-5 input mapping, or quantised weights."""
+        """Now and then what the layer ignores, the rank-5 input mapping, quantised weights, weights that say that they
+        are updatable in a layer that is not, ranks and shapes of the inputs said along with them."""
         s = version.schema
         if not d.breaking and d.chance(self.ignored_chance):
             ignored.add(s, inst, d)
@@ -151,6 +157,11 @@ class Nn(Dialect):
             ):
                 channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]
                 _quantise(a, d, channels if rows else 1)
+        if not d.breaking and "control" not in version.entry.tags:
+            if plain and "@mapping" not in inst.attrs and d.chance(self.described_chance):
+                inst.attrs["@tensors"] = d.pick(("ranks", "shapes", "unknown"))
+            if any(s.input(n).const for n in inst.args) and d.chance(self.described_chance):
+                inst.attrs["@updatable"] = True
         return inst
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
@@ -175,6 +186,8 @@ class Nn(Dialect):
         check_inputs(s, seen)
         if inst.attrs.get("@extra_input"):
             raise RuleError("input-count", f"one more input than {s.op} takes")
+        if inst.attrs.get("@tensors") == "one more":
+            raise RuleError("tensor-per-input", f"one more inputTensor than {s.op} has inputs")
         if "@short_weight" in inst.attrs:
             raise RuleError(f"weight-count:{inst.attrs['@short_weight']}", s.op)
         call = super().call_of(inst, seen, version)

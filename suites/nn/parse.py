@@ -88,6 +88,13 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
     label = layer.get("name", f"layer {k}")
     if kind is None:
         raise FormatError(f"nn layer {label}: of no known type")
+    for one, names in (("inputTensor", "input"), ("outputTensor", "output")):
+        tensors = layer.get(one, ())
+        if tensors and len(tensors) != len(layer.get(names, ())):
+            raise RuleError(f"tensor-per-{names}", f"{kind} {label}: {len(tensors)} {one} for {layer.get(names, [])}")
+        for t in tensors:  # coremltools writes a rank alone where it knows no extents
+            if t.get("dimValue") and len(t["dimValue"]) != t.get("rank", 0):
+                raise RuleError("dims-per-rank", f"{kind} {label}: {t}")
     body = layer[kind]
     s = dialect.schema_of_layer(kind, body)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.core.errors import FormatError, OpconformError
+from harness.core.errors import FormatError, OpconformError, RuleError
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from suites.nn import dialect, wire
@@ -117,3 +117,53 @@ def test_damaged_bytes_are_refused_or_read_but_never_raise_anything_else() -> No
             except OpconformError:
                 outcomes["refused"] += 1
     assert min(outcomes.values()) > 100
+
+
+def _drawn(key: str, want: dict[str, str | bool]):
+    v = dialect.versions[key]
+    for i in range(400):
+        inst = v.draw(Prng(case_seed(31, key, i)))
+        if all(inst.attrs.get(n) == x for n, x in want.items()):
+            return inst
+    raise AssertionError(f"{key}: never drawn: {want}")
+
+
+@pytest.mark.parametrize("said", ["ranks", "shapes", "unknown"])
+def test_a_layer_may_say_ranks_and_shapes_of_its_inputs(said: str) -> None:
+    """NeuralNetworkLayer.inputTensor: as many as inputs; Tensor.dimValue: rank numbers, -1 for unknown ones."""
+    inst = _drawn("nn/convolution3d/1", {"@tensors": said})
+    model = wire.decode("Model", dialect.build([inst], [arrays_of(inst)]).data)
+    layer = model["neuralNetwork"]["layers"][-1]
+    (tensor,) = layer["inputTensor"]
+    shape = list(inst.args["x"].shape)
+    assert tensor["rank"] == 5
+    assert list(tensor.get("dimValue", ())) == {"ranks": [], "shapes": shape, "unknown": [-1] * 5}[said]
+    for wrong, rule in (([tensor, tensor], "tensor-per-input"), ([{**tensor, "dimValue": [1]}], "dims-per-rank")):
+        layer["inputTensor"] = wrong
+        with pytest.raises(RuleError, match=rule):
+            dialect.parse(wire.encode("Model", model))
+
+
+def test_updatable_weights_of_a_layer_that_is_not_are_weights() -> None:
+    """ "If false, the value of the isUpdatable parameter within the layer's weights are ignored"."""
+    inst = _drawn("nn/innerProduct/1", {"@updatable": True})
+    arrays = arrays_of(inst)
+    model = dialect.build([inst], [arrays])
+    layer = wire.decode("Model", model.data)["neuralNetwork"]["layers"][-1]
+    assert layer["innerProduct"]["weights"]["isUpdatable"] and not layer.get("isUpdatable")
+    want = dialect.evaluate(inst, arrays)[0].value
+    got = dialect.run_model(model.data, [arrays["x"]])[0]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("key", ["nn/convolution3d/1", "nn/convolution3d.isDeconvolution/1"])
+def test_weights_of_three_dimensional_convolutions_are_quantised_too(key: str) -> None:
+    """A scale for each output channel, which the stored weights of a deconvolution have second."""
+    v, seen = dialect.versions[key], set()
+    for i in range(200):
+        inst = v.draw(Prng(case_seed(31, key, i)))
+        q = inst.args["weights"].quant
+        if q and "scale" in q:
+            assert len(q["scale"]) in (1, inst.attrs["outputChannels"])
+            seen.add(len(q["scale"]) > 1)
+    assert seen == {False, True}

@@ -73,6 +73,9 @@ class Definition:
             kind = layer.WhichOneof("layer")
             if kind not in LAYERS and kind not in control.KINDS:
                 raise Unsupported(f"no definition of {kind}")
+            for names, tensors in ((layer.input, layer.inputTensor), (layer.output, layer.outputTensor)):
+                if len(tensors) not in (0, len(names)):
+                    raise ValueError(f"{layer.name}: {len(tensors)} tensors for {len(names)} names")
         return spec
 
     def run(self, spec: Any, inputs: dict[str, Any]) -> dict[str, Any]:
