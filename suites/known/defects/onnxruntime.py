@@ -432,3 +432,11 @@ def steps_in_the_type(g: Given) -> list[Near]:
         ctx.acc = e.dtype
         out.append(Near(e.wide, 16 * (e.error.bound(ctx) + np.abs(e.wide) * ctx.u)))
     return out
+
+
+def over_magnitudes(g: Given) -> Outputs:
+    """Normalizer: L1 divides by the sum of the magnitudes, L2 keeps the sign; MAX by the largest element."""
+    x, how = g["X"].astype(np.float64), g.attr("norm")
+    size = {"L1": np.abs(x).sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}[how]
+    y = np.where(size == 0, x, x / np.where(size == 0, 1.0, size))
+    return [Near(y, 1e-6 * np.abs(y))]

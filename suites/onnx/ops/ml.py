@@ -156,10 +156,24 @@ def _normalize(c: Call) -> Array:
     return np.where(top == 0, x, y)
 
 
+def _normal_bound(ctx: Context) -> Array:
+    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, + ulp"""
+    x = np.abs(np.asarray(ctx.call.inputs["X"], np.float64))
+    with np.errstate(all="ignore"):
+        loss = x.sum(-1, keepdims=True) / np.abs(np.asarray(ctx.call.inputs["X"], np.float64).sum(-1, keepdims=True))
+    grown = np.where(np.isfinite(loss), loss, 1.0) if ctx.call.attr("norm") == "L1" else 1.0
+    return 16 * ctx.acc_u * np.abs(ctx.wide) * grown + ctx.ulp
+
+
 def _draw_normalize(d: Draw) -> dict:
-    """Nothing negative for L1 and L2: there the formulas of the text and what everybody calls these norms part."""
+    """Rows of either sign, also for L1 and L2, whose formulas are printed without magnitudes and signs; rows of nothing
+    but zeros, and of L1 some that add up to 0: "if the divisor is zero, Y == X"."""
     f, how = d.int(1, 6), d.pick(("MAX", "L1", "L2"))
-    t = rows(d, d.types["T"], d.int(1, 4), f, -12 if how == "MAX" else 0)
+    t = rows(d, d.types["T"], d.int(1, 4), f, 0 if d.chance(4) else -12)
+    if d.chance(4):
+        t.values[:f] = [0] * f
+    elif f > 1 and d.chance(4):
+        t.values[:f] = [t.values[0], -t.values[0], *[0] * (f - 2)]
     if d.chance(3):
         t = T((f,), values=t.values[:f])
     return {"X": t, **({"norm": how} if how != "MAX" or d.int(0, 3) else {})}
@@ -169,7 +183,7 @@ op(
     "Normalizer",
     evaluate=_normalize,
     draw=_draw_normalize,
-    error=bounded(lambda c: 16 * c.acc_u * np.abs(c.wide) + c.ulp, "16 u |y| + ulp"),
+    error=bounded(_normal_bound, "16 u |y|, more where the terms of a sum cancel, + ulp"),
     out_dtype=single,
     domain=ML,
     breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}},
