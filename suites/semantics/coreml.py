@@ -284,15 +284,20 @@ def sampling_points(mode: str, start: float, end: float, count: int) -> Array:
     return np.minimum(end, start + (i + 0.5) * spacing)
 
 
-def _boxes(roi: Array, form: str, normalized: bool, scale: float, h: int, w: int) -> Array:
-    """[n, (top, left, bottom, right)] in elements."""
+def corners(roi: Array, form: str, normalized: bool, h: int, w: int) -> Array:
+    """[n, (top, left, bottom, right)] in elements, before they are scaled."""
     b = roi[:, -4:].astype(np.float64)
     if form.endswith("width_first"):
         b = b[:, [1, 0, 3, 2]]
     if form.startswith("center"):
         b = np.concatenate([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2], 1)
-    b = b * scale
     return b * np.array([h - 1, w - 1, h - 1, w - 1]) if normalized else b
+
+
+def outside(boxes: Array, h: int, w: int) -> Array:
+    """Which boxes reach beyond [0, h - 1] or [0, w - 1], by more than their rounding to f32 does."""
+    ends, slack = np.array([h - 1, w - 1, h - 1, w - 1]), 1e-5
+    return ((boxes < -slack) | (boxes > ends + slack)).any(1)
 
 
 def _between(x: Array, axis: int, at: Array) -> Array:
@@ -315,7 +320,7 @@ def _crop_bound(ctx: Context) -> Array:
 
 @semantics(
     error=composed(_crop_bound),
-    source="NN CropResizeLayerParams; MIL crop_resize iOS15",
+    source="NN CropResizeLayerParams",
     data={"x": ("unit", "small", "iota")},
 )
 def crop_resize(
@@ -334,14 +339,17 @@ def crop_resize(
     and the
     first number of a row names the image.
 
-    normalized: coordinates are parts of (h - 1, w - 1).  scale multiplies them.  Raises RuleError "batch-in-range",
-    "four-or-five".
+    normalized: coordinates are parts of (h - 1, w - 1).  scale multiplies them, as where regions are aligned that were
+    found in a larger image: what must be within the image is the box as given or as scaled.  Raises RuleError
+    "batch-in-range", "four-or-five", "box-inside".
     """
     if roi.shape[1] not in (4, 5):
         raise RuleError("four-or-five", f"{roi.shape[1]} numbers a box")
     h, w = x.shape[-2:]
-    out = []
-    for row, (top, left, bottom, right) in zip(roi, _boxes(roi, form, normalized, scale, h, w)):
+    given, out = corners(roi, form, normalized, h, w), []
+    if (outside(given, h, w) & outside(given * scale, h, w)).any():
+        raise RuleError("box-inside", f"{given.tolist()} in {h} x {w}")
+    for row, (top, left, bottom, right) in zip(roi, given * scale):
         images = x
         if roi.shape[1] == 5:
             if not 0 <= row[0] < len(x):

@@ -299,6 +299,12 @@ def _break_image(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _break_batch(d: Draw) -> dict[str, Any]:
+    """ "first element is an index ... It must be within range [0, B)"."""
+    n = d.dim(1, 3)
+    return {"x": T((n, 1, 3, 3)), "roi": T((1, 1, 5, 1, 1), values=[n + d.int(0, 2), 0, 0, 2, 2])}
+
+
 def _break_whole(d: Draw) -> dict[str, Any]:
     """"If normalized_coordinates is True, only fp16 and fp32 dtypes are allowed"."""
     whole = T((1, 4), values=[0, 0, 1, 1], dtype=BY_NAME["u16"])
@@ -370,7 +376,7 @@ def _crop_open(call: Call) -> str | None:
 _CROP = {"evaluate": _crop_resize, "error": bounded(_resize_bound), "draw": _draw_regions, "ambiguous": _crop_open,
          "stated": {"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
          "out_dtype": _type_of_x, "data": {"x": ("unit", "small", "uniform:-4:4")}}  # fmt: skip
-op("crop_resize", until="ios16", **_CROP)
+op("crop_resize", until="ios16", **_CROP, breaks={"image-in-range": _break_batch})
 op("crop_resize", since="ios17", **_CROP,
    breaks={"image-in-range": _break_image, "normalized-floats": _break_whole})  # fmt: skip
 

@@ -154,9 +154,11 @@ def crop_resize(p: Any, x: Array, roi: Array) -> Array:
             box = box[[1, 0, 3, 2]]
         if form in (2, 3):
             box = np.array([box[0] - box[2] / 2, box[1] - box[3] / 2, box[0] + box[2] / 2, box[1] + box[3] / 2])
-        box = box * (p.spatialScale or 1.0)
+        ends = np.array([h - 1, w - 1, h - 1, w - 1])
         if p.normalizedCoordinates:
-            box = box * np.array([h - 1, w - 1, h - 1, w - 1])
+            box = box * ends
+        given, box = box, box * (p.spatialScale or 1.0)
+        check(any(((v > -1e-5) & (v < ends + 1e-5)).all() for v in (given, box)), "box outside")
         if len(row) == 5:
             check(0 <= row[0] < batch, "batch")
         images = x[0] if len(row) == 4 else x[0, int(row[0]) : int(row[0]) + 1]

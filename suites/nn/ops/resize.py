@@ -176,6 +176,8 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
     rows: list[float] = []
     for _ in range(n):
         rows += ([float(d.int(0, b - 1))] if five else []) + _box(d, h, w, form, part, scale)
+    if scale == 1.0 and d.chance(12):  # what only the scale takes out of the image
+        scale = 2.0
     return {
         "x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota")), const=False),
         "roi": T((n, 1, 5 if five else 4, 1, 1), values=rows),
@@ -185,6 +187,32 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
         "boxIndicesMode.boxMode": form,
         "spatialScale": scale,
     }
+
+
+def _aside(d: Draw) -> dict[str, Any]:
+    """A box that no scale takes into the image."""
+    out = _draw_crop(d)
+    h, w = out["x"].shape[-2:]
+    far = [float(max(h, w))] * 2
+    box = far + ([0.0, 0.0] if out["boxIndicesMode.boxMode"].startswith("CENTER") else far)
+    return {**out, "roi": T((1, 1, 4, 1, 1), values=box), "spatialScale": 1.0, "normalizedCoordinates": False}
+
+
+def _no_such_image(d: Draw) -> dict[str, Any]:
+    """ "must be in the interval [0, Batch - 1]"."""
+    return {"x": T((1, 2, 1, 3, 3)),
+            "roi": T((1, 1, 5, 1, 1), values=[d.pick((-1.0, 2.0)), 0.0, 0.0, 1.0, 1.0])}  # fmt: skip
+
+
+def _crop_open(c: Call) -> str | None:
+    """Of a box that its scale takes out of the image, or that ends before it begins, nothing is said."""
+    h, w = c.inputs["x"].shape[-2:]
+    form = next(k for k, v in _FORMS.items() if v == c.attr("boxIndicesMode.boxMode"))
+    box = coreml.corners(_rows(c), form, bool(c.attr("normalizedCoordinates")), h, w)
+    box = box * (c.attr("spatialScale") or 1.0)
+    if coreml.outside(box, h, w).any():
+        return "a box that is within the image until it is scaled"
+    return "a box that ends before it begins" if (box[:, 2:] < box[:, :2] - 1e-6).any() else None
 
 
 def _roi_apart(d: Draw) -> dict[str, Any]:
@@ -206,5 +234,11 @@ op(
     normalized="normalizedCoordinates",
     scale=Or("spatialScale", 1.0),
     draw=_draw_crop,
-    breaks={"roi-shape": _roi_apart, "image-shape": _image_apart},
+    ambiguous=_crop_open,
+    breaks={
+        "roi-shape": _roi_apart,
+        "image-shape": _image_apart,
+        "box-inside": _aside,
+        "batch-in-range": _no_such_image,
+    },
 )

@@ -132,11 +132,19 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
     return {"x": x, "like": T((*lead, h, w)), "offset": [t, l]}
 
 
+def _beyond(d: Draw) -> dict[str, Any]:
+    """More cut off than there is, or a window that ends behind the input."""
+    x = T((2, 3, 4))
+    if d.bool():
+        return {"x": x, "cropAmounts": [2, 2, 0, 0]}
+    return {"x": x, "like": T((2, 2, 2)), "offset": d.pick(([2, 0], [0, 3]))}
+
+
 op(
     "crop",
     s.crop_spatial,
     border=Fn(_crop_border),
     draw=_draw_crop,
     stated={"x": "*_lead c h w"},
-    breaks={"crops-inside": lambda d: {"x": T((2, 3, 4)), "cropAmounts": [2, 2, 0, 0]}},
+    breaks={"crops-inside": _beyond},
 )
