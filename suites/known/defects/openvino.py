@@ -98,3 +98,14 @@ def remainder_in_f32(g: Given) -> Outputs:
     v = a - b * (np.trunc if g.attr("fmod", 0) else np.floor)(a / b)
     kind = g.expected[0].value.dtype
     return [v.astype(kind) if kind.kind not in "iu" else np.where(np.isfinite(v), v, 0).astype(np.int64).astype(kind)]
+
+
+def padded_at_the_end(g: Given) -> Outputs:
+    """ConvTranspose: the padding that output_shape implies, all of it at the end."""
+    x, w = (g[s].shape[2:] for s in "XW")
+    strides, dilations, more = (g.attr(s) or [n] * len(x) for s, n in (
+        ("strides", 1), ("dilations", 1), ("output_padding", 0)))  # fmt: skip
+    over = [s * (n - 1) + m + (k - 1) * d + 1 - due for s, n, m, k, d, due in zip(
+        strides, x, more, w, dilations, g.attr("output_shape")[-len(x) :])]  # fmt: skip
+    return g.again({"output_shape": None, "auto_pad": "NOTSET", "pads": [0] * len(x) + [max(0, v) for v in over],
+                    "output_padding": [m + max(0, -v) for m, v in zip(more, over)]})  # fmt: skip

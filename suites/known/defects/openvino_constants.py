@@ -290,3 +290,10 @@ def state_rounded(g: Given) -> Outputs:
             last[d, row], memory[d, row] = h[0, 0], c[0, 0]
     within = 2 * (1 + steps) * _UNIT[kind.name]  # of both roundings of each step, carried to the end undamped
     return [Near(v, within * np.maximum(1, np.abs(v))) for v in (y, last, memory)[: g.inst.outs]]
+
+
+def partial_sums_rounded(g: Given) -> Outputs:
+    """Einsum: sums over an axis of one operand, and those over an axis of both, are rounded to the type one by one."""
+    sizes = g.again(inputs={"Inputs": [np.abs(v) for v in g["Inputs"]]})
+    told = bits_are_numbers(g)
+    return told and sizes and _near(told, 4 * _UNIT[g["Inputs"][0].dtype.name] * sizes[0].value.astype(np.float64))
