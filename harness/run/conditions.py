@@ -39,7 +39,8 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """Compile a condition.  Raises ValueError naming what it may not contain."""
+    """Compile a condition, in as many lines as it likes.  Raises ValueError naming what it may not contain."""
+    text = " ".join(text.split())
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as e:

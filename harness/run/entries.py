@@ -9,7 +9,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     cpu = ["avx2", "!avx512_vnni"]         # what its processor offers or lacks (harness/backends/processor.py)
     op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
     op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
-    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below; omitted: always
+    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below, in as many lines as it likes;
+                                          # omitted: always
     verdict = "mismatch"                   # or a list; omitted: mismatch
     kind = "value"                         # of the judgement, or a list: shape, dtype, nan, inf, value; omitted: any
     message = "not implemented"            # regular expression searched in the backend's words; omitted: any

@@ -150,6 +150,12 @@ def test_variadic_slots_take_an_index(tmp_path):
     assert explained(tmp_path, text, judged(arrays, args=args))
 
 
+def test_a_condition_may_stand_in_several_lines(tmp_path):
+    text = BASE + 'when = """\n  rank(\'X\') == 2\n  and (dtype == \'f16\'\n    or any_nan(\'X\'))"""\n'
+    for x, hit in ((np.nan, True), (1, False)):
+        assert explained(tmp_path, text, judged({"X": np.full(2, x, np.float32)})) is hit
+
+
 @pytest.mark.parametrize("text", [
     "__import__('os')", "shape('X').__class__", "(lambda: 1)()", "rank(", "[x := 1]", "open('f')", "f'{opset}'",
     "axis < 0", "exec('1')",
