@@ -6,7 +6,6 @@ The pipe is a pair of file descriptors (3 in, 4 out) with JSON messages that end
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -200,10 +199,6 @@ class Browser:
         """What the system says it prefers."""
         value = "dark" if on else "light"
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
-
-    def screenshot(self, path: Path) -> None:
-        """Save what is visible as PNG."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def close(self) -> None:
         """End the browser and remove its profile."""

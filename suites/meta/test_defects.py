@@ -58,7 +58,6 @@ FLIPPED = """def told(g):
     x = g.again({'alpha': None}, {'X': g['X'][::-1].copy()})
     return [Turned(x[0], lambda y: np.moveaxis(y, 0, 0)[::-1])]
 """
-OLDER = "def told(g):\n    return g.again({'alpha': None}, version=6)\n"
 PASS = "def told(g):\n    return None\n"
 RIGHT = "def told(g):\n    return [None]\n"
 

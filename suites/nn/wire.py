@@ -21,7 +21,6 @@ import numpy as np
 from harness.core.errors import FormatError
 
 Message = dict[str, Any]
-_VARINT = {"int64", "uint64", "int32", "uint32", "bool"}
 _WIDTH = {"double": ("<d", 1, 8, "<f8"), "float": ("<f", 5, 4, "<f4")}
 
 

@@ -11,8 +11,6 @@ import hashlib
 import json
 from typing import Any
 
-from suites.onnx.extract import DTYPE_ATTRS, type_name
-
 _ATTR = {
     "int": "INT",
     "float": "FLOAT",
@@ -66,18 +64,3 @@ def line_of_schema(row: dict[str, Any]) -> str:
         types[k] = sorted(f"{boxed[k]}({n})" if k in boxed else n for n in every)
     attrs = sorted([a["name"], _ATTR[a["type"]], a["required"], _default(a["default"])] for a in row["attrs"])
     return _fingerprint([slot(p) for p in row["inputs"]], [slot(p) for p in row["outputs"]], attrs, types)
-
-
-def line_of_catalogue(v: dict[str, Any]) -> str:
-    """Fingerprint of a version in the catalogue's notation."""
-    types = {k: sorted(type_name(t) for t in ts) for k, ts in v["type_constraints"].items()}
-
-    def slot(p: dict[str, Any]) -> list[Any]:
-        return [p["name"], p["type"] if p["type"] in types else type_name(p["type"]), p.get("option", "")]
-
-    def default(a: dict[str, Any]) -> Any:  # type 0 is "undefined": none
-        value = _default(a.get("default"))
-        return None if a["name"] in DTYPE_ATTRS and value == 0 else value
-
-    attrs = sorted([a["name"], a["type"], a["required"], default(a)] for a in v["attributes"])
-    return _fingerprint([slot(p) for p in v["inputs"]], [slot(p) for p in v["outputs"]], attrs, types)

@@ -15,7 +15,6 @@ from harness.spec import Expected
 from harness.spec.codec import Call
 from harness.spec.fits import evaluated
 from harness.spec.interpret import Scope, blamed
-from suites.onnx import schemas
 from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
 
@@ -118,8 +117,3 @@ class Run:
         for n in f.body.nodes:
             self.node(n, inner, values)
         return [inner[o] for o in f.outputs]
-
-
-def block_opset(node: Node, opset: int) -> int:
-    """The version of the node's own domain."""
-    return int(node.version) if node.version is not None else schemas.own_opset(node.op, opset)

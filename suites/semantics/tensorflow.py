@@ -25,7 +25,6 @@ from harness.spec import (
     bounded,
     composed,
     exact,
-    rounded,
     semantics,
 )  # fmt: skip
 from harness.spec.draw import Draw
@@ -114,12 +113,6 @@ def real_part(x: Complex["*d"]):
 def imaginary_part(x: Complex["*d"]):
     """Imaginary part."""
     return np.array(x.imag)
-
-
-@semantics(error=rounded(1), source="TFLite MUL of complex64", data=("small", "unit"))
-def complex_mul(x: Complex["*#d"], y: Complex["*#d"]) -> Complex["*#d"]:
-    """x * y."""
-    return x.astype(np.complex128) * y.astype(np.complex128)
 
 
 def _norm_terms(ctx: Context) -> Array:

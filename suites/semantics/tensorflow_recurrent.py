@@ -23,10 +23,6 @@ _ACT = {
 GATES = ("input", "forget", "cell", "output")
 
 
-def _f(x: Any) -> Any:
-    return None if x is None else np.asarray(x, np.float64)
-
-
 def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 

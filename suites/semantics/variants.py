@@ -92,10 +92,6 @@ class NotFlag(Codec):
         b.attr(self.name, int(not value))
 
 
-# infinite parameters would tell implementations apart that fold them into one factor and one offset
-_TAME = ("unit", "small", "uniform:-4:4")
-
-
 def _pick_bound(i: int) -> object:
     def bound(ctx: Context) -> object:
         which = n.batch_norm_training if ctx.params["training"] else n.batch_norm

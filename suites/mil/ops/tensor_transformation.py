@@ -11,8 +11,6 @@ from suites.mil.codecs import Usual, flags, ints, maybe, need, scalar, signed, v
 from suites.semantics import movement as s
 from suites.semantics.movement.shape import _factors
 
-WIDE = "f16 f32 i8 u8 i16 u16 i32 bool"
-
 
 def _filled(name: str) -> Usual:
     return Usual(name, lambda v, b: v is not None and all(k == 1 for k in v))

@@ -54,10 +54,6 @@ def _unique_outs(d: Draw, values: dict) -> int:
 op("Unique", s.unique, x="X", outs=_unique_outs)
 
 
-class Off(Fn):
-    """One of the two elements of ``values``."""
-
-
 def _pick(i: int) -> Fn:
     return Fn(lambda c: _values(c)[i])
 
