@@ -90,8 +90,8 @@ def _activations(g: Given) -> list[tuple[str, float, float]]:
 
 
 def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Generator | None) -> list[np.ndarray]:
-    """Y and the last states, in f64, each activation with an error of 4e-7 of a random sign where ``off`` is given; the
-    last state of no step is 0."""
+    """Y and the last states, in f64, each activation with an error of 4e-7 or half of that, of a random sign, where
+    ``off`` is given (two of one size alone would cancel at half of the elements); the last state of no step is 0."""
     op, clip = g.inst.op, g.attr("clip") or np.inf
     gates, per = _PARTS[op][0], len(_PARTS[op][1].split())
     x, w, r = (np.asarray(g[k], np.float64) for k in "XWR")
@@ -102,7 +102,7 @@ def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Ge
     def act(k: int, v: np.ndarray, limit: float = np.inf) -> np.ndarray:
         name, a, b = acts[k]
         v = np.clip(v, -limit, limit)
-        error = 4e-7 * off.choice((-1, 1), v.shape) if off is not None and name in _STEPWISE else 0.0
+        error = 4e-7 * off.choice((-1, -0.5, 0.5, 1), v.shape) if off is not None and name in _STEPWISE else 0.0
         if name == "softplus":
             return np.log(np.exp(v.astype(np.float32)) + np.float32(1)).astype(np.float64) + error
         return FUNCTIONS[name](v, a, b) + error
@@ -176,7 +176,7 @@ def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] 
     again = _with(g, acts)
     if again is None or g.attr("layout", 0):  # it refuses the other layout
         return None
-    here, *moved = (_recurrent(g, acts, off) for off in (None, *map(np.random.default_rng, range(6))))
+    here, *moved = (_recurrent(g, acts, off) for off in (None, *map(np.random.default_rng, range(8))))
     out = []
     for e, y, *others in zip(again, here, *moved):
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
