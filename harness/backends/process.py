@@ -255,9 +255,13 @@ class Zygote:
         os.close(self.page_fd)
 
     def _wait(self, seconds: float) -> None:
-        """Give it time to end; its number stays taken, and so does that of its group."""
+        """Give it time to end; its number stays taken, and so does that of its group, where the system can look
+        without taking (macOS: from Python 3.13 on)."""
         until = time.monotonic() + seconds
         while self.process.returncode is None and time.monotonic() < until:
-            if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if self._ended() if hasattr(os, "waitid") else self.process.poll() is not None:
                 return
             time.sleep(0.001)
+
+    def _ended(self) -> bool:
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

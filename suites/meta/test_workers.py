@@ -369,6 +369,20 @@ def test_without_fork():
         assert result.outcomes[0][1].status is Status.CRASHED
 
 
+def test_where_the_system_has_less_to_offer(monkeypatch):
+    """As on macOS: no process is forked, there are no memory files, and no look at a process that leaves it there."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "waitid")
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    with handle() as h:
+        deeds = ["add", "segv", "add", "exit"]
+        (result,) = h.run([job_of(deeds)])
+        check_values(result, deeds, skip=(1, 3))
+        assert [o.status for o in result.outcomes[0]][1::2] == [Status.CRASHED] * 2
+    with pytest.raises(BackendError, match="no sign of life"):
+        handle("DiesAtStart").start()
+
+
 def test_recycling_and_idle_death():
     with handle(recycle=5) as h:
         for _ in range(4):
