@@ -217,13 +217,14 @@ def main() -> int:
 
 
 def listen(handle: BackendHandle) -> list[Job]:
-    """Jobs that are answered from now on, every instance with a value."""
+    """Jobs that are answered from now on, every instance with a value; none that may damage its process or hang."""
     jobs: list[Job] = []
     collect = handle.collect
 
     def keep(wait: bool = False) -> list[Result]:
         results = collect(wait)
-        jobs.extend(r.job for r in results if all(o.status is Status.VALUE for row in r.outcomes for o in row))
+        sound = [r for r in results if not (r.job.quarantine or r.job.hangs)]
+        jobs.extend(r.job for r in sound if all(o.status is Status.VALUE for row in r.outcomes for o in row))
         return results
 
     handle.collect = keep  # type: ignore[method-assign]

@@ -1,17 +1,19 @@
 """What a runtime by itself takes for the models of a run: no harness, no process between, nothing judged.
 
 ``bench_throughput.py --floor`` keeps the instances that its engine has sent and plays them again on the backend's own
-class, in one process: load, run, destroy.  Twice: in the models in which they were sent, and packed as full as the
-backend likes, whatever went alone.  No engine is quicker with this runtime on these instances.
+class, in one process each time: load, run, destroy.  Twice: in the models in which they were sent, and packed as full
+as the backend likes, whatever went alone.  No engine is quicker with this runtime on these instances.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,31 @@ def backend_of(name: str) -> Any:
 
 def play(name: str, jobs: list[Job]) -> dict[str, Any]:
     """Microseconds of processor time an instance, by phase.  jobs: such as the runtime has answered in full."""
-    backend = backend_of(name)
-    sent = _played(backend, [(j.model, j.feeds) for j in jobs])
-    liked = getattr(backend, "pack", 1)
-    size = liked.get(jobs[0].model.format, 1) if jobs and isinstance(liked, dict) else liked
-    full = _played(backend, list(packed(jobs, size)))
-    return {**sent, "packed_full": full}
+    def full() -> dict[str, Any]:
+        backend = backend_of(name)
+        liked = getattr(backend, "pack", 1)
+        size = liked.get(jobs[0].model.format, 1) if jobs and isinstance(liked, dict) else liked
+        return _played(backend, list(packed(jobs, size)))
+
+    sent = apart(lambda: _played(backend_of(name), [(j.model, j.feeds) for j in jobs]))
+    return {**sent, "packed_full": apart(full)}
+
+
+def apart(played: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The same in a process of its own, which may die: nobody has seen these models together in one process."""
+    answer = worker.memory_file()
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            os.write(answer, json.dumps(played()).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    status = os.waitpid(pid, 0)[1]
+    text = os.pread(answer, 1 << 20, 0)
+    os.close(answer)
+    return json.loads(text) if text else {"died": worker.ending(status)}  # type: ignore[no-any-return]
 
 
 def packed(jobs: list[Job], size: int) -> Iterator[tuple[Model, list[list[list[Any]]]]]:
