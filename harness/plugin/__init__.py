@@ -24,6 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[options.BENCH] = options.Bench(config)
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    bench = session.config.stash.get(options.BENCH, None)
+    if bench is not None:
+        bench.interrupted = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     bench = config.stash.get(options.BENCH, None)
     if bench is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from harness.run.engine import Engine, Summary
 from harness.run.entries import load_ledger
 from harness.run.failure import Evidence
 from harness.run.known import Ledger
-from harness.run.records import Writer
+from harness.run.records import Writer, in_use, read
+from harness.run.session import header
+from harness.spec import registry
 
 
 def add(parser: pytest.Parser) -> None:
@@ -54,10 +57,24 @@ def check(config: pytest.Config) -> None:
         places["--records"] = Path(records).parent
         if Path(records).exists() and not Path(records).is_file():
             raise pytest.UsageError(f"--records: expected a file, got {records}")
+        path = records_of(records)
+        if path.is_file() and path.stat().st_size:
+            try:
+                next(read(path), None)
+            except OpconformError as e:
+                raise pytest.UsageError(f"--records: {e}") from None
+            if in_use(path):
+                raise pytest.UsageError(f"--records: another run is writing {path}")
     for name, folder in places.items():
         there = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         if not (there.is_dir() and os.access(there, os.W_OK)):
             raise pytest.UsageError(f"{name}: cannot write below {there}")
+
+
+def records_of(path: str) -> Path:
+    """The file of records of this process: each worker of pytest-xdist has its own."""
+    worker, p = os.environ.get("PYTEST_XDIST_WORKER"), Path(path)
+    return p.with_name(f"{p.stem}-{worker}{p.suffix}") if worker else p
 
 
 class Bench:
@@ -66,12 +83,14 @@ class Bench:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.summary = Summary()
+        self.interrupted = True  # until the session has come to its end
         self.ledger: Ledger | None = None
         self.writer: Writer | None = None
         self._handles: dict[str, BackendHandle] = {}
         self._spare: dict[str, BackendHandle] = {}
         self._engines: dict[str, Engine] = {}
         self._evidence: Evidence | None = None
+        self._told: list[str] = []  # backends in the latest header
 
     def names_for(self, fmt: str) -> list[str]:
         """Backends to test a format on; raises UsageError for an unknown one."""
@@ -126,15 +145,21 @@ class Bench:
         if path is None:
             return
         if self.writer is None:
-            worker = os.environ.get("PYTEST_XDIST_WORKER")
-            p = Path(path)
-            self.writer = Writer(p.with_name(f"{p.stem}-{worker}{p.suffix}") if worker else p)
+            self.writer = Writer(records_of(path))
+        if self._told != list(self._handles):  # a reader wants to know who is spoken of
+            option = self.config.getoption
+            self._told = list(self._handles)
+            told = header(shlex.join(["pytest", *self.config.invocation_params.args]),
+                          [h for h in self._handles.values() if h.missing() is None], registry.names())  # fmt: skip
+            self.writer.write({**told, "seed": option("--case-seed"),
+                               "selection": {"cases": option("--cases"), "draws": option("--draws")}})  # fmt: skip
         self.writer.write(record)
 
     def close(self) -> None:
         for h in [*self._handles.values(), *self._spare.values()]:
             h.close()
         if self.writer is not None:
+            self.writer.write({"t": "end", "interrupted": self.interrupted})
             self.writer.close()
 
 

@@ -178,17 +178,22 @@ def identity(plan: Plan) -> dict[str, Any]:
 
 
 def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
+    told = header(plan.command or shlex.join(sys.argv[1:]), handles, plan.selection.dialects or registry.names())
+    return {**told, **identity(plan)}
+
+
+def header(command: str, handles: Sequence[BackendHandle], dialects: Sequence[str]) -> dict[str, Any]:
+    """What the first record of a run says of the machine and the backends."""
     import native_ref
 
     return {
-        "t": "run", "format": records.FORMAT, "command": plan.command or shlex.join(sys.argv[1:]),
+        "t": "run", "format": records.FORMAT, "command": command,
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
         "python": platform.python_version(), "cpu": next((h.processor for h in handles), ""),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
-        "dialects": {d: registry.dialect(d).title for d in plan.selection.dialects or registry.names()},
-        "op_versions": {d: len(registry.dialect(d).versions) for d in plan.selection.dialects or registry.names()},
-        **identity(plan),
+        "dialects": {d: registry.dialect(d).title for d in dialects},
+        "op_versions": {d: len(registry.dialect(d).versions) for d in dialects},
     }  # fmt: skip
 
 

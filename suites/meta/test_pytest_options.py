@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import reports
+from harness.run.records import Writer
+
 ROOT = Path(__file__).parents[2]
 ASKED = ("suites/onnx", "-m", "onnx", "-k", "Relu/14", "--backend", "onnxruntime")
 
@@ -29,6 +32,20 @@ def run(*args: str) -> tuple[int, str]:
 def test_a_bad_option_is_a_usage_error(args: list[str], told: str) -> None:
     code, text = run(*args)
     assert code == 4 and told in text and "Traceback" not in text, text
+
+
+def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    code, text = run("--cases", "4", "-k", "Relu and 14 and not Leaky", "--records", str(path))
+    s = reports.summarise(path)
+    assert code == 0 and s.judged == 12 and s.clean and not s.interrupted and not s.notes, text
+    assert list(s.backends) == ["onnxruntime"] and s.backends["onnxruntime"]["version"]
+    with Writer(path):
+        code, text = run("--cases", "4", "--records", str(path))
+    assert code == 4 and f"--records: another run is writing {path}" in text
+    path.write_text("no record\n")
+    code, text = run("--cases", "4", "--records", str(path))
+    assert code == 4 and f"--records: {path}:1: not a record" in text and path.read_text() == "no record\n"
 
 
 def test_a_backend_that_is_asked_for_and_not_here_fails() -> None:
