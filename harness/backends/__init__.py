@@ -21,7 +21,7 @@ ours::
 * ``opconform_worker.Backend`` (``harness.backends.worker.Backend``) lists the optional attributes: ``pack``
   (how many instances side by side in one model pay best), ``apart`` (element types that go in models of their
   own), ``recycle`` (models after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes``
-  (the numeric profile), ``info()``.
+  (the numeric profile), ``unused`` (what of the processor it has no kernels for), ``info()``.
 * Types NumPy lacks arrive as ml_dtypes arrays, or, where that package is missing, as raw integers with a
   ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
 * An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as _c
-from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw, sibling
 
 # Element types that ``run`` can neither take nor give as NumPy arrays: our name, number in ONNX's TensorProto.
 SPECIAL = {
@@ -40,6 +40,8 @@ class OnnxRuntime(Backend):
     formats = ("onnx",)
     pack = 64
     apart = tuple(_NUMBER)  # with one of them all of a model travels as OrtValues: slow, and no strings beside it
+    # Apple's builds leave the kernels of f16 out (onnxruntime/core/mlas/inc/mlas.h, MLAS_F16VEC_INTRINSICS_SUPPORTED).
+    unused = ("asimdhp",) if sys.platform == "darwin" else ()
 
     def __init__(self, level="disable", name="onnxruntime"):
         self.name = name
@@ -53,6 +55,10 @@ class OnnxRuntime(Backend):
         options.log_severity_level = 4
         self.options = options
         self.fast = True
+        # Where the processor computes f16, MLAS adds up in it: products, pools, softmax (onnxruntime/core/mlas/lib:
+        # halfgemm_kernel_neon.cpp, pooling_fp16.cpp, softmax_kernel_neon_fp16.cpp).
+        offers = set(sibling("processor").words()) - set(self.unused)
+        self.acc = {"f16": "f16"} if "asimdhp" in offers else {}
 
     def version(self):
         return ort.__version__

@@ -112,7 +112,8 @@ class Backend:
     {format: instances}.  apart: our names of the element types whose instances are better kept out of the models of
     the others.  recycle: models after which a process gives way to a fresh one (None: never for that alone).
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
-    narrow ones.  flushes: dtypes whose subnormals it may flush to zero.
+    narrow ones.  flushes: dtypes whose subnormals it may flush to zero.  unused: words for what the processor offers
+    (``processor.WORDS``) that this build of the runtime has no kernels for: it counts as a processor without.
     opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
     names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
     one that makes no claim to refuse models that break a rule.
@@ -128,6 +129,7 @@ class Backend:
     forks = True
     acc = {}
     flushes = ()
+    unused = ()
 
     def version(self):
         """The runtime's version."""
@@ -425,6 +427,7 @@ _FORMS = {
              lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values())))),
     "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
     "flushes": ("names of dtypes", _names), "apart": ("names of dtypes", _names),
+    "unused": ("names of what a processor offers", _names),
     "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
 }  # fmt: skip
 
@@ -472,7 +475,7 @@ class Server:
         out.update(flushes=list(getattr(b, "flushes", ())), apart=list(getattr(b, "apart", ())))
         out["recycle"] = getattr(b, "recycle", None)
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
-        out["cpu"] = sibling("processor").words()
+        out["cpu"] = [w for w in sibling("processor").words() if w not in getattr(b, "unused", ())]
         info = getattr(b, "info", None)
         more = info() if info else {}
         try:

@@ -8,7 +8,8 @@ and of what the specification expects (``Given``), and returns what comes instea
 * ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
   infinite anything may come, NaN too),
 * an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
-* ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance.
+* ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
+* ``NOTHING``: no output.
 
 A function that cannot say what comes returns None: the entry does not explain that answer.
 """
@@ -51,6 +52,9 @@ class Turned(NamedTuple):
 
     expected: Expected
     how: Callable[[np.ndarray], np.ndarray]
+
+
+NOTHING = object()
 
 
 class Given:
@@ -155,6 +159,10 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
         return False
     row, answer = [], []
     for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
+        if told_ is NOTHING:
+            if a is not None:
+                return False
+            continue
         if isinstance(told_, Turned):
             try:
                 a, told_ = told_.how(a), told_.expected

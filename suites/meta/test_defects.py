@@ -11,7 +11,7 @@ from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, fill
-from harness.run.defects import Given, Near, Turned
+from harness.run.defects import NOTHING, Given, Near, Turned
 from harness.run.entries import load_ledger
 from harness.run.known import Ledger
 from harness.run.results import Profile, judge_case
@@ -76,6 +76,17 @@ NONE = r"expected a function of defects/\*.py beside the file, got none"
 ])  # fmt: skip
 def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
     assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
+
+
+def test_an_output_that_does_not_come(tmp_path):
+    (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
+    (tmp_path / "defects").mkdir()
+    (tmp_path / "defects" / "toy.py").write_text(
+        "from harness.run.defects import NOTHING\n\n\ndef told(g):\n    return [NOTHING]\n"
+    )
+    for came, found in ((None, Verdict.KNOWN), (np.zeros(4, np.float32), Verdict.MISMATCH)):
+        outcome = Outcome(Status.VALUE, [came])
+        assert judge_case(case(), Profile("toy"), [outcome], load_ledger([tmp_path])).verdict is found
 
 
 def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
@@ -146,13 +157,13 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
         assert judge_case(case(), Profile("toy"), [outcome], ledger).verdict.value == found
 
 
-@pytest.mark.parametrize("entry", [e for e in load_ledger().entries if e.gives and "openvino" in e.backends],
-                         ids=lambda e: e.id)  # fmt: skip
+@pytest.mark.parametrize("entry", [e for e in load_ledger().entries if e.gives and ("openvino" in e.backends
+                                   or e.id.startswith(("ort-arm", "ort-sve")))], ids=lambda e: e.id)  # fmt: skip
 def test_listed_models_excuse_what_they_say_and_no_more(entry):
     """The instance of an entry, answered as one of its models says, and then otherwise at an element that is wrong.
     What is said but for an error is answered with most of that error."""
     inst = replace(entry.instance, reruns=())
-    c = fill(registry.version_of(inst), inst)
+    c, profile = fill(registry.version_of(inst), inst), Profile(entry.backends[0].rstrip("*"))
     met = 0
     for told in entry.gives:
         given = Given(c, 0)
@@ -165,8 +176,9 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
         for share in (0, 0.9):
             row = [o.value + share * np.asarray(o.within) if share and isinstance(o, Near) else getattr(o, "value", o)
                    for o in values]  # fmt: skip
-            row = [np.asarray(v).astype(e.value.dtype) for v, e in zip(row, given.expected)]
-            if judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, row)], own).verdict is Verdict.KNOWN:
+            row = [None if v is NOTHING else np.array(e.value if v is None else v, e.value.dtype)
+                   for v, e in zip(row, given.expected)]  # fmt: skip
+            if judge_case(c, profile, [Outcome(Status.VALUE, row)], own).verdict is Verdict.KNOWN:
                 values = row
                 break
         else:
@@ -176,7 +188,7 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
             at = np.unravel_index(np.argmax(values[0] != given.expected[0].value), values[0].shape)
             told_or_due = values[0][at], given.expected[0].value[at]  # in a type of powers of two 3 may be either
             values[0][at] = next(x for x in np.array([3, 5, 96]).astype(values[0].dtype) if x not in told_or_due)
-            assert judge_case(c, Profile("openvino"), [Outcome(Status.VALUE, values)], own).verdict is Verdict.MISMATCH
+            assert judge_case(c, profile, [Outcome(Status.VALUE, values)], own).verdict is Verdict.MISMATCH
     assert met, "no model says what may come of the entry's own instance"
 
 

@@ -4,7 +4,7 @@ import ml_dtypes as ml
 import numpy as np
 import pytest
 
-from harness.backends import registry
+from harness.backends import processor, registry, worker
 from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
@@ -140,6 +140,22 @@ def test_it_knows_the_highest_opset():
 LITERT = ("litert-ref", "litert-opt", "litert-xnnpack")
 TYPES = {np.float32: 0, np.float16: 1, np.int32: 2, np.uint8: 3, object: 5, np.int8: 9, ml.int4: 17, ml.bfloat16: 18,
          ml.uint4: 20, ml.float8_e5m2: 22}  # fmt: skip
+
+
+ARM = ["aarch64", "asimd", "asimdhp", "asimddp"]
+
+
+@pytest.mark.parametrize("offers,build,added_in", [
+    (ARM, (), {"f16": "f16"}), (["aarch64", "asimd"], (), {}), (["x86_64", "avx2", "f16c"], (), {}), ([], (), {}),
+    (ARM, ("asimdhp",), {}),
+])  # fmt: skip
+def test_what_f16_is_added_up_in_follows_from_the_processor(monkeypatch, offers, build, added_in):
+    """ONNX Runtime has kernels of f16 for Arm, except in Apple's build."""
+    onnxruntime = pytest.importorskip("harness.backends.onnxruntime")
+    monkeypatch.setattr(processor, "words", lambda: offers)
+    monkeypatch.setattr(onnxruntime.OnnxRuntime, "unused", build)
+    hello = worker.Server(onnxruntime.OnnxRuntime()).hello()
+    assert hello["acc"] == added_in and hello["cpu"] == [w for w in offers if w not in build]
 
 
 def lite_model(op, values, out, options=None, shape=(2, 3), version=1):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.run.defects import NOTHING, Given, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
 
@@ -55,6 +55,12 @@ def ort_same(g: Given) -> list[Any] | None:
         open_ = seen is not None and np.where(seen[0].value > 0, np.inf, 0)  # where a NaN is, it may win or lose
         out[1] = Near(places[tuple(cut)].transpose(axes).ravel()[out[1].value], open_)
     return out
+
+
+def ort_max_of_f16(g: Given) -> list[Any] | None:
+    """MaxPool on Arm: the kernel of f16 has one output."""
+    first = ort_same(g) if g.attr("auto_pad", "NOTSET")[:4] == "SAME" else [None]
+    return first and [first[0], NOTHING]
 
 
 def ort_counts_beyond(g: Given) -> list[Any] | None:
@@ -440,3 +446,8 @@ def over_magnitudes(g: Given) -> Outputs:
     size = {"L1": np.abs(x).sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}[how]
     y = np.where(size == 0, x, x / np.where(size == 0, 1.0, size))
     return [Near(y, 1e-6 * np.abs(y))]
+
+
+def ort_bias_of_columns(g: Given) -> list[Any] | None:
+    """Gemm of f16 on Arm: what is to be added to the rows is added to the columns."""
+    return g.again(inputs={"C": np.ascontiguousarray(g["C"].T)})
