@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     bench = session.config.stash.get(options.BENCH, None)
     if bench is not None:
-        bench.interrupted = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        bench.finish(exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -83,7 +83,6 @@ class Bench:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.summary = Summary()
-        self.interrupted = True  # until the session has come to its end
         self.ledger: Ledger | None = None
         self.writer: Writer | None = None
         self._handles: dict[str, BackendHandle] = {}
@@ -152,15 +151,20 @@ class Bench:
             told = header(shlex.join(["pytest", *self.config.invocation_params.args]),
                           [h for h in self._handles.values() if h.missing() is None], registry.names())  # fmt: skip
             self.writer.write({**told, "seed": option("--case-seed"),
-                               "selection": {"cases": option("--cases"), "draws": option("--draws")}})  # fmt: skip
+                               "selection": {"cases": option("--cases"), "draws": option("--draws"),
+                                             "worker": os.environ.get("PYTEST_XDIST_WORKER", "")}})  # fmt: skip
         self.writer.write(record)
+
+    def finish(self, interrupted: bool) -> None:
+        """Complete the records: a worker of pytest-xdist may be gone before it is unconfigured."""
+        if self.writer is not None:
+            self.writer.write({"t": "end", "interrupted": interrupted})
+            self.writer.close()
+            self.writer = None
 
     def close(self) -> None:
         for h in [*self._handles.values(), *self._spare.values()]:
             h.close()
-        if self.writer is not None:
-            self.writer.write({"t": "end", "interrupted": self.interrupted})
-            self.writer.close()
 
 
 BENCH = pytest.StashKey[Bench]()
