@@ -297,3 +297,14 @@ def partial_sums_rounded(g: Given) -> Outputs:
     sizes = g.again(inputs={"Inputs": [np.abs(v) for v in g["Inputs"]]})
     told = bits_are_numbers(g)
     return told and sizes and _near(told, 4 * _UNIT[g["Inputs"][0].dtype.name] * sizes[0].value.astype(np.float64))
+
+
+def dequantized_in_steps(g: Given) -> Outputs:
+    """DequantizeLinear: x, its zero point, their difference and the product are rounded to the type of the scale or of the
+    result."""
+    units = [_UNIT.get(d, 0.0) for d in (g["x_scale"].dtype.name, g.expected[0].value.dtype.name)]
+    apart, told = g.again(inputs={"x_zero_point": None}), g.again()
+    if not apart or not told:
+        return None
+    size, v = (np.abs(t[0].value.astype(np.float64)) for t in (apart, told))
+    return _near(told, max(units) * (2 * size + 4 * v))
