@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Arg
-from harness.run.defects import Given, Near
+from harness.run.defects import Given, Near, Turned
 from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
@@ -212,17 +212,11 @@ def exponents_rounded(g: Given) -> Outputs:
     return _near(told, 8 * np.abs(w).max() * times * logarithm.max(), logarithm)
 
 
-def bias_added_to_rounded(g: Given, told: Outputs = None) -> Outputs:
+def bias_added_to_rounded(g: Given) -> Outputs:
     """Conv and ConvTranspose: the sum of products is rounded to the type of X before the bias is added."""
-    told, unit = told or bits_are_numbers(g), _UNIT[g["X"].dtype.name]
-    bias = np.abs(_wide(g, "B")).reshape([1, -1] + [1] * (g["X"].ndim - 2)) if g["B"] is not None else 0.0
+    told, unit = bits_are_numbers(g), _UNIT[g["X"].dtype.name]
+    bias = np.abs(_wide(g, "B")).reshape([1, -1] + [1] * (g["X"].ndim - 2))
     return told and _near(told, unit * (3 * np.abs(told[0].value.astype(np.float64)) + bias))
-
-
-def subnormal_factors_are_0(g: Given) -> Outputs:
-    """ConvTranspose of bf16: subnormal factors are 0, and the sum is rounded before the bias is added."""
-    told = g.again(inputs={s: np.where(np.abs(v) < 2.0**-126, 0, v).astype(v.dtype) for s in "XW" for v in [g[s]]})
-    return told and bias_added_to_rounded(g, told)
 
 
 def largest_sample(g: Given) -> Outputs:
@@ -300,11 +294,17 @@ def partial_sums_rounded(g: Given) -> Outputs:
 
 
 def dequantized_in_steps(g: Given) -> Outputs:
-    """DequantizeLinear: x, its zero point, their difference and the product are rounded to the type of the scale or of the
-    result."""
+    """DequantizeLinear: x, its zero point, their difference and the product are rounded to the type of the scale or of
+    the result."""
     units = [_UNIT.get(d, 0.0) for d in (g["x_scale"].dtype.name, g.expected[0].value.dtype.name)]
     apart, told = g.again(inputs={"x_zero_point": None}), g.again()
     if not apart or not told:
         return None
     size, v = (np.abs(t[0].value.astype(np.float64)) for t in (apart, told))
     return _near(told, max(units) * (2 * size + 4 * v))
+
+
+def indices_turned(g: Given) -> Outputs:
+    """MaxPool: the indices are those of storage_order 0, their spatial axes in reverse order."""
+    told = bits_are_numbers(g, storage_order=0)
+    return told and [told[0], *(Turned(e, lambda a: a.transpose(0, 1, *range(a.ndim - 1, 1, -1))) for e in told[1:])]
