@@ -58,7 +58,7 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
         else:
             out["still"].append(entry)
     _mark_cases(new, old, bad_old)
-    out["notes"] = {"now": new.notes, "before": old.notes}
+    out["notes"] = {"now": [*new.told, *_others(new, old)], "before": old.told}
     out["totals"] = {"now": new.totals, "before": old.totals}
     out["versions"] = {"now": _versions(new), "before": _versions(old)}
     out["started"] = {"now": _started(new), "before": _started(old)}
@@ -147,6 +147,15 @@ def _mark_cases(new: Summary, old: Summary, bad_old: Counter[Group]) -> None:
 
 def _versions(s: Summary) -> dict[str, str]:
     return {label: str(info.get("version", "")) for label, info in s.backends.items()}
+
+
+def _others(new: Summary, old: Summary) -> list[str]:
+    """A sentence where the instances of two runs have no seed in common."""
+    now, before = ({str(r["seed"]) for r in s.runs if r.get("seed") is not None} for s in (new, old))
+    if not now or not before or now & before:
+        return []
+    return [f"seed {' '.join(sorted(now))}, {' '.join(sorted(before))} before: other instances, so that a rare failure "
+            "may come or go by chance"]  # fmt: skip
 
 
 def _processors(s: Summary) -> set[str]:

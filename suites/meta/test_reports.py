@@ -374,6 +374,12 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, run
     assert made.html.read_bytes() == before
 
 
+def test_a_comparison_of_other_instances_says_so(tmp_path: Path, run: Path) -> None:
+    golden.write(tmp_path / "other.jsonl", [RUN[0] | {"seed": 7}, *RUN[1:]])
+    (told,) = reports.diff(run, tmp_path / "other.jsonl")["notes"]["now"]
+    assert told.startswith("seed 7, ") and reports.diff(run, run)["notes"]["now"] == []
+
+
 def test_the_same_file_twice_counts_once(tmp_path: Path, run: Path) -> None:
     golden.write(tmp_path / "copy.jsonl", RUN)
     s = reports.summarise([run, tmp_path / "copy.jsonl"])
