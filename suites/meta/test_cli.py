@@ -169,7 +169,7 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         (["run", "--opset", ""], ["unknown opset ''"]),
         (["run", "--dialect", "toy", "--baseline", "nothing.jsonl"], ["nothing.jsonl: no such record file"]),
         (["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--seconds", "1", "--out", "/dev/null"],
-         ["cannot go on: /dev/null"]),
+         ["--out: expected a folder, /dev/null is a file"]),
         (["merge", "/dev/zero", "--out", "x"], ["/dev/zero: expected a record file, got a device"]),
         (["run", "--shard", "5/4"], ["1 <= I <= N"]),
         (["run", "--shard", "half"], ["expected I/N"]),
