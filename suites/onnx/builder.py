@@ -247,7 +247,7 @@ def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str,
 
     given: the node's inputs, in the order of xs and zs; the names there that nothing makes stand for them."""
     around: Graph = attrs[AROUND]
-    names = {o: prefix + o for n in around.nodes for o in n.outputs} | {k: prefix + k for k in around.consts}
+    names = {o: prefix + o for n in around.nodes for o in n.outputs if o} | {k: prefix + k for k in around.consts}
     for said, name in zip([*attrs.get("xs", ()), *attrs.get("zs", ())], given):
         names.setdefault(said, name)
     p.initializers += [proto.tensor(names[k], v) for k, v in around.consts.items()]
@@ -256,7 +256,7 @@ def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str,
         if s is None:
             raise Unsupported(f"no op {n.op} at opset {p.opset}")
         ins = [names.get(x, x) if x else "" for _, _, x in positions(s, n.inputs)]
-        outs = [names[o] for o in n.outputs]
+        outs = [names[o] if o else "" for o in n.outputs]  # one may be skipped
         p.nodes.append(proto.node(n.op, ins, outs, encode_attrs(s, _renamed(n.op, n.attrs, names), p.opset), s.domain))
     return encode_attrs(schema, _renamed("Gradient", attrs, names), p.opset)
 

@@ -135,3 +135,24 @@ def test_what_cannot_be_differentiated_is_told() -> None:
         VERSION.evaluate(call(around, [1.0], xs=["w"], y="y"))
     with pytest.raises(RuleError, match="value-per-name"):
         VERSION.evaluate(call(around, [1.0, 2.0], xs=["x"], y="y"))
+
+
+def test_outputs_may_be_skipped() -> None:
+    """ "user can assign an empty string to the 1st output name of that Gradient to skip the generation of dY/dW"."""
+    skipped = short = 0
+    for i in range(200):
+        inst = VERSION.draw(Prng(case_seed(41, VERSION.key, i)))
+        inner = [n for n in inst.attrs["@around"].nodes if n.op == "Gradient"]
+        short += inst.outs < len(inst.attrs["xs"])
+        if not any("" in n.outputs for n in inner):
+            continue
+        skipped += inner[0].outputs[0] == ""
+        arrays = arrays_of(inst)
+        parsed = dialect.parse(dialect.build([inst], [arrays]).data)
+        written = next(n for n in parsed.nodes if n.op == "Gradient")
+        assert [not o for o in written.outputs] == [not o for o in inner[0].outputs]
+        want = [e.value for e in dialect.evaluate(inst, arrays)]
+        inner[0].outputs = [f"g{k}" for k in range(len(inner[0].outputs))]
+        for a, b in zip(want, (e.value for e in dialect.evaluate(inst, arrays))):
+            assert same(a, b)
+    assert skipped > 3 and short > 10

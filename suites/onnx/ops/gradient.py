@@ -93,8 +93,7 @@ class _Reading:
             v = Var(node.attrs["value"])
         elif node.op == "Gradient":
             parts = gradient(self.tape, self.around, node.attrs, [self(n) for n in _names(node)])
-            for o, part in zip(node.outputs, parts):
-                self.given[o] = part
+            self.given |= {o: part for o, part in zip(node.outputs, parts) if o}
             return self.given[name]
         elif node.op not in RULES:
             raise UsageError(f"Gradient: no derivative here for {node.op}")
@@ -159,7 +158,8 @@ def _node(op_type: str, names: list[str], out: str, attrs: dict[str, Any] | None
 
 def _draw(d: Draw) -> dict[str, Any]:
     """Two matrices through a few nodes to a scalar; now and then the gradient's own sum of squares besides, or a value
-    in between as an independent one."""
+    in between as an independent one.  "All outputs are optional": the last ones are left out now and then, and those of
+    the inner gradient that nothing reads are skipped."""
     dtype: DType = d.pick(d.version.schema.dtypes("T2"))
     n, k = d.int(1, 3), d.int(1, 3)
     shapes = {"a": (n, k), "b": (n, k), "w": (k, d.int(1, 3))}
@@ -189,7 +189,10 @@ def _draw(d: Draw) -> dict[str, Any]:
         grads = [f"g{i}" for i in range(len(xs))]
         named = {"xs": xs, "y": "y", **({"zs": zs} if zs else {})}
         nodes.append(Node("Gradient", {"Inputs": [*xs, *zs]}, grads, named))
-        nodes.append(_node("Mul", [grads[0], grads[0]], "square"))
+        read = d.pick(grads)
+        if d.bool():
+            nodes[-1].outputs = [g if g == read else "" for g in grads]
+        nodes.append(_node("Mul", [read, read], "square"))
         nodes.append(Node("ReduceSum", {"data": "square"}, ["y2"], {"keepdims": 0}))
         y = "y2"
     elif d.chance(4):
@@ -197,7 +200,7 @@ def _draw(d: Draw) -> dict[str, Any]:
     inputs = [(x, Arg(dtype, shapes[x])) for x in (*xs, *zs)]
     return {
         "xs": xs, "y": y, **({"zs": zs} if zs else {}), AROUND: Graph(inputs, nodes, [y], consts),
-        "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)], "@outs": len(xs),
+        "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)], "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
     }  # fmt: skip
 
 
