@@ -44,6 +44,8 @@ def measures(inst: Instance) -> dict[str, int]:
             out[f"count {name}"] = len(v)
             v = v if len(v) <= LITERALS else ()
             out |= {f"value {name}[{i}]": x for i, x in enumerate(v) if type(x) is int}
+        elif type(v) is np.ndarray and v.ndim == 1:
+            out[f"count {name}"] = len(v)
         elif type(v) is int:
             out[f"value {name}"] = v
     return out
@@ -56,7 +58,7 @@ def _of_tensor(out: dict[str, int], name: str, a: Arg) -> None:
         out[f"extent {name}[{i}]"] = n
         out[f"extent {name}[{i - rank}]"] = n
     if a.quant:
-        out[f"count scales {name}"] = len(a.quant["scale"])
+        out |= {f"count {part} {name}": len(v) for part, v in a.quant.items() if isinstance(v, list)}
     if a.values is not None and rank <= 1 and len(a.values) <= LITERALS and a.dtype.kind in "iu":
         out |= {f"value {name}[{i}]": int(x) for i, x in enumerate(a.values)}
 
@@ -97,6 +99,8 @@ class Invariants:
         self.range: dict[str, tuple[int, int]] = {}  # of ranks; of others the sign only
         self.among: dict[str, frozenset[int]] = {}
         self.tied: set[tuple[str, str, int, int]] = set()  # (a, b, factor, offset): a == factor * b + offset
+        lengths = {f"count {n}" for n in inst.attrs} & own.keys()
+        self.least = {n: min(own[n], *(row.get(n, own[n]) for _, row, _ in pool)) for n in lengths if pool}
         at = {n: i for i, n in enumerate(self.names)}
         rows = np.full((len(pool) + 1, len(self.names)), _MISSING, np.int64)
         for r, row in enumerate([own, *(row for _, row, _ in pool)]):
@@ -149,6 +153,9 @@ class Invariants:
         for n, (low, high) in self.range.items():
             if n in now and not low <= now[n] <= high:
                 yield f"{n} is {now[n]}, always within {low} and {high}"
+        for n, shortest in self.least.items():
+            if now.get(n, shortest) < shortest:
+                yield f"{n} is {now[n]}, never below {shortest}"
         for a, b, factor, offset in self.tied:
             if a in now and b in now and now[a] != factor * now[b] + offset:
                 yield f"{a} is {now[a]}, always {factor} * {b} + {offset}"

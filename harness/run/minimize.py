@@ -73,6 +73,8 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         cropped = best if _declares_shapes(best) or best.reruns else _crop(best, valid, budget)
         if cropped is not best:
             best = _shrink_data(cropped, valid, budget)
+        if not _declares_shapes(best) and not best.reruns:
+            best = _shorten(best, valid, budget)
     return best
 
 
@@ -138,6 +140,45 @@ def _crop(best: Instance, check: Fails, budget: Budget) -> Instance:
                     best, improved = candidate, True
                     break
     return best
+
+
+def _shorten(best: Instance, check: Fails, budget: Budget) -> Instance:
+    """Attributes that are lists, those of one length together (keys and values, fields of the nodes of a tree), with
+    the axes of literal tensors that have it, without them, each alone."""
+
+    def attempt() -> Instance | None:
+        lists = {n: v for n, v in best.attrs.items() if _is_list(v)}
+        for n in sorted({len(v) for v in lists.values()}, reverse=True):
+            names = [name for name, v in lists.items() if len(v) == n]
+            places = [group for group in _axes(best) if best_extent(best, group) == n][:1]
+            some = [list(range(n // 2)), list(range(n // 2, n))]
+            keeps = [[i] for i in range(min(n, 8))] + some + [[*range(i), *range(i + 1, n)] for i in range(min(n, 32))]
+            alone: list[tuple[list[str], list[Place]]] = [([x], []) for x in names] if len(names) > 1 else []
+            for group, where in [*((names, w) for w in places), (names, []), *alone]:
+                for keep in keeps:
+                    candidate = _cropped(best, where, keep) if where else replace(best, choices=None)
+                    assert candidate is not None
+                    candidate.attrs = {**best.attrs, **{x: _kept(best.attrs[x], keep) for x in group}}
+                    if check(candidate):
+                        return candidate
+                    if budget.spent():
+                        return None
+        return None
+
+    while not budget.spent() and (found := attempt()) is not None:
+        best = found
+    return best
+
+
+def _is_list(v: Any) -> bool:
+    """Several plain values in a row?"""
+    if isinstance(v, np.ndarray):
+        return v.ndim == 1 and len(v) > 1
+    return isinstance(v, (list, tuple)) and len(v) > 1 and all(type(x) in (int, float, str) for x in v)
+
+
+def _kept(v: Any, keep: list[int]) -> Any:
+    return v[keep] if isinstance(v, np.ndarray) else [v[i] for i in keep]
 
 
 def _squeezed(inst: Instance, back: int) -> Instance | None:

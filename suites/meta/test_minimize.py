@@ -171,3 +171,31 @@ def test_facts_are_learnt_fast_enough_for_wide_operators():
     known = Invariants(v, inst)
     assert time.process_time() - start < 3.0 and known.kept(inst)
     assert np.isfinite(len(known.tied))
+
+
+@pytest.mark.parametrize("key", ["onnx/LabelEncoder/2", "onnx/LabelEncoder/4", "onnx/CategoryMapper/1"])
+def test_lists_that_go_together_get_short_together(key):
+    """Keys and values, also of what came from a file, of which nothing can be drawn again."""
+    for i in range(4):
+        v, inst = drawn(key, i)
+        small = smallest(v, without_choices(inst), evaluations=400)
+        keys = [len(x) for n, x in small.attrs.items() if n.startswith(("keys_", "values_", "cats_"))]
+        assert keys == [1, 1]
+
+
+def test_a_list_keeps_the_length_that_the_rank_asks_for():
+    for key, slot, lists in (("onnx/Conv/11", "X", ("kernel_shape", "strides", "dilations")),
+                             ("onnx/Transpose/13", "data", ("perm",))):  # fmt: skip
+        for i in range(6):
+            v, inst = drawn(key, i)
+            small = smallest(v, without_choices(inst), evaluations=200)
+            rank = len(small.args[slot].shape) - 2 * (slot == "X")
+            assert {len(small.attrs[n]) for n in lists if n in small.attrs} <= {rank}
+
+
+def test_a_failure_around_a_weight_that_is_a_table_gets_smaller():
+    """Tables have no scales to count."""
+    v = registry.dialect("nn").versions["nn/innerProduct/1"]
+    drawings = (draw_case(v, v.opsets[0], 77, i, invalid=False).inst for i in range(200))
+    inst = next(x for x in drawings if "lut" in (x.args["weights"].quant or ()))
+    smallest(v, without_choices(inst), evaluations=100)

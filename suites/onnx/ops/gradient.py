@@ -200,7 +200,8 @@ def _draw(d: Draw) -> dict[str, Any]:
     inputs = [(x, Arg(dtype, shapes[x])) for x in (*xs, *zs)]
     return {
         "xs": xs, "y": y, **({"zs": zs} if zs else {}), AROUND: Graph(inputs, nodes, [y], consts),
-        "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)], "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
+        "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)],
+        "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
     }  # fmt: skip
 
 
