@@ -256,6 +256,19 @@ def test_nan_has_no_sign_and_is_not_above_a_threshold() -> None:
     assert verdict(kept, [1.0, 2.0]) is verdict(kept, [0.0, 0.0]) is Verdict.MISMATCH
 
 
+@pytest.mark.parametrize(("pad_type", "printed"), [("same", [1.5, 1.5, 1.0]), ("same_lower", [0.5, 1.5, 1.5])])
+def test_the_padding_that_pages_of_pools_print_is_another_reading(pad_type: str, printed: list[float]) -> None:
+    """kernel_size cells in all, three here: floor(2 / 1) + 1 elements."""
+    c = case("avg_pool", "ios15", {"x": ("f32", [1, 1, 2], [1.5, 3.0])}, "ios16", pad_type=pad_type, kernel_sizes=[3])
+
+    def given(values: list[float]) -> Verdict:
+        return judge_case(c, SOMEBODY, [Outcome(Status.VALUE, [np.array([[values]], "f4")], "run")], ledger()).verdict
+
+    assert given([1.5, 1.5]) is Verdict.AGREE
+    assert given(printed) is Verdict.AMBIGUOUS
+    assert given([2.0, *printed[1:]]) is Verdict.MISMATCH
+
+
 @pytest.mark.parametrize("op", ["conv", "avg_pool", "max_pool", "l2_pool"])
 def test_no_padding_is_negative(op: str) -> None:
     """same with a stride above the window: max(0, ...) in the package's shape inference, and of SamePadding."""

@@ -21,6 +21,14 @@ def mil_printed_padding(g: Given) -> Outputs:
     return g.again({"pad_type": "custom", "pad": [n for t in whole for n in (t - t // 2, t // 2)]})
 
 
+def mil_printed_pool_padding(g: Given) -> Outputs:
+    """The amounts that the pages of pools print: the kernel's size in all, the larger half behind, or (same_lower) in
+    front."""
+    halves = [(k // 2, k - k // 2) for k in g.attr("kernel_sizes")]
+    front = -1 if g.attr("pad_type") == "same_lower" else 1
+    return g.again({"pad_type": "custom", "pad": [n for pair in halves for n in pair[::front]]})
+
+
 def mil_in_order_of_steps(g: Given) -> Outputs:
     """A reversed sequence comes out as it was computed: the last element of the input first."""
     return [Turned(g.expected[0], lambda a: a[::-1]), *[None] * (len(g.expected) - 1)]
