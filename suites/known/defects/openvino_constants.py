@@ -122,7 +122,7 @@ def powers_of_two(g: Given) -> Outputs:
     u32 and u64 are i32, their quotients f32; a power beyond i32 is the lowest, of a constant the largest, integer."""
     x, y = (_halves(g[s]) if _typed("u32")(g.inst.args[s]) else g[s] for s in "XY")
     left, args = g.attr("direction") == "LEFT", [g.inst.args[s] for s in "XY"]
-    big, power = x.astype(object).reshape(x.shape or 1), 2 ** y.astype(object)
+    big, power = x.astype(object).reshape(x.shape or 1), 2 ** np.minimum(y, 64).astype(object)
     if x.dtype == np.uint8 and not left and any(a.dynamic for a in args):
         v = np.rint((big / power).astype(np.float64))
     elif x.dtype.itemsize < 4:
