@@ -13,7 +13,7 @@ from harness.run.defects import Given, Near, Turned
 from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
-_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}  # of rounding, of a value's magnitude
+_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-24}  # of rounding, of a value's magnitude
 
 
 def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray],
