@@ -198,7 +198,8 @@ def through_f32(s: Scene) -> Outputs | None:
     def change(v: np.ndarray, e: Any) -> np.ndarray:
         low, high = int_range(e.dtype)
         f = np.clip(v.astype(np.float32).astype(np.float64), low, high)
-        return np.where(f >= high, high, np.where(f <= low, low, f.astype(np.int64))).astype(v.dtype)
+        inside = np.where((f > low) & (f < high), f, 0).astype(v.dtype)  # what the type does not hold is undefined
+        return np.where(f >= high, v.dtype.type(high), np.where(f <= low, v.dtype.type(low), inside))
 
     return s.map(lambda v, e: change(v, e) if e.dtype.bits >= 32 else None, "iu")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import native_ref
 from harness.core.dtypes import DType, int_range
 
 Array = np.ndarray
@@ -68,7 +69,7 @@ def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | No
     with np.errstate(all="ignore"):
         free = ~((np.asarray(blur) < 0.25) & (real - 1 >= lo - 1) & (real + 1 <= hi + 1))
         near = [f(np.where(free, 0.0, real) + d) for f in (np.floor, np.ceil) for d in (-blur, blur)]
-    readings = tuple(np.where(free, 0.0, np.clip(r, lo, hi)).astype(dtype.np) for r in near)
+    readings = tuple(native_ref.convert(np.where(free, 0.0, r), dtype.np) for r in near)  # the nearest of the type
     return gathered(silent(why, free), Silent(Part(why, np.ones((), bool), readings)))
 
 

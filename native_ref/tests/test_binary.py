@@ -163,7 +163,9 @@ def test_floats(name: str, dtype: type) -> None:
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", *sorted(COMPARISONS)])
 def test_f32_in_a_row_and_apart(name: str) -> None:
-    """Arrays of f32 go to f32 or bool without blocks of f64 in between: same bits as when they lie apart, NaNs too."""
+    """Arrays of f32 go to f32 or bool without blocks of f64 in between: same bits as when they lie apart, NaNs too.
+    Of two NaNs either may be the one whose payload comes: IEEE 754-2019, 6.2.3, does not say which, and Arm prefers a
+    signalling one, which the way through f64 has made quiet."""
     nans = np.uint32([0x7F800001, 0xFF800002, 0xFFC00003]).view(np.float32)
     x, y = (v.ravel() for v in np.meshgrid(*2 * [np.concatenate([np.float32(SOME), nans])]))
     # results down among the subnormals, too
@@ -172,6 +174,10 @@ def test_f32_in_a_row_and_apart(name: str) -> None:
     apart = [np.stack([v, v], 1)[:, 0] for v in (x, y)]
     got, want = native_ref.binary(name, x, y, np.float32), native_ref.binary(name, *apart, np.float32)
     assert got.dtype == want.dtype
+    both = np.isnan(x) & np.isnan(y)
+    if got.dtype == np.float32 and name[:2] not in ("ma", "mi"):
+        assert np.isnan(got[both]).all() and np.isnan(want[both]).all()
+        got[both] = want[both] = np.nan
     np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
 
 

@@ -31,6 +31,7 @@ from harness.spec import (
 )
 from harness.spec.draw import Draw
 from suites.semantics.conv import check_channels
+from suites.semantics.integers import whole
 from suites.semantics.movement.common import prod
 from suites.semantics.window import geometry
 
@@ -162,7 +163,7 @@ def grid_sample(
         for b in range(x.shape[0]):
             at = [_place(p, n, align, border) for p, n in zip(g[b].reshape(-1, g.shape[-1]).T[::-1], x.shape[2:])]
             out[b] = sample(v[b], at, mode, align, border).reshape(out[b].shape)
-    return out if of(x).kind == "f" else np.trunc(out).astype(np.int64).astype(x.dtype)
+    return out if of(x).kind == "f" else whole(out, x)
 
 
 @grid_sample.draw

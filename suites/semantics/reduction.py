@@ -29,6 +29,7 @@ from harness.spec import (
 from harness.spec.draw import Draw
 from harness.spec.errors import Context, gamma, unit
 from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
+from suites.semantics.integers import numbers, whole
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis
 
 Array = np.ndarray
@@ -43,12 +44,6 @@ def fold(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
     if of(x).kind == "f":
         return native.reduce(name, x, where, keepdims)
     return native.reduce(name, x, where, keepdims, out=x.dtype)
-
-
-def whole(values: Array, like: Array) -> Array:
-    """Real results of an integer op in its own type: cut toward zero, the low bits of what does not fit."""
-    with np.errstate(all="ignore"):
-        return np.trunc(values).astype(np.int64).astype(like.dtype)
 
 
 def _folded(name: str) -> Object:
@@ -325,7 +320,7 @@ def any_winner(ctx: Context, actual: Array) -> Array:
     """an index whose element equals the extreme one: which of equals wins is not guaranteed"""
     x, axis = np.asarray(ctx.inputs["x"]), norm_axis(ctx.params["axis"], np.ndim(ctx.inputs["x"]))
     kept = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
-    at, want = (np.asarray(v).astype(np.int64).reshape(kept) for v in (actual, ctx.wide))
+    at, want = (numbers(v).reshape(kept) for v in (actual, ctx.wide))
     inside = (at >= 0) & (at < x.shape[axis])
     same = np.take_along_axis(x, np.where(inside, at, 0), axis) == np.take_along_axis(x, want, axis)
     return (inside & same).reshape(np.shape(actual))

@@ -7,6 +7,7 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.spec import Choice, Context, Flag, Float, Int, Ints, Num, Real, Reals, composed, exact, semantics
+from suites.semantics.integers import places
 
 SAMPLING = ("strict_align_corners", "align_corners", "default", "offset_corners", "unalign_corners")
 PADDING = ("constant", "border", "reflection", "symmetric")
@@ -170,8 +171,8 @@ def _pixels(x: Array, yi: Array, xi: Array, padding: str, value: float) -> Array
 def at_points(x: Array, ys: Array, xs: Array, nearest: bool, padding: str, value: float) -> Array:
     """x [c, h, w] at real places [p, q]."""
     if nearest:
-        return _pixels(x, np.rint(ys).astype(np.int64), np.rint(xs).astype(np.int64), padding, value)
-    y0, x0 = np.floor(ys).astype(np.int64), np.floor(xs).astype(np.int64)
+        return _pixels(x, places(np.rint(ys)), places(np.rint(xs)), padding, value)
+    y0, x0 = places(np.floor(ys)), places(np.floor(xs))
     ty, tx = ys - y0, xs - x0
     out = 0.0
     for dy in (0, 1):
@@ -188,8 +189,8 @@ def resample(x: Float["b c h w"], coordinates: Num["b p q 2"], *, sampling: Choi
     """x at (x, y) places: [b, c, p, q]."""
     h, w = x.shape[2:]
     out = []
-    for image, places in zip(x, coordinates.astype(np.float64)):
-        xs, ys = to_pixels(places[..., 0], w, space, align), to_pixels(places[..., 1], h, space, align)
+    for image, at in zip(x, coordinates.astype(np.float64)):
+        xs, ys = to_pixels(at[..., 0], w, space, align), to_pixels(at[..., 1], h, space, align)
         out.append(at_points(image, ys, xs, sampling == "nearest", padding, value))
     return np.stack(out) if out else np.zeros((0, x.shape[1], *coordinates.shape[1:3]))
 

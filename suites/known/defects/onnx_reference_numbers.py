@@ -84,9 +84,14 @@ def products_in_double(g: Given) -> list[Near]:
     y = np.dot(a, b) * np.float64(g.attr("alpha", 1.0))
     if g["C"] is not None:
         y = y + g["C"] * np.float64(g.attr("beta", 1.0))
-    info = np.iinfo(a.dtype)
+    return [_cut(y, a.dtype)]
+
+
+def _cut(y: np.ndarray, d: Any) -> Near:
+    """Doubles that become integers; of what the type does not hold and of NaN anything may come, by the processor."""
+    info = np.iinfo(d)
     fits = (y > float(info.min) - 1) & (y < float(info.max) + 1)
-    return [Near(np.where(fits, y, 0).astype(a.dtype), np.where(fits, 0, np.inf))]
+    return Near(np.where(fits, y, 0).astype(d), np.where(fits, 0, np.inf))
 
 
 def on_times_difference(g: Given) -> list[Any] | None:
@@ -102,10 +107,10 @@ def truth_of_the_text(g: Given) -> list[Any]:
     return [x.astype(str) if x.dtype == bool else np.array([bool(t) for t in x.ravel()]).reshape(x.shape)]
 
 
-def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
+def root_of_the_scale_in_f32(g: Given, fill: int = 0) -> list[Expected] | None:
     """Attention, FlexAttention: scale is the square of its root in f32, in FlexAttention also one that is not given;
     with a softcap mode 0 gives the scores that it was put on; a short mask of unsigned integers is filled up with what
-    NumPy makes of -inf there."""
+    NumPy makes of -inf there, which is 0."""
     flex, mode, mask = g.inst.op == "FlexAttention", g.attr("qk_matmul_output_mode", 0), g["attn_mask"]
     scale = g.attr("scale", 1 / np.sqrt(g["Q"].shape[-1]) if flex else None)
     attrs = {} if scale is None or g["Q"].dtype != np.float64 else {"scale": float(np.sqrt(np.float32(scale))) ** 2}
@@ -114,9 +119,14 @@ def root_of_the_scale_in_f32(g: Given) -> list[Expected] | None:
     if mask is None or mask.dtype.kind != "u":
         return g.again(attrs)
     room = g["K"].shape[-2] + (0 if g["past_key"] is None else g["past_key"].shape[-2]) - mask.shape[-1]
-    filled = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)],
-                    constant_values=np.array(-np.inf).astype(mask.dtype))  # fmt: skip
+    filled = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)], constant_values=mask.dtype.type(fill))
     return g.again(attrs, {"attn_mask": filled})
+
+
+def mask_filled_with_the_highest_bit(g: Given) -> list[Expected] | None:
+    """The same where -inf, whose conversion is undefined, becomes 2^63: of 64 bits on x86-64."""
+    mask = g["attn_mask"]
+    return root_of_the_scale_in_f32(g, 1 << 63) if mask is not None and mask.dtype == np.uint64 else None
 
 
 def normalised_by_other_statistics(g: Given) -> list[Near]:
@@ -195,17 +205,26 @@ def divided_as_numpy(g: Given) -> list[Expected] | None:
 
 def product_of_integers(g: Given) -> list[Any] | None:
     """QLinearMatMul: operands and zero points of float8 lose their fractions, those of rows are laid along columns, and
-    the factor of the three scales is computed in their type."""
-    a, b, zero = g["a"].astype(np.int32), g["b"].astype(np.int32), g["y_zero_point"]
+    the factor of the three scales is computed in their type.  Anything comes of a NaN or an infinity."""
+    zero = g["y_zero_point"]
     if zero.dtype.kind not in "iu":
         return None
     try:
-        a, b = a - g["a_zero_point"].astype(np.int32), b - g["b_zero_point"].astype(np.int32)
+        (a, odd), (b, odd_b) = (_centred(g[s], g[s + "_zero_point"]) for s in "ab")
         y = np.matmul(a, b) * (g["a_scale"] * g["b_scale"] / g["y_scale"]) + zero
+        free = np.matmul(odd, np.ones(b.shape)) + np.matmul(np.ones(a.shape), odd_b) > 0
     except ValueError:  # refused
         return None
-    info = np.iinfo(zero.dtype)
-    return [np.clip(np.rint(y), info.min, info.max).astype(zero.dtype)]
+    info, free = np.iinfo(zero.dtype), free | (y != y)
+    y = np.clip(np.rint(np.where(free, 0, y)), info.min, info.max)
+    return [Near(y.astype(zero.dtype), np.where(free, np.inf, 0))]
+
+
+def _centred(x: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """i32 less its zero point, and where either was no number."""
+    finite = [np.isfinite(v.astype(np.float64)) for v in (x, zero)]
+    a, z = (np.where(f, v, v.dtype.type(0)).astype(np.int32) for f, v in zip(finite, (x, zero), strict=True))
+    return a - z, np.where(finite[0] & finite[1], 0.0, 1.0)
 
 
 def over_the_largest_magnitude(g: Given) -> list[Any]:
@@ -232,8 +251,13 @@ def squares_in_f16(g: Given) -> list[Any]:
 
 
 def power_as_numpy(g: Given) -> list[Any]:
-    """Pow of integers: in the type that NumPy gives to base and exponent, which may be double."""
-    return [np.power(g["X"], g["Y"]).astype(g["X"].dtype)]
+    """Pow of integers: in the type that NumPy gives to base and exponent, which may be double; its last digit is the
+    library's."""
+    y, d = np.power(g["X"], g["Y"]), g["X"].dtype
+    if y.dtype.kind != "f":
+        return [y.astype(d)]
+    value, within = _cut(y, d)
+    return [Near(value, np.where((within == 0) & (np.abs(y) > 2.0**53), 4 * np.spacing(np.abs(y)), within))]
 
 
 def cast_through_f32(g: Given) -> list[Expected] | None:
@@ -285,12 +309,15 @@ def _converted(y: np.ndarray, e: Expected) -> np.ndarray:
 
 
 def edges_in_f16(g: Given) -> list[Any] | None:
-    """MelWeightMatrix: bins between edges of f16 are computed step by step in that type."""
+    """MelWeightMatrix: bins between edges of f16 are computed step by step in that type; where it overflows, anything
+    comes of the conversion to an integer."""
     low, high, length = g["lower_edge_hertz"], g["upper_edge_hertz"], int(g["dft_length"])
     low, high = (2595 * np.log1p(v / 700) / np.log(10) for v in (low, high))
     steps = np.arange(int(g["num_mel_bins"]) + 2)
     mels = steps * ((high - low) / len(steps)) + low
-    bins = (((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // g["sample_rate"]).astype(int)
+    bins = ((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10)))) // g["sample_rate"]
+    odd = ~np.isfinite(bins)
+    bins = np.where(odd, 0, bins).astype(int)
     at, out = np.arange(length // 2 + 1)[:, None], g.expected[0].value
     left, mid, right = bins[:-2], bins[1:-1], bins[2:]
     if bins.max(initial=0) >= len(at):  # refused
@@ -299,4 +326,4 @@ def edges_in_f16(g: Given) -> list[Any] | None:
         rise = np.where((at >= left) & (at <= mid), (at - left) / (mid - left), 0)
         rise = np.where(mid == left, at == mid, rise)
         y = np.where((at >= mid) & (at < right), (right - at) / (right - mid), rise)
-    return [y.astype(out.dtype)]
+    return [Near(y.astype(out.dtype), np.where(odd[:-2] | odd[1:-1] | odd[2:], np.inf, 0))]

@@ -15,6 +15,7 @@ from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot
 from suites.semantics import elementwise as s
 from suites.semantics import variants
+from suites.semantics.integers import whole
 
 for _name, _fn in {
     "Abs": s.abs,
@@ -111,11 +112,7 @@ op("Gelu", variants.gelu, x="X")
 
 def _whole(call: Call, results: list[Any]) -> list[Any]:
     x = call.inputs["input"]
-    return (
-        [np.trunc(results[0]).astype(np.int64).astype(x.dtype)]
-        if of(x).kind in "iu" and of(results[0]).kind == "f"
-        else results
-    )
+    return [whole(results[0], x)] if of(x).kind in "iu" and of(results[0]).kind == "f" else results
 
 
 def _fraction(call: Call) -> str | None:

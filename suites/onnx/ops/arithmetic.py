@@ -20,6 +20,7 @@ from suites.onnx.proto import pack
 from suites.onnx.schemas import first_slot
 from suites.semantics import elementwise as s
 from suites.semantics import variants
+from suites.semantics.integers import whole
 
 
 class OldOperand(Slotted):
@@ -67,8 +68,7 @@ def _whole(call: Call, results: list[Any]) -> list[Any]:
     """A real power of an integer base, in the base's type: cut toward zero (what does not fit is ambiguous)."""
     x, y = call.inputs[first_slot("Pow")], results[0]
     if of(x).kind in "iu" and of(y).kind == "f":
-        with np.errstate(all="ignore"):
-            y = np.trunc(y).astype(np.int64).astype(x.dtype)
+        y = whole(y, x)
     return [y]
 
 

@@ -10,6 +10,7 @@ from harness.core.errors import RuleError
 from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics
 from harness.spec.draw import Draw
 from suites.semantics.indexing.common import fixed
+from suites.semantics.integers import numbers
 from suites.semantics.movement.common import norm_axis
 
 ORDERED = ("ties", "small", "unit", "wide", "ties")
@@ -48,7 +49,7 @@ def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:
 def any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """the indices of the winners in order; which of equal elements comes first is not said"""
     x, axis = ctx.inputs["x"], ctx.params["axis"]
-    at, want = np.asarray(actual).astype(np.int64), np.asarray(ctx.wide).astype(np.int64)
+    at, want = numbers(actual), numbers(ctx.wide)
     inside = (at >= 0) & (at < x.shape[axis])
     got = np.take_along_axis(x, np.where(inside, at, 0), axis)
     expected = np.take_along_axis(x, want, axis)
@@ -103,7 +104,7 @@ def _topk_axis(d: Draw) -> dict | None:
 def _equals_free(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """indices that put x in order; equal elements in any order"""
     x, axis = ctx.inputs["x"], ctx.params["axis"]
-    a = np.asarray(actual).astype(np.int64)
+    a = numbers(actual)
     n = x.shape[axis] if x.ndim else 1
     once = np.all(np.sort(a, axis=axis) == np.sort(ctx.wide, axis=axis), axis=axis, keepdims=True)
     got = np.take_along_axis(x, np.clip(a, 0, max(n - 1, 0)), axis)

@@ -14,6 +14,7 @@ from harness.spec.draw import Draw
 from harness.spec.errors import Context, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
+from suites.semantics.integers import whole
 from suites.semantics.movement.common import norm_axes
 from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index, taps
 
@@ -212,7 +213,7 @@ def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, 
     y = apply(x, planned, coordinates, extrapolation, **how)
     if mode == "nearest":  # floats wide: next to a rounding boundary the bound allows the neighbour
         return y.astype(np.float64 if of(x).kind == "f" else x.dtype)
-    return y if of(x).kind == "f" else np.trunc(y).astype(np.int64).astype(x.dtype)
+    return y if of(x).kind == "f" else whole(y, x)
 
 
 def _coordinates(d: Draw, mode: str) -> str:

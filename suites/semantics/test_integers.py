@@ -1,0 +1,59 @@
+"""Integers of floats: the same on every processor, whatever its instruction gives of NaN and of what does not fit."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from suites.semantics.indexing.order import _equals_free, any_of_equals
+from suites.semantics.integers import numbers, places, whole
+from suites.semantics.reduction import any_winner, reduce_l2
+
+ODD = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**63, -(2.0**63), 1.75, -1.75]
+TOP, LOW = 2**63 - 1, -(2**63)
+
+
+def test_places_beyond_the_type_are_its_ends() -> None:
+    assert places(ODD).tolist() == [0, TOP, LOW, TOP, LOW, TOP, LOW, 1, -1]
+    assert places(np.float64(np.nan)).shape == ()
+
+
+@pytest.mark.parametrize("kind, want", [
+    (np.int64, [0, TOP, LOW, TOP, LOW, TOP, LOW, 1, -1]),
+    (np.uint64, [0, 2**64 - 1, 2**63, 2**64 - 1, 2**63, 2**63, 2**63, 1, 2**64 - 1]),
+    (np.int8, [0, -1, 0, -1, 0, -1, 0, 1, -1]),
+    (np.uint8, [0, 255, 0, 255, 0, 255, 0, 1, 255]),
+    (ml_dtypes.uint4, [0, 15, 0, 15, 0, 15, 0, 1, 15]),
+])  # fmt: skip
+def test_whole_keeps_the_low_bits_of_what_64_hold(kind: type, want: list[int]) -> None:
+    assert [int(v) for v in whole(ODD, np.zeros(0, kind))] == want
+
+
+def test_the_upper_half_of_u64_is_held() -> None:
+    x = np.array([3 << 62, 0], np.uint64)
+    assert reduce_l2.fn(x, axes=[0], keepdims=False) == 3 << 62
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_what_is_no_integer_is_no_index(kind: type) -> None:
+    got = np.array([2.0, 0.5, np.nan, np.inf, -np.inf, -1.0], kind)
+    assert numbers(got).tolist() == [2, -1, -1, -1, -1, -1]
+    assert numbers(np.array([2**64 - 1, 5], np.uint64)).tolist() == [-1, 5]
+
+
+@pytest.mark.parametrize("bad", [np.nan, 0.5, np.inf])
+@pytest.mark.parametrize("accepts", [any_winner, any_of_equals, _equals_free])
+def test_a_float_that_is_no_index_is_not_accepted(accepts: Any, bad: float) -> None:
+    """NaN becomes 0 on Arm, and 0.5 everywhere: here the right index."""
+    ctx: Any = SimpleNamespace(inputs={"x": np.array([3.0, 2.0, 1.0])}, params={"axis": 0}, wide=np.arange(3.0))
+    if accepts is any_winner:
+        ctx.wide = np.array([0.0])
+    right = np.asarray(ctx.wide, np.float32)
+    wrong = right.copy()
+    wrong[0] = bad
+    assert np.all(accepts(ctx, right))
+    assert not np.any(accepts(ctx, wrong)[:1])
