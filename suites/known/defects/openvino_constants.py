@@ -13,7 +13,8 @@ from harness.run.defects import Given, Near, Turned
 from suites.onnx.builder import TYPED, form_of
 
 Outputs = list[Any] | None
-_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-24}  # of rounding, of a value's magnitude
+# of rounding, of a value's magnitude; f64 is computed in f32
+_UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-24}
 
 
 def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray],
@@ -98,6 +99,11 @@ def _through_f32(x: np.ndarray) -> np.ndarray:
 def integers_rounded_to_f32(g: Given) -> Outputs:
     """Integers are rounded to f32."""
     return _reread(g, lambda a: str(a.dtype) in ("i32", "i64", "u32", "u64"), _through_f32)
+
+
+def fill_in_f32(g: Given) -> Outputs:
+    """Pad: the fill of integers is rounded to f32."""
+    return None if g["constant_value"] is None else g.again(inputs={"constant_value": _through_f32(g["constant_value"])})
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
