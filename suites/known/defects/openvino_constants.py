@@ -103,7 +103,7 @@ def integers_rounded_to_f32(g: Given) -> Outputs:
 
 def fill_in_f32(g: Given) -> Outputs:
     """Pad: the fill of integers is rounded to f32."""
-    return None if g["constant_value"] is None else g.again(inputs={"constant_value": _through_f32(g["constant_value"])})
+    return g.again(inputs={"constant_value": _through_f32(g["constant_value"])})
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
