@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -208,14 +209,21 @@ def ort_resize_same(g: Given) -> list[Any] | None:
     x, shape = g["X"], g.expected[0].value.shape
     if g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return _resized(g, {})
-    where = []
+    where, ways = [], []
     for a, n in enumerate(x.shape):  # the element that is taken along each axis
         along = np.arange(n, dtype=np.float32).reshape([n if b == a else 1 for b in range(x.ndim)])
         taken = g.again(None, {"X": np.broadcast_to(along, x.shape).copy()})
         if taken is None:
             return None
         where.append(np.indices(shape)[a] if shape[a] == n else taken[0].value.astype(int))
-    return [x[tuple(where)]]
+        unsure = (shape[a] != n) & (np.asarray(taken[0].error.bound(taken[0].context())) >= 0.5)
+        ways.append((0, -unsure.astype(int), unsure.astype(int)) if unsure.any() else (0,))  # a boundary: any neighbour
+    there = [x[tuple(np.clip(w + d, 0, n - 1) for w, d, n in zip(where, way, x.shape))] for way in product(*ways)]
+    if len(there) == 1:
+        return there
+    wide = [t.astype(np.float64) for t in there]
+    off = [np.where(w == wide[0], 0.0, np.abs(w - wide[0])) for w in wide]
+    return [Near(there[0], np.nan_to_num(np.max(off, 0), nan=np.inf))]
 
 
 def ort_resize_channels_last(g: Given) -> list[Any] | None:
