@@ -246,7 +246,8 @@ def roi_align(
         at = np.broadcast_arrays(ys[:, None, :, None], xs[None, :, None, :])  # [height, width, y, x]
         four = _corners(v[int(batch[k])], *(p.reshape(-1) for p in at))
         four = four.reshape(4, -1, height, width, ys.shape[1] * xs.shape[1])
-        out[k] = four.sum((0, 4)) / four.shape[4] if mode == "avg" else four.max((0, 4))
+        # + 0.0: which of two zeros is the largest depends on the instruction
+        out[k] = four.sum((0, 4)) / four.shape[4] if mode == "avg" else four.max((0, 4)) + 0.0
     return out
 
 
