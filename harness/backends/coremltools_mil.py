@@ -15,6 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 
 import numpy as np
 from opconform_worker import TypeOnly, Unsupported, from_raw, sibling
@@ -189,11 +190,14 @@ class Symbolic(Types):
 class RoundTrip(_Base):
     """Exported to the file's program proto, loaded back, and what came back is executed by our interpreter.
 
-    Ops over complex numbers go through the pass that takes them apart first, as every conversion does."""
+    Ops over complex numbers go through the pass that takes them apart first, as every conversion does.  Whatever is
+    exported needs the native writer of weights, which the wheel lacks where it is pure Python (Linux on Arm)."""
 
     name = "coremltools-roundtrip"
 
     def __init__(self):
+        if find_spec("coremltools.libmilstoragepython") is None:
+            raise ModuleNotFoundError("this build of coremltools has no libmilstoragepython, and exports nothing")
         self.folder = tempfile.TemporaryDirectory()  # of the weights; one for all, since removing one takes a while
 
     def load(self, model, format):

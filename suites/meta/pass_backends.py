@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.coremltools_mil import Passes, Unsupported
+from harness.backends import coremltools_mil
+from harness.backends.coremltools_mil import Passes, RoundTrip, Unsupported
 from harness.backends.coremltools_program import pack, unpack
 
 _UNARY = ("abs", "square", "tanh", "exp", "sqrt", "floor", "relu")
@@ -86,3 +87,11 @@ class Idle(Passes):  # type: ignore[misc]
             return super().apply(model)
         finally:
             self.passes.run = real
+
+
+class PurePython(RoundTrip):  # type: ignore[misc]
+    """The export, where coremltools has no native library."""
+
+    def __init__(self) -> None:
+        coremltools_mil.find_spec = lambda name: None
+        super().__init__()

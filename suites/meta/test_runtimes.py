@@ -235,6 +235,11 @@ def test_xnnpack_answers_only_for_itself():
 # -- names ------------------------------------------------------------------------------------------------------
 
 
+def test_an_export_without_the_writer_of_weights_is_missing():
+    with registry.create("suites.meta.pass_backends:PurePython") as h:
+        assert "no libmilstoragepython" in (h.missing() or "")
+
+
 def test_unknown_names_are_refused():
     for name in ("nope", ":Class", "module:"):
         with pytest.raises(UsageError):
