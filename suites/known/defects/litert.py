@@ -102,3 +102,26 @@ def auxiliary_steps_of_the_input(g: Given) -> Outputs:
     if at.size and at.max() >= aux.size:
         return [Near(e.value, np.inf) for e in g.expected]
     return g.again(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})
+
+
+def multiplied_without_subnormals(g: Given) -> Outputs:
+    """Subnormal operands, partial and whole results count as zero: off by as much as these can make."""
+    tiny, slots = 2.0**-126, [s for s in ("input", "filter", "weights", "x", "y") if g[s] is not None]
+    if any(g[s].dtype != np.float32 for s in slots):
+        return None
+
+    def total(*parts: Any) -> Any:
+        bias = {} if g["bias"] is None else {"bias": np.zeros_like(g["bias"])}
+        made = {s: np.float32(p(np.abs(g[s]))) for s, p in zip(slots, parts)}
+        other = g.again({"fused_activation_function": None}, {**made, **bias})
+        return 0 if other is None else np.asarray(other[0].wide, np.float64)
+
+    def ones(x: np.ndarray) -> np.ndarray:
+        return np.ones_like(x)
+
+    def gone(x: np.ndarray) -> np.ndarray:
+        return (x < tiny) & (x > 0)
+
+    terms = total(ones, ones) + 2
+    lost = total(gone, np.abs) + total(np.abs, gone) + terms
+    return [Near(g.expected[0].value, tiny * lost + 2.0**-23 * terms * total(np.abs, np.abs))]

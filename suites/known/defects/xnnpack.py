@@ -51,3 +51,10 @@ def ratio_of_8_bits(g: Given) -> Outputs:
     (slot,) = g.inst.args
     size = np.abs(fixed.centred(g[slot], g.inst.args[slot].quant))
     return [Near(g.expected[0].value, np.ceil(size / 512) + 1)]
+
+
+def leaky_by_the_sign_bit(g: Given) -> Outputs:
+    """Those below 0 are multiplied, subnormals of operands and products count as zero; the others are copied."""
+    x, due = g["input"], g.expected[0].value
+    tiny = (np.abs(x) < 2.0**-126) | (np.abs(due) < 2.0**-126)
+    return [np.where(np.signbit(x) & tiny, np.zeros_like(due), due)]
