@@ -137,6 +137,9 @@ class Graph:
         )  # fmt: skip
 
 
+SKIPPED = "@skipped"
+
+
 @dataclass(slots=True)
 class Instance:
     """One case.  dialect/op/version name the ``OpVersion``; opset is what the model is built at.
@@ -144,7 +147,8 @@ class Instance:
     args: slot name -> Arg, list of Args (variadic slot), or absent from the dict (optional input not given).
     attrs: the dialect's attributes; a missing one is omitted from the model.  Values: int, float, str, bool, lists of
     these, None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.
-    outs: how many outputs are asked for (optional trailing outputs may be left out).
+    outs: how many outputs are asked for (optional trailing outputs may be left out).  Optional ones before the last
+    that are not asked for stand in the attribute ``SKIPPED``, by number.
     rule: None for a valid instance, else the stated rule that this one breaks: a backend must refuse it.
     choices: the recorded draws, for shrinking; not part of the identity.
     reruns: further runs of the same loaded model, in order: slot -> what is given there instead (other extents, other

@@ -54,6 +54,8 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     absent: list[str] = []
     if case.expected is not None:
         for n, e in zip(outs, case.expected[judged.draw if judged.draw < len(case.expected) else 0]):
+            if not n:  # skipped
+                continue
             expected[n] = e.value
             if e.value is None:
                 absent.append(n)
@@ -66,13 +68,14 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
                 except Exception:  # an error class without numbers (sets, distributions)
                     continue
     for n, a in zip(outs, judged.outcome.outputs or ()):
-        if isinstance(a, np.ndarray):
+        if n and isinstance(a, np.ndarray):
             actual[n] = a
     save(folder / "expected.npz", expected)
     save(folder / "wide.npz", wide)
     save(folder / "bounds.npz", bounds)
     save(folder / "actual.npz", actual)
-    (folder / "repro.py").write_text(script(judged, version, name, outs, earlier, absent, processor), encoding="utf-8")
+    text = script(judged, version, name, [*filter(None, outs)], earlier, absent, processor)
+    (folder / "repro.py").write_text(text, encoding="utf-8")
     return folder
 
 
@@ -85,7 +88,7 @@ def _earlier(folder: Path, k: int, cases: Sequence[Case]) -> tuple[str, list[str
     for r in range(max(1, *(len(c.draws) for c in cases))):
         inputs.append(f"earlier-{k}-{r}.npz")
         save(folder / inputs[-1], _given(cases, model, r))
-    return name, inputs, [n for group in model.outputs for n in group]
+    return name, inputs, [n for group in model.outputs for n in group if n]
 
 
 def _given(cases: Sequence[Case], model: Model, run: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import native_ref
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import OpconformError, RuleError
-from harness.core.instance import KINDS, Arg, Graph, Instance
+from harness.core.instance import KINDS, SKIPPED, Arg, Graph, Instance
 from harness.core.memory import bounded
 from harness.core.quiet import quiet
 from harness.spec.codec import Call
@@ -114,6 +114,11 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
     most = None if own or any(s.variadic for s in schema.outputs) else len(schema.outputs)
     if type(inst.outs) is not int or inst.outs < 0 or (most is not None and inst.outs > most):
         yield f"outs: expected a number{'' if most is None else f' up to {most}'}, got {inst.outs!r}"
+    elif SKIPPED in inst.attrs:
+        may = [i for i, s in enumerate(schema.outputs[: inst.outs - 1]) if s.optional and not s.variadic]
+        skipped = inst.attrs[SKIPPED]
+        if not isinstance(skipped, list) or any(type(i) is not int or i not in may for i in skipped):
+            yield f"attrs: {SKIPPED}: expected numbers of outputs among {may}, got {skipped!r}"
 
 
 def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec.dialect import Results
 from harness.spec.schema import OpSchema
@@ -94,7 +94,7 @@ def encode_attrs(
     """AttributeProtos in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
-        if name == AROUND:
+        if name in (AROUND, SKIPPED):
             continue
         a = schema.attrs.get(name)
         kind = a.type if a is not None else _guess(value)  # a deliberately wrong attribute is written all the same
@@ -211,7 +211,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
                 names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, have, mine))
         while len(names) > plan.least and not names[-1]:
             names.pop()
-        outs = [f"{i}o{j}" for j in range(inst.outs)]
+        skipped = inst.attrs.get(SKIPPED, ())
+        outs = ["" if j in skipped else f"{i}o{j}" for j in range(inst.outs)]
         attrs: Sequence[Message] = ()
         if AROUND in inst.attrs:
             attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
@@ -223,6 +224,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         if plan.domain:
             p.domains.add(plan.domain)
         for j, o in enumerate(outs):
+            if not o:
+                continue
             known = declared[i][j] if declared is not None else None
             if known is not None:
                 p.outputs.append(proto.value_info(o, proto.type_proto(known)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.core.dtypes import F32
 from harness.core.errors import UsageError
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion
 from harness.spec.dialect import Results
@@ -31,7 +31,8 @@ class _Touch:
     """What the last touch on an instance of an op version looks at.
 
     windows: half of those that are as the text has them by default (before opset 11 most texts name no default) do not
-    say so.  spared: numbers that no draw makes the default are left out now and then."""
+    say so.  spared: numbers that no draw makes the default are left out now and then.  may_skip: optional outputs
+    before the last."""
 
     def __init__(self, version: OpVersion) -> None:
         attrs, op = version.schema.attrs, version.op
@@ -42,6 +43,15 @@ class _Touch:
         self.spared = _SPARED.get(op, ())
         self.hints = [(name, v) for name, v in _HINTS.get(op, {}).items() if name in attrs]
         self.idle = attrs.get("consumed_inputs")
+        outputs = version.schema.outputs
+        self.may_skip = [j for j, o in enumerate(outputs[:-1]) if o.optional and not o.variadic]
+
+
+def _skipped(inst: Instance, may: list[int], d: Draw) -> list[int]:
+    """The outputs before the last asked for that have no name.  Attention's updated caches come with the old ones."""
+    if inst.op == "Attention":
+        return may if "past_key" not in inst.args else []
+    return sorted(d.subset(may, 1)) if may and d.chance(3) else []
 
 
 def _doubled(version: OpVersion, slot: str, d: Draw) -> Instance | None:
@@ -109,6 +119,10 @@ class Onnx(Dialect):
         idle = touch.idle
         if idle is not None and (idle.required or d.chance(8)):
             attrs[idle.name] = [0] * len(version.schema.inputs)
+        if touch.may_skip and inst.outs > 1:
+            skipped = _skipped(inst, [j for j in touch.may_skip if j < inst.outs - 1], d)
+            if skipped:
+                attrs[SKIPPED] = skipped
         if d.chance(self.dynamic_chance):
             for a in inst.args.values():
                 for x in a if isinstance(a, list) else (a,):

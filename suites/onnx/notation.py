@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from suites.onnx import schemas
 from suites.onnx.builder import positions
 from suites.onnx.proto import CODES, DTYPES
@@ -54,7 +54,8 @@ def value_text(v: Any, opset: int) -> str:
 
 
 def attrs_text(attrs: dict[str, Any], opset: int) -> str:
-    return " <" + ", ".join(f"{k} = {value_text(v, opset)}" for k, v in attrs.items()) + ">" if attrs else ""
+    said = [f"{k} = {value_text(v, opset)}" for k, v in attrs.items() if k != SKIPPED]
+    return f" <{', '.join(said)}>" if said else ""
 
 
 def block(g: Graph, opset: int) -> str:
@@ -86,11 +87,13 @@ def text(inst: Instance) -> str:
         formal.append(f"{type_text(a, f'{n}_')} {n}")
         data = str(a.values) if a.values is not None else f"{a.recipe} (seed {a.seed})"
         notes.append(f"# {n}: {'constant, ' if a.const else ''}{data[:200]}")
-    outs = [f"y{j}" if inst.outs > 1 else "y" for j in range(inst.outs)]
+    skipped = inst.attrs.get(SKIPPED, ())
+    outs = ['""' if j in skipped else f"y{j}" if inst.outs > 1 else "y" for j in range(inst.outs)]
+    asked = [o for o in outs if o != '""']
     op = f"{domain}.{inst.op}" if domain else inst.op
     lines = [
         f"<ir_version: {release['ir']}, opset_import: [{imports}]>",
-        f"case ({', '.join(formal)}) => ({', '.join(outs)}) {{",
+        f"case ({', '.join(formal)}) => ({', '.join(asked)}) {{",
         f"  {', '.join(outs)} = {op}{attrs_text(inst.attrs, opset)} ({', '.join(names)})",
         "}",
         *notes,

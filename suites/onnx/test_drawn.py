@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+import numpy as np
 import pytest
 
-from harness.core.instance import Arg
+from harness.core.instance import SKIPPED, Arg, Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec import OpVersion
+from harness.spec.fits import misfit
 from suites.onnx import dialect
 
 VERSIONS = sorted(dialect.versions.values(), key=lambda v: (v.op, int(v.version)))
@@ -219,3 +221,37 @@ def test_a_node_names_as_many_inputs_as_it_has_at_least() -> None:
     inst = next(x for x in drawn if set(x.args) == {"M"})
     graph = dialect.parse(dialect.build([inst], [arrays_of(inst)]).data)
     assert next(n for n in graph.nodes if n.op == "Loop").inputs["cond"] is None
+
+
+def test_optional_outputs_are_skipped_before_others() -> None:
+    """Each of them, with what comes after it asked for.  Attention's updated caches stand or go together."""
+    for v in VERSIONS:
+        optional = {j for j, o in enumerate(v.schema.outputs[:-1]) if o.optional and not o.variadic}
+        met: set[int] = set()
+        most = 1
+        for i in range(ENOUGH if optional else 0):
+            inst = v.draw(Prng(case_seed(13, v.key, i)))
+            most = max(most, inst.outs)
+            met |= set(inst.attrs.get(SKIPPED, ()))
+            if met >= optional:
+                break
+        assert met == {j for j in optional if j < most - 1}, v.key
+
+
+def test_a_skipped_output_has_no_name_in_the_model() -> None:
+    w = {"shape": [1, 1, 1], "dtype": "f32", "values": [0.5]}
+    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "LSTM", "version": 22, "opset": 22, "outs": 3,
+                               "attrs": {"hidden_size": 1, "@skipped": [1]},
+                               "args": {"X": w, "W": {**w, "shape": [1, 4, 1], "values": [0.5] * 4},
+                                        "R": {**w, "shape": [1, 4, 1], "values": [0.5] * 4}}})  # fmt: skip
+    arrays = arrays_of(inst)
+    model = dialect.build([inst], [arrays])
+    node = dialect.parse(model.data).nodes[0]
+    assert node.outputs == ["0o0", "", "0o2"] == model.outputs[0]
+    y, nothing, c = dialect.evaluate(inst, arrays)
+    assert nothing.value is None
+    for got, due in zip(dialect.run_model(model.data, [arrays[k] for k in "XWR"]), (y, c), strict=True):
+        np.testing.assert_array_equal(got, due.value)
+    for wrong in ([2], [-1], "0", [0.0]):
+        inst.attrs["@skipped"] = wrong
+        assert "@skipped: expected numbers of outputs among [0, 1]" in str(misfit(dialect.version_of(inst), inst))
