@@ -18,6 +18,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec.schema import OpSchema
 from suites.mil.plain import Program
+from suites.semantics.integers import places
 
 _MIL = {"f16": "fp16", "f32": "fp32", "c64": "complex64", "bool": "bool", "str": "string"}
 # Types that coremltools turns into i32 and f32 without a word.
@@ -67,7 +68,9 @@ def literal(prog: Program, value: Any, kind: str, dtype: DType | None) -> dict[s
 def _array(value: Any, d: DType) -> np.ndarray:
     """A value in a type; one that an invalid instance's type does not hold wraps."""
     a = np.array(value)
-    return a.astype(np.int64).astype(d.np) if d.kind in "iu" and a.dtype.kind in "if" else np.array(value, d.np)
+    if d.kind in "iu" and a.dtype.kind in "if":
+        return (places(a) if a.dtype.kind == "f" else a.astype(np.int64)).astype(d.np)
+    return np.array(value, d.np)
 
 
 class Writer:

@@ -9,6 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from harness.core.dtypes import of
+from harness.core.instance import Arg
+from harness.gen.data import materialize
 from suites.semantics.indexing.order import _equals_free, any_of_equals
 from suites.semantics.integers import numbers, places, whole
 from suites.semantics.reduction import any_winner, reduce_l2
@@ -57,3 +60,8 @@ def test_a_float_that_is_no_index_is_not_accepted(accepts: Any, bad: float) -> N
     wrong[0] = bad
     assert np.all(accepts(ctx, right))
     assert not np.any(accepts(ctx, wrong)[:1])
+
+
+def test_literals_that_a_retyped_instance_cannot_hold_are_the_same_everywhere() -> None:
+    arg = Arg(of(np.zeros(0, np.uint8)), (4,), values=[-2.5, 300.0, np.inf, 1e30])
+    assert materialize(arg).tolist() == [254, 44, 1, 255]

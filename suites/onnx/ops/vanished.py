@@ -19,6 +19,7 @@ from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import conv, variants
 from suites.semantics import norm as n
+from suites.semantics.integers import whole
 
 Array = np.ndarray
 SOURCE = "ONNX operators of 2017-11-03"
@@ -137,7 +138,8 @@ def _extents(c: Call, given: Any) -> tuple[int, ...]:
 
 def _filled(c: Call) -> Array:
     shape, dtype = _extents(c, c.inputs.get("input")), _fill_type(c)
-    return np.full(shape, c.attr("value"), np.float64).astype(dtype.np)
+    filled = np.full(shape, c.attr("value"), np.float64)
+    return whole(filled, np.zeros(0, dtype.np)) if dtype.kind in "iu" else filled.astype(dtype.np)
 
 
 def _fill_type(c: Call, i: int = 0) -> DType:

@@ -77,8 +77,8 @@ def steps(r: Array, q: Quant) -> Array:
 
 
 def multiplier(scale: Array | float) -> tuple[Array, Array]:
-    """A positive real as (integer in [2**30, 2**31), power of two): scale = m * 2**(shift - 31).  Below 2**-32 it counts
-    as zero, as do an infinity and NaN, whose conversion is undefined."""
+    """A positive real as (integer in [2**30, 2**31), power of two): scale = m * 2**(shift - 31).  What is below 2**-32
+    counts as zero, as do an infinity and NaN, whose conversion is undefined."""
     scale = np.asarray(scale, np.float64)
     m, e = np.frexp(np.where(np.isfinite(scale), scale, 0.0))
     fixed = np.floor(m * (1 << 31) + 0.5).astype(np.int64)
