@@ -135,7 +135,7 @@ struct Draw {
   // Takes the element out of the list.
   nb::object taken(const nb::list& pool) {
     const Int i = integer(0, static_cast<Int>(pool.size()) - 1);
-    const nb::object one = nb::borrow(pool[static_cast<std::size_t>(i)]);
+    const nb::object one = nb::steal(nb::detail::raise_if_null(PySequence_GetItem(pool.ptr(), i)));
     if (PySequence_DelItem(pool.ptr(), i) < 0) throw nb::python_error();
     return one;
   }
