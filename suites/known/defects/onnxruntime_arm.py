@@ -84,3 +84,14 @@ def ort_arm_attention(g: Given) -> list[Any]:
     if y.shape[-2] > 2 and heads.shape[-1] % 8 == 4:
         heads[..., -4:] = 0
     return [y, *[None] * (len(g.expected) - 1)]
+
+
+def ort_arm_bf16(g: Given) -> list[Near] | None:
+    """BFMMLA takes subnormal operands for 0, and gives 0 for subnormal products and sums (Arm ARM, BFloat16)."""
+    least = 2.0**-126
+    out = g.again(inputs={"Inputs": [np.where(np.abs(x.astype(np.float32)) < least, 0, x).astype(x.dtype)
+                                     for x in g["Inputs"]]})  # fmt: skip
+    if out is None:
+        return None
+    terms = float(sum(x.size for x in g["Inputs"]))
+    return [Near(out[0].wide, out[0].error.bound(out[0].context()) + terms * least)]
