@@ -429,7 +429,7 @@ class BackendHandle:
         if culprit is None and orphans:
             self._barren += 1
             if orphans[0].alone or self._barren >= BARREN:
-                culprit, phase = orphans[0], "load"
+                culprit, phase, seconds = orphans[0], "load", time.monotonic() - self._heard  # it has not begun
             else:
                 self._remark(f"{how} between cases; {len(orphans)} were asked again")
                 orphans[0].alone = len(orphans[0].instances) == 1
