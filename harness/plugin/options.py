@@ -57,7 +57,7 @@ def check(config: pytest.Config) -> None:
         places["--records"] = Path(records).parent
         if Path(records).exists() and not Path(records).is_file():
             raise pytest.UsageError(f"--records: expected a file, got {records}")
-        path = records_of(records)
+        path = records_of(records, worker_of(config))
         if path.is_file() and path.stat().st_size:
             try:
                 next(read(path), None)
@@ -71,9 +71,15 @@ def check(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{name}: cannot write below {there}")
 
 
-def records_of(path: str) -> Path:
+def worker_of(config: pytest.Config) -> str:
+    """The name of this process among the workers of pytest-xdist, empty of another: their environment is inherited by
+    what a test starts."""
+    return str(getattr(config, "workerinput", {}).get("workerid", ""))
+
+
+def records_of(path: str, worker: str) -> Path:
     """The file of records of this process: each worker of pytest-xdist has its own."""
-    worker, p = os.environ.get("PYTEST_XDIST_WORKER"), Path(path)
+    p = Path(path)
     return p.with_name(f"{p.stem}-{worker}{p.suffix}") if worker else p
 
 
@@ -144,7 +150,7 @@ class Bench:
         if path is None:
             return
         if self.writer is None:
-            self.writer = Writer(records_of(path))
+            self.writer = Writer(records_of(path, worker_of(self.config)))
         if self._told != list(self._handles):  # a reader wants to know who is spoken of
             option = self.config.getoption
             self._told = list(self._handles)
@@ -152,7 +158,7 @@ class Bench:
                           [h for h in self._handles.values() if h.missing() is None], registry.names())  # fmt: skip
             self.writer.write({**told, "seed": option("--case-seed"),
                                "selection": {"cases": option("--cases"), "draws": option("--draws"),
-                                             "worker": os.environ.get("PYTEST_XDIST_WORKER", "")}})  # fmt: skip
+                                             "worker": worker_of(self.config)}})  # fmt: skip
         self.writer.write(record)
 
     def finish(self, interrupted: bool) -> None:

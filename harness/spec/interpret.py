@@ -28,6 +28,8 @@ def blamed(node: Node) -> Iterator[None]:
         yield
     except OpconformError as e:
         text = str(e)
+        if "\n" in text:  # a name of a damaged model
+            text = " ".join(text.split())
         e.args = (f"{where}: {text}" if len(text) < 1000 else text,)  # blocks of blocks
         raise
     except Exception as e:
