@@ -267,9 +267,10 @@ class Ledger:
         return gathered(*(e.silence(case, profile) for e in here)) if here else None
 
     def met(self, id: str) -> None:
-        """An entry, by its id, has explained an answer."""
-        for e in self.entries:
-            e.hits += e.id == id
+        """An entry, by its id, has explained an answer; a reason that is no entry's is counted nowhere."""
+        e = self._by_id.get(id)
+        if e is not None:
+            e.hits += 1
 
     def listed(self, key: str, profile: Profile) -> Listed | None:
         """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
@@ -290,6 +291,10 @@ class Ledger:
         if key not in self._by_op:
             self._by_op[key] = [e for e in self._ordered if any(fnmatchcase(key, o) for o in e.ops)]
         return self._by_op[key]
+
+    @cached_property
+    def _by_id(self) -> dict[str, Entry]:
+        return {e.id: e for e in self.entries}
 
     @cached_property
     def _by_op(self) -> dict[str, list[Entry]]:
