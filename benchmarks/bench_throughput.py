@@ -69,8 +69,8 @@ from harness.backends.wire import Job, Result
 from harness.core.outcome import Status
 from harness.run.engine import Engine
 from harness.run.entries import load_ledger
+from harness.run.judged import Judged
 from harness.run.records import Writer
-from harness.run.results import Judged
 from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
 from harness.spec import OpVersion, registry
 

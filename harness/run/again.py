@@ -19,8 +19,8 @@ from harness.backends.pool import BackendHandle
 from harness.core.outcome import Verdict
 from harness.run.asking import Asker, fewer, forms, unsteady, whole
 from harness.run.case import Case
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
-from harness.run.results import Judged, Profile
 
 # Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
 # what the others take is not looked for any more.

@@ -13,9 +13,10 @@ from harness.backends.wire import Job
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
 from harness.run.crossed import judge_crossed
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
 from harness.run.pack import build, feed
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import judge_case
 from harness.run.runs import args_of
 
 T = TypeVar("T")

@@ -15,8 +15,9 @@ from typing import Any
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
 from harness.run.habits import UNASKED
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import judge_case
 from harness.spec import registry
 from harness.spec.cross import Crossing, Uncrossable, same
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,11 +31,9 @@ from harness.core.errors import FormatError
 from harness.core.instance import SKIPPED, Arg
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
+from harness.run.case import Case
+from harness.run.judged import Judged, Profile
 from harness.spec import Expected, Silent, open_at, registry
-
-if TYPE_CHECKING:
-    from harness.run.case import Case
-    from harness.run.results import Judged, Profile
 
 FOLDER = "defects"
 
@@ -80,8 +78,6 @@ class Given:
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
         an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
         breaks a rule."""
-        from harness.run.case import Case
-
         attrs, inputs = attrs or {}, inputs or {}
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():

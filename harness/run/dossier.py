@@ -13,9 +13,9 @@ from harness.core.outcome import Status, Verdict
 from harness.run.asking import judge_beside
 from harness.run.case import fill
 from harness.run.engine import Engine, profile_of
+from harness.run.judged import Judged
 from harness.run.known import Entry, Ledger
 from harness.run.repro import write_folder
-from harness.run.results import Judged
 from harness.run.select import matches
 from harness.spec import registry
 

@@ -24,9 +24,10 @@ from harness.run.again import Again
 from harness.run.case import Case, draw_case
 from harness.run.crossed import cross_all, judge_crossed
 from harness.run.habits import Habits
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
 from harness.run.pack import Pack
-from harness.run.results import Judged, Profile, judge_case, plainly_agrees
+from harness.run.results import judge_case, plainly_agrees
 from harness.run.select import Unit
 from harness.run.telling import blank, record
 

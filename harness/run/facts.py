@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
+from harness.run.case import Case
+from harness.run.judged import Judged
 from harness.run.runs import at_run
-
-if TYPE_CHECKING:
-    from harness.run.case import Case
-    from harness.run.results import Judged
 
 # What only a verdict tells.
 OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came"}

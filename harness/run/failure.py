@@ -14,10 +14,10 @@ from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
+from harness.run.judged import Judged
 from harness.run.known import Ledger
 from harness.run.minimize import Budget, minimize
 from harness.run.repro import COMPANY, write_folder
-from harness.run.results import Judged
 from harness.run.telling import address, record
 
 

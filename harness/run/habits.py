@@ -28,8 +28,8 @@ from typing import Any
 
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case
+from harness.run.judged import Judged, Profile
 from harness.run.known import Entry, Ledger, Listed
-from harness.run.results import Judged, Profile
 
 GAP = 3
 LACK = 4

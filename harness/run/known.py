@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from packaging.specifiers import SpecifierSet
@@ -21,14 +21,12 @@ from packaging.version import InvalidVersion, Version
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.run.case import Case
 from harness.run.conditions import PLAIN, Condition
 from harness.run.defects import Model, explains
 from harness.run.facts import OUTCOME, Facts
+from harness.run.judged import Judged, Profile
 from harness.spec import Silent, gathered, registry, silent
-
-if TYPE_CHECKING:
-    from harness.run.case import Case
-    from harness.run.results import Judged, Profile
 
 ELEMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "nan": lambda x: np.isnan(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),

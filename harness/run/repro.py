@@ -12,8 +12,8 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.core.outcome import Model, TypeOnly
 from harness.run.case import Case
+from harness.run.judged import Judged
 from harness.run.pack import build, feed
-from harness.run.results import Judged
 from harness.run.runs import at_run
 from harness.run.script import BEFORE, script
 

@@ -3,61 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from harness.compare import Judgement, judge, look
+from harness.compare import judge, look
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
 from harness.spec import Expected, Silent, gathered, open_at
-
-
-@dataclass(slots=True)
-class Judged:
-    """The verdict on one case and one backend.
-
-    judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
-    entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
-    backend was given instead (``harness.run.crossed``).  company: the cases in one model, itself
-    among them, that the answer takes; right alone (``harness.run.again``).  before: the cases of each model that its
-    process must have served for it.  origin, run: the case with all its runs of
-    which ``case`` is one, where it is."""
-
-    case: Case
-    backend: str
-    verdict: Verdict
-    outcome: Outcome
-    judgement: Judgement | None = None
-    draw: int = 0
-    known: str | None = None
-    ambiguity: str | None = None
-    asked: Case | None = None
-    company: tuple[Case, ...] = ()
-    before: tuple[tuple[Case, ...], ...] = ()
-    origin: Case | None = None
-    run: int = 0
-
-    @property
-    def given(self) -> Case:
-        """The case as the backend got it, with all its runs."""
-        return self.origin or self.asked or self.case
-
-    def about(self, case: Case) -> Judged:
-        """The same, said of another form of what was given."""
-        if self.asked is not None:
-            return replace(self, asked=case, origin=None, run=0)
-        return replace(self, case=case, origin=None, run=0)
-
-    @property
-    def signature(self) -> tuple[Any, ...]:
-        """What must stay the same while a failure is made smaller."""
-        kind = self.judgement.kind if self.judgement is not None else first_words(self.outcome.message)
-        return self.verdict, self.outcome.status, kind
-
 
 BY_STATUS = {
     Status.REJECTED: Verdict.WRONGLY_REJECTED,
@@ -66,21 +23,6 @@ BY_STATUS = {
     Status.TIMED_OUT: Verdict.TIMED_OUT,
     Status.HARNESS_ERROR: Verdict.UNKNOWN,
 }
-
-
-@dataclass
-class Profile:
-    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
-    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told.
-    formats: of the models that it takes."""
-
-    name: str
-    version: str = ""
-    acc: Mapping[str, str] = field(default_factory=dict)
-    flushes: tuple[str, ...] = ()
-    info: Mapping[str, Any] = field(default_factory=dict)
-    cpu: frozenset[str] = frozenset()
-    formats: tuple[str, ...] = ()
 
 
 def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> bool:
@@ -245,9 +187,3 @@ def _claimed(case: Case, info: Mapping[str, Any]) -> bool:
     if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest:
         return False
     return dtypes is None or all(d is None or str(d) in dtypes for d in case.types[1:])
-
-
-def first_words(message: str) -> str:
-    """The part of a backend's message that names the kind of failure: no numbers, names or paths."""
-    words = [w for w in message.split()[:12] if w.isalpha()]
-    return " ".join(words[:6])

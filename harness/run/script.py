@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.backends import registry
 from harness.core.errors import UsageError
-from harness.run.results import Judged
+from harness.run.judged import Judged
 
 BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
 

@@ -21,8 +21,9 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case
 from harness.run.faults import FAULTS, Outputs, Scene, differs
+from harness.run.judged import Profile
 from harness.run.known import Ledger
-from harness.run.results import Profile, judge_case
+from harness.run.results import judge_case
 from harness.spec import OpVersion
 
 INSTANCES = 200  # tried per op version and element type

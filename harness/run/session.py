@@ -24,8 +24,8 @@ from harness.run.case import Case, draw_case
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, load_company, load_instance
+from harness.run.judged import Judged
 from harness.run.minimize import Budget
-from harness.run.results import Judged
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.run.telling import record

@@ -10,8 +10,8 @@ from harness.backends.process import HERE_ONLY, Place
 from harness.compare import blame
 from harness.core.outcome import Verdict
 from harness.run.case import Case, draw_case
+from harness.run.judged import Judged
 from harness.run.repro import COMPANY, notation
-from harness.run.results import Judged
 
 
 def address(case: Case, seed: int) -> str | None:

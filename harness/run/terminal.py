@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.core.outcome import Verdict
 from harness.run.engine import Summary
-from harness.run.results import first_words
+from harness.run.judged import first_words
 from harness.run.telling import one_line, paragraph
 
 BAD = tuple(v.value for v in Verdict if v.bad)

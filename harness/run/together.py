@@ -12,8 +12,9 @@ from harness.backends.wire import Unblamed
 from harness.core.outcome import Verdict
 from harness.run.asking import Asker, forms, unsteady
 from harness.run.case import Case
+from harness.run.judged import Judged, Profile
 from harness.run.pack import served
-from harness.run.results import BY_STATUS, Judged, Profile
+from harness.run.results import BY_STATUS
 
 
 def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],

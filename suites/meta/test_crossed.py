@@ -18,7 +18,7 @@ from harness.run.case import Case, draw_case, fill
 from harness.run.crossed import cross, judge_crossed
 from harness.run.engine import Engine
 from harness.run.entries import load_ledger
-from harness.run.results import Profile
+from harness.run.judged import Profile
 from harness.spec import Slotted, permuted, registry
 from harness.spec.cross import Crossing, Uncrossable, _spelled, same
 

@@ -13,8 +13,9 @@ from harness.core.quiet import quiet
 from harness.run.case import Case, fill
 from harness.run.defects import NOTHING, Given, Near, Turned
 from harness.run.entries import load_ledger
+from harness.run.judged import Profile
 from harness.run.known import Ledger
-from harness.run.results import Profile, judge_case
+from harness.run.results import judge_case
 from harness.spec import registry
 
 ENTRY = """

@@ -9,7 +9,8 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.run.case import Case, draw_case
 from harness.run.entries import load_ledger
 from harness.run.habits import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, Habits
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.judged import Judged, Profile
+from harness.run.results import judge_case
 from suites.meta.toy import toy
 
 KEY, VERSION = next(iter(toy.versions.items()))

@@ -16,9 +16,9 @@ from harness.run.case import draw_case
 from harness.run.engine import Cover, Engine
 from harness.run.entries import load_ledger
 from harness.run.failure import Evidence
+from harness.run.judged import Judged
 from harness.run.known import Ledger
 from harness.run.records import done_units, read
-from harness.run.results import Judged
 from harness.run.select import units
 from suites.meta.toy import toy
 

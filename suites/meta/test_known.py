@@ -15,8 +15,8 @@ from harness.run.case import fill
 from harness.run.conditions import PLAIN, condition
 from harness.run.entries import folders, load_ledger, read
 from harness.run.facts import OUTCOME, Facts
+from harness.run.judged import Profile
 from harness.run.known import Ledger, in_releases
-from harness.run.results import Profile
 from harness.run.select import Selection
 from harness.spec import registry
 

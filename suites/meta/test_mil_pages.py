@@ -15,7 +15,8 @@ from harness.gen.data import literal
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, fill
 from harness.run.entries import load_ledger
-from harness.run.results import Profile, judge_case
+from harness.run.judged import Profile
+from harness.run.results import judge_case
 from harness.spec.breaking import breakers_of, draw_invalid
 from suites.mil import dialect
 

@@ -16,7 +16,8 @@ from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case
 from harness.run.entries import load_ledger
-from harness.run.results import Profile, judge_case
+from harness.run.judged import Profile
+from harness.run.results import judge_case
 from suites.mil import dialect
 
 DRAWS = 300

@@ -10,7 +10,8 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import fill
-from harness.run.results import Profile, judge_case
+from harness.run.judged import Profile
+from harness.run.results import judge_case
 from suites.onnx import dialect
 
 

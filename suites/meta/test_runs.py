@@ -205,8 +205,8 @@ def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
     case = next(c for c in rerun_cases([version], 200, 14))
     from harness.compare import judge as compare
     from harness.core.outcome import Outcome, Status
+    from harness.run.judged import Judged
     from harness.run.repro import write_folder
-    from harness.run.results import Judged
 
     whole = fill(version, case.inst)
     assert whole.expected is not None

@@ -17,8 +17,9 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case, fill
 from harness.run.entries import load_ledger, read
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import judge_case
 from harness.spec import Part, Silent, first_of, gathered, open_at, registry, silent
 from suites.semantics.elementwise.common import NAN_SILENT
 

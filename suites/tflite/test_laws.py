@@ -226,7 +226,8 @@ def test_an_output_shape_fits_its_input(key: str) -> None:
 def test_flushed_operands_show_through_a_fused_activation():
     """A subnormal weight times 3e38 is 3: without it the sum is 8.  Beside it stands a sum that RELU clamps."""
     from harness.run.case import fill
-    from harness.run.results import Profile, judge_case
+    from harness.run.judged import Profile
+    from harness.run.results import judge_case
 
     inst = Instance.from_json({
         "format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": 5, "opset": 1, "outs": 1,

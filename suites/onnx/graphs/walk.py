@@ -24,8 +24,9 @@ from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Model, Outcome, Status, Verdict
 from harness.run.case import Case
 from harness.run.entries import load_ledger
+from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
-from harness.run.results import Judged, Profile, judge_case
+from harness.run.results import judge_case
 from harness.spec import Expected
 from suites.onnx import dialect
 from suites.onnx.graphs.unfold import opset, unfold
