@@ -24,7 +24,7 @@ from harness.core.outcome import Outcome, Status
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
 SETS = 2  # data sets on which one instance may kill the process before the others are given up
-BARREN = 4  # such deaths after which the first case in line is blamed, so that there is an end
+BARREN = 4  # deaths in a row between cases after which the first in line is blamed, so that there is an end
 EVENTS = 500  # remarks kept
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
 HANGS = 16  # what is known to hang at times is given this part of the deadline
@@ -428,8 +428,8 @@ class BackendHandle:
         culprit = next((t for t in orphans if t.id == job and phase in ("load", "run")), None)
         if culprit is None and orphans:
             self._barren += 1
-            if orphans[0].alone or self._barren >= BARREN:
-                culprit, phase, seconds = orphans[0], "load", time.monotonic() - self._heard  # it has not begun
+            if self._barren >= BARREN:
+                culprit, phase, seconds = orphans[0], "start", time.monotonic() - self._heard  # it has not begun
             else:
                 self._remark(f"{how} between cases; {len(orphans)} were asked again")
                 orphans[0].alone = len(orphans[0].instances) == 1

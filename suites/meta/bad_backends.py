@@ -278,17 +278,18 @@ class DiesAtStart(Toy):
 
 
 class DiesUnasked(Toy):
-    """Serves nobody: a serving process is gone as soon as it is there (the first fork is the greeting's)."""
+    """Serves nobody: a serving process is gone as soon as it is there (the first fork is the greeting's); of some of
+    them only, where it is told how many."""
 
     name = "dies-unasked"
 
-    def __init__(self):
-        self.seen = 0
+    def __init__(self, times=1000):
+        self.seen, self.times = 0, times
         os.register_at_fork(before=self.count, after_in_child=self.leave)
 
     def count(self):
         self.seen += 1
 
     def leave(self):
-        if self.seen > 1:
+        if 1 < self.seen <= 1 + self.times:
             os.kill(os.getpid(), signal.SIGKILL)

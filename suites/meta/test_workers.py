@@ -421,6 +421,13 @@ def test_a_process_that_never_serves_comes_to_an_end():
         assert h.stats["deaths"] < 40
 
 
+def test_a_death_before_a_job_was_taken_is_not_the_jobs():
+    with handle("DiesUnasked", kwargs={"times": 3}) as h:
+        (result,) = h.run([job_of(["add"])])
+        check_values(result, ["add"])
+        assert h.stats["deaths"] == 3 and not result.unblamed
+
+
 def values():
     rng = np.random.default_rng(0)
     out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None]
