@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
+
+X = TypeVar("X")
 
 
 class Status(str, Enum):
@@ -52,7 +55,8 @@ class Model:
 
     format: "onnx", "tflite", "mil", "nn".  data: the bytes a backend loads.
     inputs[i], outputs[i]: names of instance i's run-time inputs and outputs inside the model.  An input is
-    (name, slot, index in a variadic slot or None).  A constant argument is inside ``data``.
+    (name, slot, index in a variadic slot or None).  A constant argument is inside ``data``.  An output that is skipped
+    has no name ("").
     """
 
     format: str
@@ -60,6 +64,10 @@ class Model:
     inputs: list[list[tuple[str, str, int | None]]]
     outputs: list[list[str]]
     meta: dict[str, Any] = field(default_factory=dict)
+
+    def named(self, i: int, row: Sequence[X]) -> list[tuple[str, X]]:
+        """What a row tells of the outputs of instance i, with their names: nothing of those that are skipped."""
+        return [(n, x) for n, x in zip(self.outputs[i], row) if n]
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from harness.run.judged import Judged
 from harness.run.pack import build, feed
 from harness.run.runs import at_run
 from harness.run.script import BEFORE, script
+from harness.spec import Expected
 
 COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
 
@@ -49,34 +50,33 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
         if judged.before:
             listed["before"] = [[c.inst.to_json() for c in cases] for cases in judged.before]
         (folder / COMPANY).write_text(json.dumps(listed, indent=1) + "\n")
-    expected, wide, bounds, actual = {}, {}, {}, {}
-    outs = model.outputs[at]
-    absent: list[str] = []
-    if case.expected is not None:
-        for n, e in zip(outs, case.expected[judged.draw if judged.draw < len(case.expected) else 0]):
-            if not n:  # skipped
+    rows = case.expected or [[]]
+    absent = _save_expected(folder, model.named(at, rows[judged.draw if judged.draw < len(rows) else 0]))
+    came = model.named(at, judged.outcome.outputs or ())
+    save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
+    text = script(judged, version, name, _names(model, at), earlier, absent, processor)
+    (folder / "repro.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def _save_expected(folder: Path, outputs: Sequence[tuple[str, Expected]]) -> list[str]:
+    """Write what is expected of each output, before it was rounded, and its bounds; the names of those that are to be
+    absent."""
+    expected, wide, bounds = {}, {}, {}
+    for n, e in outputs:
+        expected[n] = e.value
+        if isinstance(e.wide, np.ndarray) and e.wide.dtype.kind == "f":
+            wide[n] = np.asarray(e.wide, np.float64)
+        if isinstance(e.value, np.ndarray) and e.value.dtype.kind == "f":
+            try:
+                bound = np.asarray(e.error.bound(e.context()), np.float64)
+                bounds[n] = np.broadcast_to(bound, e.value.shape)
+            except Exception:  # an error class without numbers (sets, distributions)
                 continue
-            expected[n] = e.value
-            if e.value is None:
-                absent.append(n)
-            if isinstance(e.wide, np.ndarray) and e.wide.dtype.kind == "f":
-                wide[n] = np.asarray(e.wide, np.float64)
-            if isinstance(e.value, np.ndarray) and e.value.dtype.kind == "f":
-                try:
-                    bound = np.asarray(e.error.bound(e.context()), np.float64)
-                    bounds[n] = np.broadcast_to(bound, e.value.shape)
-                except Exception:  # an error class without numbers (sets, distributions)
-                    continue
-    for n, a in zip(outs, judged.outcome.outputs or ()):
-        if n and isinstance(a, np.ndarray):
-            actual[n] = a
     save(folder / "expected.npz", expected)
     save(folder / "wide.npz", wide)
     save(folder / "bounds.npz", bounds)
-    save(folder / "actual.npz", actual)
-    text = script(judged, version, name, [*filter(None, outs)], earlier, absent, processor)
-    (folder / "repro.py").write_text(text, encoding="utf-8")
-    return folder
+    return [n for n, v in expected.items() if v is None]
 
 
 def _earlier(folder: Path, k: int, cases: Sequence[Case]) -> tuple[str, list[str], list[str]]:
@@ -88,7 +88,11 @@ def _earlier(folder: Path, k: int, cases: Sequence[Case]) -> tuple[str, list[str
     for r in range(max(1, *(len(c.draws) for c in cases))):
         inputs.append(f"earlier-{k}-{r}.npz")
         save(folder / inputs[-1], _given(cases, model, r))
-    return name, inputs, [n for group in model.outputs for n in group if n]
+    return name, inputs, [n for i in range(len(cases)) for n in _names(model, i)]
+
+
+def _names(model: Model, i: int) -> list[str]:
+    return [n for n, _ in model.named(i, model.outputs[i])]
 
 
 def _given(cases: Sequence[Case], model: Model, run: int) -> dict[str, Any]:
