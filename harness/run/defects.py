@@ -205,7 +205,7 @@ def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
         return False
     v, arrays = case.version, case.draws[min(run, len(case.draws) - 1)]
     with quiet:
-        return open_at(v, v.dialect.call_of(case.inst, arrays, v), why, i, a)
+        return open_at(v.dialect.call_of(case.inst, arrays, v), why, i, a)
 
 
 def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:

@@ -141,7 +141,7 @@ def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[lis
             if not (type(a) is type(e.value) is np.ndarray and a.shape == e.value.shape and a.dtype == e.value.dtype):
                 continue  # no element of it is open
             try:
-                at = open_at(v, call, why, i, a)
+                at = open_at(call, why, i, a)
             except Exception as error:  # a mask that does not fit is our defect: no verdict, said aloud
                 case.problem = f"ambiguity: output {i}: {type(error).__name__}: {error}"
                 return None

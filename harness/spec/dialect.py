@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +21,11 @@ from harness.core.outcome import Model
 from harness.spec.codec import Call
 from harness.spec.draw import Draw, Engine, T
 from harness.spec.expected import Expected
+from harness.spec.interpret import Watch, fed, run_graph
 from harness.spec.opversion import Entry, OpVersion
 from harness.spec.schema import OpSchema, Slot, load
 from harness.spec.semantics import Semantics
 from native_ref import convert
-
-if TYPE_CHECKING:
-    from harness.spec.interpret import Watch
-
 
 Results = Sequence[tuple[DType, int] | None]  # element type and rank of each output, None of what is no tensor
 
@@ -215,8 +212,6 @@ class Dialect:
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""
-        from harness.spec.interpret import run_graph
-
         def run(graph: Graph, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
             return run_graph(self, graph, inputs, opset, outer)
 
@@ -251,7 +246,5 @@ class Dialect:
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         """Run a whole model with the reference; outputs in the model's order.  watch: see ``run_graph``."""
-        from harness.spec.interpret import fed, run_graph
-
         g = self.parse(model)
         return run_graph(self, g, fed(g, inputs), g.meta.get("opset"), watch=watch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from harness.spec import dims
 from harness.spec.codec import Call
 from harness.spec.errors import Context, ErrorClass
 from harness.spec.silent import Silent
-
-if TYPE_CHECKING:
-    from harness.spec.opversion import OpVersion
 
 
 @dataclass(slots=True)
@@ -33,10 +30,10 @@ class Expected:
     open: np.ndarray | None = None
 
 
-def context_of(v: OpVersion, call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None,
-               tensors: dict[str, Any], params: dict[str, Any],
-               shared: dict[Any, Any] | None) -> Context:  # fmt: skip
+def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None, tensors: dict[str, Any],
+               params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
     """What the error of output ``i`` may be bounded with."""
+    v = call.version
     m = v.meaning
     if wide is None:
         wide = np.asarray(value, np.float64)
@@ -103,29 +100,31 @@ def _wide(v: Any) -> Any:
     return v
 
 
-def open_at(v: OpVersion, call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
+def open_at(call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
     """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
     readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
     out = np.zeros(actual.shape, bool)
     for mask, readings in why.masks(i) or ():
-        at = _carried(v, call, i, mask)
+        at = _carried(call, i, mask)
         if readings:
-            said = [_laid(v, call, i, r) for r in readings]
+            said = [_laid(call, i, r) for r in readings]
             at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
         out |= at
     return out
 
 
-def _carried(v: OpVersion, call: Call, i: int, mask: np.ndarray) -> np.ndarray:
+def _carried(call: Call, i: int, mask: np.ndarray) -> np.ndarray:
     """A mask of the meaning's result, in the layout of output ``i``: where a change there shows."""
-    if v.entry.out is None or v.entry.evaluate is not None:
+    entry = call.version.entry
+    if entry.out is None or entry.evaluate is not None:
         return mask
-    probes = [_laid(v, call, i, np.where(mask, x, 0)) for x in (0, 1, -1, 100)]
+    probes = [_laid(call, i, np.where(mask, x, 0)) for x in (0, 1, -1, 100)]
     return np.logical_or.reduce([(p != probes[0]) & ~((p != p) & (probes[0] != probes[0])) for p in probes[1:]])
 
 
-def _laid(v: OpVersion, call: Call, i: int, values: np.ndarray) -> np.ndarray:
+def _laid(call: Call, i: int, values: np.ndarray) -> np.ndarray:
     """Output ``i``, had the meaning given ``values`` for it."""
+    v = call.version
     if v.entry.out is None or v.entry.evaluate is not None or v.meaning is None:
         return values
     tensors, params = v.decode(call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,11 +13,17 @@ from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Arg, Graph, Node
 from harness.spec.codec import Call
 from harness.spec.fits import evaluated
-
-if TYPE_CHECKING:
-    from harness.spec.dialect import Dialect
+from harness.spec.opversion import OpVersion
 
 Watch = Callable[[Node, list[Any]], None]
+
+
+class Ops(Protocol):
+    """What a graph asks of its dialect."""
+
+    def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion: ...
+
+    def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]: ...
 
 
 @contextmanager
@@ -90,7 +96,7 @@ def _fed(name: str, a: Arg, x: Any, cast: bool) -> Any:
     return array.astype(want.np)
 
 
-def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[Any], opset: Any,
+def run_graph(dialect: Ops, graph: Graph, inputs: dict[str, Any] | Sequence[Any], opset: Any,
               outer: Any = None, watch: Watch | None = None) -> list[Any]:  # fmt: skip
     """Outputs of ``graph`` in order.
 
@@ -120,7 +126,7 @@ def run_graph(dialect: Dialect, graph: Graph, inputs: dict[str, Any] | Sequence[
     return [scope[n] for n in graph.outputs]
 
 
-def call_of_node(dialect: Dialect, node: Node, scope: Any, opset: Any, meta: dict[str, Any]) -> Call:
+def call_of_node(dialect: Ops, node: Node, scope: Any, opset: Any, meta: dict[str, Any]) -> Call:
     """The call that one node is, its inputs taken from ``scope`` (values by name).
 
     meta: the graph's: "tensors" (declared outputs and quantisation by name), "opsets" (by domain).

@@ -443,7 +443,7 @@ class OpVersion:
         elif have is F64 or have is C128:
             wide = r
 
-        context = partial(context_of, self, call, i, want, value, wide, tensors, params, shared)
+        context = partial(context_of, call, i, want, value, wide, tensors, params, shared)
         return Expected(value, wide, want, error, context)
 
     @cached_property

@@ -337,7 +337,7 @@ def test_a_maximum_at_the_border_is_one_of_the_readings() -> None:
         got[..., 0, :] = top
         at = np.zeros(want.shape, bool)
         at[..., 0, :] = open_
-        np.testing.assert_array_equal(open_at(v, call, why, 0, got) & (got != want), at)
+        np.testing.assert_array_equal(open_at(call, why, 0, got) & (got != want), at)
 
 
 def test_includeLastPixel_has_a_window_for_a_kernel_above_the_image() -> None:

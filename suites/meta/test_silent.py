@@ -253,7 +253,7 @@ def masks(c: Case, why: Silent) -> Iterator[tuple[int, Any, np.ndarray]]:
     call = c.version.dialect.call_of(c.inst, c.draws[0], c.version)
     for i, e in enumerate(c.expected[0]):
         if isinstance(e.value, np.ndarray):
-            at = open_at(c.version, call, why, i, e.value)
+            at = open_at(call, why, i, e.value)
             assert at.shape == e.value.shape
             yield i, e, at
 

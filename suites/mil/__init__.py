@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, int_range
+from harness.core.errors import reading
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpVersion, Slot, T
-
-if TYPE_CHECKING:
-    from harness.spec.interpret import Watch
+from harness.spec.interpret import Watch, fed, run_graph
 
 
 class Mil(Dialect):
@@ -93,7 +92,6 @@ class Mil(Dialect):
         return notation(inst)
 
     def parse(self, data: Any) -> Graph:
-        from harness.core.errors import reading
         from suites.mil.parse import parse
         from suites.mil.running import settle
 
@@ -102,7 +100,6 @@ class Mil(Dialect):
             return settle(self, g, g.meta.get("opset"))
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        from harness.spec.interpret import fed, run_graph
         from suites.mil.running import feed
 
         g = self.parse(model)

@@ -15,10 +15,10 @@ from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpSchema, OpVersion
 from harness.spec.dialect import Results
-from harness.spec.interpret import fed
+from harness.spec.interpret import Watch, fed
 from suites.onnx import builder, notation, parse, schemas
 from suites.onnx.codecs import Scalar
-from suites.onnx.interpret import Run, Watch
+from suites.onnx.interpret import Run
 
 # what the text says changes no result: LinearAttention-27 "does not affect output correctness", Range-27 "no effect for
 # other types" (its default for those two)
@@ -144,7 +144,7 @@ class Onnx(Dialect):
         return False
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
-        run = Run(self, opset)
+        run = Run(self.at, opset)
 
         def go(graph: Graph, inputs: Any) -> list[Any]:
             return run.graph(graph, inputs, outer)
@@ -168,6 +168,6 @@ class Onnx(Dialect):
         """Outputs of a whole model (bytes, path or ModelProto) in its order.  inputs: by name or in order of the inputs
         that have no initializer.  watch: called after every node with its outputs."""
         g = self.parse(model)
-        run = Run(self, g.meta["opsets"].get("", 1), g.meta["functions"], watch)
+        run = Run(self.at, g.meta["opsets"].get("", 1), g.meta["functions"], watch)
         free = [n for n, t in g.meta["input_types"].items() if t is None or n in g.consts]
         return run.graph(g, fed(g, inputs, free=free))

@@ -6,30 +6,25 @@ Each node runs at the op version that its model's opset imports mean; each resul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.errors import UsageError
 from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
-from harness.spec import Expected
+from harness.spec import Expected, OpVersion
 from harness.spec.codec import Call
 from harness.spec.fits import evaluated
-from harness.spec.interpret import Scope, blamed
+from harness.spec.interpret import Scope, Watch, blamed
 from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
 
-if TYPE_CHECKING:
-    from suites.onnx.dialect import Onnx
-
-Watch = Callable[[Node, list[Any]], None]
-
 
 class Run:
-    """One execution: the opset for nodes that carry no version, local functions, the observer."""
+    """One execution: ``Onnx.at``, the opset for nodes that carry no version, local functions, the observer."""
 
-    def __init__(self, dialect: Onnx, opset: int, functions: Mapping[Any, Any] | None = None,
+    def __init__(self, at: Callable[[str, Any, int], OpVersion], opset: int, functions: Mapping[Any, Any] | None = None,
                  watch: Watch | None = None) -> None:  # fmt: skip
-        self.dialect, self.opset, self.functions, self.watch = dialect, opset, functions or {}, watch
+        self.at, self.opset, self.functions, self.watch = at, opset, functions or {}, watch
         self.around: Graph | None = None  # the graph whose nodes are run, which Gradient differentiates
 
     def graph(self, g: Graph, inputs: Mapping[str, Any] | Sequence[Any], outer: Mapping[str, Any] | None = None,
@@ -94,7 +89,7 @@ class Run:
                 inputs[slot] = [None if n is None else scope[n] for n in name]
             elif name is not None:
                 inputs[slot] = scope[name]
-        version = self.dialect.at(node.op, node.version, self.opset)
+        version = self.at(node.op, node.version, self.opset)
         if node.op == "Gradient" and AROUND not in attrs:
             attrs = {**attrs, AROUND: self.around}
 

@@ -85,7 +85,7 @@ def _observe(model: onnx.ModelProto, inputs: Mapping[str, Any], blocks: list[onn
             values.update((name, v) for name, v in zip(node.outputs, outs) if name in wanted)
 
     with suppress(OpconformError):  # the blocks that were reached can be laid flat, the others stay
-        Run(dialect, opset(model), g.meta["functions"], watch).graph(g, inputs)
+        Run(dialect.at, opset(model), g.meta["functions"], watch).graph(g, inputs)
     return values, turns
 
 

@@ -92,7 +92,7 @@ class _Steps:
 
     def __init__(self, g: Graph, opset: int, inputs: Mapping[str, Any], profile: Profile, ledger: Ledger) -> None:
         self.graph, self.opset, self.profile, self.ledger = g, opset, profile, ledger
-        self.run = Run(dialect, opset, g.meta["functions"])
+        self.run = Run(dialect.at, opset, g.meta["functions"])
         self.theirs, self.ours = Scope(None), Scope(None)
         for scope in (self.theirs, self.ours):
             scope.update(g.consts)
