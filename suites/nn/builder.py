@@ -9,95 +9,18 @@ since the mapping belongs to the whole network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import Arg, Instance
 from harness.core.outcome import Model
 from harness.spec.schema import OpSchema
-from suites.nn import layers, wire
+from suites.nn import control, schemas, wire
+from suites.nn.network import Network
 from suites.nn.wire import Message
 
-if TYPE_CHECKING:
-    from suites.nn.dialect import Nn
-
 FLOAT32 = "FLOAT32"
-
-
-class _Build:
-    def __init__(self, dialect: Nn) -> None:
-        self.dialect = dialect
-        self.layers: list[Message] = []
-        self.inputs: list[Message] = []
-        self.outputs: list[Message] = []
-        self.spec = 1
-
-    def schema(self, op: str) -> OpSchema:
-        return self.dialect.schema_of(op)
-
-    def add(
-        self,
-        name: str,
-        op: str,
-        inputs: list[str],
-        outputs: list[str],
-        attrs: dict[str, Any],
-        constants: dict[str, Any] | None = None,
-        to: list[Message] | None = None,
-    ) -> None:
-        """Append a layer; ``to``: a nested network's list."""
-        s = self.schema(op)
-        body = layers.encode(s, attrs, constants or {}, self.network)
-        self.spec = max(self.spec, s.extra["min_spec"], needs_spec(s, attrs, len(inputs), constants or {}))
-        layer = {"name": name, "input": inputs, "output": outputs, s.extra["layer"]: body}
-        (self.layers if to is None else to).append(layer)
-
-    def network(self, g: Graph) -> Message:
-        """A nested network from a graph; it shares the names of the network around it."""
-        out: list[Message] = []
-        for k, node in enumerate(g.nodes):
-            s = self.schema(node.op)
-            held = {n: (g.consts[v], None) for n, v in node.inputs.items() if isinstance(v, str) and v in g.consts}
-            names = [n for slot in s.inputs if not slot.const for n in _names(node.inputs.get(slot.name))]
-            self.add(
-                f"{node.outputs[0] if node.outputs else node.op}_{k}",
-                node.op,
-                names,
-                node.outputs,
-                node.attrs,
-                held,
-                out,
-            )
-        return {"layers": out}
-
-
-def _names(v: str | list[str] | None) -> list[str]:
-    return [] if v is None else [v] if isinstance(v, str) else list(v)
-
-
-def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int, constants: dict[str, Any]) -> int:
-    """Specification version that a use of a layer asks for beyond what NeuralNetwork.proto says of the layer itself.
-
-    constants: slot -> (array, quantisation).  Source: Model.proto, "Specification Versions"; coremltools,
-    ``iOS14Features`` and the minimum versions that the package states; NeuralNetwork.proto, ConvolutionLayerParams,
-    ReorganizeDataLayerParams, ConcatNDLayerParams.
-    """
-    layer = s.extra["layer"]
-    if s.op == "convolution" and inputs > 1:
-        return 4
-    if (
-        attrs.get("mode") == "PIXEL_SHUFFLE"
-        or s.op == "concatND.interleave"
-        or (layer == "upsample" and attrs.get("fractionalScalingFactor"))
-        or (layer == "upsample" and attrs.get("linearUpsampleMode") in ("ALIGN_CORNERS_TRUE", "ALIGN_CORNERS_FALSE"))
-        or (layer == "tile" and inputs > 1)
-        or (layer in ("sliceStatic", "sliceDynamic") and (attrs.get("squeezeMasks") or inputs == 7))
-    ):
-        return 5
-    if layer in ("cropResize", "resizeBilinear") or any(quant is not None for _, quant in constants.values()):
-        return 3
-    return 2 if any(np.asarray(array).dtype == np.float16 for array, _ in constants.values()) else 1
 
 
 def feature(name: str, shape: Sequence[int] | None) -> Message:
@@ -108,11 +31,11 @@ def feature(name: str, shape: Sequence[int] | None) -> Message:
     return {"name": name, "type": {"multiArrayType": array}}
 
 
-def build(dialect: Nn, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
     """One model; arrays[i]: slot -> array of instance i."""
-    b = _Build(dialect)
+    b = Network()
     rank5 = [inst.attrs.get("@mapping") == "rank5" for inst in instances]
-    whole = all(rank5) and all(_is_old(b.schema(i.op), i) for i in instances)
+    whole = all(rank5) and all(_is_old(schemas.named(i.op), i) for i in instances)
     ins, outs = [], []
     for k, inst in enumerate(instances):
         got, made = _place(b, k, inst, arrays[k], rank5[k] and not whole)
@@ -169,8 +92,8 @@ def _plain(s: OpSchema, inst: Instance) -> list[tuple[str, Arg]]:
     return out
 
 
-def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool) -> tuple[list, list[str]]:
-    s = b.schema(inst.op)
+def _place(b: Network, k: int, inst: Instance, arrays: dict[str, Any], lift: bool) -> tuple[list, list[str]]:
+    s = schemas.named(inst.op)
     fed: list[tuple[str, str, int | None]] = []
     names: dict[str, list[str]] = {}
     for slot in s.inputs:
@@ -203,9 +126,7 @@ def _place(b: _Build, k: int, inst: Instance, arrays: dict[str, Any], lift: bool
         for n, a in inst.args.items()
         if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const
     }
-    if "control" in b.dialect.versions[inst.key].entry.tags:
-        from suites.nn import control
-
+    if inst.op in control.OPS:
         outs = control.place(b, f"i{k}", inst, names)
     else:
         outs = [f"i{k}_out{j}" for j in range(inst.outs)]

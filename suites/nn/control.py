@@ -1,29 +1,25 @@
 """Control flow: nested networks of an instance, in a model and evaluated.
 
 An instance of ``branch`` or ``loop`` holds its nested networks as graphs.  They see the blobs ``captured0``,
-``captured1``,
-..., and leave their results in blobs named by ``@results``.  A loop's results are states ``s0``, ``s1``, ... that
-start as
-copies of the captured blobs.  ``loopBreak`` and ``loopContinue`` stand in the body of a loop that the instance spells
-under
-private names (``@bodyNetwork``, ``@maxLoopIterations``).
+``captured1``, ..., and leave their results in blobs named by ``@results``.  A loop's results are states ``s0``, ``s1``,
+... that start as copies of the captured blobs.  ``loopBreak`` and ``loopContinue`` stand in the body of a loop that the
+instance spells under private names (``@bodyNetwork``, ``@maxLoopIterations``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.errors import RuleError
 from harness.core.instance import Graph, Instance, Node
+from harness.spec.codec import Call
+from suites.nn.interpret import Run
+from suites.nn.network import Network
 
-if TYPE_CHECKING:
-    from harness.spec.codec import Call
-    from suites.nn.builder import _Build
-
-_NETWORKS = ("ifBranch", "elseBranch", "conditionNetwork", "bodyNetwork")
 _INSIDE = ("loopBreak", "loopContinue")
+OPS = ("branch", "loop", *_INSIDE)
 
 
 def layer_of(op: str, attrs: dict[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
@@ -41,8 +37,6 @@ def states(op: str, results: list[str]) -> list[str]:
 
 def evaluate(call: Call) -> list[np.ndarray]:
     """Results of a control-flow call."""
-    from suites.nn.interpret import Run
-
     if call.attrs.get("@outside"):
         raise RuleError("inside-a-loop", call.version.op)
     layer, attrs, results = layer_of(call.version.op, call.attrs)
@@ -64,7 +58,7 @@ def evaluate(call: Call) -> list[np.ndarray]:
     return [run.blobs[n] for n in results]
 
 
-def place(b: _Build, prefix: str, inst: Instance, names: dict[str, list[str]]) -> list[str]:
+def place(b: Network, prefix: str, inst: Instance, names: dict[str, list[str]]) -> list[str]:
     """Append the layer of a control-flow instance to a network; returns the names of its result blobs."""
     if inst.attrs.get("@outside"):
         b.add(prefix, inst.op, [], [], {})

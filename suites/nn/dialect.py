@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, U8
-from harness.core.errors import RuleError, UsageError
+from harness.core.dtypes import U8
+from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Call, Dialect, Draw, OpVersion, T
-from harness.spec.interpret import fed
+from harness.spec.interpret import Watch, fed
 from harness.spec.schema import OpSchema, Slot
-from suites.nn import builder, ignored, image, layers, notation, parse, weights
-from suites.nn.interpret import Run, Watch, map_input
-from suites.nn.wire import Message
+from suites.nn import builder, control, ignored, image, layers, notation, parse, schemas, weights
+from suites.nn.interpret import Run, map_input
 
 # weights that have an output channel, the first stored axis or that of a deconvolution: one scale, or one a channel
 _QUANTISED = {
@@ -59,38 +58,9 @@ class Nn(Dialect):
     packs_weights = True
     rank5_chance, quantised_chance, ignored_chance, described_chance = 5, 3, 4, 8
 
-    # -- schema
-
     @cached_property
-    def _of_layer(self) -> dict[str, list[OpSchema]]:
-        out: dict[str, list[OpSchema]] = {}
-        for s in self.schemas:
-            out.setdefault(s.extra["layer"], []).append(s)
-        return out
-
-    @cached_property
-    def _by_op(self) -> dict[str, OpSchema]:
-        return {s.op: s for s in self.schemas}
-
-    def schema_of(self, op: str) -> OpSchema:
-        """Raises UsageError for an op that the schema does not have."""
-        try:
-            return self._by_op[op]
-        except KeyError:
-            raise UsageError(f"nn: no layer {op}") from None
-
-    def schema_of_layer(self, layer: str, body: Message) -> OpSchema:
-        """The op that a layer with these parameters is: of a layer that chooses a function, that function's."""
-        options = self._of_layer[layer]
-        if len(options) == 1:
-            return options[0]
-        if options[0].extra["select"] is None:  # a flag: the second op is for when it is set
-            return options[bool(body.get(options[1].extra["select"][0]))]
-        field = options[0].extra["select"][0]
-        for x in options:
-            if body.get(field) == x.extra["select"][1] or x.extra["select"][1] in body:
-                return x
-        return options[0]  # proto3: the first member of an enum is not written
+    def schemas(self) -> list[OpSchema]:
+        return list(schemas.schemas())
 
     # -- drawing and evaluating
 
@@ -99,9 +69,9 @@ class Nn(Dialect):
         an entry too many, where its length is stated; a weight with a number too few, where a size is stated: of a
         recurrent cell, one weight of each kind."""
         s, out = version.schema, {}
-        if not any(x.variadic for x in s.inputs if not x.const) and "control" not in version.entry.tags:
+        if not any(x.variadic for x in s.inputs if not x.const) and version.op not in control.OPS:
             out["input-count"] = lambda d: _crowded(lambda: version.draw(d.engine), s)
-        if "control" not in version.entry.tags:
+        if version.op not in control.OPS:
             out["tensor-per-input"] = lambda d: _marked(version.draw(d.engine), "@tensors", "one more")
         for name, size in layers.lengths(s).items():
             more = [1] * (1 + (size == 4))  # borders come in pairs
@@ -157,7 +127,7 @@ class Nn(Dialect):
             ):
                 channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]
                 _quantise(a, d, channels if rows else 1)
-        if not d.breaking and "control" not in version.entry.tags:
+        if not d.breaking and version.op not in control.OPS:
             if plain and "@mapping" not in inst.attrs and d.chance(self.described_chance):
                 inst.attrs["@tensors"] = d.pick(("ranks", "shapes", "unknown"))
             if any(s.input(n).const for n in inst.args) and d.chance(self.described_chance):
@@ -165,7 +135,7 @@ class Nn(Dialect):
         return inst
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
-        s = self.schema_of(inst.op)
+        s = schemas.named(inst.op)
         seen: dict[str, Any] = {}
         lift = inst.attrs.get("@mapping") == "rank5"
         layers.check_lists(s, inst.attrs)
@@ -197,13 +167,13 @@ class Nn(Dialect):
     # -- models
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        return builder.build(self, instances, arrays)
+        return builder.build(instances, arrays)
 
     def notation(self, inst: Instance) -> str:
-        return notation.text(self.schema_of(inst.op), inst)
+        return notation.text(schemas.named(inst.op), inst)
 
     def parse(self, data: Any) -> Graph:
-        return parse.parse(self, data)
+        return parse.parse(data)
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         """Outputs of a whole model in its order.
@@ -300,6 +270,3 @@ def _quantise(a: Arg, d: Draw, channels: int) -> None:
         "scale": [d.int(1, 16) / 64 for _ in range(n)],
         "bias": [d.int(-16, 16) / 8 for _ in range(n)],
     }
-
-
-__all__ = ["F32", "Nn"]

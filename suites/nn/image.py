@@ -5,14 +5,12 @@ Source: NeuralNetwork.proto, NeuralNetworkImageShapeMapping, NeuralNetworkPrepro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.errors import RuleError, UsageError
-
-if TYPE_CHECKING:
-    from suites.nn.interpret import Run
+from suites.nn.interpret import Run
 
 
 def blob(x: Any, name: str, meta: dict[str, Any]) -> np.ndarray:

@@ -6,22 +6,18 @@ Unlike ONNX blocks, a nested network has no interface: it reads and writes the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from harness.core.errors import OpconformError, RuleError, UsageError
 from harness.core.instance import Graph, Node
-from harness.spec.codec import Call
+from harness.spec import Call, Dialect
 from harness.spec.fits import evaluated
-from harness.spec.interpret import blamed
+from harness.spec.interpret import Watch, blamed
 from suites.nn import layers
 
-if TYPE_CHECKING:
-    from suites.nn.dialect import Nn
-
-Watch = Callable[[Node, list[Any]], None]
 LIMIT = 100_000  # iterations after which a loop without a count is taken to be endless
 
 
@@ -36,7 +32,7 @@ class Continue(Exception):
 class Run:
     """One execution.  blobs: name -> float32 array.  consts: weights by name."""
 
-    def __init__(self, dialect: Nn, consts: dict[str, np.ndarray], watch: Watch | None = None) -> None:
+    def __init__(self, dialect: Dialect, consts: dict[str, np.ndarray], watch: Watch | None = None) -> None:
         self.dialect, self.consts, self.watch = dialect, consts, watch
         self.blobs: dict[str, np.ndarray] = {}
         self.depth = 0

@@ -8,16 +8,13 @@ use the names of the network around them.  meta: "mapping", "image_mapping", "sp
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError, RuleError, reading
 from harness.core.instance import Arg, Graph, Node
-from suites.nn import layers, weights, wire
+from suites.nn import layers, schemas, weights, wire
 from suites.nn.wire import Message
-
-if TYPE_CHECKING:
-    from suites.nn.dialect import Nn
 
 _NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
 
@@ -35,19 +32,19 @@ def load(model: Any) -> Message:
     return wire.decode("Model", model)
 
 
-def parse(dialect: Nn, model: Any) -> Graph:
+def parse(model: Any) -> Graph:
     """Raises FormatError for bytes that are no neural network, RuleError for a layer without an input that it needs."""
     with reading("nn model"):
-        return _graph(dialect, load(model))
+        return _graph(load(model))
 
 
-def _graph(dialect: Nn, spec: Message) -> Graph:
+def _graph(spec: Message) -> Graph:
     kind = next((n for n in _NETWORKS if n in spec), None)
     if kind is None:
         raise FormatError("nn model: holds no neural network")
     net = spec[kind]
     g = Graph(meta={"specification": spec.get("specificationVersion", 0), "opset": 1})
-    _fill(dialect, g, net, g)
+    _fill(g, net, g)
     about = spec.get("description", {})
     for f in about.get("input", ()):
         shape, where = _shape(f)
@@ -78,12 +75,12 @@ def _shape(f: Message) -> tuple[tuple[int, ...], str | None]:
     return tuple(t.get("multiArrayType", {}).get("shape", ())), None
 
 
-def _fill(dialect: Nn, g: Graph, net: Message, top: Graph) -> None:
+def _fill(g: Graph, net: Message, top: Graph) -> None:
     for k, layer in enumerate(net.get("layers", ())):
-        g.nodes.append(_node(dialect, layer, k, top))
+        g.nodes.append(_node(layer, k, top))
 
 
-def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
+def _node(layer: Message, k: int, top: Graph) -> Node:
     kind = next((n for n in layer if wire.fields("NeuralNetworkLayer")[n][3] == "layer"), None)
     label = layer.get("name", f"layer {k}")
     if kind is None:
@@ -96,11 +93,11 @@ def _node(dialect: Nn, layer: Message, k: int, top: Graph) -> Node:
             if t.get("dimValue") and len(t["dimValue"]) != t.get("rank", 0):
                 raise RuleError("dims-per-rank", f"{kind} {label}: {t}")
     body = layer[kind]
-    s = dialect.schema_of_layer(kind, body)
+    s = schemas.of_layer(kind, body)
 
     def network(net: Message) -> Graph:
         inner = Graph()
-        _fill(dialect, inner, net, top)
+        _fill(inner, net, top)
         return inner
 
     attrs, held = layers.decode(s, body, network)

@@ -7,16 +7,13 @@ Source: NeuralNetwork.proto ("N rank tensors, where N >= 1"; comparisons give 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Entry, Fn, Silent, T, gathered
+from harness.spec import Build, Call, Codec, Dialect, Entry, Fn, Silent, T, gathered
 from harness.spec.semantics import Semantics
-
-if TYPE_CHECKING:
-    from suites.nn.dialect import Nn
 
 
 def ints(x: np.ndarray) -> tuple[int, ...]:
@@ -53,7 +50,7 @@ def several(slot: str = "xs") -> Fn:
     return out
 
 
-def declare(dialect: Nn) -> Callable[..., Entry]:
+def declare(dialect: Dialect) -> Callable[..., Entry]:
     """``op`` of this dialect."""
 
     def op(name: str, meaning: Semantics | None = None, *, out: Any = None, ambiguous: Any = None,

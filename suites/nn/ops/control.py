@@ -78,7 +78,6 @@ op(
     source=_SOURCE,
     draw=_draw_branch,
     breaks={"condition-is-scalar": _wide_condition},
-    tags=("control",),
 )
 
 
@@ -138,7 +137,6 @@ op(
     source=_SOURCE,
     draw=_draw_loop,
     breaks={"condition-named": _nameless_condition},
-    tags=("control",),
 )
 
 
@@ -177,7 +175,6 @@ op(
     source=_SOURCE,
     draw=_draw_inside("loopBreak"),
     breaks=_OUTSIDE,
-    tags=("control",),
 )
 op(
     "loopContinue",
@@ -186,5 +183,4 @@ op(
     source=_SOURCE,
     draw=_draw_inside("loopContinue"),
     breaks=_OUTSIDE,
-    tags=("control",),
 )

@@ -1,0 +1,50 @@
+"""The ops of the schema, by name and by the layer that stands in a model."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from harness.core.errors import UsageError
+from harness.spec.schema import OpSchema, load
+from suites.nn.wire import Message
+
+
+@cache
+def schemas() -> tuple[OpSchema, ...]:
+    return tuple(load(Path(__file__).with_name("schema.json")))
+
+
+@cache
+def _by_op() -> dict[str, OpSchema]:
+    return {s.op: s for s in schemas()}
+
+
+@cache
+def _by_layer() -> dict[str, list[OpSchema]]:
+    out: dict[str, list[OpSchema]] = {}
+    for s in schemas():
+        out.setdefault(s.extra["layer"], []).append(s)
+    return out
+
+
+def named(op: str) -> OpSchema:
+    """Raises UsageError for an op that the schema does not have."""
+    try:
+        return _by_op()[op]
+    except KeyError:
+        raise UsageError(f"nn: no layer {op}") from None
+
+
+def of_layer(layer: str, body: Message) -> OpSchema:
+    """The op that a layer with these parameters is: of a layer that chooses a function, that function's."""
+    options = _by_layer()[layer]
+    if len(options) == 1:
+        return options[0]
+    if options[0].extra["select"] is None:  # a flag: the second op is for when it is set
+        return options[bool(body.get(options[1].extra["select"][0]))]
+    field = options[0].extra["select"][0]
+    for x in options:
+        if body.get(field) == x.extra["select"][1] or x.extra["select"][1] in body:
+            return x
+    return options[0]  # proto3: the first member of an enum is not written
