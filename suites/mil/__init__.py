@@ -13,6 +13,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpVersion, Slot, T
 from harness.spec.interpret import Watch, fed, run_graph
+from suites.mil import builder, notation, parse, running
 
 
 class Mil(Dialect):
@@ -82,28 +83,19 @@ class Mil(Dialect):
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        from suites.mil.builder import build
-
-        return build(self, instances, arrays)
+        return builder.build(self, instances, arrays)
 
     def notation(self, inst: Instance) -> str:
-        from suites.mil.notation import notation
-
-        return notation(inst)
+        return notation.notation(inst)
 
     def parse(self, data: Any) -> Graph:
-        from suites.mil.parse import parse
-        from suites.mil.running import settle
-
         with reading("MIL model"):
-            g = parse(data)
-            return settle(self, g, g.meta.get("opset"))
+            g = parse.parse(data)
+            return running.settle(self, g, g.meta.get("opset"))
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        from suites.mil.running import feed
-
         g = self.parse(model)
-        return run_graph(self, g, feed(g, fed(g, inputs, cast=True)), g.meta["opset"], watch=watch)
+        return run_graph(self, g, running.feed(g, fed(g, inputs, cast=True)), g.meta["opset"], watch=watch)
 
 
 def _widen(version: OpVersion, inst: Instance) -> None:

@@ -16,6 +16,10 @@ from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect
+from suites.mil import dialect as mil
+from suites.mil import notation, plain
+from suites.passes.build import build
+from suites.passes.program import HEADER, Make, either, error_classes, run
 
 
 class Passes(Dialect):
@@ -33,31 +37,34 @@ class Passes(Dialect):
     # A program is not a signature: what makes one invalid is the business of the ops in it.
     unsayable_rules = ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
 
-    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        from suites.passes.build import build
+    def __init__(self, package: str) -> None:
+        super().__init__(package)
+        self.watched: dict[str, str] = {}  # what each pass promises to change
 
+    def declare(self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (),
+                watch: str = "ops") -> None:  # fmt: skip
+        """An entry for a pass: its programs, drawn evenly.  before: passes that run first.  watch: what the pass
+        promises to change, a key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``."""
+        self.watched[name] = watch
+        self.op(name, evaluate=run, draw=either(*makes), error=error_classes(narrow), tags=before,
+                source=f"MIL graph pass {name}: coremltools 9.0, published pass pages")  # fmt: skip
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         if len(instances) != 1:
             raise Unsupported("a pass sees a program of its own")
-        return build(instances[0], self.version_of(instances[0]).entry.tags)
+        inst = instances[0]
+        return build(inst, self.version_of(inst).entry.tags, self.watched[inst.op])
 
     def notation(self, inst: Instance) -> str:
-        from suites.mil.notation import program
-        from suites.passes.program import HEADER
-
         meta = inst.attrs["program"].meta
         told = "".join(f"# {k}: {meta[k]}\n" for k in (*HEADER, "symbols") if k in meta)
-        return f"# {inst.op}\n{told}" + program(inst.attrs["program"], inst.args.get("inputs", []), inst.opset)
+        return f"# {inst.op}\n{told}" + notation.program(inst.attrs["program"], inst.args.get("inputs", []), inst.opset)
 
     def parse(self, data: Any) -> Graph:
-        from suites.mil import dialect as mil
-
         return mil.parse(data)
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
         """What the promise says about the pass, then the program's outputs, of the types that they were asked to be."""
-        from suites.mil import dialect as mil
-        from suites.mil import plain
-
         h = plain.loads(model)[0]
         outs = mil.run_model(model, inputs)
         wanted = h.get("output_types") or [None] * len(outs)
@@ -68,5 +75,5 @@ class Passes(Dialect):
 ABSENT: dict[str, str] = {}
 
 dialect = Passes("suites.passes")
-op = dialect.op
-__all__ = ["ABSENT", "dialect", "op"]
+declare = dialect.declare
+__all__ = ["ABSENT", "declare", "dialect"]

@@ -6,8 +6,9 @@ from typing import Any
 
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
+from suites.mil import dialect as mil
 from suites.mil.builder import Writer
-from suites.passes.program import HEADER, WATCH
+from suites.passes.program import HEADER
 
 
 class _Sharing(Writer):
@@ -37,13 +38,12 @@ def _sized(value: Any, inst: Instance) -> Any:
     return {k: shapes[k] if v == "@shape" else _sized(v, inst) for k, v in value.items()}
 
 
-def build(inst: Instance, before: tuple[str, ...]) -> Model:
+def build(inst: Instance, before: tuple[str, ...], watch: str) -> Model:
     """A Model of format "mil-passes".  before: passes that run ahead of the one that the instance is about.
+    watch: what that one promises to change.
 
     Casts to the output types that a caller asked for end the program that means the same; the pass is to add them, so
     they are not written."""
-    from suites.mil import dialect as mil
-
     g: Graph = inst.attrs["program"]
     meta = g.meta
     domain = {"coreml": "coreml", "complex": "complex"}
@@ -68,7 +68,7 @@ def build(inst: Instance, before: tuple[str, ...]) -> Model:
     w.prog.extra = {
         "passes": pipeline if pipeline != inst.op else [f"common::{t}" for t in (*before, inst.op)],
         "fires": bool(meta["fires"]),
-        "watch": meta.get("watch", WATCH[inst.op]),
+        "watch": meta.get("watch", watch),
         "shared": [r["c"] for r in w.shared.values() if r is not None],
         **{k: _sized(meta[k], inst) for k in HEADER if k in meta},
     }

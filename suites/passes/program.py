@@ -247,17 +247,3 @@ Make = Callable[[Draw], dict[str, Any]]
 def either(*makes: Make) -> Make:
     """One of several generators."""
     return lambda d: d.pick(makes)(d)
-
-
-WATCH: dict[str, str] = {}
-
-
-def declare(name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops") -> None:
-    """An entry for a pass: its programs, drawn evenly.  before: passes that run first.  watch: what the pass promises
-    to change, a key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``.
-    """
-    from suites.passes import dialect
-
-    WATCH[name] = watch
-    dialect.op(name, evaluate=run, draw=either(*makes), error=error_classes(narrow), tags=before,
-               source=f"MIL graph pass {name}: coremltools 9.0, published pass pages")  # fmt: skip

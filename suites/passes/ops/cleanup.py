@@ -10,7 +10,8 @@ import numpy as np
 from harness.core.dtypes import F32, I32
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 # -- noop_elimination
 

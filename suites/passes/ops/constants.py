@@ -8,7 +8,8 @@ import numpy as np
 
 from harness.core.dtypes import F16, F32, I8, U8
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 # -- const_deduplication: of the same type and value, of at least so many elements
 

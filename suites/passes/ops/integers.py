@@ -8,7 +8,8 @@ import numpy as np
 
 from harness.core.dtypes import F32, I32
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 
 def _narrowed(d: Draw) -> dict[str, Any]:

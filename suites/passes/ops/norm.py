@@ -6,7 +6,8 @@ from typing import Any
 
 from harness.core.dtypes import F32
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 
 def _affine(d: Draw) -> dict[str, Any]:

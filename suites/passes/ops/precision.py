@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.core.dtypes import F32
 from harness.spec import Draw
+from suites.passes import declare
 from suites.passes.ops import (
     activation,
     cleanup,
@@ -22,7 +23,7 @@ from suites.passes.ops import (
     symbols,
     weights,
 )
-from suites.passes.program import Program, declare
+from suites.passes.program import Program
 
 _SMOOTH = ("relu", "tanh", "sigmoid", "abs", "square", "sqrt", "leaky_relu", "softplus", "gelu")
 

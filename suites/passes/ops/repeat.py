@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.core.dtypes import F32
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 from suites.semantics.movement.shape import _factors
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from harness.core.dtypes import F16, F32, I32
 from harness.core.instance import Graph, Node
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 # -- dedup_op_and_var_names: ops and values of one name; those of inputs and outputs stay
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from harness.core.dtypes import F16
 from harness.spec import Draw
-from suites.passes.program import Make, Program, declare
+from suites.passes import declare
+from suites.passes.program import Make, Program
 
 
 def _stateful(make: Callable[[Draw, Program], dict[str, Any]]) -> Make:

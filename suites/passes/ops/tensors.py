@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.core.dtypes import F32, I32
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 
 def _inputs(p: Program, n: int, shape: Any) -> tuple[str, ...]:

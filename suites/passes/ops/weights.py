@@ -12,7 +12,8 @@ import numpy as np
 
 from harness.core.dtypes import F32, I8, U4, U8
 from harness.spec import Draw
-from suites.passes.program import Program, declare
+from suites.passes import declare
+from suites.passes.program import Program
 
 
 def _before(d: Draw, p: Program, *opsets: str) -> dict[str, Any] | None:
