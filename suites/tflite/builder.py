@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
+from harness.spec import Dialect
 from suites.tflite import flatbuffers as fb
 from suites.tflite import sparsity
-from suites.tflite.dialect import number_of, output_types
+from suites.tflite.quantisation import output_types
 from suites.tflite.resources import identity
-
-if TYPE_CHECKING:
-    from suites.tflite.dialect import TfLite
+from suites.tflite.schemas import newest, number_of
 
 TYPES = {
     "f32": 0, "f16": 1, "i32": 2, "u8": 3, "i64": 4, "str": 5, "bool": 6, "i16": 7, "c64": 8, "i8": 9, "f64": 10,
@@ -141,7 +140,7 @@ def quantization(q: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def build(dialect: TfLite, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+def build(dialect: Dialect, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
     """One file holding the instances side by side; raises Unsupported for what the format cannot say."""
     w = Writer()
     main = w.subgraph("main")
@@ -154,22 +153,27 @@ def build(dialect: TfLite, instances: Sequence[Instance], arrays: Sequence[dict[
     return Model("tflite", w.encode(), names_in, names_out)
 
 
-def build_graph(dialect: TfLite, graph: Graph) -> bytes:
+def build_graph(graph: Graph) -> bytes:
     """A whole graph as one file: its inputs and outputs are the main subgraph's, under their own names."""
     w = Writer()
-    main = w.subgraph("main")
-    known: dict[str, int] = {}
-    types: dict[str, DType] = {}
-    for name, a in graph.inputs:
-        known[name] = w.tensor(main, name, TYPES[a.dtype.name], a.shape, a.quant)
-        types[name] = a.dtype
-        main["inputs"].append(known[name])
-    nodes(dialect, w, main, graph, known, types, "")
-    main["outputs"] = [known[n] for n in graph.outputs]
+    _subgraph(w, "main", graph)
     return w.encode()
 
 
-def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
+def _subgraph(w: Writer, name: str, graph: Graph) -> None:
+    """Write a graph as a subgraph of its own."""
+    g = w.subgraph(name)
+    known: dict[str, int] = {}
+    types: dict[str, DType] = {}
+    for n, a in graph.inputs:
+        known[n] = w.tensor(g, n, TYPES[a.dtype.name], a.shape, a.quant)
+        types[n] = a.dtype
+        g["inputs"].append(known[n])
+    nodes(w, g, graph, known, types, "")
+    g["outputs"] = [known[n] for n in graph.outputs]
+
+
+def _add(dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
          given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
     version = dialect.version_of(inst)
     schema = version.schema
@@ -206,13 +210,13 @@ def _add(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Insta
             outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
             names.append(name)
         w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
-                   options(dialect, w, schema, inst.attrs), schema.extra["union"],
+                   options(w, schema, inst.attrs), schema.extra["union"],
                    inst.attrs.get("@intermediates", ()))  # fmt: skip
     g["outputs"].extend(outs)
     return run_time, names
 
 
-def _program(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
+def _program(dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
              given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
     """A whole small graph in place of one node; its inputs are the instance's slots."""
     graph: Graph = inst.attrs["@program"]
@@ -231,7 +235,7 @@ def _program(dialect: TfLite, w: Writer, g: dict[str, Any], prefix: str, inst: I
         if fed:
             g["inputs"].append(known[slot])
             run_time.append((prefix + slot, slot, None))
-    nodes(dialect, w, g, graph, known, types, prefix)
+    nodes(w, g, graph, known, types, prefix)
     names = []
     for name in graph.outputs:
         g["outputs"].append(known[name])
@@ -266,7 +270,7 @@ def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: boo
     return w.tensor(g, name, code, a.shape, a.quant, dynamic=a.dynamic), True
 
 
-def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> dict[str, Any]:
+def options(w: Writer, schema: Any, attrs: dict[str, Any]) -> dict[str, Any]:
     """Attributes as fields of the option table; private ones (``@...``) left out."""
     out: dict[str, Any] = {}
     table = schema.extra["options"]
@@ -279,12 +283,12 @@ def options(dialect: TfLite, w: Writer, schema: Any, attrs: dict[str, Any]) -> d
         if name == "init_subgraph_index":  # the same initialisation asked for twice is one subgraph
             key = identity(value)
             if key not in w.blocks:
-                w.blocks[key] = block(dialect, w, value)
+                w.blocks[key] = block(w, value)
             value = w.blocks[key]
         elif isinstance(value, Graph):
-            value = block(dialect, w, value)
+            value = block(w, value)
         elif a.type == "graphs":
-            value = [block(dialect, w, g) for g in value]
+            value = [block(w, g) for g in value]
         elif a.type == "dtype":
             value = TYPES[value if isinstance(value, str) else value.name]
         elif a.enum is not None:
@@ -306,18 +310,10 @@ def _numbers_of(members: tuple[str, ...]) -> dict[str, int] | None:
     return next((numbers for numbers in fb.ENUMS.values() if tuple(numbers) == members), None)
 
 
-def block(dialect: TfLite, w: Writer, graph: Graph) -> int:
+def block(w: Writer, graph: Graph) -> int:
     """Write a graph as a further subgraph; its index."""
     index = len(w.subgraphs)
-    g = w.subgraph(f"block{index}")
-    known: dict[str, int] = {}
-    types: dict[str, DType] = {}
-    for name, a in graph.inputs:
-        known[name] = w.tensor(g, name, TYPES[a.dtype.name], a.shape, a.quant)
-        types[name] = a.dtype
-        g["inputs"].append(known[name])
-    nodes(dialect, w, g, graph, known, types, "")
-    g["outputs"] = [known[n] for n in graph.outputs]
+    _subgraph(w, f"block{index}", graph)
     return index
 
 
@@ -336,7 +332,7 @@ def _declared(t: Any, schema: Any, node: Any, types: dict[str, DType], i: int) -
     return schema.dtypes(slot.type)[0], None, None
 
 
-def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType],
+def nodes(w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType],
           prefix: str) -> None:  # fmt: skip
     """Write the constants and nodes of a graph; ``known`` gains the tensors of all its values."""
     declared = graph.meta.get("tensors", {})
@@ -346,7 +342,7 @@ def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: di
         known[name] = w.tensor(g, prefix + name, TYPES[d.name], array.shape, quant, pack(array, d))
         types[name] = d
     for node in graph.nodes:
-        schema = dialect.row(node.op, node.attrs.get("@domain", ""))
+        schema = newest(node.op, node.attrs.get("@domain", ""))
         ins = []
         for slot in schema.inputs:
             v = node.inputs.get(slot.name)
@@ -365,5 +361,5 @@ def nodes(dialect: TfLite, w: Writer, g: dict[str, Any], graph: Graph, known: di
             known[name] = w.tensor(g, prefix + name, TYPES[d.name], shape, quant)
             outs.append(known[name])
         w.operator(g, schema.extra["code"], number_of(node.version or schema.version), ins, outs,
-                   schema.extra["options"], options(dialect, w, schema, node.attrs),
+                   schema.extra["options"], options(w, schema, node.attrs),
                    schema.extra["union"], node.attrs.get("@intermediates", ()))  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range
+from harness.core.dtypes import BY_NAME, I32, I64, DType
 from harness.core.errors import RuleError
 from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, silent
 from suites.semantics.window import STRIDE_ABOVE
-from suites.tflite import dialect, op
+from suites.tflite import op, schemas
 
 __all__ = [
     "AxesInput",
@@ -38,7 +38,7 @@ def both(name: str, meaning: Semantics | None, **kw: Any) -> None:
     The quantised one moves elements: all operands of the main type and the outputs share one scale and zero point
     (``SameOperandsAndResultsScale`` of the tfl dialect), which the dialect's ``finish`` attaches.
     """
-    domains = {s.domain for s in dialect.schemas_of(name)}
+    domains = {s.domain for s in schemas.rows(name)}
     for domain in ("", "quantised"):
         if domain in domains:
             op(name, meaning, domain=domain, **kw)
@@ -146,22 +146,6 @@ def literal(values: Any, dtype: DType | None = None, const: bool | None = None) 
 
 
 # -- quantisation parameters
-
-_SCALES = (0.0078125, 0.1, 0.5, 1.0, 0.00392156862745098, 0.037, 0.25, 2.0, 0.0123)
-
-
-def draw_quant(d: Draw, dt: DType, *, zero: int | None = None) -> dict[str, Any]:
-    """Per-tensor scale and zero point for an integer type; 16-bit tensors are symmetric (zero point 0).
-
-    Source: TFLite 8-bit quantization specification; scales are stored as f32.
-    """
-    lo, hi = int_range(dt)
-    if zero is None:
-        zero = 0 if dt.bits > 8 else d.pick((0, lo, hi, (lo + hi + 1) // 2, d.int(lo, hi)))
-    scale = d.pick(_SCALES)
-    if dt.bits == 16:
-        scale /= 64
-    return {"scale": [float(np.float32(scale))], "zero_point": [zero], "axis": 0}
 
 
 def quant_like(slot: str) -> Fn:

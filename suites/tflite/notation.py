@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.core.dtypes import DType, of
 from harness.core.instance import Arg, Graph, Instance
-from suites.tflite.dialect import output_types
-
-if TYPE_CHECKING:
-    from suites.tflite.dialect import TfLite
+from harness.spec import Dialect
+from suites.tflite.quantisation import output_types
 
 
 def tensor_type(a: Arg) -> str:
@@ -30,7 +28,7 @@ def _element(name: str, quant: dict[str, Any] | None) -> str:
     return f"!quant.uniform<{word}:f32:{where}, {{{', '.join(pairs)}}}>"
 
 
-def notation(dialect: TfLite, inst: Instance) -> str:
+def notation(dialect: Dialect, inst: Instance) -> str:
     """Operands one a line (constants and literal values shown), the blocks as functions, then the operation."""
     version = dialect.version_of(inst)
     lines, names, types = [], [], []

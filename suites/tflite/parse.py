@@ -6,7 +6,7 @@ import os
 import struct
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,11 +15,8 @@ from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import FormatError, Unsupported, reading
 from harness.core.instance import Arg, Graph, Node
 from suites.tflite import flatbuffers as fb
-from suites.tflite import sparsity
+from suites.tflite import schemas, sparsity
 from suites.tflite.builder import CODES, RESOURCE, TYPES
-
-if TYPE_CHECKING:
-    from suites.tflite.dialect import TfLite
 
 _TYPES = {code: BY_NAME[name] for name, code in TYPES.items()}
 _OPS = {code: name for name, code in CODES.items()}
@@ -49,7 +46,7 @@ def unpack(data: np.ndarray, d: DType, shape: tuple[int, ...]) -> np.ndarray:
     return np.frombuffer(raw, d.np, n).reshape(shape)
 
 
-def parse(dialect: TfLite, data: Any) -> Graph:
+def parse(data: Any) -> Graph:
     """The main subgraph, blocks of control flow inside its nodes' attributes.  data: bytes or a path.
 
     Raises FormatError for bytes that are no TFLite file or use what the schema does not know.
@@ -58,12 +55,11 @@ def parse(dialect: TfLite, data: Any) -> Graph:
         if isinstance(data, (str, os.PathLike)):
             data = Path(data).read_bytes()
         model = fb.decode("Model", data)
-        return _Reader(dialect, model, data).graph(0, {})
+        return _Reader(model, data).graph(0, {})
 
 
 class _Reader:
-    def __init__(self, dialect: TfLite, model: dict[str, Any], data: Any) -> None:
-        self.dialect = dialect
+    def __init__(self, model: dict[str, Any], data: Any) -> None:
         self.model = model
         self.data = memoryview(data)
         self.codes = [
@@ -132,7 +128,7 @@ class _Reader:
         if op == "LSTM" and raw.get("builtin_options", {}).get("kernel_type", 0) == _BASIC:
             op = "BASIC_LSTM"
         given = [None if i < 0 else names[i] for i in raw.get("inputs", ())]
-        rows = self.dialect.schemas_of(op)
+        rows = schemas.rows(op)
         if not rows:
             raise FormatError(f"operator {op} is not in the schema")
         slots = rows[-1].inputs
@@ -159,7 +155,7 @@ class _Reader:
         the operands and options that it met, and how often.  Raises Unsupported where others meet a state that was left
         behind."""
         operands = node.op, list(node.inputs.items()), dict(node.attrs)
-        for slot in self.dialect.schemas_of(node.op)[-1].extra.get("states", ()):
+        for slot in schemas.rows(node.op)[-1].extra.get("states", ()):
             state = node.inputs.get(slot)
             if not isinstance(state, str):
                 continue

@@ -15,7 +15,7 @@ from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec.interpret import run_graph
 from suites.tflite import dialect
-from suites.tflite.dialect import number_of
+from suites.tflite.schemas import number_of
 
 # Operators that no entry serves yet, each with the reason.
 MISSING: dict[str, str] = {}

@@ -73,7 +73,7 @@ STEPS = [
 
 
 def test_a_session_keeps_variables_and_initialises_once():
-    session = Session(dialect, build_graph(dialect, counting_model()))
+    session = Session(dialect, build_graph(counting_model()))
     got = [session.invoke(s) for s in STEPS]
     assert [g[0].tolist() for g in got] == [[11, 22], [14, 18], [14.5, 18]]
     assert [g[1].tolist() for g in got] == [[1, 2, 1], [-1, 2, -1], [1, 1, 1]]
@@ -81,14 +81,14 @@ def test_a_session_keeps_variables_and_initialises_once():
 
 
 def test_run_model_starts_afresh_every_time():
-    data = build_graph(dialect, counting_model())
+    data = build_graph(counting_model())
     first, second = (dialect.run_model(data, STEPS[0])[0].tolist() for _ in range(2))
     assert first == second == [11, 22]
 
 
 def test_a_session_agrees_with_the_runtime():
     interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
-    data = build_graph(dialect, counting_model())
+    data = build_graph(counting_model())
     session, runtime = Session(dialect, data), interpreter.Interpreter(model_content=data)
     runtime.allocate_tensors()
     slots = {t["name"]: t["index"] for t in runtime.get_input_details()}
@@ -105,10 +105,10 @@ def test_a_variable_read_before_it_is_assigned_breaks_a_rule():
     g = Graph([], [variable("h"), node("READ_VARIABLE", ["y"], resource_id="h")], ["y"], {},
               {"opset": 1, "tensors": {"h": HANDLE, "y": {"dtype": F32, "shape": (1,)}}})  # fmt: skip
     with pytest.raises(RuleError, match="read before it is assigned"):
-        dialect.run_model(build_graph(dialect, g), {})
+        dialect.run_model(build_graph(g), {})
 
 
 def test_resources_need_a_session():
-    g = dialect.parse(build_graph(dialect, counting_model()))
+    g = dialect.parse(build_graph(counting_model()))
     with pytest.raises((UsageError, OpconformError), match="need a session"):
         run_graph(dialect, g, STEPS[0], 1)

@@ -8,8 +8,8 @@ import pytest
 
 from harness.gen.engine import Prng, case_seed
 from suites.tflite import dialect
-from suites.tflite.dialect import number_of
 from suites.tflite.extract import read_slots
+from suites.tflite.schemas import number_of
 
 DRAWS = 400
 FACTS = read_slots((Path(__file__).parent / "slots.txt").read_text())

@@ -16,7 +16,7 @@ from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, exact
 from suites.tflite import op
-from suites.tflite.codecs import draw_quant
+from suites.tflite.quantisation import draw_quant
 from suites.tflite.resources import Store, Table, Variable, current, using
 
 # the handle and the contents belong to the program around the node, so an instance has no argument to drop

@@ -1,0 +1,41 @@
+"""The rows of the schema, by operator: one for each version and form."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import UsageError
+from harness.spec.schema import OpSchema, load
+
+
+@cache
+def schemas() -> tuple[OpSchema, ...]:
+    return tuple(load(Path(__file__).with_name("schema.json")))
+
+
+@cache
+def _by_op() -> dict[str, list[OpSchema]]:
+    out: dict[str, list[OpSchema]] = {}
+    for s in schemas():
+        out.setdefault(s.op, []).append(s)
+    return out
+
+
+def rows(op: str) -> list[OpSchema]:
+    """All of one operator, oldest first."""
+    return _by_op().get(op, [])
+
+
+def newest(op: str, domain: str) -> OpSchema:
+    """The newest row of an operator in one form; raises UsageError."""
+    found = [s for s in rows(op) if s.domain == domain]
+    if not found:
+        raise UsageError(f"tflite: no {domain} {op}".replace("  ", " "))
+    return found[-1]
+
+
+def number_of(version: Any) -> int:
+    """The operator version as the file says it: 2 of "2q"."""
+    return version if isinstance(version, int) else int(version.rstrip("qh"))
