@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from harness.run.case import Case
 from harness.spec import OpVersion, ShapeMismatch, registry
 from harness.spec.breaking import breakers_of, draw_invalid
 from harness.spec.fits import misfit
+from harness.spec.semantics import Semantics
 
 CASES = 6
+PARTS = {"fmod", "batch_norm_training", "crop_resize"}  # meanings that others choose among or put together
 DIALECTS = registry.names()
 
 
@@ -152,6 +156,16 @@ def _taken(v: OpVersion, inst: Instance) -> bool:
 def test_every_entry_cites_its_source(name: str) -> None:
     report([f"{v.key}: no source" for v in versions(name)
             if not (v.entry.source or (v.meaning is not None and v.meaning.source))])  # fmt: skip
+
+
+def test_every_meaning_is_some_ops() -> None:
+    used = {id(v.meaning) for name in DIALECTS for v in versions(name)}
+    unused = set()
+    for m in pkgutil.walk_packages(importlib.import_module("suites.semantics").__path__, "suites.semantics."):
+        if not m.name.rpartition(".")[2].startswith("test_"):
+            of_module = vars(importlib.import_module(m.name)).values()
+            unused |= {x.name for x in of_module if isinstance(x, Semantics) and id(x) not in used}
+    assert unused == PARTS
 
 
 @pytest.mark.parametrize("name", DIALECTS)

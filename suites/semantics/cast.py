@@ -170,28 +170,3 @@ def _plain(v: Any, d: DType) -> str:
     """Shortest digits that give the value back, without an exponent."""
     kind = {F64: np.float64, F32: np.float32, F16: np.float16}.get(d, np.float32)
     return np.format_float_positional(kind(v), trim="-") if d is not BF16 else np.format_float_positional(np.float32(v))
-
-
-@semantics(error=exact(), data=("full",), source="ONNX BitCast-26; TFLite BITCAST")
-def bitcast(x: Any_["*d"], *, to: ElementType()) -> Any:
-    """The same bytes read as another type.
-
-    A narrower type adds a last axis (or, in ONNX, is refused: equal widths); a wider one takes the last axis, whose
-    extent is the ratio of the widths."""
-    have = of(x).np.itemsize
-    want = to.np.itemsize
-    flat = np.ascontiguousarray(x).reshape(x.shape)
-    if want == have:
-        return flat.view(to.np)
-    if want < have:
-        return flat[..., None].view(to.np)
-    return flat.view(to.np)[..., 0]
-
-
-def _draw_cast(d: Any) -> dict[str, Any]:
-    from harness.spec import T
-
-    return {"x": T(d.shape())}
-
-
-bitcast.draw(_draw_cast)

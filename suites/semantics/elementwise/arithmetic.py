@@ -13,7 +13,6 @@ from harness.spec import (
     Context,
     Float,
     Num,
-    Real,
     Variadic,
     accumulates,
     exact,
@@ -149,14 +148,6 @@ def pow(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
         elif dy.kind == "u":
             y = native.convert(y, np.int64, saturate=True)
     return native.binary("pow", x, y)
-
-
-@semantics(
-    error=rounded(16), data=("positive", "unit", "small", "special"), source="NN unary POWER: x^alpha; OpenCL C: 16 ulp"
-)
-def power_of(x: Float["*d"], *, alpha: Real(-3.0, 3.0, also=(2.0, 0.5, 0.0, -1.0))) -> Float["*d"]:
-    """x ** alpha."""
-    return native.binary("pow", x, np.array(alpha))
 
 
 @semantics(

@@ -65,20 +65,6 @@ def round_half_even(x: Float["*d"]) -> Float["*d"]:
     return native.unary("round_half_even", x)
 
 
-@semantics(
-    error=exact(), data=("ties", "ties", "branch", "wide", "special", "full"), source="C99 round(), for NN round"
-)
-def round_half_away(x: Float["*d"]) -> Float["*d"]:
-    """Nearest integer, ties away from zero."""
-    return native.unary("round_half_away", x)
-
-
-@semantics(error=exact(), data=("ties", "branch", "wide", "special"), source="C99 trunc()")
-def trunc(x: Float["*d"]) -> Float["*d"]:
-    """Toward zero."""
-    return native.unary("trunc", x)
-
-
 @semantics(error=rounded(1), data=POSITIVE, source="ONNX Sqrt-13; MIL sqrt iOS15; TFLite SQRT; NN unary SQRT; IEEE 754")
 def sqrt(x: Float["*d"]) -> Float["*d"]:
     """Square root; NaN below zero, -0 for -0."""
@@ -163,12 +149,6 @@ def exp2(x: Num["*d"]) -> Num["*d"]:
     return native.unary("exp2", x)
 
 
-@semantics(error=rounded(3), data=GROWING, source="C99 expm1; OpenCL C: 3 ulp")
-def expm1(x: Float["*d"]) -> Float["*d"]:
-    """e**x - 1 without cancellation."""
-    return native.unary("expm1", x)
-
-
 @semantics(error=rounded(3), data=POSITIVE, source="ONNX Log-13; TFLite LOG; OpenCL C: 3 ulp")
 def log(x: Float["*d"]) -> Float["*d"]:
     """Natural logarithm: -inf at both zeros, NaN below."""
@@ -190,12 +170,6 @@ def _log_argument(ctx: Context) -> object:
 def log_epsilon(x: Float["*d"], *, epsilon: Real(0.0, 1.0, also=(1e-45, 1e-6, 0.0)) = 1e-45) -> Float["*d"]:
     """log(x + epsilon)."""
     return native.unary("log", native.unary("linear", x, 1.0, epsilon))
-
-
-@semantics(error=rounded(2), data=("unit", "small", "branch", "special", "wide"), source="C99 log1p; OpenCL C: 2 ulp")
-def log1p(x: Float["*d"]) -> Float["*d"]:
-    """log(1 + x) without cancellation."""
-    return native.unary("log1p", x)
 
 
 @semantics(error=rounded(4), data=ANGLES, source="ONNX Sin-7; MIL sin iOS15; TFLite SIN; NN sin; OpenCL C: 4 ulp")

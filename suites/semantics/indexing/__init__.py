@@ -3,7 +3,7 @@ non-zero, compress, non-maximum suppression."""
 
 from suites.semantics.indexing.boxes import non_max_suppression
 from suites.semantics.indexing.gather import gather, gather_elements, gather_nd
-from suites.semantics.indexing.order import argsort, sort, topk, unique
+from suites.semantics.indexing.order import argsort, topk, unique
 from suites.semantics.indexing.scatter import cache_write, scatter, scatter_elements, scatter_nd, scatter_nd_new
 from suites.semantics.indexing.select import array_feature, compress, nonzero, nonzero_rows, one_hot
 
@@ -23,7 +23,6 @@ __all__ = [
     "scatter_elements",
     "scatter_nd",
     "scatter_nd_new",
-    "sort",
     "topk",
     "unique",
 ]

@@ -117,13 +117,6 @@ def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -
     return ranking(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
 
 
-@semantics(error=exact(), source="np.sort", data=ORDERED)
-def sort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
-    """``x`` in order along ``axis``."""
-    a = norm_axis(axis, x.ndim)
-    return np.take_along_axis(x, ranking(x, a, descending), a)
-
-
 @semantics(error=exact(), source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)", data=ORDERED)
 def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
     """Distinct elements (axis None: of the flattened tensor) or slices along ``axis``.

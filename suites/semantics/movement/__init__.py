@@ -37,7 +37,7 @@ from suites.semantics.movement.making import (
     triangle,
     zeros_like,
 )
-from suites.semantics.movement.order import reverse, reverse_sequence, roll, transpose
+from suites.semantics.movement.order import reverse, reverse_sequence, transpose
 from suites.semantics.movement.padding import pad, pad_axes
 from suites.semantics.movement.shape import (
     expand_dims,
@@ -62,7 +62,7 @@ __all__ = [
     "band_part", "batch_to_space", "broadcast_to", "chunk_sizes", "concat", "concat_interleaved",
     "crop_spatial", "depth_to_space", "diag", "expand", "expand_dims", "eye_like", "fill", "fill_like",
     "flatten", "identity", "pad", "pad_axes", "range_of", "rank_of", "repeat_axis", "reshape",
-    "reshape_like", "reverse", "reverse_sequence", "roll", "set_diag", "shape_of", "size_of", "slice_axes",
+    "reshape_like", "reverse", "reverse_sequence", "set_diag", "shape_of", "size_of", "slice_axes",
     "slice_by_size", "slice_update", "sliding_windows", "space_to_batch", "space_to_depth", "split",
     "split_even", "squeeze", "stack", "strided_slice", "strided_slice_bits", "tile", "transpose",
     "triangle", "unstack", "zeros_like",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Axes, Axis, Int, Integer, Ints, T, copied, semantics
+from harness.spec import Any, Axes, Axis, Int, Ints, T, copied, semantics
 from harness.spec.draw import Draw
-from suites.semantics.movement.common import norm_axes, norm_axis
+from suites.semantics.movement.common import norm_axes
 
 
 @semantics(error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute")
@@ -45,12 +45,6 @@ def reverse(x: Any["*d"], *, axes: Axes["d"] = None) -> Any["*d"]:
     "axes-distinct"."""
     at = tuple(norm_axes(axes, x.ndim))
     return np.flip(x, at) if at else x
-
-
-@semantics(error=copied(), source="element i moves to (i + shift) mod extent, as numpy.roll")
-def roll(x: Any["*d"], *, axis: Axis["d"], shift: Integer(-15, 15)) -> Any["*d"]:
-    """``x`` rotated by ``shift`` along ``axis``."""
-    return np.roll(x, shift, norm_axis(axis, x.ndim))
 
 
 @semantics(
