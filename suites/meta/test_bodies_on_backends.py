@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from harness.backends import registry
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
 from harness.core.outcome import Model, Status
 from harness.run.engine import profile_of
 from harness.run.known import in_releases
 from harness.spec import OpVersion
+from suites.meta.runtimes import running
 from suites.onnx.test_bodies import BODIES, LISTED, ON_BACKENDS, close, expanded_cases
 
 NAMES = ("onnxruntime", "onnxruntime-all", "onnx-reference")
@@ -26,10 +26,7 @@ NAMES = ("onnxruntime", "onnxruntime-all", "onnx-reference")
 
 @pytest.fixture(scope="module", params=NAMES)
 def handle(request: pytest.FixtureRequest) -> Iterator[BackendHandle]:
-    with registry.create(request.param) as h:
-        why = h.missing()
-        if why is not None:
-            pytest.skip(f"{request.param}: {why}")
+    with running(request.param) as h:
         yield h
 
 

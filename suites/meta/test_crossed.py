@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.core.dtypes import F32
 from harness.core.instance import Instance
@@ -21,6 +20,7 @@ from harness.run.entries import load_ledger
 from harness.run.judged import Profile
 from harness.spec import Slotted, permuted, registry
 from harness.spec.cross import Crossing, Uncrossable, _spelled, same
+from suites.meta.runtimes import running
 
 ONNX = Profile("onnxruntime-crossed", "1.0", info={"asks": "onnx", "known_as": "onnxruntime"})
 
@@ -126,9 +126,7 @@ def test_the_original_is_judged_and_the_twin_explains() -> None:
 
 @pytest.fixture(scope="module")
 def runtime() -> Iterator[BackendHandle]:
-    with backends.create("onnxruntime-crossed") as h:
-        if h.missing():
-            pytest.skip(f"onnxruntime-crossed: {h.missing()}")
+    with running("onnxruntime-crossed") as h:
         yield h
 
 
@@ -160,9 +158,7 @@ def test_what_is_listed_of_the_runtime_explains_it_here(runtime: BackendHandle) 
 
 @pytest.fixture(scope="module")
 def symbolic() -> Iterator[BackendHandle]:
-    with backends.create("coremltools-symbolic") as h:
-        if h.missing():
-            pytest.skip(f"coremltools-symbolic: {h.missing()}")
+    with running("coremltools-symbolic") as h:
         yield h
 
 

@@ -9,18 +9,15 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.backends import registry
 from harness.run import dossier
 from harness.run.entries import load_ledger
+from suites.meta.runtimes import running
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dossier.Row]]:
     out = tmp_path_factory.mktemp("known")
-    with registry.create("onnxruntime") as h:
-        why = h.missing()
-        if why is not None:
-            pytest.skip(why)
+    with running("onnxruntime") as h:
         return out, dossier.collect(load_ledger(), [h], out, ["Div", "Resize"])
 
 
@@ -59,10 +56,7 @@ def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int,
     ledger = load_ledger()
     if ids is not None:
         ledger.entries = [e for e in ledger.entries if e.id in ids]
-    with registry.create(backend) as h:
-        why = h.missing()
-        if why is not None:
-            pytest.skip(why)
+    with running(backend) as h:
         rows = dossier.collect(ledger, [h], out)
     stand = [r for r in rows if r.folder is not None]
     assert stand and (ids is None or {r.entry.id for r in stand} == ids)

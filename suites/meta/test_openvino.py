@@ -18,6 +18,7 @@ import harness.backends
 from harness.backends import registry, worker
 from harness.backends.process import Place
 from harness.core.outcome import Status
+from suites.meta.runtimes import running
 from suites.meta.test_runtimes import ADD, ask, lite_model, onnx_model
 
 FILE = Path(harness.backends.__file__).with_name("openvino.py")
@@ -219,10 +220,7 @@ def test_gaps_are_told_from_refusals(played, words):
 
 @pytest.fixture(scope="module")
 def real():
-    with registry.create("openvino", Place(PYTHON)) as h:
-        why = h.missing()
-        if why:
-            pytest.skip(f"pip install openvino, or set OPCONFORM_OPENVINO_PYTHON: {why}")
+    with running("openvino", Place(PYTHON), hint="pip install openvino, or set OPCONFORM_OPENVINO_PYTHON") as h:
         yield h
 
 

@@ -6,34 +6,31 @@ from collections import Counter
 
 import pytest
 
-from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import Spec
 from harness.core.outcome import Verdict
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import Case, fill
 from harness.run.engine import Engine
+from suites.meta.runtimes import running
 from suites.passes import dialect
 
 DRAWN, EACH = 8, 2
 
 
 def _verdicts(handle: BackendHandle, cases: list[Case]) -> dict[str, Verdict]:
-    with handle:
-        return {j.case.inst.id: j.verdict for j in Engine([handle]).judge(cases)}
+    return {j.case.inst.id: j.verdict for j in Engine([handle]).judge(cases)}
 
 
 @pytest.fixture(scope="module")
 def right() -> list[Case]:
     """A few programs for every pass that hold its pattern and come out right."""
-    handle = backends.create("coremltools-passes")
-    if why := handle.missing():
-        pytest.skip(why)
-    cases = []
-    for v in dialect.versions.values():
-        drawn = (v.draw(Prng(case_seed(11, v.key, i)), v.opsets[-1]) for i in range(40))
-        cases += [fill(v, i) for i in [i for i in drawn if i.attrs["program"].meta["fires"]][:DRAWN]]
-    verdicts = _verdicts(handle, cases)
+    with running("coremltools-passes") as handle:
+        cases = []
+        for v in dialect.versions.values():
+            drawn = (v.draw(Prng(case_seed(11, v.key, i)), v.opsets[-1]) for i in range(40))
+            cases += [fill(v, i) for i in [i for i in drawn if i.attrs["program"].meta["fires"]][:DRAWN]]
+        verdicts = _verdicts(handle, cases)
     kept: dict[str, list[Case]] = {}
     for c in cases:
         if verdicts[c.inst.id] is Verdict.AGREE:
@@ -49,8 +46,8 @@ def test_every_pass_has_a_program_that_comes_out_right(right: list[Case]) -> Non
 @pytest.mark.parametrize(("fault", "least"), [("OneWeight", 0.9), ("OneOp", 0.9), ("Swapped", 0.9), ("Idle", 1.0)])
 def test_what_a_wrong_pass_does_is_seen(right: list[Case], fault: str, least: float) -> None:
     """least: the share that is caught of the faults that change a value at all; one may stay within a bound."""
-    handle = BackendHandle(Spec(f"planted {fault}", fault, module="suites.meta.pass_backends"))
-    verdicts = _verdicts(handle, right)
+    with BackendHandle(Spec(f"planted {fault}", fault, module="suites.meta.pass_backends")) as handle:
+        verdicts = _verdicts(handle, right)
     planted = [c for c in right if verdicts[c.inst.id] is not Verdict.UNSUPPORTED]
     missed = Counter(c.version.op for c in planted if verdicts[c.inst.id] is Verdict.AGREE)
     assert len(planted) >= 12

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import reports
-from harness.backends import registry as backends
 from harness.compare.stats import ENOUGH
 from harness.core.outcome import Verdict
 from harness.run.case import draw_case
@@ -18,6 +16,7 @@ from harness.run.engine import Engine
 from harness.run.entries import load_ledger
 from harness.run.known import Ledger
 from harness.spec import registry
+from suites.meta.runtimes import running
 
 KEY = "onnx/RandomUniform/22"
 
@@ -25,9 +24,7 @@ KEY = "onnx/RandomUniform/22"
 def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None) -> Engine:
     """An engine that has seen draws of u ** power, each sample of which passes for uniform."""
     v = registry.dialect("onnx").versions[KEY]
-    with backends.create("onnx-reference") as h:
-        if h.missing():
-            pytest.skip(str(h.missing()))
+    with running("onnx-reference") as h:
         engine = Engine([h], seed=3, sink=out.append, ledger=ledger)
         for i in range(300):
             case = draw_case(v, v.opsets[-1], 3, i, invalid=False)

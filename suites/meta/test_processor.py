@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.backends import processor, registry
+from harness.backends import processor
 from harness.backends.process import BackendError, Place
+from suites.meta.runtimes import running
 
 EMULATOR = f"qemu-{platform.machine()}"
 emulated = pytest.mark.skipif(
@@ -83,9 +84,7 @@ def test_a_place_is_said_as_on_the_command_line() -> None:
 
 @emulated
 def test_a_backend_on_an_emulated_processor() -> None:
-    with registry.create("onnx-reference", Place(cpu="Haswell")) as h:
-        if h.missing():
-            pytest.skip(str(h.missing()))
+    with running("onnx-reference", Place(cpu="Haswell")) as h:
         offers = set(h.hello["cpu"])
     assert {"x86_64", "avx2", "fma"} <= offers and "avx512f" not in offers
 

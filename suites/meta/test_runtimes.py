@@ -8,6 +8,7 @@ from harness.backends import processor, registry, worker
 from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
+from suites.meta.runtimes import running
 
 NARROW = {
     10: np.float16, 16: ml.bfloat16, 17: ml.float8_e4m3fn, 18: ml.float8_e4m3fnuz, 19: ml.float8_e5m2,
@@ -15,17 +16,9 @@ NARROW = {
 }  # fmt: skip
 
 
-def handle(name):
-    h = registry.create(name)
-    why = h.missing()
-    if why:
-        pytest.skip(why)
-    return h
-
-
 @pytest.fixture(scope="module", params=["onnxruntime", "onnxruntime-all", "onnx-reference"])
 def onnx_backend(request):
-    with handle(request.param) as h:
+    with running(request.param) as h:
         yield h
 
 
@@ -61,7 +54,7 @@ def test_narrow_types_pass_in_and_out(onnx_backend, number, shape):
 
 def test_borrowed_memory_is_kept():
     """An OrtValue of a narrow type borrows the array's memory, and Unsqueeze's output the input's."""
-    with handle("onnxruntime") as h:
+    with running("onnxruntime") as h:
         rng = np.random.default_rng(0)
         m = onnx_model("Unsqueeze", [16, 7], [(64, 33), (1,)], 16)
         for _ in range(20):
@@ -80,7 +73,7 @@ def test_a_sparse_constant_beside_narrow_types_is_an_array(name):
     x, y = (h.make_tensor_value_info(n, 16, [1]) for n in "xy")
     graph = h.make_graph(nodes, "g", [x], [y, h.make_tensor_value_info("z", 1, [2, 2])])
     m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
-    with handle(name) as b:
+    with running(name) as b:
         out = ask(b, Model("onnx", m.SerializeToString(), [[("x", "x", None)]], [["y", "z"]]), np.ones(1, ml.bfloat16))
     assert out.status is Status.VALUE, out
     np.testing.assert_array_equal(out.outputs[1], np.array([[2, 0], [0, -1]], np.float32))
@@ -96,7 +89,7 @@ def test_a_sequence_beside_narrow_types_is_a_list(name):
     graph = h.make_graph(nodes, "g", [x, h.make_tensor_value_info("a", 1, [2, 2])], [y, s])
     m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
     a, bf16 = np.float32([[1, 2], [3, 4]]), np.ones(1, ml.bfloat16)
-    with handle(name) as b:
+    with running(name) as b:
         ins = [("x", "x", None), ("a", "a", None)]
         out = ask(b, Model("onnx", m.SerializeToString(), [ins], [["y", "s"]]), bf16, a)
     assert out.status is Status.VALUE, out
@@ -122,7 +115,7 @@ def test_gaps_are_unsupported_and_nonsense_is_rejected(onnx_backend):
 
 def test_a_runtime_that_dies_is_reported():
     """Division by zero in integers: SIGFPE in ONNX Runtime at the time of writing; a later release may refuse it."""
-    with handle("onnxruntime") as h:
+    with running("onnxruntime") as h:
         a, zero = np.array([7], np.int32), np.array([0], np.int32)
         out = ask(h, onnx_model("Mod", [6, 6], [(1,), (1,)], 6), a, zero)
         assert out.status in (Status.CRASHED, Status.REJECTED, Status.VALUE)
@@ -131,7 +124,7 @@ def test_a_runtime_that_dies_is_reported():
 
 
 def test_it_knows_the_highest_opset():
-    with handle("onnxruntime") as h:
+    with running("onnxruntime") as h:
         assert h.hello["info"]["opset"] >= 21 and h.hello["info"]["ir"] >= 9
 
 
@@ -177,7 +170,7 @@ def lite_model(op, values, out, options=None, shape=(2, 3), version=1):
 
 @pytest.fixture(scope="module", params=LITERT)
 def lite(request):
-    with handle(request.param) as h:
+    with running(request.param) as h:
         yield h
 
 
@@ -204,14 +197,14 @@ def test_many_sets_through_one_interpreter(lite):
 
 
 def test_sets_of_different_shapes():
-    with handle("litert-opt") as h:
+    with running("litert-opt") as h:
         sets = [[[np.ones((n, 3), np.float32), np.ones((n, 3), np.float32)]] for n in (2, 5, 1, 2)]
         (r,) = h.run([Job(lite_model(ADD, sets[0][0], 0, (11, {})), sets)])
         assert [row[0].outputs[0].shape for row in r.outcomes] == [(2, 3), (5, 3), (1, 3), (2, 3)]
 
 
 def test_dynamic_and_empty_outputs():
-    with handle("litert-ref") as h:
+    with running("litert-ref") as h:
         x = np.array([[0, 1, 0], [2, 0, 0]], np.float32)
         assert ask(h, lite_model(WHERE, [x], 4), x).outputs[0].tolist() == [[0, 1], [1, 0]]
         assert ask(h, lite_model(WHERE, [x], 4), x * 0).outputs[0].shape == (0, 2)
@@ -225,7 +218,7 @@ def test_versions_and_types_it_lacks_are_unsupported(lite):
 
 
 def test_xnnpack_answers_only_for_itself():
-    with handle("litert-xnnpack") as h:
+    with running("litert-xnnpack") as h:
         x = np.ones((2, 3), np.float32)
         assert ask(h, lite_model(ADD, [x, x], 0, (11, {})), x, x).status is Status.VALUE
         out = ask(h, lite_model(WHERE, [x], 4), x)
@@ -247,7 +240,7 @@ def test_unknown_names_are_refused():
 
 
 def test_direct_runs_a_file(tmp_path):
-    with handle("onnxruntime"):
+    with running("onnxruntime"):
         pass
     m = onnx_model("Relu", [1], [(3,)], 1)
     (tmp_path / "m.onnx").write_bytes(m.data)

@@ -326,13 +326,11 @@ def any_winner(ctx: Context, actual: Array) -> Array:
     return (inside & same).reshape(np.shape(actual))
 
 
-@semantics(
-    error=exact(),
-    source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax",
-    draw=_draw_arg,
-    ambiguous=has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]})),
-    data=("small", "ties", "unit", "special", "full"),
-)
+_ARG = {"error": exact(), "draw": _draw_arg, "data": ("small", "ties", "unit", "special", "full"),
+        "ambiguous": has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]}))}  # fmt: skip
+
+
+@semantics(source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax", **_ARG)
 def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
            dtype: ElementType(I64, I32) = I64):  # fmt: skip
     """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError
@@ -340,13 +338,7 @@ def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_l
     return _arg("max", x, axis, keepdims, select_last, dtype)
 
 
-@semantics(
-    error=exact(),
-    source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin",
-    draw=_draw_arg,
-    ambiguous=has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]})),
-    data=("small", "ties", "unit", "special", "full"),
-)
+@semantics(source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin", **_ARG)
 def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
            dtype: ElementType(I64, I32) = I64):  # fmt: skip
     """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError

@@ -8,6 +8,7 @@ from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.spec import Choice, Context, Flag, Float, Int, Ints, Num, Real, Reals, composed, exact, semantics
 from suites.semantics.integers import places
+from suites.semantics.movement.padding import mirrored
 
 SAMPLING = ("strict_align_corners", "align_corners", "default", "offset_corners", "unalign_corners")
 PADDING = ("constant", "border", "reflection", "symmetric")
@@ -150,13 +151,7 @@ def _mirror(i: Array, n: int, padding: str) -> Array:
     """Integer positions folded back into an axis."""
     if padding in ("border", "constant"):
         return np.clip(i, 0, n - 1)
-    if padding == "symmetric":
-        i = i % (2 * n)
-        return np.where(i < n, i, 2 * n - 1 - i)
-    if n == 1:
-        return np.zeros_like(i)
-    i = i % (2 * n - 2)
-    return np.where(i < n, i, 2 * n - 2 - i)
+    return mirrored(i, n, twice=padding == "symmetric")
 
 
 def _pixels(x: Array, yi: Array, xi: Array, padding: str, value: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -209,20 +210,14 @@ def average(p: Any, *xs: Array) -> Array:
 def largest(p: Any, *xs: Array) -> Array:
     """Maximum of two or more."""
     check(len(xs) > 1, "one input")
-    out = xs[0]
-    for x in xs[1:]:
-        out = np.maximum(out, x)
-    return out
+    return reduce(np.maximum, xs)
 
 
 @layer("min")
 def smallest(p: Any, *xs: Array) -> Array:
     """Minimum of two or more."""
     check(len(xs) > 1, "one input")
-    out = xs[0]
-    for x in xs[1:]:
-        out = np.minimum(out, x)
-    return out
+    return reduce(np.minimum, xs)
 
 
 def _stretched(w: Any, shape: Any, x: Array) -> Array:

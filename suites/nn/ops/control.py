@@ -168,19 +168,5 @@ def _draw_inside(layer: str) -> Any:
 
 
 _OUTSIDE = {"inside-a-loop": lambda d: {"captured": _captured(d, 1), "@results": ["captured0"], "@outside": True}}
-op(
-    "loopBreak",
-    evaluate=evaluate,
-    error=exact(),
-    source=_SOURCE,
-    draw=_draw_inside("loopBreak"),
-    breaks=_OUTSIDE,
-)
-op(
-    "loopContinue",
-    evaluate=evaluate,
-    error=exact(),
-    source=_SOURCE,
-    draw=_draw_inside("loopContinue"),
-    breaks=_OUTSIDE,
-)
+for _layer in ("loopBreak", "loopContinue"):
+    op(_layer, evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside(_layer), breaks=_OUTSIDE)

@@ -179,6 +179,17 @@ def _ones_alone(c: Call) -> str | None:
     return "forget-bias-without-biases" if alone else None
 
 
+# what a cell with one state and no peepholes says
+_ONE_STATE: dict[str, Any] = {
+    "x": tensor(_steps),
+    "h0": _state("h"),
+    "p": tensor(lambda c: None),
+    "c0": tensor(lambda c: None),
+    "reverse": "reverseInput",
+    "ambiguous": _order,
+    "out": lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+}
+
 # -- simpleRecurrent
 
 
@@ -203,20 +214,14 @@ def _one(name: str, flag: str | None = None) -> Fn:
 op(
     "simpleRecurrent",
     unrolled,
-    x=tensor(_steps),
     w=_one("weightMatrix"),
     r=_one("recursionMatrix"),
     b=_one("biasVector", "hasBiasVector"),
-    h0=_state("h"),
-    p=tensor(lambda c: None),
-    c0=tensor(lambda c: None),
     activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]),
-    reverse="reverseInput",
     fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False},
     draw=_draw_simple,
     breaks=_breaks(_draw_simple, "h"),
-    ambiguous=_order,
-    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+    **_ONE_STATE,
 )
 
 # -- gru
@@ -245,20 +250,14 @@ def _draw_gru(d: Draw) -> dict[str, Any]:
 op(
     "gru",
     unrolled,
-    x=tensor(_steps),
     w=_stacked(("",), _names(_GRU, "WeightMatrix")),
     r=_stacked(("",), _names(_GRU, "RecursionMatrix")),
     b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
-    h0=_state("h"),
-    p=tensor(lambda c: None),
-    c0=tensor(lambda c: None),
     activations=_listed("activations"),
-    reverse="reverseInput",
     fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False},
     draw=_draw_gru,
     breaks=_breaks(_draw_gru, "h"),
-    ambiguous=_order,
-    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+    **_ONE_STATE,
 )
 
 # -- lstm

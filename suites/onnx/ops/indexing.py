@@ -96,32 +96,13 @@ def _two_depths(d: Draw) -> dict:
     return {**out, "depth": T((2,), values=[*out["depth"].values] * 2)}
 
 
-_HOT = {"two-values": _other_values, "one-element": _two_depths}
+_HOT = {"on": _pick(1), "off": _pick(0), "depth": Fn(_depth),
+        "breaks": {"two-values": _other_values, "one-element": _two_depths}}  # fmt: skip
 
 
 # version 9: "the values must be non-negative integers", one outside means off
-op(
-    "OneHot",
-    s.one_hot,
-    until=10,
-    fixed={"negative": "off"},
-    on=_pick(1),
-    off=_pick(0),
-    depth=Fn(_depth),
-    draw=_draw_hot("none"),
-    breaks=_HOT,
-)
-op(
-    "OneHot",
-    s.one_hot,
-    since=11,
-    fixed={"negative": "wrap"},
-    on=_pick(1),
-    off=_pick(0),
-    depth=Fn(_depth),
-    draw=_draw_hot("wrap"),
-    breaks=_HOT,
-)
+op("OneHot", s.one_hot, until=10, fixed={"negative": "off"}, draw=_draw_hot("none"), **_HOT)
+op("OneHot", s.one_hot, since=11, fixed={"negative": "wrap"}, draw=_draw_hot("wrap"), **_HOT)
 
 # "it is a scalar", which the op's own examples write as vectors of one: not clear enough to draw longer ones
 _LAX = dict.fromkeys(f"one-element:{s}" for s in ("max_output_boxes_per_class", "iou_threshold", "score_threshold"))

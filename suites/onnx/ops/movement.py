@@ -32,24 +32,11 @@ op("Concat", s.concat, xs="inputs", since=11)
 op("Expand", s.expand, x="input")
 op("Tile", s.repeat_axis, x="input", until=1, axis=Front("axis"), times="tiles", fixed={"mode": "tile"})
 op("Tile", s.tile, x="input", since=6)
+_ORDER = Map("mode", {"dcr": "DCR", "crd": "CRD"})
 op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", until=10, fixed={"mode": "dcr"})
-op(
-    "DepthToSpace",
-    s.depth_to_space,
-    x="input",
-    block="blocksize",
-    since=11,
-    mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}),
-)
+op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", since=11, mode=_ORDER)
 op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", until=27, fixed={"mode": "dcr"})
-op(
-    "SpaceToDepth",
-    s.space_to_depth,
-    x="input",
-    block="blocksize",
-    since=28,
-    mode=Map("mode", {"dcr": "DCR", "crd": "CRD"}),
-)
+op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", since=28, mode=_ORDER)
 op(
     "EyeLike",
     s.eye_like,

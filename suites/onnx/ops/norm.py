@@ -29,24 +29,9 @@ op(
 # "The input 4-dimensional tensor of shape NCHW", says version 1
 op("InstanceNormalization", s.instance_norm, x="input", bias="B", until=1, ranks=(4, 4))
 op("InstanceNormalization", s.instance_norm, x="input", bias="B", since=6)
-op(
-    "GroupNormalization",
-    s.group_norm,
-    x="X",
-    groups="num_groups",
-    until=18,
-    fixed={"per_group": True},
-    stash="stash_type",
-)
-op(
-    "GroupNormalization",
-    s.group_norm,
-    x="X",
-    groups="num_groups",
-    since=21,
-    fixed={"per_group": False},
-    stash="stash_type",
-)
+_GROUPS = {"x": "X", "groups": "num_groups", "stash": "stash_type"}
+op("GroupNormalization", s.group_norm, until=18, fixed={"per_group": True}, **_GROUPS)
+op("GroupNormalization", s.group_norm, since=21, fixed={"per_group": False}, **_GROUPS)
 
 
 def _outs(d: Draw, values: dict) -> int:

@@ -18,24 +18,9 @@ def _maybe_indices(d: Draw, values: dict) -> int:
 
 
 # "Sliding windows that would start in the right padded region are ignored" is new in version 22
-op(
-    "MaxPool",
-    s.max_pool,
-    until=21,
-    fixed={"last": "keep"},
-    column_major="storage_order",
-    outs=_maybe_indices,
-    **_WINDOW,
-)
-op(
-    "MaxPool",
-    s.max_pool,
-    since=22,
-    fixed={"last": "drop"},
-    column_major="storage_order",
-    outs=_maybe_indices,
-    **_WINDOW,
-)
+_MAX = {**_WINDOW, "column_major": "storage_order", "outs": _maybe_indices}
+op("MaxPool", s.max_pool, until=21, fixed={"last": "keep"}, **_MAX)
+op("MaxPool", s.max_pool, since=22, fixed={"last": "drop"}, **_MAX)
 op("AveragePool", s.avg_pool, until=21, fixed={"last": "keep"}, **_WINDOW)
 op("AveragePool", s.avg_pool, since=22, fixed={"last": "drop"}, **_WINDOW)
 op("LpPool", s.lp_pool, until=1, fixed={"last": "keep"}, p=Default("p", 2.0), **_WINDOW)

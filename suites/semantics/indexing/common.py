@@ -13,7 +13,8 @@ from harness.core.errors import RuleError
 from harness.spec.draw import Draw, T
 from suites.semantics.movement.common import fixed, prod
 
-__all__ = ["distinct", "fixed", "in_extent", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled"]
+__all__ = ["distinct", "fixed", "in_extent", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled",
+           "within_data"]  # fmt: skip
 
 
 def resolve(index: np.ndarray, extent: Any, signed: bool) -> np.ndarray:
@@ -26,6 +27,12 @@ def resolve(index: np.ndarray, extent: Any, signed: bool) -> np.ndarray:
     if bad.any():
         raise RuleError("index-in-range", f"index {i[bad].ravel()[0]} for extent {extent}")
     return np.where(i < 0, i + extent, i) if signed else i
+
+
+def within_data(indices: np.ndarray, x: np.ndarray, axis: int) -> None:
+    """Raises RuleError "indices-within-data": of the rank of ``x`` and, but for ``axis``, no larger."""
+    if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != axis):
+        raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {axis}")
 
 
 @contextmanager

@@ -8,7 +8,16 @@ import native_ref as native
 from harness.core.errors import RuleError
 from harness.spec import Any, Flag, Int, Integer, T, copied, semantics
 from harness.spec.draw import Draw
-from suites.semantics.indexing.common import fixed, in_extent, index_recipe, indices_of, prod, resolve, spoiled
+from suites.semantics.indexing.common import (
+    fixed,
+    in_extent,
+    index_recipe,
+    indices_of,
+    prod,
+    resolve,
+    spoiled,
+    within_data,
+)
 from suites.semantics.movement.common import norm_axis
 
 
@@ -85,8 +94,7 @@ def gather_elements(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, sign
     Raises RuleError "axis-in-range", "indices-within-data", "index-in-range".
     """
     a = norm_axis(axis, x.ndim)
-    if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != a):
-        raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {a}")
+    within_data(indices, x, a)
     if x.dtype != object:
         with in_extent():
             return native.gather_elements(x, indices, a, signed)

@@ -29,7 +29,7 @@ from harness.spec import (
 )
 from harness.spec.draw import Draw
 from harness.spec.errors import gamma
-from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled
+from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled, within_data
 from suites.semantics.indexing.gather import _tuples
 from suites.semantics.movement.common import norm_axis, options
 
@@ -159,8 +159,7 @@ def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, ax
     Raises RuleError "axis-in-range", "indices-within-data", "index-in-range", "indices-distinct" (reduction none).
     """
     a = norm_axis(axis, x.ndim)
-    if indices.ndim != x.ndim or any(n > m for k, (n, m) in enumerate(zip(indices.shape, x.shape)) if k != a):
-        raise RuleError("indices-within-data", f"indices {list(indices.shape)} into {list(x.shape)} along {a}")
+    within_data(indices, x, a)
     return write(native.scatter_elements, x, indices, updates, reduction, signed, a)
 
 

@@ -44,13 +44,16 @@ def _source(n: int, before: int, after: int, mode: str) -> np.ndarray:
         return at.clip(0, n - 1)
     if mode == "wrap":
         return at % n
-    if mode == "symmetric":
-        at = at % (2 * n)
-        return np.where(at < n, at, 2 * n - 1 - at)
+    return mirrored(at, n, twice=mode == "symmetric")
+
+
+def mirrored(at: np.ndarray, n: int, twice: bool) -> np.ndarray:
+    """Positions folded back into an axis of extent ``n`` > 0.  twice: the elements at its ends come twice."""
     if n == 1:
         return np.zeros_like(at)
-    at = at % (2 * n - 2)
-    return np.where(at < n, at, 2 * n - 2 - at)
+    turn = 2 * n - (1 if twice else 2)  # the sum of a position and its image
+    at = at % (2 * n if twice else turn)
+    return np.where(at < n, at, turn - at)
 
 
 def _no_zero(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | None:
