@@ -33,7 +33,7 @@ from native_ref._index import (
     scatter_nd,
     unique,
 )
-from native_ref._linear import conv, conv_transpose, matmul, transposed_sizes, window_sizes
+from native_ref._linear import conv, conv_transpose, matmul, window_sizes
 from native_ref._quantise import centre, requantise
 from native_ref._reduction import REDUCTIONS, arg_reduce, cumulative, moments, reduce
 from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softmax

@@ -15,14 +15,7 @@ UNARY: tuple[str, ...] = _native.unary_names
 BINARY: tuple[str, ...] = _native.binary_names
 
 
-class HasCode(Protocol):
-    """A dtype of ``harness.core.dtypes``; its ``code`` is all that is looked at."""
-
-    @property
-    def code(self) -> int: ...
-
-
-DTypeLike = Any  # HasCode, its number, or anything np.dtype takes
+DTypeLike = Any  # a dtype of harness.core.dtypes, its number, or anything np.dtype takes
 
 
 def convert(x: Array, dtype: DTypeLike, *, rounding: str | None = None, saturate: bool = False) -> Array:

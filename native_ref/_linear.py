@@ -30,17 +30,6 @@ def window_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dil
     )
 
 
-def transposed_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
-                     pads: Sequence[int], output_padding: Sequence[int] | None = None) -> tuple[int, ...]:  # fmt: skip
-    """Extents of a transposed convolution: stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads."""
-    n = len(s)
-    more = output_padding or (0,) * n
-    return tuple(
-        max(0, strides[i] * (s[i] - 1) + more[i] + dilations[i] * (k[i] - 1) + 1 - pads[i] - pads[n + i])
-        for i in range(n)
-    )
-
-
 def conv(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
          dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, groups: int = 1, out: Any = None,
          ) -> Array:  # fmt: skip

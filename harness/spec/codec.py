@@ -121,7 +121,7 @@ def _means_default(a: Attr, value: Any) -> bool:
 
 
 class Codec:
-    """Base: subclass and give both directions.  ``for_tensor`` ones get and give ``T``s in encode."""
+    """Base: subclass and give both directions.  Those of tensors get and give ``T``s in encode."""
 
     def decode(self, call: Call) -> Any:
         raise NotImplementedError
@@ -205,8 +205,6 @@ class Slotted(Codec):
     """A tensor parameter under a slot name, with an optional change of layout both ways.
 
     to_ours: array -> array.  to_theirs: shape -> shape (the layout change applied to a drawn shape)."""
-
-    for_tensor = True
 
     def __init__(self, slot: str, to_ours: Callable[[Any], Any] | None = None,
                  to_theirs: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,

@@ -26,13 +26,6 @@ def sizes(slot: str) -> Fn:
     return Fn(lambda c: ints(c.inputs[slot]), lambda v, b: b.tensor(slot, T((len(v),), values=[float(x) for x in v])))
 
 
-def tensor(read: Callable[[Call], Any]) -> Fn:
-    """A tensor parameter that a function reads from the call."""
-    out = Fn(read)
-    out.for_tensor = True
-    return out
-
-
 def several(slot: str = "xs") -> Fn:
     """A variadic input of two or more."""
 
@@ -45,9 +38,7 @@ def several(slot: str = "xs") -> Fn:
         for t in v:
             b.tensor(slot, t)
 
-    out = Fn(read, write)
-    out.for_tensor = True
-    return out
+    return Fn(read, write)
 
 
 def declare(dialect: Dialect) -> Callable[..., Entry]:
@@ -86,8 +77,6 @@ class Weight(Codec):
 
     flag: the parameter that says whether it is there.  load: stored array -> the meaning's.
     """
-
-    for_tensor = True
 
     def __init__(
         self, slot: str, *, flag: str | None = None, load: Callable[[np.ndarray], np.ndarray] | None = None
@@ -138,8 +127,6 @@ class ListOr(Codec):
 
 class Const(Codec):
     """A scalar tensor parameter that the layer holds as a plain number."""
-
-    for_tensor = True
 
     def __init__(self, name: str) -> None:
         self.name = name

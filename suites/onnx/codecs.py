@@ -3,7 +3,6 @@ padding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -93,8 +92,6 @@ class Channels(Slotted):
 class ValueAttr(Codec):
     """A scalar tensor that this version takes as a float attribute."""
 
-    for_tensor = True
-
     def __init__(self, name: str, slot: str, default: float = 0.0) -> None:
         self.name, self.slot, self.default = name, slot, default
 
@@ -162,80 +159,3 @@ _OLD = {
     "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "BOOL": "bool", "STRING": "str",
 }  # fmt: skip
 OLD_WORDS = {v: k for k, v in _OLD.items()}
-
-
-def same_pads(
-    mode: str, extent: list[int], kernel: list[int], strides: list[int], dilations: list[int]
-) -> tuple[int, ...]:
-    """Begins then ends such that the output has ceil(extent / stride) elements; the odd one goes to the end
-    (SAME_UPPER)
-    or to the beginning (SAME_LOWER).  Source: ONNX Conv-11, auto_pad."""
-    begins, ends = [], []
-    for n, k, s, d in zip(extent, kernel, strides, dilations):
-        need = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
-        small, big = need // 2, need - need // 2
-        begins.append(small if mode == "SAME_UPPER" else big)
-        ends.append(big if mode == "SAME_UPPER" else small)
-    return (*begins, *ends)
-
-
-class AutoPads(Codec):
-    """``pads`` or one of the automatic modes.
-
-    extents: fn(call) -> (spatial extents, kernel, strides, dilations) that the automatic modes are computed from.
-    modes: those that may be drawn."""
-
-    def __init__(self, extents: Callable[[Call], tuple[list[int], list[int], list[int], list[int]]],
-                 modes: tuple[str, ...] = ("SAME_UPPER", "SAME_LOWER", "VALID")) -> None:  # fmt: skip
-        self.extents, self.modes = extents, modes
-
-    def decode(self, call: Call) -> tuple[int, ...]:
-        mode = call.attr("auto_pad", "NOTSET")
-        n, k, s, d = self.extents(call)
-        if mode in ("SAME_UPPER", "SAME_LOWER"):
-            return same_pads(mode, n, k, s, d)
-        pads = call.attr("pads")
-        if mode == "VALID" or pads is None:
-            return (0,) * (2 * len(n))
-        return tuple(int(p) for p in pads)
-
-    def encode(self, value: Any, b: Build) -> None:
-        how = b.draw.int(0, 5)
-        if how >= 4 and self.modes:
-            b.attrs["auto_pad"] = b.draw.pick(self.modes)
-            return
-        if how == 3:
-            b.attrs["auto_pad"] = "NOTSET"
-        if any(value) or b.draw.bool():
-            b.attrs["pads"] = [int(v) for v in value]
-
-
-def spatial(
-    slot: str, weight: str | None = None
-) -> Callable[[Call], tuple[list[int], list[int], list[int], list[int]]]:
-    """Geometry of a window op for ``AutoPads``; the kernel is ``kernel_shape`` or the weight's spatial shape."""
-
-    def read(call: Call) -> tuple[list[int], list[int], list[int], list[int]]:
-        n = list(call.inputs[slot].shape[2:])
-        kernel = call.attr("kernel_shape") or list(call.inputs[weight].shape[2:])
-        return n, list(kernel), list(call.attr("strides") or [1] * len(n)), list(call.attr("dilations") or [1] * len(n))
-
-    return read
-
-
-def ones(name: str, of: str = "X") -> Codec:
-    """A per-axis attribute that defaults to 1 on every spatial axis of input ``of``."""
-    return _Ones(name, of)
-
-
-class _Ones(Codec):
-    def __init__(self, name: str, of: str) -> None:
-        self.name, self.of = name, of
-
-    def decode(self, call: Call) -> tuple[int, ...]:
-        v = call.attr(self.name)
-        return (1,) * (call.inputs[self.of].ndim - 2) if v is None else tuple(int(x) for x in v)
-
-    def encode(self, value: Any, b: Build) -> None:
-        if self.name in b.version.schema.attrs and (any(v != 1 for v in value) or b.draw.bool()):
-            b.attrs[self.name] = [int(v) for v in value]

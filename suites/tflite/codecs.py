@@ -22,7 +22,6 @@ __all__ = [
     "ohwi",
     "out_type",
     "pairs",
-    "quant_like",
     "shape_input",
 ]
 
@@ -146,11 +145,6 @@ def literal(values: Any, dtype: DType | None = None, const: bool | None = None) 
 
 
 # -- quantisation parameters
-
-
-def quant_like(slot: str) -> Fn:
-    """Quantisation of an operand, as the meaning's parameter."""
-    return Fn(lambda call: call.quant[slot])
 
 
 def out_type(call: Call, i: int) -> DType:

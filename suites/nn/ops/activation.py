@@ -12,7 +12,6 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T, silent
 from suites.nn import op
-from suites.nn.spell import tensor
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
 
@@ -49,7 +48,7 @@ def _channels(name: str) -> Fn:
             raise RuleError("one-or-per-channel", f"{v.size} values for {n} channels")
         return np.broadcast_to(v.reshape(-1), (n,))
 
-    return tensor(read)
+    return Fn(read)
 
 
 def _image(c: Call) -> np.ndarray:
@@ -80,7 +79,7 @@ def _breaks(*names: str) -> dict[str, Any]:
     return {"one-or-per-channel": wrong, "rank-at-least-3": flat}
 
 
-_X = tensor(_image)
+_X = Fn(_image)
 op(
     "activation.PReLU",
     s.prelu_channels,

@@ -19,8 +19,6 @@ class Image(Codec):
     """Input [..., C, H, W]: the axes before the last three are one batch axis.  Drawn with one more, or with none that
     the rank-5 mapping of older specifications puts there."""
 
-    for_tensor = True
-
     def decode(self, call: Call) -> Any:
         x = call.inputs["x"]
         if x.ndim < 4:
@@ -216,8 +214,6 @@ def _channels3(c: Call) -> np.ndarray:
 
 class Volume(Codec):
     """Input [N, C, D, H, W]."""
-
-    for_tensor = True
 
     def decode(self, call: Call) -> Any:
         return _channels3(call)

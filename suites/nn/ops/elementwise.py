@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Draw, Real, T, silent
+from harness.spec import Call, Draw, Fn, Real, T, silent
 from suites.nn import op
-from suites.nn.spell import Or, Weight, several, tensor
+from suites.nn.spell import Or, Weight, several
 from suites.semantics import coreml
 from suites.semantics import elementwise as e
 from suites.semantics.elementwise import math as m
@@ -109,7 +109,7 @@ def _clash(d: Draw) -> dict[str, Any]:
     return {"a": T((*shape[:-1], 3)), "b": T((*shape[:-1], 2))}
 
 
-_COMPARED: dict[str, Any] = {"x": "a", "y": tensor(_second), "draw": _draw_compared, "breaks": {"broadcast:b": _clash}}
+_COMPARED: dict[str, Any] = {"x": "a", "y": Fn(_second), "draw": _draw_compared, "breaks": {"broadcast:b": _clash}}
 op("equal", e.equal, **_COMPARED)
 op("notEqual", e.not_equal, **_COMPARED)
 op("lessThan", e.less, **_COMPARED)
@@ -152,8 +152,8 @@ def _apart(d: Draw) -> dict[str, Any]:
 
 
 _FEW = {"two-or-more": _alone, "broadcast:xs": _apart}
-op("add", e.sum_n, xs=tensor(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
-op("multiply", e.mul_n, xs=tensor(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
+op("add", e.sum_n, xs=Fn(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
+op("multiply", e.mul_n, xs=Fn(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
 op("average", e.mean_n, xs=several(), draw=_draw_operands(False, 4), breaks=_FEW)
 op("max", e.max_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)
 op("min", e.min_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)

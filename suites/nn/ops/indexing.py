@@ -12,7 +12,7 @@ import numpy as np
 from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Map, Slotted, T, accepted
 from suites.nn import op
-from suites.nn.spell import Const, ints, tensor
+from suites.nn.spell import Const, ints
 from suites.semantics import coreml
 from suites.semantics import indexing as s
 from suites.semantics.indexing.order import any_of_equals, winners
@@ -109,7 +109,7 @@ op(
     "gatherAlongAxis",
     s.gather_elements,
     x="data",
-    indices=tensor(_like_data),
+    indices=Fn(_like_data),
     draw=_draw_along,
     breaks={"indices-like-data": _unlike("data", _draw_along)},
 )
@@ -204,8 +204,8 @@ op(
     s.scatter,
     ambiguous=_not_a_number,
     x="container",
-    indices=tensor(lambda c: _written(c)[0]),
-    updates=tensor(lambda c: _written(c)[1]),
+    indices=Fn(lambda c: _written(c)[0]),
+    updates=Fn(lambda c: _written(c)[1]),
     mode=_TABLE,
     draw=_draw_scatter,
     breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
@@ -237,7 +237,7 @@ op(
     coreml.scatter_along_axis,
     ambiguous=_not_a_number,
     x="container",
-    indices=tensor(_like_data),
+    indices=Fn(_like_data),
     reduction=_TABLE,
     draw=_draw_scatter_along,
     breaks={
@@ -292,8 +292,8 @@ op(
     s.scatter_nd,
     ambiguous=_not_a_number,
     x="container",
-    indices=tensor(lambda c: _written_nd(c)[0]),
-    updates=tensor(lambda c: _written_nd(c)[1]),
+    indices=Fn(lambda c: _written_nd(c)[0]),
+    updates=Fn(lambda c: _written_nd(c)[1]),
     reduction=_TABLE,
     draw=_draw_scatter_nd,
     fixed={"signed": False},

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError, Unsupported
 from harness.spec import Call, Draw, Fn, Slotted, T
 from suites.nn import op
-from suites.nn.spell import Weight, tensor
+from suites.nn.spell import Weight
 from suites.semantics import coreml as s
 from suites.semantics import linear
 
@@ -60,7 +60,7 @@ def _inner_apart(d: Draw) -> dict[str, Any]:
     return {**out, "inputChannels": n, "weights": T((out["outputChannels"], n), const=True)}
 
 
-op("innerProduct", linear.linear, x=tensor(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
+op("innerProduct", linear.linear, x=Fn(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
    draw=_draw_inner, breaks={"channels-agree": _inner_apart})  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def _wide(draw: Any) -> Any:
     return fn
 
 
-op("embedding", s.embedding, indices=tensor(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+op("embedding", s.embedding, indices=Fn(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
    draw=_draw_embedding, out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
    breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)})  # fmt: skip
 
@@ -117,7 +117,7 @@ def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
     return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}
 
 
-op("embeddingND", s.embedding, indices=tensor(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
+op("embeddingND", s.embedding, indices=Fn(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
    draw=_draw_embedding_nd,
    breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)})  # fmt: skip
 
@@ -159,7 +159,7 @@ def _product_apart(d: Draw) -> dict[str, Any]:
     return {"a": T((3, k)), "b": T((k + 1, 2))}
 
 
-op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=tensor(_right), bias=tensor(_added),
+op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=Fn(_right), bias=Fn(_added),
    transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
    ambiguous=_turned_vector, breaks={"contracted-agrees": _product_apart})  # fmt: skip
 

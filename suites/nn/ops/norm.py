@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, Weight, tensor
+from suites.nn.spell import Or, Weight
 from suites.semantics import coreml, norm
 
 op("softmaxND", norm.softmax, breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}})
@@ -83,7 +83,7 @@ def _batch_apart(d: Draw) -> dict[str, Any]:
 op(
     "batchnorm",
     coreml.batchnorm,
-    x=tensor(_channelled),
+    x=Fn(_channelled),
     scale=Weight("gamma"),
     bias=Weight("beta"),
     mean=Weight("mean"),
@@ -165,7 +165,7 @@ def _window(c: Call) -> int:
 op(
     "lrn",
     norm.lrn,
-    x=tensor(_image),
+    x=Fn(_image),
     size=Fn(_window),
     bias=Or("k", 1.0),
     fixed={"scaled": True, "axis": 1},

@@ -11,7 +11,6 @@ from harness.spec import Call, Draw, Fn, T, silent
 from harness.spec.silent import gathered
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
-from suites.nn.spell import tensor
 from suites.semantics import pool as s
 from suites.semantics.window import STRIDE_ABOVE
 
@@ -173,7 +172,7 @@ def _rank5(c: Call) -> Any:
     return c.inputs["x"]
 
 
-_X = tensor(_rank5)
+_X = Fn(_rank5)
 _NAMES = ("Depth", "Height", "Width")
 _BORDERS = (("Front", "Back"), ("Top", "Bottom"), ("Left", "Right"))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Or, sizes, tensor
+from suites.nn.spell import Or, sizes
 from suites.semantics import random as s
 
 _LIKE = Fn(lambda c: c.inputs["x"].shape)
@@ -84,7 +84,7 @@ def _draw_categorical(d: Draw) -> dict[str, Any]:
     return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
 
 
-_X = tensor(_weights)
+_X = Fn(_weights)
 op(
     "categoricalDistribution",
     s.categorical,

@@ -10,7 +10,6 @@ from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from harness.spec.silent import gathered
 from suites.nn import op
-from suites.nn.spell import tensor
 from suites.semantics.coreml_recurrent import unrolled
 
 # text of an activation -> (name, alpha, beta); a linear one without numbers leaves its input as it is
@@ -51,7 +50,7 @@ def _state(*slots: str) -> Fn:
                 raise RuleError("state-shape", f"{list(g.shape)}, expected {list(want)}")
         return None if not got else np.stack([g[0, :, :, 0, 0] for g in got])
 
-    return tensor(read)
+    return Fn(read)
 
 
 def _stacked(
@@ -68,7 +67,7 @@ def _stacked(
             out[:, forget] += 1.0
         return out
 
-    return tensor(read)
+    return Fn(read)
 
 
 def _listed(name: str) -> Fn:
@@ -181,10 +180,10 @@ def _ones_alone(c: Call) -> str | None:
 
 # what a cell with one state and no peepholes says
 _ONE_STATE: dict[str, Any] = {
-    "x": tensor(_steps),
+    "x": Fn(_steps),
     "h0": _state("h"),
-    "p": tensor(lambda c: None),
-    "c0": tensor(lambda c: None),
+    "p": Fn(lambda c: None),
+    "c0": Fn(lambda c: None),
     "reverse": "reverseInput",
     "ambiguous": _order,
     "out": lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
@@ -208,7 +207,7 @@ def _draw_simple(d: Draw) -> dict[str, Any]:
 
 
 def _one(name: str, flag: str | None = None) -> Fn:
-    return tensor(lambda c: c.inputs[name][None, None] if flag is None or c.attr(flag) else None)
+    return Fn(lambda c: c.inputs[name][None, None] if flag is None or c.attr(flag) else None)
 
 
 op(
@@ -311,7 +310,7 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
     op(
         name,
         unrolled,
-        x=tensor(_steps),
+        x=Fn(_steps),
         w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
         r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
         b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, Map, T
 from suites.nn import op
-from suites.nn.spell import ListOr, Or, tensor
+from suites.nn.spell import ListOr, Or
 from suites.semantics import coreml
 from suites.semantics.resize import resize
 
@@ -226,8 +226,8 @@ def _image_apart(d: Draw) -> dict[str, Any]:
 op(
     "cropResize",
     coreml.crop_resize,
-    x=tensor(_images),
-    roi=tensor(_rows),
+    x=Fn(_images),
+    roi=Fn(_rows),
     sizes=ListOr("targetSize", (1, 1)),
     mode=Map("mode.samplingMethod", _MODES),
     form=Map("boxIndicesMode.boxMode", _FORMS),

@@ -9,7 +9,6 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import tensor
 from suites.semantics import suppression as s
 
 
@@ -24,7 +23,7 @@ def _tensor(name: str) -> Fn:
             raise RuleError("table-shape", f"{name} {list(x.shape)}")
         return x
 
-    return tensor(read)
+    return Fn(read)
 
 
 def _draw(d: Draw) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.spec import Draw, Fn, T
 from suites.nn import op
-from suites.nn.spell import Const, Weight, sizes, tensor
+from suites.nn.spell import Const, Weight, sizes
 from suites.semantics import movement as s
 
 _FLAT = {"matrices": lambda d: {"x": T(d.shape(1, 1))}}
@@ -69,7 +69,7 @@ def _dynamic(d: Draw) -> dict[str, Any]:
 
 
 def _number(slot: str, name: str) -> Fn:
-    return tensor(lambda c: np.asarray(c.inputs[slot] if slot in c.inputs else c.attr(name), np.float32).reshape(()))
+    return Fn(lambda c: np.asarray(c.inputs[slot] if slot in c.inputs else c.attr(name), np.float32).reshape(()))
 
 
 op(
