@@ -4,6 +4,7 @@ from harness.spec.codec import Build, Call, Codec, Fn, Map, Named, Slotted, perm
 from harness.spec.dialect import Dialect
 from harness.spec.dims import ShapeMismatch, shape_function
 from harness.spec.draw import Draw, T
+from harness.spec.entry import Entry
 from harness.spec.errors import (
     Context,
     ErrorClass,
@@ -19,7 +20,7 @@ from harness.spec.errors import (
     statistical,
 )  # fmt: skip
 from harness.spec.expected import Expected, open_at
-from harness.spec.opversion import Entry, OpVersion
+from harness.spec.opversion import OpVersion
 from harness.spec.params import (
     Axes,
     Axis,

@@ -10,7 +10,8 @@ from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance
 from harness.spec import dims
 from harness.spec.draw import Draw, Engine, T
-from harness.spec.opversion import OpVersion, agreement
+from harness.spec.entry import agreement
+from harness.spec.opversion import OpVersion
 
 Breaker = Callable[[Draw], "Instance | None"]
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")

@@ -20,9 +20,10 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec.codec import Call
 from harness.spec.draw import Draw, Engine, T
+from harness.spec.entry import Entry
 from harness.spec.expected import Expected
 from harness.spec.interpret import Watch, fed, run_graph
-from harness.spec.opversion import Entry, OpVersion
+from harness.spec.opversion import OpVersion
 from harness.spec.schema import OpSchema, Slot, load
 from harness.spec.semantics import Semantics
 from native_ref import convert

@@ -20,7 +20,8 @@ from harness.core.instance import KINDS, SKIPPED, Arg, Graph, Instance
 from harness.core.memory import bounded
 from harness.core.quiet import quiet
 from harness.spec.codec import Call
-from harness.spec.opversion import Expected, OpVersion
+from harness.spec.expected import Expected
+from harness.spec.opversion import OpVersion
 from harness.spec.schema import Slot
 
 _TOO_LARGE = re.compile("array is too big|Maximum allowed|too large to convert to C")  # in NumPy's words
