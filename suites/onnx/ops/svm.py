@@ -14,7 +14,8 @@ from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, bounded, exact
 from harness.spec.errors import gamma
 from suites.onnx import op
-from suites.onnx.ops.ml import ML, POSTS, classes, classified, pick_labels, quarters, require, rows
+from suites.onnx.ops.ml.common import ML, quarters, require, rows
+from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels
 from suites.semantics import coupling
 from suites.semantics import tabular as s
 

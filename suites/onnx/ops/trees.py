@@ -11,7 +11,8 @@ from harness.core.dtypes import F32, F64, U8, DType, of
 from harness.core.errors import RuleError
 from harness.spec import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
-from suites.onnx.ops.ml import ML, POSTS, classes, classified, one_of, pick_labels, quarters, require, rows
+from suites.onnx.ops.ml.common import ML, one_of, quarters, require, rows
+from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels
 from suites.semantics import tabular as s
 from suites.semantics.tabular import Branch, Leaf
 

@@ -1,0 +1,194 @@
+"""Features taken, scaled, filled in and joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.spec import Call, Context, Draw, T, bounded, exact
+from suites.onnx import op
+from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, single
+from suites.semantics import indexing
+
+MANY = 7  # more than a drawn X has features
+
+op("ArrayFeatureExtractor", indexing.array_feature, x="X", indices="Y", domain=ML)
+
+op(
+    "Binarizer",
+    evaluate=lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype),
+    error=exact(),
+    domain=ML,
+    draw=lambda d: {
+        "X": rows(d, d.types["T"], d.int(1, 4), d.int(1, 5)),
+        **({"threshold": d.int(-4, 4) / 4} if d.bool() else {}),
+    },
+    source="ONNX ai.onnx.ml Binarizer-1",
+)
+
+
+def _longer(values: list[Any]) -> list[Any]:
+    return [*values, values[-1]]
+
+
+def _many(values: list[Any]) -> list[Any]:
+    return [values[0]] * MANY
+
+
+def _scale(c: Call) -> Array:
+    """Raises RuleError "offset-per-scale", "one-or-per-feature"."""
+    x, offset, scale = c.inputs["X"], c.attr("offset") or (), c.attr("scale") or ()
+    require(len(offset) == len(scale), "offset-per-scale", f"{len(offset)} offsets, {len(scale)} scales")
+    _per_feature(x, len(scale))
+    return (c.inputs["X"].astype(np.float64) - np.array(c.attr("offset"))) * np.array(c.attr("scale"))
+
+
+def _per_feature(x: Array, n: int) -> None:
+    """One number for all features, or one for each."""
+    features = x.shape[-1] if x.ndim else 1
+    require(n in (1, features), "one-or-per-feature", f"{n} values for {features} features")
+
+
+def _scale_bound(ctx: Context) -> Array:
+    c = ctx.call
+    x, off = np.abs(c.inputs["X"].astype(np.float64)), np.abs(c.attr("offset"))
+    return 3 * ctx.acc_u * (x + off) * np.abs(c.attr("scale")) + ctx.ulp
+
+
+def _draw_scale(d: Draw) -> dict:
+    n, f = d.int(1, 4), d.int(1, 5)
+    k = d.pick((1, f))
+    return {
+        "X": rows(d, d.types["T"], n, f),
+        "offset": [d.int(-9, 9) / 3 for _ in range(k)],
+        "scale": [d.int(-9, 9) / 5 for _ in range(k)],
+    }
+
+
+op(
+    "Scaler",
+    evaluate=_scale,
+    draw=_draw_scale,
+    error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"),
+    domain=ML,
+    out_dtype=single,
+    breaks={
+        "offset-per-scale": changed(_draw_scale, _longer, "offset"),
+        "one-or-per-feature": changed(_draw_scale, _many, "offset", "scale"),
+    },
+    source="ONNX ai.onnx.ml Scaler-1",
+)
+
+
+def _normalize(c: Call) -> Array:
+    """Raises RuleError "rank-1-or-2"."""
+    x = c.inputs["X"].astype(np.float64)
+    require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
+    how = c.attr("norm")
+    top = x.max(-1, keepdims=True) if how == "MAX" else (x if how == "L1" else x * x).sum(-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        y = x / top if how != "L2" else np.sqrt(x * x / top)
+    return np.where(top == 0, x, y)
+
+
+def _normal_bound(ctx: Context) -> Array:
+    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, + ulp"""
+    x = np.abs(np.asarray(ctx.call.inputs["X"], np.float64))
+    with np.errstate(all="ignore"):
+        loss = x.sum(-1, keepdims=True) / np.abs(np.asarray(ctx.call.inputs["X"], np.float64).sum(-1, keepdims=True))
+    grown = np.where(np.isfinite(loss), loss, 1.0) if ctx.call.attr("norm") == "L1" else 1.0
+    return 16 * ctx.acc_u * np.abs(ctx.wide) * grown + ctx.ulp
+
+
+def _draw_normalize(d: Draw) -> dict:
+    """Rows of either sign, also for L1 and L2, whose formulas are printed without magnitudes and signs; rows of nothing
+    but zeros, and of L1 some that add up to 0: "if the divisor is zero, Y == X"."""
+    f, how = d.int(1, 6), d.pick(("MAX", "L1", "L2"))
+    t = rows(d, d.types["T"], d.int(1, 4), f, 0 if d.chance(4) else -12)
+    if d.chance(4):
+        t.values[:f] = [0] * f
+    elif f > 1 and d.chance(4):
+        t.values[:f] = [t.values[0], -t.values[0], *[0] * (f - 2)]
+    if d.chance(3):
+        t = T((f,), values=t.values[:f])
+    return {"X": t, **({"norm": how} if how != "MAX" or d.int(0, 3) else {})}
+
+
+op(
+    "Normalizer",
+    evaluate=_normalize,
+    draw=_draw_normalize,
+    error=bounded(_normal_bound, "16 u |y|, more where the terms of a sum cancel, + ulp"),
+    out_dtype=single,
+    domain=ML,
+    breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}},
+    source="ONNX ai.onnx.ml Normalizer-1",
+)
+
+
+def _impute(c: Call) -> Array:
+    """Raises RuleError "one-of-imputed", "one-or-per-feature"."""
+    x = c.inputs["X"]
+    one_of(c, "one-of-imputed", "imputed_value_floats", "imputed_value_int64s")
+    if of(x).kind == "f":
+        old, new = c.attr("replaced_value_float"), c.attr("imputed_value_floats")
+    else:
+        old, new = c.attr("replaced_value_int64"), c.attr("imputed_value_int64s")
+    require(new, "one-of-imputed", f"the values are not of the type of X, {of(x)}")
+    _per_feature(x, len(new))
+    hit = np.isnan(x) if old != old else x == old
+    return np.where(hit, np.array(new, x.dtype), x)
+
+
+def _draw_impute(d: Draw) -> dict:
+    n, f, dtype = d.int(1, 4), d.int(1, 4), d.types["T"]
+    k = d.pick((1, f))
+    if dtype.kind != "f":
+        pool = [-1, 0, 3, 7]
+        return {"X": T((n, f), values=[d.pick(pool) for _ in range(n * f)]), "replaced_value_int64": d.pick(pool),
+                "imputed_value_int64s": [d.int(-5, 5) for _ in range(k)]}  # fmt: skip
+    reals = [-1.0, 0.0, 2.5, float("nan")]
+    return {"X": T((n, f), values=[d.pick(reals) for _ in range(n * f)]), "replaced_value_float": d.pick(reals),
+            "imputed_value_floats": quarters(d, k)}  # fmt: skip
+
+
+op(
+    "Imputer",
+    evaluate=_impute,
+    error=exact(),
+    draw=_draw_impute,
+    domain=ML,
+    breaks={
+        "one-of-imputed": lambda d: {"imputed_value_floats": [1.0], "imputed_value_int64s": [1], **_draw_impute(d)}
+    },
+    source="ONNX ai.onnx.ml Imputer-1",
+)
+
+
+def _join(c: Call) -> Array:
+    """Raises RuleError "rank-1-or-2", "rows-agree", "inputdimensions-agrees"."""
+    xs = c.inputs["X"]
+    require({x.ndim for x in xs} <= {1, 2}, "rank-1-or-2", f"ranks {[x.ndim for x in xs]}")
+    xs = [x.reshape(1, -1) if x.ndim == 1 else x for x in xs]
+    require(len({len(x) for x in xs}) == 1, "rows-agree", f"{[len(x) for x in xs]} rows")
+    said, shown = c.attr("inputdimensions"), [x.shape[1] for x in xs]
+    require(said is None or list(said) == shown, "inputdimensions-agrees", f"{said}, but the operands show {shown}")
+    return np.concatenate(xs, 1).astype(np.float64)
+
+
+def _draw_join(d: Draw) -> dict:
+    n = d.pick((1, 1, 2, 3))
+    widths = [d.int(1, 4) for _ in range(d.int(1, 4))]
+    return {"X": [T((w,) if n == 1 and d.bool() else (n, w)) for w in widths], "inputdimensions": widths}
+
+
+def _uneven(d: Draw) -> dict:
+    n, widths = d.int(1, 3), [d.int(1, 4), d.int(1, 4)]
+    return {"X": [T((n, widths[0])), T((n + 1, widths[1]))], "inputdimensions": widths}
+
+
+op("FeatureVectorizer", evaluate=_join, error=exact(), draw=_draw_join, out_dtype=single, domain=ML,
+   breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")},
+   source="ONNX ai.onnx.ml FeatureVectorizer-1")  # fmt: skip

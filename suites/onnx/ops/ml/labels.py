@@ -1,0 +1,216 @@
+"""Categories and labels through tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, of
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, T, exact
+from suites.onnx import op
+from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, changed, one_of, require, single
+from suites.onnx.ops.text import words
+
+
+def lookup(x: Array, keys: list[Any], values: list[Any], default: Any, dtype: DType) -> Array:
+    """Each element through a table; one NaN is as good as another; of equal keys the last counts."""
+    table = {_key(k): v for k, v in zip(keys, values)}
+    return arranged([table.get(_key(v), default) for v in x.ravel().tolist()], x.shape, dtype)
+
+
+def _key(v: Any) -> Any:
+    return "\0nan" if isinstance(v, float) and v != v else v
+
+
+_KEYS = ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")
+_VALUES = ("values_int64s", "values_strings", "values_floats", "values_tensor")
+
+
+def _label(c: Call) -> Array:
+    """Raises RuleError "one-of-keys", "one-of-values", "value-per-key"."""
+    x, a = c.inputs["X"], c.attr
+    if c.version.version == 1:
+        names = a("classes_strings")
+        if of(x).kind == "s":
+            return lookup(x, names[::-1], list(range(len(names)))[::-1], a("default_int64"), I64)
+        return lookup(x, list(range(len(names))), names, a("default_string"), STR)
+    keys = a(one_of(c, "one-of-keys", *_KEYS))
+    n, count = len(keys), len(a(one_of(c, "one-of-values", *_VALUES)))
+    require(n == count, "value-per-key", f"{n} keys, {count} values")
+    for name, kind in (("int64", I64), ("string", STR), ("float", F32)):
+        values = a(f"values_{name}s")
+        if values is not None:
+            return lookup(x, _list(keys), _list(values), a(f"default_{name}"), kind)
+    values, default = a("values_tensor"), a("default_tensor")
+    dtype = of(values)
+    first = (
+        default.reshape(-1)[0]
+        if default is not None
+        else "_Unused"
+        if dtype.kind == "s"
+        else -0.0
+        if dtype.kind == "f"
+        else -1
+    )
+    return lookup(x, _list(keys), _list(values), first, dtype)
+
+
+def _list(v: Any) -> list[Any]:
+    return v.tolist() if isinstance(v, np.ndarray) else list(v)
+
+
+def label_type(c: Call, i: int) -> DType:
+    """What the table maps to."""
+    a = c.attr
+    if c.version.version == 1:
+        return I64 if of(c.inputs["X"]).kind == "s" else STR
+    found = [t for n, t in (("int64", I64), ("string", STR), ("float", F32)) if a(f"values_{n}s") is not None]
+    return found[0] if found else of(a("values_tensor"))
+
+
+def some(d: Draw, dtype: DType, n: int) -> list[Any]:
+    """Distinct keys, or any values."""
+    pool: list[Any] = (
+        list(WORDS)
+        if dtype.kind == "s"
+        else [1, 2, 5, -3, 40]
+        if dtype.kind in "iu"
+        else [0.5, 1.25, -2.0, float("nan"), 3.0]
+    )
+    return d.shuffle(pool)[:n]
+
+
+def _more_values(d: Draw) -> dict:
+    """Twice as many values as keys."""
+    out = _draw_label(d)
+    name = next(n for n in _VALUES if n in out)
+    v = out[name]
+    return {**out, name: np.concatenate([v, v]) if isinstance(v, np.ndarray) else v * 2}
+
+
+def _more_keys(d: Draw) -> dict:
+    out = _draw_label(d)
+    return {"keys_int64s": [1], "keys_strings": ["a"], **out}
+
+
+_SUFFIX = {"i64": "int64s", "str": "strings", "f32": "floats"}
+
+
+def _draw_label(d: Draw) -> dict:
+    dtype, v = d.types["T1"], d.version.version
+    shape = d.shape(0, 3)
+    if v == 1:
+        n = d.int(1, 4)
+        out: dict[str, Any] = {"classes_strings": d.shuffle(WORDS)[:n]}
+        out["X"] = (
+            words(d, shape, WORDS)
+            if dtype.kind == "s"
+            else T(shape, values=[d.int(0, n) for _ in range(int(np.prod(shape)))])
+        )
+        if d.bool():
+            out |= {"default_int64": 7} if dtype.kind == "s" else {"default_string": "none"}
+        return out
+    n = d.int(1, 5)
+    keys = some(d, dtype, n)
+    pool = keys + some(d, dtype, 5)
+    out = {"X": T(shape, values=[d.pick(pool) for _ in range(int(np.prod(shape)))])}
+    to = d.pick([BY_NAME[t] for t in d.version.schema.types["T2"]])
+    values = [d.pick(some(d, to, 5)) for _ in keys]
+    if v >= 4 and d.chance(3):
+        keys, values = [*keys, keys[0]], [*values, some(d, to, 5)[0]]
+    tensors = dtype.name not in _SUFFIX or to.name not in _SUFFIX or (v >= 4 and d.bool())
+    if tensors:
+        out["keys_tensor"] = arranged(keys, (len(keys),), dtype)
+        out["values_tensor"] = arranged(values, (len(values),), to)
+        if d.bool():
+            out["default_tensor"] = arranged(some(d, to, 1), (1,), to)
+        return out
+    out |= {f"keys_{_SUFFIX[dtype.name]}": keys, f"values_{_SUFFIX[to.name]}": values}
+    if d.bool():
+        out[f"default_{_SUFFIX[to.name][:-1]}"] = some(d, to, 1)[0]
+    return out
+
+
+op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, until=1,
+   source="ONNX ai.onnx.ml LabelEncoder-1")
+op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, since=2,
+   breaks={"value-per-key": _more_values, "one-of-keys": _more_keys},
+   source="ONNX ai.onnx.ml LabelEncoder-2, -4")  # fmt: skip
+
+
+def _map_category(c: Call) -> Array:
+    """Raises RuleError "cats-agree"."""
+    numbers, names = c.attr("cats_int64s") or [], c.attr("cats_strings") or []
+    require(len(numbers) == len(names), "cats-agree", f"{len(numbers)} integers, {len(names)} strings")
+    if of(c.inputs["X"]).kind == "s":
+        return lookup(c.inputs["X"], names, numbers, c.attr("default_int64"), I64)
+    return lookup(c.inputs["X"], numbers, names, c.attr("default_string"), STR)
+
+
+def _draw_category(d: Draw) -> dict:
+    n, shape, text = d.int(1, 4), d.shape(0, 3), d.types["T1"].kind == "s"
+    out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle((3, -1, 0, 12))[:n]}
+    out["X"] = (
+        words(d, shape, WORDS)
+        if text
+        else T(shape, values=[d.pick((3, -1, 0, 12, 5)) for _ in range(int(np.prod(shape)))])
+    )
+    return {**out, **({"default_int64": d.int(-1, 9)} if text else {"default_string": "none"})}
+
+
+op(
+    "CategoryMapper",
+    evaluate=_map_category,
+    error=exact(),
+    draw=_draw_category,
+    domain=ML,
+    out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR,
+    breaks={"cats-agree": changed(_draw_category, lambda values: [*values, 99], "cats_int64s")},
+    source="ONNX ai.onnx.ml CategoryMapper-1",
+)
+
+
+def _one_hot(c: Call) -> Array:
+    """Raises RuleError "one-of-cats", and "category-known" where an unknown category is not allowed."""
+    x = c.inputs["X"]
+    one_of(c, "one-of-cats", "cats_int64s", "cats_strings")
+    cats = c.attr("cats_strings") if of(x).kind == "s" else c.attr("cats_int64s")
+    require(cats, "one-of-cats", f"the categories are not of the type of X, {of(x)}")
+    flat = [v if isinstance(v, str) else int(v) for v in x.ravel().tolist()]
+    if not c.attr("zeros") and any(v not in cats for v in flat):
+        raise RuleError("category-known", "an element is in no category")
+    return np.array([[v == k for k in cats] for v in flat], np.float32).reshape(*x.shape, len(cats))
+
+
+def _draw_hot(d: Draw) -> dict:
+    shape, dtype, all_known = d.shape(0, 3), d.types["T"], d.bool()
+    n = int(np.prod(shape))
+    cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else (3, -1, 0, 12))[: d.int(1, 4)]
+    pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
+    values = [d.pick(pool) for _ in range(n)]
+    out = {"X": T(shape, values=[float(v) for v in values] if dtype.kind == "f" else values),
+           "cats_strings" if dtype.kind == "s" else "cats_int64s": cats}  # fmt: skip
+    return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
+
+
+def _unknown(d: Draw) -> dict:
+    text = d.types["T"].kind == "s"
+    x = words(d, (3,), ("other",)) if text else T((3,), values=[5, 5, 5])
+    return {"X": x, "zeros": 0, **({"cats_strings": ["a", "bb"]} if text else {"cats_int64s": [3, -1]})}
+
+
+op(
+    "OneHotEncoder",
+    evaluate=_one_hot,
+    error=exact(),
+    draw=_draw_hot,
+    out_dtype=single,
+    domain=ML,
+    breaks={
+        "one-of-cats": lambda d: {"cats_strings": ["a"], "cats_int64s": [1], **_draw_hot(d)},
+        "category-known": _unknown,
+    },
+    source="ONNX ai.onnx.ml OneHotEncoder-1",
+)

@@ -1,0 +1,122 @@
+"""Maps to tensors and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, I64, STR, DType
+from harness.core.errors import RuleError
+from harness.spec import Call, Draw, T, exact
+from suites.onnx import op
+from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, one_of, quarters, require, single
+from suites.onnx.ops.ml.labels import some
+
+
+def _cast_map(c: Call) -> Array:
+    """Raises RuleError "key-below-max"."""
+    m, to = c.inputs["X"], {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")]
+    read = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}[c.attr("cast_to")]
+    if c.attr("map_form") == "DENSE":
+        return arranged([read(m[k]) for k in sorted(m)], (1, len(m)), to)
+    n = c.attr("max_map")
+    require(all(0 <= _plain(k) < n for k in m), "key-below-max", f"keys {sorted(m)}, max_map {n}")
+    return arranged([read(m[k]) if k in m else read(0) if to is not STR else "" for k in range(n)], (1, n), to)
+
+
+def _draw_cast_map(d: Draw) -> dict:
+    n = d.int(1, 4)
+    keys = d.shuffle(range(6))[:n]
+    text = d.bool()
+    out: dict[str, Any] = {
+        "X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])
+    }
+    pool = ["TO_STRING"] if text and d.bool() else ["TO_FLOAT", "TO_INT64"]
+    to = d.pick(pool)
+    if to != "TO_FLOAT" or d.bool():
+        out["cast_to"] = to
+    if d.bool():
+        out |= {"map_form": "SPARSE", "max_map": d.int(6, 8)}
+    return out
+
+
+def _map(kt: DType, keys: list[Any], vt: DType, values: list[Any]) -> T:
+    return T(
+        (),
+        kind="map",
+        dtype=vt,
+        items=[T((len(keys),), values=list(keys), dtype=kt), T((len(keys),), values=values, dtype=vt)],
+    )
+
+
+op("CastMap", evaluate=_cast_map, error=exact(), draw=_draw_cast_map, domain=ML, source="ONNX ai.onnx.ml CastMap-1",
+   out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")])  # fmt: skip
+
+
+def _plain(v: Any) -> Any:
+    """A value of a map as Python's own; a model's caller may give arrays of rank 0."""
+    return v.item() if isinstance(v, (np.ndarray, np.generic)) else v
+
+
+def _value_type(c: Call, i: int = 0) -> DType:
+    v = _plain(next(iter(c.inputs["X"].values())))
+    return STR if isinstance(v, str) else I64 if isinstance(v, int) else F32
+
+
+def _vectorize(c: Call) -> Array:
+    """Raises RuleError "one-of-vocabularies", "key-known"."""
+    m, dtype = c.inputs["X"], _value_type(c)
+    keys = c.attr(one_of(c, "one-of-vocabularies", "string_vocabulary", "int64_vocabulary"))
+    require({_plain(k) for k in m} <= set(keys), "key-known", f"keys {list(m)}, vocabulary {keys}")
+    return arranged([_plain(m.get(k, "" if dtype is STR else 0)) for k in keys], (len(keys),), dtype)
+
+
+def _draw_vectorize(d: Draw) -> dict:
+    kt, vt = d.pick(((I64, F32), (STR, F32), (STR, I64), (I64, STR)))
+    keys: list[Any] = d.shuffle(("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2))
+    used = keys[: d.int(1, 4)]
+    values = some(d, vt, 5) if vt is not F32 else quarters(d, 5)
+    return {
+        "X": _map(kt, used, vt, values[: len(used)]),
+        "string_vocabulary" if kt is STR else "int64_vocabulary": d.shuffle(keys),
+    }
+
+
+op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
+   source="ONNX ai.onnx.ml DictVectorizer-1")  # fmt: skip
+
+
+def _zip_map(c: Call) -> list[Any]:
+    """One map a row; a vector is one row.  Raises RuleError "one-of-keys", "rank-1-or-2", "column-per-key"."""
+    x = c.inputs["X"]
+    keys = c.attr("classlabels_strings") or c.attr("classlabels_int64s") or []
+    if bool(c.attr("classlabels_strings")) == bool(c.attr("classlabels_int64s")):
+        raise RuleError("one-of-keys", "one of the classlabels attributes gives the keys")
+    require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
+    rows_ = x.reshape(1, -1) if x.ndim == 1 else x
+    if rows_.shape[-1] != len(keys):
+        raise RuleError("column-per-key", f"{rows_.shape[-1]} columns for {len(keys)} keys")
+    return [[dict(zip(keys, row.tolist())) for row in rows_]]
+
+
+def _draw_zip_map(d: Draw) -> dict[str, Any]:
+    n = d.int(1, 4)
+    shape = (n,) if d.chance(4) else (d.int(0, 3), n)
+    if d.bool():
+        return {"X": T(shape), "classlabels_strings": d.shuffle(WORDS)[:n]}
+    return {"X": T(shape), "classlabels_int64s": d.shuffle((-3, 0, 2, 7, 1 << 40))[:n]}
+
+
+def _break_zip_map(d: Draw) -> dict[str, Any]:
+    n = d.int(1, 3)
+    return {"X": T((2, n + 1)), "classlabels_int64s": list(range(n))}
+
+
+op("ZipMap", evaluate=_zip_map, error=exact(), draw=_draw_zip_map, domain=ML, out_dtype=single,
+   breaks={
+       "column-per-key": _break_zip_map,
+       "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
+       "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
+   },
+   source="ONNX ai.onnx.ml ZipMap-1")  # fmt: skip

@@ -1,0 +1,190 @@
+"""Linear models and support vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F32, I64, STR
+from harness.spec import Call, Context, Draw, bounded, exact
+from harness.spec.errors import gamma
+from suites.onnx import op
+from suites.onnx.ops.ml.common import ML, Array, objects, one_of, quarters, require, rows, single
+from suites.semantics import tabular as s
+
+POSTS = ("NONE", "SOFTMAX", "LOGISTIC")
+
+
+def transformed(d: Draw) -> dict:
+    """What becomes of the scores; half of those that stay as they are do not say so."""
+    how = d.pick(POSTS)
+    return {} if how == "NONE" and d.bool() else {"post_transform": how}
+
+
+def _weights(c: Call) -> tuple[Array, Array, Array]:
+    x = c.inputs["X"].astype(np.float64)
+    x = x.reshape(1, -1) if x.ndim == 1 else x
+    w = np.array(c.attr("coefficients")).reshape(-1, x.shape[-1])
+    return x, w, np.array(c.attr("intercepts") or [0.0])
+
+
+def _linear_bound(ctx: Context) -> Array:
+    """A dot product, and a transform whose slope is at most 1 in each score."""
+    x, w, b = _weights(ctx.call)
+    scale = np.abs(x) @ np.abs(w).T + np.abs(b)
+    return (
+        2 * gamma(x.shape[1] + 8, ctx.acc_u) * scale.max(-1, initial=0.0, keepdims=True)
+        + 16 * ctx.acc_u * np.abs(ctx.wide)
+        + ctx.ulp
+    )
+
+
+def _regress(c: Call) -> Array:
+    """Raises RuleError "coefficients-per-target", "intercept-per-target"."""
+    n, features, count = c.attr("targets"), c.inputs["X"].shape[-1], len(c.attr("coefficients") or ())
+    require(count == n * features, "coefficients-per-target", f"{count} for {n} targets, {features} features")
+    free = c.attr("intercepts")
+    require(not free or len(free) == n, "intercept-per-target", f"{len(free or ())} for {n} targets")
+    x, w, b = _weights(c)
+    return s.post(x @ w.T + b, c.attr("post_transform"))
+
+
+def _draw_linear(d: Draw) -> dict:
+    n, f, k = d.int(1, 4), d.int(1, 5), d.int(1, 3)
+    out: dict[str, Any] = {
+        "X": rows(d, d.dtype("X"), n, f),
+        "coefficients": quarters(d, k * f),
+        **transformed(d),
+    }
+    if k > 1 or d.bool():
+        out["targets"] = k
+    if d.bool():
+        out["intercepts"] = quarters(d, k)
+    return out
+
+
+op(
+    "LinearRegressor",
+    evaluate=_regress,
+    draw=_draw_linear,
+    out_dtype=single,
+    domain=ML,
+    error=bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"),
+    source="ONNX ai.onnx.ml LinearRegressor-1",
+)
+
+
+def classes(d: Draw, k: int, ints: str) -> dict:
+    """The labels of k classes, under the attribute names of this op."""
+    if d.bool():
+        return {"classlabels_strings": ["cat", "dog", "", "é"][:k]}
+    return {ints: d.shuffle((4, -1, 0, 10))[:k]}
+
+
+def pick_labels(c: Call, z: Array, ints: str) -> Array:
+    """The label of the greatest score of each row."""
+    names = c.attr("classlabels_strings")
+    best = z.argmax(-1).tolist()
+    return (
+        objects([names[i] for i in best], (len(best),))
+        if names
+        else np.array([c.attr(ints)[i] for i in best], np.int64)
+    )
+
+
+def classified(ints: str) -> Any:
+    """Types of the two outputs of a classifier."""
+    return lambda c, i: F32 if i else STR if c.attr("classlabels_strings") else I64
+
+
+def _classify(c: Call) -> tuple[Array, Array]:
+    """Raises RuleError "one-of-labels"."""
+    one_of(c, "one-of-labels", "classlabels_ints", "classlabels_strings")
+    x, w, b = _weights(c)
+    z = x @ w.T + b
+    return pick_labels(c, z, "classlabels_ints"), s.post(z, c.attr("post_transform"))
+
+
+def _draw_classify(d: Draw) -> dict:
+    """The intercepts keep the scores of a row apart: no ties."""
+    n, f, k = d.int(1, 4), d.int(1, 5), d.int(2, 4)
+    return {
+        "X": rows(d, d.types["T1"], n, f),
+        "coefficients": quarters(d, k * f),
+        **transformed(d),
+        "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))],
+        **classes(d, k, "classlabels_ints"),
+    }
+
+
+def _both_labels(d: Draw) -> dict:
+    return {"classlabels_strings": ["cat", "dog", "", "é"], "classlabels_ints": [0, 1, 2, 3], **_draw_classify(d)}
+
+
+op(
+    "LinearClassifier",
+    evaluate=_classify,
+    draw=_draw_classify,
+    outs=2,
+    out_dtype=classified("classlabels_ints"),
+    domain=ML,
+    error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+    breaks={"one-of-labels": _both_labels},
+    source="ONNX ai.onnx.ml LinearClassifier-1",
+)
+
+
+def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
+    """Raises RuleError "sizes-fit"."""
+    x = c.inputs["X"].astype(np.float64)
+    n, given = c.attr("n_supports"), c.attr("support_vectors") or ()
+    w = np.array(c.attr("coefficients") or ())
+    require(n * x.shape[-1] == len(given) > 0, "sizes-fit", f"{len(given)} numbers for {n} support vectors")
+    require(len(w) == n, "sizes-fit", f"{len(w)} coefficients for {n} support vectors")
+    sv = np.array(c.attr("support_vectors")).reshape(n, -1)
+    g, c0, deg = c.attr("kernel_params") or (0.0, 0.0, 0.0)
+    return s.kernel(x, sv, c.attr("kernel_type"), g, c0, deg), w, x, (c.attr("rho") or [0.0])[0]
+
+
+def _svm(c: Call) -> Array:
+    k, w, _, rho = _svm_parts(c)
+    y = (k @ w + rho).reshape(-1, 1)
+    if c.attr("one_class"):
+        y = np.where(y > 0, 1.0, -1.0)
+    return s.post(y, c.attr("post_transform"))
+
+
+def _svm_bound(ctx: Context) -> Array:
+    k, w, x, rho = _svm_parts(ctx.call)
+    scale = (np.abs(k) + 1) @ np.abs(w) + abs(rho)
+    return 64 * (x.shape[1] + len(w)) * ctx.acc_u * scale.reshape(-1, 1) + ctx.ulp
+
+
+def _draw_svm(d: Draw) -> dict:
+    n, f, k = d.int(1, 4), d.int(1, 4), d.int(1, 4)
+    kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
+    out = {
+        "X": rows(d, d.types["T"], n, f, -4, 4),
+        "coefficients": quarters(d, k),
+        "support_vectors": quarters(d, k * f, -4, 4),
+        "n_supports": k,
+        "rho": [d.int(-8, 8) / 8],
+        **transformed(d),
+    }
+    if kind != "LINEAR" or d.bool():
+        out["kernel_type"] = kind
+    if kind != "LINEAR" or d.bool():
+        out["kernel_params"] = [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))]
+    return out
+
+
+op(
+    "SVMRegressor",
+    evaluate=_svm,
+    draw=_draw_svm,
+    out_dtype=single,
+    domain=ML,
+    error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp"),
+    source="ONNX ai.onnx.ml SVMRegressor-1",
+)
