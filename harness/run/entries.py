@@ -46,8 +46,10 @@ The condition is a Python expression over these names and nothing else:
   order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output) and ``came`` (the shape in which it
   came, empty of what has none)
 * ``due``: the shape that the output has, the wrong one of several; empty of what has none
-* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes) and ``unread(name)``
-  (inputs that no node in it reads);
+* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
+  (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a
+  constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
+  -1 for anything else) and ``outer(name)`` (names of the graph around it that it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
   ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
   without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero points, empty without); a slot

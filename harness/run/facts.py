@@ -19,7 +19,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} 
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "steps", "zero_points",
-    "dynamic", "unread", "elements", "ops",
+    "dynamic", "unread", "elements", "ops", "returns", "outer", "operands",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -102,6 +102,32 @@ class Facts(Mapping[str, Any]):
             for v in node.inputs.values():
                 read.update(v if isinstance(v, list) else [v])
         return sum(n not in read for n, _ in g.inputs)
+
+    def _returns(self, name: str) -> list[int | None]:
+        """Of each output of the graph in an attribute: the number of the parameter that it is, -1 where it is a
+        constant, None where a node makes it."""
+        g = self.inst.attrs.get(name)
+        if not isinstance(g, Graph):
+            return []
+        given = {n: i for i, (n, _) in enumerate(g.inputs)}
+        return [given.get(o, -1 if o in g.consts else None) for o in g.outputs]
+
+    def _operands(self, name: str) -> list[tuple[int, ...]]:
+        """Of each output of the graph in an attribute: the numbers of the parameters that the node reads which makes
+        it, in the order of its operands, -1 for what is no parameter."""
+        g = self.inst.attrs.get(name)
+        if not isinstance(g, Graph):
+            return []
+        given = {n: i for i, (n, _) in enumerate(g.inputs)}
+        makers = {o: node for node in g.nodes for o in node.outputs}
+        read = [[x for v in makers[o].inputs.values() for x in (v if isinstance(v, list) else [v])]
+                if o in makers else [] for o in g.outputs]  # fmt: skip
+        return [tuple(given.get(x, -1) if x is not None else -1 for x in row) for row in read]
+
+    def _outer(self, name: str) -> list[str]:
+        """The names that the graph in an attribute reads of the graph around it, in blocks of its own too."""
+        g = self.inst.attrs.get(name)
+        return sorted(_free(g)) if isinstance(g, Graph) else []
 
     def _ops(self, name: str) -> list[str]:
         """The ops of the nodes of the graph in an attribute, in order."""
@@ -243,3 +269,15 @@ class Facts(Mapping[str, Any]):
 
     def _highest(self, slot: str | None = None) -> float:
         return max(self._finite(slot), default=float("-inf"))
+
+
+def _free(g: Graph) -> set[str]:
+    """Names that a graph uses and does not define."""
+    mine = {n for n, _ in g.inputs} | set(g.consts) | {o for n in g.nodes for o in n.outputs}
+    used = set(g.outputs)
+    for node in g.nodes:
+        for v in node.inputs.values():
+            used.update(x for x in (v if isinstance(v, list) else [v]) if x is not None)
+        for a in node.attrs.values():
+            used |= _free(a) if isinstance(a, Graph) else set()
+    return used - mine

@@ -143,6 +143,17 @@ def test_what_a_slot_and_a_body_are_made_of(tmp_path):
     assert not explained(tmp_path, BASE + f"when = {json.dumps(text)}\n")
 
 
+def test_what_a_body_returns_and_reads(tmp_path):
+    x, inner = Arg(F32, (2,)), Graph([], [Node("Add", {"A": "far", "B": "s"}, ["t"])], ["t"])
+    nodes = [Node("Add", {"A": "k", "B": "y"}, ["s"]), Node("If", {"cond": "test"}, ["u"], {"then_branch": inner})]
+    body = Graph([("x", x), ("y", x)], nodes, ["y", "k", "s", "u"], {"k": np.ones(2, np.float32)})
+    text = (
+        "returns('body') == [1, -1, None, None] and operands('body') == [(), (), (-1, 1), (-1,)]"
+        " and outer('body') == ['far', 'test'] and returns('axis') == operands('axis') == outer('axis') == []"
+    )
+    assert explained(tmp_path, BASE + f"when = {json.dumps(text)}\n", judged(attrs={"body": body, "axis": 1}))
+
+
 def test_variadic_slots_take_an_index(tmp_path):
     args = {"X": [Arg(F32, (2,)), Arg(F16, (3, 4))]}
     arrays = {"X": [np.ones(2, np.float32), np.full((3, 4), -0.0, np.float16)]}

@@ -198,6 +198,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         if plan is None:
             raise Unsupported(f"no op {inst.op} at opset {opset}")
         names: list[str] = []
+        around: dict[str, str] = {}  # what the blocks of the node call its operands
         mine: list[tuple[str, str, int | None]] = []
         args, have = inst.args, arrays[i]
         for slot in plan.inputs:
@@ -207,8 +208,10 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
             elif isinstance(arg, list):
                 for k, one in enumerate(arg):
                     names.append(_input(p, f"{i}i{len(names)}", slot, k, one, have, mine))
+                    around[f"{slot}{k}"] = names[-1]
             else:
                 names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, have, mine))
+                around[slot] = names[-1]
         while len(names) > plan.least and not names[-1]:
             names.pop()
         skipped = inst.attrs.get(SKIPPED, ())
@@ -217,8 +220,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         if AROUND in inst.attrs:
             attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
         elif inst.attrs:
-            outer = dict(zip(plan.inputs, names)) if plan.blocks else None
-            attrs = encode_attrs(plan.schema, inst.attrs, opset, outer)
+            attrs = encode_attrs(plan.schema, inst.attrs, opset, around if plan.blocks else None)
         p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
         known_names.append([f"{i}n", *names])
         if plan.domain:

@@ -144,7 +144,10 @@ class Onnx(Dialect):
         return False
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
+        """Blocks see the operands of their node by the names of its slots, those of a variadic one numbered from 0."""
         run = Run(self.at, opset)
+        around = {f"{slot}{k}": x for slot, xs in outer.items() if isinstance(xs, list) for k, x in enumerate(xs)}
+        outer = {**outer, **around}
 
         def go(graph: Graph, inputs: Any) -> list[Any]:
             return run.graph(graph, inputs, outer)

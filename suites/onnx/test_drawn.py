@@ -94,10 +94,6 @@ NEVER = {
     "Erf/9": {"T: *": "a real result in an integer type: no rounding is named"},
     "QuantizeLinear/*": {"T[12]: i32": "a division in the type of the scale: no rounding of whole numbers is named"},
     "Gradient/1": {"T1: *": "there are no gradients of integers; complex ones need a convention"},
-    "Loop/1": {"V: *": "blocks of ops that every opset has"},
-    "Loop/11": {"V: *": "blocks of ops that every opset has"},
-    "Scan/[89]": {"V: *": "blocks of ops that every opset has"},
-    "Scan/11": {"V: *": "blocks of ops that every opset has"},
     "Multinomial/*": {"sample_size left out": "a distribution is not told from one sample"},
     "[GL][RS]*/*": {"hidden_size left out": SILENT, "output_sequence left out": "the first output would be absent"},
     "RNN/*": {"hidden_size left out": SILENT, "output_sequence left out": "the first output would be absent"},
@@ -204,10 +200,62 @@ def test_blocks_carry_what_their_texts_allow(op: str, kinds: set[str]) -> None:
         types = {a.dtype for _, a in body.inputs[2:]}
         shown |= {"nothing"} if op[0] == "L" and not body.inputs[2:] else set()
         shown |= {"two types"} if len(types) > 1 else set()
-        shown |= {"grows"} if any(a.shape == (-1,) for _, a in body.inputs) else set()
+        shown |= {"grows"} if any(n == "g" for n, _ in body.inputs) else set()
         shown |= {"outer"} if any("M" in n.inputs.values() for n in body.nodes) else set()
         shown |= {"sequence"} if "q" in body.meta["out_types"] or "q_out" in body.meta["out_types"] else set()
     assert shown == kinds
+
+
+@pytest.mark.parametrize("op", ["Scan/8", "Scan/9", "Scan/11", "Scan/25"])
+def test_scans_are_of_mixed_values(op: str) -> None:
+    """States and scanned inputs of several types, shapes, axes and ways; none of either kind of output; no turn."""
+    v, shown = dialect.versions[f"onnx/{op}"], set()
+    slot = "initial_state_and_scan_inputs"
+    for i in range(600):
+        inst = v.draw(Prng(case_seed(12, v.key, i)))
+        body, args, m = inst.attrs["body"], inst.args[slot], inst.attrs["num_scan_inputs"]
+        assert isinstance(args, list)
+        states, scanned = args[: len(args) - m], args[len(args) - m :]
+        made = [body.meta["out_types"][o] for o in body.outputs[len(states) :]]
+        given = {n for n, _ in body.inputs}
+        turns = sum(scanned[0].shape[a] == 0 for a in inst.attrs.get("scan_input_axes", [0])[:1])
+        lens = arrays_of(inst).get("sequence_lens")
+        ways = inst.attrs.get("scan_input_directions", inst.attrs.get("directions", []))
+        shown |= {word for word, there in {
+            "no state": not states, "no output": not made, "three states": len(states) > 2,
+            "types of states": len({a.dtype for a in states}) > 1,
+            "shapes of states": len({a.shape for a in states}) > 1,
+            "state unlike scanned": bool(states) and states[0].dtype is not scanned[0].dtype,
+            "types of scanned": len({a.dtype for a in scanned}) > 1, "ranks": len({len(a.shape) for a in scanned}) > 1,
+            "another type out": any(t not in {a.dtype.name for a in args} for t in made),
+            "axes": len(set(inst.attrs.get("scan_input_axes", []))) > 1, "both ways": len(set(ways)) > 1,
+            "as it is": any(o in given for o in body.outputs),
+            "exchanged": any(o not in (f"s{k}", f"s{k}_out") for k, o in enumerate(body.outputs[: len(states)])),
+            "around": any(str(x).startswith(slot) for n in body.nodes for x in n.inputs.values()),
+            "nested": any(n.op == "If" for n in body.nodes), "no turn": bool(turns) or (lens is not None and 0 in lens),
+            "padded": lens is not None and bool(made) and lens.min() < scanned[0].shape[1],
+        }.items() if there}  # fmt: skip
+    own = {"axes"} if op == "Scan/8" else {"padded"}
+    assert shown == {"no state", "no output", "three states", "types of states", "shapes of states", "ranks", "padded",
+                     "state unlike scanned", "types of scanned", "another type out", "axes", "both ways", "as it is",
+                     "exchanged", "around", "nested", "no turn"} - own  # fmt: skip
+
+
+def test_a_block_sees_the_operands_of_its_node() -> None:
+    """By the names of the slots, those of a variadic one numbered: in an instance as in the model built of it."""
+    v, seen = dialect.versions["onnx/Loop/25"], 0
+    for i in range(200):
+        inst = v.draw(Prng(case_seed(12, v.key, i)))
+        names = {str(x) for n in inst.attrs["body"].nodes for x in n.inputs.values()}
+        if not names & {"v_initial0", "v_initial1", "v_initial2"}:
+            continue
+        seen += 1
+        arrays = arrays_of(inst)
+        model = dialect.build([inst], [arrays])
+        fed = {n: arrays[s] if k is None else arrays[s][k] for n, s, k in model.inputs[0]}
+        for got, due in zip(dialect.run_model(model.data, fed), dialect.evaluate(inst, arrays), strict=True):
+            assert repr(got) == repr(due.value)
+    assert seen > 5
 
 
 def test_a_node_names_as_many_inputs_as_it_has_at_least() -> None:

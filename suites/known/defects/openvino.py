@@ -72,8 +72,21 @@ def one_turn(g: Given) -> Outputs:
     slot = "initial_state_and_scan_inputs"
     ways = g.attr("directions" if version8 else "scan_input_directions") or [0] * n
     axes = [1] * n if version8 else g.attr("scan_input_axes") or [0] * n
-    scanned = [np.take(v, [-1 if way else 0], axis) for v, way, axis in zip(g[slot][-n:], ways, axes)]
+    scanned = [np.take(v, [-1 if way else 0], axis) if v.shape[axis] else np.zeros_like(np.insert(v, 0, 0, axis))
+               for v, way, axis in zip(g[slot][-n:], ways, axes)]  # fmt: skip
     return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
+
+
+def whole_batch_scanned(g: Given) -> Outputs:
+    """Scan-8: as version 9 along axis 1, the batch an axis of the elements."""
+    n = g.attr("num_scan_inputs")
+    made = len(g.attr("body").outputs) - len(g["initial_state_and_scan_inputs"]) + n
+    edit = {"directions": None, "scan_input_directions": g.attr("directions"), "scan_input_axes": [1] * n,
+            "scan_output_axes": [1] * made}  # fmt: skip
+    try:
+        return g.again(edit, {"sequence_lens": None}, version=9)
+    except ValueError:  # elements that do not go together
+        return None
 
 
 def last_of_an_odd_row(g: Given) -> Outputs:

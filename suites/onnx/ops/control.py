@@ -8,42 +8,12 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I64, DType
 from harness.core.errors import RuleError
-from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, exact
+from harness.core.instance import Arg, Graph
+from harness.spec import Call, Draw, T, exact, silent
 from suites.onnx import op, schemas
-from suites.onnx.ops.movement import literal
+from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of
 from suites.semantics import control
 from suites.semantics.movement.common import norm_axis
-
-# blocks are made of Add, Identity, Not and Less; integers below 2**3 keep every sum exact.  What Add does not take is
-# handed on: from opset 13 on Identity and constants are of all types that the values of blocks have.
-PLAIN = {"V": "f32 f64 i32 i64 f16 bool"}
-OLD = {"V": "f32 f64 bool"}
-WHY = "the values in blocks are of types that the ops drawn for blocks have at every opset"
-_EXACT = ("f32", "f64", "f16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
-
-
-def recipe_of(dtype: DType) -> str | None:
-    """How what goes into a block is filled."""
-    return "bool" if dtype is BOOL else "small" if dtype.name in _EXACT else None
-
-
-def _adds(dtype: DType, opset: int) -> bool:
-    """Can a block add a constant of this type?  Until opset 8 constants are floats."""
-    schema = schemas.effective("Add", opset)
-    known = schema is not None and dtype in schema.dtypes("T") and dtype.name in _EXACT
-    return known and (opset > 8 or dtype.kind == "f")
-
-
-def step(d: Draw, dtype: DType, shape: tuple[int, ...], source: str, out: str, consts: dict[str, Any]) -> Node:
-    """One node from ``source`` to ``out`` that keeps type and shape."""
-    if dtype is BOOL:
-        return Node("Not", {"X": source}, [out]) if d.bool() else Node("Identity", {"input": source}, [out])
-    if not _adds(dtype, int(d.opset)) or d.chance(4):
-        return Node("Identity", {"input": source}, [out])
-    name = f"k_{out}"
-    consts[name] = literal(d, dtype, shape)
-    return Node("Add", {"A": source, "B": name}, [out])
 
 
 def fits(block: Graph, inputs: int, outputs: int) -> None:
@@ -68,21 +38,26 @@ def _if(c: Call) -> list[Any]:
 
 def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None) -> Graph:
     """held: the type of the elements of a sequence, which is the last output."""
-    consts: dict[str, Any] = {}
-    nodes = []
+    b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
+        out = f"y{i}"
         if t is BOOL and s == () and (d.opset < 9 or d.bool()):  # a value of the graph around
-            nodes.append(Node("Not", {"X": "cond"}, [f"y{i}"]))
+            b.returns(b.node("Not", {"X": "cond"}, out), "bool")
             continue
-        consts[f"a{i}"] = literal(d, t, s)
-        nodes.append(step(d, t, s, f"a{i}", f"y{i}", consts))
-    types = {f"y{i}": t.name for i, t in enumerate(dtypes)}
+        v = Value(f"a{i}", t, s)
+        b.consts[v.name] = literal(d, t, s)
+        for k in range(d.int(1, 4) if d.chance(4) else 0):  # a branch of some length
+            v = Value(b.step(v, f"a{i}_{k}"), t, s)
+        how = d.int(0, 5)
+        if how == 0 and (b.as_is or v.name in {o for n in b.nodes for o in n.outputs}):
+            b.returns(v.name, t.name)
+        else:
+            b.returns(b.chosen(v, out, [Value("cond", BOOL, ())]) if how == 1 else b.step(v, out), t.name)
     if held is not None:
         items = [f"b{k}" for k in range(d.int(1, 3))]
-        consts |= {x: literal(d, held, d.shape(0, 2)) for x in items}
-        nodes.append(Node("SequenceConstruct", {"inputs": items}, ["q"]))
-        types["q"] = f"seq({held.name})"
-    return Graph([], nodes, list(types), consts, {"out_types": types})
+        b.consts |= {x: literal(d, held, d.shape(0, 2)) for x in items}
+        b.returns(b.node("SequenceConstruct", {"inputs": items}, "q"), f"seq({held.name})")
+    return b.graph()
 
 
 def _held(d: Draw) -> DType | None:
@@ -94,11 +69,10 @@ def _held(d: Draw) -> DType | None:
 
 
 def _draw_if(d: Draw) -> dict:
-    names = (OLD if d.opset < 7 else PLAIN)["V"].split()
     early = d.opset < 9  # constants are floats, a truth value can only come from outside
     all_types = d.version.schema.dtypes("V")
-    types = [t for t in all_types if t.name in names and (not early or t.kind in "fb")]
-    more = [t for t in all_types if t.name not in names] if d.version.version >= 13 else []
+    types = [t for t in all_types if t.name in PLAIN and (not early or t.kind in "fb")]
+    more = [t for t in all_types if t.name not in PLAIN] if d.version.version >= 13 else []
     dtypes = [d.pick(more) if more and d.chance(4) else d.pick(types) for _ in range(d.int(1, 3))]
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
@@ -114,7 +88,7 @@ def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
     return {"cond": T(cond, "bool"), "then_branch": blocks[0], "else_branch": blocks[1], "@outs": then}
 
 
-op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None, why=WHY,
+op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None,
    breaks={
        "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
        "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
@@ -144,61 +118,51 @@ def _loop(c: Call) -> list[Any]:
 def _draw_loop(d: Draw) -> dict:
     """Trip count, condition or both; the body counts with a comparison where the opset has one for int64.  Values that
     are carried differ in type and shape, grow, are sequences, or there are none."""
-    kinds = d.version.candidates["V"]
-    if d.opset < 7:
-        kinds = tuple(t for t in kinds if t.name in OLD["V"].split())
-    dtype, shape = d.types["V"] if d.types["V"] in kinds else F32, d.shape(0, 3)
+    dtype, shape = d.types["V"], d.shape(0, 3)
     least = 0 if d.version.schema.inputs[2].optional else 1
     n = 0 if not least and d.chance(8) else d.int(1, 3)
-    carried = [(dtype, shape)] * n
+    kinds = [(dtype, shape)] * n
     if n > 1 and d.bool():
-        carried[1:] = [(d.pick(kinds), d.shape(0, 3)) for _ in range(n - 1)]
-    consts: dict[str, Any] = {}
-    inputs = [("i", Arg(I64, ())), ("c", Arg(BOOL, ())), *((f"v{k}", Arg(t, s)) for k, (t, s) in enumerate(carried))]
-    given = [T(s, dtype=t, recipe=recipe_of(t)) for t, s in carried]
-    nodes: list[Node] = []
+        kinds[1:] = [(kind(d), d.shape(0, 3) if d.bool() else shape) for _ in range(n - 1)]
+    carried = [Value(f"v{k}", t, s, False) for k, (t, s) in enumerate(kinds)]
+    given = [T(v.shape, dtype=v.dtype, recipe=recipe_of(v.dtype)) for v in carried]
     limit, start = d.pick((None, 0, 1, 3, 4)), d.pick((None, True, True, False))
     if not n and (limit == 0 or start is False):  # nothing would be known of its results
         limit, start = 3, True
     compares = d.opset >= 9
     if limit is None and (start is None or not compares):
         limit = 2
+    around = [Value(f"v_initial{k}", v.dtype, v.shape) for k, v in enumerate(carried)]
+    around += [Value("M", I64, ())] * (limit is not None) + [Value("cond", BOOL, ())] * (start is not None)
+    turn = [Value("i", I64, ()), Value("c", BOOL, ())]
+    b = Block(d, [*turn, *carried], around)
+    b.parameters[:2] = [("i", Arg(I64, ())), ("c", Arg(BOOL, ()))]
     if compares and (limit is None or d.bool()):
-        consts["top"] = np.array(d.int(0, 3), np.int64)
-        nodes.append(Node("Less", {"A": "i", "B": "top"}, ["c_out"]))
+        b.consts["top"] = np.array(d.int(0, 3), np.int64)
+        b.node("Less", {"A": "i", "B": "top"}, "c_out")
     elif d.chance(4):  # once, or, without a condition, ignored
-        nodes.append(Node("Not", {"X": "c"}, ["c_out"]))
+        b.node("Not", {"X": "c"}, "c_out")
     else:
-        nodes.append(Node("Identity", {"input": "c"}, ["c_out"]))
-    types = {"c_out": "bool"}
-    for k, (t, s) in enumerate(carried):
-        nodes.append(step(d, t, s, f"v{k}", f"v{k}_out", consts))
-        types[f"v{k}_out"] = t.name
+        b.node("Identity", {"input": "c"}, "c_out")
+    b.returns("c_out", "bool")
+    b.carry(carried)
     joins = schemas.effective("Concat", int(d.opset))
     if d.opset >= 11 and joins and dtype in joins.dtypes("T") and d.chance(6):  # an element more in every iteration
-        inputs.append(("g", Arg(dtype, (-1,))))
+        b.parameters.append(("g", Arg(dtype, (-1,))))
         given.append(T((d.dim(0, 3),), dtype=dtype, recipe=recipe_of(dtype)))
-        consts["more"] = literal(d, dtype, (1,))
-        nodes.append(Node("Concat", {"inputs": ["g", "more"]}, ["g_out"], {"axis": 0}))
-        types["g_out"] = dtype.name
+        b.consts["more"] = literal(d, dtype, (1,))
+        b.returns(b.node("Concat", {"inputs": ["g", "more"]}, "g_out", axis=0), dtype.name)
     held = _held(d)
     if held is not None:
         items = [T(d.shape(0, 2), dtype=held) for _ in range(d.int(0, 2))]
-        inputs.append(("q", Arg(held, (), kind="seq", items=[Arg(held, ())])))
+        b.parameters.append(("q", Arg(held, (), kind="seq", items=[Arg(held, ())])))
         given.append(T((), kind="seq", items=items, dtype=held))
-        consts["next"] = literal(d, held, d.shape(0, 2))
-        nodes.append(Node("SequenceInsert", {"input_sequence": "q", "tensor": "next"}, ["q_out"]))
-        types["q_out"] = f"seq({held.name})"
+        b.consts["next"] = literal(d, held, d.shape(0, 2))
+        b.returns(b.node("SequenceInsert", {"input_sequence": "q", "tensor": "next"}, "q_out"), f"seq({held.name})")
     if limit != 0 and start is not False:  # what a scanned output is after no iteration, the spec does not say
-        sources = [(f"v{k}", t, s) for k, (t, s) in enumerate(carried)]
-        if compares:  # the iteration, and the trip count out of the graph around
-            sources += [("i", I64, ())] + [("M", I64, ())] * (limit is not None)
         for k in range(d.int(0 if given else 1, 2)):
-            source, t, s = d.pick(sources) if d.chance(3) or not carried else sources[d.int(0, n - 1)]
-            nodes.append(step(d, t, s, source, f"s{k}", consts))
-            types[f"s{k}"] = t.name
-    out: dict[str, Any] = {"body": Graph(inputs, nodes, list(types), consts, {"out_types": types}),
-                           "@outs": len(types) - 1}  # fmt: skip
+            b.made(f"s{k}")
+    out: dict[str, Any] = {"body": b.graph(), "@outs": len(b.outputs) - 1}
     if given:
         out["v_initial"] = given
     if limit is not None:
@@ -220,12 +184,13 @@ def _one_more(draw: Any, slot: str) -> Any:
 
 
 _LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, until=11, types=PLAIN, why=WHY, breaks=_LOOP_BREAKS,
-   source="ONNX Loop-1, -11")  # fmt: skip
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, since=13, breaks=_LOOP_BREAKS, source="ONNX Loop-13")
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, source="ONNX Loop-1, -11, -13")
 
 
 # -- Scan
+
+_SCAN_SLOT = "initial_state_and_scan_inputs"
+
 
 def _per(values: Any, n: int, default: int = 0) -> list[int]:
     return [default] * n if values is None else [int(v) for v in values]
@@ -234,7 +199,7 @@ def _per(values: Any, n: int, default: int = 0) -> list[int]:
 def _parted(c: Call) -> tuple[Graph, list[Any], list[Any]]:
     """Body, states and scanned inputs.  Raises RuleError "inputs-to-scan", "body-inputs", "body-outputs"."""
     body, m = c.attrs["body"], int(c.attrs["num_scan_inputs"])
-    xs = c.inputs["initial_state_and_scan_inputs"]
+    xs = c.inputs[_SCAN_SLOT]
     if not 1 <= m <= len(xs):
         raise RuleError("inputs-to-scan", f"{m} of {len(xs)} inputs are scanned")
     fits(body, len(xs), c.n_outs)
@@ -266,7 +231,8 @@ def _scan9(c: Call) -> list[Any]:
 
 
 def _scan8(c: Call) -> list[Any]:
-    """Raises what ``_parted`` and the meaning raise, "one-per-scan", "batch-agrees", "length-fits"."""
+    """Raises what ``_parted`` and the meaning raise, "one-per-scan", "batch-agrees", "length-fits".  Beyond the length
+    of a sequence the outputs are zero."""
     body, states, scans = _parted(c)
     lens = c.inputs.get("sequence_lens")
     back = [bool(v) for v in _list(c, "directions", len(scans))]
@@ -290,43 +256,81 @@ def _scan8(c: Call) -> list[Any]:
                 length=None if lens is None else int(lens[b]),
             )
         )
-    return [np.stack([r[k] for r in rows]) for k in range(len(rows[0]))]
+    n = len(states)
+    whole = [np.stack([r[k] for r in rows]) for k in range(n)]
+    return [*whole, *(_padded([r[k:][:1] for r in rows], scans[0].shape[1]) for k in range(n, max(map(len, rows))))]
 
 
-def _scan_body(d: Draw, dtype: DType, shape: tuple[int, ...], n: int, m: int, outs: int) -> Graph:
-    consts: dict[str, Any] = {}
-    inputs = [*((f"s{k}", Arg(dtype, shape)) for k in range(n)), *((f"x{k}", Arg(dtype, shape)) for k in range(m))]
-    nodes = []
-    for k in range(n):
-        if dtype is not BOOL and _adds(dtype, int(d.opset)) and d.int(0, 3):
-            nodes.append(Node("Add", {"A": f"s{k}", "B": f"x{d.int(0, m - 1)}"}, [f"s{k}_out"]))
-        else:
-            nodes.append(step(d, dtype, shape, f"s{k}", f"s{k}_out", consts))
-    names = [f"s{k}_out" for k in range(n)]
-    for k in range(outs):
-        source = d.pick([f"x{j}" for j in range(m)] + [f"s{j}" for j in range(n)])
-        nodes.append(step(d, dtype, shape, source, f"o{k}", consts))
-        names.append(f"o{k}")
-    return Graph(inputs, nodes, names, consts, {"out_types": dict.fromkeys(names, dtype.name)})
+def _padded(rows: list[list[np.ndarray]], length: int) -> np.ndarray:
+    """Sequences of any length, some without a turn (and so without a shape), side by side."""
+    like = next(r[0] for r in rows if r)
+    out = np.zeros((len(rows), length, *like.shape[1:]), like.dtype)
+    for b, r in enumerate(rows):
+        if r:
+            out[b, : len(r[0])] = r[0]
+    return out
+
+
+def _beyond(c: Call) -> str | None:
+    """Where scanned outputs are beyond the length of their sequence."""
+    lens = c.inputs.get("sequence_lens")
+    if lens is None:
+        return None
+    n = len(c.inputs[_SCAN_SLOT]) - int(c.attrs["num_scan_inputs"])
+    masks: list[np.ndarray | None] = [None] * n
+    for x in _scan8(c)[n:]:
+        late = np.arange(x.shape[1]) >= lens[:, None]
+        masks.append(np.broadcast_to(late.reshape(late.shape + (1,) * (x.ndim - 2)), x.shape))
+    return silent("beyond the length of its sequence an output has an undefined value", (*masks, None))
+
+
+def _values(d: Draw, n: int, m: int) -> tuple[list[Value], list[Value]]:
+    """n states and the elements of m scanned inputs: all of one type and shape, or each of its own."""
+    one = d.types["V"], d.shape(0, 2)
+    alike = d.bool()
+
+    def value(name: str, still: bool) -> Value:
+        dtype = one[0] if alike or d.chance(3) else kind(d)
+        return Value(name, dtype, one[1] if alike or d.chance(3) else d.shape(0, 2), still)
+
+    return [value(f"s{k}", False) for k in range(n)], [value(f"x{k}", True) for k in range(m)]
+
+
+def _scan_body(d: Draw, states: list[Value], elements: list[Value], args: list[T], outs: int,
+               ) -> tuple[Graph, list[int]]:  # fmt: skip
+    """The body, and the ranks of what it returns beside the states.  args: the node's operands: the body sees them."""
+    around = [Value(f"{_SCAN_SLOT}{k}", t.dtype, tuple(t.shape)) for k, t in enumerate(args) if t.dtype is not None]
+    b = Block(d, [*states, *elements], around)
+    b.carry(states)
+    ranks = [b.made(f"o{k}") for k in range(outs)]
+    return b.graph(), ranks
+
+
+def _given(v: Value, *lead: int) -> T:
+    return T((*lead, *v.shape), recipe_of(v.dtype), v.dtype)
+
+
+def _scanned(v: Value, length: int, axis: int) -> T:
+    return T((*v.shape[:axis], length, *v.shape[axis:]), recipe_of(v.dtype), v.dtype)
 
 
 def _draw_scan9(d: Draw) -> dict:
-    dtype, shape = d.types["V"], d.shape(0, 2)
-    n, m, outs, length = d.int(0, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4)
+    n, m, outs, length = d.int(0, 3), d.int(1, 3), d.int(0, 3), d.int(1, 4)
     if n + outs == 0:
         outs = 1
-    recipe = recipe_of(dtype)
-    axes = [d.int(0, len(shape)) for _ in range(m)]
-    out_axes = [d.int(0, len(shape)) for _ in range(outs)]
-    args = [T(shape, recipe, dtype) for _ in range(n)]
-    args += [T((*shape[:a], length, *shape[a:]), recipe, dtype) for a in axes]
-    out: dict[str, Any] = {"initial_state_and_scan_inputs": args, "num_scan_inputs": m, "@outs": n + outs,
-                           "body": _scan_body(d, dtype, shape, n, m, outs)}  # fmt: skip
+    if outs == 0 and d.chance(4):  # no turn at all: the text does not say the shape that an output has then
+        length = 0
+    states, elements = _values(d, n, m)
+    axes = [d.int(0, len(v.shape)) for v in elements]
+    args = [_given(v) for v in states] + [_scanned(v, length, a) for v, a in zip(elements, axes)]
+    body, ranks = _scan_body(d, states, elements, args, outs)
+    out: dict[str, Any] = {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
+    out_axes = [d.int(0, r) for r in ranks]
     signed = d.version.version >= 11  # since then axes may count from the end
-    if any(axes) or d.bool():
-        out["scan_input_axes"] = [a - len(shape) - 1 if signed and d.chance(3) else a for a in axes]
-    if any(out_axes) or d.bool():
-        out["scan_output_axes"] = [a - len(shape) - 1 if signed and d.chance(3) else a for a in out_axes]
+    for name, given, of in (("scan_input_axes", axes, [len(v.shape) for v in elements]),
+                            ("scan_output_axes", out_axes, ranks)):  # fmt: skip
+        if any(given) or d.bool():
+            out[name] = [a - r - 1 if signed and d.chance(3) else a for a, r in zip(given, of)]
     if d.bool():
         out["scan_input_directions"] = [d.int(0, 1) for _ in range(m)]
     if d.bool():
@@ -335,18 +339,17 @@ def _draw_scan9(d: Draw) -> dict:
 
 
 def _draw_scan8(d: Draw) -> dict:
-    dtype, shape = d.types["V"], d.shape(0, 2)
-    n, m, outs, length, batch = d.int(1, 2), d.int(1, 2), d.int(0, 2), d.int(1, 4), d.int(1, 3)
-    recipe = recipe_of(dtype)
+    n, m, outs, length, batch = d.int(0, 3), d.int(1, 3), d.int(0, 3), d.int(1, 4), d.int(1, 3)
+    if n + outs == 0:
+        outs = 1
+    states, elements = _values(d, n, m)
+    args = [_given(v, batch) for v in states] + [_given(v, batch, length) for v in elements]
     out: dict[str, Any] = {}
-    if d.chance(3):  # beyond its length an output is undefined, so then there is none
-        outs = 0
-        out["sequence_lens"] = T((batch,), f"ints:1:{length}")
-    args = [T((batch, *shape), recipe, dtype) for _ in range(n)] + [
-        T((batch, length, *shape), recipe, dtype) for _ in range(m)
-    ]
-    out |= {"initial_state_and_scan_inputs": args, "num_scan_inputs": m, "@outs": n + outs,
-            "body": _scan_body(d, dtype, shape, n, m, outs)}  # fmt: skip
+    if d.chance(3):  # where there are outputs, one turn is taken: the text does not say their shape after none
+        lens = [d.int(0, length) for _ in range(batch)]
+        out["sequence_lens"] = T((batch,), values=[*lens[:-1], max(lens[-1], 1)] if outs else lens)
+    body, _ = _scan_body(d, states, elements, args, outs)
+    out |= {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
     if d.bool():
         out["directions"] = [d.int(0, 1) for _ in range(m)]
     return out
@@ -354,18 +357,19 @@ def _draw_scan8(d: Draw) -> dict:
 
 def _uneven(d: Draw) -> dict:
     """Scanned inputs of different extents."""
-    dtype, shape, n = d.types["V"], d.shape(0, 2), d.int(1, 3)
-    args = [T((k, *shape), recipe_of(dtype), dtype) for k in (n, n + 1)]
-    return {"initial_state_and_scan_inputs": args, "num_scan_inputs": 2, "@outs": 1,
-            "body": _scan_body(d, dtype, shape, 0, 2, 1)}  # fmt: skip
+    n = d.int(1, 3)
+    v, w = (Value(f"x{k}", d.types["V"], d.shape(0, 2)) for k in range(2))
+    args = [_scanned(v, n, 0), _scanned(w, n + 1, 0)]
+    body, _ = _scan_body(d, [], [v, w], args, 1)
+    return {_SCAN_SLOT: args, "num_scan_inputs": 2, "@outs": 1, "body": body}
 
 
 def _axis_beyond(name: str) -> Any:
     def fn(d: Draw) -> dict:
         out = _draw_scan9(d)
         m = out["num_scan_inputs"]
-        rank = len(out["initial_state_and_scan_inputs"][-1].shape)
-        n = m if name == "scan_input_axes" else out["@outs"] - (len(out["initial_state_and_scan_inputs"]) - m)
+        rank = len(out[_SCAN_SLOT][-1].shape)
+        n = m if name == "scan_input_axes" else out["@outs"] - (len(out[_SCAN_SLOT]) - m)
         return {**out, name: [rank] * n}
 
     return fn
@@ -376,15 +380,13 @@ def _many_axes(d: Draw) -> dict:
     return {**out, "scan_input_axes": [*out.get("scan_input_axes", [0] * out["num_scan_inputs"]), 0]}
 
 
-_SCAN_SLOT = "initial_state_and_scan_inputs"
 _SCAN_BREAKS = {
     "body-inputs": _one_more(_draw_scan9, _SCAN_SLOT),
     "scan-lengths-agree": _uneven,
     "axis-in-range": _axis_beyond("scan_input_axes"),
     "one-per-scan": _many_axes,
 }
-op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, types=PLAIN, why=WHY,
+op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, ambiguous=_beyond,
    breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)}, source="ONNX Scan-8")  # fmt: skip
-op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, until=11, types=PLAIN, why=WHY,
-   breaks=_SCAN_BREAKS, source="ONNX Scan-9, -11")  # fmt: skip
-op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=16, breaks=_SCAN_BREAKS, source="ONNX Scan-16")
+op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, breaks=_SCAN_BREAKS,
+   source="ONNX Scan-9, -11, -16")  # fmt: skip

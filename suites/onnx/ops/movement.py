@@ -9,6 +9,7 @@ from harness.core.errors import RuleError
 from harness.core.instance import Arg
 from harness.spec import Build, Call, Codec, Draw, Fn, Map, T, exact
 from suites.onnx import op
+from suites.onnx.blocks import literal
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
 from suites.semantics import movement as s
 from suites.semantics.movement.common import beyond, norm_axes, norm_axis
@@ -254,16 +255,6 @@ def _draw_fill(d: Draw) -> dict:
 def _negative_fill(d: Draw) -> dict:
     """"All values must be >= 0"."""
     return {**_draw_fill(d), "input": T((2,), values=[d.int(1, 3), -d.int(1, 3)])}
-
-
-def literal(d: Draw, dtype: object, shape: tuple[int, ...]) -> np.ndarray:
-    """A small array of any type, for tensor attributes."""
-    n = int(np.prod(shape))
-    if dtype.kind == "s":  # type: ignore[attr-defined]
-        return np.array([d.pick(("", "a", "b c", "é")) for _ in range(n)], object).reshape(shape)
-    lo = 0 if dtype.kind in "ub" or dtype.name == "f8e8m0" else -2  # type: ignore[attr-defined]
-    hi = 1 if dtype.kind == "b" or dtype.bits < 4 else 3  # type: ignore[attr-defined]
-    return np.array([d.int(lo, hi) for _ in range(n)], np.float64).astype(dtype.np).reshape(shape)  # type: ignore[attr-defined]
 
 
 op(

@@ -12,8 +12,8 @@ from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, exact
 from suites.onnx import op
+from suites.onnx.blocks import literal
 from suites.onnx.ops.control import fits
-from suites.onnx.ops.movement import literal
 from suites.semantics import sequences as s
 
 EXACT = exact()
