@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -60,7 +62,6 @@ class Dialect:
     def __init__(self, package: str) -> None:
         self.package = package
         self.entries: list[Entry] = []
-        self._family = ""
 
     # -- declaring
 
@@ -76,10 +77,21 @@ class Dialect:
         """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
         types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
         e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
-                  breaks or {}, outs, data, domain, self._family, why, source, tuple(tags), ambiguous,
+                  breaks or {}, outs, data, domain, self._declaring(), why, source, tuple(tags), ambiguous,
                   ranks, alike, agrees or {}, stated or {}, only or {})  # fmt: skip
         self.entries.append(e)
         return e
+
+    def _declaring(self) -> str:
+        """The module of ``<package>.ops`` that asks, though another one of them may just be importing it."""
+        inside = f"{self.package}.ops."
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith(inside):
+                return module[len(inside) :].partition(".")[0]
+            frame = frame.f_back
+        return ""
 
     def load(self) -> None:
         """Import every module of ``<package>.ops``; a module's name is the family of its entries."""
@@ -90,11 +102,7 @@ class Dialect:
         for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
             if info.name.startswith(("_", "test_")):
                 continue
-            self._family = info.name
-            before = len(self.entries)
             importlib.import_module(f"{self.package}.ops.{info.name}")
-            for e in self.entries[before:]:
-                e.family = info.name
 
     # -- what there is
 
