@@ -142,70 +142,19 @@ def read(path: Path) -> list[Entry]:
 
 
 def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
-    source = path.name
-    name = f"{source}: {kind} {t.get('id') or f'number {i + 1}'}"
-    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
-    if unknown:
-        raise FormatError(f"{name}: unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
-    if missing:
-        raise FormatError(f"{name}: field {missing[0]!r} is missing")
-
-    def texts(key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        v = t.get(key)
-        v = [v] if isinstance(v, str) else v
-        if v is None:
-            return default
-        if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
-            raise FormatError(f"{name}: {key} must be a text or a list of texts, got {t[key]!r}")
-        return tuple(v)
-
-    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance"):
-        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
-            raise FormatError(f"{name}: {key} must be a text, got {t[key]!r}")
-    if not re.fullmatch(r"[\w.-]+", t["id"]):
-        raise FormatError(f"{name}: an id is made of letters, digits, dots and dashes")
-    for key in ("op_versions", "opsets"):
-        if key in t and not isinstance(t[key], list):
-            raise FormatError(f"{name}: {key} must be a list, got {t[key]!r}")
-    cpu = texts("cpu")
-    for w in cpu:
-        if w.removeprefix("!") not in WORDS:
-            raise FormatError(f"{name}: cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
-    ops = texts("op")
-    for o in ops:
-        if "/" not in o:
-            raise FormatError(f"{name}: op reads dialect/op, got {o!r}")
-    spoils = t.get("spoils", False)
-    if not isinstance(spoils, bool):
-        raise FormatError(f"{name}: spoils must be true or false, got {spoils!r}")
-    as_if = [taken_for(_edit(name, x)) for x in texts("as_if")]
-    for key in ("as_if", "gives"):
-        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
-            raise FormatError(f"{name}: {key} explains a mismatch alone")
-    elements = t.get("elements", "")
-    if elements and elements not in ELEMENTS:
-        raise FormatError(f"{name}: elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
-    if elements and _WHOLE & set(t):
-        raise FormatError(f"{name}: {sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
-    company = texts("company")
-    if company and "instance" not in t:
-        raise FormatError(f"{name}: company needs the instance that goes wrong in it")
-    if "shown_by" in t and "instance" not in t:
-        raise FormatError(f"{name}: shown_by needs the instance that shows")
-    verdicts = texts("verdict", (Verdict.MISMATCH.value,))
-    for v in verdicts:
-        if v not in _BAD:
-            raise FormatError(f"{name}: verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
+    name = f"{path.name}: {kind} {t.get('id') or f'number {i + 1}'}"
     try:
-        instance = _instance(t.get("instance"))
+        _check(kind, t)
+        as_if = [taken_for(_edit(x)) for x in _texts(t, "as_if")]
         return Entry(
-            t["id"], source, kind, texts("backend", ("*",)), ops, t["clause"], t.get("reason") or t.get("question", ""),
-            tuple(map(releases, texts("versions"))), tuple(t.get("op_versions", ())),
-            tuple(t.get("opsets", ())), texts("dtypes"), condition(t["when"]) if "when" in t else None, verdicts,
-            texts("kind"), re.compile(t["message"]) if "message" in t else None, t.get("link", ""), instance,
-            texts("readings"), spoils=spoils, company=tuple(map(_instance, company)), cpu=cpu,
-            shown_by=texts("shown_by"), elements=elements,
-            gives=(*as_if, *(model(path.parent, n) for n in texts("gives"))),
+            t["id"], path.name, kind, _texts(t, "backend", ("*",)), _texts(t, "op"), t["clause"],
+            t.get("reason") or t.get("question", ""), tuple(map(releases, _texts(t, "versions"))),
+            tuple(t.get("op_versions", ())), tuple(t.get("opsets", ())), _texts(t, "dtypes"),
+            condition(t["when"]) if "when" in t else None, _verdicts(t), _texts(t, "kind"),
+            re.compile(t["message"]) if "message" in t else None, t.get("link", ""), _instance(t.get("instance")),
+            _texts(t, "readings"), spoils=t.get("spoils", False), company=tuple(map(_instance, _texts(t, "company"))),
+            cpu=_texts(t, "cpu"), shown_by=_texts(t, "shown_by"), elements=t.get("elements", ""),
+            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None
@@ -217,24 +166,74 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
         raise FormatError(f"{name}: when: {e}") from None
 
 
+def _check(kind: str, t: dict[str, Any]) -> None:
+    """Raises FormatError for a table whose fields are unknown, missing, of another form, or at odds."""
+    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
+    if unknown:
+        raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
+    if missing:
+        raise FormatError(f"field {missing[0]!r} is missing")
+    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance"):
+        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
+            raise FormatError(f"{key} must be a text, got {t[key]!r}")
+    if not re.fullmatch(r"[\w.-]+", t["id"]):
+        raise FormatError("an id is made of letters, digits, dots and dashes")
+    for key in ("op_versions", "opsets"):
+        if key in t and not isinstance(t[key], list):
+            raise FormatError(f"{key} must be a list, got {t[key]!r}")
+    for w in _texts(t, "cpu"):
+        if w.removeprefix("!") not in WORDS:
+            raise FormatError(f"cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
+    for o in _texts(t, "op"):
+        if "/" not in o:
+            raise FormatError(f"op reads dialect/op, got {o!r}")
+    spoils = t.get("spoils", False)
+    if not isinstance(spoils, bool):
+        raise FormatError(f"spoils must be true or false, got {spoils!r}")
+    for v in _verdicts(t):
+        if v not in _BAD:
+            raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
+    for key in ("as_if", "gives"):
+        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
+            raise FormatError(f"{key} explains a mismatch alone")
+    elements = t.get("elements", "")
+    if elements and elements not in ELEMENTS:
+        raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
+    if elements and _WHOLE & set(t):
+        raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
+    if "company" in t and "instance" not in t:
+        raise FormatError("company needs the instance that goes wrong in it")
+    if "shown_by" in t and "instance" not in t:
+        raise FormatError("shown_by needs the instance that shows")
+
+
+def _texts(t: dict[str, Any], key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """A field that holds a text or a list of texts."""
+    v = t.get(key)
+    v = [v] if isinstance(v, str) else v
+    if v is None:
+        return default
+    if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
+        raise FormatError(f"{key} must be a text or a list of texts, got {t[key]!r}")
+    return tuple(v)
+
+
 def _verdicts(t: dict[str, Any]) -> tuple[str, ...]:
-    """Those of a table as it stands in a file."""
-    v = t.get("verdict", Verdict.MISMATCH.value)
-    return (v,) if isinstance(v, str) else tuple(v)
+    return _texts(t, "verdict", (Verdict.MISMATCH.value,))
 
 
-def _edit(name: str, text: str) -> dict[str, dict[str, Any]]:
+def _edit(text: str) -> dict[str, dict[str, Any]]:
     """What an entry says that the backend takes the instance for."""
     try:
         edit = json.loads(text)
     except json.JSONDecodeError as e:
-        raise FormatError(f"{name}: as_if: {e}") from None
+        raise FormatError(f"as_if: {e}") from None
     known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
     attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
     if not isinstance(attrs, dict) or not isinstance(args, dict):
-        raise FormatError(f'{name}: as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
+        raise FormatError(f'as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
     if any(v is not None for v in args.values()):
-        raise FormatError(f"{name}: as_if: slots can only be left out (null), got {args}")
+        raise FormatError(f"as_if: slots can only be left out (null), got {args}")
     return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
 
 
