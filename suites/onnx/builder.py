@@ -190,61 +190,73 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     for what the format lacks."""
     opset = int(instances[0].opset)
     p = Parts(opset)
-    all_inputs: list[list[tuple[str, str, int | None]]] = []
-    all_outputs: list[list[str]] = []
-    known_names: list[list[str]] = []  # by which a runtime's message tells the culprit of a packed model
+    inputs: list[list[tuple[str, str, int | None]]] = []
+    outputs: list[list[str]] = []
+    nodes: list[list[str]] = []  # by which a runtime's message tells the culprit of a packed model
     for i, inst in enumerate(instances):
         plan = schemas.plan(inst.op, opset)
         if plan is None:
             raise Unsupported(f"no op {inst.op} at opset {opset}")
-        names: list[str] = []
-        around: dict[str, str] = {}  # what the blocks of the node call its operands
-        mine: list[tuple[str, str, int | None]] = []
-        args, have = inst.args, arrays[i]
-        for slot in plan.inputs:
-            arg = args.get(slot)
-            if arg is None:
-                names.append("")
-            elif isinstance(arg, list):
-                for k, one in enumerate(arg):
-                    names.append(_input(p, f"{i}i{len(names)}", slot, k, one, have, mine))
-                    around[f"{slot}{k}"] = names[-1]
-            else:
-                names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, have, mine))
-                around[slot] = names[-1]
-        while len(names) > plan.least and not names[-1]:
-            names.pop()
-        skipped = inst.attrs.get(SKIPPED, ())
-        outs = ["" if j in skipped else f"{i}o{j}" for j in range(inst.outs)]
-        attrs: Sequence[Message] = ()
-        if AROUND in inst.attrs:
-            attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
-        elif inst.attrs:
-            attrs = encode_attrs(plan.schema, inst.attrs, opset, around if plan.blocks else None)
-        p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
-        known_names.append([f"{i}n", *names])
-        if plan.domain:
-            p.domains.add(plan.domain)
-        for j, o in enumerate(outs):
-            if not o:
-                continue
-            known = declared[i][j] if declared is not None else None
-            if known is not None:
-                p.outputs.append(proto.value_info(o, proto.type_proto(known)))
-                continue
-            hit = plan.output(j, args, inst.attrs)
-            result = results[i][j] if results is not None and j < len(results[i]) else None
-            if hit is None and result is not None and plan.tensor(j):
-                hit = "", result[0]
-            rank = None if result is None else result[1]
-            p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
-        all_inputs.append(mine)
-        all_outputs.append(outs)
+        fed, names, outs = _add(p, i, inst, arrays[i], plan)
+        _declare(p, inst, plan, outs, None if declared is None else declared[i], () if results is None else results[i])
+        inputs.append(fed)
+        outputs.append(outs)
+        nodes.append([f"{i}n", *names])
     release = schemas.releases()[opset]
     imports = {"": opset, **{d: release.get(d, 1) for d in sorted(p.domains)}}
     body = proto.graph("g", p.nodes, p.inputs, p.outputs, p.initializers)
-    return Model("onnx", proto.model(body, imports, release["ir"]), all_inputs, all_outputs,
-                 {"opset": opset, "nodes": known_names})  # fmt: skip
+    return Model("onnx", proto.model(body, imports, release["ir"]), inputs, outputs, {"opset": opset, "nodes": nodes})
+
+
+def _add(p: Parts, i: int, inst: Instance, arrays: dict[str, Any],
+         plan: schemas.Plan) -> tuple[list[tuple[str, str, int | None]], list[str], list[str]]:  # fmt: skip
+    """Write the node of instance ``i``: what it is fed, the names of its operands, and of its outputs."""
+    names: list[str] = []
+    around: dict[str, str] = {}  # what the blocks of the node call its operands
+    fed: list[tuple[str, str, int | None]] = []
+    for slot in plan.inputs:
+        arg = inst.args.get(slot)
+        if arg is None:
+            names.append("")
+        elif isinstance(arg, list):
+            for k, one in enumerate(arg):
+                names.append(_input(p, f"{i}i{len(names)}", slot, k, one, arrays, fed))
+                around[f"{slot}{k}"] = names[-1]
+        else:
+            names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, arrays, fed))
+            around[slot] = names[-1]
+    while len(names) > plan.least and not names[-1]:
+        names.pop()
+    skipped = inst.attrs.get(SKIPPED, ())
+    outs = ["" if j in skipped else f"{i}o{j}" for j in range(inst.outs)]
+    attrs: Sequence[Message] = ()
+    if AROUND in inst.attrs:
+        attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
+    elif inst.attrs:
+        attrs = encode_attrs(plan.schema, inst.attrs, p.opset, around if plan.blocks else None)
+    p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
+    if plan.domain:
+        p.domains.add(plan.domain)
+    return fed, names, outs
+
+
+def _declare(p: Parts, inst: Instance, plan: schemas.Plan, outs: list[str], declared: Sequence[Type | None] | None,
+             results: Results) -> None:  # fmt: skip
+    """Say the types of the outputs that have a name: in full, else the element type that the operands or the result
+    tell, and the rank of the result."""
+    for j, o in enumerate(outs):
+        if not o:
+            continue
+        known = declared[j] if declared is not None else None
+        if known is not None:
+            p.outputs.append(proto.value_info(o, proto.type_proto(known)))
+            continue
+        hit = plan.output(j, inst.args, inst.attrs)
+        result = results[j] if j < len(results) else None
+        if hit is None and result is not None and plan.tensor(j):
+            hit = "", result[0]
+        rank = None if result is None else result[1]
+        p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
 
 
 def surround(p: Parts, attrs: dict[str, Any], given: Sequence[str], prefix: str, schema: OpSchema) -> list[Message]:
