@@ -20,10 +20,11 @@ from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run.case import Case, draw_case
-from harness.run.faults import FAULTS, Outputs, Scene, differs
+from harness.run.faults import FAULTS
 from harness.run.judged import Profile
 from harness.run.known import Ledger
 from harness.run.results import judge_case
+from harness.run.scene import Outputs, Scene, differs
 from harness.spec import OpVersion
 
 INSTANCES = 200  # tried per op version and element type

@@ -10,8 +10,9 @@ from harness.core.outcome import Verdict
 from harness.run.case import draw_case
 from harness.run.engine import Engine
 from harness.run.entries import load_ledger
-from harness.run.faults import FAULTS, Scene, differs
+from harness.run.faults import FAULTS
 from harness.run.judged import Profile
+from harness.run.scene import Scene, differs
 from harness.run.select import Unit
 from harness.run.sensitivity import FaultyHandle, by_type, measure, plant
 from harness.spec import registry
