@@ -188,13 +188,17 @@ def test_fill_values_are_not_small_whole_numbers_alone() -> None:
 
 @pytest.mark.parametrize(("op", "kinds"), [
     ("Loop/1", {"two types", "outer"}), ("Loop/11", {"nothing", "two types", "grows", "outer"}),
-    ("Loop/25", {"nothing", "two types", "grows", "outer", "sequence"}),
-    ("If/11", set()), ("If/13", {"sequence"}), ("If/25", {"sequence"}),
+    ("Loop/13", {"nothing", "two types", "grows", "outer", "sequence"}),
+    *((f"Loop/{v}", {"nothing", "two types", "grows", "outer", "sequence", "optional", "optional sequence", "absent"})
+      for v in (16, 25)),
+    ("If/11", set()), ("If/13", {"sequence"}),
+    *((f"If/{v}", {"sequence", "optional", "optional sequence", "absent"}) for v in (16, 25)),
 ])  # fmt: skip
 def test_blocks_carry_what_their_texts_allow(op: str, kinds: set[str]) -> None:
-    """No value at all from Loop-11 on (v_initial: 0 or more), values of several types, sequences from version 13 on."""
+    """No value at all from Loop-11 on (v_initial: 0 or more), values of several types, sequences from version 13 on,
+    optionals with and without a value from version 16 on."""
     v, shown = dialect.versions[f"onnx/{op}"], set()
-    for i in range(200):
+    for i in range(300):
         inst = v.draw(Prng(case_seed(12, v.key, i)))
         body = inst.attrs.get("body") or inst.attrs["then_branch"]
         types = {a.dtype for _, a in body.inputs[2:]}
@@ -202,6 +206,11 @@ def test_blocks_carry_what_their_texts_allow(op: str, kinds: set[str]) -> None:
         shown |= {"two types"} if len(types) > 1 else set()
         shown |= {"grows"} if any(n == "g" for n, _ in body.inputs) else set()
         shown |= {"outer"} if any("M" in n.inputs.values() for n in body.nodes) else set()
+        boxes = [t for t in body.meta["out_types"].values() if t.startswith("optional")]
+        shown |= {"optional sequence" if "seq" in boxes[0] else "optional"} if boxes else set()
+        given = [a for a in inst.args.get("v_initial", []) if a.kind == "optional"] if op[0] == "L" else []  # type: ignore[union-attr]
+        shown |= {"absent"} if any(not a.items for a in given) else set()
+        shown |= {"absent"} if op[0] == "I" and any(n.op == "Optional" and not n.inputs for n in body.nodes) else set()
         shown |= {"sequence"} if "q" in body.meta["out_types"] or "q_out" in body.meta["out_types"] else set()
     assert shown == kinds
 

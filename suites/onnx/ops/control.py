@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph
 from harness.spec import Call, Draw, T, exact, silent
 from suites.onnx import op, schemas
-from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of
+from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control
 from suites.semantics.movement.common import norm_axis
 
@@ -36,8 +36,9 @@ def _if(c: Call) -> list[Any]:
     return list(c.run(taken, []))
 
 
-def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None) -> Graph:
-    """held: the type of the elements of a sequence, which is the last output."""
+def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None,
+            boxed: Type | None = None) -> Graph:  # fmt: skip
+    """held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs."""
     b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
         out = f"y{i}"
@@ -57,6 +58,8 @@ def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: D
         items = [f"b{k}" for k in range(d.int(1, 3))]
         b.consts |= {x: literal(d, held, d.shape(0, 2)) for x in items}
         b.returns(b.node("SequenceConstruct", {"inputs": items}, "q"), f"seq({held.name})")
+    if boxed is not None:
+        b.returns(_full(d, b, boxed, "p") if d.int(0, 2) else b.node("Optional", {}, "p", type=boxed.held), boxed.text)
     return b.graph()
 
 
@@ -68,6 +71,49 @@ def _held(d: Draw) -> DType | None:
     return d.pick(types) if types and d.chance(5) else None
 
 
+class Type(NamedTuple):
+    """Of an optional: that of the elements, of a tensor or of the tensors of a sequence."""
+
+    dtype: DType
+    many: bool
+
+    @property
+    def held(self) -> str:
+        return f"seq({self.dtype.name})" if self.many else self.dtype.name
+
+    @property
+    def text(self) -> str:
+        return f"optional({self.held})"
+
+
+def _boxed(d: Draw) -> Type | None:
+    """Now and then the type of an optional among the values of a block, where they may be optionals."""
+    makes = schemas.effective("Optional", int(d.opset))
+    named = d.version.schema.types["V"]
+    types = [t for t in makes.dtypes("V") if f"optional({t.name})" in named] if makes is not None else []
+    if not types or not d.chance(5):
+        return None
+    t = d.pick([t for t in types if t.name in PLAIN]) if d.bool() else d.pick(types)
+    return Type(t, d.chance(3) and f"optional(seq({t.name}))" in named and takes("SequenceConstruct", int(d.opset), t))
+
+
+def _passes(op_name: str, d: Draw, t: Type) -> bool:
+    """Does an op take such an optional?"""
+    schema = schemas.effective(op_name, int(d.opset))
+    if schema is None:
+        return False
+    slot = schema.inputs[0]
+    return (t.held if slot.container == "optional" else t.text) in schema.types[slot.element]
+
+
+def _full(d: Draw, b: Block, t: Type, out: str) -> str:
+    """An optional with something in it."""
+    items = [f"{out}{k}" for k in range(d.int(1, 2) if t.many else 1)]
+    b.consts |= {x: literal(d, t.dtype, d.shape(0, 2)) for x in items}
+    held = b.node("SequenceConstruct", {"inputs": items}, f"{out}q") if t.many else items[0]
+    return b.node("Optional", {"input": held}, out)
+
+
 def _draw_if(d: Draw) -> dict:
     early = d.opset < 9  # constants are floats, a truth value can only come from outside
     all_types = d.version.schema.dtypes("V")
@@ -76,9 +122,10 @@ def _draw_if(d: Draw) -> dict:
     dtypes = [d.pick(more) if more and d.chance(4) else d.pick(types) for _ in range(d.int(1, 3))]
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
-    held = _held(d)
-    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes, held),
-            "else_branch": _branch(d, dtypes, others, held), "@outs": len(dtypes) + (held is not None)}  # fmt: skip
+    held, boxed = _held(d), _boxed(d)
+    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes, held, boxed),
+            "else_branch": _branch(d, dtypes, others, held, boxed),
+            "@outs": len(dtypes) + (held is not None) + (boxed is not None)}  # fmt: skip
 
 
 def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
@@ -93,7 +140,7 @@ op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None,
        "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
        "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
    },
-   source="ONNX If-1, -11, -13")  # fmt: skip
+   source="ONNX If-1, -11, -13, -16")  # fmt: skip
 
 
 def _flag(v: Any) -> bool | None:
@@ -113,6 +160,30 @@ def _loop(c: Call) -> list[Any]:
         lambda row: c.run(body, row),  # type: ignore[misc]
         c.n_outs - len(c.inputs.get("v_initial") or []),
     )
+
+
+def _carry_optional(d: Draw, b: Block, t: Type) -> T:
+    """An optional among the carried values: handed on, made anew, or another one where there was something."""
+    one = T(d.shape(0, 2), dtype=t.dtype)
+    held = T((), kind="seq", items=[one], dtype=t.dtype) if t.many else one
+    there = t.many or d.int(0, 2) > 0  # of nothing, an operand does not tell that it would be a sequence
+    like = Arg(t.dtype, (), kind="seq", items=[Arg(t.dtype, ())]) if t.many else Arg(t.dtype, ())
+    b.parameters.append(("p", Arg(t.dtype, (), kind="optional", items=[like])))
+    how = d.int(0, 3) if _passes("OptionalHasElement", d, t) else d.int(1, 2)
+    if how == 0 and _passes("Identity", d, t):
+        b.returns(b.node("Identity", {"input": "p"}, "p_out"), t.text)
+    elif how < 2:
+        b.returns(_full(d, b, t, "p_out"), t.text)
+    elif how == 2:
+        b.returns(b.node("Optional", {}, "p_out", type=t.held), t.text)
+    else:  # nothing where there was something, and something where there was nothing
+        sides = [Block(d, []), Block(d, [])]
+        sides[0].returns(sides[0].node("Optional", {}, "p_none", type=t.held), t.text)
+        sides[1].returns(_full(d, sides[1], t, "p_new"), t.text)
+        b.node("OptionalHasElement", {"input": "p"}, "p_has")
+        branches = {"then_branch": sides[0].graph(), "else_branch": sides[1].graph()}
+        b.returns(b.node("If", {"cond": "p_has"}, "p_out", **branches), t.text)
+    return T((), kind="optional", items=[held] if there else [], dtype=t.dtype)
 
 
 def _draw_loop(d: Draw) -> dict:
@@ -159,9 +230,14 @@ def _draw_loop(d: Draw) -> dict:
         given.append(T((), kind="seq", items=items, dtype=held))
         b.consts["next"] = literal(d, held, d.shape(0, 2))
         b.returns(b.node("SequenceInsert", {"input_sequence": "q", "tensor": "next"}, "q_out"), f"seq({held.name})")
+    boxed = _boxed(d)
+    if boxed is not None:
+        given.append(_carry_optional(d, b, boxed))
     if limit != 0 and start is not False:  # what a scanned output is after no iteration, the spec does not say
         for k in range(d.int(0 if given else 1, 2)):
             b.made(f"s{k}")
+        if boxed is not None and _passes("OptionalHasElement", d, boxed):
+            b.returns(b.node("OptionalHasElement", {"input": "p"}, "had"), "bool")
     out: dict[str, Any] = {"body": b.graph(), "@outs": len(b.outputs) - 1}
     if given:
         out["v_initial"] = given
@@ -184,7 +260,7 @@ def _one_more(draw: Any, slot: str) -> Any:
 
 
 _LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, source="ONNX Loop-1, -11, -13")
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, source="ONNX Loop-1, -11, -13, -16")
 
 
 # -- Scan
