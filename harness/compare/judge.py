@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from harness.compare import sets, stats
 from harness.core.dtypes import BY_NAME, F8E8M0, DType, of, smallest_normal
 from harness.core.outcome import Outcome, TypeOnly, Verdict
 from harness.spec.errors import Context, ErrorClass, ulp
+from harness.spec.expected import Expected
 from native_ref import DULL, MOST, SMALL, brief, compare
-
-if TYPE_CHECKING:
-    from harness.spec import Expected
 
 UNSEEN = 1 << 28  # bytes of an output of which a worker sends the type alone
 

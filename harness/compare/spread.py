@@ -25,21 +25,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import OpconformError, UsageError
-from harness.core.instance import Graph
+from harness.core.instance import Graph, Node
 from harness.spec.codec import Call
+from harness.spec.dialect import Dialect
 from harness.spec.errors import ulp
+from harness.spec.expected import Expected
 from harness.spec.interpret import call_of_node
-
-if TYPE_CHECKING:
-    from harness.core.instance import Node
-    from harness.spec import Expected
-    from harness.spec.dialect import Dialect
 
 SECOND = 1 + 2.0**-8  # what is left out: products of two errors, each at most some 2**-10 of its value
 MOST = 20000  # evaluations of one node, above which it is too large to be taken element by element

@@ -1,4 +1,4 @@
-"""From outcomes to verdicts: one case, all backends; who is alone; what is known."""
+"""From outcomes to a verdict: one case and one backend, and what explains it."""
 
 from __future__ import annotations
 

@@ -204,58 +204,10 @@ def _registry() -> list[tuple[str, str, str, str, str, type]]:
 
 
 def _row(op: str, domain: str, version: str, first: str, last: str, cls: type, doc: dict[str, Any]) -> dict[str, Any]:
-    from coremltools.converters.mil.mil.types.type_mapping import builtin_to_string
-
-    def names(ts: Any) -> list[str]:
-        return [ours(builtin_to_string(t)) for t in ts]
-
-    types = {k: names(v) for k, v in getattr(cls, "type_domains", {}).items()}
+    types = {k: _names(v) for k, v in getattr(cls, "type_domains", {}).items()}
     for key in (op, f"{op}@{version}"):
         types.update(EXTRA_TYPES.get(key, {}))
-    defaults, inputs, attrs = _defaults(cls), [], []
-    for name, spec in cls.input_spec.input_types.items():
-        kind, facts = type(spec).__name__, doc.get("inputs", {}).get(name, {})
-        if kind == "InternalInputType" and name == "_existing_blocks":
-            continue
-        need = not spec.optional
-        default = defaults.get(name)
-        enum = facts.get("allowed") or ENUMS.get(f"{op}.{name}") or ENUMS.get(f"{domain}_*.{name}")
-        if kind == "PyFunctionInputType":
-            attrs.append({"name": name, "type": "graph", "required": need, "default": None, "enum": None})
-        elif kind == "InternalInputType":
-            attrs.append({"name": name, "type": "tensor", "required": need, "default": None, "enum": None})
-        elif kind == "TupleInputType":
-            what = TUPLES[name]
-            if what in ("ints", "bools"):
-                attrs.append({"name": name, "type": what, "required": need, "default": None, "enum": None})
-            else:
-                inputs.append({"name": name, "type": what, "optional": not need, "variadic": True, "const": False})
-        elif kind == "ListInputType" and op == "classify":
-            attrs.append({"name": name, "type": "strs", "required": need, "default": None, "enum": None})
-        elif kind in ("ListInputType", "StateInputType", "ListOrTensorOrDictInputType"):
-            letter = "T" if "T" in types else next((k for k in ("E", "S") if k in types), "T")
-            box = {"L": f"list({letter})", "S": f"state({letter})"}[kind[0]] if kind[4:6] != "Or" else "T"
-            inputs.append({"name": name, "type": box, "optional": not need, "variadic": False, "const": False})
-        else:
-            letter = spec.type_domain_id
-            if letter is None:
-                found = names(spec.type_domain)
-                letter = found[0]
-            form = FORMS.get(op, {}).get(name, facts.get("form", "scalar" if spec.const else "tensor"))
-            fixed = spec.type_domain_id is None
-            if spec.const and (form == "scalar" or (form == "vector" and fixed)):
-                domain_of = types.get(letter, [letter])
-                attrs.append(_attr(op, name, form, letter, domain_of, fixed, need, default, enum))
-            else:
-                inputs.append(
-                    {
-                        "name": name,
-                        "type": letter,
-                        "optional": not need,
-                        "variadic": False,
-                        "const": spec.const,
-                    }
-                )
+    inputs, attrs = _taken(op, domain, cls, doc, types)
     outs = OUTPUTS.get(f"{op}@{version}") or OUTPUTS.get(op) or doc["outputs"]
     outputs = [{"name": f"out{i}" if len(outs) > 1 else "out", "type": t.removesuffix("..."), "optional": False,
                 "variadic": t.endswith("...")} for i, t in enumerate(outs)]  # fmt: skip
@@ -279,6 +231,56 @@ def _row(op: str, domain: str, version: str, first: str, last: str, cls: type, d
         "attr_types": typed,
         "computed_defaults": computed,
     }
+
+
+def _names(types: Any) -> list[str]:
+    from coremltools.converters.mil.mil.types.type_mapping import builtin_to_string
+
+    return [ours(builtin_to_string(t)) for t in types]
+
+
+def _taken(op: str, domain: str, cls: type, doc: dict[str, Any],
+           types: dict[str, list[str]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
+    """What a class declares that it takes: inputs and attributes."""
+    inputs: list[dict[str, Any]] = []
+    attrs: list[dict[str, Any]] = []
+
+    def slot(kind: str, variadic: bool = False, const: bool = False) -> None:
+        inputs.append({"name": name, "type": kind, "optional": not need, "variadic": variadic, "const": const})
+
+    def attr(kind: str) -> None:
+        attrs.append({"name": name, "type": kind, "required": need, "default": None, "enum": None})
+
+    defaults = _defaults(cls)
+    for name, spec in cls.input_spec.input_types.items():
+        kind, facts = type(spec).__name__, doc.get("inputs", {}).get(name, {})
+        if kind == "InternalInputType" and name == "_existing_blocks":
+            continue
+        need = not spec.optional
+        if kind == "PyFunctionInputType":
+            attr("graph")
+        elif kind == "InternalInputType":
+            attr("tensor")
+        elif kind == "TupleInputType" and TUPLES[name] in ("ints", "bools"):
+            attr(TUPLES[name])
+        elif kind == "TupleInputType":
+            slot(TUPLES[name], variadic=True)
+        elif kind == "ListInputType" and op == "classify":
+            attr("strs")
+        elif kind in ("ListInputType", "StateInputType", "ListOrTensorOrDictInputType"):
+            letter = "T" if "T" in types else next((k for k in ("E", "S") if k in types), "T")
+            slot({"L": f"list({letter})", "S": f"state({letter})"}[kind[0]] if kind[4:6] != "Or" else "T")
+        else:
+            fixed = spec.type_domain_id is None
+            letter = _names(spec.type_domain)[0] if fixed else spec.type_domain_id
+            form = FORMS.get(op, {}).get(name, facts.get("form", "scalar" if spec.const else "tensor"))
+            if spec.const and (form == "scalar" or (form == "vector" and fixed)):
+                enum = facts.get("allowed") or ENUMS.get(f"{op}.{name}") or ENUMS.get(f"{domain}_*.{name}")
+                allowed = types.get(letter, [letter])
+                attrs.append(_attr(op, name, form, letter, allowed, fixed, need, defaults.get(name), enum))
+            else:
+                slot(letter, const=spec.const)
+    return inputs, attrs
 
 
 def _attr(op: str, name: str, form: str, letter: str, domain: list[str], fixed: bool, need: bool, default: Any,

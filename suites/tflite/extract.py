@@ -323,12 +323,8 @@ def enum_of(field: str, table: str, op: str) -> str | None:
     }.get(field) or ("LSHProjectionType" if table == "LSHProjectionOptions" and field == "type" else None)
 
 
-def main() -> None:
-    """Regenerate both files."""
-    import ai_edge_litert.schema_py_generated as module
-
-    source = Path(module.__file__ or "").read_text()
-    tables, enums = read_tables(source), read_enums(module)
+def write_tables(tables: dict[str, Any], enums: dict[str, Any]) -> None:
+    """The format's tables and enums, for the reader and the writer of files."""
     unions = {
         f: {v: k for k, v in enums[u].items() if v}
         for f, u in (
@@ -343,6 +339,9 @@ def main() -> None:
     head = {"source": f"ai-edge-litert {package_version('ai-edge-litert')} schema", "unions": unions, "enums": enums}
     (HERE / "tables.json").write_text(json.dumps(head)[:-1] + ', "tables": {\n' + lines + "\n}}\n")
 
+
+def write_schema(tables: dict[str, Any], enums: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of the schema, and the operators that have none, since no kernel has them."""
     slots = read_slots((HERE / "slots.txt").read_text())
     versions = kernel_versions(enums["BuiltinOperator"])
     rows = []
@@ -382,6 +381,16 @@ def main() -> None:
     }
     body = ",\n".join(json.dumps(r, separators=(",", ":")) for r in rows)
     (HERE / "schema.json").write_text(json.dumps(head)[:-1] + ', "ops": [\n' + body + "\n]}\n")
+    return rows, no_kernel
+
+
+def main() -> None:
+    """Regenerate both files."""
+    import ai_edge_litert.schema_py_generated as module
+
+    tables, enums = read_tables(Path(module.__file__ or "").read_text()), read_enums(module)
+    write_tables(tables, enums)
+    rows, no_kernel = write_schema(tables, enums)
     ops = {r["op"] for r in rows}
     n = len({(r["op"], int(str(r["version"]).rstrip("qh"))) for r in rows})
     print(f"{len(tables)} tables, {len(ops)} operators, {n} versions in {len(rows)} forms")
