@@ -78,6 +78,19 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: len(i.args["cond"].shape) == 0 < len(i.args["a"].shape),
         lambda i: len(i.args["a"].shape) == len(i.args["b"].shape) == 0 < len(i.args["cond"].shape),
     ],
+    "cond/ios15": [
+        lambda i: any(n.op == "cond" for n in i.attrs["_true_fn"].nodes),
+        lambda i: {"x", "n", "b"} <= set(i.args),
+        lambda i: len(i.attrs["_true_fn"].nodes) > len(i.attrs["_false_fn"].nodes) + 2,
+    ],
+    "while_loop/ios15": [
+        lambda i: len({a.dtype for a in i.args["loop_vars"]}) > 2,
+        lambda i: len({a.shape for a in i.args["loop_vars"]}) > 2,
+        lambda i: any(slot.startswith("far") for slot in i.args),
+        lambda i: any(o == n for (n, _), o in zip(i.attrs["_body"].inputs, i.attrs["_body"].outputs)),
+        lambda i: "acc" in i.attrs["_body"].outputs,
+        lambda i: arrays_of(i)["loop_vars"][0][0] >= i.attrs["_cond"].consts["limit"],
+    ],
     "expand_dims/ios15": [
         lambda i: len(i.args["x"].shape) == 4,
         lambda i: len(i.args["x"].shape) == 0 and len(i.attrs["axes"]) == 3,

@@ -67,9 +67,7 @@ class Mil(Dialect):
             inst.attrs[f"@{letter}"] = d.types[letter].name
         if inst.opset == "ios15" and inst.attrs.get("pad_type") == "same_lower":
             inst.attrs["pad_type"] = "same"  # the package takes it from iOS 16 on
-        captured = inst.attrs.pop("@captured", None)
-        if captured is not None:
-            inst.args["x"] = captured
+        inst.args.update(inst.attrs.pop("@captured", {}))
         _widen(version, inst)
         if "validate_indices" in version.schema.attrs and "validate_indices" not in inst.attrs and d.bool():
             inst.attrs["validate_indices"] = d.bool()

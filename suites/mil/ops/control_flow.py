@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, of
+from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, DType, of
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, bounded, exact
 from suites.mil import op
@@ -28,30 +28,80 @@ def _cond(call: Call) -> list[Any]:
 
 
 _BRANCH = ("relu", "abs", "square", "identity")
+_SUM = ("add", "sub", "maximum", "minimum")
 
 
-def _branch(d: Draw, outs: int) -> Graph:
-    """A block over the captured tensor ``x``."""
-    g = Graph()
-    for k in range(outs):
-        g.nodes.append(Node(d.pick(_BRANCH), {"x": "x"}, [f"t{k}_{len(g.nodes)}"]))
+def _last(g: Graph, op_name: str, out: str, **inputs: Any) -> str:
+    """One more node; what is no name of a value is an attribute."""
+    attrs = {k: inputs.pop(k) for k in ("dtype", "keep_dims", "_true_fn", "_false_fn") if k in inputs}
+    g.nodes.append(Node(op_name, inputs, [out], attrs))
+    return out
+
+
+def _const_of(d: Draw, g: Graph, name: str, dtype: DType, lo: int = -3) -> str:
+    g.consts[name] = np.array(d.int(lo, 3), dtype.np)
+    return name
+
+
+def _floats(d: Draw, g: Graph, k: str, x: str, times: int) -> str:
+    """A few steps from ``x``, which is f32."""
+    for step in range(times):
+        x = _last(g, d.pick(_BRANCH), f"t{k}_{step}", x=x)
         if d.bool():
-            g.consts[f"c{k}"] = np.array(d.int(1, 4), np.float32)
-            g.nodes.append(Node("mul", {"x": g.nodes[-1].outputs[0], "y": f"c{k}"}, [f"m{k}"]))
-        g.outputs.append(g.nodes[-1].outputs[0])
+            x = _last(g, "mul", f"m{k}_{step}", x=x, y=_const_of(d, g, f"c{k}_{step}", F32, 1))
+    return x
+
+
+def _inner(d: Draw, k: str, times: int) -> Graph:
+    g = Graph()
+    g.outputs.append(_floats(d, g, k, "x", times))
     return g
 
 
+def _result(d: Draw, g: Graph, k: int, dtype: DType, nests: bool) -> str:
+    """A result of this type from the captured tensors x (f32), n (i32) and b (bool)."""
+    if dtype is I32:
+        return _last(g, d.pick(_SUM), f"t{k}", x="n", y=_const_of(d, g, f"c{k}", I32))
+    if dtype is BOOL:
+        how = d.int(0, 2)
+        if how == 0:
+            return _last(g, "logical_not", f"t{k}", x="b")
+        if how == 1:
+            return _last(g, "logical_and", f"t{k}", x="b", y=_last(g, "logical_not", f"l{k}", x="b"))
+        return _last(g, "identity", f"t{k}", x="b")
+    if not nests:
+        return _floats(d, g, f"{k}", "x", 4 if d.chance(4) else 1)  # one side may cost more
+    top = _last(g, "reduce_max", f"r{k}", x="x", keep_dims=False)
+    test = _last(g, "greater", f"g{k}", x=top, y=_const_of(d, g, f"z{k}", F32))
+    sides = {"_true_fn": _inner(d, f"{k}a", 1), "_false_fn": _inner(d, f"{k}b", d.int(1, 2))}
+    return _last(g, "cond", f"t{k}", pred=test, **sides)
+
+
+def _branch(d: Draw, dtypes: list[DType]) -> Graph:
+    """A block over the captured tensors."""
+    g = Graph()
+    for k, dtype in enumerate(dtypes):
+        g.outputs.append(_result(d, g, k, dtype, nests=d.chance(6)))
+    return g
+
+
+def _seen(d: Draw, dtype: DType, shape: tuple[int, ...]) -> Arg:
+    """A tensor that blocks see and that their op does not take."""
+    recipe = "bool" if dtype is BOOL else d.pick(("small", "unit")) if dtype.kind == "f" else "small"
+    return Arg(dtype, shape, False, recipe, d.int(0, 0x7FFFFFFF))
+
+
 def _draw_cond(d: Draw) -> dict[str, Any]:
-    outs = d.int(1, 2)
-    x = Arg(F32, d.shape(1, lo=1), False, d.pick(("small", "unit")), d.int(0, 0x7FFFFFFF))
-    return {"pred": T((), recipe="bool"), "_true_fn": _branch(d, outs), "_false_fn": _branch(d, outs), "@outs": outs,
-            "@captured": x}  # fmt: skip
+    kinds = (F32,) if d.bool() else (F32, I32, BOOL)  # mixtures are what a network of floats lacks
+    dtypes = [d.pick(kinds) for _ in range(d.int(1, 3))]
+    seen = {n: _seen(d, t, d.shape(1, lo=1)) for n, t in (("x", F32), ("n", I32), ("b", BOOL)) if t in dtypes}
+    return {"pred": T((), recipe="bool"), "_true_fn": _branch(d, dtypes), "_false_fn": _branch(d, dtypes),
+            "@outs": len(dtypes), "@captured": seen}  # fmt: skip
 
 
 # a pred of one element is refused, and not drawn: every form of the package takes it
 op("cond", evaluate=_cond, error=bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch"), draw=_draw_cond,
-   out_dtype=lambda c, i: F32, stated={"pred": ""}, breaks={"shapes-stated": None})  # fmt: skip
+   stated={"pred": ""}, breaks={"shapes-stated": None})  # fmt: skip
 
 
 def _type(v: Any) -> Any:
@@ -69,24 +119,37 @@ def _while(call: Call) -> list[Any]:
 
 
 def _draw_while(d: Draw) -> dict[str, Any]:
-    shape, limit = d.shape(1, lo=1), d.int(0, 4)
-    kind = d.pick((F32, F32, F16))
-    data = [(n, Arg(kind, shape)) for n in ("acc", "old")[: d.int(1, 2)]]
+    """A counter, and values of several types and shapes: some take a step, some are handed on, or to another."""
+    limit, kinds, shape = d.int(0, 4), (F32,) if d.bool() else (F32, F16, I32), d.shape(1, lo=1)
+    data = [("acc", Arg(d.pick(kinds), shape))]
+    for name in ("old", "own")[: d.int(0, 2)]:
+        like = d.bool()
+        data.append((name, Arg(data[0][1].dtype, shape) if like else Arg(d.pick(kinds), d.shape(1, lo=1))))
     flag = [("flag", Arg(BOOL, shape))] if d.chance(3) else []
     inputs = [("i", Arg(I32, (1,))), *data, *flag]
     test = Graph(inputs, [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])], ["go"],
                  {"limit": np.array(limit, np.int32)})  # fmt: skip
-    step = d.pick(("add", "sub", "maximum"))
-    body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"]), Node(step, {"x": "acc", "y": "c"}, ["a1"])],
-                 ["i1", "a1"], {"one": np.array(1, np.int32), "c": np.array(d.int(-3, 3), kind.np)})  # fmt: skip
-    if len(data) > 1:
-        body.outputs.append("acc")  # a variable that is another's old value
+    body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"])], ["i1"], {"one": np.array(1, np.int32)})
+    seen: dict[str, Arg] = {}
+    for k, (name, a) in enumerate(data):
+        how = d.int(0, 3) if k else 3
+        before = data[k - 1]
+        if how == 0:
+            body.outputs.append(name)  # as it was
+        elif how == 1 and (before[1].dtype, before[1].shape) == (a.dtype, a.shape):
+            body.outputs.append(before[0])  # what another was
+        else:
+            other = _const_of(d, body, f"c{k}", a.dtype)
+            if d.chance(4):  # of the program around
+                other = f"far{k}"
+                del body.consts[f"c{k}"]
+                seen[other] = Arg(a.dtype, a.shape, False, "small", d.int(0, 0x7FFFFFFF))
+            body.outputs.append(_last(body, d.pick(_SUM[:3]), f"a{k}", x=name, y=other))
     if flag:
-        body.nodes.append(Node("logical_not", {"x": "flag"}, ["f1"]))
-        body.outputs.append("f1")
+        body.outputs.append(_last(body, "logical_not", "f1", x="flag"))
     values = [T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
-              *(T(shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag))]  # fmt: skip
-    return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values)}
+              *(T(a.shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag))]  # fmt: skip
+    return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values), "@captured": seen}
 
 
 op("while_loop", evaluate=_while, error=exact(), draw=_draw_while,
