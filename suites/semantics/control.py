@@ -36,19 +36,26 @@ def loop(limit: int | None, go: bool | None, carried: Sequence[Any], body: Block
         rows.append(out[1 + len(values) :])
         i += 1
     if not rows and scans:
-        first = body([np.array(0, np.int64), np.array(True), *values])[1 + len(values) :]
-        return [*values, *(np.zeros((0, *x.shape), x.dtype) for x in first)]
-    scanned = len(rows[0]) if rows else 0
-    return [*values, *(_stacked([r[k] for r in rows], 0) for k in range(scanned))]
+        like = body([np.array(0, np.int64), np.array(True), *values])[1 + len(values) :]
+    else:
+        like = rows[0] if rows else []
+    return [*values, *(_stacked([r[k] for r in rows], 0, one) for k, one in enumerate(like))]
 
 
-def _stacked(items: list[Any], axis: int) -> np.ndarray:
-    return np.stack(items, axis)
+def _stacked(items: list[Any], axis: int, like: np.ndarray) -> np.ndarray:
+    """Arrays of one shape along a new axis; of none, an empty one of that shape and type."""
+    if items:
+        return np.stack(items, axis)
+    return np.zeros((*like.shape[:axis], 0, *like.shape[axis:]), like.dtype)
 
 
 def _slice(x: np.ndarray, axis: int, at: int) -> np.ndarray:
     """One slice, an array also where no axis is left (NumPy hands out the string itself)."""
     return x[(*(slice(None),) * (axis % x.ndim), at, ...)]
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(n for i, n in enumerate(shape) if i != axis % len(shape))
 
 
 def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block, *, in_axes: Sequence[int],
@@ -57,8 +64,10 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
     """``body([*states, *elements]) -> [*states, *produced]`` over the slices of ``scans``.
 
     in_axes, out_axes: scanned axis of each input, axis that each output is stacked on.  in_back: read from the end.
-    out_back: prepend instead of append.  length: None is the extent.  Raises RuleError "scan-lengths-agree",
-    "axis-in-range".
+    out_back: prepend instead of append.  length: None is the extent.
+
+    After no turn the outputs are empty along the axis that they are stacked on, with the type and the other extents
+    that a turn would have given.  Raises RuleError "scan-lengths-agree", "axis-in-range".
     """
     extents = {x.shape[a] for x, a in zip(scans, in_axes)}
     if len(extents) != 1:
@@ -70,9 +79,15 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
         out = body([*values, *elements])
         values = out[: len(values)]
         rows.append(out[len(values) :])
+    if rows:
+        like = rows[0]
+    else:
+        element = [np.zeros(_without(x.shape, a), x.dtype) for x, a in zip(scans, in_axes)]
+        like = body([*values, *element])[len(values) :]
     produced = []
-    for k in range(len(rows[0]) if rows else 0):
+    for k, one in enumerate(like):
         items = [r[k] for r in rows]
-        axis = norm_axis(out_axes[k] if k < len(out_axes) else 0, items[0].ndim + 1)
-        produced.append(_stacked(items[::-1] if k < len(out_back) and out_back[k] else items, axis))
+        axis = norm_axis(out_axes[k] if k < len(out_axes) else 0, one.ndim + 1)
+        back = k < len(out_back) and out_back[k]
+        produced.append(_stacked(items[::-1] if back else items, axis, one))
     return [*values, *produced]

@@ -162,6 +162,16 @@ def _loop(c: Call) -> list[Any]:
     )
 
 
+def _never_made(c: Call) -> str | None:
+    """Extents of scanned outputs after no iteration are known where the body declares those of its inputs."""
+    limit, start = c.inputs.get("M"), _flag(c.inputs.get("cond"))
+    runs = (limit is None or int(limit.reshape(-1)[0]) > 0) and start is not False
+    open_ = any(-1 in a.shape for _, a in c.attrs["body"].inputs)
+    if runs or not open_ or c.n_outs == len(c.inputs.get("v_initial") or []):
+        return None
+    return "no iteration: extents of what would have been scanned that the body does not declare"
+
+
 def _carry_optional(d: Draw, b: Block, t: Type) -> T:
     """An optional among the carried values: handed on, made anew, or another one where there was something."""
     one = T(d.shape(0, 2), dtype=t.dtype)
@@ -233,11 +243,10 @@ def _draw_loop(d: Draw) -> dict:
     boxed = _boxed(d)
     if boxed is not None:
         given.append(_carry_optional(d, b, boxed))
-    if limit != 0 and start is not False:  # what a scanned output is after no iteration, the spec does not say
-        for k in range(d.int(0 if given else 1, 2)):
-            b.made(f"s{k}")
-        if boxed is not None and _passes("OptionalHasElement", d, boxed):
-            b.returns(b.node("OptionalHasElement", {"input": "p"}, "had"), "bool")
+    for k in range(d.int(0 if given else 1, 2)):
+        b.made(f"s{k}")
+    if boxed is not None and _passes("OptionalHasElement", d, boxed):
+        b.returns(b.node("OptionalHasElement", {"input": "p"}, "had"), "bool")
     out: dict[str, Any] = {"body": b.graph(), "@outs": len(b.outputs) - 1}
     if given:
         out["v_initial"] = given
@@ -260,7 +269,8 @@ def _one_more(draw: Any, slot: str) -> Any:
 
 
 _LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, source="ONNX Loop-1, -11, -13, -16")
+op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, ambiguous=_never_made,
+   source="ONNX Loop-1, -11, -13, -16")  # fmt: skip
 
 
 # -- Scan
@@ -334,16 +344,14 @@ def _scan8(c: Call) -> list[Any]:
         )
     n = len(states)
     whole = [np.stack([r[k] for r in rows]) for k in range(n)]
-    return [*whole, *(_padded([r[k:][:1] for r in rows], scans[0].shape[1]) for k in range(n, max(map(len, rows))))]
+    return [*whole, *(_padded([r[k] for r in rows], scans[0].shape[1]) for k in range(n, len(rows[0])))]
 
 
-def _padded(rows: list[list[np.ndarray]], length: int) -> np.ndarray:
-    """Sequences of any length, some without a turn (and so without a shape), side by side."""
-    like = next(r[0] for r in rows if r)
-    out = np.zeros((len(rows), length, *like.shape[1:]), like.dtype)
+def _padded(rows: list[np.ndarray], length: int) -> np.ndarray:
+    """Sequences of any length side by side."""
+    out = np.zeros((len(rows), length, *rows[0].shape[1:]), rows[0].dtype)
     for b, r in enumerate(rows):
-        if r:
-            out[b, : len(r[0])] = r[0]
+        out[b, : len(r)] = r
     return out
 
 
@@ -394,7 +402,7 @@ def _draw_scan9(d: Draw) -> dict:
     n, m, outs, length = d.int(0, 3), d.int(1, 3), d.int(0, 3), d.int(1, 4)
     if n + outs == 0:
         outs = 1
-    if outs == 0 and d.chance(4):  # no turn at all: the text does not say the shape that an output has then
+    if d.chance(8 if outs else 4):  # no turn at all
         length = 0
     states, elements = _values(d, n, m)
     axes = [d.int(0, len(v.shape)) for v in elements]
@@ -421,9 +429,8 @@ def _draw_scan8(d: Draw) -> dict:
     states, elements = _values(d, n, m)
     args = [_given(v, batch) for v in states] + [_given(v, batch, length) for v in elements]
     out: dict[str, Any] = {}
-    if d.chance(3):  # where there are outputs, one turn is taken: the text does not say their shape after none
-        lens = [d.int(0, length) for _ in range(batch)]
-        out["sequence_lens"] = T((batch,), values=[*lens[:-1], max(lens[-1], 1)] if outs else lens)
+    if d.chance(3):
+        out["sequence_lens"] = T((batch,), values=[d.int(0, length) for _ in range(batch)])
     body, _ = _scan_body(d, states, elements, args, outs)
     out |= {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
     if d.bool():
