@@ -6,7 +6,7 @@ and of what the specification expects (``Given``), and returns what comes instea
 * ``None`` where it is right,
 * an array: exactly that, but for elements that are right,
 * ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
-  infinite anything may come, NaN too),
+  infinite anything may come, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
 * an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
 * ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
 * ``NOTHING``: no output.
@@ -39,10 +39,11 @@ FOLDER = "defects"
 
 
 class Near(NamedTuple):
-    """An output that is known but for an absolute error."""
+    """An output that is known but for an absolute error.  other: what an element may be as well, an array."""
 
     value: np.ndarray
     within: Any
+    other: Any = None
 
 
 class Turned(NamedTuple):
@@ -215,6 +216,9 @@ def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:
     if type(a) is not np.ndarray or a.shape != value.shape or (a.dtype != e.value.dtype and a.dtype.kind not in "OSU"):
         return False
     free = right | (np.asarray(within) == np.inf)
+    if isinstance(told, Near) and told.other is not None:
+        other = np.asarray(told.other, a.dtype)
+        free = free | (a == other) | ((a != a) & (other != other))
     if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
         return bool(np.all((a == value) | free))
     if a.dtype.kind in "iub" and value.dtype.kind in "iub":

@@ -256,8 +256,9 @@ def power_as_numpy(g: Given) -> list[Any]:
     y, d = np.power(g["X"], g["Y"]), g["X"].dtype
     if y.dtype.kind != "f":
         return [y.astype(d)]
-    value, within = _cut(y, d)
-    return [Near(value, np.where((within == 0) & (np.abs(y) > 2.0**53), 4 * np.spacing(np.abs(y)), within))]
+    near = _cut(y, d)
+    last = (near.within == 0) & (np.abs(y) > 2.0**53)
+    return [near._replace(within=np.where(last, 4 * np.spacing(np.abs(y)), near.within))]
 
 
 def cast_through_f32(g: Given) -> list[Expected] | None:

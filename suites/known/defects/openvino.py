@@ -122,3 +122,18 @@ def padded_at_the_end(g: Given) -> Outputs:
         strides, x, more, w, dilations, g.attr("output_shape")[-len(x) :])]  # fmt: skip
     return g.again({"output_shape": None, "auto_pad": "NOTSET", "pads": [0] * len(x) + [max(0, v) for v in over],
                     "output_padding": [m + max(0, -v) for m, v in zip(more, over)]})  # fmt: skip
+
+
+def traversal_order_unread(g: Given) -> Outputs:
+    """DENSIFY and FULLY_CONNECTED: a square sparse constant that is stored by columns is read by rows."""
+    (slot, how), *more = g.attr("@sparsity").items()
+    v = g[slot]
+    if more or v.ndim != 2 or v.shape[0] != v.shape[1] or list(how["order"]) != [1, 0] or how["block"]:
+        return None
+    return g.again(inputs={slot: v.T.copy()})
+
+
+def relu_of_infinity(g: Given) -> Outputs:
+    """LeakyRelu with alpha 0: minus infinity gives 0."""
+    x, v = g["X"], g.expected[0].value
+    return [np.where(np.isinf(x) & (x < 0), 0, v).astype(v.dtype)]

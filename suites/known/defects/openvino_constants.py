@@ -4,6 +4,7 @@ steps that are rounded to narrow types, which a constant may meet as well."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from harness.core.instance import Arg
 from harness.run.defects import Given, Near, Turned
 from suites.onnx.builder import TYPED, form_of
+from suites.semantics.recurrent import DEFAULTS, functions
 
 Outputs = list[Any] | None
 # of rounding, of a value's magnitude; f64 is computed in f32
@@ -74,9 +76,56 @@ def bits_are_numbers_saturated(g: Given) -> Outputs:
     return bits_are_numbers(g, saturate=1)
 
 
+def _to_float8(g: Given, through: Any) -> Outputs:
+    x, to = _numbers(g, "input"), g.expected[0].dtype.name
+    with_bits = x.astype(np.float32)
+    told = g.again({"saturate": 0}, {"input": with_bits.astype(through).astype(np.float32)})
+    if not told:
+        return None
+    lost = np.isnan(with_bits) & (with_bits.view(np.uint32) & 0x600000 == 0) & (to == "f8e5m2")
+    v = told[0].value
+    return [np.where(lost, np.copysign(np.float32(np.inf), with_bits).astype(v.dtype), v)]
+
+
+def float8_through_f16(g: Given) -> Outputs:
+    """Cast and CastLike: to float8 through f16, and saturate is 0; a NaN is an infinity where the two bits of it that
+    float8e5m2 has are 0; the bits of bf16 in int32_data are numbers."""
+    return _to_float8(g, np.float16)
+
+
+def float8_folded(g: Given) -> Outputs:
+    """The same of constants, rounded once."""
+    return _to_float8(g, np.float32) if g.inst.args["input"].const else None
+
+
+def times_reciprocal(g: Given) -> Outputs:
+    """Div: a product with the reciprocal, both in f32, that of a constant in its own type, and 0 below the normal
+    numbers; subnormal constants are 0, and the bits of bf16 in int32_data are numbers."""
+    kind, least = g["A"].dtype, np.float32(2.0**-126)
+    if kind.kind in "iu":
+        return None
+    a, b = (_numbers(g, s).astype(np.float32) for s in "AB")
+    a, b = (np.where(np.abs(v) < least, 0, v) if g.inst.args[s].const else v for s, v in zip("AB", (a, b)))
+    if g.attr("broadcast", 0) and "axis" in g.inst.attrs:
+        b = b.reshape(b.shape + (1,) * (a.ndim - g.attr("axis") % max(1, a.ndim) - b.ndim))
+    over = np.float32(1) / b
+    over = _to_narrow(over, kind).astype(np.float32) if g.inst.args["B"].const else over
+    v = a * np.where(np.abs(over) < least, np.copysign(np.float32(0), over), over)
+    return [Near(_to_narrow(v, kind).astype(np.float64), np.where(np.abs(v) < least, least, 0))]
+
+
 def every_other_is_0(g: Given) -> Outputs:
     """The 64 bits of each u32 in uint64_data are read as two."""
     return _reread(g, _typed("u32"), _halves)
+
+
+def every_other_is_0_in_f32(g: Given) -> Outputs:
+    """The same, and what comes of it is rounded to f32 beyond 2**24."""
+    told = every_other_is_0(g)
+    if not told or any(e.value.dtype.kind not in "iu" for e in told):
+        return None
+    return [Near(e.value, np.where(size > 2**24, size * 2.0**-22, 0)) for e in told
+            for size in [np.abs(e.value.astype(np.float64))]]  # fmt: skip
 
 
 def _halves(x: np.ndarray) -> np.ndarray:
@@ -107,17 +156,25 @@ def fill_in_f32(g: Given) -> Outputs:
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
-    return g.again({"precision": None}, {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)})
+    return g.again({"precision": None, "saturate": None},
+                   {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)})  # fmt: skip
 
 
 def divided_in_f32(g: Given) -> Outputs:
-    """QuantizeLinear divides in f32, whatever the types of its operands and precision."""
+    """QuantizeLinear divides in f32, whatever the types of its operands and precision, and saturates."""
     return _divided_in_f32(g, g["x"])
 
 
 def bits_divided_in_f32(g: Given) -> Outputs:
     """The same, and the bits of bf16 in int32_data are numbers."""
     return _divided_in_f32(g, _numbers(g, "x")) if _typed("bf16")(g.inst.args["x"]) else None
+
+
+def saturated_and_rounded_twice(g: Given) -> Outputs:
+    """QuantizeLinear to float8 saturates, and is off by the steps of float8 that a second rounding may cost."""
+    told = g.again({"saturate": None})
+    return told and [Near(v, np.maximum(np.abs(v) * 2.0**-2, 2.0**-9)) for e in told
+                     for v in [e.value.astype(np.float64)]]  # fmt: skip
 
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
@@ -196,6 +253,17 @@ def moments_rounded(g: Given) -> Outputs:
     return _near(bits_are_numbers(g), _Moments(g, axes, 1e-18).apart)
 
 
+def weighted_losses_rounded(g: Given) -> Outputs:
+    """NegativeLogLikelihoodLoss: the weighted losses, and the sum of weights, are rounded to the type of input."""
+    weight, x = (_numbers(g, s) for s in ("weight", "input"))
+    sizes = g.again(inputs={"input": -np.abs(x), "weight": weight})
+    told, unit = bits_are_numbers(g), _UNIT[x.dtype.name]
+    if not told or not sizes or np.any(weight < 0):
+        return None
+    of = unit * (1 + _sums_grow(g, "input", x.size) + _sums_grow(g, "weight", x.size))
+    return _near(told, of * (sizes[0].value.astype(np.float64) + 3 * np.abs(told[0].value.astype(np.float64))))
+
+
 def exponents_rounded(g: Given) -> Outputs:
     """Softmax, LogSoftmax, SoftmaxCrossEntropyLoss: differences from the maximum, exponentials, their sum, its log
     and quotients are rounded to the type of the input."""
@@ -223,6 +291,26 @@ def bias_added_to_rounded(g: Given) -> Outputs:
     told, unit = bits_are_numbers(g), _UNIT[g["X"].dtype.name]
     bias = np.abs(_wide(g, "B")).reshape([1, -1] + [1] * (g["X"].ndim - 2))
     return told and _near(told, unit * (3 * np.abs(told[0].value.astype(np.float64)) + bias))
+
+
+def gaps_multiplied(g: Given) -> Outputs:
+    """ConvTranspose of bf16 where the processor multiplies tiles: the input is spread out with zeros between the
+    strides and about it, so that a weight that is not finite gives NaN wherever one of its taps meets no input;
+    subnormal factors are 0; the sum is rounded before the bias is added."""
+    def normal(v: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(v.astype(np.float32)) < 2.0**-126, 0, v).astype(v.dtype)
+
+    x, w, groups = normal(_numbers(g, "X")), normal(_numbers(g, "W")), g.attr("group", 1)
+    told, unit = g.again(inputs={"X": x, "W": w, **({} if g["B"] is None else {"B": _numbers(g, "B")})}), 2.0**-8
+    odd = (~np.isfinite(w.astype(np.float32))).astype(np.float32)
+    met = g.again(inputs={"X": np.ones(x.shape, np.float32), "W": odd, "B": None})
+    if not told or not met:
+        return None
+    ranks = (1,) * (x.ndim - 2)
+    taps = odd.reshape(groups, -1, w.shape[1], *w.shape[2:]).sum((1, *range(3, w.ndim + 1))).reshape(1, -1, *ranks)
+    v = told[0].value.astype(np.float64)
+    bias = 0 if g["B"] is None else np.abs(_wide(g, "B")).reshape(1, -1, *ranks)
+    return [Near(v, unit * (3 * np.abs(v) + bias), np.where(met[0].value < taps, np.nan, v))]
 
 
 def largest_sample(g: Given) -> Outputs:
@@ -255,32 +343,55 @@ def root_of_a_narrow_exponent(g: Given) -> Outputs:
     return told and [Near(v, 16 * unit * v) for e in told for v in [e.value.astype(np.float64) ** (p * exponent)]]
 
 
+# who takes one, in the order of activations
+_ALPHA_BETA = {"activation_alpha": tuple(DEFAULTS), "activation_beta": ("affine", "scaled_tanh", "hard_sigmoid")}
+
+
+def _as_read(g: Given, ways: int) -> dict[str, Any]:
+    """Attributes of RNN, GRU and LSTM as they are read: each of so many directions has the activations of the first;
+    no layout, no input_forget."""
+    said = functions(g.inst.op.lower(), len(g["W"]), *(g.attr(s) for s in ("activations", *_ALPHA_BETA)))
+    acts = said[: len(said) // len(g["W"])] * ways
+    out: dict[str, Any] = {"layout": None, "input_forget": None, "activations": [name for name, *_ in acts]}
+    for i, (s, takers) in enumerate(_ALPHA_BETA.items(), 1):
+        out[s] = [v[i] for v in acts if v[0] in takers] or None
+    return out
+
+
+def unread_of_recurrent(g: Given) -> Outputs:
+    """RNN, GRU and LSTM: layout, input_forget and peepholes are not read, both directions take the activations of the
+    first, and the last state of an empty sequence is 0."""
+    read = {s: None if s == "P" else _numbers(g, s) for s, a in g.inst.args.items() if isinstance(a, Arg)}
+    told = g.again(_as_read(g, len(g["W"])), read)
+    if not told or g["sequence_lens"] is None:
+        return told
+    some = g["sequence_lens"].reshape(-1, 1) > 0
+    return [told[0], *(replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype),
+                               wide=np.where(some, e.wide, 0)) for e in told[1:])]  # fmt: skip
+
+
 def state_rounded(g: Given) -> Outputs:
     """RNN, GRU and LSTM of bf16: the state is rounded between the steps, as the sums of each are; of constants in
-    int32_data the bits are numbers; LSTM reads neither input_forget nor peepholes, none reads layout, and the
-    last state of an empty sequence is 0.  Done a step at a time."""
-    if g.attr("activation_alpha") or g.attr("activation_beta"):
-        return None
+    int32_data the bits are numbers; both directions take the activations of the first; LSTM reads neither input_forget
+    nor peepholes, none reads layout, and the last state of an empty sequence is 0.  Done a step at a time."""
     lstm, kind = g.inst.op == "LSTM", g["X"].dtype
     slots = [s for s in ("X", "W", "R", "B", "initial_h", "initial_c") if g[s] is not None]
     arrays = {s: _numbers(g, s).astype(np.float32) for s in slots}
     x = arrays["X"]
     (steps, rows, _), (ways, _, size) = x.shape, arrays["R"].shape
-    each = 3 if lstm else 2 if g.inst.op == "GRU" else 1  # activations of a direction
     y, last, memory = np.zeros((steps, ways, rows, size)), np.zeros((ways, rows, size)), np.zeros((ways, rows, size))
     if any(arrays[s].shape != last.shape for s in ("initial_h", "initial_c") if s in arrays):
         return None
-    unread: dict[str, Any] = {"layout": None, **({"input_forget": None} if lstm else {})}
+    as_read = {**_as_read(g, 1), "direction": "forward"}
     for d, row in np.ndindex(ways, rows):
         of = {s: arrays[s][d : d + 1] for s in ("W", "R", "B") if s in arrays} | {"sequence_lens": None}
         h, c = (arrays[s][d : d + 1, row : row + 1] if s in arrays else np.zeros((1, 1, size), np.float32)
                 for s in ("initial_h", "initial_c"))  # fmt: skip
-        names = g.attr("activations") and list(g.attr("activations"))[each * d : each * (d + 1)]
         turns = range(steps if g["sequence_lens"] is None else int(g["sequence_lens"][row]))
         for t in turns if d == 0 and g.attr("direction") != "reverse" else reversed(turns):
             given = {**of, "X": x[t : t + 1, row : row + 1], "initial_h": h}
             given |= {"initial_c": c, "P": None} if lstm else {}
-            told = g.again({**unread, "direction": "forward", "activations": names}, given, outs=3 if lstm else 2)
+            told = g.again(as_read, given, outs=3 if lstm else 2)
             if not told:
                 return None
             h = _to_narrow(told[1].value, kind).astype(np.float32)

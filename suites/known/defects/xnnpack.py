@@ -42,8 +42,8 @@ def logarithm_by_polynomial(g: Given) -> list[Near]:
 
 def logarithm_of_the_largest(g: Given) -> Outputs:
     """And above 2**127.5 the exponent that is split off is beyond the type."""
-    ((value, within),) = logarithm_by_polynomial(g)
-    return [Near(value, np.where(g["x"] > 2.4e38, np.inf, within))]
+    (near,) = logarithm_by_polynomial(g)
+    return [near._replace(within=np.where(g["x"] > 2.4e38, np.inf, near.within))]
 
 
 def ratio_of_8_bits(g: Given) -> Outputs:
