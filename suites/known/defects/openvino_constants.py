@@ -98,20 +98,28 @@ def float8_folded(g: Given) -> Outputs:
     return _to_float8(g, np.float32) if g.inst.args["input"].const else None
 
 
+_CLAMPS = {"RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
+
+
 def times_reciprocal(g: Given) -> Outputs:
-    """Div: a product with the reciprocal, both in f32, that of a constant in its own type, and 0 below the normal
-    numbers; subnormal constants are 0, and the bits of bf16 in int32_data are numbers."""
-    kind, least = g["A"].dtype, np.float32(2.0**-126)
+    """Div and DIV: a product with the reciprocal, both in f32, that of a constant in its own type, and 0 below the
+    normal numbers; subnormal constants are 0, and the bits of bf16 in int32_data are numbers.  A clamp may take NaN
+    for its lower end."""
+    kind, least = g.expected[0].value.dtype, np.float32(2.0**-126)
     if kind.kind in "iu":
         return None
-    a, b = (_numbers(g, s).astype(np.float32) for s in "AB")
-    a, b = (np.where(np.abs(v) < least, 0, v) if g.inst.args[s].const else v for s, v in zip("AB", (a, b)))
+    slots = [s for s in ("A", "B", "lhs", "rhs") if s in g.inst.args]
+    a, b = (_numbers(g, s).astype(np.float32) for s in slots)
+    a, b = (np.where(np.abs(v) < least, 0, v) if g.inst.args[s].const else v for s, v in zip(slots, (a, b)))
     if g.attr("broadcast", 0) and "axis" in g.inst.attrs:
         b = b.reshape(b.shape + (1,) * (a.ndim - g.attr("axis") % max(1, a.ndim) - b.ndim))
     over = np.float32(1) / b
-    over = _to_narrow(over, kind).astype(np.float32) if g.inst.args["B"].const else over
+    over = _to_narrow(over, kind).astype(np.float32) if g.inst.args[slots[1]].const else over
     v = a * np.where(np.abs(over) < least, np.copysign(np.float32(0), over), over)
-    return [Near(_to_narrow(v, kind).astype(np.float64), np.where(np.abs(v) < least, least, 0))]
+    low, high = _CLAMPS.get(g.attr("fused_activation_function"), (-np.inf, np.inf))
+    v = np.clip(v, low, high)
+    return [Near(_to_narrow(v, kind).astype(np.float64), np.where(np.abs(v) < least, least, 0),
+                 np.where(np.isnan(v) & np.isfinite(low), low, v))]  # fmt: skip
 
 
 def every_other_is_0(g: Given) -> Outputs:
