@@ -98,3 +98,24 @@ def test_what_is_listed_is_not_drawn():
             if not any(fnmatch(op, key[0]) and fnmatch(domain or "plain", key[1]) and fnmatch(x, key[2])
                        for op, domain, x in lack)]  # fmt: skip
     assert not idle
+
+
+def test_branches_and_loops_are_of_mixed_values() -> None:
+    """Values of several types, some as they were, some what another was; a branch in a branch; loops without a turn."""
+    shown = set()
+    for op, block in (("IF", "then_subgraph_index"), ("WHILE", "body_subgraph_index")):
+        v = dialect.versions[f"tflite/{op}/1"]
+        for i in range(300):
+            inst = v.draw(Prng(case_seed(12, v.key, i)))
+            g, args = inst.attrs[block], inst.args["input"]
+            assert isinstance(args, list)
+            given = {n: k for k, (n, _) in enumerate(g.inputs)}
+            shown |= {(op, "types")} if len({a.dtype for a in args}) > 2 else set()
+            shown |= {(op, "as it was")} if any(given.get(o) == k for k, o in enumerate(g.outputs)) else set()
+            shown |= {(op, "exchanged")} if any(given.get(o, k) != k for k, o in enumerate(g.outputs)) else set()
+            shown |= {(op, "nested")} if any(n.op == "IF" for n in g.nodes) else set()
+            first = (args[0].values or [None])[0]
+            if op == "WHILE" and first >= inst.attrs["cond_subgraph_index"].consts["limit"]:
+                shown.add((op, "no turn"))
+    assert shown == {("IF", "types"), ("IF", "as it was"), ("IF", "nested"), ("WHILE", "types"), ("WHILE", "as it was"),
+                     ("WHILE", "exchanged"), ("WHILE", "no turn")}  # fmt: skip

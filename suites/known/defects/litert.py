@@ -125,3 +125,14 @@ def multiplied_without_subnormals(g: Given) -> Outputs:
     terms = total(ones, ones) + 2
     lost = total(gone, np.abs) + total(np.abs, gone) + terms
     return [Near(g.expected[0].value, tiny * lost + 2.0**-23 * terms * total(np.abs, np.abs))]
+
+
+def handed_on_anew(g: Given) -> list[Any] | None:
+    """WHILE: what the body hands on as another value is what that has become."""
+    cond, body = g.attr("cond_subgraph_index"), g.attr("body_subgraph_index")
+    run = g.case.version.dialect.runner(g.inst.opset, g.arrays)
+    names, values = [n for n, _ in body.inputs], list(g["input"])
+    while bool(np.ravel(run(cond, values)[0])[0]):
+        made = run(body, values)
+        values = [made[names.index(o)] if o in names else x for o, x in zip(body.outputs, made, strict=True)]
+    return values

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, F32, I32, DType
+from harness.core.dtypes import BOOL, F32, I32, I64, DType
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, T, rounded
 from suites.tflite import op
@@ -19,37 +19,66 @@ def carried(k: int) -> str:
     return f"v{k}"
 
 
-def _block(d: Draw, shapes: list[tuple[int, ...]], dt: DType, results: int, depth: int = 0) -> Graph:
-    """A few elementwise nodes over the inputs; every result has the shape of the input of its number."""
-    g = Graph([(f"in{k}", Arg(dt, s)) for k, s in enumerate(shapes)])
-    tensors: dict[str, Any] = {f"in{k}": {"dtype": dt, "shape": s} for k, s in enumerate(shapes)}
-    outs = []
+def kinds(d: Draw, n: int) -> list[DType]:
+    """Types of n values: one, or each its own."""
+    one = d.pick((F32, I32))
+    return [one] * n if d.bool() else [d.pick((F32, I32, I64, BOOL)) for _ in range(n)]
+
+
+def _step(d: Draw, g: Graph, now: str, out: str, dt: DType, like: list[str]) -> str:
+    """One node from ``now`` to ``out``; the other operand is a constant or one of ``like``."""
+    if dt is BOOL:
+        other = d.pick(like)
+        name = d.pick(("LOGICAL_NOT", "LOGICAL_AND", "LOGICAL_OR"))
+        given = {"lhs": now} if name == "LOGICAL_NOT" else {"lhs": now, "rhs": other}
+        g.nodes.append(Node(name, given, [out], version=1))
+        return out
+    const = f"c_{out}"
+    g.consts[const] = np.asarray(d.int(-3, 3), dt.np)
+    other = const if d.bool() else d.pick(like)
+    g.nodes.append(Node(d.pick(_OPS), {"lhs": now, "rhs": other}, [out], version=1))
+    return out
+
+
+def block(d: Draw, args: list[Arg], results: int, depth: int = 0) -> Graph:
+    """A few elementwise nodes over the inputs; every result has the shape of the input of its number, and now and then
+    is that input.  depth: of the blocks around."""
+    g = Graph([(f"in{k}", a) for k, a in enumerate(args)])
+    tensors: dict[str, Any] = {f"in{k}": {"dtype": a.dtype, "shape": a.shape} for k, a in enumerate(args)}
     for k in range(results):
-        now = f"in{k}"
-        for step in range(d.int(1, 3)):
-            const = f"c{k}_{step}"
-            g.consts[const] = np.asarray(d.int(-3, 3), dt.np)
-            name = d.pick(_OPS)
-            other = const if d.bool() else f"in{k}"
-            out = f"r{k}_{step}"
-            slots = ("lhs", "rhs")
-            g.nodes.append(Node(name, dict(zip(slots, (now, other))), [out], version=1))
-            tensors[out] = {"dtype": dt, "shape": shapes[k]}
-            now = out
-        outs.append(now)
-    g.outputs = outs
+        now, a = f"in{k}", args[k]
+        for step in range(0 if d.chance(8) else d.int(1, 3)):
+            now = _step(d, g, now, f"r{k}_{step}", a.dtype, [f"in{k}"])
+            tensors[now] = {"dtype": a.dtype, "shape": a.shape}
+        g.outputs.append(now)
+    tests = [f"in{k}" for k, a in enumerate(args) if a.dtype is BOOL and a.shape == ()]
+    if tests and not depth and d.bool():  # a choice within the choice
+        inner = [block(d, args[:1], 1, depth + 1) for _ in range(2)]
+        g.nodes.append(Node("IF", {"cond": tests[0], "input": [g.outputs[0]]}, ["chosen"],
+                            {"then_subgraph_index": inner[0], "else_subgraph_index": inner[1]}, version=1))  # fmt: skip
+        tensors["chosen"] = tensors[g.outputs[0]]
+        g.outputs[0] = "chosen"
     g.meta = {"opset": 1, "tensors": tensors}
     return g
 
 
+def declared(args: list[Arg]) -> list[dict[str, Any]]:
+    return [{"dtype": a.dtype.name, "shape": list(a.shape)} for a in args]
+
+
+def given(args: list[Arg]) -> list[T]:
+    return [T(a.shape, "bool" if a.dtype is BOOL else "small", a.dtype) for a in args]
+
+
 def _draw_if(d: Draw) -> dict[str, Any]:
-    dt = d.pick((F32, I32))
-    shapes = [d.shape(0, 3, 1) for _ in range(d.int(1, 3))]
-    results = d.int(1, len(shapes))
+    args = [Arg(t, d.shape(0, 3, 1)) for t in kinds(d, d.int(1, 3))]
+    if d.chance(3):
+        args.append(Arg(BOOL, ()))
+    results = d.int(1, len(args))
     return {
-        "cond": T((), "bool", BOOL), "input": [T(s, "small", dt) for s in shapes],
-        "then_subgraph_index": _block(d, shapes, dt, results), "else_subgraph_index": _block(d, shapes, dt, results),
-        "@outputs": [{"dtype": dt.name, "shape": list(shapes[k])} for k in range(results)], "@outs": results,
+        "cond": T((), "bool", BOOL), "input": given(args),
+        "then_subgraph_index": block(d, args, results), "else_subgraph_index": block(d, args, results),
+        "@outputs": declared(args[:results]), "@outs": results,
     }  # fmt: skip
 
 
@@ -63,38 +92,37 @@ op("IF", None, evaluate=_if, draw=_draw_if, error=_BLOCKS, source="TFLite IF: th
 
 
 def _draw_while(d: Draw) -> dict[str, Any]:
-    """A counter and carried tensors; the body adds one to the counter, so that the loop ends."""
-    dt = d.pick((F32, I32))
-    shapes: list[tuple[int, ...]] = [d.shape(0, 3, 1) for _ in range(d.int(1, 2))]
-    limit = d.int(0, 4)
-    args = [Arg(I32, ())] + [Arg(dt, s) for s in shapes]
+    """A counter and carried tensors; the body adds one to the counter, so that the loop ends.  Of the others some take
+    a step, some stay as they are, and two that are alike may change places."""
+    shapes: list[tuple[int, ...]] = [d.shape(0, 3, 1) for _ in range(d.int(1, 3))]
+    shapes = shapes[:1] * len(shapes) if d.chance(3) else shapes
+    args = [Arg(I32, ()), *(Arg(t, s) for t, s in zip(kinds(d, len(shapes)), shapes))]
+    inputs = [(carried(k), a) for k, a in enumerate(args)]
     types = {carried(k): {"dtype": a.dtype, "shape": a.shape} for k, a in enumerate(args)}
-    cond = Graph(
-        [(carried(k), a) for k, a in enumerate(args)],
-        [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)],
-        ["go"],
-        {"limit": np.asarray(limit, np.int32)},
-        {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}},
-    )
-    body = Graph(
-        [(carried(k), a) for k, a in enumerate(args)],
-        [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)],
-        ["n0"],
-        {"one": np.asarray(1, np.int32)},
-        {},
-    )
+    cond = Graph(inputs, [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)], ["go"],
+                 {"limit": np.asarray(d.int(0, 4), np.int32)},
+                 {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}})  # fmt: skip
+    body = Graph(inputs, [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)], ["n0"],
+                 {"one": np.asarray(1, np.int32)})  # fmt: skip
     types["n0"] = {"dtype": I32, "shape": ()}
-    for k, s in enumerate(shapes, 1):
-        body.consts[f"c{k}"] = np.asarray(d.int(-2, 2), dt.np)
-        body.nodes.append(Node(d.pick(_OPS), {"lhs": carried(k), "rhs": f"c{k}"}, [f"n{k}"], version=1))
-        types[f"n{k}"] = {"dtype": dt, "shape": s}
-        body.outputs.append(f"n{k}")
-    body.meta = {"opset": 1, "tensors": types}
-    start = d.int(0, 5)
+    for k, a in enumerate(args[1:], 1):
+        how = d.int(0, 7)
+        alike = [carried(j) for j, b in enumerate(args) if 0 < j != k and (b.dtype, b.shape) == (a.dtype, a.shape)]
+        if how == 0:
+            body.outputs.append(carried(k))
+        elif how == 1 and alike:
+            body.outputs.append(d.pick(alike))
+        elif a.dtype is BOOL:
+            body.outputs.append(_step(d, body, carried(k), f"n{k}", BOOL, [carried(k), *alike]))
+        else:
+            body.consts[f"c{k}"] = np.asarray(d.int(-2, 2), a.dtype.np)
+            body.nodes.append(Node(d.pick(_OPS), {"lhs": carried(k), "rhs": f"c{k}"}, [f"n{k}"], version=1))
+            body.outputs.append(f"n{k}")
+        types[f"n{k}"] = types[carried(k)]
+    body.meta = {"opset": 1, "tensors": {n: t for n, t in types.items() if n[0] == "v" or n in body.outputs}}
     return {
-        "input": [T((), dtype=I32, values=[start]), *(T(s, "small", dt) for s in shapes)],
-        "cond_subgraph_index": cond, "body_subgraph_index": body, "@outs": len(args),
-        "@outputs": [{"dtype": a.dtype.name, "shape": list(a.shape)} for a in args],
+        "input": [T((), dtype=I32, values=[d.int(0, 5)]), *given(args[1:])],
+        "cond_subgraph_index": cond, "body_subgraph_index": body, "@outs": len(args), "@outputs": declared(args),
     }  # fmt: skip
 
 

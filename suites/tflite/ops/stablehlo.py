@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import BOOL, F32, I32, DType
+from harness.core.dtypes import BOOL, DType
 from harness.core.instance import Arg, Graph, Node
 from harness.spec import Call, Draw, Fn, T, rounded
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
 from suites.tflite import op
 from suites.tflite.codecs import literal, shape_input
-from suites.tflite.ops.control import _block
+from suites.tflite.ops.control import block, declared, given, kinds
 
 # -- elementwise: operands of one shape
 
@@ -190,15 +190,14 @@ op("STABLEHLO_SCATTER", s.scatter, x="input", indices="scatter_indices", window_
 
 
 def _draw_composite(d: Draw) -> dict[str, Any]:
-    dt = d.pick((F32, I32))
-    shapes = [d.shape(1, 3, 1) for _ in range(d.int(1, 2))]
+    args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
     return {
-        "inputs": [T(x, "small", dt) for x in shapes],
+        "inputs": given(args),
         "name": "opconform.composite",
         "version": 1,
         "composite_attributes": [0, 0, 1],  # a FlexBuffer that holds null
-        "decomposition_subgraph_index": _block(d, shapes, dt, 1),
-        "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}],
+        "decomposition_subgraph_index": block(d, args, 1),
+        "@outputs": declared(args[:1]),
         "@outs": 1,
     }
 
@@ -214,12 +213,11 @@ op(
 
 
 def _draw_case(d: Draw) -> dict[str, Any]:
-    dt = d.pick((F32, I32))
-    shapes = [d.shape(1, 3, 1) for _ in range(d.int(1, 2))]
+    args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
     n = d.int(1, 3)
-    return {"index": T((), values=[d.int(-1, n)]), "input": [T(x, "small", dt) for x in shapes],
-            "branch_subgraph_indices": [_block(d, shapes, dt, 1) for _ in range(n)],
-            "@outputs": [{"dtype": dt.name, "shape": list(shapes[0])}], "@outs": 1}  # fmt: skip
+    return {"index": T((), values=[d.int(-1, n)]), "input": given(args),
+            "branch_subgraph_indices": [block(d, args, 1) for _ in range(n)],
+            "@outputs": declared(args[:1]), "@outs": 1}  # fmt: skip
 
 
 def _case(call: Call) -> list[Any]:
