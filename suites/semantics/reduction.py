@@ -275,8 +275,22 @@ def log_sum_exp_bound(ctx: Context) -> Array:
     return np.where(free & np.isfinite(m).reshape(ctx.wide.shape), np.inf, b + 4 * ctx.ulp)
 
 
+def _exponential_beyond(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Of integers; how far floats may go is in the bound.  The function body of ReduceLogSumExp-18 adds exponentials in
+    double: above 709.78 the infinity that comes of it is then cast to an integer, which has no result."""
+    x = inputs["x"]
+    if of(x).kind not in "iu" or not x.size:
+        return None
+    m = native.reduce("max", x.astype(np.float64), norm_axes(params["axes"], x.ndim), bool(params["keepdims"]))
+    terms = x.size / max(1, m.size)
+    return silent("the exponential of an integer goes beyond double", m + np.log(max(1, terms)) >= _LOG_TOP)
+
+
+_LOG_TOP = float(np.log(np.finfo(np.float64).max))
+
+
 @semantics(error=composed(log_sum_exp_bound), source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
-           ambiguous=_fraction("log_sum_exp"))  # fmt: skip
+           ambiguous=first_of(_exponential_beyond, _fraction("log_sum_exp")))  # fmt: skip
 def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
                        ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
     """Logarithm of the sum of exponentials over ``axes``; -inf over no element."""

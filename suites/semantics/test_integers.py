@@ -14,7 +14,7 @@ from harness.core.instance import Arg
 from harness.gen.data import materialize
 from suites.semantics.indexing.order import _equals_free, any_of_equals
 from suites.semantics.integers import numbers, places, whole
-from suites.semantics.reduction import any_winner, reduce_l2
+from suites.semantics.reduction import _exponential_beyond, any_winner, reduce_l2
 
 ODD = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**63, -(2.0**63), 1.75, -1.75]
 TOP, LOW = 2**63 - 1, -(2**63)
@@ -65,3 +65,17 @@ def test_a_float_that_is_no_index_is_not_accepted(accepts: Any, bad: float) -> N
 def test_literals_that_a_retyped_instance_cannot_hold_are_the_same_everywhere() -> None:
     arg = Arg(of(np.zeros(0, np.uint8)), (4,), values=[-2.5, 300.0, np.inf, 1e30])
     assert materialize(arg).tolist() == [254, 44, 1, 255]
+
+
+@pytest.mark.parametrize("kind, rows, free", [
+    (np.uint32, [[709, 0], [710, 0], [709, 709]], [False, True, False]),
+    (np.int64, [[-2000, -1999], [0, 2000], [1, 2]], [False, True, False]),
+    (np.float32, [[2000, 0]], None),
+])  # fmt: skip
+def test_exponentials_of_integers_beyond_double_are_open(kind: type, rows: list[list[int]],
+                                                         free: list[bool] | None) -> None:  # fmt: skip
+    why = _exponential_beyond({"x": np.array(rows, kind)}, {"axes": [1], "keepdims": False})
+    assert (why is None) == (free is None)
+    if free is not None:
+        ((mask, readings),) = why.masks(0)  # type: ignore[union-attr]
+        assert mask.tolist() == free and readings == ()

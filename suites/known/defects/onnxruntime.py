@@ -58,6 +58,22 @@ def ort_same(g: Given) -> list[Any] | None:
     return out
 
 
+def ort_old_index_of_the_lowest(g: Given) -> list[Any] | None:
+    """MaxPool before 1.29: a window in which nothing is above the lowest number has the index -1 along every axis, and
+    of -inf the lowest number as its maximum; any of what is equal in the plane may be the maximum."""
+    told = ort_same(g) if g.attr("auto_pad", "NOTSET")[:4] == "SAME" else g.expected
+    if not told or len(told) < 2:
+        return None
+    x, y, index = g["X"], *(np.asarray(getattr(t, "value", t)) for t in told)
+    lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
+    spatial = x.shape[2:] if g.attr("storage_order", 0) else x.shape[:1:-1]
+    plane = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * (x.ndim - 2)) * int(np.prod(spatial))
+    back = sum(int(np.prod(spatial[:i])) for i in range(len(spatial)))
+    alike = (x.reshape(*x.shape[:2], 1, -1) == y.reshape(*y.shape[:2], -1, 1)).sum(-1).reshape(y.shape)
+    within = np.where((alike > 1) & (y > lowest), np.inf, getattr(told[1], "within", 0))
+    return [np.maximum(y, np.asarray(lowest, y.dtype)), Near(np.where(y <= lowest, plane - back, index), within)]
+
+
 def ort_max_of_f16(g: Given) -> list[Any] | None:
     """MaxPool on Arm: the kernel of f16 has one output."""
     first = ort_same(g) if g.attr("auto_pad", "NOTSET")[:4] == "SAME" else [None]
@@ -178,6 +194,15 @@ def ort_old_rnn(g: Given) -> list[Any] | None:
     return _approximately(g, [(name, a[i], b[i]) for i, (name, _, _) in enumerate(_activations(g))])
 
 
+def ort_old_rnn_no_steps(g: Given) -> list[Any] | None:
+    """As ort_old_rnn, but where there are no steps the last state is what stands before the output."""
+    told = ort_old_rnn(g)
+    if told is None:
+        return None
+    none = (g["sequence_lens"] == 0)[:, None]
+    return [told[0], *(Near(v, np.where(none, np.inf, within)) for v, within in told[1:])]
+
+
 def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] | None:
     """A recurrent layer with these activations, none of them accurate."""
     again = _with(g, acts)
@@ -239,19 +264,25 @@ def ort_resize_channels_last(g: Given) -> list[Any] | None:
                  np.where(moved, 1e-3, np.where(beyond, np.inf, within)))]  # fmt: skip
 
 
-def ort_tree(g: Given, **attrs: Any) -> list[Any] | None:
+def ort_tree(g: Given, cut: bool = True, **attrs: Any) -> list[Any] | None:
     """A NaN is unequal to everything, whatever is said of missing values; a set with a negative member is asked for the
-    feature without its fraction."""
+    feature without its fraction, where ``cut``."""
     modes = [str(m) for m in g.attr("nodes_modes")]
     tracks = list(g.attr("nodes_missing_value_tracks_true") or [0] * len(modes))
     attrs["nodes_missing_value_tracks_true"] = [1 if m in ("BRANCH_NEQ", "5") else t for m, t in zip(modes, tracks)]
     members = g.attr("membership_values")
-    if members is not None:
-        sets = [s[~np.isnan(s)] for s in np.split(members, np.flatnonzero(np.isnan(members)) + 1)[:-1]]
+    if members is not None and cut:
+        sets = [s[~np.isnan(s)] for s in np.split(members, np.flatnonzero(np.isnan(members)) + 1)]
+        sets = sets[: modes.count("BRANCH_MEMBER") + modes.count("6")]  # the last may end without a NaN
         x, end = np.unique(g["X"]).astype(members.dtype), members.dtype.type(np.nan)
-        cut = [np.union1d(s, x[np.isin(np.trunc(x), s)]) if (s < 0).any() else s for s in sets]
-        attrs["membership_values"] = np.concatenate([np.append(s, end) for s in cut])
+        sets = [np.union1d(s, x[np.isin(np.trunc(x), s)]) if (s < 0).any() else s for s in sets]
+        attrs["membership_values"] = np.concatenate([np.append(s, end) for s in sets])
     return g.again(attrs)
+
+
+def ort_tree_of_sets(g: Given) -> list[Any] | None:
+    """As ort_tree, but sets are asked for the feature as it is (before 1.23)."""
+    return ort_tree(g, cut=False)
 
 
 def ort_tree_untransformed(g: Given) -> list[Any] | None:
@@ -259,10 +290,15 @@ def ort_tree_untransformed(g: Given) -> list[Any] | None:
     return ort_tree(g, post_transform=None)
 
 
-def ort_tree_transforms(g: Given) -> list[Any] | None:
+def ort_tree_transforms(g: Given, cut: bool = True) -> list[Any] | None:
     """SOFTMAX and LOGISTIC are exchanged, of a single target neither is done; in single precision."""
-    told = ort_tree(g, post_transform=0 if g.attr("n_targets", 1) == 1 else 3 - g.attr("post_transform", 0))
+    told = ort_tree(g, cut, post_transform=0 if g.attr("n_targets", 1) == 1 else 3 - g.attr("post_transform", 0))
     return told and [Near(e.wide, e.error.bound(e.context()) + 1e-6 * (np.abs(e.wide) + 1)) for e in told]
+
+
+def ort_tree_of_sets_transforms(g: Given) -> list[Any] | None:
+    """The same before 1.23."""
+    return ort_tree_transforms(g, cut=False)
 
 
 def ort_tree_two_classes(g: Given) -> list[Any] | None:
