@@ -378,6 +378,8 @@ def _special(e: Any, a: Any, i: int, got: Any) -> Judgement:
         if a.dtype.kind not in "OSU" and not compare(a, e.value).bad:
             return _AGREE  # the reference's own choice
         ok = np.broadcast_to(np.asarray(e.error.fn(ctx, a), bool), a.shape)
+        if e.open is not None:
+            ok = ok | e.open
         if ok.all():
             return _AGREE
         return _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)

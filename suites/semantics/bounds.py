@@ -107,7 +107,7 @@ def has_nan(name: str, over: Any = None) -> Any:
         v = inputs.get(name)
         if v is None or v.dtype.kind in "biuO":
             return None
-        at = np.isnan(np.asarray(v, np.float64))
+        at = np.isnan(v if v.dtype.kind == "c" else np.asarray(v, np.float64))
         if not at.any():
             return None
         why = f"NaN in {name}: the op set does not say whether it wins or loses"

@@ -1,4 +1,4 @@
-"""Ordering: sort, argsort, top-k, unique.  NaN has no place in an order that the specs state, so it is not drawn."""
+"""Ordering: argsort, top-k, unique.  NaN has no place in an order that the specs state: where it is, that is open."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics
+from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, silent
 from harness.spec.draw import Draw
+from suites.semantics.bounds import has_nan
 from suites.semantics.indexing.common import fixed
 from suites.semantics.integers import numbers
 from suites.semantics.movement.common import norm_axis
 
-ORDERED = ("ties", "small", "unit", "wide", "ties")
+ORDERED = ("ties", "small", "unit", "wide", "ties", "special")
+
+
+def _beside_nan(inputs: dict[str, object], params: dict[str, object]) -> str | None:
+    """An ``ambiguous`` predicate: the lines along the axis that hold NaN."""
+    x = np.asarray(inputs["x"])
+    if of(x).kind != "f":
+        return None
+    at = np.isnan(x.astype(np.float64)).any(norm_axis(params["axis"], x.ndim), keepdims=True)  # type: ignore[arg-type]
+    return silent("NaN has no place in the order", at)
 
 
 def keys(x: np.ndarray) -> np.ndarray:
@@ -61,8 +71,9 @@ def any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
 
 
 @semantics(
-    error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED
-)
+    error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED,
+    ambiguous=_beside_nan,
+)  # fmt: skip
 def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
     """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index
     wins.
@@ -111,13 +122,16 @@ def _equals_free(ctx: Context, actual: np.ndarray) -> np.ndarray:
     return (got == np.take_along_axis(x, ctx.wide.astype(np.int64), axis)) & once
 
 
-@semantics(error=accepted(_equals_free), source="MIL argsort iOS15; NN argSort", data=ORDERED)
+@semantics(error=accepted(_equals_free), source="MIL argsort iOS15; NN argSort", data=ORDERED, ambiguous=_beside_nan)
 def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
     """Indices (int32) that put ``x`` in order along ``axis``; equal elements may come in any order."""
     return ranking(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
 
 
-@semantics(error=exact(), source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)", data=ORDERED)
+@semantics(
+    error=exact(), source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)", data=ORDERED,
+    ambiguous=has_nan("x"),
+)  # fmt: skip
 def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
     """Distinct elements (axis None: of the flattened tensor) or slices along ``axis``.
 
