@@ -174,6 +174,42 @@ def test_rows_of_either_sign_are_normalised_by_their_maximum() -> None:
     assert seen > 5
 
 
+def test_what_the_texts_of_ml_allow_is_drawn() -> None:
+    """Any rank where the text names the last axis alone, NaN against a threshold, extremes among the replaced, numbers
+    with a fraction among categories, keys below 0, and in LabelEncoder-2 zeros told apart by their bits."""
+
+    def drawn(op: str, n: int = 300) -> Iterator[tuple[Instance, np.ndarray]]:
+        v = dialect.versions[f"onnx/{op}"]
+        for i in range(n):
+            inst = v.draw(Prng(case_seed(12, v.key, i)))
+            yield inst, arrays_of(inst)["X"]
+
+    assert {x.ndim for _, x in drawn("Binarizer/1")} >= {0, 1, 2, 3}
+    assert any(x.dtype.kind == "f" and np.isnan(x).any() for _, x in drawn("Binarizer/1"))
+    assert {x.ndim for i, x in drawn("Scaler/1") if len(i.attrs["scale"]) == 1} >= {1, 2, 3}
+    assert {x.ndim for i, x in drawn("Imputer/1") if x.shape[-1] > 1} >= {1, 2, 3}
+    assert any(abs(int(i.attrs.get("replaced_value_int64", 0))) > 1 << 53 for i, _ in drawn("Imputer/1"))
+    assert any(x.dtype.kind == "f" and (x % 1 != 0).any() for _, x in drawn("OneHotEncoder/1"))
+    assert any((x == -1).any() for _, x in drawn("LabelEncoder/1") if x.dtype.kind == "i")
+    zeros = [(k, x) for i, x in drawn("LabelEncoder/2", 900) for k in i.attrs.get("keys_floats", ()) if k == 0]
+    assert any(np.signbit(k) != np.signbit(x[x == 0]).all() for k, x in zeros if (x == 0).any())
+    v = dialect.versions["onnx/CastMap/1"]
+    maps = [arrays_of(v.draw(Prng(case_seed(12, v.key, i))))["X"] for i in range(100)]
+    assert any(min(m) < 0 for m in maps) and any(max(m) > 1 << 32 for m in maps)
+
+
+def test_zeros_of_either_sign_are_two_keys_where_bits_are_compared() -> None:
+    """LabelEncoder-2: "bit-wise comparison is used"."""
+    x = {"dtype": "f32", "shape": [3], "values": [0.0, -0.0, {"f": "nan"}]}
+    for version, due in ((2, [7, 5, 6]), (4, [5, 5, 6])):
+        inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "LabelEncoder", "version": version,
+                                   "opset": 11 if version == 2 else 21, "args": {"X": x},
+                                   "attrs": {"keys_floats": [-0.0, {"f": "nan"}], "values_int64s": [5, 6],
+                                             "default_int64": 7}})  # fmt: skip
+        (y,) = dialect.evaluate(inst, arrays_of(inst))
+        assert y.value.tolist() == due
+
+
 def test_fill_values_are_not_small_whole_numbers_alone() -> None:
     """A fill kept as an integer, or as f32, would pass: parts of one, infinities, what a float does not hold."""
     v, seen = dialect.versions["onnx/Pad/25"], set()

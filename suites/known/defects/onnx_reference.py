@@ -118,10 +118,14 @@ def taken_along_axis_0(g: Given) -> list[Any] | None:
 
 
 def nan_is_no_key(g: Given) -> list[Expected] | None:
-    """LabelEncoder: NaN is not found among the keys."""
-    keys = {float(k) for name in ("keys_floats", "keys_tensor") for k in np.ravel(g.attr(name, []))}
-    other = next(k for k in range(len(keys) + 1) if k not in keys)
-    return g.again(inputs={"X": np.where(np.isnan(g["X"]), other, g["X"]).astype(g["X"].dtype)})
+    """LabelEncoder: NaN is not found among the keys; a zero is found by one of either sign."""
+    keys = [float(k) for name in ("keys_floats", "keys_tensor") for k in np.ravel(g.attr(name, []))]
+    other = next(k for k in range(1, len(keys) + 2) if k not in keys)
+    x = np.where(np.isnan(g["X"]), other, g["X"])
+    zeros = [k for k in keys if k == 0]
+    return g.again(inputs={"X": (np.where(x == 0, zeros[0], x) if zeros else x).astype(g["X"].dtype)})
+
+
 
 
 def tree_as_it_is_built(g: Given) -> list[Expected] | None:

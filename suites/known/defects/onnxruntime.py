@@ -416,14 +416,24 @@ def ort_turns_counted(g: Given) -> list[Any] | None:
 
 
 def ort_labels(g: Given) -> list[Any] | None:
-    """A NaN is never found (in version 2), and of equal keys the first counts."""
+    """A NaN is never found (in version 2), zeros of either sign are equal, and of equal keys the first counts."""
     names = [k for k in g.inst.attrs if k.startswith(("keys_", "values_"))]
     keys = g.attr(next(k for k in names if k.startswith("keys_")))
     kept = [i for i, k in enumerate(keys) if not any(k == o or (k != k and o != o) for o in keys[:i])]
     edit = {n: v[kept] if isinstance(v, np.ndarray) else [v[i] for i in kept] for n in names for v in [g.attr(n)]}
     if "keys_floats" in edit and g.case.version.version == 2:
-        edit["keys_floats"] = [3e38 if np.isnan(k) else k for k in edit["keys_floats"]]
+        edit["keys_floats"] = [3e38 if np.isnan(k) else abs(k) if k == 0 else k for k in edit["keys_floats"]]
+        return g.again(edit, {"X": np.where(g["X"] == 0, 0, g["X"]).astype(g["X"].dtype)})
     return g.again(edit)
+
+
+def ort_imputed(g: Given) -> list[Any]:
+    """Imputer: the values go along the second axis, or the first of them everywhere."""
+    x = g["X"]
+    kind = "float" if x.dtype.kind == "f" else "int64"
+    old, new = g.attr(f"replaced_value_{kind}", 0), np.array(g.attr(f"imputed_value_{kind}s"), x.dtype)
+    along = np.arange(x.size).reshape(x.shape) % x.shape[1] if len(new) == x.shape[1] else np.zeros(x.shape, int)
+    return [np.where(np.isnan(x) if old != old else x == old, new[along], x)]
 
 
 def ort_col2im(g: Given) -> list[Any]:

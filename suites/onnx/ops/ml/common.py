@@ -57,6 +57,15 @@ def rows(d: Draw, dtype: DType, n: int, f: int, lo: int = -12, hi: int = 12) -> 
     )
 
 
+def shaped(d: Draw, dtype: DType, shape: tuple[int, ...], odd: bool = False) -> T:
+    """As ``rows``, of any shape.  odd: floats that are no numbers, or have no end, among them."""
+    t = rows(d, dtype, 1, int(np.prod(shape)))
+    values = t.values
+    if odd and dtype.kind == "f" and values and d.chance(3):
+        values[d.int(0, len(values) - 1)] = d.pick((float("nan"), float("inf"), -float("inf"), -0.0))
+    return T(shape, values=values)
+
+
 def changed(draw: Callable[[Draw], dict[str, Any]], how: Callable[[Any], Any], *names: str) -> Any:
     """A draw of which those of ``names`` that are there go through ``how``."""
 

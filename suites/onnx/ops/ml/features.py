@@ -9,10 +9,10 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.spec import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
-from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, single
+from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, shaped, single
 from suites.semantics import indexing
 
-MANY = 7  # more than a drawn X has features
+MANY = 17  # more than a drawn X has features
 
 op("ArrayFeatureExtractor", indexing.array_feature, x="X", indices="Y", domain=ML)
 
@@ -22,7 +22,7 @@ op(
     error=exact(),
     domain=ML,
     draw=lambda d: {
-        "X": rows(d, d.types["T"], d.int(1, 4), d.int(1, 5)),
+        "X": shaped(d, d.types["T"], d.shape(0, 4), odd=True),
         **({"threshold": d.int(-4, 4) / 4} if d.bool() else {}),
     },
     source="ONNX ai.onnx.ml Binarizer-1",
@@ -58,10 +58,11 @@ def _scale_bound(ctx: Context) -> Array:
 
 
 def _draw_scale(d: Draw) -> dict:
+    """ "length 1, in which case it applies to all features, regardless of dimension count"."""
     n, f = d.int(1, 4), d.int(1, 5)
     k = d.pick((1, f))
     return {
-        "X": rows(d, d.types["T"], n, f),
+        "X": shaped(d, d.types["T"], d.shape(1, 4, lo=1)) if k == 1 and d.bool() else rows(d, d.types["T"], n, f),
         "offset": [d.int(-9, 9) / 3 for _ in range(k)],
         "scale": [d.int(-9, 9) / 5 for _ in range(k)],
     }
@@ -143,15 +144,20 @@ def _impute(c: Call) -> Array:
 
 
 def _draw_impute(d: Draw) -> dict:
-    n, f, dtype = d.int(1, 4), d.int(1, 4), d.types["T"]
-    k = d.pick((1, f))
+    """ "the shape [*,F]": of any rank; "such as -1, 0, NaN, or some extreme value"."""
+    f, dtype = d.int(1, 4), d.types["T"]
+    shape = (*d.shape(0, 3, lo=1), f)
+    k, n = d.pick((1, f)), int(np.prod(shape))
     if dtype.kind != "f":
-        pool = [-1, 0, 3, 7]
-        return {"X": T((n, f), values=[d.pick(pool) for _ in range(n * f)]), "replaced_value_int64": d.pick(pool),
-                "imputed_value_int64s": [d.int(-5, 5) for _ in range(k)]}  # fmt: skip
-    reals = [-1.0, 0.0, 2.5, float("nan")]
-    return {"X": T((n, f), values=[d.pick(reals) for _ in range(n * f)]), "replaced_value_float": d.pick(reals),
-            "imputed_value_floats": quarters(d, k)}  # fmt: skip
+        ends = [(1 << 63) - 1, -1 << 63, (1 << 53) + 1] if dtype.bits == 64 else [(1 << 31) - 1, -1 << 31]
+        pool = [-1, 0, 3, 7, *(ends if d.chance(3) else ())]
+        old, new = d.pick(pool), [d.pick(ends) if d.chance(6) else d.int(-5, 5) for _ in range(k)]
+        out = {"X": T(shape, values=[d.pick(pool) for _ in range(n)]), "imputed_value_int64s": new}
+        return out if old == 0 and d.bool() else {**out, "replaced_value_int64": old}
+    reals = [-1.0, 0.0, 2.5, float("nan"), *((float("inf"), -float("inf"), -0.0) if d.chance(3) else ())]
+    real = d.pick(reals)
+    out = {"X": T(shape, values=[d.pick(reals) for _ in range(n)]), "imputed_value_floats": quarters(d, k)}
+    return out if real == 0 and d.bool() else {**out, "replaced_value_float": real}
 
 
 op(

@@ -14,14 +14,17 @@ from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, changed, one_o
 from suites.onnx.ops.text import words
 
 
-def lookup(x: Array, keys: list[Any], values: list[Any], default: Any, dtype: DType) -> Array:
-    """Each element through a table; one NaN is as good as another; of equal keys the last counts."""
-    table = {_key(k): v for k, v in zip(keys, values)}
-    return arranged([table.get(_key(v), default) for v in x.ravel().tolist()], x.shape, dtype)
+def lookup(x: Array, keys: list[Any], values: list[Any], default: Any, dtype: DType, bitwise: bool = False) -> Array:
+    """Each element through a table; one NaN is as good as another; of equal keys the last counts.  bitwise: are the
+    two zeros two keys?"""
+    table = {_key(k, bitwise): v for k, v in zip(keys, values)}
+    return arranged([table.get(_key(v, bitwise), default) for v in x.ravel().tolist()], x.shape, dtype)
 
 
-def _key(v: Any) -> Any:
-    return "\0nan" if isinstance(v, float) and v != v else v
+def _key(v: Any, bitwise: bool) -> Any:
+    if isinstance(v, float) and v != v:
+        return "\0nan"
+    return "\0-0" if bitwise and v == 0 and str(v)[0] == "-" else v
 
 
 _KEYS = ("keys_int64s", "keys_strings", "keys_floats", "keys_tensor")
@@ -42,7 +45,8 @@ def _label(c: Call) -> Array:
     for name, kind in (("int64", I64), ("string", STR), ("float", F32)):
         values = a(f"values_{name}s")
         if values is not None:
-            return lookup(x, _list(keys), _list(values), a(f"default_{name}"), kind)
+            bitwise = c.version.version == 2  # "For key look-up, bit-wise comparison is used"
+            return lookup(x, _list(keys), _list(values), a(f"default_{name}"), kind, bitwise)
     values, default = a("values_tensor"), a("default_tensor")
     dtype = of(values)
     first = (
@@ -107,7 +111,7 @@ def _draw_label(d: Draw) -> dict:
         out["X"] = (
             words(d, shape, WORDS)
             if dtype.kind == "s"
-            else T(shape, values=[d.int(0, n) for _ in range(int(np.prod(shape)))])
+            else T(shape, values=[d.int(-1, n) for _ in range(int(np.prod(shape)))])
         )
         if d.bool():
             out |= {"default_int64": 7} if dtype.kind == "s" else {"default_string": "none"}
@@ -115,6 +119,9 @@ def _draw_label(d: Draw) -> dict:
     n = d.int(1, 5)
     keys = some(d, dtype, n)
     pool = keys + some(d, dtype, 5)
+    if v == 2 and dtype.kind == "f" and d.chance(4):  # version 4 names no bits, and zeros of either sign are equal
+        keys[0] = d.pick((0.0, -0.0))
+        pool = [*keys, 0.0, -0.0]
     out = {"X": T(shape, values=[d.pick(pool) for _ in range(int(np.prod(shape)))])}
     to = d.pick([BY_NAME[t] for t in d.version.schema.types["T2"]])
     values = [d.pick(some(d, to, 5)) for _ in keys]
@@ -190,7 +197,8 @@ def _draw_hot(d: Draw) -> dict:
     cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else (3, -1, 0, 12))[: d.int(1, 4)]
     pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
     values = [d.pick(pool) for _ in range(n)]
-    out = {"X": T(shape, values=[float(v) for v in values] if dtype.kind == "f" else values),
+    part = 0.25 * d.int(0, 3) if d.bool() else 0.0  # "the data will be cast to integers": toward zero
+    out = {"X": T(shape, values=[v + (part if v > 0 else -part) for v in values] if dtype.kind == "f" else values),
            "cats_strings" if dtype.kind == "s" else "cats_int64s": cats}  # fmt: skip
     return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
 

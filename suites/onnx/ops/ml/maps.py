@@ -27,7 +27,8 @@ def _cast_map(c: Call) -> Array:
 
 def _draw_cast_map(d: Draw) -> dict:
     n = d.int(1, 4)
-    keys = d.shuffle(range(6))[:n]
+    dense = d.bool()
+    keys = d.shuffle((-7, -1, 0, 2, 10, 1 << 40) if dense and d.bool() else range(6))[:n]
     text = d.bool()
     out: dict[str, Any] = {
         "X": _map(I64, keys, STR if text else F32, [str(d.int(-9, 9)) if text else d.int(-9, 9) / 4 for _ in keys])
@@ -36,7 +37,7 @@ def _draw_cast_map(d: Draw) -> dict:
     to = d.pick(pool)
     if to != "TO_FLOAT" or d.bool():
         out["cast_to"] = to
-    if d.bool():
+    if not dense:
         out |= {"map_form": "SPARSE", "max_map": d.int(6, 8)}
     return out
 
