@@ -137,3 +137,23 @@ def relu_of_infinity(g: Given) -> Outputs:
     """LeakyRelu with alpha 0: minus infinity gives 0."""
     x, v = g["X"], g.expected[0].value
     return [np.where(np.isinf(x) & (x < 0), 0, v).astype(v.dtype)]
+
+
+def any_of_nan(g: Given) -> Outputs:
+    """Of comparisons: where an operand is NaN, either."""
+    told, odd = g.expected[0].value, np.zeros((), bool)
+    for v in g.arrays.values():
+        odd = odd | np.isnan(v.astype(np.float64))
+    return None if odd.shape != told.shape else [Near(told, np.where(odd, np.inf, 0))]
+
+
+def infinity_gives_nan(g: Given) -> Outputs:
+    """Shrink and ThresholdedRelu: an infinity may give NaN."""
+    x, v = g["X"] if g["input"] is None else g["input"], g.expected[0].value
+    return [Near(v, 0, np.where(np.isinf(x.astype(np.float64)), np.nan, v))]
+
+
+def nan_is_false(g: Given) -> Outputs:
+    """Cast and CastLike to bool: NaN is False."""
+    v = g.expected[0].value
+    return [v & ~np.isnan(g["input"].astype(np.float64))] if v.dtype == bool else None
