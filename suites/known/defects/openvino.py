@@ -157,3 +157,8 @@ def nan_is_false(g: Given) -> Outputs:
     """Cast and CastLike to bool: NaN is False."""
     v = g.expected[0].value
     return [v & ~np.isnan(g["input"].astype(np.float64))] if v.dtype == bool else None
+
+
+def exponent_in_the_type_of_the_base(g: Given) -> Outputs:
+    """Pow: the exponent is rounded to the type of the base."""
+    return g.again(inputs={"Y": g["Y"].astype(g["X"].dtype)})
