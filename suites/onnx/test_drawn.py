@@ -174,7 +174,7 @@ def test_rows_of_either_sign_are_normalised_by_their_maximum() -> None:
     assert seen > 5
 
 
-def test_what_the_texts_of_ml_allow_is_drawn() -> None:
+def test_what_the_texts_of_features_allow_is_drawn() -> None:
     """Any rank where the text names the last axis alone, NaN against a threshold, extremes among the replaced, numbers
     with a fraction among categories, keys below 0, and in LabelEncoder-2 zeros told apart by their bits."""
 
@@ -193,6 +193,10 @@ def test_what_the_texts_of_ml_allow_is_drawn() -> None:
     assert any((x == -1).any() for _, x in drawn("LabelEncoder/1") if x.dtype.kind == "i")
     zeros = [(k, x) for i, x in drawn("LabelEncoder/2", 900) for k in i.attrs.get("keys_floats", ()) if k == 0]
     assert any(np.signbit(k) != np.signbit(x[x == 0]).all() for k, x in zeros if (x == 0).any())
+    grams = [i.attrs for i, _ in drawn("TfIdfVectorizer/9")]
+    assert any(len(a["ngram_counts"]) == 3 == a["max_gram_length"] for a in grams)
+    assert any(max(a["ngram_indexes"]) >= len(a["ngram_indexes"]) for a in grams)
+    assert any(i.attrs.get("maxsplit") == 0 for i, _ in drawn("StringSplit/20"))
     v = dialect.versions["onnx/CastMap/1"]
     maps = [arrays_of(v.draw(Prng(case_seed(12, v.key, i))))["X"] for i in range(100)]
     assert any(min(m) < 0 for m in maps) and any(max(m) > 1 << 32 for m in maps)

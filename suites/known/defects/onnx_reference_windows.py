@@ -233,8 +233,9 @@ def weights_of_the_places(g: Given) -> list[Any] | None:
     if not found or not weights:
         return None
     count = found[0].value
-    w = np.array(weights[: count.shape[-1]], np.float32)
-    return [w * (count > 0 if g.attr("mode") == "IDF" else count)] if len(w) == count.shape[-1] else None
+    w = np.zeros(count.shape[-1], np.float32)
+    w[: len(weights)] = weights[: len(w)]  # places beyond the last weight are left alone, or refused
+    return [w * (count > 0 if g.attr("mode") == "IDF" else count)]
 
 
 def nothing_counts_as_one(g: Given) -> list[Any]:

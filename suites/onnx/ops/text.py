@@ -34,7 +34,7 @@ def _draw_split(d: Draw) -> dict:
     if d.int(0, 2):
         out["delimiter"] = d.pick((",", "", " ", ",,"))
     if d.chance(3):
-        out["maxsplit"] = d.int(1, 3)
+        out["maxsplit"] = d.int(0 if out.get("delimiter") else 1, 3)  # 0: is white space at the end removed?  Not said
     return out
 
 
@@ -96,29 +96,27 @@ def _ngrams(c: Call) -> np.ndarray:
 
 
 def _draw_ngrams(d: Draw) -> dict:
+    """Up to three tokens long; the coordinates may leave some out."""
     text = d.types["T"].kind == "s"
     tokens: list[Any] = ["a", "b", "c", "d"] if text else [1, 2, 3, 4]
-    ones, twos = d.int(0, 3), d.int(1, 3)
-    pool = tokens[:ones]
-    for k in range(twos):
-        pool += [tokens[k], tokens[(k + d.int(0, 3)) % 4]]
-    seen, kept = set(), pool[:ones]
-    for k in range(twos):
-        pair = tuple(pool[ones + 2 * k : ones + 2 * k + 2])
-        if pair not in seen:
-            seen.add(pair)
-            kept += pair
-    count = ones + len(seen)
+    longest = d.int(2, 3)
+    kept: list[Any] = tokens[: d.int(0, 3)]
+    starts, count = [0], len(kept)
+    for n in range(2, longest + 1):
+        starts.append(len(kept))
+        grams = {(tokens[k], *(d.pick(tokens) for _ in range(n - 1))) for k in range(d.int(1, 3))}
+        count += len(grams)
+        kept += [x for gram in sorted(grams) for x in gram]
     n = d.int(1, 9)
     shape = (n,) if d.bool() else (d.int(1, 3), n)
-    low = d.int(1, 2)
+    low = d.int(1, longest)
     out: dict[str, Any] = {
         "X": T(shape, values=[d.pick(tokens) for _ in range(int(np.prod(shape)))]),
         "mode": d.pick(("TF", "IDF", "TFIDF")),
-        "ngram_counts": [0, ones],
-        "ngram_indexes": d.shuffle(range(count)),
+        "ngram_counts": starts,
+        "ngram_indexes": d.shuffle(range(count + (d.int(1, 3) if d.chance(3) else 0)))[:count],
         "min_gram_length": low,
-        "max_gram_length": d.int(low, 2),
+        "max_gram_length": d.int(low, longest),
         "max_skip_count": d.int(0, 3),
         "pool_strings" if text else "pool_int64s": kept,
     }
@@ -148,7 +146,7 @@ op(
     error=rounded(1),
     draw=_draw_ngrams,
     breaks={
-        "weight-per-gram": _with(weights=[0.5] * 9),
+        "weight-per-gram": _with(weights=[0.5] * 19),
         "counts-ascend": _with(ngram_counts=[0, 99]),
         "lengths-ordered": _with(min_gram_length=2, max_gram_length=1),
         "skips-nonnegative": _with(max_skip_count=-1),
