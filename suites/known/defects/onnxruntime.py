@@ -71,7 +71,8 @@ def ort_old_index_of_the_lowest(g: Given) -> list[Any] | None:
     back = sum(int(np.prod(spatial[:i])) for i in range(len(spatial)))
     alike = (x.reshape(*x.shape[:2], 1, -1) == y.reshape(*y.shape[:2], -1, 1)).sum(-1).reshape(y.shape)
     within = np.where((alike > 1) & (y > lowest), np.inf, getattr(told[1], "within", 0))
-    return [np.maximum(y, np.asarray(lowest, y.dtype)), Near(np.where(y <= lowest, plane - back, index), within)]
+    index = np.where(y <= lowest, plane - back, index)
+    return [np.maximum(y, np.asarray(lowest, y.dtype)), Near(index, within, getattr(told[1], "other", None))]
 
 
 def ort_max_of_f16(g: Given) -> list[Any] | None:
@@ -200,7 +201,7 @@ def ort_old_rnn_no_steps(g: Given) -> list[Any] | None:
     if told is None:
         return None
     none = (g["sequence_lens"] == 0)[:, None]
-    return [told[0], *(Near(v, np.where(none, np.inf, within)) for v, within in told[1:])]
+    return [told[0], *(near._replace(within=np.where(none, np.inf, near.within)) for near in told[1:])]
 
 
 def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] | None:
