@@ -1,0 +1,101 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): the body of Attention in ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from harness.run.defects import Given, Near
+from suites.semantics.attention import allowed
+
+Array = np.ndarray
+Outputs = list[Any] | None
+
+# What the cast of -inf to an integer gives: on x86-64 (of u32 it depends on the place), and where it saturates.
+_LOWEST = {"int8": 0, "uint8": 0, "int16": 0, "uint16": 0, "int32": -(2**31), "int64": -(2**63)}
+_X86 = {**_LOWEST, "uint64": 2**63}
+_SATURATED = {**_LOWEST, "uint32": 0, "uint64": 0}
+_HUGE = 2.0**20  # beyond it a term swallows bits of the score that it is added to
+
+
+def _bias(g: Given, low: int) -> Array:
+    """The terms in the type of the mask: what ends early is filled up with ``low``, and where the causal mask, a window
+    or the lengths leave a key out it is added, wrapping."""
+    mask, rows, past, lengths = g["attn_mask"], g["Q"].shape[-2], g["past_key"], g["nonpad_kv_seqlen"]
+    keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
+    offset: Any = 0 if past is None else past.shape[2]
+    if past is None and lengths is not None:
+        offset = lengths - rows
+    left, right = (int(g.attr(f"{side}_window_size", -1)) for side in ("left", "right"))
+    seen = [
+        allowed(rows, keys, offset, bool(g.attr("is_causal", 0)), -1, -1),
+        allowed(rows, keys, offset, False, left, right),
+        None if lengths is None else np.arange(keys) < lengths.reshape(-1, 1, 1, 1),
+    ]
+    ends = [(0, 0)] * (mask.ndim - 1) + [(0, keys - mask.shape[-1] if mask.shape[-1] > 1 else 0)]
+    bias: Array = np.pad(mask, ends, constant_values=low)
+    for ok in seen:
+        if ok is not None:
+            bias = bias + np.where(ok, 0, low).astype(mask.dtype)
+    return bias
+
+
+def _scale(g: Given) -> float:
+    """Queries and keys are multiplied with its root, in f32."""
+    size = g["Q"].shape[-1] if g["Q"].ndim == 4 else g["Q"].shape[-1] // g.attr("q_num_heads")
+    given = np.float32(1) / np.sqrt(np.float32(size)) if g.attr("scale") is None else np.float32(g.attr("scale"))
+    return float(np.sqrt(given)) ** 2
+
+
+def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
+    """Attention with these terms, f16 computed in f32 without a cast between two steps.  Where the largest term of a
+    row is huge, scores vanish in the sum."""
+    mask, q = g["attn_mask"], g["Q"]
+    if mask.dtype.name not in lowest:
+        return None
+    types = q.dtype, getattr(g.attr("softmax_precision"), "np", q.dtype)
+    kind, stage = (np.dtype(np.float32) if t == np.float16 else np.dtype(t) for t in types)
+    bias = _bias(g, lowest[mask.dtype.name]).astype(kind).astype(np.float64)
+    plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None, "scale": _scale(g)}
+    inputs: dict[str, Any] = {"attn_mask": bias, "nonpad_kv_seqlen": None}
+    told = g.again(plain, inputs, outs=4)
+    scores = g.again({**plain, "qk_matmul_output_mode": 1}, {**inputs, "attn_mask": None}, outs=4)
+    if told is None or scores is None:
+        return None
+    capped, off = scores[3].wide, scores[3].error.bound(scores[3].context())
+    bias = np.broadcast_to(bias, capped.shape)
+    top = bias.max(-1, keepdims=True)
+    huge = np.isfinite(top) & (np.abs(top) >= _HUGE)
+    if huge.any():
+        steps = [(capped + d + bias).astype(kind).astype(stage).astype(np.float64) for d in (0, -off, off)]
+        unsure = (np.diff(steps, axis=0) != 0).any((0, -1))[..., None]
+        e = np.exp(steps[0] - steps[0].max(-1, keepdims=True))
+        weights = e / e.sum(-1, keepdims=True)
+        values = np.repeat(told[2].value.astype(np.float64), capped.shape[1] // told[2].value.shape[1], axis=1)
+        unit = capped.shape[-1] * 16 * max(float(ml_dtypes.finfo(t).eps) for t in (q.dtype, stage))
+        told[0] = _rows(told[0], huge, weights @ values, np.where(unsure, np.inf, unit * (weights @ np.abs(values))))
+        if g.attr("qk_matmul_output_mode", 0) == 3:
+            told[3] = _rows(told[3], huge, weights, np.where(unsure, np.inf, unit * weights))
+    return told[: len(g.expected)]
+
+
+def _rows(e: Any, huge: Array, value: Array, within: Array) -> Any:
+    """An output with other values, and errors, in some rows of [batch, heads, rows, size]."""
+    within = np.where(np.isnan(value), 0.0, within)
+    mine = [value, within, np.broadcast_to(huge, value.shape)]
+    if e.value.ndim == 3:
+        mine = [m.transpose(0, 2, 1, 3).reshape(e.value.shape) for m in mine]
+    value, within, there = mine
+    return Near(np.where(there, value, e.value), np.where(there, within, e.error.bound(e.context())))
+
+
+def attention_by_integers(g: Given) -> Outputs:
+    """A mask of integers goes through the function body, in which -inf is cast to its type: as x86-64 does."""
+    return _attended(g, _X86)
+
+
+def attention_by_integers_saturated(g: Given) -> Outputs:
+    """As conversions of Arm do."""
+    return _attended(g, _SATURATED)
