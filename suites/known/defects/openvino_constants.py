@@ -122,6 +122,14 @@ def times_reciprocal(g: Given) -> Outputs:
                  np.where(np.isnan(v) & np.isfinite(low), low, v))]  # fmt: skip
 
 
+def wrapped_before_activation(g: Given) -> Outputs:
+    """ADD, SUB and MUL of 64-bit integers: wrapped at 32 bits, then clamped."""
+    a, b = (g[s].astype(object) for s in ("lhs", "rhs"))
+    v = a + b if g.inst.op == "ADD" else a - b if g.inst.op == "SUB" else a * b
+    low, high = (np.clip(x, _LOWEST, _HIGHEST) for x in _CLAMPS[g.attr("fused_activation_function")])
+    return [np.clip((np.asarray(v - _LOWEST) % 2**32 + _LOWEST).astype(np.int64), int(low), int(high))]
+
+
 def every_other_is_0(g: Given) -> Outputs:
     """The 64 bits of each u32 in uint64_data are read as two."""
     return _reread(g, _typed("u32"), _halves)
