@@ -66,6 +66,15 @@ def test_requantise(dtype: type, wide: bool) -> None:
             assert got.astype(np.int64).tolist() == want, (scale, zero)
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_scale_that_no_multiplier_stands_for_is_0(wide: bool) -> None:
+    acc = np.array([0, 1, -1, 2**31 - 1, -(2**31)])
+    for scale in (0.0, -0.0, -0.5, -np.inf, np.inf, np.nan, 2.0**-40):
+        assert native_ref.requantise(acc, scale, 3, (-128, 127), np.int8, wide).tolist() == [3] * 5, scale
+    mixed = np.array([np.nan, 1.0, -1.0, np.inf, 1.0])
+    assert native_ref.requantise(acc, mixed, 0, (-128, 127), np.int8, wide).tolist() == [0, 1, 0, 0, -128]
+
+
 def test_requantise_takes_a_scale_per_channel() -> None:
     acc = np.random.default_rng(7).integers(-(10**6), 10**6, (5, 700, 3))
     scales = np.array([1e-4, 3e-4, 0.7e-3])

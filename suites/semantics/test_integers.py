@@ -9,11 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import native_ref
 from harness.core.dtypes import of
 from harness.core.instance import Arg
 from harness.gen.data import materialize
 from suites.semantics.indexing.order import _equals_free, any_of_equals
 from suites.semantics.integers import numbers, places, whole
+from suites.semantics.quantised import fixed
 from suites.semantics.reduction import _exponential_beyond, any_winner, reduce_l2
 
 ODD = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.0**63, -(2.0**63), 1.75, -1.75]
@@ -79,3 +81,13 @@ def test_exponentials_of_integers_beyond_double_are_open(kind: type, rows: list[
     if free is not None:
         ((mask, readings),) = why.masks(0)  # type: ignore[union-attr]
         assert mask.tolist() == free and readings == ()
+
+
+def test_both_sides_of_a_multiplier_say_the_same() -> None:
+    none = [np.nan, np.inf, -np.inf, 0.0, -0.0, -0.5, -1e300, 2.0**-40]
+    scales = np.array([*none, 2.0**-32, 1 / 3, 1 - 2.0**-40, 1.0, 3.0])
+    m, e = fixed.multiplier(scales)
+    assert m[:8].tolist() == e[:8].tolist() == [0] * 8
+    acc = np.full(len(scales), 1000)
+    got = native_ref.requantise(acc, scales, 0, (-(2**31), 2**31 - 1), np.int32)
+    assert (np.abs(got - 1000 * np.ldexp(m / 2.0**31, e)) <= (m > 0)).all()  # two roundings

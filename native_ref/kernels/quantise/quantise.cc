@@ -9,20 +9,27 @@
 namespace opconform {
 namespace {
 
-// A positive real as m * 2^(e - 31), m in [2^30, 2^31); below 2^-32 it counts as zero.
+// A positive real as m * 2^(e - 31), m in [2^30, 2^31).  What is below 2^-32 counts as zero, and so does what has no such
+// form: what is not positive, an infinity and NaN.
+struct Split {
+  std::int64_t m = 0;
+  int e = 0;
+  explicit Split(double scale) {
+    if (!(scale > 0) || std::isinf(scale)) return;
+    m = static_cast<std::int64_t>(std::floor(std::frexp(scale, &e) * 0x1p31 + 0.5));
+    if (m == std::int64_t{1} << 31) m >>= 1, ++e;
+    if (e < -31) m = e = 0;
+  }
+};
+
 struct Multiplier {
   std::int64_t m = 0;
   int left = 0, right = 0;
   explicit Multiplier(double scale) {
-    int e = 0;
-    m = static_cast<std::int64_t>(std::floor(std::frexp(scale, &e) * 0x1p31 + 0.5));
-    if (m == std::int64_t{1} << 31) {
-      m >>= 1;
-      ++e;
-    }
-    if (e < -31) m = e = 0;
-    left = std::min(std::max(e, 0), 31);
-    right = std::max(-e, 0);
+    const Split s(scale);
+    m = s.m;
+    left = std::min(std::max(s.e, 0), 31);
+    right = std::max(-s.e, 0);
   }
 };
 
@@ -38,12 +45,9 @@ std::int64_t scaled(std::int64_t acc, const Multiplier& by) {
 
 // The 64-bit accumulators of 16-bit activations: the multiplier's upper half, one rounding (ties up).
 std::int64_t scaled_wide(std::int64_t acc, double scale) {
-  int e = 0;
-  auto m = static_cast<std::int64_t>(std::floor(std::frexp(scale, &e) * 0x1p31 + 0.5));
-  if (m == std::int64_t{1} << 31) m >>= 1, ++e;
-  if (e < -31) m = e = 0;
-  const std::int64_t reduced = m < 0x7fff0000 ? (m + (1 << 15)) >> 16 : 0x7fff;
-  const int shift = std::clamp(15 - e, 1, 62);
+  const Split by(scale);
+  const std::int64_t reduced = by.m < 0x7fff0000 ? (by.m + (1 << 15)) >> 16 : 0x7fff;
+  const int shift = std::clamp(15 - by.e, 1, 62);
   // wraps like the 64-bit registers it stands for
   const std::uint64_t p = static_cast<std::uint64_t>(acc) * static_cast<std::uint64_t>(reduced);
   return static_cast<std::int64_t>(p + (1ull << (shift - 1))) >> shift;

@@ -78,9 +78,10 @@ def steps(r: Array, q: Quant) -> Array:
 
 def multiplier(scale: Array | float) -> tuple[Array, Array]:
     """A positive real as (integer in [2**30, 2**31), power of two): scale = m * 2**(shift - 31).  What is below 2**-32
-    counts as zero, as do an infinity and NaN, whose conversion is undefined."""
+    counts as zero, and so does what has no such form: what is not positive, an infinity and NaN (Jacob et al., section
+    2.2, know multipliers above 0 only; native_ref says the same)."""
     scale = np.asarray(scale, np.float64)
-    m, e = np.frexp(np.where(np.isfinite(scale), scale, 0.0))
+    m, e = np.frexp(np.where(np.isfinite(scale) & (scale > 0), scale, 0.0))
     fixed = np.floor(m * (1 << 31) + 0.5).astype(np.int64)
     top = fixed == 1 << 31
     fixed, e = np.where(top, fixed >> 1, fixed), np.where(top, e + 1, e)
