@@ -193,6 +193,10 @@ def test_what_the_texts_of_features_allow_is_drawn() -> None:
     assert any((x == -1).any() for _, x in drawn("LabelEncoder/1") if x.dtype.kind == "i")
     zeros = [(k, x) for i, x in drawn("LabelEncoder/2", 900) for k in i.attrs.get("keys_floats", ()) if k == 0]
     assert any(np.signbit(k) != np.signbit(x[x == 0]).all() for k, x in zeros if (x == 0).any())
+    trees = [i.attrs for i, _ in drawn("TreeEnsembleClassifier/3")]
+    votes = [list(zip(a["class_treeids"], a["class_nodeids"], a["class_ids"])) for a in trees]
+    assert any(v != sorted(v) for v in votes)
+    assert any(len(set(a["nodes_nodeids"])) == len(a["nodes_nodeids"]) for a in trees if a["nodes_treeids"][-1])
     grams = [i.attrs for i, _ in drawn("TfIdfVectorizer/9")]
     assert any(len(a["ngram_counts"]) == 3 == a["max_gram_length"] for a in grams)
     assert any(max(a["ngram_indexes"]) >= len(a["ngram_indexes"]) for a in grams)

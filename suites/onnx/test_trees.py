@@ -52,7 +52,7 @@ def votes_old(c: Call, kind: str, row: list[float]) -> list[tuple[int, float]]:
     at = {(t, n): i for i, (t, n) in enumerate(zip(trees, ids))}
     out = []
     for tree in sorted(set(trees)):
-        i = at[tree, 0]
+        i = list(trees).index(tree)  # what is drawn begins with the root
         while modes[i] != "LEAF":
             x = row[c.attr("nodes_featureids")[i]]
             yes = goes_true(modes[i].removeprefix("BRANCH_"), x, thresholds[i], missing[i])

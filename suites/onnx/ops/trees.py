@@ -177,6 +177,17 @@ def _flat(trees: list[Tree]) -> tuple[list[list[Any]], list[list[Any]]]:
     return nodes, votes
 
 
+def _run_on(nodes: list[list[Any]], votes: list[list[Any]]) -> None:
+    """Node ids that go on from tree to tree."""
+    first = {row[0]: i for i, row in reversed(list(enumerate(nodes)))}
+    for row in nodes:
+        row[1] += first[row[0]]
+        if row[2] != "LEAF":
+            row[6], row[7] = row[6] + first[row[0]], row[7] + first[row[0]]
+    for vote in votes:
+        vote[1] += first[vote[0]]
+
+
 def _draw_x(d: Draw, dtype: DType, features: int) -> T:
     t = rows(d, dtype, d.int(1, 5), features, -12, 12)
     if dtype.kind == "f" and d.chance(4):
@@ -190,6 +201,10 @@ def _draw_old(kind: str) -> Any:
         dtype = d.dtype("X")
         trees = [_draw_tree(d, features, d.int(0, 3), _MODES[:6], targets, False) for _ in range(d.int(1, 3))]
         nodes, votes = _flat(trees)
+        if d.chance(3):  # tuples, known by their ids
+            votes = d.shuffle(votes)
+        if kind == "class" and d.chance(4):  # "Ids may restart at zero for each tree, but it not required to"
+            _run_on(nodes, votes)
         out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
         names = (
             "treeids",
