@@ -49,16 +49,16 @@ def transformed_along_axis_1(g: Given) -> Outputs:
 
 
 def bytes_saturate(g: Given) -> Outputs:
-    """Add, Sub, Mul and Neg of 8 bits saturate; of a constant its negative is added, which saturates too."""
+    """Add, Sub, Mul and Neg of 8 bits saturate; in place of a difference the negative may be added, which saturates
+    too, of a constant always."""
     ends = np.iinfo(g.expected[0].value.dtype)
     a, b = (None if v is None else v.astype(np.int64) for v in (g["X"] if g["A"] is None else g["A"], g["B"]))
     if b is None:
-        v = -a
-    elif g.inst.op == "Sub":
-        v = a + (np.minimum(-b, ends.max) if g.inst.args["B"].const and ends.min else -b)
-    else:
-        v = a + b if g.inst.op == "Add" else a * b
-    return [np.clip(v, ends.min, ends.max)]
+        return [np.clip(-a, ends.min, ends.max)]
+    if g.inst.op != "Sub":
+        return [np.clip(a + b if g.inst.op == "Add" else a * b, ends.min, ends.max)]
+    added = np.clip(a + (np.minimum(-b, ends.max) if ends.min else -b), ends.min, ends.max)
+    return [added if g.inst.args["B"].const else Near(np.clip(a - b, ends.min, ends.max), 0, added)]
 
 
 def alpha_times_b(g: Given) -> Outputs:
