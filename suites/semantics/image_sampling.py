@@ -96,7 +96,8 @@ def _inside(i: Array, n: int, align: bool, border: str) -> tuple[Array, Array]:
 
 
 def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -> Array:
-    """x [c, *s] at pixel positions, an array [p] for each axis: f64 [c, p].  NaN where a position is not finite."""
+    """x [c, *s] at pixel positions, an array [p] for each axis: [c, p], f64 or, of integers (the nearest alone), their
+    type.  NaN where a position is not finite, 0 of integers."""
     lost = ~np.logical_and.reduce([np.isfinite(p) for p in at])
     where, ok, w = [], np.ones(1, bool), np.ones(1)
     for k, (p, n) in enumerate(zip(at, x.shape[1:])):
@@ -105,6 +106,8 @@ def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -
         along = (*(1,) * k, len(i), *(1,) * (len(at) - 1 - k), -1)  # taps of all axes, positions last
         where.append(i.reshape(along))
         ok, w = ok & inside.reshape(along), w * part.reshape(along)
+    if x.dtype.kind in "iu":
+        return np.where(ok & ~lost, x[(slice(None), *where)], 0).reshape(x.shape[0], at[0].size)
     y = np.where(ok, w * x[(slice(None), *where)], 0.0).reshape(x.shape[0], -1, at[0].size).sum(1)
     y[:, lost] = np.nan
     return y
@@ -141,8 +144,9 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     error=composed(_grid_bound),
     source="ONNX GridSample-16, -20, -22",
     ambiguous=_grid_open,
-    data={"x": ("unit", "small", "uniform:-4:4"), "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")},
-)
+    data={"x": ("unit", "small", "uniform:-4:4", "wide"),
+          "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")},
+)  # fmt: skip
 def grid_sample(
     x: Num["n c *s"],
     grid: Float["n *o k"],
@@ -157,13 +161,14 @@ def grid_sample(
     """
     if grid.shape[-1] != x.ndim - 2 or grid.ndim != x.ndim:
         raise RuleError("grid-rank", f"grid {list(grid.shape)} for x {list(x.shape)}")
-    v, g = x.astype(np.float64), grid.astype(np.float64)
-    out = np.zeros((x.shape[0], x.shape[1], *grid.shape[1:-1]))
+    whole_numbers = of(x).kind != "f"
+    v, g = x if whole_numbers and mode == "nearest" else x.astype(np.float64), grid.astype(np.float64)
+    out = np.zeros((x.shape[0], x.shape[1], *grid.shape[1:-1]), v.dtype)
     if x.size and out.size:
         for b in range(x.shape[0]):
             at = [_place(p, n, align, border) for p, n in zip(g[b].reshape(-1, g.shape[-1]).T[::-1], x.shape[2:])]
             out[b] = sample(v[b], at, mode, align, border).reshape(out[b].shape)
-    return out if of(x).kind == "f" else whole(out, x)
+    return whole(out, x) if whole_numbers and mode != "nearest" else out
 
 
 @grid_sample.draw
@@ -213,7 +218,7 @@ def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
 @semantics(
     error=composed(_roi_bound),
     source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
-    data={"x": ("unit", "small", "uniform:-4:4")},
+    data={"x": ("unit", "small", "uniform:-4:4", "wide")},
     ambiguous=_roi_edge,
 )
 def roi_align(

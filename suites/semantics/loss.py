@@ -39,7 +39,7 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
 @semantics(
     error=accumulates(lambda ctx: np.size(ctx.inputs["target"]) + 2.0),
     source="ONNX NegativeLogLikelihoodLoss-12..22",
-    data={"x": ("unit", "small", "uniform:-4:4")},
+    data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
 )
 def nll_loss(
     x: Float["n c *s"],
@@ -113,7 +113,7 @@ def _logp_bound(ctx: Context) -> Array:
 
 
 @semantics(error=(composed(_cross_bound), composed(_logp_bound)), source="ONNX SoftmaxCrossEntropyLoss-12, -13",
-           data={"x": ("unit", "small", "uniform:-4:4")})  # fmt: skip
+           data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")})  # fmt: skip
 def softmax_cross_entropy(x: Float["n c *s"], target: Int["n *s"], weight: Float["c"] | None = None, *,
                           reduction: Choice(*MODES) = "mean", ignore_index: Integer = None):  # fmt: skip
     """The negative log likelihood loss of log_softmax(x) over classes, and that log_softmax."""

@@ -325,7 +325,8 @@ def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:
     return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
 
 
-_DATA = {"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1", "small"), "r": ("unit", "uniform:-1:1"),
+_DATA = {"x": ("unit", "small", "uniform:-2:2", "uniform:-60:60"), "w": ("unit", "uniform:-1:1", "small"),
+         "r": ("unit", "uniform:-1:1"),
          "b": ("unit", "small"), "h0": ("unit",), "c0": ("unit",), "p": ("unit",)}  # fmt: skip
 
 

@@ -63,10 +63,11 @@ def _bound(ctx: Context) -> Array:
 
 
 _ERROR = composed(_bound)
+IMAGE = ("unit", "small", "uniform:-4:4", "wide")
 
 
 @semantics(
-    error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=("unit", "small", "uniform:-4:4")
+    error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=IMAGE
 )
 def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
     """``x`` resized linearly along its last len(sizes) axes."""
@@ -77,7 +78,7 @@ def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "defau
     return y if of(x).kind == "f" else np.rint(y).astype(x.dtype)
 
 
-@semantics(error=_ERROR, source="MIL upsample_bilinear iOS15, iOS16", data=("unit", "small", "uniform:-4:4"))
+@semantics(error=_ERROR, source="MIL upsample_bilinear iOS15, iOS16", data=IMAGE)
 def upsample_linear(x: Float["*d"], *, factors: Reals, align: Flag = True, half: Flag = False):
     """The last two axes by ``factors``: extents floor(n * factor), and the factor recomputed from them."""
     y = x
@@ -116,7 +117,7 @@ def box_edges(
     return y0, x0, y1, x1
 
 
-@semantics(error=_ERROR, source="MIL crop_resize iOS15-17", data=("unit", "small", "uniform:-4:4"))
+@semantics(error=_ERROR, source="MIL crop_resize iOS15-17", data=IMAGE)
 def crop_resize(x: Float["b c h w"], boxes: Num["n 4"], images: Int["n"] | None = None, *, size: Ints,
                 normalized: Flag = False, scale: Real = 1.0, form: Choice(*BOXES) = "CORNERS_HEIGHT_FIRST",
                 mode: Choice(*SAMPLING) = "default", pad_value: Real = 0.0):  # fmt: skip
@@ -177,7 +178,7 @@ def at_points(x: Array, ys: Array, xs: Array, nearest: bool, padding: str, value
     return np.asarray(out)
 
 
-@semantics(error=_ERROR, source="MIL resample iOS15-17", data={"x": ("unit", "small", "uniform:-4:4")})
+@semantics(error=_ERROR, source="MIL resample iOS15-17", data={"x": IMAGE})
 def resample(x: Float["b c h w"], coordinates: Num["b p q 2"], *, sampling: Choice("bilinear", "nearest"),
              padding: Choice(*PADDING), value: Real, space: Choice("unnormalized", "normalized_minus_one_to_one",
              "normalized_zero_to_one"), align: Flag):  # fmt: skip
@@ -190,7 +191,7 @@ def resample(x: Float["b c h w"], coordinates: Num["b p q 2"], *, sampling: Choi
     return np.stack(out) if out else np.zeros((0, x.shape[1], *coordinates.shape[1:3]))
 
 
-@semantics(error=_ERROR, source="MIL affine iOS15", data={"x": ("unit", "small", "uniform:-4:4")})
+@semantics(error=_ERROR, source="MIL affine iOS15", data={"x": IMAGE})
 def affine(x: Float["b c h w"], matrix: Float["m 6"], *, size: Ints):
     """Every output place (x, y), corners at -1 and 1, maps to x' = a0 x + a1 y + a2, y' = b0 x + b1 y + b2; zero
     outside.

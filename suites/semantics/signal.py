@@ -53,7 +53,7 @@ def _terms_bound(ctx: Context) -> Array:
     )
 
 
-@semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4"))
+@semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4", "wide"))
 def dft(x: Float["*d k"], *, axis: Integer = -2, length: Integer = None, inverse: Flag = False, onesided: Flag = False):
     """The (inverse, 1/n) transform along ``axis`` of a signal cut or padded with zeros to ``length``.
 
@@ -127,7 +127,7 @@ def _frame(signal: int, window: Object, length: Object) -> int:
     return int(length) if length is not None else window.shape[0] if window is not None else signal
 
 
-@semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4"))
+@semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4", "wide"))
 def stft(
     x: Float["b n k"], window: Float["w"] | None = None, *, step: Integer, length: Integer = None, onesided: Flag = True
 ):

@@ -124,7 +124,7 @@ def _norm_terms(ctx: Context) -> Array:
 @semantics(
     error=composed(_norm_terms),
     source="TFLite L2_NORMALIZATION: over the last axis, norms below 1e-6 count as 1e-6",
-    data=("small", "unit", "uniform:-4:4"),
+    data=("small", "unit", "uniform:-4:4", "uniform:-1000:1000"),
     min_rank=1,
 )
 def l2_normalize(x: Float["*d n"]) -> Float["*d n"]:
@@ -215,7 +215,7 @@ def _l2_pool_bound(ctx: Context) -> Array:
     error=composed(_l2_pool_bound),
     source="TFLite L2_POOL_2D: root of the mean square over the elements of the window",
     draw=pool.avg_pool.drawer,
-    data=("small", "unit", "uniform:-4:4"),
+    data=("small", "unit", "uniform:-4:4", "uniform:-1000:1000"),
 )
 def l2_mean_pool(
     x: Float["n c *s"],

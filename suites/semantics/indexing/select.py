@@ -22,7 +22,7 @@ def _truth(x: np.ndarray) -> np.ndarray:
 @semantics(
     error=exact(),
     source="ONNX NonZero-9, -13 (a scalar gives a tensor of shape [0, n])",
-    data=("small", "ties", "bool"),
+    data=("small", "ties", "bool", "special"),
 )
 def nonzero(x: Any["*d"]):
     """Indices of the elements that are not zero, row-major: int64 [rank, count]."""

@@ -389,7 +389,7 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
     source="ONNX MeanVarianceNormalization-9, -13 (function body); NN MeanVarianceNormalize",
     draw=_draw_mvn,
     ambiguous=_constant,
-    data=("unit", "small", "uniform:-4:4"),
+    data=("unit", "small", "uniform:-4:4", "uniform:-1000:1000", "wide"),
 )
 def mean_variance_normalization(
     x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True, divide: Flag = True

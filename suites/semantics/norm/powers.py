@@ -186,7 +186,7 @@ def _draw_lrn(d: Draw) -> dict[str, Object]:
     error=composed(_lrn_bound),
     source="ONNX LRN-1, -13; MIL local_response_norm iOS15; TFLite LOCAL_RESPONSE_NORMALIZATION; NN LRN",
     draw=_draw_lrn,
-    data=("unit", "small", "uniform:-4:4"),
+    data=("unit", "small", "uniform:-4:4", "uniform:-100:100"),
 )
 def lrn(
     x: Float["n c *s"],
