@@ -113,6 +113,18 @@ class Graph:
     consts: dict[str, np.ndarray] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def outer(self) -> set[str]:
+        """Names that it uses, in blocks of its own too, and does not define."""
+        mine = {n for n, _ in self.inputs} | set(self.consts) | {o for n in self.nodes for o in n.outputs}
+        used = set(self.outputs)
+        for node in self.nodes:
+            for v in node.inputs.values():
+                used.update(x for x in (v if isinstance(v, list) else [v]) if x is not None)
+            for a in node.attrs.values():
+                used |= a.outer if isinstance(a, Graph) else set()
+        return used - mine
+
     def to_json(self) -> dict[str, Any]:
         return {
             "inputs": [[n, a.to_json()] for n, a in self.inputs],

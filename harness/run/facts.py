@@ -127,7 +127,7 @@ class Facts(Mapping[str, Any]):
     def _outer(self, name: str) -> list[str]:
         """The names that the graph in an attribute reads of the graph around it, in blocks of its own too."""
         g = self.inst.attrs.get(name)
-        return sorted(_free(g)) if isinstance(g, Graph) else []
+        return sorted(g.outer) if isinstance(g, Graph) else []
 
     def _ops(self, name: str) -> list[str]:
         """The ops of the nodes of the graph in an attribute, in order."""
@@ -269,15 +269,3 @@ class Facts(Mapping[str, Any]):
 
     def _highest(self, slot: str | None = None) -> float:
         return max(self._finite(slot), default=float("-inf"))
-
-
-def _free(g: Graph) -> set[str]:
-    """Names that a graph uses and does not define."""
-    mine = {n for n, _ in g.inputs} | set(g.consts) | {o for n in g.nodes for o in n.outputs}
-    used = set(g.outputs)
-    for node in g.nodes:
-        for v in node.inputs.values():
-            used.update(x for x in (v if isinstance(v, list) else [v]) if x is not None)
-        for a in node.attrs.values():
-            used |= _free(a) if isinstance(a, Graph) else set()
-    return used - mine

@@ -28,9 +28,8 @@ def _rotation_bound(ctx: Context) -> Array:
     return gamma(4, ctx.acc_u) * np.abs(scale) + ctx.ulp
 
 
-@semantics(
-    error=composed(_rotation_bound), source="ONNX RotaryEmbedding-23", data=("unit", "small", "uniform:-4:4", "wide")
-)
+@semantics(error=composed(_rotation_bound), source="ONNX RotaryEmbedding-23",
+           data=("unit", "small", "uniform:-4:4", "uniform:-99:99"))  # fmt: skip
 def rotary_embedding(
     x: Float["*a"],
     cos: Float["*b"],

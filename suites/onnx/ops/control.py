@@ -163,10 +163,12 @@ def _loop(c: Call) -> list[Any]:
 
 
 def _never_made(c: Call) -> str | None:
-    """Extents of scanned outputs after no iteration are known where the body declares those of its inputs."""
+    """Extents of scanned outputs after no iteration are known where the body declares those of its inputs, and has no
+    others."""
     limit, start = c.inputs.get("M"), _flag(c.inputs.get("cond"))
     runs = (limit is None or int(limit.reshape(-1)[0]) > 0) and start is not False
-    open_ = any(-1 in a.shape for _, a in c.attrs["body"].inputs)
+    body = c.attrs["body"]
+    open_ = bool(body.outer) or any(-1 in a.shape for _, a in body.inputs)
     if runs or not open_ or c.n_outs == len(c.inputs.get("v_initial") or []):
         return None
     return "no iteration: extents of what would have been scanned that the body does not declare"
