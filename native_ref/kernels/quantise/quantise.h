@@ -16,7 +16,8 @@ struct QuantiseTable {
   void (*centre)(const Tensor& x, const Tensor& zero, const Tensor& out);
   // acc * scale + q.zero within [q.low, q.high], the product by gemmlowp's steps: 31-bit multiplier, rounded high
   // multiplication, rounding shift (ties away from zero); acc is saturated to 32 bits after the left shift.  A scale that
-  // is not positive or not finite, which no multiplier stands for, is taken for 0.  acc (integers), scale (f64) and out (any integer type that holds the limits) of one shape.
+  // is not positive or not finite, which no multiplier stands for, is taken for 0.  acc (integers), scale (f64) and out
+  // (any integer type that holds the limits) of one shape.
   void (*requantise)(const Tensor& acc, const Tensor& scale, const Requantise& q, const Tensor& out);
 };
 

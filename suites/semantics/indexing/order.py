@@ -26,27 +26,6 @@ def _beside_nan(inputs: dict[str, object], params: dict[str, object]) -> str | N
     return silent("NaN has no place in the order", at)
 
 
-def keys(x: np.ndarray) -> np.ndarray:
-    """Elements under a NumPy type that orders them: f64, int64, uint64, bool or objects."""
-    d = of(x)
-    if d.kind == "f":
-        return x.astype(np.float64)
-    if d.kind == "s":
-        return x
-    return x.astype(np.int64) if d.bits < 8 else x
-
-
-def ranking(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """Indices along ``axis`` in order, the lower index first among equals."""
-    if of(x).kind in "fiub":
-        return native.rank(x, axis, descending)
-    k = keys(x)
-    if not descending:
-        return np.argsort(k, axis=axis, kind="stable")
-    back = np.flip(k, axis)  # equals come out in falling index order, the second flip turns both
-    return np.flip(k.shape[axis] - 1 - np.argsort(back, axis=axis, kind="stable"), axis)
-
-
 def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """the k winners in order; with sorted off, the same winners in any order"""
     axis = ctx.params["axis"]
@@ -125,7 +104,7 @@ def _equals_free(ctx: Context, actual: np.ndarray) -> np.ndarray:
 @semantics(error=accepted(_equals_free), source="MIL argsort iOS15; NN argSort", data=ORDERED, ambiguous=_beside_nan)
 def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
     """Indices (int32) that put ``x`` in order along ``axis``; equal elements may come in any order."""
-    return ranking(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
+    return native.rank(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
 
 
 @semantics(
