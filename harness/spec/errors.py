@@ -70,8 +70,9 @@ def gamma(k: Any, u: float) -> Any:
 class Context:
     """What a bound may look at.  Made by the framework when an instance is judged; everything costly is lazy.
 
-    inputs: semantic name -> f64 array (a list for a variadic slot, None when absent).  params: keyword parameters.
-    wide: the f64 result of this output, its shape is the bound's.  out: the output's DType.
+    inputs: semantic name -> f64 array, of complex numbers complex128 (a list for a variadic slot, None when absent).
+    params: keyword parameters.  wide: the result of this output, f64 or complex128; its shape is the bound's.
+    out: the output's DType.
     dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
     rerun: inputs dict -> wide result of this output (the same semantics evaluated again).  finish: the same with what
     clamps the result in the end (a fused activation), which bounds leave out.
@@ -135,16 +136,16 @@ class Context:
         return ulp(self.wide, self.out)
 
     def again(self, **changed: Any) -> Array:
-        """The semantics once more, in f64, with some inputs replaced."""
+        """The semantics once more, wide, with some inputs replaced."""
         if self._rerun is None:
             raise TypeError("this error context cannot evaluate the semantics again")
-        return np.asarray(self._rerun({**self.inputs, **changed}), np.float64)
+        return widened(self._rerun({**self.inputs, **changed}))
 
     def finished(self, **changed: Any) -> Array:
         """As ``again``, and clamped as the output is."""
         if self.finish is None:
             return self.again(**changed)
-        return np.asarray(self.finish({**self.inputs, **changed}), np.float64)
+        return widened(self.finish({**self.inputs, **changed}))
 
     @cached_property
     def _scale(self) -> Array:
@@ -176,6 +177,12 @@ class Context:
             return self._count(expr)
         names = {**self.dims, **self.params, "prod": _prod, "size": _prod, "max": max, "min": min, "len": len}
         return float(eval(expr, {"__builtins__": {}}, names))  # our own source text
+
+
+def widened(v: Any) -> Array:
+    """An array of f64, or of complex128 where the elements are complex."""
+    v = np.asarray(v)
+    return v.astype(np.complex128 if v.dtype.kind == "c" else np.float64, copy=False)
 
 
 def _prod(v: Any) -> int:

@@ -12,15 +12,16 @@ import numpy as np
 from harness.core.dtypes import DType, of
 from harness.spec import dims
 from harness.spec.codec import Call
-from harness.spec.errors import Context, ErrorClass
+from harness.spec.errors import Context, ErrorClass, widened
 from harness.spec.silent import Silent
 
 
 @dataclass(slots=True)
 class Expected:
-    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 result before
-    rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.  open: mask of
-    the elements that are not judged, since the spec leaves them open; what is compared has ``value`` there."""
+    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 or complex128
+    result before rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.
+    open: mask of the elements that are not judged, since the spec leaves them open; what is compared has ``value``
+    there."""
 
     value: Any
     wide: np.ndarray | None
@@ -36,7 +37,7 @@ def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarr
     v = call.version
     m = v.meaning
     if wide is None:
-        wide = np.asarray(value, np.float64)
+        wide = widened(value)
     own = tensors if v.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
 
     def inputs() -> dict[str, Any]:
@@ -78,11 +79,11 @@ def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarr
         return list(raw) if isinstance(raw, (tuple, list)) else [raw]
 
     def inner() -> Context:
-        own = np.asarray(plain(tensors)[i], np.float64)
+        own = widened(plain(tensors)[i])
         return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count, shared=shared)
 
     def carry(bound: np.ndarray) -> np.ndarray:
-        results = [np.asarray(x, np.float64) for x in plain(tensors)]
+        results = [widened(x) for x in plain(tensors)]
         results[i] = np.array(np.broadcast_to(bound, results[i].shape))
         return np.abs(linear(call, results)[i])
 
@@ -95,9 +96,7 @@ def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarr
 def _wide(v: Any) -> Any:
     if isinstance(v, list):
         return [_wide(x) for x in v]
-    if isinstance(v, np.ndarray) and of(v).kind == "f":
-        return v.astype(np.float64)
-    return v
+    return widened(v) if isinstance(v, np.ndarray) and of(v).kind in "fc" else v
 
 
 def open_at(call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
