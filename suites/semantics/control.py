@@ -59,14 +59,14 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block, *, in_axes: Sequence[int],
-         in_back: Sequence[bool], out_axes: Sequence[int], out_back: Sequence[bool], length: int | None = None,
-         ) -> list[np.ndarray]:  # fmt: skip
+         in_back: Sequence[bool], outs: int, out_axes: Sequence[int], out_back: Sequence[bool],
+         length: int | None = None) -> list[np.ndarray]:  # fmt: skip
     """``body([*states, *elements]) -> [*states, *produced]`` over the slices of ``scans``.
 
     in_axes, out_axes: scanned axis of each input, axis that each output is stacked on.  in_back: read from the end.
-    out_back: prepend instead of append.  length: None is the extent.
+    outs: how many outputs are stacked.  out_back: prepend instead of append.  length: None is the extent.
 
-    After no turn the outputs are empty along the axis that they are stacked on, with the type and the other extents
+    After no turn those are empty along the axis that they are stacked on, with the type and the other extents
     that a turn would have given.  Raises RuleError "scan-lengths-agree", "axis-in-range".
     """
     extents = {x.shape[a] for x, a in zip(scans, in_axes)}
@@ -79,9 +79,8 @@ def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block,
         out = body([*values, *elements])
         values = out[: len(values)]
         rows.append(out[len(values) :])
-    if rows:
-        like = rows[0]
-    else:
+    like = rows[0] if rows else []
+    if not rows and outs:
         element = [np.zeros(_without(x.shape, a), x.dtype) for x, a in zip(scans, in_axes)]
         like = body([*values, *element])[len(values) :]
     produced = []

@@ -313,6 +313,7 @@ def _scan9(c: Call) -> list[Any]:
         lambda row: c.run(body, row),
         in_axes=[norm_axis(a, x.ndim) for a, x in zip(_list(c, "scan_input_axes", m), scans)],  # type: ignore[misc]
         in_back=[bool(v) for v in _list(c, "scan_input_directions", m)],
+        outs=outs,
         out_axes=_list(c, "scan_output_axes", outs),
         out_back=[bool(v) for v in _list(c, "scan_output_directions", outs)],
     )
@@ -339,6 +340,7 @@ def _scan8(c: Call) -> list[Any]:
                 lambda row: c.run(body, row),
                 in_axes=[0] * len(scans),  # type: ignore[misc]
                 in_back=back,
+                outs=len(body.outputs) - len(states),
                 out_axes=[],
                 out_back=[],
                 length=None if lens is None else int(lens[b]),
