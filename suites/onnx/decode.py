@@ -65,7 +65,6 @@ class ModelProto:
     opsets: dict[str, int] = field(default_factory=dict)
     graph: GraphProto = field(default_factory=GraphProto)
     functions: list[FunctionProto] = field(default_factory=list)
-    producer: str = ""
 
 
 class Reader:
@@ -141,8 +140,6 @@ class Reader:
         for n, _, v in self.fields(0, len(self.buf)):
             if n == 1:
                 m.ir = v
-            elif n == 2:
-                m.producer = self.text(v)
             elif n == 7:
                 m.graph = self.graph(*v)
             elif n == 8:
