@@ -130,7 +130,8 @@ class OnnxRuntime(Backend):
 
     def _run_raw(self, session, names, special, inputs, others):
         """Everything as OrtValues.  others: outputs that are no tensors, whose content an OrtValue does not give, only
-        whether there is any; they come from another run, through a binding."""
+        whether there is any; that comes from another run, through a binding, which gives all of its outputs as arrays
+        or none."""
         session = session if self.fast else session._sess
         feeds, memory = {}, []
         for n, v in inputs.items():
@@ -138,18 +139,15 @@ class OnnxRuntime(Backend):
                 raise Unsupported("sequences beside types that the Python binding does not know")
             feeds[n], owner = to_ort(v)
             memory.append(owner)  # an OrtValue only borrows the array's memory
-        got = {}
-        if names:
-            out = session.run_with_ort_values(feeds, names, None)
-            got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
-        if others:  # the binding ends the process where it copies an optional that holds nothing, or strings
-            values = session.run_with_ort_values(feeds, others, None)
-            for n, v in zip(others, values):
-                if not v.has_value():
-                    got[n] = None
-                elif v.is_tensor() and v.data_type() == "tensor(string)":
-                    raise Unsupported("optional strings beside types that the Python binding does not know")
-            others = [n for n in others if n not in got]
+        out = list(session.run_with_ort_values(feeds, [*names, *others], None))
+        got = {n: from_ort(v, special.get(n)) for n, v in zip(names, out)}
+        for n, v in zip(others, out[len(names) :]):
+            # the binding ends the process where it copies an optional that holds nothing, or strings
+            if not v.has_value():
+                got[n] = None
+            elif v.is_tensor() and v.data_type() == "tensor(string)":
+                raise Unsupported("optional strings beside types that the Python binding does not know")
+        others = [n for n in others if n not in got]
         if others:
             binding = _c.SessionIOBinding(session)
             for n, v in feeds.items():
