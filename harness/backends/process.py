@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import logging
 import mmap
 import os
 import platform
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ HERE = Path(__file__).parent
 GRACE = 2.0  # seconds to end in, for a zygote that nobody needs any more
 PARTING = 0.1  # for a serving process whose socket has closed
 START_LIMIT = 180.0  # seconds for importing the runtime, on a loaded machine
+LONG_START = 20.0  # after so many one is told whom one waits for
+LOG = logging.getLogger("opconform")
 
 
 class BackendError(OpconformError):
@@ -84,7 +88,7 @@ class Spec:
     memory: int = 8 << 30
     cap: int = 1 << 28
 
-    def config(self, log: int, page: int) -> str:
+    def config(self, log: int, page: int, mark: str) -> str:
         fork = sys.platform == "linux" and self.place.cpu is None  # qemu-user does not always survive one
         path = [os.getcwd()] if self.place.python else [p or os.getcwd() for p in sys.path]
         if self.name.startswith(f"{self.module}:"):  # asked for as module:Class: also of a file in this folder
@@ -93,7 +97,7 @@ class Spec:
             {
                 "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
                 "kwargs": self.kwargs, "path": path,
-                "log": log, "page": page, "memory": self.memory, "cap": self.cap, "fork": fork,
+                "log": log, "page": page, "mark": mark, "memory": self.memory, "cap": self.cap, "fork": fork,
             }
         )  # fmt: skip
 
@@ -118,11 +122,14 @@ class Zygote:
         self.page = mmap.mmap(self.page_fd, 4096)
         ours, theirs = pair()
         python = command[-1]
-        args = [*command, str(HERE / "worker.py"), str(theirs.fileno()), spec.config(log_fd, self.page_fd)]
+        self.mark = f"{worker.MARK}={uuid.uuid4().hex}"
+        config = spec.config(log_fd, self.page_fd, self.mark)
+        env = {**os.environ, **_QUIET, **spec.env, **dict([self.mark.split("=")])}
         try:
             self.process = subprocess.Popen(
-                args, pass_fds=(theirs.fileno(), log_fd, self.page_fd), stdin=subprocess.DEVNULL,
-                stdout=log_fd, stderr=log_fd, env={**os.environ, **_QUIET, **spec.env}, start_new_session=True,
+                [*command, str(HERE / "worker.py"), str(theirs.fileno()), config],
+                pass_fds=(theirs.fileno(), log_fd, self.page_fd), stdin=subprocess.DEVNULL,
+                stdout=log_fd, stderr=log_fd, env=env, start_new_session=True,
             )  # fmt: skip
         except OSError as e:
             ours.close()
@@ -130,8 +137,8 @@ class Zygote:
         finally:
             theirs.close()
         self.sock = ours
-        ours.settimeout(START_LIMIT)
         try:
+            self._await()
             frame = worker.recv_frame(ours)
             why = "" if frame else f"{python} gave no sign of life: {self._end()}"
         except TimeoutError:
@@ -144,6 +151,18 @@ class Zygote:
             raise BackendError(f"{spec.name}: {frame[0]['error'] if frame else why}", missing)
         self.hello: dict[str, Any] = frame[0]["hello"]
         self.forks = bool(frame[0]["fork"])
+
+    def _await(self) -> None:
+        """Until its first word, which may be long in coming.  Raises TimeoutError and OSError."""
+        self.sock.settimeout(LONG_START)
+        try:
+            self.sock.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            LOG.warning("%s: still starting after %.0f s, is given up after %.0f s",
+                        self.spec.name, LONG_START, START_LIMIT)  # fmt: skip
+            self.sock.settimeout(START_LIMIT - LONG_START)
+            self.sock.recv(1, socket.MSG_PEEK)
+        self.sock.settimeout(START_LIMIT)
 
     def spawn(self) -> tuple[Channel, int]:
         """A serving process: its channel and process id.  Without forks it is the zygote itself."""
@@ -250,6 +269,7 @@ class Zygote:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)  # what its backend left too
         self.process.wait()
+        worker.sweep(self.mark)
         self.log.close()
         self.page.close()
         os.close(self.page_fd)

@@ -120,6 +120,17 @@ class Toy:
             if os.fork() == 0:
                 time.sleep(600)
             os.abort()
+        elif do == "leaves-a-session":  # its number is the answer
+            up, down = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    os.write(down, os.getpid().to_bytes(4, "little"))
+                    os.closerange(3, 256)
+                    time.sleep(600)
+                os._exit(0)
+            os.wait()
+            return np.array(int.from_bytes(os.read(up, 4), "little"), np.int64)
         elif do == "forks-and-returns":
             os.fork()
         elif do == "closes":
@@ -275,6 +286,11 @@ class NeedsMissing(Toy):
 class DiesAtStart(Toy):
     def __init__(self):
         os.abort()
+
+
+class Sleeps(Toy):
+    def __init__(self):
+        time.sleep(600)
 
 
 class DiesUnasked(Toy):

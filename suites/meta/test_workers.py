@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -13,12 +14,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness.backends import worker
+from harness.backends import process, worker
 from harness.backends.pool import BackendHandle
 from harness.backends.process import BackendError, Place, Spec, Zygote
 from harness.backends.wire import Job
 from harness.core.outcome import Model, Status, TypeOnly
 
+ROOT = Path(__file__).resolve().parents[2]
 MODULE = "suites.meta.bad_backends"
 
 
@@ -117,6 +119,60 @@ def test_a_process_that_leaves_its_socket_to_others_is_found(deed):
     while running(group) and time.monotonic() < wait:
         time.sleep(0.01)
     assert not running(group)  # nothing that it forked is left
+
+
+def ended(pid):
+    """Has a process ended, within some time?"""
+    wait = time.monotonic() + 10
+    while time.monotonic() < wait:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def left_behind(h):
+    """The number of a process that its backend left in a session of its own."""
+    (result,) = h.run([job_of(["add", "leaves-a-session"])])
+    pid = int(result.outcomes[0][1].outputs[0])
+    assert os.getsid(pid) != os.getsid(h._zygote.process.pid)
+    return pid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("cls,killed", [("Toy", False), ("Toy", True), ("NoFork", False), ("NoFork", True)])
+def test_a_session_of_its_own_outlives_no_handle(cls, killed):
+    with handle(cls) as h:
+        pid = left_behind(h)
+        if killed:
+            os.kill(h._zygote.process.pid, signal.SIGKILL)
+    assert ended(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("cls", ["Toy", "NoFork"])
+def test_a_session_of_its_own_outlives_no_host(cls):
+    told = subprocess.run([sys.executable, "-c", (
+        "import os, suites.meta.test_workers as t\n"
+        f"h = t.handle({cls!r})\n"
+        "print(t.left_behind(h), flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )], capture_output=True, text=True, cwd=ROOT)  # fmt: skip
+    assert told.returncode == -signal.SIGKILL, told.stderr
+    assert ended(int(told.stdout))
+
+
+def test_a_long_start_is_told(monkeypatch, caplog):
+    monkeypatch.setattr(process, "LONG_START", 0.2)
+    monkeypatch.setattr(process, "START_LIMIT", 2.0)
+    began = time.monotonic()
+    with pytest.raises(BackendError, match=r"sleeps: .* gave no sign of life within 2 s"):
+        handle("Sleeps", name="sleeps").start()
+    assert time.monotonic() - began < 15
+    assert [r.getMessage() for r in caplog.records] == ["sleeps: still starting after 0 s, is given up after 2 s"]
 
 
 def test_a_fork_that_returns_answers_once():
