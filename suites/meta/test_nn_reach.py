@@ -10,7 +10,7 @@ import pytest
 
 from harness.compare import judge
 from harness.core.errors import RuleError
-from harness.core.instance import Instance
+from harness.core.instance import Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
@@ -58,8 +58,31 @@ def asked_at_the_end(inst: Instance) -> bool:
     return ran == inst.attrs["maxLoopIterations"]
 
 
+def inner_loops(inst: Instance) -> list[Node]:
+    """The loops inside of the loop."""
+    body = inst.attrs.get("bodyNetwork") or inst.attrs["@bodyNetwork"]
+    return [n for n in body.nodes if n.op == "loop"]
+
+
+def leaves(node: Node, how: str) -> bool:
+    """Whether a branch in the body of a loop ends the loop, or a turn of it."""
+    networks = [n.attrs["ifBranch"] for n in node.attrs["bodyNetwork"].nodes if n.op == "branch"]
+    return any(n.op == how for net in networks for n in net.nodes)
+
+
+INNER = [
+    lambda i: any(n.attrs.get("maxLoopIterations") for n in inner_loops(i)),
+    lambda i: any("count" in n.inputs for n in inner_loops(i)),
+    lambda i: any(n.attrs.get("conditionVar") for n in inner_loops(i)),
+    lambda i: any(leaves(n, "loopBreak") for n in inner_loops(i)),
+    lambda i: any(leaves(n, "loopContinue") for n in inner_loops(i)),
+]
+
+
 REACHED: dict[str, list[Callable[[Instance], Any]]] = {
-    "loop": [asked_at_the_end, lambda i: "count" in i.args and i.attrs.get("conditionVar")],
+    "loop": [asked_at_the_end, lambda i: "count" in i.args and i.attrs.get("conditionVar"), *INNER],
+    "loopBreak": INNER,
+    "loopContinue": INNER,
     "branch": [lambda i: 0 < abs(numbers(i, "condition").item()) < 1e-6],
     # parameters that the text says are ignored
     "reduceSum": [lambda i: i.attrs.get("reduceAll") and i.attrs.get("axes")],

@@ -8,6 +8,7 @@ instance spells under private names (``@bodyNetwork``, ``@maxLoopIterations``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,20 +73,25 @@ def place(b: Network, prefix: str, inst: Instance, names: dict[str, list[str]]) 
 
     for i, s in enumerate(states(layer, results)):
         b.add(f"{prefix}_start{i}", "copy", [captured[i]], [name(s)], {})
-    renamed = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in attrs.items()}
-    if renamed.get("conditionVar"):
-        renamed["conditionVar"] = name(renamed["conditionVar"])
+    renamed = _renamed(attrs, name)
     given = [n for slot in ("condition", "count") for n in names.get(slot, ())]
     b.add(prefix, layer, given, [], renamed)
     return [name(r) for r in results]
 
 
-def _rename(g: Graph, name: Any) -> Graph:
+def _rename(g: Graph, name: Callable[[str], str]) -> Graph:
     out = Graph()
     for n in g.nodes:
         inputs = {
             k: [name(x) for x in v] if isinstance(v, list) else name(v) for k, v in n.inputs.items() if v is not None
         }
-        attrs = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in n.attrs.items()}
-        out.nodes.append(Node(n.op, inputs, [name(o) for o in n.outputs], attrs, n.version))
+        out.nodes.append(Node(n.op, inputs, [name(o) for o in n.outputs], _renamed(n.attrs, name), n.version))
+    return out
+
+
+def _renamed(attrs: dict[str, Any], name: Callable[[str], str]) -> dict[str, Any]:
+    """Parameters with the blobs renamed that they name, in nested networks too."""
+    out = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in attrs.items()}
+    if out.get("conditionVar"):
+        out["conditionVar"] = name(out["conditionVar"])
     return out

@@ -89,6 +89,35 @@ def _step(d: Draw, states: list[str], reads: list[str], prefix: str = "b_") -> l
     return nodes
 
 
+def _held(value: int, y: str) -> Node:
+    return Node("fillStatic", {}, [y], {"value": float(value), "targetShape": [1]})
+
+
+def _inner_loop(d: Draw, state: str, reads: list[str]) -> list[Node]:
+    """A loop inside a loop, which begins anew whenever the one around it comes to it: so many turns, as many as a blob
+    says, or while a condition holds.  Now and then it is left early, or a turn cut short: the loop around goes on."""
+    form, early = d.pick(("count", "input", "condition")), d.pick(("", "loopBreak", "loopContinue"))
+    turns, body = "i_turns", [Node("add", {"xs": ["i_turns"]}, ["i_next"], {"alpha": 1.0}), _copy("i_next", "i_turns")]
+    body += _step(d, [state], reads, "i_")
+    if early:
+        body += [
+            _against("greaterEqual", turns, float(d.int(1, 2)), "i_stop"),
+            Node("branch", {"condition": "i_stop"}, [], {"ifBranch": Graph(nodes=[Node(early, {}, [])])}),
+            *_step(d, [state], reads, "i_z_"),
+        ]
+    nodes, inputs = [_held(0, "i_zero"), _copy("i_zero", turns)], {}
+    attrs: dict[str, Any] = {"bodyNetwork": Graph(nodes=body)}
+    if form == "count":
+        attrs["maxLoopIterations"] = d.int(1, 3)
+    elif form == "input":
+        nodes.append(_held(d.int(0, 3), "i_count"))
+        inputs["count"] = "i_count"
+    else:
+        attrs["conditionNetwork"] = Graph(nodes=[_against("lessThan", turns, float(d.int(1, 3)), "i_go")])
+        attrs["conditionVar"] = "i_go"
+    return [*nodes, Node("loop", inputs, [], attrs)]
+
+
 def _draw_loop(d: Draw) -> dict[str, Any]:
     """Counted by the parameter or the input; by a condition; by either and a condition, whichever ends first."""
     k, more = d.int(1, 2), d.int(0, 1)
@@ -112,6 +141,8 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
         out["conditionVar"] = "go"
         test = _against("lessThan", counter, float(d.int(0, 4)), "go")
         out["conditionNetwork"] = Graph(nodes=[_copy(counter, asked), test])
+    if d.chance(4):
+        body += _inner_loop(d, states[0], [*states[1:], *reads])
     if form in ("count", "both"):
         out["maxLoopIterations"] = max(times, 1) if form == "both" else times
     elif "input" in form:
@@ -153,6 +184,7 @@ def _draw_inside(layer: str) -> Any:
             *_step(d, ["s0"], ["captured2"], "x_"),
             _against(test, "s1", at, "stop"),
             Node("branch", {"condition": "stop"}, [], {"ifBranch": Graph(nodes=[Node(layer, {}, [])])}),
+            *(_inner_loop(d, "s0", ["captured2"]) if d.chance(4) else ()),
             *_step(d, ["s0"], ["captured2"], "z_"),
         ]
         first, other = _captured(d, 2)
