@@ -8,7 +8,8 @@ reference against them.
 
 from __future__ import annotations
 
-from suites.mil.definition import constants, images, indices, layers, shapes, windows
+from suites.mil.definition import blocks, complexes, constants, images, indices, layers, randomness, shapes, windows
 
-READINGS = {**constants.READ, **images.READ, **indices.READ, **layers.READ, **shapes.READ, **windows.READ}
+_FAMILIES = (blocks, complexes, constants, images, indices, layers, randomness, shapes, windows)
+READINGS = {op: read for family in _FAMILIES for op, read in family.READ.items()}
 __all__ = ["READINGS"]

@@ -66,6 +66,23 @@ def _upsample(at: Attrs, a: Arrays, version: str) -> list[Any]:
     return [x]
 
 
+@reads("resize_nearest_neighbor")
+def _nearest(at: Attrs, a: Arrays, version: str) -> list[Any]:
+    """By whole factors, which no grid divides: every element so often."""
+    x = a["x"]
+    for axis, name in ((-2, "height"), (-1, "width")):
+        x = np.repeat(x, at[f"target_size_{name}"] // x.shape[axis], axis)
+    return [x]
+
+
+@reads("upsample_nearest_neighbor")
+def _repeated(at: Attrs, a: Arrays, version: str) -> list[Any]:
+    x = a["x"]
+    for axis, name in ((-2, "height"), (-1, "width")):
+        x = np.repeat(x, int(at.get(f"scale_factor_{name}", 1)), axis)
+    return [x]
+
+
 @reads("crop")
 def _crop(at: Attrs, a: Arrays, version: str) -> list[Any]:
     (top, bottom), (left, right) = at["crop_height"], at["crop_width"]

@@ -1,4 +1,4 @@
-"""Recurrent layers, normalisations, attention, running sums."""
+"""Recurrent layers, normalisations, attention, running sums, activations."""
 
 from __future__ import annotations
 
@@ -150,3 +150,33 @@ def _clamped(at: Attrs, a: Arrays, version: str) -> list[Any]:
 def _prelu(at: Attrs, a: Arrays, version: str) -> list[Any]:
     x = wide(a["x"])
     return [np.where(x > 0, x, wide(a["alpha"]).reshape(-1, *(1,) * (x.ndim - 2)) * x)]
+
+
+@reads("silu")
+def _silu(at: Attrs, a: Arrays, version: str) -> list[Any]:
+    x = wide(a["x"])
+    return [x * (1 / (1 + np.exp(-x)))]
+
+
+@reads("batch_norm")
+def _batch_norm(at: Attrs, a: Arrays, version: str) -> list[Any]:
+    x, small, y = wide(a["x"]), at.get("epsilon", held(a["x"], 1e-5)), np.empty(a["x"].shape)
+    mean, variance, gamma, beta = (wide(a.get(name)) for name in ("mean", "variance", "gamma", "beta"))
+    for i in range(x.shape[1]):
+        scale, offset = 1.0 if gamma is None else gamma[i], 0.0 if beta is None else beta[i]
+        y[:, i] = scale * (x[:, i] - mean[i]) / np.sqrt(variance[i] + small) + offset
+    return [y]
+
+
+@reads("instance_norm")
+def _instance_norm(at: Attrs, a: Arrays, version: str) -> list[Any]:
+    """Every channel of every instance by its own mean and variance."""
+    x, small, y = wide(a["x"]), at.get("epsilon", held(a["x"], 1e-5)), np.empty(a["x"].shape)
+    gamma, beta = wide(a.get("gamma")), wide(a.get("beta"))
+    for b, i in np.ndindex(x.shape[:2]):
+        one = x[b, i]
+        mean = one.sum() / one.size
+        variance = ((one - mean) ** 2).sum() / one.size
+        y[b, i] = (one - mean) / np.sqrt(variance + small) * (1.0 if gamma is None else gamma[i])
+        y[b, i] += 0.0 if beta is None else beta[i]
+    return [y]
