@@ -86,3 +86,58 @@ def test_the_lowest_integer_modulo_minus_one_is_0(fmod: int) -> None:
     for got, verdict in ((0, Verdict.AGREE), (-1, Verdict.MISMATCH)):
         outcome = Outcome(Status.VALUE, [np.array([got], np.int8)], "run")
         assert judge_case(case, Profile("x"), [outcome]).verdict is verdict
+
+
+Operand = tuple[str, list[int], list[float]]
+
+
+def _verdict(op: str, version: int, attrs: dict, args: dict[str, Operand], *outs: np.ndarray) -> Verdict:
+    tensors = {n: {"dtype": d, "shape": s, "values": v} for n, (d, s, v) in args.items()}
+    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": op, "version": version, "opset": version,
+                               "outs": len(outs), "attrs": attrs, "args": tensors})  # fmt: skip
+    case = fill(dialect.version_of(inst), inst)
+    assert case.expected is not None
+    return judge_case(case, Profile("any"), [Outcome(Status.VALUE, list(outs))]).verdict
+
+
+def test_a_score_beyond_the_type_opens_its_row_alone() -> None:
+    """The first query makes a score of 108000, beyond f16; the second does not."""
+    args = {"Q": ("f16", [1, 1, 2, 1], [-2000.0, 1.0]), "K": ("f16", [1, 1, 2, 1], [0.0, -54.0]),
+            "V": ("f16", [1, 1, 2, 1], [0.0, 0.0])}  # fmt: skip
+    y, k, v = np.zeros((1, 1, 2, 1), np.float16), np.float16([[[[0], [-54]]]]), np.zeros((1, 1, 2, 1), np.float16)
+    rows = (((0, 1), (1, 0)), ([np.nan] * 2, (1, 0)), ((0, 1), (0, 1)))
+    right, lost, wrong = (np.float16([[list(pair)]]) for pair in rows)
+    attrs = {"qk_matmul_output_mode": 3}
+    assert _verdict("Attention", 23, attrs, args, y, k, v, right) is Verdict.AGREE
+    assert _verdict("Attention", 23, attrs, args, y, k, v, lost) is Verdict.AMBIGUOUS
+    assert _verdict("Attention", 23, attrs, args, y, k, v, wrong) is Verdict.MISMATCH
+
+
+def test_a_state_beyond_the_type_opens_its_sequence_alone() -> None:
+    """Of two sequences the first starts where its product with the weight is beyond f16."""
+    args = {"X": ("f16", [1, 2, 1], [0.0, 0.0]), "W": ("f16", [1, 1, 1], [0.0]), "R": ("f16", [1, 1, 1], [512.0]),
+            "initial_h": ("f16", [1, 2, 1], [512.0, 0.0])}  # fmt: skip
+    right, lost, wrong = (np.float16([[[[a], [b]]]]) for a, b in ((1, 0), (np.nan, 0), (1, np.nan)))
+    attrs = {"hidden_size": 1}
+    assert _verdict("RNN", 14, attrs, args, right) is not Verdict.MISMATCH
+    assert _verdict("RNN", 14, attrs, args, lost) is Verdict.AMBIGUOUS
+    assert _verdict("RNN", 14, attrs, args, wrong) is Verdict.MISMATCH
+
+
+def test_statistics_of_f16_do_not_overflow() -> None:
+    """ "The computation of ReduceMean and ReduceVar uses float": of 0 and -600 the variance is 90000."""
+    one = ("f16", [1], [1.0])
+    args = {"X": ("f16", [2, 1], [0.0, -600.0]), "scale": one, "B": ("f16", [1], [0.0]),
+            "input_mean": ("f16", [1], [0.0]), "input_var": one}  # fmt: skip
+    attrs = {"training_mode": 1, "momentum": 0.5}
+    outs = np.float16([[1], [-1]]), np.float16([-150]), np.float16([45000.5])
+    assert _verdict("BatchNormalization", 15, attrs, args, *outs) is Verdict.AGREE
+    assert _verdict("BatchNormalization", 15, attrs, args, *outs[:2], np.float16([np.inf])) is Verdict.MISMATCH
+
+
+def test_a_normalised_number_overflows_where_the_result_does() -> None:
+    """The largest number over a deviation below 1, times as small a scale, is one of f64."""
+    args = {"X": ("f64", [1, 1], [-1.7976931348623157e308]), "scale": ("f64", [1], [0.25]), "B": ("f64", [1], [0.0]),
+            "input_mean": ("f64", [1], [0.0]), "input_var": ("f64", [1], [0.25])}  # fmt: skip
+    due = np.array([[-1.7976931348623157e308 * 0.25 / np.sqrt(0.25 + float(np.float32(1e-5)))]])
+    assert _verdict("BatchNormalization", 15, {}, args, due) is Verdict.AGREE

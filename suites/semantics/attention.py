@@ -7,9 +7,23 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, of
+from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Any, ElementType, Flag, Float, Int, Integer, Real, T, composed, exact, semantics
+from harness.spec import (
+    Any,
+    ElementType,
+    Flag,
+    Float,
+    Int,
+    Integer,
+    Real,
+    T,
+    composed,
+    exact,
+    first_of,
+    semantics,
+    silent,
+)
 from harness.spec.draw import Draw
 from harness.spec.errors import Context, gamma, ulp, unit
 from suites.semantics.bounds import quiet
@@ -90,7 +104,7 @@ class Attended:
         mean = (p * (moved + 2 * acc_u * d)).sum(-1, keepdims=True)
         rel = 1.5 * (moved + mean) + (2 * d + count + 8) * max(acc_u, 0) + 3 * u
         weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
-        weight = np.where(p == 0, 2.0**-126, weight + max(low, 2.0**-126))
+        weight = np.where(p == 0, 2.0**-126, weight + max(2 * low, 2.0**-126))  # the exponential's, and the quotient's
         y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
         return raw, score, weight, y
 
@@ -209,12 +223,36 @@ def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> st
     return None
 
 
+def _beyond(a: Attended, types: list[DType]) -> Array:
+    """Scores that may overflow on the way, before or after they are scaled: softmax is "in the same precision as the
+    input of softmax (Q and K)", the products are in no stated one."""
+    with np.errstate(all="ignore"):
+        size = native.matmul(np.abs(a.q), np.swapaxes(np.abs(a.k), -1, -2)) * max(1.0, abs(a.scale))
+        return np.asarray(~(size < min(map(float_max, types))))
+
+
+_BEYOND = "a score beyond the range of the type: infinite, or held in a wider one"
+
+
+def _overflowing(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Opens rows of the result in which a score overflows, and these scores."""
+    a, _, _ = _prepare(inputs, params)
+    stage = params.get("softmax_type")
+    over = _beyond(a, [of(inputs["q"]), *([stage] if isinstance(stage, DType) else [])])
+    rows = np.broadcast_to(over.any(-1, keepdims=True), a.y.shape)
+    if inputs["q"].ndim == 3:
+        rows = rows.transpose(0, 2, 1, 3).reshape(*inputs["q"].shape[:2], -1)
+    mode = int(params.get("qk_mode") or 0)
+    stages = over | over.any(-1, keepdims=True) if mode == 3 else over
+    return silent(_BEYOND, (rows, None, None, np.broadcast_to(stages, _qk(a, mode).shape)))
+
+
 _DATA = {
-    "q": ("unit", "small", "uniform:-2:2"),
-    "k": ("unit", "small", "uniform:-2:2"),
-    "v": ("unit", "small", "uniform:-2:2"),
-    "past_k": ("unit",),
-    "past_v": ("unit",),
+    "q": ("unit", "small", "uniform:-2:2", "uniform:-60:60", "wide"),
+    "k": ("unit", "small", "uniform:-2:2", "uniform:-60:60", "wide"),
+    "v": ("unit", "small", "uniform:-2:2", "wide"),
+    "past_k": ("unit", "uniform:-60:60"),
+    "past_v": ("unit", "wide"),
 }
 
 
@@ -222,7 +260,7 @@ _DATA = {
     error=(composed(_y_bound), exact(), exact(), composed(_qk_bound)),
     source="ONNX Attention-23, -24, -25",
     data=_DATA,
-    ambiguous=_hidden_infinity,
+    ambiguous=first_of(_hidden_infinity, _overflowing),
 )
 def attention(
     q: Float["*a"],
@@ -364,7 +402,10 @@ def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     m = inputs.get("mask")
     if m is not None and m.size and (np.max(additive(m, 0), -1) == -np.inf).any():
         return "a row without any key: 0 / 0 by the formula"
-    return _hidden_infinity(inputs, params)
+    if why := _hidden_infinity(inputs, params):
+        return why
+    over = _beyond(_plain(inputs["q"], inputs["k"], inputs["v"], m), [of(inputs["q"])])
+    return silent(_BEYOND, over.any(-1, keepdims=True))
 
 
 @semantics(

@@ -10,7 +10,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics
+from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics, silent
 from harness.spec.draw import Draw
 from harness.spec.errors import Context
 from suites.semantics.bounds import quiet, tiny
@@ -237,7 +237,7 @@ def _jumps(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
 
 def _runs_over(cell: str) -> Object:
     """States that the type does not hold, or whose products with the weights it does not hold: what infinities then
-    meet depends on how the equations are grouped."""
+    meet depends on how the equations are grouped.  Open is what comes of that sequence in that direction."""
 
     def check(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         meaning = {"lstm": lstm, "gru": gru, "rnn": rnn}[cell]
@@ -245,9 +245,18 @@ def _runs_over(cell: str) -> Object:
         if not all(np.isfinite(np.asarray(v, np.float64)).all() for v in tensors.values()):
             return None
         with np.errstate(all="ignore"):
-            states = max(float(np.max(np.abs(v), initial=0.0)) for v in meaning(**tensors, **params))
-            reach = states * (1.0 + float(np.max(np.abs(inputs["r"].astype(np.float64)).sum(-1), initial=0.0)))
-        return None if reach < float_max(of(inputs["x"])) else "a state or its product beyond the range of the type"
+            found = [np.asarray(v) for v in meaning(**tensors, **params)]
+            steps_first = params.get("steps_first", True)
+            began = inputs.get("h0")
+            states = found if began is None else [*found, began.astype(np.float64)]
+            y, *ends = states if steps_first else (np.moveaxis(v, 0, -2) for v in states)  # dirs, b, h last
+            largest = np.max([np.abs(v).max(-1, initial=0.0) for v in (*y, *ends)], 0)
+            weights = np.abs(inputs["r"].astype(np.float64)).sum(-1).max(-1, initial=0.0)
+            over = ~(largest * (1.0 + weights[:, None]) < float_max(of(inputs["x"])))[..., None]
+        last = over if steps_first else np.swapaxes(over, 0, 1)
+        rows = over if steps_first else last[:, None]
+        at = tuple(np.broadcast_to(m, v.shape) for m, v in zip((rows, *[last] * (len(found) - 1)), found))
+        return silent("a state or its product beyond the range of the type", at)
 
     return check
 
@@ -325,9 +334,10 @@ def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:
     return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
 
 
-_DATA = {"x": ("unit", "small", "uniform:-2:2", "uniform:-60:60"), "w": ("unit", "uniform:-1:1", "small"),
-         "r": ("unit", "uniform:-1:1"),
-         "b": ("unit", "small"), "h0": ("unit",), "c0": ("unit",), "p": ("unit",)}  # fmt: skip
+_DATA = {"x": ("unit", "small", "uniform:-2:2", "uniform:-60:60", "wide"),
+         "w": ("unit", "uniform:-1:1", "small", "wide"), "r": ("unit", "uniform:-1:1", "small", "wide"),
+         "b": ("unit", "small", "wide"),
+         "h0": ("unit", "small", "wide"), "c0": ("unit", "small", "wide"), "p": ("unit", "small")}  # fmt: skip
 
 
 @semantics(error=_errors("lstm"), source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)", data=_DATA,

@@ -104,7 +104,7 @@ def _pick_bound(i: int) -> object:
     error=tuple(_pick_bound(i) for i in range(3)),
     source="ONNX BatchNormalization-1..15",
     data={
-        "x": ("unit", "small", "uniform:-4:4"),
+        "x": ("unit", "small", "uniform:-4:4", "wide", "special"),
         "var": ("positive", "uniform:0.25:4"),
         "scale": ("unit", "small"),
         "bias": ("unit", "small"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -129,18 +130,46 @@ def mask_filled_with_the_highest_bit(g: Given) -> list[Expected] | None:
     return root_of_the_scale_in_f32(g, 1 << 63) if mask is not None and mask.dtype == np.uint64 else None
 
 
-def normalised_by_other_statistics(g: Given) -> list[Near]:
-    """BatchNormalization: the deviation is computed in the type of the variance, at least f32; version 9 normalises by
-    what running statistics would be after the batch."""
+def _batch_rows(g: Given) -> tuple[Any, ...]:
+    """X; scale, B, mean and variance along its channels, of version 9 what running statistics would be after the batch;
+    epsilon."""
     x, scale, bias, mean, var = (g[slot.name] for slot in g.case.version.schema.inputs)
     if g.inst.version == 9:
         axes, m = tuple(a for a in range(x.ndim) if a != 1), np.float32(g.attr("momentum", 0.9))
         mean, var = mean * m + x.mean(axes) * (1 - m), var * m + x.var(axes) * (1 - m)
-    rows = [v.astype(np.float64).reshape(-1, *[1] * (x.ndim - 2))
-            for v in (scale, bias, mean, np.sqrt(var + np.float32(g.attr("epsilon", 1e-5))))]  # fmt: skip
-    scale, bias, mean, deviation = rows
-    size = np.abs(scale) * (np.abs(x.astype(np.float64)) + np.abs(mean)) / deviation + np.abs(bias)
-    return [Near(scale * (x.astype(np.float64) - mean) / deviation + bias, size * 16 * ml_dtypes.finfo(x.dtype).eps)]
+    rows = (v.reshape(-1, *[1] * (x.ndim - 2)) for v in (scale, bias, mean, var))
+    return (x, *rows, np.float32(g.attr("epsilon", 1e-5)))
+
+
+def normalised_by_other_statistics(g: Given) -> list[Near]:
+    """BatchNormalization: the deviation is computed in the type of the variance, at least f32; the product with the
+    scale, in the type of X, may overflow before it is divided; version 9 normalises by what running statistics would be
+    after the batch."""
+    x, scale, bias, mean, var, epsilon = _batch_rows(g)
+    first = scale * (x - mean)
+    wide, scale, bias, mean, deviation = (v.astype(np.float64) for v in (x, scale, bias, mean, np.sqrt(var + epsilon)))
+    size = np.abs(scale) * (np.abs(wide) + np.abs(mean)) / deviation + np.abs(bias)
+    y = np.where(np.isfinite(first), scale * (wide - mean), first) / deviation + bias
+    return [Near(y, size * 16 * ml_dtypes.finfo(x.dtype).eps)]
+
+
+def trained_in_the_type(g: Given) -> list[Any]:
+    """BatchNormalization in training: mean and variance are rounded to the type of X, where the variance may overflow,
+    and so are the running ones."""
+    x, scale, bias, mean, var, epsilon = _batch_rows(g)
+    axes = tuple(a for a in range(x.ndim) if a != 1)
+    m, now = np.float32(g.attr("momentum", 0.9)), [f(x, axes, keepdims=True)[0] for f in (np.mean, np.var)]
+    y = scale * (x - now[0]) / np.sqrt(now[1] + epsilon) + bias
+    told = [y, *((old * m + new * (1 - m)).ravel() for old, new in zip((mean, var), now, strict=True))]
+    return [_of_the_type(e, v.astype(x.dtype)) for e, v in zip(g.expected, told, strict=False)]
+
+
+def _of_the_type(e: Expected, y: np.ndarray) -> Turned:
+    """Where y is infinite or NaN that comes, in whatever type; else what is right as far as the type of y allows."""
+    odd = ~np.isfinite(y.astype(np.float64))
+    due = np.where(odd, y.astype(np.float64), e.value.astype(np.float64)).astype(e.value.dtype)
+    there = replace(e, value=due, wide=np.where(odd, y.astype(np.float64), e.wide))
+    return Turned(there, partial(_converted, e=there))
 
 
 def rounded_sigmoid(g: Given) -> list[Near]:

@@ -113,9 +113,10 @@ def _activations(g: Given) -> list[tuple[str, float, float]]:
     return out
 
 
-def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Generator | None) -> list[np.ndarray]:
-    """Y and the last states, in f64, each activation with an error of 4e-7 or half of that, of a random sign, where
-    ``off`` is given (two of one size alone would cancel at half of the elements); the last state of no step is 0."""
+def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Generator | float) -> list[np.ndarray]:
+    """Y and the last states, in f64, each activation with an error of ``off``, or where that is a generator of 4e-7 or
+    half of that, of a random sign (two of one size alone would cancel at half of the elements); the last state of no
+    step is 0."""
     op, clip = g.inst.op, g.attr("clip") or np.inf
     gates, per = _PARTS[op][0], len(_PARTS[op][1].split())
     x, w, r = (np.asarray(g[k], np.float64) for k in "XWR")
@@ -126,7 +127,8 @@ def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Ge
     def act(k: int, v: np.ndarray, limit: float = np.inf) -> np.ndarray:
         name, a, b = acts[k]
         v = np.clip(v, -limit, limit)
-        error = 4e-7 * off.choice((-1, -0.5, 0.5, 1), v.shape) if off is not None and name in _STEPWISE else 0.0
+        error = 4e-7 * off.choice((-1, -0.5, 0.5, 1), v.shape) if isinstance(off, np.random.Generator) else off
+        error = error if name in _STEPWISE else 0.0
         if name == "softplus":
             return np.log(np.exp(v.astype(np.float32)) + np.float32(1)).astype(np.float64) + error
         return FUNCTIONS[name](v, a, b) + error
@@ -218,12 +220,23 @@ def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] 
     again = _with(g, acts)
     if again is None or g.attr("layout", 0):  # it refuses the other layout
         return None
-    here, *moved = (_recurrent(g, acts, off) for off in (None, *map(np.random.default_rng, range(8))))
-    out = []
+    here, *moved = (_recurrent(g, acts, off) for off in (0.0, 4e-7, -4e-7, *map(np.random.default_rng, range(8))))
+    out, decided = [], _decided(g, here[0], [others[0] for others in moved])
     for e, y, *others in zip(again, here, *moved):
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
-        out.append(Near(y, np.where(np.isfinite(y), np.nan_to_num(within, nan=np.inf), np.inf)))
+        free = decided if y.ndim == 4 else decided.any(0)
+        out.append(Near(y, np.where(np.isfinite(y) & ~free, np.nan_to_num(within, nan=np.inf), np.inf)))
     return out
+
+
+def _decided(g: Given, y: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
+    """Steps, of a sequence in a direction, from the first on in which an error of the activations has grown to a
+    hundredth of a state: all states hang on it, and samples of it foretell none."""
+    apart = np.max([~(np.abs(o - y) <= 0.01 * (1 + np.abs(y))) for o in others], 0).any(-1, keepdims=True)
+    for d in range(y.shape[1]):
+        back = slice(None, None, -1 if d or g.attr("direction") == "reverse" else 1)
+        apart[:, d] = np.logical_or.accumulate(apart[back, d])[back]
+    return apart
 
 
 def _resized(g: Given, attrs: dict[str, Any], **inputs: Any) -> list[Any] | None:

@@ -49,6 +49,11 @@ def _scale(g: Given) -> float:
     return float(np.sqrt(given)) ** 2
 
 
+def attention_scaled_in_f32(g: Given) -> Outputs:
+    """f64 goes through the function body, in which the root of the scale is f32."""
+    return g.again({"scale": _scale(g)})
+
+
 def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
     """Attention with these terms, f16 computed in f32 without a cast between two steps.  Where the largest term of a
     row is huge, scores vanish in the sum."""

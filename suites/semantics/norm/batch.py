@@ -7,6 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
+from harness.core.dtypes import F32, F64, float_max, of
 from harness.core.errors import RuleError
 from harness.spec import Flag, Float, Real, T, composed, semantics
 from harness.spec.draw import Draw
@@ -102,23 +103,37 @@ def _training_bound(ctx: Context) -> Array:
                         along_channels(i["bias"], x.ndim), n, ctx.acc_u)  # fmt: skip
 
 
+def _held(ctx: Context) -> float:
+    """Largest number of the type that sums over the batch are in, whatever that of running statistics is:
+    "ReduceMean and ReduceVar uses float to avoid overflow for float16 inputs"."""
+    return float_max(F64 if of(ctx.inputs["x"]) is F64 else F32)
+
+
 @quiet
 def _running_bound(ctx: Context) -> Array:
-    """gamma(n+5) (1-m) (E|x| or E x^2 + mean^2) + 2u m |running| + ulp"""
+    """gamma(n+5) (1-m) (E|x| or E x^2 + mean^2) + 2u m |running| + ulp; anything where the sum may overflow"""
     x = wide(ctx.inputs["x"])
     n = x.size / max(1, x.shape[1])
     m = float(ctx.params["momentum"])
     axes = _batch_axes(x)
     size = np.maximum(np.abs(x).mean(axis=axes), 2 * np.square(x).mean(axis=axes))
     old = np.maximum(np.abs(ctx.inputs["mean"]), np.abs(ctx.inputs["var"]))
-    return gamma(n + 5, ctx.acc_u) * abs(1 - m) * size + 3 * ctx.acc_u * abs(m) * old + ctx.ulp
+    bound = gamma(n + 5, ctx.acc_u) * abs(1 - m) * size + 3 * ctx.acc_u * abs(m) * old + ctx.ulp
+    return np.where(np.abs(x).sum(axis=axes) >= _held(ctx), np.inf, bound)
+
+
+@quiet
+def _running_variance_bound(ctx: Context) -> Array:
+    """as that of the mean; anything where the sum of squares may overflow"""
+    x = wide(ctx.inputs["x"])
+    return np.where(np.square(x).sum(axis=_batch_axes(x)) >= _held(ctx), np.inf, _running_bound(ctx))
 
 
 @semantics(
-    error=(composed(_training_bound), composed(_running_bound)),
+    error=(composed(_training_bound), composed(_running_bound), composed(_running_variance_bound)),
     source="ONNX BatchNormalization-14, -15 training",
     draw=_draw_batch,
-    data={"x": ("unit", "small", "uniform:-4:4"), "scale": SCALES, "bias": SCALES},
+    data={"x": ("unit", "small", "uniform:-4:4", "wide"), "scale": SCALES, "bias": SCALES},
 )
 def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"], mean: Float["c"], var: Float["c"], *,
                         epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip

@@ -36,9 +36,22 @@ def along_channels(v: Array, rank: int) -> Array:
 def normalised(x: Array, mean: Array, var: Array, epsilon: float, scale: Array | None, bias: Array | None) -> Array:
     """(x - mean) / sqrt(var + epsilon) * scale + bias in f64, everything already laid against x."""
     with np.errstate(all="ignore"):
-        y = (x - mean) / np.sqrt(var + epsilon)
+        s = np.sqrt(var + epsilon)
+        y = (x - mean) / s
         y = y if scale is None else y * scale
+        if not np.isfinite(y).all():
+            y = np.where(np.isfinite(y), y, _exponents_apart(x, mean, s, scale))
         return y if bias is None else y + bias
+
+
+def _exponents_apart(x: Array, mean: Array, s: Array, scale: Array | None) -> Array:
+    """(x - mean) / s * scale of f64, none of whose steps overflows alone."""
+    (d, e), (m, k) = np.frexp(x / 2 - mean / 2), np.frexp(s)
+    d, e = d / m, e - k + 1
+    if scale is not None:
+        m, k = np.frexp(scale)
+        d, e = d * m, e + k
+    return np.asarray(np.ldexp(d, e))
 
 
 def spread_bound(ctx: Context, x: Array, mean: Array, var: Array, epsilon: float, scale: Array | None,
