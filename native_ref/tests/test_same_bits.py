@@ -33,6 +33,8 @@ for m, k, n in ((1, 700, 70), (3, 5, 7), (40, 300, 50), (64, 513, 1)):
     take("matmul", native.matmul(a, b, f32))
     take("matmul f16", native.matmul(a.astype(f16), b.astype(f16), f16))
     take("matmul f64", native.matmul(a.astype(float), b.astype(float)))
+    huge = np.where(np.arange(k) % 97 == 5, 1e305, a.astype(float)), np.where(np.arange(k) % 97 == 5, 0, b.T).T
+    take("matmul f64 of huge ones", native.matmul(*huge))
     take("matmul i8", native.matmul((a * 10).astype(np.int8), (b * 10).astype(np.int8)))
 x, w = draw(2, 6, 13, 11), draw(4, 3, 3, 3)
 take("conv", native.conv(x, w, draw(4), (2, 1), (1, 2), (1, 0, 2, 1), 2, f32))

@@ -56,6 +56,22 @@ void multiply_block(Index m, Index n, Index kc, const Acc* pa, Index lda, const 
     }
 }
 
+namespace {
+
+// One sum of dot2_tile's, step by step as there, with the error of a product from a fused multiply and add.
+double dot2_sum(Index k, const double* a, Index a_step, const double* b, Index b_step) {
+  double s = 0, c = 0;
+  for (Index q = 0; q < k; ++q, a += a_step, b += b_step) {
+    const double p = *a * *b, e = std::fma(*a, *b, -p);
+    const double t = s + p, z = t - s;
+    c += ((s - (t - z)) + (p - z)) + e;
+    s = t;
+  }
+  return s + c;
+}
+
+}  // namespace
+
 void dot2_block(Index m, Index cols, Index k, const double* pa, const double* pb, double* c, Index ldc) {
   constexpr int R = Dot2Shape::rows, NV = Dot2Shape::vecs, W = NV * kLanes<double>;
   alignas(64) double hi[R * W], lo[R * W];
@@ -64,7 +80,10 @@ void dot2_block(Index m, Index cols, Index k, const double* pa, const double* pb
     for (Index x = 0; x < std::min<Index>(R, m - i); ++x)
       for (Index y = 0; y < cols; ++y) {
         double r = hi[x * W + y] + lo[x * W + y];
-        if (!std::isfinite(r)) {  // an infinity or NaN somewhere: the plain sum says which
+        // Something huge, which cannot be split where the machine does not fuse, or an infinity or NaN: the plain sum
+        // says which.
+        if (!std::isfinite(r)) r = dot2_sum(k, pa + i * k + x, R, pb + y, W);
+        if (!std::isfinite(r)) {
           r = 0;
           for (Index q = 0; q < k; ++q) r += pa[i * k + q * R + x] * pb[q * W + y];
         }
