@@ -24,7 +24,8 @@ def materialize(a: Arg, draw: int = 0) -> Any:
         if a.kind == "optional":  # the element itself, or None for an empty one
             return values[0] if values else None
         if a.kind == "map":
-            return dict(zip(values[0].tolist(), values[1].tolist()))
+            wide = values[1].dtype == np.float64  # which a float would not tell from f32
+            return dict(zip(values[0].tolist(), values[1] if wide else values[1].tolist()))
         return values
     assert a.values is not None
     return literal(a.values, a.dtype, a.shape)

@@ -94,20 +94,22 @@ def folded(votes: list[tuple[int, float]], targets: int, how: str, trees: int) -
 @pytest.mark.parametrize("key", OLD)
 def test_flat_trees(key):
     kind = "class" if "Classifier" in key else "target"
-    seen = nans = 0
+    seen = nans = bare = 0
     for c, got in drawn(key, 200):
         labels = (c.attr("classlabels_strings") or c.attr("classlabels_int64s")) if kind == "class" else []
         targets = len(labels) or c.attr("n_targets")
         how, trees = "SUM" if labels else c.attr("aggregate_function"), len(set(c.attr("nodes_treeids")))
         base = values(c, "base_values") or [0.0] * targets
         for r, row in enumerate(c.inputs["X"].astype(np.float64).tolist()):
-            want = [a + b for a, b in zip(folded(votes_old(c, kind, row), targets, how, trees), base)]
+            votes = votes_old(c, kind, row)
+            want = [a + b for a, b in zip(folded(votes, targets, how, trees), base)]
+            bare += {t for t, _ in votes} < {t for t in range(targets) if base[t]}
             np.testing.assert_allclose(got[-1].value[r].astype(np.float64), want, rtol=1e-6, atol=1e-6)
             if labels:
                 assert got[0].value[r] == labels[int(np.argmax(want))]
             nans += any(map(math.isnan, row))
             seen += 1
-    assert seen > 100 and nans > 5
+    assert seen > 100 and nans > 5 and bare > 5  # bare: a base value is all that comes of a target
 
 
 def test_split_trees():

@@ -324,20 +324,42 @@ def ort_tree_of_sets_transforms(g: Given) -> list[Any] | None:
     return ort_tree_transforms(g, cut=False)
 
 
+def _voted(g: Given) -> np.ndarray | None:
+    """Which targets of a row any leaf has a vote for."""
+    names = [k + end for k in ("class_weights", "target_weights") for end in ("", "_as_tensor")]
+    ones = {n: np.ones(len(w)) if n.endswith("r") else [1.0] * len(w) for n in names if (w := g.attr(n)) is not None}
+    plain = dict.fromkeys(("base_values", "base_values_as_tensor", "post_transform", "aggregate_function"))
+    told = ort_tree(g, **plain, **ones)
+    return None if told is None else told[-1].wide > 0
+
+
+def ort_tree_without_votes(g: Given) -> list[Any] | None:
+    """The score of a target that no leaf votes for is 0, without its base value."""
+    told, voted = ort_tree(g, post_transform=None), _voted(g)
+    if told is None or voted is None:
+        return None
+    due = np.where(voted, told[0].wide, 0)
+    due = post(due, g.attr("post_transform", "NONE")) if due.shape[1] > 1 else due
+    return [Near(due, 1e-6 * (1 + np.abs(due)))]
+
+
 def ort_tree_two_classes(g: Given) -> list[Any] | None:
-    """Of two classes the second has the first score plus the second base value, the first its negative; without base
-    values the scores are right.  The label is the second, as an integer 1, where the second score is positive, else the
+    """Of two classes the second has the first score plus the second base value, the first its negative, where there are
+    votes for the second, else the first keeps its own; what no leaf votes for is 0.  Without base values the scores are
+    right.  The label is the second, as an integer 1, where the second score, or the only one, is positive, else the
     first, as an integer 0."""
-    told = ort_tree(g, base_values=None, base_values_as_tensor=None, post_transform=None)
-    if told is None:
+    told, voted = ort_tree(g, base_values=None, base_values_as_tensor=None, post_transform=None), _voted(g)
+    if told is None or voted is None:
         return None
     scores, how = told[1].wide, g.attr("post_transform", "NONE")
     base = g.attr("base_values", g.attr("base_values_as_tensor"))
+    positive = scores[:, 1] > 0
     if base is not None and len(base):
-        second = scores[:, 0] + base[1]
-        scores = np.stack([-second, second], 1)
+        first, second = scores[:, 0] + base[0], scores[:, 0] + base[1]
+        both = np.stack([np.where(voted[:, 1], -second, first), second], 1)
+        scores, positive = np.where(voted, both, 0), np.where(voted[:, 1], second, voted[:, 0] * first) > 0
     words = g.attr("classlabels_strings")
-    label = (scores[:, 1] > 0).astype(np.int64)
+    label = positive.astype(np.int64)
     due = post(scores, how)
     return [np.array(words, object)[label] if words else label, Near(due, 1e-6 * (1 + np.abs(due)))]
 

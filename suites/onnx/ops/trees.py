@@ -52,7 +52,7 @@ def _old(c: Call, kind: str, targets: int) -> list[Tree]:
     """Trees of TreeEnsembleClassifier ("class") and -Regressor ("target").
 
     Raises RuleError "nodes-alike", "class-alike", "target-alike", "target-in-range", "node-once", "child-in-tree",
-    "one-root", "trees-end", "feature-in-range"."""
+    "one-root", "trees-end", "feature-in-range", "vote-at-leaf"."""
     a = c.attr
     _alike(c, "nodes")
     _alike(c, kind)
@@ -64,6 +64,8 @@ def _old(c: Call, kind: str, targets: int) -> list[Tree]:
     ):
         votes.setdefault((tree, node), []).append((target, w))
     modes, values = a("nodes_modes") or [], _either(c, "nodes_values")
+    leaves = {key for key, mode in zip(zip(a("nodes_treeids"), a("nodes_nodeids")), modes) if mode == "LEAF"}
+    require(votes.keys() <= leaves, "vote-at-leaf", "a vote is at no leaf")
     missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
     table = {key: i for i, key in enumerate(zip(a("nodes_treeids"), a("nodes_nodeids")))}
     require(len(table) == len(modes), "node-once", "a node id appears twice in a tree")
@@ -143,14 +145,16 @@ def _new(c: Call) -> list[Tree]:
 # -- drawing
 
 
-def _draw_tree(d: Draw, features: int, depth: int, modes: tuple[str, ...], targets: int, one: bool) -> Tree:
-    """one: a single vote a leaf."""
+def _draw_tree(d: Draw, features: int, depth: int, modes: tuple[str, ...], targets: int, votes: str) -> Tree:
+    """votes: "one" a leaf, "some", or of "all" targets."""
     if depth == 0 or d.chance(4):
-        some = [d.int(0, targets - 1)] if one else range(targets)
+        some = [d.int(0, targets - 1)] if votes == "one" else list(range(targets))
+        if votes == "some":
+            some = [t for t in some if d.bool()] or [d.int(0, targets - 1)]
         return Leaf([(t, d.int(-16, 16) / 4) for t in some])
     mode = d.pick(modes)
     value: Any = sorted({d.int(-6, 6) / 2 for _ in range(d.int(1, 4))}) if mode == "MEMBER" else d.int(-6, 6) / 2
-    yes, no = (_draw_tree(d, features, depth - 1, modes, targets, one) for _ in range(2))
+    yes, no = (_draw_tree(d, features, depth - 1, modes, targets, votes) for _ in range(2))
     return Branch(mode, d.int(0, features - 1), value, d.bool(), yes, no)
 
 
@@ -199,8 +203,14 @@ def _draw_old(kind: str) -> Any:
     def draw(d: Draw) -> dict:
         features, targets = d.int(1, 4), d.int(2 if kind == "class" else 1, 3)
         dtype = d.dtype("X")
-        trees = [_draw_tree(d, features, d.int(0, 3), _MODES[:6], targets, False) for _ in range(d.int(1, 3))]
+        fold = d.pick(("SUM", "AVERAGE", "MIN", "MAX")) if kind == "target" and d.bool() else None
+        # the least and the largest of no votes are not told
+        which = "all" if fold in ("MIN", "MAX") else d.pick(("all", "some"))
+        trees = [_draw_tree(d, features, d.int(0, 3), _MODES[:6], targets, which) for _ in range(d.int(1, 3))]
         nodes, votes = _flat(trees)
+        if kind == "class" and len({target for _, _, target, _ in votes}) == 1:  # runtimes have a binary form for that
+            tree, node, target, w = votes[-1]
+            votes.append([tree, node, (target + 1) % targets, w + 0.5])
         if d.chance(3):  # tuples, known by their ids
             votes = d.shuffle(votes)
         if kind == "class" and d.chance(4):  # "Ids may restart at zero for each tree, but it not required to"
@@ -230,8 +240,8 @@ def _draw_old(kind: str) -> Any:
             out |= classes(d, targets, "classlabels_int64s")
         else:
             out["n_targets"] = targets
-            if d.bool():
-                out["aggregate_function"] = d.pick(("SUM", "AVERAGE", "MIN", "MAX"))
+            if fold is not None:
+                out["aggregate_function"] = fold
         if d.bool():
             out["post_transform"] = d.pick(POSTS)
         if dtype.name == "f64" and "nodes_values_as_tensor" in d.version.schema.attrs:
@@ -249,7 +259,7 @@ def _draw_new(d: Draw) -> dict:
     fold = d.int(0, 3) if targets == 1 else 1
     trees: list[Tree] = []
     for _ in range(d.int(1, 3)):
-        t = _draw_tree(d, features, d.int(1, 3), _MODES, targets, True)
+        t = _draw_tree(d, features, d.int(1, 3), _MODES, targets, "one")
         if isinstance(t, Leaf):
             t = Branch("LEQ", 0, 0.0, False, t, t)
         trees.append(t)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, I64, STR, DType
+from harness.core.dtypes import F32, F64, I64, STR, DType
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, T, exact
 from suites.onnx import op
@@ -61,8 +61,10 @@ def _plain(v: Any) -> Any:
 
 
 def _value_type(c: Call, i: int = 0) -> DType:
-    v = _plain(next(iter(c.inputs["X"].values())))
-    return STR if isinstance(v, str) else I64 if isinstance(v, int) else F32
+    v = next(iter(c.inputs["X"].values()))
+    if isinstance(v, (np.ndarray, np.generic)) and v.dtype == np.float64:
+        return F64
+    return STR if isinstance(_plain(v), str) else I64 if isinstance(_plain(v), int) else F32
 
 
 def _vectorize(c: Call) -> Array:
@@ -74,10 +76,10 @@ def _vectorize(c: Call) -> Array:
 
 
 def _draw_vectorize(d: Draw) -> dict:
-    kt, vt = d.pick(((I64, F32), (STR, F32), (STR, I64), (I64, STR)))
+    kt, vt = d.pick(((I64, F32), (STR, F32), (STR, I64), (I64, STR), (I64, F64), (STR, F64)))
     keys: list[Any] = d.shuffle(("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2))
     used = keys[: d.int(1, 4)]
-    values = some(d, vt, 5) if vt is not F32 else quarters(d, 5)
+    values = some(d, vt, 5) if vt not in (F32, F64) else quarters(d, 5)
     return {
         "X": _map(kt, used, vt, values[: len(used)]),
         "string_vocabulary" if kt is STR else "int64_vocabulary": d.shuffle(keys),
