@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,14 @@ def ort_same(g: Given) -> list[Any] | None:
     if 0 in extents:  # a dilated window that the padding leaves no place for
         return [np.zeros((*e.value.shape[:2], *extents), e.value.dtype) for e in g.expected]
     inside = np.ascontiguousarray(x[tuple(cut)])
-    attrs: dict[str, Any] = {"auto_pad": None, "pads": begins + ends}
-    if average and g.attr("count_include_pad", 0) and inside.shape != x.shape:  # it counts no end that is cut
-        inside = np.pad(inside, zeros)
-        attrs |= {"pads": [0 if sum(z) else p for p, z in zip(begins + ends, 2 * zeros[2:])], "count_include_pad": 0}
+    whole_ones = zip(kernel, dilations, inside.shape[2:], begins, ends)
+    short = [max(0, d * (k - 1) + 1 - n - b - e) for k, d, n, b, e in whole_ones]  # a window that only ceil_mode has
+    attrs: dict[str, Any] = {"auto_pad": None, "pads": [*begins, *(e + more for e, more in zip(ends, short))]}
+    if average and g.attr("count_include_pad", 0) and (inside.shape != x.shape or any(short)):
+        inside = np.pad(inside, zeros)  # it counts no end that is cut, nor what is beyond
+        left = [0 if sum(z) else p for p, z in zip(begins + ends, 2 * zeros[2:])]
+        left[len(short) :] = [p + more for p, more in zip(left[len(short) :], short)]
+        attrs |= {"pads": left, "count_include_pad": 0}
     out: list[Any] | None = g.again(attrs, {slot: inside})
     if out and len(out) > 1 and inside.shape != x.shape:  # of a maximum, its place
         axes = (0, 1, *range(x.ndim - 1, 1, -1)) if g.attr("storage_order", 0) else tuple(range(x.ndim))
@@ -55,24 +60,41 @@ def ort_same(g: Given) -> list[Any] | None:
         seen = g.again(attrs, {slot: np.isnan(inside.astype(np.float32)).astype(np.float32)})
         open_ = seen is not None and np.where(seen[0].value > 0, np.inf, 0)  # where a NaN is, it may win or lose
         out[1] = Near(places[tuple(cut)].transpose(axes).ravel()[out[1].value], open_)
+    ones = g.inst.op == "MaxPool" and g.again(attrs, {slot: np.ones(inside.shape, np.float32)}, outs=1)
+    if out and ones and np.any(ones[0].value < 1):  # a window of padding alone: the lowest number, from nowhere
+        blank, lowest = ones[0].value < 1, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
+        out[0] = np.where(blank, lowest, out[0].value).astype(x.dtype)
+        if len(out) > 1:
+            open_ = np.inf if np.isnan(x.astype(np.float32)).any() else 0
+            out[1] = Near(np.where(blank, _nowhere(g), out[1].value), getattr(out[1], "within", open_))
     return out
+
+
+def _nowhere(g: Given) -> Any:
+    """The index -1 along every axis, in each plane."""
+    x = g["X"]
+    spatial = x.shape[2:] if g.attr("storage_order", 0) else x.shape[:1:-1]
+    plane = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * (x.ndim - 2)) * prod(spatial)
+    return plane - sum(prod(spatial[:i]) for i in range(len(spatial)))
 
 
 def ort_old_index_of_the_lowest(g: Given) -> list[Any] | None:
     """MaxPool before 1.29: a window in which nothing is above the lowest number has the index -1 along every axis, and
     of -inf the lowest number as its maximum; any of what is equal in the plane may be the maximum."""
     told = ort_same(g) if g.attr("auto_pad", "NOTSET")[:4] == "SAME" else g.expected
-    if not told or len(told) < 2:
+    if not told:
         return None
-    x, y, index = g["X"], *(np.asarray(getattr(t, "value", t)) for t in told)
+    x, y = g["X"], np.asarray(getattr(told[0], "value", told[0]))
     lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
-    spatial = x.shape[2:] if g.attr("storage_order", 0) else x.shape[:1:-1]
-    plane = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * (x.ndim - 2)) * int(np.prod(spatial))
-    back = sum(int(np.prod(spatial[:i])) for i in range(len(spatial)))
-    alike = (x.reshape(*x.shape[:2], 1, -1) == y.reshape(*y.shape[:2], -1, 1)).sum(-1).reshape(y.shape)
+    value = np.maximum(y, np.asarray(lowest, y.dtype))
+    if len(told) < 2:
+        return [value]
+    index = np.asarray(getattr(told[1], "value", told[1]))
+    rows = [a.reshape(*a.shape[:2], prod(a.shape[2:])) for a in (x, y)]
+    alike = (rows[0][:, :, None] == rows[1][..., None]).sum(-1).reshape(y.shape)
     within = np.where((alike > 1) & (y > lowest), np.inf, getattr(told[1], "within", 0))
-    index = np.where(y <= lowest, plane - back, index)
-    return [np.maximum(y, np.asarray(lowest, y.dtype)), Near(index, within, getattr(told[1], "other", None))]
+    index = np.where(y <= lowest, _nowhere(g), index)
+    return [value, Near(index, within, getattr(told[1], "other", None))]
 
 
 def ort_max_of_f16(g: Given) -> list[Any] | None:

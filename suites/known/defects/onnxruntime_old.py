@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from harness.run.defects import Given, Near
+from suites.semantics.attention import additive, allowed
+
+Outputs = list[Any] | None
 
 
 def ort_f16_gemm(g: Given) -> list[Any]:
@@ -19,19 +23,72 @@ def ort_f16_gemm(g: Given) -> list[Any]:
     return [Near(e.wide, np.where(whole <= 65504, within, np.inf))]
 
 
-def ort_causal_from_the_first(g: Given) -> list[Any] | None:
-    """The causal mask lets query i see the keys up to i, however many of them the lengths leave; what is masked is the
-    lowest number, so that a row that sees nothing is the mean of all."""
-    n, total, mask = g["Q"].shape[-2], g["K"].shape[-2], g["attn_mask"]
-    seen = np.tri(n, total, dtype=bool)
-    valid = np.arange(total) < np.reshape(g["nonpad_kv_seqlen"], (-1, 1, 1, 1))
-    whole = np.zeros((1, total))
-    if mask is not None:
-        whole = np.full((*mask.shape[:-1], total), -np.inf)
-        bias = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask.astype(np.float64)
-        whole[..., : mask.shape[-1]] = bias[..., :total]
-    whole = np.where(seen & valid, whole, -np.inf)
-    if np.isneginf(whole).all(-1).any():
-        whole = np.maximum(whole, -1e30)
-        return g.again({"is_causal": None}, {"attn_mask": whole, "nonpad_kv_seqlen": None})
-    return g.again({"is_causal": None}, {"attn_mask": whole})
+def ort_masks(g: Given) -> Outputs:
+    """Attention from 1.23 to 1.26, its function body in 1.27 too: the mask, the causal one too, is added before the
+    cap, and what is masked is the lowest number: a cap makes a weight of it, and a row that sees nothing is the mean of
+    all keys.  The causal mask begins at the first key that is not of the past, whatever the lengths say.  Of the stages
+    of the scores 1 is the one before the cap, without the lengths, and 2 the one after it, both with the mask."""
+    return _masked(g, bool(g.attr("is_causal", 0)), g["nonpad_kv_seqlen"])
+
+
+def ort_masks_of_one_query(g: Given) -> Outputs:
+    """The same without the causal mask, which a single query does not have."""
+    return _masked(g, False, g["nonpad_kv_seqlen"]) if g["Q"].shape[-2] == 1 else None
+
+
+def ort_masks_without_lengths(g: Given) -> Outputs:
+    """The same in 1.24: the lengths are not looked at; of a single query, neither is the causal mask."""
+    return _masked(g, bool(g.attr("is_causal", 0)) and g["Q"].shape[-2] > 1, None)
+
+
+def ort_masks_after_the_cap(g: Given) -> Outputs:
+    """The same in 1.27: the cap comes first, and in the stages of the scores too."""
+    return _masked(g, bool(g.attr("is_causal", 0)), g["nonpad_kv_seqlen"], True)
+
+
+def ort_masks_of_one_query_after_the_cap(g: Given) -> Outputs:
+    """The same in 1.27, of a single query."""
+    return _masked(g, False, g["nonpad_kv_seqlen"], True) if g["Q"].shape[-2] == 1 else None
+
+
+def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False) -> Outputs:
+    past, mask, mode = g["past_key"], g["attn_mask"], g.attr("qk_matmul_output_mode", 0)
+    rows, keys = g["Q"].shape[-2], g["K"].shape[-2] + (0 if past is None else past.shape[2])
+    bias: Any = np.zeros((1, keys)) if mask is None else additive(mask, keys)
+    seen = allowed(rows, keys, 0 if past is None else past.shape[2], causal, -1, -1)
+    bias = bias if seen is None else bias + np.where(seen, 0, -np.inf)
+    early = bias
+    if lengths is not None:
+        bias = bias + np.where(np.arange(keys) < lengths.reshape(-1, 1, 1, 1), 0, -np.inf)
+    plain: dict[str, Any] = {"is_causal": None, "softcap": None, "qk_matmul_output_mode": 0}
+    scores = g.again(plain, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
+    if scores is None:
+        return None
+    e, cap = scores[3], g.attr("softcap", 0.0)
+    s, off = e.wide, e.error.bound(e.context())
+    bias = np.broadcast_to(np.where(np.isneginf(bias).all(-1, keepdims=True), -1e30, bias), s.shape)
+    if not cap:
+        stages = [s, s if cap_first else s + early, s + bias]
+    elif cap_first:
+        capped = cap * np.tanh(s / cap)
+        stages = [s, capped, capped + bias]
+    else:
+        stages = [s, s + early, cap * np.tanh((s + bias) / cap)]
+    bias = stages[2] - s
+    told = g.again({**plain, "qk_matmul_output_mode": mode}, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
+    if told is None:
+        return None
+    # the cap has an error of its own, and the scale of f64 is one of f32 in the function body
+    more = 1e-6 * (1 + np.abs(s).max(initial=0)) if g["Q"].dtype == np.float64 else 0.0
+    twice = 2 if cap else 1
+    y = told[0]
+    out: list[Any] = told[: len(g.expected)]
+    out[0] = Near(y.value, twice * y.error.bound(y.context()) + more * np.abs(g["V"].astype(np.float64)).max(initial=0))
+    if len(out) == 4:
+        value = told[3].wide if mode == 3 else stages[mode]
+        off = told[3].error.bound(told[3].context()) if mode == 3 else off
+        finite = np.where(np.isinf(value) | (value < -1e29), 0, value)
+        eps, lowest = (float(getattr(ml_dtypes.finfo(e.value.dtype), n)) for n in ("eps", "min"))
+        off = twice * off + 2 * eps * np.abs(finite) + more
+        out[3] = Near(value, off, np.maximum(value, lowest).astype(e.value.dtype))
+    return out
