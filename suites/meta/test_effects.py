@@ -24,7 +24,7 @@ from harness.spec.schema import Attr
 
 DRAWS = 60
 STILL = 8  # draws in which what is said to have no effect is looked at
-SYSTEMS = sorted(set(registry.names()) - {"passes"})  # a pass has no operands of its own
+SYSTEMS = sorted(set(registry.names()) - {"passes", "rewrites"})  # programs have no operands of their own
 
 _ZERO = "a variable tensor begins at zero, whatever the instance says; further calls show what is left in it"
 _TYPE = "its type and shape alone are read"

@@ -143,7 +143,8 @@ def positions(schema: OpSchema, given: dict[str, Any]) -> list[tuple[str, int | 
 
 
 def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str] | None = None) -> Message:
-    """GraphProto of a block: types of inputs declared, those of outputs left to inference."""
+    """GraphProto of a block, or of a whole program: types of inputs declared, those of outputs left to inference unless
+    ``meta`` gives them."""
     nodes = []
     names = dict(outer or {})
     for mine in (*(n for n, _ in g.inputs), *g.consts, *(o for n in g.nodes for o in n.outputs)):
@@ -162,7 +163,7 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
             proto.node("Constant", [], [k], [proto.attribute("value", v, proto.TENSOR)]) for k, v in g.consts.items()
         ]
         consts = []
-    inputs = [proto.value_info(n, _block_type(a)) for n, a in g.inputs]
+    inputs = [proto.value_info(n, _block_type(a, n)) for n, a in g.inputs]
     declared = g.meta.get("out_types", {})
     outputs = []
     for o in (names.get(x, x) for x in g.outputs):
@@ -172,8 +173,8 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
     return proto.graph(name, nodes, inputs, outputs, consts)
 
 
-def _block_type(arg: Arg) -> Message:
-    t = arg_type(arg)
+def _block_type(arg: Arg, name: str) -> Message:
+    t = arg_type(arg, name)
     if t.kind == "tensor" and -1 in arg.shape:  # unknown extents of a block's input
         t = Type("tensor", t.dtype, tuple(None if n < 0 else n for n in arg.shape))
     return proto.type_proto(t)

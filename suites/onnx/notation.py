@@ -49,7 +49,7 @@ def value_text(v: Any, opset: int) -> str:
         flat = v.reshape(-1).tolist()
         shown = ", ".join(value_text(x, opset) for x in flat[:16]) + (", ..." if len(flat) > 16 else "")
         word = next((WORDS[d.name] for d in DTYPES.values() if d.np == v.dtype), "float")
-        return f"{word}[{','.join(map(str, v.shape))}] {{{shown}}}"
+        return f"{word}[{','.join(map(str, v.shape))}] {{{shown}}}" if v.ndim else f"{word} {{{shown}}}"
     return repr(v)
 
 
