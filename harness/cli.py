@@ -166,7 +166,8 @@ def _verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], 
 
 def _selection(v: argparse.ArgumentParser) -> None:
     g = v.add_argument_group("which ops (options may be repeated)")
-    g.add_argument("--dialect", action="append", default=[], metavar="NAME", help="onnx, mil, tflite, nn, passes, rewrites")
+    g.add_argument("--dialect", action="append", default=[], metavar="NAME",
+                   help="onnx, mil, tflite, nn, passes, rewrites")  # fmt: skip
     g.add_argument("--opset", metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite")
     g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
