@@ -287,7 +287,7 @@ def test_boxes_beyond_the_image_read_the_pad_value() -> None:
 @pytest.mark.parametrize("version", ["ios15", "ios17"])
 def test_only_the_boxes_that_survive_are_judged(version: str) -> None:
     """The pages do not say what the outputs are padded with."""
-    old, padded = version == "ios15", 0
+    old, padded, removed = version == "ios15", 0, 0
     for inst in drawn(f"non_maximum_suppression/{version}"):
         expected = dialect.evaluate(inst, arrays_of(inst))
         index = np.asarray(expected[2].value)
@@ -304,6 +304,11 @@ def test_only_the_boxes_that_survive_are_judged(version: str) -> None:
         box = (lambda b, m: (b, m, 0)) if old else (lambda b, m: (b, 0, m))
         assert seen(2, free, 77) != Verdict.MISMATCH
         assert seen(0, box(*free), 77.0) != Verdict.MISMATCH
+        gone = set(range(1, inst.args["boxes"].shape[1 if old else 2])) - set(index[free[0]].tolist())
+        for box_index in gone:  # removed for another, and selected all the same
+            removed += 1
+            assert seen(2, free, box_index) == Verdict.MISMATCH
+        assert seen(2, free, 0) != Verdict.MISMATCH
         assert seen(2, kept, 77) == Verdict.MISMATCH
         assert seen(0, box(*kept), 77.0) == Verdict.MISMATCH
-    assert padded
+    assert padded > 5 < removed
