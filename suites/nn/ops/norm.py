@@ -102,24 +102,12 @@ def _mvn_axes(c: Call) -> tuple[int, ...]:
     return (-3, -2, -1) if c.attr("acrossChannels") else (-2, -1)
 
 
-def _root(c: Call) -> str | None:
-    """The text names a small constant, and not whether it stands under the root: both readings are the same number
-    where the variance is large."""
-    if not c.attr("normalizeVariance"):
-        return None
-    epsilon = c.attr("epsilon") or 1e-6
-    with np.errstate(all="ignore"):
-        v = c.inputs["x"].astype(np.float64).var(_mvn_axes(c))
-        apart = np.abs(np.sqrt(v + epsilon) / (np.sqrt(v) + epsilon) - 1)
-    return "epsilon-under-the-root-or-not" if not np.all((v == 0) | (apart <= 2.0**-26)) else None
-
-
 def _draw_mvn(d: Draw) -> dict[str, Any]:
     return {
         "x": T(d.shape(3), recipe=d.pick((*_STEPS, "uniform:-1024:1024"))),
         "acrossChannels": d.bool(),
         "normalizeVariance": d.bool(),
-        "epsilon": d.pick((0.0, 1e-6, 1e-3)),
+        "epsilon": d.pick((0.0, 1e-6, 1e-3, 0.25)),
     }
 
 
@@ -135,14 +123,8 @@ op(
     divide="normalizeVariance",
     fixed={"outside": False},
     draw=_draw_mvn,
-    ambiguous=_root,
     breaks={"rank-at-least-3": _flat},
 )
-
-
-def _even(c: Call) -> str | None:
-    """Where the odd channel of an even window lies is not said."""
-    return "window-of-even-size" if c.attr("localSize") % 2 == 0 else None
 
 
 def _draw_lrn(d: Draw) -> dict[str, Any]:
@@ -171,7 +153,6 @@ op(
     fixed={"scaled": True, "axis": 1},
     out=_back,
     draw=_draw_lrn,
-    ambiguous=_even,
     breaks={
         "rank-at-least-3": lambda d: {**_flat(d), "localSize": 3},
         "window-and-k-positive": lambda d: {**_draw_lrn(d), **d.pick(({"localSize": 0}, {"k": -1.0}))},

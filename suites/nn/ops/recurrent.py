@@ -8,7 +8,6 @@ import numpy as np
 
 from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
-from harness.spec.silent import gathered
 from suites.nn import op
 from suites.semantics.coreml_recurrent import unrolled
 
@@ -21,7 +20,8 @@ _NAMES = {
     "scaledTanh": "scaled_tanh",
     "sigmoidHard": "hard_sigmoid",
 }
-_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(1.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)")
+_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(1.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)",
+          "linear(1.5,-0.25)", "linear(-0.5,0.0)")  # fmt: skip
 
 
 def _activation(text: str) -> tuple[str, float, float]:
@@ -160,18 +160,6 @@ def _breaks(draw: Any, *slots: str) -> dict[str, Any]:
     }
 
 
-def _order(c: Call) -> str | None:
-    """Whether the outputs of a reversed sequence come in the order of the steps or of the input."""
-    sequence = (
-        c.attr("params.sequenceOutput")
-        if "params.sequenceOutput" in c.version.schema.attrs
-        else c.attr("sequenceOutput")
-    )
-    return (
-        "order-of-a-reversed-sequence" if c.attr("reverseInput") and sequence and c.inputs["x"].shape[0] > 1 else None
-    )
-
-
 def _ones_alone(c: Call) -> str | None:
     """forgetBias adds ones to b_f; whether they are there where "no biases are added" is not said."""
     alone = c.attr("params.forgetBias") and not c.attr("params.hasBiasVectors")
@@ -185,7 +173,6 @@ _ONE_STATE: dict[str, Any] = {
     "p": Fn(lambda c: None),
     "c0": Fn(lambda c: None),
     "reverse": "reverseInput",
-    "ambiguous": _order,
     "out": lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
 }
 
@@ -321,7 +308,7 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         draw=draw,
         breaks={**_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
                 **({"directions-alike": _turned(draw)} if len(acts) == 2 else {})},
-        ambiguous=lambda c: gathered(_order(c), _ones_alone(c)),
+        ambiguous=_ones_alone,
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
         **more,
     )

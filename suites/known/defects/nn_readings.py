@@ -1,0 +1,37 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): other readings of NeuralNetwork.proto."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Near, Turned
+
+Outputs = list[Any] | None
+
+
+def nn_in_order_of_the_input(g: Given) -> Outputs:
+    """A reversed sequence comes out as it went in: the result of the last step first."""
+    return [Turned(g.expected[0], lambda a: a[::-1]), *[None] * (len(g.expected) - 1)]
+
+
+def nn_longer_before(g: Given) -> Outputs:
+    """An even window of channels reaches one further before than after."""
+
+    def turned(a: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.flip(a, -3))
+
+    again = g.again(inputs={"x": turned(g["x"])})
+    return again and [Turned(again[0], turned)]
+
+
+def nn_epsilon_beside_the_root(g: Given) -> Outputs:
+    """(x - mean) / (deviation + epsilon)."""
+    x, epsilon = g["x"].astype(np.float64), float(np.float32(g.attr("epsilon") or 1e-6))
+    axes = (-3, -2, -1) if g.attr("acrossChannels", False) else (-2, -1)
+    away = x - x.mean(axes, keepdims=True)
+    y = away / (np.sqrt(np.square(away).mean(axes, keepdims=True)) + epsilon)
+    (e,) = g.expected
+    # roundings as of the reading that is expected, which has as many
+    return [Near(y.reshape(e.value.shape), 4 * np.max(e.error.bound(e.context()), initial=0.0))]
