@@ -222,7 +222,8 @@ def _draw_identity(d: Draw) -> dict:
     if how == 0 and admits(d, "input", "seq({})", dtype):
         return {"input": seq_of(d, dtype)}
     if how == 1 and admits(d, "input", "optional({})", dtype):
-        return {"input": T((), kind="optional", items=[T(d.shape(0, 4), dtype=dtype)], dtype=dtype)}
+        held = _element(d, dtype) if admits(d, "input", "optional(seq({}))", dtype) else T(d.shape(0, 4), dtype=dtype)
+        return {"input": T((), kind="optional", items=[held], dtype=dtype)}
     return {"input": T(d.shape(0), dtype=dtype)}
 
 
