@@ -66,7 +66,7 @@ def up_to(inst: Instance, run: int) -> Instance:
 def other_extents(v: OpVersion, inst: Instance, seed: int) -> Args | None:
     """What the same instance is given at other extents: those arguments that differ, or None where nothing but extents
     (and the data that goes with them) cannot be changed.  Axes that change are declared as such in ``inst``."""
-    if inst.choices is None or any(isinstance(x, (Graph, np.ndarray)) for x in inst.attrs.values()):
+    if inst.choices is None or any(isinstance(x, np.ndarray) for x in inst.attrs.values()):
         return None
     return next((x for k in range(TRIES) if (x := _varied(v, inst, seed + k)) is not None), None)
 
@@ -75,7 +75,7 @@ def _varied(v: OpVersion, inst: Instance, seed: int) -> Args | None:
     assert inst.choices is not None
     try:
         other = v.draw(Vary(inst.choices, seed), inst.opset)
-        if other.attrs != inst.attrs or other.outs != inst.outs or other.args.keys() != inst.args.keys():
+        if not _same(other.attrs, inst.attrs) or other.outs != inst.outs or other.args.keys() != inst.args.keys():
             return None
     except Exception:  # choices that fit these extents only
         return None
@@ -102,6 +102,38 @@ def _varied(v: OpVersion, inst: Instance, seed: int) -> Args | None:
     for x, y in moved:
         _declare(v.dialect, x, y)
     return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Are these attributes the same, but for the extents that blocks declare of their tensors?"""
+    if isinstance(a, Graph) and isinstance(b, Graph):
+        return (
+            [n for n, _ in a.inputs] == [n for n, _ in b.inputs]
+            and all(_alike(x, y) for (_, x), (_, y) in zip(a.inputs, b.inputs))
+            and len(a.nodes) == len(b.nodes)
+            and all((m.op, m.inputs, m.outputs, m.version) == (n.op, n.inputs, n.outputs, n.version)
+                    and _same(m.attrs, n.attrs) for m, n in zip(a.nodes, b.nodes))
+            and a.outputs == b.outputs and _same(a.consts, b.consts) and _declared(a.meta, b.meta)
+        )  # fmt: skip
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict) and isinstance(b, dict):
+        same = a.keys() == b.keys()
+        return same and all(_declared(v, b[k]) if k == "@outputs" else _same(v, b[k]) for k, v in a.items())
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _declared(a: Any, b: Any) -> bool:
+    """The same of what describes tensors by their fields."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(
+            len(v) == len(b[k]) if k == "shape" else _declared(v, b[k]) for k, v in a.items()
+        )
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_declared, a, b))
+    return _same(a, b)
 
 
 def _pairs(a: Arg | list[Arg], b: Arg | list[Arg]) -> list[tuple[Arg, Arg]] | None:

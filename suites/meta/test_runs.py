@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from harness.backends import registry as backends
+from harness.core.dtypes import F32
 from harness.core.errors import FormatError, Unsupported
-from harness.core.instance import Instance
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Verdict
 from harness.gen.data import arrays_of
 from harness.run.again import SURE, Again
@@ -24,7 +25,7 @@ from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, load_instance
 from harness.run.known import Ledger
 from harness.run.pack import build
-from harness.run.runs import args_of, at_run, up_to
+from harness.run.runs import _same, args_of, at_run, up_to
 from harness.run.select import units
 from harness.spec import OpVersion, registry
 from suites.meta.toy import Toy, toy
@@ -58,6 +59,34 @@ def test_other_extents_are_valid_and_change_nothing_else() -> None:
                     assert x == y
                 if c.version.dialect.declares_extents:  # what changes is symbolic in the model
                     assert {i for i, (n, m) in enumerate(zip(x.shape, y.shape)) if n != m} <= set(x.dynamic)
+
+
+@pytest.mark.parametrize("op", ["IF", "WHILE", "STABLEHLO_COMPOSITE"])
+def test_blocks_run_at_other_extents(op: str) -> None:
+    """What a block declares of its tensors is all that differs, and the answers are those of an instance of its own."""
+    some = rerun_cases([registry.dialect("tflite").versions[f"tflite/{op}/1"]], 400)
+    assert len(some) > 12
+    for c in some:
+        assert c.expected is not None and not c.problem, (c.inst.dumps(), c.problem)
+        first, second = (tuple(np.shape(e.value) for e in row) for row in c.expected)
+        assert list(map(len, first)) == list(map(len, second))
+    assert any(a.value.shape != b.value.shape for c in some for a, b in zip(*c.expected or ()))
+
+
+def block(value: int, extent: int, size: int) -> Graph:
+    """y = reshape(x + value, [size]), of an x that it declares with this extent."""
+    nodes = [Node("ADD", {"a": "x", "b": "c"}, ["s"]), Node("RESHAPE", {"x": "s"}, ["y"], {"shape": [size]})]
+    return Graph([("x", Arg(F32, (extent,)))], nodes, ["y"], {"c": np.array([value], np.float32)},
+                 {"tensors": {"s": {"dtype": "f32", "shape": [extent]}}})  # fmt: skip
+
+
+def test_blocks_that_differ_by_more_than_declared_extents_are_others() -> None:
+    here = {"body": block(1, 3, 3), "@outputs": [{"dtype": "f32", "shape": [3]}]}
+    assert _same(here, {"body": block(1, 5, 3), "@outputs": [{"dtype": "f32", "shape": [5]}]})
+    assert not _same(here, {**here, "body": block(2, 3, 3)})
+    assert not _same(here, {**here, "body": block(1, 3, 5)})
+    assert not _same(here, {**here, "@outputs": [{"dtype": "f32", "shape": [3, 1]}]})
+    assert not _same(here, {**here, "@outputs": [{"dtype": "f16", "shape": [3]}]})
 
 
 def test_a_drawn_case_is_the_same_again() -> None:

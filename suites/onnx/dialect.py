@@ -136,7 +136,9 @@ class Onnx(Dialect):
         return {f"one-element:{s}": partial(_doubled, version, s) for s in slots if s in version.slots_of_schema}
 
     def reruns(self, inst: Instance, index: int) -> bool:
-        """Where dimensions are symbolic."""
+        """Where dimensions are symbolic, which those that blocks declare are not."""
+        if any(isinstance(x, Graph) for x in inst.attrs.values()):
+            return False
         for a in inst.args.values():
             for x in a if type(a) is list else (a,):
                 if x.dynamic:

@@ -79,8 +79,9 @@ class TfLite(Dialect):
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Inputs may be resized between two runs (the shape signature says which axes), but what the runtime keeps has
-        the extents of the model."""
-        return super().reruns(inst, index) and not self.version_of(inst).schema.extra.get("states")
+        the extents of the model: states, and what is assigned to a variable."""
+        kept = inst.op == "ASSIGN_VARIABLE" or self.version_of(inst).schema.extra.get("states")
+        return super().reruns(inst, index) and not kept
 
     def rank_limit(self, version: OpVersion) -> int:
         """What the tfl dialect's traits state per operator, and what the version has learned so far."""
