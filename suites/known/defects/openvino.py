@@ -77,6 +77,13 @@ def one_turn(g: Given) -> Outputs:
     return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
 
 
+def rows_of_no_turn(g: Given) -> Outputs:
+    """Loop: the states are right, of what is scanned there are as many rows as turns were allowed, of any value."""
+    states, turns = len(g["v_initial"] or ()), int(g["M"])
+    return [None if i < states else Near(np.zeros((turns, *e.value.shape[1:]), e.value.dtype), np.inf)
+            for i, e in enumerate(g.expected)]  # fmt: skip
+
+
 def whole_batch_scanned(g: Given) -> Outputs:
     """Scan-8: as version 9 along axis 1, the batch an axis of the elements."""
     n = g.attr("num_scan_inputs")
