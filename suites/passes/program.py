@@ -13,7 +13,7 @@ from harness.core.instance import Graph, Node
 from harness.spec import Call, Context, Draw, ErrorClass, T, composed, exact
 from suites.mil import dialect as mil
 from suites.mil.running import State, settle
-from suites.semantics.programs import Language
+from suites.semantics.programs import Language, grid
 
 Ref = str | tuple[str, ...]
 # What a program's ``meta`` may say to the backend beside ``fires``; see ``harness/backends/coremltools_passes.py``.
@@ -65,10 +65,7 @@ class Program:
 
     def weights(self, shape: Any, lo: int = -4, hi: int = 4, scale: float = 0.25) -> np.ndarray:
         """Values on a grid, from one draw."""
-        n = int(np.prod(shape))
-        start, step = self.d.int(0, 16), self.d.pick((1, 3, 5, 7))
-        span = hi - lo + 1
-        return (np.array([lo + (start + k * step) % span for k in range(n)]) * scale).reshape(shape)
+        return grid(self.d, shape, lo, hi, scale)
 
     def op(self, op: str, outs: int = 1, **inputs: Any) -> Any:
         """A node; returns the name of its output, or a list of names."""

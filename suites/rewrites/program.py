@@ -14,10 +14,15 @@ from suites.onnx import dialect as onnx
 from suites.onnx import schemas
 from suites.onnx.builder import positions
 from suites.onnx.interpret import Run
-from suites.semantics.programs import Language
+from suites.semantics.programs import Language, grid
 
 MOST = 4  # outputs of a program
 Make = Callable[[Draw], dict[str, Any]]
+
+
+def ints(*values: int) -> np.ndarray:
+    """Axes, extents, places: a vector of int64."""
+    return np.array(values, np.int64)
 
 
 class Program:
@@ -45,10 +50,7 @@ class Program:
 
     def weights(self, shape: Any, lo: int = -4, hi: int = 4, scale: float = 0.25) -> np.ndarray:
         """Values on a grid, from one draw."""
-        n = int(np.prod(shape))
-        start, step = self.d.int(0, 16), self.d.pick((1, 3, 5, 7))
-        span = hi - lo + 1
-        return (np.array([lo + (start + k * step) % span for k in range(n)]) * scale).reshape(shape)
+        return grid(self.d, shape, lo, hi, scale)
 
     def given(self, value: np.ndarray, recipe: str = "unit") -> str:
         """Most often an initializer, which a rewriting may compute with; else an input of that shape."""

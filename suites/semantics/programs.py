@@ -12,8 +12,16 @@ import numpy as np
 
 from harness.core.dtypes import F16, float_max, of
 from harness.core.instance import Graph, Node
-from harness.spec import Call
+from harness.spec import Call, Draw
 from harness.spec.errors import ulp
+
+
+def grid(d: Draw, shape: Any, lo: int, hi: int, scale: float) -> np.ndarray:
+    """Numbers between lo and hi times scale, from one draw."""
+    n = int(np.prod(shape))
+    start, step = d.int(0, 16), d.pick((1, 3, 5, 7))
+    span = hi - lo + 1
+    return (np.array([lo + (start + k * step) % span for k in range(n)]) * scale).reshape(shape)
 
 
 def _moves_only(e: Any) -> bool:

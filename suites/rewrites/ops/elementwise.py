@@ -10,7 +10,7 @@ from harness.core.dtypes import BOOL, F32, I8, I32, I64, U8
 from harness.spec import Draw
 from suites.rewrites import declare
 from suites.rewrites.ops.conv import SOURCE
-from suites.rewrites.program import Program
+from suites.rewrites.program import Program, ints
 
 
 def _noop(d: Draw) -> dict[str, Any]:
@@ -71,18 +71,14 @@ def _common(d: Draw) -> dict[str, Any]:
         pair = [p.op(op, x, y), p.op(op, *((y, x) if far else (x, y)))]
     elif op == "ArgMax":
         pair = [p.op(op, x, axis=0), p.op(op, x, axis=-2, keepdims=1) if not far else p.op(op, x, axis=1)]
-        pair = [p.op("ReduceSum", v, _axes(0, 1)) for v in pair]
+        pair = [p.op("ReduceSum", v, ints(0, 1)) for v in pair]
     elif op == "Concat":
         pair = [p.op(op, x, y, axis=0), p.op(op, *((y, x) if far else (x, y)), axis=0)]
     elif op == "Gather":
-        pair = [p.op(op, x, np.array([0], np.int64)), p.op(op, x, np.array([-1 if far else 0], np.int64))]
+        pair = [p.op(op, x, ints(0)), p.op(op, x, ints(-1 if far else 0))]
     else:
         pair = [p.op(op, p.op("Cast", x, to=I32), to=F32), p.op(op, p.op("Cast", x, to=U8 if far else I32), to=F32)]
     return p.done(p.op("Sub", *pair), p.op("Concat", *pair, axis=0), pattern=f"{kind} {op}")
-
-
-def _axes(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def _turned_where(d: Draw) -> dict[str, Any]:
@@ -115,7 +111,7 @@ def _folded(d: Draw) -> dict[str, Any]:
         if op == "Add":
             c = p.op(op, c, p.weights((1,)))
         elif op == "ReduceSum":
-            c = p.op(op, c, _axes(0), keepdims=1)
+            c = p.op(op, c, ints(0), keepdims=1)
         elif op == "Concat":
             c = p.op(op, c, c, axis=0)
         elif op == "Shape":

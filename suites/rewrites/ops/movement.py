@@ -12,14 +12,10 @@ from harness.core.dtypes import BOOL
 from harness.spec import Draw
 from suites.rewrites import declare
 from suites.rewrites.ops.conv import SOURCE
-from suites.rewrites.program import Program
+from suites.rewrites.program import Program, ints
 
 Shape = tuple[int, ...]
 Step = tuple[str, Shape]
-
-
-def _ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
 
 
 def _transpose(p: Program, d: Draw, x: str, s: Shape) -> Step:
@@ -43,14 +39,14 @@ def _squeeze(p: Program, d: Draw, x: str, s: Shape) -> Step:
     if not axes:
         return _unsqueeze(p, d, x, s)
     told = [a - len(s) if d.bool() else a for a in axes]
-    return p.op("Squeeze", x, _ints(*told)), tuple(n for k, n in enumerate(s) if k not in axes)
+    return p.op("Squeeze", x, ints(*told)), tuple(n for k, n in enumerate(s) if k not in axes)
 
 
 def _unsqueeze(p: Program, d: Draw, x: str, s: Shape) -> Step:
     if len(s) > 4:
         return _unary(p, d, x, s)
     a = d.int(0, len(s))
-    return p.op("Unsqueeze", x, _ints(a - len(s) - 1 if d.bool() else a)), (*s[:a], 1, *s[a:])
+    return p.op("Unsqueeze", x, ints(a - len(s) - 1 if d.bool() else a)), (*s[:a], 1, *s[a:])
 
 
 def _slice(p: Program, d: Draw, x: str, s: Shape) -> Step:
@@ -61,8 +57,8 @@ def _slice(p: Program, d: Draw, x: str, s: Shape) -> Step:
     axis = a - len(s) if d.bool() else a
     if d.chance(4):  # backwards
         end = lo - 1 - s[a] if lo else -s[a] - 1
-        return p.op("Slice", x, _ints(hi - 1), _ints(end), _ints(axis), _ints(-1)), out
-    return p.op("Slice", x, _ints(lo), _ints(hi), _ints(axis)), out
+        return p.op("Slice", x, ints(hi - 1), ints(end), ints(axis), ints(-1)), out
+    return p.op("Slice", x, ints(lo), ints(hi), ints(axis)), out
 
 
 def _concat(p: Program, d: Draw, x: str, s: Shape) -> Step:
@@ -80,13 +76,13 @@ def _split(p: Program, d: Draw, x: str, s: Shape) -> Step:
     if s[a] < 2:
         return _unary(p, d, x, s)
     k = d.int(1, s[a] - 1)
-    one, two = p.op("Split", x, _ints(k, s[a] - k), axis=a, outs=2)
+    one, two = p.op("Split", x, ints(k, s[a] - k), axis=a, outs=2)
     return (one, (*s[:a], k, *s[a + 1 :])) if d.bool() else (two, (*s[:a], s[a] - k, *s[a + 1 :]))
 
 
 def _pad(p: Program, d: Draw, x: str, s: Shape) -> Step:
     before, after = ([d.pick((0, 0, 1)) for _ in s] for _ in range(2))
-    y = p.op("Pad", x, _ints(*before, *after), np.float32(d.pick((0.0, 1.5))))
+    y = p.op("Pad", x, ints(*before, *after), np.float32(d.pick((0.0, 1.5))))
     return y, tuple(n + i + j for n, i, j in zip(s, before, after))
 
 
@@ -104,7 +100,7 @@ def _reduce(p: Program, d: Draw, x: str, s: Shape) -> Step:
 def _gather(p: Program, d: Draw, x: str, s: Shape) -> Step:
     a = d.int(0, len(s) - 1)
     at = [d.int(-s[a], s[a] - 1) for _ in range(d.int(1, 3))]
-    return p.op("Gather", x, _ints(*at), axis=a - len(s) if d.bool() else a), (*s[:a], len(at), *s[a + 1 :])
+    return p.op("Gather", x, ints(*at), axis=a - len(s) if d.bool() else a), (*s[:a], len(at), *s[a + 1 :])
 
 
 def _reshape(p: Program, d: Draw, x: str, s: Shape) -> Step:
@@ -121,7 +117,7 @@ def _reshape(p: Program, d: Draw, x: str, s: Shape) -> Step:
         told[d.int(0, len(told) - 1)] = -1
     elif told[0] == s[0] and d.bool():
         told[0] = 0
-    return p.op("Reshape", x, _ints(*told)), out
+    return p.op("Reshape", x, ints(*told)), out
 
 
 def _where(p: Program, d: Draw, x: str, s: Shape) -> Step:
@@ -177,13 +173,13 @@ def _shaped(d: Draw) -> dict[str, Any]:
     for k in range(2):
         kind = d.pick(("gather", "slice", "constant"))
         if kind == "constant":
-            parts.append(_ints(s[k]))
+            parts.append(ints(s[k]))
         elif kind == "slice":
-            parts.append(p.op("Slice", p.op("Shape", source), _ints(k), _ints(k + 1), _ints(0)))
+            parts.append(p.op("Slice", p.op("Shape", source), ints(k), ints(k + 1), ints(0)))
         else:
             one = p.op("Gather", p.op("Shape", source), np.int64(k - 3 if d.bool() else k), axis=0)
-            parts.append(p.op("Unsqueeze", one, _ints(0)))
-    parts += [_ints(-1)] if d.bool() else [_ints(1), _ints(s[2])]
+            parts.append(p.op("Unsqueeze", one, ints(0)))
+    parts += [ints(-1)] if d.bool() else [ints(1), ints(s[2])]
     if d.chance(4):
         parts.reverse()
     return p.done(p.op("Reshape", x, p.op("Concat", *parts, axis=0)))
@@ -211,17 +207,17 @@ def _rejoined(d: Draw) -> dict[str, Any]:
     order = list(range(n)) if d.bool() else d.shuffle(range(n))
     order = order[: d.int(1, n)] if d.chance(3) else order
     if kind == "Split":
-        parts = p.op("Split", x, _ints(*[1] * n), axis=1, outs=n)
+        parts = p.op("Split", x, ints(*[1] * n), axis=1, outs=n)
         parts = [parts[k] for k in order]
     elif kind == "Slice":
-        parts = [p.op("Slice", x, _ints(k), _ints(k + 1), _ints(1)) for k in order]
+        parts = [p.op("Slice", x, ints(k), ints(k + 1), ints(1)) for k in order]
     else:
-        parts = [p.op("Gather", x, np.int64(k) if d.bool() else _ints(k), axis=1) for k in order]
+        parts = [p.op("Gather", x, np.int64(k) if d.bool() else ints(k), axis=1) for k in order]
         fresh = []
         for part in parts:
             node = next(m for m in p.g.nodes if part in m.outputs)
             flat = p.g.consts[str(node.inputs["indices"])].ndim == 0
-            fresh.append(p.op("Unsqueeze", part, _ints(1)) if flat else part)
+            fresh.append(p.op("Unsqueeze", part, ints(1)) if flat else part)
         parts = fresh
     return p.done(p.op("Concat", *parts, axis=1), pattern=f"match {kind}")
 
@@ -231,10 +227,10 @@ def _unfolded(d: Draw) -> dict[str, Any]:
     p = Program(d)
     n, c, h, w, b = d.dim(1, 2), d.dim(1, 3), d.dim(1, 2), d.dim(1, 2), 2
     x = p.input((n, c, h * b, w * b))
-    x = p.op("Reshape", x, _ints(n, c, h, b, w, b))
+    x = p.op("Reshape", x, ints(n, c, h, b, w, b))
     perm = d.pick(([0, 3, 5, 1, 2, 4], [0, 1, 3, 5, 2, 4], [0, 5, 3, 1, 2, 4]))
     x = p.op("Transpose", x, perm=perm)
-    return p.done(p.op("Reshape", x, _ints(n, c * b * b, h, w)), pattern=f"match {perm}")
+    return p.done(p.op("Reshape", x, ints(n, c * b * b, h, w)), pattern=f"match {perm}")
 
 
 TRANSPOSES = SOURCE.format("Transpose optimization")

@@ -13,7 +13,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, I8, U8, DType
 from harness.spec import Draw
 from suites.rewrites import declare
-from suites.rewrites.program import Program
+from suites.rewrites.program import Program, ints
 
 SOURCE = "onnxruntime/core/optimizer/qdq_transformer/selectors_actions: {}"
 
@@ -150,7 +150,6 @@ def _unary(d: Draw) -> dict[str, Any]:
 
 def _moves(p: Quantised, d: Draw, x: str, s: tuple[int, ...]) -> tuple[str, str]:
     op = d.pick(("Reshape", "Transpose", "Squeeze", "Split", "Concat", "Slice", "Gather", "Pad", "Flatten", "Expand"))
-    ints = lambda *v: np.array(v, np.int64)  # noqa: E731
     _, c, h, w = s
     y = {
         "Reshape": lambda: p.op(op, x, ints(0, -1)),
