@@ -23,6 +23,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
                                            # (null: absent) and without the slots that are null in "args"
     gives = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the file,
                                            # says of the instance (harness/run/defects.py); both of a mismatch only
+    wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
+                                           # without as_if and gives
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
 
@@ -91,7 +93,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 _COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
            "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason", "as_if", "gives"},
+_KEYS = {"known": _COMMON | {"reason", "as_if", "gives", "wide"},
          "ambiguous": _COMMON | {"question", "readings", "elements", "gives"}}  # fmt: skip
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
@@ -154,7 +156,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
             re.compile(t["message"]) if "message" in t else None, t.get("link", ""), _instance(t.get("instance")),
             _texts(t, "readings"), spoils=t.get("spoils", False), company=tuple(map(_instance, _texts(t, "company"))),
             cpu=_texts(t, "cpu"), shown_by=_texts(t, "shown_by"), elements=t.get("elements", ""),
-            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))),
+            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))), wide=t.get("wide", ""),
         )  # fmt: skip
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None
@@ -173,7 +175,7 @@ def _check(kind: str, t: dict[str, Any]) -> None:
         raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
     if missing:
         raise FormatError(f"field {missing[0]!r} is missing")
-    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance"):
+    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance", "wide"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{key} must be a text, got {t[key]!r}")
     if not re.fullmatch(r"[\w.-]+", t["id"]):
@@ -193,9 +195,11 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for v in _verdicts(t):
         if v not in _BAD:
             raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
-    for key in ("as_if", "gives"):
+    for key in ("as_if", "gives", "wide"):
         if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{key} explains a mismatch alone")
+    if "wide" in t and {"as_if", "gives"} & set(t):
+        raise FormatError("wide says why nothing is known of the answer, as_if and gives say what it is")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:
         raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")

@@ -66,6 +66,7 @@ class Entry:
     shown_by: tuple[str, ...] = ()
     elements: str = ""
     gives: tuple[Model, ...] = ()
+    wide: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def matches(self, judged: Judged, profile: Profile) -> bool:

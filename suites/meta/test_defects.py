@@ -113,6 +113,9 @@ def test_one_of_several_models_is_enough(tmp_path):
     ('gives = "_told"', HALF.replace("told", "_told"), NONE),
     ('gives = "np"', HALF, NONE), ('gives = "Near"', HALF, NONE),  # what a file imports is no model
     ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
+    ('wide = "told"\nverdict = "crashed"', HALF, "wide explains a mismatch alone"),
+    ('wide = "any number"\ngives = "told"', HALF, "wide says why nothing is known of the answer"),
+    ('wide = " "', HALF, "wide must be a text"),
 ])  # fmt: skip
 def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
     with pytest.raises(FormatError, match=words) as e:
