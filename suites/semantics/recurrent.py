@@ -80,7 +80,8 @@ def _wide(v: Object) -> Object:
 
 def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h0: Object, c0: Object, p: Object, *,
           direction: str, activations: Object, alphas: Object, betas: Object, clip: Object, coupled: bool = False,
-          reset_after: bool = False, steps_first: bool = True, gates: str = "") -> list[Array]:  # fmt: skip
+          reset_after: bool = False, steps_first: bool = True, gates: str = "",
+          cell_clip: Object = None) -> list[Array]:  # fmt: skip
     """Y [t, dirs, b, h], last h and (lstm) last c [dirs, b, h], in f64; batch before steps and directions when not
     ``steps_first``.
 
@@ -106,6 +107,15 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
         raise RuleError("lengths-in-range", f"{lengths.tolist()} for {batch} sequences of at most {t}")
     acts = functions(cell, count, activations, alphas, betas)
     order = gates or _ORDER[cell]
+    if cell_clip:
+        given = {"x": x, "w": w, "r": r, "b": b, "lengths": lengths, "h0": h0, "c0": c0, "p": p}
+        params = {"direction": direction, "activations": activations, "activation_alpha": alphas,
+                  "activation_beta": betas, "clip": clip, "coupled": coupled, "gates": gates,
+                  "cell_clip": cell_clip}  # fmt: skip
+        with np.errstate(all="ignore"):
+            wide = _running(cell, given, params, 0.0, 0.0)
+        y, *last = (v.value for v in wide)
+        return [np.moveaxis(y, 2, 0), *(np.swapaxes(v, 0, 1) for v in last)] if not steps_first else [y, *last]
     out = []
     for d in range(count):
         bias_w, bias_r = (None, None) if b is None else np.split(np.asarray(b[d]), 2)
@@ -147,6 +157,7 @@ def _cell_step(
     clip: float,
     coupled: bool,
     reset_after: bool,
+    cell_clip: float = 0.0,
 ) -> tuple[Running, Running | None]:
     n = r.shape[1]
     hr = h.dot(r.T)
@@ -170,14 +181,14 @@ def _cell_step(
     i = _act(gate[0] + c * peep[0], acts[0], clip)
     f = i.of(np.ones_like(i.value)) - i if coupled else _act(gate[2] + c * peep[2], acts[0], clip)
     fresh = f * c + i * _act(gate[3], acts[1], clip)
+    fresh = fresh.clipped(cell_clip) if cell_clip else fresh
     o = _act(gate[1] + fresh * peep[1], acts[0], clip)
     return o * _act(fresh, acts[2], 0), fresh
 
 
-def _running(cell: str, ctx: Context) -> list[Array]:
-    """How far Y, the last h and the last c may be, as ``layer`` lays them out: all sequences of a batch step together,
-    one that has ended keeps its state."""
-    i, q = ctx.inputs, ctx.params
+def _running(cell: str, i: dict[str, Object], q: dict[str, Object], u: float, low: float) -> list[Running]:
+    """Y, the last h and the last c with how far they may be, as ``layer`` lays them out: all sequences of a batch step
+    together, one that has ended keeps its state.  u, low: unit roundoff and what underflow may cost."""
     steps_first = q.get("steps_first", True)
     x, h0, c0 = (v if v is None or steps_first else np.swapaxes(v, 0, 1)
                  for v in (i["x"], i.get("h0"), i.get("c0")))  # fmt: skip
@@ -189,6 +200,7 @@ def _running(cell: str, ctx: Context) -> list[Array]:
     lengths = i.get("lengths")
     lengths = np.full(batch, t) if lengths is None else np.asarray(lengths, np.int64)
     clip, coupled, reset_after = float(q["clip"] or 0), bool(q.get("coupled")), bool(q.get("reset_after"))
+    cell_clip = float(q.get("cell_clip") or 0)
     ys, hs, cs = [], [], []
     for d in range(count):
         w, r = (ordered(_wide(i[k][d]), cell, order) for k in ("w", "r"))
@@ -196,31 +208,39 @@ def _running(cell: str, ctx: Context) -> list[Array]:
         bw, br = (ordered(v, cell, order) for v in np.split(b, 2))
         p = None if i.get("p") is None else _wide(i["p"][d])
         zero = np.zeros((batch, n))
-        h, c = (Running(zero if s is None else s[d], ctx.acc_u, tiny(ctx)) for s in (h0, c0))
-        entering = Running(x, ctx.acc_u, tiny(ctx)).dot(w.T) + bw
+        h, c = (Running(zero if s is None else s[d], u, low) for s in (h0, c0))
+        entering = Running(x, u, low).dot(w.T) + bw
         backward = q["direction"] == "reverse" or d == 1
-        y = np.zeros((t, batch, n))
+        y = Running(np.zeros((t, batch, n)), u, low, np.zeros((t, batch, n)))
         for s in range(int(np.max(lengths, initial=0))):
             live = np.flatnonzero(lengths > s)
             at = lengths[live] - 1 - s if backward else np.full(live.size, s)
             new_h, new_c = _cell_step(cell, entering[at, live], h[live], c[live], r, br, p,
-                                      acts[d * per : (d + 1) * per], clip, coupled, reset_after)  # fmt: skip
-            y[at, live] = new_h.error
+                                      acts[d * per : (d + 1) * per], clip, coupled, reset_after, cell_clip)  # fmt: skip
+            y.value[at, live], y.error[at, live] = new_h.value, new_h.error
             h = h.replaced(live, new_h)
             if new_c is not None:
                 c = c.replaced(live, new_c)
         ys.append(y)
-        hs.append(h.error)
-        cs.append(c.error)
-    y, *ends = np.stack(ys, 1), np.stack(hs), np.stack(cs)
-    return [y, *ends] if steps_first else [np.moveaxis(y, 2, 0), *(np.swapaxes(e, 0, 1) for e in ends)]
+        hs.append(h)
+        cs.append(c)
+
+    def stacked(parts: list[Running], axis: int) -> Running:
+        return Running(np.stack([v.value for v in parts], axis), u, low, np.stack([v.error for v in parts], axis))
+
+    y, *ends = stacked(ys, 1), stacked(hs, 0), stacked(cs, 0)
+    if steps_first:
+        return [y, *ends]
+    return [Running(np.moveaxis(v.value, *to), u, low, np.moveaxis(v.error, *to))
+            for v, to in ((y, (2, 0)), *((e, (0, 1)) for e in ends))]  # fmt: skip
 
 
 def running_bound(cell: str, output: int) -> Object:
     @quiet
     def bound(ctx: Context) -> Array:
         """running error analysis of the equations: gamma(K) per product, six units per activation, through all steps"""
-        return ctx.once("recurrent", lambda: _running(cell, ctx))[output].reshape(ctx.wide.shape) + ctx.ulp
+        all_ = ctx.once("recurrent", lambda: _running(cell, ctx.inputs, ctx.params, ctx.acc_u, tiny(ctx)))
+        return all_[output].error.reshape(ctx.wide.shape) + ctx.ulp
 
     return bound
 
@@ -346,12 +366,13 @@ def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"
          lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, c0: Float["*u"] | None = None,
          p: Float["e v"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward", activations: Strings = None,
          activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None, coupled: Flag = False,
-         steps_first: Flag = True, gates: Choice("iofc", "ifoc", "ifco") = "iofc"):  # fmt: skip
+         steps_first: Flag = True, gates: Choice("iofc", "ifoc", "ifco") = "iofc", cell_clip: Real = None):  # fmt: skip
     """Y [t, dirs, b, h], last h and last c [dirs, b, h].
 
     i o f c = f(x W + h R + P c + b), C = f C + i c, H = o h(C); f g h are ``activations`` (sigmoid tanh tanh).
     b holds the biases of W, then of R.  coupled: f = 1 - i.  lengths: steps beyond give 0 and leave the states.
-    clip bounds what enters f and g.  steps_first: x [t, b, i], else batch comes first everywhere.
+    clip bounds what enters f and g, cell_clip the state C before it leaves the step.  steps_first: x [t, b, i], else
+    batch comes first everywhere.
     Raises RuleError as ``layer`` does.
     """
     return layer(
@@ -372,6 +393,7 @@ def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"
         coupled=bool(coupled),
         steps_first=bool(steps_first),
         gates=gates,
+        cell_clip=cell_clip,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from harness.run.defects import Given, Near, Turned
-from suites.semantics.recurrent import FUNCTIONS
+from suites.mil.definition.layers import lstm
+from suites.semantics.recurrent import FUNCTIONS, functions
 from suites.semantics.sampling import along, box_edges, grid
 
 Outputs = list[Any] | None
@@ -78,8 +79,9 @@ def _mil_gru(gate: str, steps: bool) -> Any:
     def told(g: Given) -> Outputs:
         if gate == "bias" and not g.attr("reset_after", False):
             return None
-        acts = [FUNCTIONS[{"linear": "affine"}.get(a, a)] for a in (g.attr("recurrent_activation", "sigmoid"),
-                                                                    g.attr("activation", "tanh"))]  # fmt: skip
+        named = (g.attr("recurrent_activation", "sigmoid"), g.attr("activation", "tanh"))
+        spelled = [{"linear": "affine", "sigmoid_hard": "hard_sigmoid"}.get(n, n) for n in named]
+        acts = [(FUNCTIONS[n], a, b) for n, a, b in functions("gru", 1, spelled, None, None)]
         x, h, w, u = (np.asarray(g[k], np.float64) for k in ("x", "initial_h", "weight_ih", "weight_hh"))
         n = h.shape[1]
         given, own = (np.zeros(3 * n) if g[k] is None else np.asarray(g[k], np.float64) for k in ("input_bias", "bias"))
@@ -87,10 +89,10 @@ def _mil_gru(gate: str, steps: bool) -> Any:
         ys = []
         for v in (x[::-1] if g.attr("direction") == "reverse" else x) @ w.T + given:
             both = v + h @ u.T + own
-            reset, update = acts[0](both[:, r], 1.0, 0.0), acts[0](both[:, z], 1.0, 0.0)
+            reset, update = (acts[0][0](both[:, k], *acts[0][1:]) for k in (r, z))
             inner = {"state": (reset * h) @ u[o].T + own[o], "product": reset * (h @ u[o].T) + own[o],
                      "bias": reset * (h @ u[o].T + own[o])}[gate]  # fmt: skip
-            h = (1 - update) * acts[1](v[:, o] + inner, 1.0, 0.0) + update * h
+            h = (1 - update) * acts[1][0](v[:, o] + inner, *acts[1][1:]) + update * h
             ys.append(h)
         turned = g.attr("direction") == "reverse" and not steps
         y = np.stack(ys[::-1] if turned else ys) if g.attr("output_sequence") else h[None]
@@ -104,3 +106,16 @@ def _mil_gru(gate: str, steps: bool) -> Any:
 mil_gate_on_state, mil_gate_on_state_in_steps = (_mil_gru("state", s) for s in (False, True))
 mil_gate_on_product, mil_gate_on_product_in_steps = (_mil_gru("product", s) for s in (False, True))
 mil_gate_on_bias, mil_gate_on_bias_in_steps = (_mil_gru("bias", s) for s in (False, True))
+
+
+def _mil_lstm(steps: bool) -> Any:
+    def told(g: Given) -> Outputs:
+        y = lstm(dict(g.inst.attrs), g.arrays, g.inst.version, "gate", steps)
+        # roundings as of the reading that is expected, whose equations are as many
+        within = [4 * np.max(e.error.bound(e.context()), initial=0.0) for e in g.expected]
+        return [Near(v, b) for v, b in zip(y, within)]
+
+    return told
+
+
+mil_clip_of_the_cell_gate, mil_clip_of_the_cell_gate_in_steps = (_mil_lstm(s) for s in (False, True))

@@ -11,7 +11,8 @@ from suites.mil.definition.reading import Arrays, Attrs, Read, held, reader, wid
 READ: dict[str, Read] = {}
 reads = reader(READ)
 _FUNCTIONS = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
-              "linear": lambda x: x}  # fmt: skip
+              "linear": lambda x: x, "scaled_tanh": np.tanh}  # fmt: skip
+_FUNCTIONS |= dict.fromkeys(("hard_sigmoid", "sigmoid_hard"), lambda x: np.clip(x / 5 + 0.5, 0, 1))
 
 
 def _functions(at: Attrs, *names: tuple[str, str]) -> list[Any]:
@@ -23,7 +24,10 @@ def _given(a: Arrays, name: str, n: int) -> np.ndarray:
 
 
 @reads("lstm")
-def _lstm(at: Attrs, a: Arrays, version: str) -> list[Any]:
+def lstm(at: Attrs, a: Arrays, version: str, clipped: str = "state", steps: bool = False) -> list[Any]:
+    """clipped: what clip bounds, the "state" c or the "gate" z after its activation.  steps: whether a reversed
+    sequence comes out as it was computed."""
+    limits = [np.inf if at.get("clip") is None or clipped != what else at["clip"] for what in ("gate", "state")]
     gate, cell, out = _functions(at, ("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"),
                                  ("activation", "tanh"))  # fmt: skip
     n = a["weight_hh"].shape[1]
@@ -34,7 +38,8 @@ def _lstm(at: Attrs, a: Arrays, version: str) -> list[Any]:
         ys = []
         for v in x:
             i, f, o, z = np.split(v @ w.T + h @ u.T + b, 4, axis=1)
-            c = gate(f + peep[1] * c) * c + gate(i + peep[0] * c) * cell(z)
+            z = np.clip(cell(z), -limits[0], limits[0])
+            c = np.clip(gate(f + peep[1] * c) * c + gate(i + peep[0] * c) * z, -limits[1], limits[1])
             h = gate(o + peep[2] * c) * out(c)
             ys.append(h)
         return [np.stack(ys), h, c]
@@ -47,7 +52,7 @@ def _lstm(at: Attrs, a: Arrays, version: str) -> list[Any]:
         y, h, c = (np.concatenate(pair, -1) for pair in zip(ahead, behind))
     else:
         y, h, c = run(x[::-1] if direction == "reverse" else x, h, c, "")
-        y = y[::-1] if direction == "reverse" else y
+        y = y[::-1] if direction == "reverse" and not steps else y
     return [y if at.get("output_sequence", False) else h[None], h, c]
 
 

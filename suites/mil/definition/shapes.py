@@ -126,7 +126,8 @@ def _band(at: Attrs, a: Arrays, version: str) -> list[Any]:
 
 @reads("concat")
 def _concat(at: Attrs, a: Arrays, version: str) -> list[Any]:
-    xs, axis = a["values"], at["axis"] % a["values"][0].ndim
+    xs = [np.atleast_1d(x) for x in a["values"]]
+    axis = at["axis"] % xs[0].ndim
     y = np.concatenate(xs, axis)
     if at.get("interleave", False):
         for k, x in enumerate(xs):

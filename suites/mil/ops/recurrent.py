@@ -12,8 +12,9 @@ from suites.mil.codecs import maybe, need
 from suites.semantics import recurrent as s
 
 _ACTIVATIONS = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
-_PLAIN = ("relu", "sigmoid", "tanh", "linear")
-_UNSTATED = ("hard_sigmoid", "sigmoid_hard", "scaled_tanh")  # their two parameters are given nowhere
+# of gru, whose page lists none.  Parameters of an activation are the defaults of the op of its name (sigmoid_hard
+# iOS15: 0.2 and 0.5; scaled_tanh iOS15: 1 and 1)
+_UNLISTED = ("hard_sigmoid", "linear", "relu", "scaled_tanh", "sigmoid", "tanh")
 
 
 def _pair(call: Call, name: str) -> list[np.ndarray] | None:
@@ -146,25 +147,14 @@ def _draw(cell: str, gates: int) -> Any:
         maybe(d, out, "output_sequence", d.bool(), False)
         for name in ("recurrent_activation", "cell_activation", "activation"):
             if name in d.version.schema.attrs and d.chance(3):
-                out[name] = d.pick(_PLAIN)
+                out[name] = d.pick(d.version.schema.attrs[name].enum or _UNLISTED)
         if "reset_after" in d.version.schema.attrs and d.bool():
             out["reset_after"] = d.bool()
-        if cell == "lstm" and d.chance(8):
-            out["clip"] = d.pick((0.5, 1.0, 50.0))
+        if cell == "lstm" and d.chance(4):
+            out["clip"] = d.pick((0.25, 0.5, 1.0, 50.0))
         return out
 
     return draw
-
-
-def _open(call: Call) -> str | None:
-    """What has two readings that can be computed (the order of a reversed sequence, what the reset gate acts on) stands
-    in the ledger with both."""
-    for name in ("recurrent_activation", "cell_activation", "activation"):
-        if call.attr(name) in _UNSTATED:
-            return "the parameters of this activation are stated nowhere"
-    if call.attrs.get("clip") is not None:
-        return "whether clip bounds the cell gate or what enters all gates"
-    return call.version.meaning.ambiguous(*call.version.decode(call))
 
 
 def _break(gates: int, cell: str) -> Any:
@@ -215,7 +205,6 @@ _COMMON = {
     "steps_first": Fn(lambda c: True),
     "out": _results,
     "data": _DATA,
-    "ambiguous": _open,
 }
 _REC = ("recurrent_activation", "sigmoid")
 op(
@@ -227,6 +216,8 @@ op(
     p=Fn(_peephole),
     coupled=Fn(lambda c: False),
     gates=Fn(lambda c: "ifoc"),
+    clip=Fn(lambda c: None),
+    cell_clip="clip",
     draw=_draw("lstm", 4),
     breaks={"gates-agree": _break(4, "lstm"), "back-weights-given": _break_back},
     stated=_stated(4, ("", "_back")),

@@ -18,18 +18,27 @@ from suites.semantics.suppression import draw_padded, padded_nms
 
 
 def _concat(call: Call) -> Any:
+    """Scalars count as vectors of one element, which type inference of the package makes [n] of; conversions of
+    networks with dynamic shapes put them together so."""
     join = movement.concat_interleaved if call.attr("interleave") else movement.concat
-    return join(call.inputs["values"], axis=scalar(call, "axis"))
+    values = call.inputs["values"]
+    if all(v.ndim == 0 for v in values):
+        values = [v.reshape(1) for v in values]
+    return join(values, axis=scalar(call, "axis"))
 
 
 def _draw_concat(d: Draw) -> dict[str, Any]:
+    if d.chance(8):
+        out: dict[str, Any] = {"values": [T(()) for _ in range(d.int(1, 4))], "axis": d.pick((0, -1))}
+        maybe(d, out, "interleave", d.chance(3), False)
+        return out
     shape = d.shape(1)
     axis = d.axis(len(shape))
     a, interleave = axis % len(shape), d.chance(3)
     shapes = [shape]
     for _ in range(d.int(0, 3)):
         shapes.append(shape if interleave else (*shape[:a], d.dim(1), *shape[a + 1 :]))
-    out: dict[str, Any] = {"values": [T(s) for s in shapes], "axis": axis}
+    out = {"values": [T(s) for s in shapes], "axis": axis}
     maybe(d, out, "interleave", interleave, False)
     return out
 
