@@ -163,8 +163,8 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expec
     if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
-    if outcome.status is Status.REJECTED and case.version.schema.deprecated:
-        told = f"deprecated at this version, which may be refused: {outcome.message}"
+    if outcome.status is Status.REJECTED and (why := case.version.schema.refusable):
+        told = f"{why}, which may be refused: {outcome.message}"
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
         return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:

@@ -74,6 +74,14 @@ class OpSchema:
     def input(self, name: str) -> Slot | None:
         return self._by_name.get(name)
 
+    @property
+    def refusable(self) -> str | None:
+        """Why a runtime may refuse every model with this op version; None where it may not.  ``extra["left"]`` is the
+        day on which an op left the list before the first release of the operator set."""
+        if self.deprecated:
+            return "deprecated at this version"
+        return "in no released operator set" if "left" in self.extra else None
+
     def dtypes(self, type_name: str) -> tuple[DType, ...]:
         """Element types that a type name admits (containers and types of other worlds left out)."""
         names = self.types.get(type_name, (type_name,))

@@ -20,6 +20,7 @@ from harness.core.outcome import Model
 from harness.spec.dialect import Results
 from harness.spec.schema import OpSchema
 from suites.onnx import proto, schemas
+from suites.onnx.output_types import arg_type, output_type
 from suites.onnx.proto import CODES, KINDS, Message, Type
 
 AROUND = "@around"  # the graph that Gradient differentiates, beside the node's attributes
@@ -68,24 +69,6 @@ def _constant_types(opset: int) -> frozenset[DType]:
     schema = schemas.effective("Constant", opset)
     assert schema is not None
     return frozenset(schema.dtypes(schema.outputs[0].element))
-
-
-def arg_type(arg: Arg, name: str = "") -> Type:
-    """The declared type of an argument; a dynamic axis gets a symbol."""
-    if arg.kind == "tensor":
-        shape: tuple[Any, ...] = tuple(arg.shape)
-        if arg.dynamic:
-            shape = tuple(f"{name}_{k}" if k in arg.dynamic else n for k, n in enumerate(shape))
-        return Type("tensor", arg.dtype, shape)
-    if arg.kind == "map":
-        keys, values = arg.items or ()
-        return Type("map", keys.dtype, None, Type("tensor", values.dtype, ()))
-    if arg.items:
-        first = arg_type(arg.items[0])
-        elem = Type("tensor", first.dtype, None) if first.kind == "tensor" else first
-    else:
-        elem = Type("tensor", arg.dtype, None)
-    return Type(arg.kind, None, None, elem)
 
 
 def encode_attrs(
@@ -187,8 +170,8 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
 
     arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.
     declared: types of each instance's outputs where known in full.  results: element type and rank of its outputs that
-    are tensors: a main graph must say them (ONNX IR, Graphs), their extents are left to inference.  Raises Unsupported
-    for what the format lacks."""
+    are tensors: a main graph must say them (ONNX IR, Graphs), their extents are left to inference.  Names are C90
+    identifiers (ONNX IR, Names Within a Graph).  Raises Unsupported for what the format lacks."""
     opset = int(instances[0].opset)
     p = Parts(opset)
     inputs: list[list[tuple[str, str, int | None]]] = []
@@ -202,7 +185,7 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
         _declare(p, inst, plan, outs, None if declared is None else declared[i], () if results is None else results[i])
         inputs.append(fed)
         outputs.append(outs)
-        nodes.append([f"{i}n", *names])
+        nodes.append([f"x{i}n", *names])
     release = schemas.releases()[opset]
     imports = {"": opset, **{d: release.get(d, 1) for d in sorted(p.domains)}}
     body = proto.graph("g", p.nodes, p.inputs, p.outputs, p.initializers)
@@ -221,21 +204,21 @@ def _add(p: Parts, i: int, inst: Instance, arrays: dict[str, Any],
             names.append("")
         elif isinstance(arg, list):
             for k, one in enumerate(arg):
-                names.append(_input(p, f"{i}i{len(names)}", slot, k, one, arrays, fed))
+                names.append(_input(p, f"x{i}i{len(names)}", slot, k, one, arrays, fed))
                 around[f"{slot}{k}"] = names[-1]
         else:
-            names.append(_input(p, f"{i}i{len(names)}", slot, None, arg, arrays, fed))
+            names.append(_input(p, f"x{i}i{len(names)}", slot, None, arg, arrays, fed))
             around[slot] = names[-1]
     while len(names) > plan.least and not names[-1]:
         names.pop()
     skipped = inst.attrs.get(SKIPPED, ())
-    outs = ["" if j in skipped else f"{i}o{j}" for j in range(inst.outs)]
+    outs = ["" if j in skipped else f"x{i}o{j}" for j in range(inst.outs)]
     attrs: Sequence[Message] = ()
     if AROUND in inst.attrs:
-        attrs = surround(p, inst.attrs, names, f"{i}a_", plan.schema)
+        attrs = surround(p, inst.attrs, names, f"x{i}a_", plan.schema)
     elif inst.attrs:
         attrs = encode_attrs(plan.schema, inst.attrs, p.opset, around if plan.blocks else None)
-    p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"{i}n"))
+    p.nodes.append(proto.node(inst.op, names, outs, attrs, plan.domain, f"x{i}n"))
     if plan.domain:
         p.domains.add(plan.domain)
     return fed, names, outs
@@ -254,7 +237,13 @@ def _declare(p: Parts, inst: Instance, plan: schemas.Plan, outs: list[str], decl
             continue
         hit = plan.output(j, inst.args, inst.attrs)
         result = results[j] if j < len(results) else None
-        if hit is None and result is not None and plan.tensor(j):
+        told = None if hit is not None else output_type(inst, j)
+        if told is not None:
+            if told.kind == "tensor" and result is not None:
+                told = Type("tensor", told.dtype, (None,) * result[1])
+            p.outputs.append(proto.value_info(o, proto.type_proto(told)))
+            continue
+        if hit is None and result is not None:
             hit = "", result[0]
         rank = None if result is None else result[1]
         p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
