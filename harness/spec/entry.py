@@ -31,7 +31,8 @@ class Entry:
     is invalid.
     stated: slots whose shape the op states beyond what its meaning says (or that has none) -> a pattern of ``dims``, or
     ``fn(call)`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
-    only: attributes of which this line computes one value alone; where a model has another, the reference says so.
+    only: attributes of which this line computes one value alone, or those of a tuple; where a model has another, the
+    reference says so.
     """
 
     op: str

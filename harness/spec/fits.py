@@ -25,6 +25,7 @@ from harness.spec.opversion import OpVersion
 from harness.spec.schema import Slot
 
 _TOO_LARGE = re.compile("array is too big|Maximum allowed|too large to convert to C")  # in NumPy's words
+_OWN = re.compile(r"[a-z_]+: (?!Input operand)\S.*$")  # what a kernel of native_ref says of its operands
 MAX_RANK = 16  # of native_ref; no dialect has more than 8
 
 
@@ -47,11 +48,53 @@ def evaluated(call: Call, strict: bool = True) -> list[Expected]:
     except Exception as e:
         if isinstance(e, MemoryError) or _TOO_LARGE.search(str(e)):
             raise RuleError("fits-memory", f"expected what this machine can hold, got {_told(call)}") from None
-        said = " ".join(f"{type(e).__name__}: {e}".split())
         entry = call.version.entry
         source = entry.source or (entry.meaning.source if entry.meaning is not None else "") or call.version.key
-        what = f"expected operands and attributes as stated ({_short(source)}), got {_told(call)}"
-        raise RuleError("operands-fit", f"{what}; the reference stops with {_short(said)}") from e
+        why = misfit_of_call(call) or (_short(str(e)) if type(e) is ValueError and _OWN.match(str(e)) else None)
+        what = f"{why}; of" if why else f"expected operands and attributes as stated ({_short(source)}), got"
+        raise RuleError("operands-fit", f"{what} {_told(call)}") from e
+
+
+def misfit_of_call(call: Call) -> str | None:
+    """The first thing in which a call is none of its op version, by the schema and the stated shapes: what was expected
+    and what came.  None where those do not tell."""
+    schema, own = call.version.schema, call.version.entry.evaluate is not None
+    first: dict[str, tuple[str, DType]] = {}
+    for s in schema.inputs:
+        given = call.inputs.get(s.name)
+        if given is None or (isinstance(given, list) and not given):
+            if not s.optional and not (own and s.variadic):
+                return f"expected {s.name}, which is not optional, got none"
+            continue
+        for x in given if isinstance(given, list) else [given]:
+            if not isinstance(x, np.ndarray) or (call.quant.get(s.name) and call.version.dialect.packs_weights):
+                continue
+            allowed, have = schema.dtypes(s.element), of(x)
+            if allowed and have not in allowed:
+                return f"{s.name}: expected {' or '.join(map(str, allowed))}, got {have}"
+            owner, other = first.setdefault(s.element, (s.name, have))
+            if have is not other and not own:
+                return f"{s.name}: expected {other}, which {owner} has, got {have}"
+    for i, o in enumerate(call.outs or ()):
+        slot = schema.outputs[min(i, len(schema.outputs) - 1)] if schema.outputs else None
+        allowed = schema.dtypes(slot.element) if slot is not None and not own else ()
+        if o and allowed and o["dtype"] not in allowed:
+            return f"output {i}: expected {' or '.join(map(str, allowed))}, got {o['dtype']}"
+    for name, value in call.attrs.items():
+        a = schema.attrs.get(name)
+        if a is not None and value is not None and not _is(a.type, value):
+            return f"{name}: expected {a.type}, got {_brief(value)}"
+    for name, a in schema.attrs.items():
+        if a.required and call.attrs.get(name) is None:
+            return f"expected {name}, which is required, got none"
+    try:
+        call.version.hold_stated(call)
+        call.version.check(call)
+    except OpconformError as e:
+        return str(e)
+    except Exception:  # what states the shapes takes the operands for sound
+        return None
+    return None
 
 
 def _told(call: Call) -> str:

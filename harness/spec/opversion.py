@@ -326,8 +326,10 @@ class OpVersion:
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
         for name, value in e.only.items():
-            if call.attr(name, value) != value:
-                raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {value!r} alone")
+            known = value if isinstance(value, tuple) else (value,)
+            if call.attr(name, known[0]) not in known:
+                words = " ".join(map(repr, known))
+                raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {words} alone")
         if e.stated:
             self.hold_stated(call)
         if e.evaluate is not None:

@@ -94,7 +94,17 @@ def _fold_bound(ctx: Context) -> Array:
 @semantics(error=bounded(_fold_bound), source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW")
 def reduce_window(x: Any["*d"], start: Any[""], *, fold: Choice(*_FOLDS), size: Opaque, strides: Opaque, base: Opaque,
                   dilations: Opaque, pads: Opaque):  # fmt: skip
-    """Every window folded, beginning with ``start``; integers wrap."""
+    """Every window folded, beginning with ``start``; integers wrap.
+
+    Raises RuleError "one-per-axis" or "window-positive"."""
+    each = {"sizes": size, "strides": strides, "base dilations": base, "window dilations": dilations}
+    for what, values in each.items():
+        if len(values) != x.ndim:
+            raise RuleError("one-per-axis", f"{len(values)} {what} for rank {x.ndim}")
+        if any(v < 1 for v in values):
+            raise RuleError("window-positive", f"expected {what} from 1 on, got {list(values)}")
+    if len(pads) != x.ndim:
+        raise RuleError("one-per-axis", f"{len(pads)} pads for rank {x.ndim}")
     return windows(x, start, fold, size, strides, base, dilations, pads)
 
 
@@ -128,6 +138,26 @@ def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
 # -- gather and scatter
 
 
+def _distinct(rule: str, axes: Object, rank: int) -> list[int]:
+    """Axes as they are; raises RuleError(rule) unless they are distinct and in [0, rank)."""
+    axes = [int(a) for a in axes]
+    if len(set(axes)) != len(axes) or any(not 0 <= a < rank for a in axes):
+        raise RuleError(rule, f"expected distinct axes in [0, {rank}), got {axes}")
+    return axes
+
+
+def index_tuples(indices: Array, index_dim: int, mapped: Object) -> Array:
+    """``indices`` with the components of every index tuple last; index_dim = rank: tuples of one component each.
+
+    Raises RuleError "index-vector-dim-in-range" or "index-tuples-fit" (one component per mapped axis)."""
+    if not 0 <= index_dim <= indices.ndim:
+        raise RuleError("index-vector-dim-in-range", f"expected at most the rank {indices.ndim}, got {index_dim}")
+    whole = indices.reshape(*indices.shape, 1) if index_dim == indices.ndim else indices
+    if whole.shape[index_dim] != len(mapped):
+        raise RuleError("index-tuples-fit", f"{whole.shape[index_dim]} components for {len(mapped)} axes")
+    return np.moveaxis(whole, index_dim, -1)
+
+
 @semantics(error=exact, source="StableHLO gather: start indices clamped so that the slice lies inside")
 def gather(
     x: Any["*d"],
@@ -140,9 +170,19 @@ def gather(
     sizes: Opaque,
 ):
     """Slices of ``sizes`` at the index tuples along ``index_dim``; ``collapsed`` axes of the slice are dropped, the
-    others stand at ``offset_dims`` of the result."""
-    idx = np.moveaxis(indices.reshape(*indices.shape, 1) if index_dim == indices.ndim else indices, index_dim, -1)
+    others stand at ``offset_dims`` of the result.
+
+    Raises RuleError "collapsed-axes-exist", "mapped-axes-exist", "offset-axes-exist", "slices-fit" and those of
+    ``index_tuples``."""
+    collapsed, start_map = (_distinct(f"{what}-axes-exist", axes, x.ndim)
+                            for what, axes in (("collapsed", collapsed), ("mapped", start_map)))  # fmt: skip
+    idx = index_tuples(indices, index_dim, start_map)
     batch = idx.shape[:-1]
+    fits = len(sizes) == x.ndim and all(0 <= k <= n for k, n in zip(sizes, x.shape))
+    if not fits or any(sizes[a] > 1 for a in collapsed) or len(offset_dims) != x.ndim - len(collapsed):
+        want = f"sizes within {list(x.shape)}, at most 1 on dropped axes, a place for every axis that stays"
+        raise RuleError("slices-fit", f"expected {want}, got {list(sizes)}, {collapsed}, {list(offset_dims)}")
+    offset_dims = _distinct("offset-axes-exist", offset_dims, len(batch) + len(offset_dims))
     kept = [n for a, n in enumerate(sizes) if a not in collapsed]
     out = np.empty((*batch, *kept), x.dtype)
     for at in np.ndindex(*batch):
@@ -209,13 +249,26 @@ def scatter(
     index_dim: Opaque,
     body: Choice("add", "mul", "minimum", "maximum", "update"),
 ):
-    """x with every element of ``updates`` folded in at its place."""
+    """x with every element of ``updates`` folded in at its place.
+
+    Raises RuleError "inserted-axes-exist", "mapped-axes-exist", "window-axes-exist", "updates-fit" and those of
+    ``index_tuples``."""
+    inserted, to_operand = (_distinct(f"{what}-axes-exist", axes, x.ndim)
+                            for what, axes in (("inserted", inserted), ("mapped", to_operand)))  # fmt: skip
+    window_dims = _distinct("window-axes-exist", window_dims, updates.ndim)
+    idx = index_tuples(indices, index_dim, to_operand)
+    scatter_dims = [a for a in range(updates.ndim) if a not in window_dims]
+    axes = [a for a in range(x.ndim) if a not in inserted]
+    if (
+        [updates.shape[a] for a in scatter_dims] != list(idx.shape[:-1])
+        or len(window_dims) != len(axes)
+        or any(updates.shape[w] > x.shape[a] for w, a in zip(window_dims, axes))
+    ):
+        raise RuleError("updates-fit", f"updates {list(updates.shape)} with windows along {window_dims} for "
+                        f"{list(idx.shape[:-1])} index tuples and {list(x.shape)} without axes {inserted}")  # fmt: skip
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
     out, f = np.array(wide), (lambda old, new: new) if body == "update" else _FOLDS[body]
     up = updates.astype(wide.dtype)
-    idx = np.moveaxis(indices, index_dim, -1)
-    scatter_dims = [a for a in range(updates.ndim) if a not in window_dims]
-    axes = [a for a in range(x.ndim) if a not in inserted]
     with np.errstate(all="ignore"):
         for at in np.ndindex(*updates.shape):
             where = [0] * x.ndim
@@ -245,10 +298,12 @@ def _draw_scatter(d: Draw) -> dict[str, Object]:
     unique = len({tuple(v) for v in values}) == count
     apart = unique and all(a in inserted or window[a] == 1 for a in mapped)  # no element is written twice
     tuples, at = np.array(values, np.int64).reshape(count, len(mapped)), d.int(0, 1)
+    tuples = tuples.T if at == 0 else tuples
+    if len(mapped) == 1 and d.chance(3):  # beyond the last axis: every element is an index tuple of one component
+        tuples, at = tuples.ravel(), 1
     return {
         "x": T(shape, "small"),
-        "indices": T((len(mapped), count) if at == 0 else (count, len(mapped)),
-                     values=(tuples.T if at == 0 else tuples).ravel().tolist()),
+        "indices": T(tuples.shape, values=tuples.ravel().tolist()),
         "sorted": values == sorted(values),
         "unique": unique,
         "updates": T((count, *kept), "small"),

@@ -37,7 +37,9 @@ _NUMPY = {k: np.dtype(v.replace("?", "bool")) for k, v in _SCALAR.items()}
 _FIELDS: dict[str, dict[str, tuple[int, str, Any]]] = {
     t: {name: (slot, kind, default) for slot, name, kind, default in rows} for t, rows in _FACTS["tables"].items()
 }
-_U32 = struct.Struct("<I")
+_FORMS = {k: struct.Struct("<" + v) for k, v in _SCALAR.items()}
+_U16, _U32, _I32 = _FORMS["u16"], _FORMS["u32"], _FORMS["i32"]
+_DEEPEST = 64  # tables inside each other; the schema needs 8
 _WRITER = native_ref.FlatBuffers(_FACTS["tables"], _UNIONS)
 
 
@@ -66,42 +68,53 @@ def decode(table: str, data: bytes | memoryview) -> dict[str, Any]:
     view = memoryview(data)
     if len(view) < 8 or bytes(view[4:8]) != IDENTIFIER:
         raise ValueError(f"not a TFLite file: identifier {bytes(view[4:8])!r}, expected {IDENTIFIER!r}")
-    try:
-        return _read_table(table, view, _U32.unpack_from(view, 0)[0])
-    except (struct.error, IndexError, KeyError) as e:
-        raise ValueError(f"truncated or malformed TFLite file: {e}") from None
+    return _read_table(table, view, _number(_U32, view, 0, table), table)
 
 
-def _read_table(table: str, view: memoryview, at: int) -> dict[str, Any]:
-    vtable = at - struct.unpack_from("<i", view, at)[0]
-    if vtable < 0:
-        raise IndexError("vtable outside the file")
-    slots = (struct.unpack_from("<H", view, vtable)[0] - 4) // 2
-    offsets = struct.unpack_from(f"<{slots}H", view, vtable + 4)
+def _number(form: struct.Struct, view: memoryview, at: int, where: str) -> Any:
+    """A number of the file; raises ValueError that names ``where`` it was looked for."""
+    if not 0 <= at <= len(view) - form.size:
+        what = f"expected {form.size} bytes at {at}, the file has {len(view)}"
+        raise ValueError(f"truncated or malformed TFLite file: {where}: {what}")
+    return form.unpack_from(view, at)[0]
+
+
+def _read_table(table: str, view: memoryview, at: int, where: str, depth: int = 0) -> dict[str, Any]:
+    if depth > _DEEPEST:
+        raise ValueError(f"malformed TFLite file: {where}: expected at most {_DEEPEST} tables inside each other")
+    vtable = at - _number(_I32, view, at, where)
+    slots = (_number(_U16, view, vtable, where) - 4) // 2
     out: dict[str, Any] = {}
     for name, (slot, kind, _) in _FIELDS[table].items():
-        if slot >= slots or not offsets[slot]:
+        offset = _number(_U16, view, vtable + 4 + 2 * slot, where) if slot < slots else 0
+        if not offset:
             continue
-        field = at + offsets[slot]
-        if kind in _SIZE:
-            out[name] = struct.unpack_from("<" + _SCALAR[kind], view, field)[0]
+        field, here = at + offset, f"{where}.{name}"
+        if kind in _FORMS:
+            out[name] = _number(_FORMS[kind], view, field, here)
         else:
-            target = field + _U32.unpack_from(view, field)[0]
+            target = field + _number(_U32, view, field, here)
             if kind[0] == "|":
-                kind = "*" + _UNIONS[kind[1:]][out[name + "_type"]]
-            out[name] = _read_ref(kind, view, target)
+                members, number = _UNIONS[kind[1:]], out.get(name + "_type", 0)
+                if number not in members:
+                    raise ValueError(f"malformed TFLite file: {here}: the schema has no table of number {number} there")
+                kind = "*" + members[number]
+            out[name] = _read_ref(kind, view, target, here, depth)
     return out
 
 
-def _read_ref(kind: str, view: memoryview, at: int) -> Any:
+def _read_ref(kind: str, view: memoryview, at: int, where: str, depth: int) -> Any:
     if kind[0] == "*":
-        return _read_table(kind[1:], view, at)
-    n = _U32.unpack_from(view, at)[0]
-    if at + 4 + n > len(view):
-        raise IndexError(f"{n} elements at {at} reach past the end")
+        return _read_table(kind[1:], view, at, where, depth + 1)
+    n = _number(_U32, view, at, where)
+    element = "u8" if kind == "str" else kind[1:-1]
+    size = _NUMPY[element].itemsize if element in _SIZE else 4
+    if at + 4 + n * size > len(view):
+        raise ValueError(f"truncated or malformed TFLite file: {where}: expected {n} elements at {at}, the file has "
+                         f"{len(view)} bytes")  # fmt: skip
     if kind == "str":
         return bytes(view[at + 4 : at + 4 + n]).decode("utf-8", "surrogateescape")
-    element = kind[1:-1]
     if element in _SIZE:
         return np.frombuffer(view, _NUMPY[element], n, at + 4)
-    return [_read_ref(element, view, p + _U32.unpack_from(view, p)[0]) for p in range(at + 4, at + 4 + 4 * n, 4)]
+    return [_read_ref(element, view, p + _number(_U32, view, p, where), f"{where}[{i}]", depth)
+            for i, p in enumerate(range(at + 4, at + 4 + 4 * n, 4))]  # fmt: skip

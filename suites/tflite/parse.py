@@ -11,15 +11,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, DType
+from harness.core.dtypes import DType
 from harness.core.errors import FormatError, Unsupported, reading
 from harness.core.instance import Arg, Graph, Node
 from suites.tflite import flatbuffers as fb
 from suites.tflite import schemas, sparsity
-from suites.tflite.builder import CODES, RESOURCE, TYPES
+from suites.tflite.builder import RESOURCE
+from suites.tflite.checks import DTYPES, OPS, check_model, code_of, member, options_of, quant_of
 
-_TYPES = {code: BY_NAME[name] for name, code in TYPES.items()}
-_OPS = {code: name for name, code in CODES.items()}
 _BASIC = fb.ENUMS["LSTMKernelType"]["BASIC"]
 _SUB_BYTE = {"i4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "i2": ml_dtypes.int2}
 
@@ -28,7 +27,11 @@ def unpack(data: np.ndarray, d: DType, shape: tuple[int, ...]) -> np.ndarray:
     """Inverse of ``builder.pack``."""
     raw = data.tobytes()
     if d.kind == "s":
-        n = struct.unpack_from("<i", raw)[0]
+        n = struct.unpack_from("<i", raw)[0] if len(raw) >= 4 else -1
+        if n != int(np.prod(shape, dtype=np.int64)) or len(raw) < 4 * (n + 2):
+            raise FormatError(
+                f"expected {list(shape)} strings: their number, offsets, characters; got {len(raw)} bytes"
+            )
         at = struct.unpack_from(f"<{n + 1}i", raw, 4)
         out = np.empty(n, object)
         out[:] = [raw[a:b] for a, b in pairwise(at)]
@@ -54,7 +57,11 @@ def parse(data: Any) -> Graph:
     with reading("TFLite file"):
         if isinstance(data, (str, os.PathLike)):
             data = Path(data).read_bytes()
-        model = fb.decode("Model", data)
+        try:
+            model = fb.decode("Model", data)
+        except ValueError as e:
+            raise FormatError(str(e)) from None
+        check_model(model, len(data))
         return _Reader(model, data).graph(0, {})
 
 
@@ -62,10 +69,8 @@ class _Reader:
     def __init__(self, model: dict[str, Any], data: Any) -> None:
         self.model = model
         self.data = memoryview(data)
-        self.codes = [
-            (_OPS[max(c.get("deprecated_builtin_code", 0), c.get("builtin_code", 0))], c.get("version", 1))
-            for c in model.get("operator_codes", [])
-        ]
+        self.codes = [(OPS[code_of(c)], c.get("version", 1)) for c in model.get("operator_codes", [])]
+        self.inside: set[int] = set()  # subgraphs that are being read: the main one and the blocks around this one
 
     def buffer(self, index: int) -> np.ndarray | None:
         b = self.model["buffers"][index]
@@ -76,8 +81,11 @@ class _Reader:
         return None
 
     def graph(self, index: int, seen: dict[int, Graph]) -> Graph:
+        if index in self.inside:
+            raise FormatError(f"subgraphs[{index}] calls itself: expected blocks that end")
         if index in seen:
             return seen[index]
+        self.inside.add(index)
         g = self.model["subgraphs"][index]
         out = seen[index] = Graph()
         names: list[str] = []
@@ -92,10 +100,11 @@ class _Reader:
             code = t.get("type", 0)
             if code == RESOURCE:
                 continue
-            d = _TYPES[code]
+            d = DTYPES[code]
             shape = tuple(int(n) for n in t.get("shape", ()))
             free = tuple(k for k, n in enumerate(t.get("shape_signature", ())) if n < 0)
-            tensors[name] = {"dtype": d, "shape": shape, "quant": quant_of(t), "dynamic": free}
+            quant = quant_of(t.get("quantization", {})) if d.kind in "iu" else None  # of floats it says nothing
+            tensors[name] = {"dtype": d, "shape": shape, "quant": quant, "dynamic": free}
             data = self.buffer(t.get("buffer", 0))
             if data is not None and "sparsity" in t:
                 stored = unpack(data, d, (len(data) // d.np.itemsize,))
@@ -113,6 +122,8 @@ class _Reader:
                 tensors[names[i]]["quant"] = quant
         out.meta = {"opset": 1, "tensors": tensors, "index": index}
         for i in g.get("inputs", []):
+            if names[i] not in tensors:
+                raise Unsupported(f"subgraphs[{index}]: input {names[i]}: expected numbers or text, got a resource")
             t = tensors[names[i]]
             out.inputs.append((names[i], Arg(t["dtype"], t["shape"], quant=t["quant"], dynamic=t["dynamic"])))
         calls: dict[str, tuple[Any, int]] = {}
@@ -121,6 +132,7 @@ class _Reader:
             self.carry(node, calls)
             out.nodes.append(node)
         out.outputs = [names[i] for i in g.get("outputs", [])]
+        self.inside.discard(index)
         return out
 
     def node(self, raw: dict[str, Any], names: list[str], tensors: dict[str, Any], seen: dict[int, Graph]) -> Node:
@@ -129,8 +141,6 @@ class _Reader:
             op = "BASIC_LSTM"
         given = [None if i < 0 else names[i] for i in raw.get("inputs", ())]
         rows = schemas.rows(op)
-        if not rows:
-            raise FormatError(f"operator {op} is not in the schema")
         slots = rows[-1].inputs
         inputs: dict[str, Any] = {}
         at = 0
@@ -167,38 +177,26 @@ class _Reader:
                 node.attrs["@calls"] = n + 1
 
     def attributes(self, schema: Any, raw: dict[str, Any], seen: dict[int, Graph]) -> dict[str, Any]:
-        fields = raw.get("builtin_options2" if schema.extra["union"] == 2 else "builtin_options", {})
+        fields = raw.get(options_of(schema), {})
         out: dict[str, Any] = {}
         for name, value in fields.items():
             a = schema.attrs.get(name)
             if a is None:
                 continue
             if a.type == "graph":
-                out[name] = self.graph(value, seen) if value >= 0 else None
+                out[name] = self.graph(value, seen)
             elif a.type == "graphs":
                 out[name] = [self.graph(int(v), seen) for v in value]
             elif a.type == "dtype":
-                out[name] = _TYPES[value].name
+                out[name] = DTYPES[value].name
             elif a.enum is not None:
-                numbers = next(m for m in fb.ENUMS.values() if tuple(m) == a.enum)
-                out[name] = next(k for k, v in numbers.items() if v == value)
+                out[name] = member(a.enum, value)
             else:
                 out[name] = value.tolist() if isinstance(value, np.ndarray) else value
         for name, a in schema.attrs.items():  # a default block index is an index, too
             if a.type == "graph" and name not in out and fields:
                 out[name] = self.graph(a.default, seen)
         return out
-
-
-def quant_of(t: dict[str, Any]) -> dict[str, Any] | None:
-    """Quantisation of a tensor table, None where it has no scale."""
-    q = t.get("quantization", {})
-    if not len(q.get("scale", ())):
-        return None
-    zero = q.get("zero_point")
-    return {"scale": [float(s) for s in q["scale"]],
-            "zero_point": [int(z) for z in zero] if zero is not None and len(zero) else [0] * len(q["scale"]),
-            "axis": int(q.get("quantized_dimension", 0))}  # fmt: skip
 
 
 def domain_of(inputs: dict[str, Any], tensors: dict[str, Any], rows: list[Any]) -> str:

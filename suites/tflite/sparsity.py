@@ -66,28 +66,40 @@ def encode(x: np.ndarray, layout: dict[str, Any]) -> tuple[dict[str, Any], np.nd
 
 def decode(table: dict[str, Any], values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The dense array of stored values; what is not stored is zero.  Raises FormatError."""
-    order = [int(a) for a in table["traversal_order"]]
+    order = [int(a) for a in table.get("traversal_order", ())]
     block_map = [int(a) for a in table.get("block_map", ())]
-    meta = table["dim_metadata"]
+    meta = table.get("dim_metadata", [])
     n = len(shape)
-    if len(order) != n + len(block_map) or len(meta) != len(order):
-        raise FormatError(f"sparsity: {len(order)} dimensions walked, {n} + {len(block_map)} there")
-    size = {a: int(m["dense_size"]) for a, m in zip(order, meta) if not m.get("format", 0)}
+    if sorted(order) != list(range(n + len(block_map))) or len(meta) != len(order):
+        raise FormatError(f"sparsity: expected {n} + {len(block_map)} dimensions walked, each once, got {order}")
+    if any(not 0 <= a < n for a in block_map):
+        raise FormatError(f"sparsity: expected blocks of dimensions in [0, {n}), got {block_map}")
+    size = {a: int(m.get("dense_size", 0)) for a, m in zip(order, meta) if not m.get("format", 0)}
     block = [size.get(n + i, 0) for i in range(len(block_map))]
-    if 0 in block:
+    if any(b < 1 for b in block):
         raise FormatError("sparsity: a block dimension that is not dense has no known size")
     layout = {"block_map": block_map, "block": block}
     extents, inside = expanded(shape, layout)
+    for a, m in zip(order, meta):
+        if not m.get("format", 0) and int(m.get("dense_size", 0)) != extents[a]:
+            raise FormatError(f"sparsity: dimension {a}: expected {extents[a]} positions, got {m.get('dense_size', 0)}")
     places: list[tuple[int, ...]] = [()]
     for m in meta:
         if not m.get("format", 0):
             places = [(*p, i) for p in places for i in range(int(m["dense_size"]))]
             continue
-        segments, indices = m["array_segments"]["values"], m["array_indices"]["values"]
+        segments, indices = (m.get(k, {}).get("values", ()) for k in ("array_segments", "array_indices"))
+        ends = [int(e) for e in segments]
+        if len(ends) != len(places) + 1 or ends[0] or ends != sorted(ends) or ends[-1] != len(indices):
+            raise FormatError(
+                f"sparsity: expected {len(places) + 1} growing segments of {len(indices)} indices, got {ends}"
+            )
         places = [(*p, int(indices[i])) for k, p in enumerate(places) for i in range(segments[k], segments[k + 1])]
     if len(places) > values.size:
         raise FormatError(f"sparsity: {len(places)} values needed, {values.size} there")
     y = np.zeros([extents[a] for a in order], values.dtype)
+    if any(not 0 <= i < k for p in places for i, k in zip(p, y.shape)):
+        raise FormatError(f"sparsity: expected indices within {list(y.shape)}, got others")
     for p, v in zip(places, values.ravel()):
         y[p] = v
     cut = [a for dim in range(n) for a in (dim, *inside[dim])]

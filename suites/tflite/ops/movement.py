@@ -10,6 +10,7 @@ from harness.core.dtypes import I32
 from harness.core.errors import RuleError
 from harness.spec import Build, Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import movement as s
+from suites.semantics.movement.common import norm_axis
 from suites.tflite import op
 from suites.tflite.codecs import (
     AxesInput,
@@ -112,7 +113,7 @@ both("PACK", s.stack, xs="values",
 both("UNPACK", s.unstack, x="input", outs=lambda d, v: v["x"].shape[v["axis"]],
      axis=Fn(lambda call: call.attr("axis"),
              lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
-     agrees={"num": lambda c: c.inputs["input"].shape[c.attr("axis")]})  # fmt: skip
+     agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]})  # fmt: skip
 both("SPLIT", s.split_even, x="value", axis="split_dim", count="num_splits", outs=lambda d, v: v["count"])
 both("SPLIT_V", s.split, x="value", axis="split_dim", outs=lambda d, v: len(v["sizes"]),
      sizes=Fn(lambda call: _sizes(call),
