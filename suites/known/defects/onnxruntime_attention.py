@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from harness.run.defects import Given, Near
-from suites.semantics.attention import allowed
+from suites.semantics.attention import additive, allowed
 
 Array = np.ndarray
 Outputs = list[Any] | None
@@ -104,3 +104,43 @@ def attention_by_integers(g: Given) -> Outputs:
 def attention_by_integers_saturated(g: Given) -> Outputs:
     """As conversions of Arm do."""
     return _attended(g, _SATURATED)
+
+
+def _body_of_1_23(g: Given, moved: bool) -> Outputs:
+    rows = g["Q"].shape[-2]
+    parts, attrs = [g[n] for n in ("Q", "K", "V")], dict.fromkeys(("q_num_heads", "kv_num_heads", "is_causal"))
+    if g["Q"].ndim == 3:
+        counts = [g.attr("q_num_heads"), *[g.attr("kv_num_heads")] * 2]
+        parts = [x.reshape(len(x), n, x.shape[1], -1) for x, n in zip(parts, counts)]
+    q, k, v = parts
+    if g["past_key"] is not None:
+        k, v = np.concatenate([g["past_key"], k], 2), np.concatenate([g["past_value"], v], 2)
+    k, v = (np.tile(x, (1, q.shape[1] // x.shape[1], 1, 1)) for x in (k, v))
+    mask = g["attn_mask"]
+    bias: Any = np.zeros((1, k.shape[2])) if mask is None else additive(mask, k.shape[2])
+    if g.attr("is_causal", 0):
+        bias = bias + np.where(np.arange(k.shape[2]) <= np.arange(rows)[:, None], 0, -np.inf)
+    inputs = {"Q": q, "K": k, "V": v, "past_key": None, "past_value": None}
+    masks = None if mask is None and not g.attr("is_causal", 0) else bias.astype(q.dtype)
+    told = g.again({**attrs, "scale": _scale(g)}, {**inputs, "attn_mask": masks}, outs=4)
+    if told is None:
+        return None
+    y, within = told[0].value, told[0].error.bound(told[0].context())
+    within = within + 1e-7 * np.abs(v).max(initial=0)  # 1e-7: the scale is one of f32
+    if g["Q"].ndim == 3:
+        y, within = (x.swapaxes(1, 2) if moved else x for x in (y, within))
+        y, within = (x.reshape(g.expected[0].value.shape) for x in (y, within))
+    else:
+        y, within = np.squeeze(y), np.squeeze(within)
+    return [Near(y, within), *[None] * (len(g.expected) - 1)][:3] + told[3 : len(g.expected)]
+
+
+def attention_body_of_1_23(g: Given) -> Outputs:
+    """The function body in 1.23: key heads are repeated in turn, the causal mask does not count the past, operands of
+    three axes are split into heads without moving the axis of heads, and extents of 1 are squeezed away."""
+    return _body_of_1_23(g, False)
+
+
+def attention_body_of_1_23_moved(g: Given) -> Outputs:
+    """The same where the heads of the result are moved."""
+    return _body_of_1_23(g, True)

@@ -1,0 +1,159 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): single kernels of ONNX Runtime before 1.32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import int_range, of
+from harness.run.defects import Given, Near
+
+Outputs = list[Any] | None
+
+
+def _first(g: Given) -> np.ndarray:
+    x = g[g.case.version.schema.inputs[0].name]
+    assert isinstance(x, np.ndarray)
+    return x
+
+
+def ort_old_weights_by_place(g: Given) -> Outputs:
+    """TfIdfVectorizer: the weight of what is counted at a place of the output is the one at that place."""
+    places, weights = g.attr("ngram_indexes"), g.attr("weights")
+    told = g.again({"weights": [weights[i] if i < len(weights) else 0.0 for i in places]})
+    if told is None:
+        return None
+    beyond = np.arange(told[0].value.shape[-1]) >= len(weights)  # what lies behind the weights
+    return [Near(told[0].value, np.broadcast_to(np.where(beyond, np.inf, 1e-6), told[0].value.shape))]
+
+
+def ort_old_rows_unwritten(g: Given) -> Outputs:
+    """ReverseSequence: what has the length 0 is left as it was allocated."""
+    x, time = g["input"], g.attr("time_axis", 0)
+    shape = [1] * x.ndim
+    shape[1 - time] = x.shape[1 - time]
+    none = (g["sequence_lens"] == 0).reshape(shape)
+    return [Near(g.expected[0].value, np.broadcast_to(np.where(none, np.inf, 0), x.shape))]
+
+
+def ort_old_prelu(g: Given) -> Outputs:
+    """PRelu: both branches are computed and added: NaN of an infinite x, and of an infinite slope where x is not
+    negative."""
+    x, slope = np.broadcast_arrays(g["X"], g["slope"])
+    return [np.where(np.isinf(x) | (np.isinf(slope) & (x >= 0)), np.nan, g.expected[0].value)]
+
+
+def ort_old_affine_steps(g: Given) -> Outputs:
+    """AffineGrid: coordinates that are multiplied with theta are those of f32."""
+    e, theta = g.expected[0], np.abs(g["theta"]).sum(-1)
+    return [Near(e.wide, 2.0**-21 * theta.reshape(len(theta), *[1] * (e.value.ndim - 2), -1))]
+
+
+def ort_old_sqrt(g: Given) -> Outputs:
+    """Sqrt: an estimate times x: three ulp, 0 of a subnormal number, NaN of an infinite one; infinity of a negative
+    subnormal."""
+    e, x = g.expected[0], g["X"]
+    if x.dtype == np.float64:
+        return None
+    tiny = np.float32(np.finfo(np.float32).tiny)
+    small = np.abs(x.astype(np.float32)) < tiny
+    value = np.where(small & (x >= 0), 0, np.where(x == np.inf, np.nan, e.value))
+    ulp = np.spacing(np.abs(np.nan_to_num(e.value, posinf=0)).astype(x.dtype)).astype(np.float64)
+    return [Near(value, 3 * ulp, np.where(x < 0, np.inf, value))]
+
+
+def ort_old_exp(g: Given) -> Outputs:
+    """Exp: nothing is less than what the exponential is at -709.78."""
+    due, low = g.expected[0].value, g["input"] < -708
+    return [Near(np.where(low, np.maximum(due, 5.55552948e-309), due), np.where(low, 1e-316, 0))]
+
+
+def ort_old_log(g: Given) -> Outputs:
+    """Log: a subnormal number counts as the smallest normal one."""
+    x = g["input"]
+    tiny = np.finfo(x.dtype).tiny
+    return g.again(None, {"input": np.where((x > 0) & (x < tiny), tiny, x)})
+
+
+def ort_old_truncated_quotients(g: Given) -> Outputs:
+    """QuantizeLinear: quotients of f16 are truncated."""
+    x, scale, zero = g["x"], g["y_scale"], g["y_zero_point"]
+    axis, block = g.attr("axis", 1), g.attr("block_size", 0)
+
+    def along(v: np.ndarray) -> np.ndarray:
+        if v.size == 1:
+            return v.astype(np.float32).reshape(())
+        if block:
+            return np.repeat(v.astype(np.float32), block, axis)[tuple(slice(0, n) for n in x.shape)]
+        return v.astype(np.float32).reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)])
+
+    due = g.expected[0].value
+    if due.dtype.kind == "f" or of(due).kind == "f":
+        return None
+    low, high = int_range(of(due))
+    steps = np.nan_to_num(np.trunc(x.astype(np.float32) / along(scale)), nan=0, posinf=1e9, neginf=-1e9)
+    return [np.clip(steps + (0 if zero is None else along(zero)), low, high)]
+
+
+def ort_old_divided_by_pads(g: Given) -> Outputs:
+    """AveragePool: the end of axis i has the padding that stands at 2 i + 1 of ``pads``, when elements are counted."""
+    x, kernel = g["X"], g.attr("kernel_shape")
+    n = len(kernel)
+    strides, dilations = (g.attr(k) or [1] * n for k in ("strides", "dilations"))
+    pads = g.attr("pads") or [0] * 2 * n
+    due = g.expected[0]
+    times = np.ones(due.value.shape[2:])
+    for a in range(n):
+        starts = np.arange(due.value.shape[2 + a]) * strides[a] - pads[a]
+        ends = starts + kernel[a] * dilations[a]
+        right, wrong = (1 + (np.minimum(ends, x.shape[2 + a] + p) - starts - 1) // dilations[a]
+                        for p in (pads[n + a], pads[2 * a + 1]))  # fmt: skip
+        times = times * (right / wrong).reshape([-1 if b == a else 1 for b in range(n)])
+    value = due.wide * times
+    return [Near(value, due.error.bound(due.context()) * np.maximum(times, 1) * 2)]
+
+
+def ort_old_fmod(g: Given) -> Outputs:
+    """Mod: fmod of integers in double; what comes of 2**63 and more is the lowest integer, or the highest of u64."""
+    a, b = (v.astype(np.float64) for v in (g["A"], g["B"]))
+    rest = np.trunc(np.fmod(a, b))
+    low, high = int_range(of(g["A"]))
+    over = float(low) if low < 0 else 0.0
+    return [np.where(np.abs(rest) >= float(high), over, rest)]
+
+
+def ort_old_signs_of_halves(g: Given) -> Outputs:
+    """Sign: that of the lower 32 bits."""
+    return [np.sign(g["input"].astype(np.int32)).astype(np.int64)]
+
+
+def ort_old_halves(g: Given) -> Outputs:
+    """Max, Min, Clip, reductions: of two numbers with equal upper halves the lower ones are compared as if they had a
+    sign."""
+    flip = np.int64(2**31)
+    slots = [k for k in ("data_0", "data", "input", "min", "max") if g[k] is not None]
+    flipped = {k: [x ^ flip for x in g[k]] if isinstance(g[k], list) else g[k] ^ flip for k in slots}
+    told = g.again(None, flipped)
+    return told and [told[0].value ^ flip]
+
+
+def ort_old_gemm_of_nothing(g: Given) -> Outputs:
+    """MatMul, Gemm over no element: C as it is, else what lay in memory."""
+    due = g.expected[0].value
+    c = g["C"] if g.inst.op == "Gemm" else None
+    return [Near(due, np.inf) if c is None else np.broadcast_to(c, due.shape)]
+
+
+def ort_old_negative_axes_left(g: Given) -> Outputs:
+    """Reduction of a tensor without elements: an axis that is given from the end is left as it is."""
+    if g.inst.op in ("ArgMax", "ArgMin"):
+        return [np.zeros(g["data"].shape, np.int64)] if g.attr("axis", 0) < 0 else None
+    axes = g["axes"] if g["axes"] is not None else g.attr("axes")
+    kept = [int(a) for a in axes if a >= 0] if axes is not None else []
+    if axes is None or len(kept) == len(axes):
+        return None
+    if not kept:
+        return [_first(g)]
+    held = g["axes"] is not None
+    return g.again(None, {"axes": np.array(kept, np.int64)}) if held else g.again({"axes": kept})
