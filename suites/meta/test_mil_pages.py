@@ -188,6 +188,20 @@ def test_infinities_of_a_retyped_instance_are_whole_numbers() -> None:
     assert literal([0.0, -np.inf, np.inf, np.nan], I32, (4,)).tolist() == [0, -1, 1, 0]
 
 
+def test_scalars_are_concatenated_to_a_vector() -> None:
+    """concat: type inference of the package makes [n] of scalars; an axis there is none of is refused as elsewhere."""
+    scalars = [{"dtype": "i32", "shape": [], "values": [v]} for v in (4, 7, 9)]
+
+    def made(axis: int, **attrs: Any) -> Case:
+        inst = Instance.from_json({"format": 1, "dialect": "mil", "op": "concat", "version": "ios15", "opset": "ios18",
+                                   "outs": 1, "attrs": {"axis": axis, **attrs}, "args": {"values": scalars}})  # fmt: skip
+        return fill(dialect.version_of(inst), inst)
+
+    assert answer(made(0)) == answer(made(-1)) == answer(made(0, interleave=True)) == [4, 7, 9]
+    assert "axis-in-range" in made(1).problem
+    assert any(a.shape == () for i in drawn("concat/ios15") for a in i.args["values"])
+
+
 # -- what has several readings is one of them
 
 
