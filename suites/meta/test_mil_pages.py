@@ -13,7 +13,7 @@ from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import literal
 from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, fill
+from harness.run.case import Case, draw_case, fill
 from harness.run.entries import load_ledger
 from harness.run.judged import Profile
 from harness.run.results import judge_case
@@ -193,13 +193,52 @@ def test_scalars_are_concatenated_to_a_vector() -> None:
     scalars = [{"dtype": "i32", "shape": [], "values": [v]} for v in (4, 7, 9)]
 
     def made(axis: int, **attrs: Any) -> Case:
-        inst = Instance.from_json({"format": 1, "dialect": "mil", "op": "concat", "version": "ios15", "opset": "ios18",
-                                   "outs": 1, "attrs": {"axis": axis, **attrs}, "args": {"values": scalars}})  # fmt: skip
+        fields = {"format": 1, "dialect": "mil", "op": "concat", "version": "ios15", "opset": "ios18", "outs": 1}
+        inst = Instance.from_json({**fields, "attrs": {"axis": axis, **attrs}, "args": {"values": scalars}})
         return fill(dialect.version_of(inst), inst)
 
     assert answer(made(0)) == answer(made(-1)) == answer(made(0, interleave=True)) == [4, 7, 9]
     assert "axis-in-range" in made(1).problem
     assert any(a.shape == () for i in drawn("concat/ios15") for a in i.args["values"])
+
+
+@pytest.mark.parametrize(("x", "y", "const"), [
+    ("i32", "f32", "y"), ("i32", "f16", "y"), ("f32", "i32", "y"), ("f32", "i32", "x"), ("i32", "f32", "x"),
+    ("f16", "i32", "y"),
+])  # fmt: skip
+@pytest.mark.parametrize("op", ["matmul", "linear"])
+def test_a_constant_may_have_any_of_the_types(op: str, x: str, y: str, const: str) -> None:
+    """matmul, linear iOS17: T and U are each fp16, fp32 or i32; the result has the type of what is no constant."""
+    if op == "linear" and const == "x":
+        return  # its constant is the weight
+
+    def made(values: list[float]) -> Case:
+        w = "weight" if op == "linear" else "y"
+        args = {"x": {"dtype": x, "shape": [1, 2], "values": [2, 3]},
+                w: {"dtype": y, "shape": [1, 2] if op == "linear" else [2, 1], "values": values}}  # fmt: skip
+        args["x" if const == "x" else w]["const"] = True
+        attrs = {"@const": const} if op == "matmul" else {}
+        inst = Instance.from_json({"format": 1, "dialect": "mil", "op": op, "version": "ios17", "opset": "ios17",
+                                   "outs": 1, "attrs": attrs, "args": args})  # fmt: skip
+        return fill(dialect.version_of(inst), inst)
+
+    c = made([-4, 5])
+    assert c.ambiguous is None
+    assert answer(c) == [[7]]
+    assert str(c.expected[0][0].value.dtype)[0] == (y if const == "x" else x)[0]
+    assert verdict(c, [8]) is Verdict.MISMATCH
+    if y[0] == "f" and const == "y":
+        assert "fractions" in made([0.5, 0.25]).ambiguous
+
+
+def test_integers_beside_floats_are_drawn_and_mostly_judged() -> None:
+    for key in ("matmul/ios17", "linear/ios17"):
+        v = dialect.versions[f"mil/{key}"]
+        cases = [draw_case(v, None, 41, i, 1, invalid=False) for i in range(300)]
+        mixed = [c for c in cases if len({a.dtype.kind for a in c.inst.args.values()}) > 1]
+        assert len(mixed) > 30
+        assert not any(c.problem for c in mixed)
+        assert sum(c.ambiguous is None for c in mixed) > len(mixed) / 2
 
 
 # -- what has several readings is one of them

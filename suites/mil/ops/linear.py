@@ -4,25 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import of
-from harness.spec import Call, Draw, Fn, T
+import numpy as np
+
+from harness.core.dtypes import DType, int_range, of
+from harness.spec import Call, Draw, Fn, T, gathered
 from suites.mil import op
 from suites.mil.codecs import need
 from suites.semantics import linear as s
 
 
-def _one_kind(d: Draw) -> None:
-    """Mixed types mix widths, not integers with floats: no meaning is stated for that."""
-    if "U" in d.types and d.types["U"].kind != d.types["T"].kind:
-        d.types["U"] = d.types["T"]
+_FRACTION = "fractions times integers: neither a conversion of the constant nor a rounding of the result is stated"
+_ROUNDED = "a constant that the type of the other operand does not hold: whether it is converted first is not stated"
+
+
+def _cast(constant: np.ndarray, to: DType) -> np.ndarray:
+    """The constant in the type of the operand that gives the result its type, where one of them is an integer."""
+    d = of(constant)
+    if d.kind == to.kind:
+        return constant
+    with np.errstate(all="ignore"):
+        if to.kind == "f":
+            return constant.astype(to.np)
+        lo, hi = int_range(to)
+        return np.clip(np.nan_to_num(np.trunc(constant.astype(np.float64))), lo, hi).astype(to.np)
+
+
+def _held(constant: np.ndarray, to: DType) -> str | None:
+    """Integers with floats: what is open where the types do not hold the same numbers."""
+    if of(constant).kind == to.kind:
+        return None
+    same = np.array_equal(_cast(constant, to).astype(np.float64), constant.astype(np.float64))
+    return None if same else _ROUNDED if to.kind == "f" else _FRACTION
+
+
+def _whole(d: Draw, v: T) -> T:
+    """A constant beside integers: whole numbers, which every reading treats alike, in three of four."""
+    t, u = d.types["T"], d.types.get("U", d.types["T"])
+    if t.kind != u.kind and not d.chance(4):
+        v.recipe = "ints:-9:9"
+    return v
 
 
 def _draw_linear(d: Draw) -> dict[str, Any]:
     n, m = d.dim(1), d.dim(1)
-    _one_kind(d)
-    out = {"x": T((*d.part(0, 2, lo=1), n)), "weight": T((m, n))}
+    out = {"x": T((*d.part(0, 2, lo=1), n)), "weight": _whole(d, T((m, n)))}
     if d.bool():
-        out["bias"] = T((m,))
+        out["bias"] = _whole(d, T((m,)))
     return out
 
 
@@ -31,27 +58,55 @@ def _break_linear(d: Draw) -> dict[str, Any]:
     return {"x": T((2, n)), "weight": T((3, n + 1))}
 
 
-op("linear", s.linear, w="weight", b="bias", draw=_draw_linear, breaks={"contracted-agrees": _break_linear},
+def _constant(slot: str, beside: str = "x") -> Fn:
+    """A constant operand in the type of the other one."""
+
+    def decode(call: Call) -> Any:
+        v = call.inputs.get(slot)
+        return v if v is None else _cast(v, of(call.inputs[beside]))
+
+    return Fn(decode)
+
+
+def _open_linear(call: Call) -> str | None:
+    x = of(call.inputs["x"])
+    own = (_held(call.inputs[k], x) for k in ("weight", "bias") if call.inputs.get(k) is not None)
+    return gathered(*own, s.linear.ambiguous(*call.version.decode(call)))
+
+
+op("linear", s.linear, w=_constant("weight"), b=_constant("bias"), draw=_draw_linear,
+   breaks={"contracted-agrees": _break_linear}, ambiguous=_open_linear,
    out_dtype=lambda c, i: of(c.inputs["x"]))  # fmt: skip
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
-    _one_kind(d)
     out = s.matmul.drawer(d)
     x, y = out["x"], out["y"]
     if d.version.version == "ios17" and d.types["T"] is not d.types["U"]:
         const = d.int(0, 1)  # mixed types need exactly one constant
         x.const, y.const = const == 0, const == 1
         out["@const"] = "x" if const == 0 else "y"
+        _whole(d, x if const == 0 else y)
     return {k: v for k, v in out.items() if v is not False or d.bool()}
 
 
-def _result(call: Call, i: int) -> Any:
-    """The type of the operand that is not the constant one."""
-    return of(call.inputs["y" if call.attrs.get("@const") == "x" else "x"])
+def _leading(call: Call) -> str:
+    """The operand whose type the result has: the one that is not the constant."""
+    return "y" if call.attrs.get("@const") == "x" else "x"
 
 
-op("matmul", s.matmul, draw=_draw_matmul, out_dtype=_result, ranks=(1, 5),
+def _operand(slot: str) -> Fn:
+    return Fn(lambda c: c.inputs[slot] if slot == _leading(c) else _cast(c.inputs[slot], of(c.inputs[_leading(c)])))
+
+
+def _open_matmul(call: Call) -> str | None:
+    lead = _leading(call)
+    own = _held(call.inputs["x" if lead == "y" else "y"], of(call.inputs[lead]))
+    return gathered(own, s.matmul.ambiguous(*call.version.decode(call)))
+
+
+op("matmul", s.matmul, x=_operand("x"), y=_operand("y"), draw=_draw_matmul, ambiguous=_open_matmul,
+   out_dtype=lambda c, i: of(c.inputs[_leading(c)]), ranks=(1, 5),
    breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}})  # fmt: skip
 
 
