@@ -23,9 +23,8 @@ from harness.spec import (
 )
 from harness.spec.draw import Draw
 from suites.semantics.bounds import quiet, slope
-from suites.semantics.indexing.common import resolve
 from suites.semantics.indexing.scatter import MODES, SUMMED, scatter_elements
-from suites.semantics.movement.common import norm_axes, norm_axis
+from suites.semantics.movement.common import norm_axes
 from suites.semantics.norm.moments import along_channels, normalised, spread_bound
 
 Array = np.ndarray
@@ -371,11 +370,4 @@ def scatter_along_axis(x: Float["*d"], indices: Int["*e"], updates: Float["*e"],
     In row-major order: of two updates of one place the later one stays.
     Raises RuleError "axis-in-range", "index-in-range", "indices-within-data".
     """
-    if reduction != "none":
-        return scatter_elements(x, indices, updates, axis=axis, reduction=reduction)
-    a = norm_axis(axis, x.ndim)
-    where = resolve(indices, x.shape[a], True)
-    out = np.array(x)
-    for at in np.ndindex(*indices.shape):
-        out[(*at[:a], where[at], *at[a + 1 :])] = updates[at]
-    return out
+    return scatter_elements(x, indices, updates, axis=axis, reduction=reduction, later=True)

@@ -30,8 +30,8 @@ def mil_printed_pool_padding(g: Given) -> Outputs:
     return g.again({"pad_type": "custom", "pad": [n for pair in halves for n in pair[::front]]})
 
 
-def mil_in_order_of_steps(g: Given) -> Outputs:
-    """A reversed sequence comes out as it was computed: the last element of the input first."""
+def mil_in_order_of_the_input(g: Given) -> Outputs:
+    """A reversed sequence comes out as it went in: the result of the last step first."""
     return [Turned(g.expected[0], lambda a: a[::-1]), *[None] * (len(g.expected) - 1)]
 
 
@@ -119,3 +119,7 @@ def _mil_lstm(steps: bool) -> Any:
 
 
 mil_clip_of_the_cell_gate, mil_clip_of_the_cell_gate_in_steps = (_mil_lstm(s) for s in (False, True))
+
+
+def mil_log_without_epsilon(g: Given) -> Outputs:
+    return g.again({"epsilon": 0.0})

@@ -35,3 +35,23 @@ def nn_epsilon_beside_the_root(g: Given) -> Outputs:
     (e,) = g.expected
     # roundings as of the reading that is expected, which has as many
     return [Near(y.reshape(e.value.shape), 4 * np.max(e.error.bound(e.context()), initial=0.0))]
+
+
+def nn_log_with_epsilon(g: Given) -> Outputs:
+    """log(scale * x + shift + epsilon): as of a shift that is larger by epsilon."""
+    return g.again({"shift": (g.attr("shift") or 0.0) + float(np.float32(g.attr("epsilon") or 1e-6))})
+
+
+def _stored(text: str) -> str:
+    """An activation with zeros for numbers that are not given, in a form that cannot be taken for "not given"."""
+    name, _, rest = text.partition("(")
+    numbers = [float(v) for v in rest.rstrip(")").split(",") if v]
+    none = name in ("linear", "scaledTanh", "sigmoidHard") and not any(numbers)
+    return "linear(1e-45,0.0)" if none else text
+
+
+def nn_zeros_as_stored(g: Given) -> Outputs:
+    """Activations whose numbers are 0 give 0: the formula with zeros, said with the least slope there is."""
+    changed = {k: [_stored(t) for t in v] if isinstance(v, list) else _stored(v)
+               for k, v in g.inst.attrs.items() if k.startswith("activation")}  # fmt: skip
+    return g.again(changed)

@@ -24,7 +24,7 @@ def _given(a: Arrays, name: str, n: int) -> np.ndarray:
 
 
 @reads("lstm")
-def lstm(at: Attrs, a: Arrays, version: str, clipped: str = "state", steps: bool = False) -> list[Any]:
+def lstm(at: Attrs, a: Arrays, version: str, clipped: str = "state", steps: bool = True) -> list[Any]:
     """clipped: what clip bounds, the "state" c or the "gate" z after its activation.  steps: whether a reversed
     sequence comes out as it was computed."""
     limits = [np.inf if at.get("clip") is None or clipped != what else at["clip"] for what in ("gate", "state")]
@@ -72,7 +72,7 @@ def _gru(at: Attrs, a: Arrays, version: str) -> list[Any]:
         inner = r * (h @ uo.T + bo) if at.get("reset_after", False) else (r * h) @ uo.T + bo
         h = (1 - z) * out(xo + inner) + z * h
         ys.append(h)
-    return [np.stack(ys[::-1] if back else ys) if at.get("output_sequence", False) else h[None], h]
+    return [np.stack(ys) if at.get("output_sequence", False) else h[None], h]
 
 
 @reads("rnn")
@@ -83,7 +83,7 @@ def _rnn(at: Attrs, a: Arrays, version: str) -> list[Any]:
     for v in x[::-1] if back else x:
         h = out(v @ w.T + h @ u.T + b)
         ys.append(h)
-    return [np.stack(ys[::-1] if back else ys) if at.get("output_sequence", False) else h[None], h]
+    return [np.stack(ys) if at.get("output_sequence", False) else h[None], h]
 
 
 @reads("scaled_dot_product_attention")

@@ -12,7 +12,6 @@ from suites.mil import op
 from suites.mil.codecs import need
 from suites.semantics import linear as s
 
-
 _FRACTION = "fractions times integers: neither a conversion of the constant nor a rounding of the result is stated"
 _ROUNDED = "a constant that the type of the other operand does not hold: whether it is converted first is not stated"
 

@@ -86,17 +86,19 @@ def _activations(*names: tuple[str, str]) -> Fn:
     return Fn(decode)
 
 
-def _arrange(results: list[Any], whole: bool) -> list[Any]:
+def _arrange(results: list[Any], whole: bool, turned: bool) -> list[Any]:
     """Y [t, dirs, b, h] and states [dirs, b, h] with the directions side by side; Y is the last step unless
-    ``whole``.
+    ``whole``.  turned: a reversed sequence comes out in the order of the steps, as the NeuralNetwork layer that it is
+    lowered to is "applied to the reversed input sequence" (the other order stands in the ledger).
     """
     y, *states = results
+    y = y[::-1] if turned else y
     flat = [np.concatenate(list(v), -1) for v in states]
     return [np.concatenate([y[:, k] for k in range(y.shape[1])], -1) if whole else flat[0][None], *flat]
 
 
 def _results(call: Call, results: list[Any]) -> list[Any]:
-    return _arrange(results, bool(call.attr("output_sequence", False)))
+    return _arrange(results, bool(call.attr("output_sequence", False)), call.attr("direction", "forward") == "reverse")
 
 
 def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
@@ -110,7 +112,8 @@ def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
                 inner = Context(ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc,
                                 shared=ctx.shared)  # fmt: skip
                 each.append(np.broadcast_to(meaning.error_of(k).bound(inner), np.shape(wide)))
-            return _arrange(each, i > 0 or ctx.wide.shape[0] == plain[0].shape[0])[i]
+            whole, turned = i > 0 or ctx.wide.shape[0] == plain[0].shape[0], ctx.params["direction"] == "reverse"
+            return _arrange(each, whole, turned)[i]
 
         return composed(bound, "running error analysis through all steps")
 

@@ -18,7 +18,7 @@ from suites.semantics.indexing.common import distinct, index_recipe, prod
 
 _MODES = {"none": "update", "add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "max", "min": "min"}
 MODE = Map("mode", _MODES)
-OLD, NEW = {"fixed": {"signed": True}}, {"fixed": {"signed": False}}
+OLD, NEW = {"signed": True}, {"signed": False}
 SPANS = (({"until": "ios16"}, OLD), ({"since": "ios17"}, NEW))
 
 
@@ -78,10 +78,10 @@ def _break_nd(d: Draw) -> dict[str, Any]:
 
 
 for span, sign in SPANS:
-    op("gather", s.gather, **span, **sign, breaks={"index-in-range": _break_gather})
-    op("gather_along_axis", s.gather_elements, **span, **sign, draw=_draw_along,
+    op("gather", s.gather, **span, fixed=sign, breaks={"index-in-range": _break_gather})
+    op("gather_along_axis", s.gather_elements, **span, fixed=sign, draw=_draw_along,
        breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")})  # fmt: skip
-    op("gather_nd", s.gather_nd, **span, **sign, breaks={"index-in-range": _break_nd})
+    op("gather_nd", s.gather_nd, **span, fixed=sign, breaks={"index-in-range": _break_nd})
 
 
 # -- scatter: what an update is combined with, in any order
@@ -113,7 +113,7 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]
-    if mode == "none":
+    if mode == "none" and d.bool():
         at = T((n := d.int(1, shape[a]),), values=distinct(d, shape[a], n, signed))
     else:
         at = T((d.dim(1),), index_recipe(shape[a], signed))
@@ -127,7 +127,7 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]
-    if mode == "none":
+    if mode == "none" and d.bool():
         n = d.int(1, shape[a])
         line = distinct(d, shape[a], n, signed)
         e = [n if k == a else m for k, m in enumerate(shape)]
@@ -149,8 +149,9 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     k, mode, signed = d.int(1, len(shape)), _mode(d), d.fixed["signed"]
     places = prod(shape[:k])
-    rows = d.int(1, min(places, 9)) if mode == "none" else d.dim(1)
-    spots = distinct(d, places, rows, False) if mode == "none" else [d.int(0, places - 1) for _ in range(rows)]
+    once = mode == "none" and d.bool()
+    rows = d.int(1, min(places, 9)) if once else d.dim(1)
+    spots = distinct(d, places, rows, False) if once else [d.int(0, places - 1) for _ in range(rows)]
     values: list[int] = []
     for spot in spots:
         one: list[int] = []
@@ -202,15 +203,18 @@ def _open(meaning: Any, usual: str) -> Any:
     return why
 
 
+# Two updates of one place: the text is a loop over the updates, so that the later one stays, as of the NeuralNetwork
+# layers, of NumPy's put_along_axis in the package's own value inference, and in its layer tests
 for span, sign in SPANS:
-    op("scatter", s.scatter, **span, **sign, x="data", mode=MODE, draw=_draw_scatter,
+    fixed = {**sign, "later": True}
+    op("scatter", s.scatter, **span, fixed=fixed, x="data", mode=MODE, draw=_draw_scatter,
        ambiguous=_open(s.scatter, "update"),
        breaks={"index-in-range": _break_scatter("slice"), "updates-fit": _break_fit("slice"),
                "axis-in-range": _break_axis("data")})  # fmt: skip
-    op("scatter_along_axis", s.scatter_elements, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_along,
-       ambiguous=_open(s.scatter_elements, "add"),
+    op("scatter_along_axis", s.scatter_elements, **span, fixed=fixed, x="data", reduction=MODE,
+       draw=_draw_scatter_along, ambiguous=_open(s.scatter_elements, "add"),
        breaks={"index-in-range": _break_scatter("along"), "updates-fit": _break_fit("along"),
                "axis-in-range": _break_axis("data")})  # fmt: skip
-    op("scatter_nd", s.scatter_nd, **span, **sign, x="data", reduction=MODE, draw=_draw_scatter_nd,
+    op("scatter_nd", s.scatter_nd, **span, fixed=fixed, x="data", reduction=MODE, draw=_draw_scatter_nd,
        ambiguous=_open(s.scatter_nd, "add"),
        breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")})  # fmt: skip

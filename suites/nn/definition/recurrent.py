@@ -8,10 +8,14 @@ import numpy as np
 
 from suites.nn.definition.common import Array, check, layer, weights
 
+_USUAL = {"linear": (1.0, 0.0), "scaledTanh": (1.0, 1.0), "sigmoidHard": (0.2, 0.5)}  # where neither is given
+
 
 def _activate(a: Any, x: Array) -> Array:
     kind = a.WhichOneof("NonlinearityType")
     q = getattr(a, kind)
+    unset = kind in _USUAL and not q.alpha and not q.beta
+    alpha, beta = _USUAL[kind] if unset else (getattr(q, "alpha", 0.0), getattr(q, "beta", 0.0))
     if kind == "sigmoid":
         return 1 / (1 + np.exp(-x))
     if kind == "tanh":
@@ -19,11 +23,11 @@ def _activate(a: Any, x: Array) -> Array:
     if kind == "ReLU":
         return np.maximum(x, 0)
     if kind == "linear":
-        return (q.alpha * x + q.beta) if (q.alpha or q.beta) else x
+        return alpha * x + beta
     if kind == "scaledTanh":
-        return q.alpha * np.tanh(q.beta * x)
+        return alpha * np.tanh(beta * x)
     check(kind == "sigmoidHard", f"activation {kind}")
-    return np.minimum(np.maximum(q.alpha * x + q.beta, 0), 1)
+    return np.minimum(np.maximum(alpha * x + beta, 0), 1)
 
 
 def _clip(x: Array) -> Array:
@@ -38,8 +42,8 @@ def _sequence(x: Array, size: int) -> Array:
 def _start(h: Array | None, batch: int, size: int) -> Array:
     if h is None:
         return np.zeros((batch, size))
-    check(h.shape == (1, batch, size, 1, 1), "state")
-    return h[0, :, :, 0, 0]
+    check(h.shape in ((1, batch, size, 1, 1), (batch, size, 1, 1, 1)), "state")
+    return h.reshape(batch, size)
 
 
 def _shaped(v: Array) -> Array:

@@ -10,8 +10,10 @@ from harness.core.errors import RuleError
 from harness.spec import Call, Draw, Fn, T
 from suites.nn import op
 from suites.semantics.coreml_recurrent import unrolled
+from suites.semantics.recurrent import DEFAULTS
 
-# text of an activation -> (name, alpha, beta); a linear one without numbers leaves its input as it is
+# text of an activation -> (name, alpha, beta); one without numbers, which coremltools writes, has the usual ones (of
+# MIL's linear_activation, scaled_tanh and sigmoid_hard), as the layer tests of the package expect
 _NAMES = {
     "sigmoid": "sigmoid",
     "tanh": "tanh",
@@ -21,7 +23,7 @@ _NAMES = {
     "sigmoidHard": "hard_sigmoid",
 }
 _TEXTS = ("sigmoid", "tanh", "ReLU", "linear(1.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)",
-          "linear(1.5,-0.25)", "linear(-0.5,0.0)")  # fmt: skip
+          "linear(1.5,-0.25)", "linear(-0.5,0.0)", "linear", "scaledTanh", "sigmoidHard")  # fmt: skip
 
 
 def _activation(text: str) -> tuple[str, float, float]:
@@ -29,7 +31,9 @@ def _activation(text: str) -> tuple[str, float, float]:
     if name not in _NAMES:
         raise RuleError("activation-known", text)
     a, b = (float(np.float32(float(v))) for v in rest.split(",")) if rest else (0.0, 0.0)
-    return _NAMES[name], (1.0 if name == "linear" and not a and not b else a), b
+    if not a and not b:  # as not given
+        a, b = DEFAULTS.get(_NAMES[name], (0.0, 0.0))
+    return _NAMES[name], a, b
 
 
 def _steps(c: Call) -> np.ndarray:
@@ -40,15 +44,16 @@ def _steps(c: Call) -> np.ndarray:
 
 
 def _state(*slots: str) -> Fn:
-    """[1, B, C, 1, 1] of every direction as [e, B, C]."""
+    """[1, B, C, 1, 1] of every direction as [e, B, C]; also [B, C, 1, 1, 1], which coremltools makes of the state of a
+    simple layer: the text tells no shape."""
 
     def read(c: Call) -> Any:
         got = [c.inputs[s] for s in slots if s in c.inputs]
-        want = (1, c.inputs["x"].shape[1], c.attr("outputVectorSize"), 1, 1)
+        b, n = c.inputs["x"].shape[1], c.attr("outputVectorSize")
         for g in got:
-            if g.shape != want:
-                raise RuleError("state-shape", f"{list(g.shape)}, expected {list(want)}")
-        return None if not got else np.stack([g[0, :, :, 0, 0] for g in got])
+            if g.shape not in ((1, b, n, 1, 1), (b, n, 1, 1, 1)):
+                raise RuleError("state-shape", f"{list(g.shape)}, expected {[1, b, n, 1, 1]} or {[b, n, 1, 1, 1]}")
+        return None if not got else np.stack([g.reshape(b, n) for g in got])
 
     return Fn(read)
 

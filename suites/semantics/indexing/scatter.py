@@ -1,4 +1,5 @@
-"""Writing by index.  Without a reduction the order of writes is open, so indices are drawn distinct."""
+"""Writing by index.  Without a reduction the order of writes is open, so indices are drawn distinct, unless the later
+one of two updates of one place is said to stay."""
 
 from __future__ import annotations
 
@@ -47,12 +48,20 @@ def _rules() -> Iterator[None]:
 
 
 def write(kernel: Callable[..., np.ndarray], x: np.ndarray, index: np.ndarray, updates: np.ndarray, mode: str,
-          signed: bool, *axis: int) -> np.ndarray:  # fmt: skip
+          signed: bool, *axis: int, later: bool = False) -> np.ndarray:  # fmt: skip
     """A copy of ``x`` with ``updates`` combined by one of native_ref's scatter kernels.
 
-    Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.  Raises RuleError
-    "index-in-range", "indices-distinct" where order would decide, "integer-division"."""
+    Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.  later: of updates of
+    one place, where nothing combines them, the last one in row-major order stays.  Raises RuleError "index-in-range",
+    "indices-distinct" where order would decide, "integer-division"."""
     d = of(x)
+    if later and mode == "none":
+        number = np.arange(1, updates.size + 1).reshape(updates.shape)
+        with _rules():
+            last = kernel(np.zeros(x.shape, np.int64), index, number, *axis, "max", signed)
+        if not updates.size:
+            return x.copy()
+        return np.where(last > 0, updates.reshape(-1)[np.maximum(last, 1) - 1], x)
     if mode == "div" and d.kind in "iu":
         raise RuleError("integer-division", "not defined for scatter")
     with _rules():
@@ -153,14 +162,17 @@ def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
 @semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15",
            ambiguous=_elements_overflow)  # fmt: skip
 def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, axis: Integer = 0,
-                     reduction: Choice(*MODES) = "none", signed: Flag = True) -> Any["*d"]:  # fmt: skip
+                     reduction: Choice(*MODES) = "none", signed: Flag = True, later: Flag = False,
+                     ) -> Any["*d"]:  # fmt: skip
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
 
-    Raises RuleError "axis-in-range", "indices-within-data", "index-in-range", "indices-distinct" (reduction none).
+    later: of two updates of one place the later one stays, with reduction none.
+    Raises RuleError "axis-in-range", "indices-within-data", "index-in-range", "indices-distinct" (reduction none, not
+    later).
     """
     a = norm_axis(axis, x.ndim)
     within_data(indices, x, a)
-    return write(native.scatter_elements, x, indices, updates, reduction, signed, a)
+    return write(native.scatter_elements, x, indices, updates, reduction, signed, a, later=later)
 
 
 @scatter_elements.draw
@@ -199,24 +211,26 @@ def _elements_outside(d: Draw) -> dict:
     return spoiled(d, v, "indices", v["x"].shape[v["axis"]], v["signed"])
 
 
-def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, signed: bool) -> np.ndarray:
+def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, signed: bool,
+        later: bool = False) -> np.ndarray:  # fmt: skip
     k = indices.shape[-1]
     if k > x.ndim:
         raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim}")
     if updates.shape != (*indices.shape[:-1], *x.shape[k:]):
         raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
-    return write(native.scatter_nd, x, indices, updates, mode, signed)
+    return write(native.scatter_nd, x, indices, updates, mode, signed, later=later)
 
 
 @semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
            ambiguous=_nd_overflow)  # fmt: skip
 def scatter_nd(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, reduction: Choice(*MODES) = "none",
-               signed: Flag = True) -> Any["*d"]:  # fmt: skip
+               signed: Flag = True, later: Flag = False) -> Any["*d"]:  # fmt: skip
     """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
 
-    Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range", "indices-distinct" (reduction none).
+    later: as of ``scatter_elements``.  Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range",
+    "indices-distinct" (reduction none, not later).
     """
-    return _nd(x, indices, updates, reduction, signed)
+    return _nd(x, indices, updates, reduction, signed, later)
 
 
 @scatter_nd.draw
@@ -286,16 +300,16 @@ def _draw_new(d: Draw) -> dict:
 
 @semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter", ambiguous=_slices_overflow)
 def scatter(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, axis: Integer = 0, mode: Choice(*MODES) = "add",
-            signed: Flag = True) -> Any["*d"]:  # fmt: skip
+            signed: Flag = True, later: Flag = False) -> Any["*d"]:  # fmt: skip
     """Slices ``updates`` combined into the slices of ``x`` along ``axis`` that ``indices`` names.
 
-    updates: x.shape[:axis] + indices.shape + x.shape[axis+1:].  Raises RuleError "axis-in-range", "updates-fit",
-    "index-in-range", "indices-distinct" (mode none).
+    updates: x.shape[:axis] + indices.shape + x.shape[axis+1:].  later: as of ``scatter_elements``.  Raises RuleError
+    "axis-in-range", "updates-fit", "index-in-range", "indices-distinct" (mode none, not later).
     """
     a = norm_axis(axis, x.ndim)
     if updates.shape != (*x.shape[:a], *indices.shape, *x.shape[a + 1 :]):
         raise RuleError("updates-fit", f"updates {list(updates.shape)} for {list(indices.shape)} into {list(x.shape)}")
-    return write(native.scatter, x, indices, updates, mode, signed, a)
+    return write(native.scatter, x, indices, updates, mode, signed, a, later=later)
 
 
 @scatter.draw
