@@ -81,7 +81,7 @@ class Writer:
     ) -> int:
         """Index of a new tensor.  shape None: known only when the model runs.  dynamic: axes that may change."""
         t: dict[str, Any] = {"shape": shape if shape is not None else (), "type": type_code, "name": name}
-        if data:
+        if data is not None:  # a constant; one without elements has a buffer without data
             t["buffer"] = len(self.buffers)
             self.buffers.append({"data": data})
         if quant and quant.get("block"):
@@ -263,9 +263,8 @@ def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: boo
     if layout:
         table, values = sparsity.encode(x, layout)
         return w.tensor(g, name, code, a.shape, a.quant, pack(values, a.dtype), sparse=table), False
-    # a constant without elements cannot be told from a tensor that nobody writes, so it is fed instead
-    # nor can the Python interface feed a string of rank 0
-    if (a.const or (a.dtype.kind == "s" and not a.shape)) and x.size:
+    # Python's interface cannot feed a string of rank 0.  A constant without elements is a tensor that nobody writes.
+    if a.const or (a.dtype.kind == "s" and not a.shape):
         return w.tensor(g, name, code, a.shape, a.quant, pack(x, a.dtype)), False
     return w.tensor(g, name, code, a.shape, a.quant, dynamic=a.dynamic), True
 

@@ -114,6 +114,11 @@ class _Reader:
             elif t.get("is_variable"):  # real zero
                 zero = (tensors[name]["quant"] or {"zero_point": [0]})["zero_point"][0]
                 out.consts[name] = np.full(shape, zero, d.np)
+        made = {int(i) for n in (g, *g.get("operators", [])) for i in n.get("inputs" if n is g else "outputs", ())}
+        for i, name in enumerate(names):  # no data, and nobody writes it: a constant, if no element is missing
+            t = tensors.get(name)
+            if t is not None and i not in made and name not in out.consts and 0 in t["shape"]:
+                out.consts[name] = np.empty(t["shape"], t["dtype"].np)
         for i, t in enumerate(g.get("tensors", [])):
             details = t.get("quantization", {}).get("details", {})
             if details.get("block_size"):

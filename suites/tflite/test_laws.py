@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from harness.compare import judge
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.spec.interpret import run_graph
 from suites.tflite import dialect
+from suites.tflite import flatbuffers as fb
 from suites.tflite.schemas import number_of
 
 # Operators that no entry serves yet, each with the reason.
@@ -90,7 +91,7 @@ def test_whole_model_interpreter_agrees_with_the_instance(key):
 
 
 def as_bytes(x):
-    return x.encode() if isinstance(x, str) else x
+    return x.encode() if isinstance(x, str) else x if isinstance(x, bytes) else x.tobytes()
 
 
 def test_models_pass_the_generated_reader():
@@ -244,3 +245,34 @@ def test_flushed_operands_show_through_a_fused_activation():
     got = Outcome(Status.VALUE, [np.array([[8.0, 0.0]], np.float32)], "run")
     for flushes, verdict in (((), Verdict.MISMATCH), (("f32",), Verdict.AGREE)):
         assert judge_case(case, Profile("x", flushes=flushes), [got]).verdict is verdict
+
+
+def test_a_constant_without_elements_is_a_constant():
+    """Schema, Tensor.buffer: a tensor that nobody writes, and of which no element is missing, needs no data."""
+    seen = set()
+    for key in ("tflite/TRANSPOSE/5", "tflite/FILL/2", "tflite/REDUCE_MAX/3", "tflite/TILE/2", "tflite/GATHER_ND/4"):
+        for i in range(200):
+            inst, arrays = drawn(key, i)
+            empty = {slot for slot, a in inst.args.items() if a.const and 0 in a.shape}
+            if not empty:
+                continue
+            model = dialect.build([inst], [arrays])
+            assert not empty & {slot for _, slot, _ in model.inputs[0]}
+            graph = dialect.parse(model.data)
+            assert {f"i0.{slot}" for slot in empty} <= set(graph.consts)
+            got = dialect.run_model(model.data, {name: arrays[slot] for name, slot, _ in model.inputs[0]})
+            want = dialect.evaluate(inst, arrays)[0].value
+            assert got[0].shape == want.shape and got[0].dtype == want.dtype
+            assert list(map(as_bytes, got[0].ravel())) == list(map(as_bytes, want.ravel()))
+            seen.add(inst.op)
+    assert seen == {"TRANSPOSE", "FILL", "REDUCE_MAX", "TILE", "GATHER_ND"}
+
+
+def test_a_tensor_that_nobody_writes_and_that_lacks_elements_is_told():
+    inst, arrays = next(x for x in (drawn("tflite/TRANSPOSE/5", i) for i in range(99)) if x[0].args["perm"].const)
+    model = fb.decode("Model", dialect.build([inst], [arrays]).data)
+    tensor = model["subgraphs"][0]["tensors"][1]
+    assert tensor["name"] == "i0.perm"
+    model["buffers"][tensor["buffer"]] = {}
+    with pytest.raises(UsageError, match=r"value 'i0.perm' is used before it is made"):
+        dialect.run_model(fb.encode("Model", model), {"i0.input": arrays["input"]})
