@@ -10,7 +10,6 @@ import argparse
 import io
 import json
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import OpconformError, UsageError
+from harness.core.escape import one_line, shell, shell_line, visible
 
 OK, MISMATCH, USAGE = 0, 1, 2
 OUT = Path(".opconform/run")
@@ -79,15 +79,25 @@ def _verb_of(args: argparse.Namespace) -> int:
 
 
 def _fail(text: str) -> int:
-    print(f"opconform: {' '.join(text.split())}", file=sys.stderr)
+    _note(one_line(text))
     return USAGE
+
+
+def _say(*lines: object) -> None:
+    """Print lines; no part of one can begin another, or rule the terminal."""
+    for line in lines:
+        print(visible(line))
+
+
+def _note(text: str) -> None:
+    print(visible(f"opconform: {text}"), file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> Any:
-        self.exit(USAGE, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+        self.exit(USAGE, f"{self.prog}: {visible(message)}; see `{self.prog} --help`\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -260,8 +270,7 @@ def _select(args: argparse.Namespace) -> Any:
 def _list(args: argparse.Namespace) -> int:
     from harness.run import listing, terminal
 
-    for line in terminal.columns(listing.LISTS[args.what](_select(args))):
-        print(line)
+    _say(*terminal.columns(listing.LISTS[args.what](_select(args))))
     return OK
 
 
@@ -272,7 +281,7 @@ def _run(args: argparse.Namespace) -> int:
     plan = _plan(args)
     kept = folder.prepare(plan, fresh=args.fresh)
     if kept.resumed:
-        print(f"opconform: resuming the run in {plan.out} (--fresh starts anew)", file=sys.stderr)
+        _note(f"resuming the run in {plan.out} (--fresh starts anew)")
     stopped: UsageError | None = None
     missing: dict[str, str] = {}
     with terminal.Progress() as show:
@@ -309,7 +318,7 @@ def _compared(args: argparse.Namespace) -> None:
 def _plan(args: argparse.Namespace) -> Any:
     from harness.run.session import Plan
 
-    command = "opconform " + shlex.join(sys.argv[1:])
+    command = "opconform " + shell_line(sys.argv[1:])
     return Plan(
         _select(args), list(args.backend), _placed(args), args.cases, args.draws, args.seed, not args.no_invalid,
         args.out, args.seconds, args.minimize, command, getattr(args, "sensitivity", 0),
@@ -326,21 +335,21 @@ def _close(
     result = reports.render(list(records), out, baseline)
     s = result.summary
     for name, text in s.beside.items():
-        print(f"opconform: note: {name}: {text}", file=sys.stderr)
-    print("\n".join(terminal.table(s.cube, s.backends)))
+        _note(f"note: {name}: {text}")
+    _say(*terminal.table(s.cube, s.backends))
     for text in terminal.failures(s.cases, s.clusters, s.backends):
-        print(f"\n{text}")
-    print()
+        _say("", *text.split("\n"))
+    _say("")
     for text in terminal.undecided(s.cases):
-        print(text)
+        _say(text)
     for name, why in missing.items():
-        print(f"not run: {name}: {why}")
-    print(_figures(s))
-    print(f"report: {result.html.resolve()}")
+        _say(f"not run: {name}: {why}")
+    _say(*_figures(s))
+    _say(f"report: {result.html.resolve()}")
     if stopped is not None:
         raise stopped
     if s.interrupted:
-        print("opconform: stopped before the end; the same command goes on from here", file=sys.stderr)
+        _note("stopped before the end; the same command goes on from here")
     return _code(s)
 
 
@@ -351,11 +360,11 @@ def _code(s: Any) -> int:
     return USAGE if s.interrupted else OK
 
 
-def _figures(s: Any) -> str:
+def _figures(s: Any) -> list[str]:
     """What a run comes to: listed differences that did not occur, and the line of figures."""
-    gone = f"known differences that did not occur: {' '.join(s.unused)}\n" if s.unused else ""
+    gone = [f"known differences that did not occur: {' '.join(s.unused)}"] if s.unused else []
     without = f", {s.undecided:,} without verdict" if s.undecided else ""
-    return f"{gone}{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}"
+    return [*gone, f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}"]
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -373,12 +382,12 @@ def _replay(args: argparse.Namespace) -> int:
     for j in judged:
         if j.verdict.bad:
             place = _placed(args)
-            line = f"opconform replay {shlex.quote(args.case)} --backend {shlex.quote(j.backend)}{place.options}"
-            print(telling.paragraph(telling.record(j, votes, place=place, replay=line)) + "\n")
-    why = {j.backend: telling.one_line(j.outcome.message)[:100] for j in judged
+            line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
+            _say(*telling.paragraph(telling.record(j, votes, place=place, replay=line)).split("\n"), "")
+    why = {j.backend: one_line(j.outcome.message)[:100] for j in judged
            if j.verdict.value in ("unsupported", "unknown")}  # fmt: skip
     rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or why.get(j.backend, "")] for j in judged]
-    print("\n".join(terminal.columns(rows)))
+    _say(*terminal.columns(rows))
     return MISMATCH if any(j.verdict.bad or j.verdict.value == "unknown" for j in judged) else OK
 
 
@@ -388,9 +397,9 @@ def _minimize(args: argparse.Namespace) -> int:
     inst = session.find_case(args.case)
     small, record = session.minimize(inst, args.backend, args.out, args.seconds, _placed(args))
     if small is None or record is None:
-        print(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
+        _say(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
         return OK
-    print(telling.paragraph(record))
+    _say(*telling.paragraph(record).split("\n"))
     return MISMATCH
 
 
@@ -405,9 +414,9 @@ def _known(args: argparse.Namespace) -> int:
     if not rows:
         raise UsageError("no known difference of these ops and backends carries an instance")
     for r in (r for r in rows if r.crash):
-        print(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
+        _say(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
     stand = sum(r.folder is not None for r in rows)
-    print(f"{stand} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
+    _say(f"{stand} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
     return OK
 
 
@@ -418,10 +427,10 @@ def _report(args: argparse.Namespace) -> int:
     out = args.out or (first if first.is_dir() else first.parent)
     result = reports.render(args.records, out, args.baseline)
     for note in result.summary.told:
-        print(f"opconform: note: {note}", file=sys.stderr)
-    print(_figures(result.summary))
+        _note(f"note: {note}")
+    _say(*_figures(result.summary))
     for path in (result.html, result.json, result.markdown, result.junit):
-        print(path)
+        _say(path)
     return _code(result.summary)
 
 
@@ -437,21 +446,21 @@ def _diff(args: argparse.Namespace) -> int:
     d = reports.diff(args.old, args.new)
     for side, notes in d["notes"].items():
         for note in notes:
-            print(f"opconform: note: {side}: {note}", file=sys.stderr)
+            _note(f"note: {side}: {note}")
     if args.json:
-        print(json.dumps(d, indent=1))
+        _say(*json.dumps(d, indent=1).split("\n"))
         return MISMATCH if d["new"] or d["first_run"] else OK
     now, before = d["versions"]["now"], d["versions"]["before"]
     for backend in sorted(now.keys() | before.keys()):
         was, is_ = before.get(backend), now.get(backend)
-        print(f"{backend} {is_}" if was == is_ else f"{backend} {was or '(absent)'} -> {is_ or '(absent)'}")
+        _say(f"{backend} {is_}" if was == is_ else f"{backend} {was or '(absent)'} -> {is_ or '(absent)'}")
     moved = processors(d)
     if moved:
-        print(f"the processors differ: {moved}")
+        _say(f"the processors differ: {moved}")
     for kind, title in _CHANGES.items():
         _table(title, [["", e["key"], e["backend"], e["verdict"],
                         f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}"] for e in d[kind]])  # fmt: skip
-    print(f"still there: {len(d['still'])}")
+    _say(f"still there: {len(d['still'])}")
     for kind, title in _LISTED.items():
         _table(title, [["", e["id"], e["backend"], _some(e["keys"]), e["reason"]] for e in d[kind]])
     for kind, title in _TAKEN.items():
@@ -462,9 +471,8 @@ def _diff(args: argparse.Namespace) -> int:
 def _table(title: str, rows: list[list[str]]) -> None:
     from harness.run import terminal
 
-    print(f"{title}: {len(rows)}")
-    for line in terminal.columns(rows):
-        print(line)
+    _say(f"{title}: {len(rows)}")
+    _say(*terminal.columns(rows))
 
 
 def _some(keys: list[str]) -> str:
@@ -475,7 +483,7 @@ def _merge(args: argparse.Namespace) -> int:
     import reports
 
     n = reports.merge(args.records, args.out)
-    print(f"{n:,} records in {args.out}")
+    _say(f"{n:,} records in {args.out}")
     return OK
 
 
@@ -483,7 +491,7 @@ def _export(args: argparse.Namespace) -> int:
     import reports
 
     for path in reports.export(args.records, args.out):
-        print(path)
+        _say(path)
     return OK
 
 

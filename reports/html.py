@@ -16,6 +16,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from harness.core.escape import html as escaped
+
 # Order matters: they run as one script, later files use what earlier ones define.
 SCRIPTS = (
     "dom.js",
@@ -46,7 +48,7 @@ def page(data: dict[str, Any]) -> str:
         "style": style,
         "script": script,
         "data": packed,
-        "title": _title(data),
+        "title": escaped(_title(data)),
     }
     template = files("reports").joinpath("templates/report.html").read_text("utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], template)

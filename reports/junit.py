@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from harness.core.escape import one_line, xml, xml_attribute
+
 SHOWN = 5  # cases told per failed test; the page has them all
 
 
@@ -38,15 +37,15 @@ def junit(data: dict[str, Any]) -> str:
                 inner = _error(verdicts["unknown"], judged, cases[backend, key])
             elif not judged:
                 skipped += 1
-                inner = f'<skipped message="declared unsupported by {_a(backend)}"/>'
+                inner = f"<skipped message={xml_attribute(f'declared unsupported by {backend}')}/>"
             dialect = key.partition("/")[0]
             body.append(
-                f"<testcase classname={_q(f'{dialect}.{backend}')} name={_q(f'{key}/{backend}')} "
+                f"<testcase classname={xml_attribute(f'{dialect}.{backend}')} name={xml_attribute(f'{key}/{backend}')} "
                 f'assertions="{judged}">{inner}</testcase>'
             )
         sums.update(tests=len(keys), failures=failures, errors=errors, skipped=skipped)
         suites.append(
-            f'<testsuite name={_q(backend)} tests="{len(keys)}" failures="{failures}" errors="{errors}" '
+            f'<testsuite name={xml_attribute(backend)} tests="{len(keys)}" failures="{failures}" errors="{errors}" '
             f'skipped="{skipped}">' + "\n".join(["", *body, ""]) + "</testsuite>"
         )
     whole = _whole(data)
@@ -69,15 +68,16 @@ def _whole(data: dict[str, Any]) -> str:
     return (
         '<testsuite name="opconform" tests="1" failures="0" errors="1" skipped="0">\n'
         '<testcase classname="opconform" name="the whole run">'
-        f'<error message={_q("; ".join(why))} type="run"/></testcase>\n</testsuite>'
+        f'<error message={xml_attribute("; ".join(why))} type="run"/></testcase>\n</testsuite>'
     )
 
 
 def _error(undecided: int, judged: int, cases: list[dict[str, Any]]) -> str:
     """Instances without a verdict, and why."""
-    text = "\n".join(dict.fromkeys(f"{c.get('phase') or ''}: {c.get('message') or ''}" for c in cases[:SHOWN]))
+    told = dict.fromkeys(f"{c.get('phase') or ''}: {one_line(c.get('message') or '')}" for c in cases[:SHOWN])
+    text = "\n".join(told)
     message = f"{undecided} of {judged} instances without verdict"
-    return f'<error message={_q(message)} type="unknown">{_a(text)}</error>'
+    return f'<error message={xml_attribute(message)} type="unknown">{xml(text)}</error>'
 
 
 def _failure(verdicts: Counter[str], failed: int, judged: int, cases: list[dict[str, Any]], bad: set[str]) -> str:
@@ -87,22 +87,13 @@ def _failure(verdicts: Counter[str], failed: int, judged: int, cases: list[dict[
     for c in cases[:SHOWN]:
         text += [
             c.get("notation") or c["key"],
-            c.get("message") or "",
-            f"replay: {c.get('replay') or c['id']}",
+            one_line(c.get("message") or ""),
+            f"replay: {one_line(c.get('replay') or c['id'])}",
             "",
         ]
     if failed > SHOWN:
         text.append(f"... and {failed - min(SHOWN, len(cases))} more, see report.html")
     message = f"{failed} of {judged} instances: {kinds}"
     first = next(v for v in verdicts if v in bad)
-    return (
-        f"<failure message={_q(message)} type={_q(first)}>{_a(chr(10).join(t for t in text if t))}</failure>"
-    )
-
-
-def _a(text: str) -> str:
-    return escape(_ILLEGAL.sub("?", text))
-
-
-def _q(text: str) -> str:
-    return quoteattr(_ILLEGAL.sub("?", text))
+    body = xml("\n".join(t for t in text if t))
+    return f"<failure message={xml_attribute(message)} type={xml_attribute(first)}>{body}</failure>"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from harness.core.escape import markdown as md
+from harness.core.escape import markdown_code
 from reports.compare import processors
 from reports.summary import hidden_faults
 
@@ -18,9 +20,9 @@ def markdown(data: dict[str, Any]) -> str:
     if data["undecided"]:
         head += f", **{data['undecided']:,} without verdict**"
     if data["unused"]:
-        head += f", **listed differences that did not occur: {' '.join(data['unused'])}**"
+        head += f", **listed differences that did not occur: {md(' '.join(data['unused']))}**"
     lines = ["# opconform", "", head + (" · interrupted" if data["interrupted"] else ""), ""]
-    lines += [f"> {n}" for n in data["notes"]] + ([""] if data["notes"] else [])
+    lines += [f"> {md(n)}" for n in data["notes"]] + ([""] if data["notes"] else [])
     lines += (
         _backends(data, bad)
         + _changes(data.get("diff"))
@@ -31,17 +33,21 @@ def markdown(data: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+class _Span(str):
+    """A part of a table that is Markdown already."""
+
+
 def _table(head: list[str], rows: list[list[Any]], numbers: int = 1) -> list[str]:
     """numbers: first column that is right-aligned."""
-    rule = ["---"] * numbers + ["---:"] * (len(head) - numbers)
-    body = [[_cell(c) for c in row] for row in rows]
-    return ["| " + " | ".join(row) + " |" for row in [head, rule, *body]] + [""]
+    rule = [_Span("---")] * numbers + [_Span("---:")] * (len(head) - numbers)
+    lines: list[list[Any]] = [head, rule, *rows]
+    return ["| " + " | ".join(map(_cell, row)) + " |" for row in lines] + [""]
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}" if value else "·"
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    return value if isinstance(value, _Span) else md(value)
 
 
 def _backends(data: dict[str, Any], bad: list[str]) -> list[str]:
@@ -55,7 +61,7 @@ def _backends(data: dict[str, Any], bad: list[str]) -> list[str]:
         version = data["backends"].get(backend, {}).get("version", "")
         name = backend if str(version) in backend else f"{backend} {version}".strip()
         rows.append([name, *(counts[v] for v in shown)])
-    return _table(["backend", *(f"**{v}**" if v in bad else v for v in shown)], rows) if rows else []
+    return _table(["backend", *(_Span(f"**{md(v)}**") if v in bad else v for v in shown)], rows) if rows else []
 
 
 def _changes(diff: dict[str, Any] | None) -> list[str]:
@@ -68,7 +74,7 @@ def _changes(diff: dict[str, Any] | None) -> list[str]:
     )
     lines.append("")
     moved = processors(diff)
-    lines += [f"The processors differ: {moved}.", ""] if moved else []
+    lines += [f"The processors differ: {md(moved)}.", ""] if moved else []
     for kind in ("new", "gone"):
         rows = [[kind, e["key"], e["backend"], e["verdict"], e["n"], e["was"]] for e in diff[kind][:SHOWN]]
         if rows:
@@ -100,7 +106,7 @@ def _clusters(data: dict[str, Any]) -> list[str]:
                 cl["backend"],
                 cl["verdict"],
                 cl["predicate"],
-                f"`{replay}`" if replay else "",
+                _Span(markdown_code(replay, cell=True)),
                 cl["failed"],
                 cl["passed"],
             ]
@@ -117,7 +123,7 @@ def _sensitivity(data: dict[str, Any]) -> list[str]:
     caught = sum(r["caught"] for r in data["sensitivity"])
     out = [f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %)."]
     for backend, (hidden, met) in sorted(hidden_faults(data["sensitivity"]).items()):
-        out.append(f"Known differences of {backend} hide {hidden:,} of the {met:,} that meet them.")
+        out.append(f"Known differences of {md(backend)} hide {hidden:,} of the {met:,} that meet them.")
     return [*out, ""]
 
 
@@ -125,5 +131,5 @@ def _known(data: dict[str, Any]) -> list[str]:
     idle = [k for k, e in data["known"].items() if not e["hits"]]
     lines = [f"{len(data['known'])} known differences, {len(data['ambiguity'])} ambiguities."]
     if idle:
-        lines.append("Listed but not seen: " + ", ".join(f"`{k}`" for k in sorted(idle)) + ".")
+        lines.append("Listed but not seen: " + ", ".join(markdown_code(k) for k in sorted(idle)) + ".")
     return [*lines, ""]

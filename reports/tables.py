@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import UsageError, reading
+from harness.core.escape import utf8
 from reports.records import PathLike, expand, read
 
 PIECE = 50_000  # rows held before they are written
@@ -91,4 +92,4 @@ class _Table:
 def _cell(value: Any, kind: str) -> Any:
     if value is None or kind == "int":
         return value
-    return json.dumps(value, separators=(",", ":")) if kind == "json" else str(value)
+    return json.dumps(value, separators=(",", ":")) if kind == "json" else utf8(value)

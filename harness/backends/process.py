@@ -9,7 +9,6 @@ import logging
 import mmap
 import os
 import platform
-import shlex
 import shutil
 import signal
 import socket
@@ -25,6 +24,7 @@ from typing import Any
 from harness.backends import worker
 from harness.backends.wire import Channel, pair
 from harness.core.errors import OpconformError
+from harness.core.escape import shell
 
 HERE = Path(__file__).parent
 GRACE = 2.0  # seconds to end in, for a zygote that nobody needs any more
@@ -64,7 +64,7 @@ class Place:
     def options(self) -> str:
         """The same on a command line, a blank before each."""
         given = (("--backend-python", self.python), ("--backend-cpu", self.cpu))
-        return "".join(f" {name} {shlex.quote(v)}" for name, v in given if v is not None)
+        return "".join(f" {name} {shell(v)}" for name, v in given if v is not None)
 
 
 HERE_ONLY = Place()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.core.escape import visible
 from harness.core.outcome import Verdict
 from harness.plugin import markers
 from harness.plugin.options import BENCH
@@ -127,7 +128,7 @@ class ConformanceItem(pytest.Item):
         parts = [paragraph(r, str(version)) for r in e.records]
         if e.total > len(parts):
             parts.append(f"({e.total} failing cases in all)")
-        parts += [f"{self.version.key}: {p}" for p in e.problems[:3]]
+        parts += [visible(f"{self.version.key}: {p}") for p in e.problems[:3]]
         return "\n\n".join(parts)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

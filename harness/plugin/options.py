@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import Place
 from harness.core.errors import OpconformError
+from harness.core.escape import one_line, shell_line
 from harness.run.again import Again
 from harness.run.engine import Engine, Summary
 from harness.run.entries import load_ledger
@@ -51,7 +51,7 @@ def check(config: pytest.Config) -> None:
         for name in config.getoption("--backend"):
             backends.formats_of(name)
     except OpconformError as e:
-        raise pytest.UsageError(f"--backend: {' '.join(str(e).split())}") from None
+        raise pytest.UsageError(f"--backend: {one_line(e)}") from None
     records, places = config.getoption("--records"), {"--evidence": Path(config.getoption("--evidence"))}
     if records is not None:
         places["--records"] = Path(records).parent
@@ -62,7 +62,7 @@ def check(config: pytest.Config) -> None:
             try:
                 next(read(path), None)
             except OpconformError as e:
-                raise pytest.UsageError(f"--records: {e}") from None
+                raise pytest.UsageError(f"--records: {one_line(e)}") from None
             if in_use(path):
                 raise pytest.UsageError(f"--records: another run is writing {path}")
     for name, folder in places.items():
@@ -103,7 +103,7 @@ class Bench:
         try:
             return [n for n in asked if fmt in backends.formats_of(n)] if asked else backends.names(fmt)
         except OpconformError as e:
-            raise pytest.UsageError(str(e)) from None
+            raise pytest.UsageError(one_line(e)) from None
 
     def handle(self, name: str) -> BackendHandle:
         """A started backend; raises pytest's skip when it cannot be had here, its failure when it was asked for."""
@@ -112,7 +112,7 @@ class Bench:
             h = self._handles[name] = self._make(name)
         why = h.missing()
         if why is not None:
-            text = f"{name}: {' '.join(why.split())}"
+            text = f"{name}: {one_line(why)}"
             if name in self.config.getoption("--backend"):
                 pytest.fail(text, pytrace=False)
             pytest.skip(text)
@@ -154,7 +154,7 @@ class Bench:
         if self._told != list(self._handles):  # a reader wants to know who is spoken of
             option = self.config.getoption
             self._told = list(self._handles)
-            told = header(shlex.join(["pytest", *self.config.invocation_params.args]),
+            told = header(shell_line(["pytest", *self.config.invocation_params.args]),
                           [h for h in self._handles.values() if h.missing() is None], registry.names())  # fmt: skip
             self.writer.write({**told, "seed": option("--case-seed"),
                                "selection": {"cases": option("--cases"), "draws": option("--draws"),

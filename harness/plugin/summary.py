@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from harness.core.escape import visible
+
 _ORDER = ("agree", "mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out", "known", "ambiguous",
           "unsteady", "mistrusted", "unsupported", "unknown")  # fmt: skip
 
@@ -14,6 +16,7 @@ def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:
     used = [v for v in _ORDER if any(c[v] for c in tally.values())]
     rows = [["dialect", "backend", *used]]
     rows += [[d, b, *(str(c[v] or "") for v in used)] for (d, b), c in sorted(tally.items())]
+    rows = [[visible(c) for c in r] for r in rows]
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return ["  ".join(x.ljust(w) if i < 2 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths))) for r in rows]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import tempfile
 import time
@@ -21,8 +20,10 @@ from typing import Any
 
 from harness.backends import registry as backends
 from harness.core.errors import OpconformError, UsageError
+from harness.core.escape import shell
 from harness.run import folder, session
 from harness.run.campaign import Outcome
+from harness.run.repro import COMPANY
 from harness.run.select import versions
 from harness.run.terminal import Progress
 
@@ -161,8 +162,10 @@ def _placed(records: bytes, name: str, root: Path) -> Iterator[bytes]:
         if line.startswith(b'{"t":"case"'):
             record = json.loads(line)
             if record.get("folder"):
-                record["folder"] = record["folder"].replace(name, str(root), 1)
-                words = shlex.split(record["replay"])
-                record["replay"] = shlex.join(w.replace(name, str(root), 1) for w in words)
+                there = record["folder"]
+                record["folder"] = there.replace(name, str(root), 1)
+                for file in ("instance.json", COMPANY):
+                    was, now = shell(f"{there}/{file}"), shell(f"{record['folder']}/{file}")
+                    record["replay"] = record["replay"].replace(was, now, 1)
                 line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         yield line

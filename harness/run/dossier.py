@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.backends.pool import BackendHandle
+from harness.core.escape import file_name, markdown, markdown_code
 from harness.core.outcome import Status, Verdict
 from harness.run.asking import judge_beside
 from harness.run.case import fill
@@ -68,10 +69,10 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
                 judged = replace(judged, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
             folder = None
             if judged.verdict.bad:
-                folder = write_folder(out / e.id, judged, profile.version, h.processor)
+                folder = write_folder(out / file_name(e.id), judged, profile.version, h.processor)
             rows.append(Row(e, h.name, version.key, judged.verdict.value, folder, not e.there(profile)))
     out.mkdir(parents=True, exist_ok=True)
-    (out / INDEX).write_text(index(rows, out), encoding="utf-8", errors="backslashreplace")
+    (out / INDEX).write_text(index(rows, out), encoding="utf-8")
     return rows
 
 
@@ -91,7 +92,8 @@ def index(rows: list[Row], out: Path) -> str:
         text += _section(backend, [r for r in stands if r.backend == backend and not r.crash], out)
     if gone:
         other = ", listed for another release or processor"
-        lines = [f"* {r.entry.id} ({r.key} on {r.backend}): {r.verdict}{other * r.elsewhere}" for r in gone]
+        told = [f"{r.entry.id} ({r.key} on {r.backend}): {r.verdict}{other * r.elsewhere}" for r in gone]
+        lines = [f"* {markdown(t)}" for t in told]
         text += ["## Not seen", "", *lines, ""]
     return "\n".join(text)
 
@@ -99,11 +101,11 @@ def index(rows: list[Row], out: Path) -> str:
 def _section(title: str, rows: list[Row], out: Path) -> list[str]:
     if not rows:
         return []
-    text = [f"## {title}", "", "| id | op version | backend | verdict | what, and the clause | run |",
+    text = [f"## {markdown(title)}", "", "| id | op version | backend | verdict | what, and the clause | run |",
             "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
     for r in rows:
         assert r.folder is not None
-        what = f"{r.entry.reason} ({r.entry.clause})".replace("|", "\\|").replace("\n", " ")
-        link = (r.folder / "repro.py").relative_to(out).as_posix()
-        text.append(f"| {r.entry.id} | {r.key} | {r.backend} | {r.verdict.replace('_', ' ')} | {what} | `{link}` |")
+        words = (r.entry.id, r.key, r.backend, r.verdict.replace("_", " "), f"{r.entry.reason} ({r.entry.clause})")
+        link = markdown_code((r.folder / "repro.py").relative_to(out).as_posix(), cell=True)
+        text.append(f"| {' | '.join(map(markdown, words))} | {link} |")
     return [*text, ""]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from harness.backends.pool import BackendHandle, wait_all
 from harness.compare import Judgement
 from harness.compare.stats import Pool
+from harness.core.escape import shell
 from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
@@ -389,7 +389,7 @@ class Engine:
             self.sink({"t": "batch", "key": key, "opset": all_[0].case.inst.opset, "first": POOLED, "count": 0,
                        "tally": rows})  # fmt: skip
             cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
-            again = f"opconform run --op {key.rpartition('/')[0]} --backend {shlex.quote(backend)}{place.options}"
+            again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
             again += f" --cases {cover.seen + cover.rules.total()} --seed {self.seed}"
             for j in all_:
                 self.sink(record(j, {backend: j.verdict.value}, replay=again))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
+from harness.core.escape import file_name, utf8
 from harness.core.outcome import Model, TypeOnly
 from harness.run.case import Case
 from harness.run.judged import Judged
@@ -28,15 +29,15 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     asked = judged.asked or case  # what the backend was really given
     together = judged.company or (asked,)
     at = next(k for k, c in enumerate(together) if c is asked)
-    folder = root / f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}".replace("/", "_")
+    folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
-    (folder / "notation.txt").write_text(notation(judged) + "\n", encoding="utf-8")
+    (folder / "notation.txt").write_text(utf8(notation(judged)) + "\n", encoding="utf-8")
     try:
         model = build(asked.version.dialect, together)
     except Exception as error:
         why = f"the model could not be built: {type(error).__name__}: {error}\n"
-        (folder / "model.txt").write_text(why, encoding="utf-8")
+        (folder / "model.txt").write_text(utf8(why), encoding="utf-8")
         return folder
     name = "model" + asked.version.dialect.extension
     if asked is not case:
@@ -55,7 +56,7 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     came = model.named(at, judged.outcome.outputs or ())
     save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
     text = script(judged, version, name, _names(model, at), earlier, absent, processor)
-    (folder / "repro.py").write_text(text, encoding="utf-8")
+    (folder / "repro.py").write_text(text, encoding="ascii")
     return folder
 
 

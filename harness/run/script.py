@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.backends import registry
 from harness.core.errors import UsageError
@@ -15,33 +17,40 @@ BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
 def script(judged: Judged, version: str, model: str, outputs: list[str],
            earlier: Sequence[tuple[str, list[str], list[str]]] = (), absent: Sequence[str] = (),
            processor: str = "") -> str:  # fmt: skip
-    """The text of repro.py.  earlier: models that the process serves first, with their inputs and outputs.  absent:
-    outputs that are to be an empty optional.  processor: on which it was seen."""
-    inst = judged.case.inst
-    runner = next((text for prefix, text in _RUNNERS.items() if judged.backend.startswith(prefix)), None)
-    if runner is None:
-        runner = _PLUGIN.replace("@BACKEND@", repr(judged.backend)).replace("@FOLDER@", repr(os.getcwd()))
-    level = "ORT_ENABLE_ALL" if judged.backend.endswith("-all") else (
-        "ORT_ENABLE_BASIC" if judged.backend.endswith("-basic") else "ORT_DISABLE_ALL")  # fmt: skip
-    resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
-                "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}.get(judged.backend, "BUILTIN")  # fmt: skip
-    what = f"{judged.case.version.key} at opset {inst.opset} on {judged.backend} {version}: {judged.verdict.value}"
-    inputs = [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"]
-    environment = _environment(judged.backend)
-    seen = f"Seen on {processor}.\n" if processor else ""
-    rule = f"  The instance breaks the rule {inst.rule}." if inst.rule else ""
-    return (
-        _HEAD.replace("@ENVIRONMENT@", _ENVIRONMENT.replace("@VALUES@", repr(environment)) if environment else "")
-        .replace("@OS@", "import os\n" if environment else "")
-        .replace("@WHAT@", what).replace("@RULE@", rule).replace("@SEEN@", seen).replace("@MODEL@", model)
-        .replace("@OUTPUTS@", repr(outputs)).replace("@INPUTS@", repr(inputs))
-        .replace("@FORMULA@", judged.judgement.formula if judged.judgement is not None else "")
-        + runner.replace("@LEVEL@", level).replace("@RESOLVER@", resolver)
-        + _TAIL.replace("@INVALID@", repr(inst.rule is not None)).replace("@ABSENT@", repr(list(absent)))
-        .replace("@KIND@", repr(judged.judgement.kind if judged.judgement is not None else ""))
-        .replace("@SERVED@", _SERVED.replace("@EARLIER@", repr(list(earlier))) if earlier else "")
-        .replace("@FIRST@", "    serve()\n" if earlier else "")
-    )  # fmt: skip
+    """The text of repro.py: fixed code, and all values as literals in one block of assignments.
+
+    earlier: models that the process serves first, with their inputs and outputs.  absent: outputs that are to be an
+    empty optional.  processor: on which it was seen."""
+    inst, backend, j = judged.case.inst, judged.backend, judged.judgement
+    values: dict[str, Any] = {
+        "WHAT": f"{judged.case.version.key} at opset {inst.opset} on {backend} {version}: {judged.verdict.value}",
+        "BREAKS": inst.rule,  # the rule that the instance breaks
+        "RULE": j.formula if j is not None else "",
+        "SEEN_ON": processor,
+        "ENVIRONMENT": _environment(backend),
+        "MODEL": model,
+        "OUTPUTS": outputs,
+        "INPUTS": [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"],
+        "EARLIER": [list(e) for e in earlier],
+        "KIND": j.kind if j is not None else "",
+        "ABSENT": list(absent),
+    }
+    prefix = next((p for p in _RUNNERS if backend.startswith(p)), "") if backend in registry.BUILTIN else ""
+    if not prefix:
+        values |= {"BACKEND": backend, "FOLDER": os.getcwd()}
+    elif prefix == "onnxruntime":
+        level = {"all": "ORT_ENABLE_ALL", "basic": "ORT_ENABLE_BASIC"}
+        values["LEVEL"] = level.get(backend.rpartition("-")[2], "ORT_DISABLE_ALL")
+    elif prefix == "litert":
+        resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
+                    "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}  # fmt: skip
+        values["RESOLVER"] = resolver.get(backend, "BUILTIN")
+    return _HEAD + assignments(values) + _LOAD + _RUNNERS.get(prefix, _PLUGIN) + _TAIL
+
+
+def assignments(values: Mapping[str, Any]) -> str:
+    """Lines of Python that assign literals to names, in ASCII.  Raises TypeError for what JSON has no form for."""
+    return "".join(f"{name} = {json.loads(json.dumps(v))!a}\n" for name, v in values.items())
 
 
 def _environment(backend: str) -> dict[str, str]:
@@ -52,33 +61,39 @@ def _environment(backend: str) -> dict[str, str]:
         return {}
 
 
-_ENVIRONMENT = '''
-ENVIRONMENT = @VALUES@  # of the process that showed it
-if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ENVIRONMENT})
-'''
-
-_HEAD = '''"""@WHAT@.@RULE@
+_HEAD = '''"""Runs one model on one backend and compares the result with what was expected.  WHAT says which.
 
 Needs NumPy and the backend only.  Prints expected and actual, exits 1 while the difference stands, 2 where the backend
 cannot be had.
-@SEEN@Rule: @FORMULA@
 """
 
 import json
-@OS@import sys
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
-@ENVIRONMENT@
+
+# BREAKS: the rule that the instance breaks, None for a valid one.  RULE: what was compared.  ENVIRONMENT: variables of
+# the process that showed it.  INPUTS: one loaded model is run with them in this order; the last run is the one that
+# counts.  EARLIER: models that the process serves first, inputs of their runs, outputs.  KIND: what was wrong.
+# ABSENT: outputs that are to be an empty optional.
+'''
+
+_LOAD = '''
+if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ENVIRONMENT})
 HERE = Path(__file__).resolve().parent
-MODEL = HERE / "@MODEL@"
-OUTPUTS = @OUTPUTS@
-INPUTS = @INPUTS@  # one loaded model is run with them in this order; the last run is the one that counts
+MODEL = HERE / MODEL
 EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
          "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn",
          "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "i4": "int4",
          "u4": "uint4", "i2": "int2", "u2": "uint2"}
+
+
+def say(text):
+    """Print a line; what has no glyph is shown as its escape."""
+    print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
 def load(name):
@@ -109,7 +124,7 @@ _RUNNERS = {
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.@LEVEL@
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVEL)
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(str(MODEL), options, providers=["CPUExecutionProvider"])
     return [one(session, feeds) for feeds in runs][-1]
@@ -247,7 +262,8 @@ def array(t):
     "litert": '''def run(runs):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    it = Interpreter(str(MODEL), experimental_op_resolver_type=OpResolverType.@RESOLVER@, num_threads=1)
+    resolver = getattr(OpResolverType, RESOLVER)
+    it = Interpreter(str(MODEL), experimental_op_resolver_type=resolver, num_threads=1)
     it.allocate_tensors()
     for feeds in runs:
         given = [d for d in it.get_input_details() if d["name"] in feeds]
@@ -272,19 +288,16 @@ _PLUGIN = '''def run(runs):
     from harness.backends import direct
     from harness.backends.process import BackendError
 
-    sys.path.append(@FOLDER@)  # where it was found
+    sys.path.append(FOLDER)  # where it was found
     try:
-        return direct(@BACKEND@, MODEL, runs, OUTPUTS)
+        return direct(BACKEND, MODEL, runs, OUTPUTS)
     except BackendError as error:
         raise ImportError(str(error)) from None
 
 
 '''
 
-_SERVED = '''EARLIER = @EARLIER@  # models, inputs of their runs, outputs
-
-
-def serve():
+_TAIL = '''def serve():
     """What the process must have done before."""
     global MODEL, OUTPUTS
     last = MODEL, OUTPUTS
@@ -292,12 +305,6 @@ def serve():
         MODEL, OUTPUTS = HERE / model, outputs
         run([load(name) for name in inputs])
     MODEL, OUTPUTS = last
-
-
-'''
-
-_TAIL = '''KIND = @KIND@  # what was wrong
-ABSENT = @ABSENT@  # outputs that are to be an empty optional
 
 
 def different(e, a, bound, wide=None):
@@ -326,35 +333,36 @@ def different(e, a, bound, wide=None):
     return [tuple(int(k) for k in i) for i in np.argwhere(bad)]
 
 
-@SERVED@def main():
-@FIRST@    invalid = @INVALID@
+def main():
+    sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        serve()
         found = run([load(name) for name in INPUTS])
     except ImportError as error:
-        print(f"cannot be asked here: {error}")
+        say(f"cannot be asked here: {error}")
         return 2
     except Exception as error:
-        print(f"refused: {type(error).__name__}: {error}")
-        return 0 if invalid else 1
-    if invalid:
-        print("accepted although the model is invalid")
+        say(f"refused: {type(error).__name__}: {error}")
+        return 0 if BREAKS is not None else 1
+    if BREAKS is not None:
+        say(f"accepted although the model breaks the rule {BREAKS}")
         return 1
     expected, wide, bounds = load("expected.npz"), load("wide.npz"), load("bounds.npz")
     status = 0
     for name, a in zip(OUTPUTS, found):
         if name in ABSENT and a is not None:
-            print(f"{name}: expected an empty optional, got {a!r}")
+            say(f"{name}: expected an empty optional, got {a!r}")
             status = 1
         if name not in expected:
             continue
         e = expected[name]
         where = different(e, a, bounds.get(name), wide.get(name))
-        print(f"{name}: {len(where)} different")
+        say(f"{name}: {len(where)} different")
         for i in where[:10]:
             if isinstance(i, tuple):
-                print(f"  {list(i)}: expected {e[i]}, got {np.asarray(a)[i]}")
+                say(f"  {list(i)}: expected {e[i]}, got {np.asarray(a)[i]}")
             else:
-                print(f"  {i}")
+                say(f"  {i}")
         status = 1 if where else status
     return status
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +15,7 @@ from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place
 from harness.core.errors import OpconformError, UsageError
+from harness.core.escape import shell_line
 from harness.core.instance import Instance
 from harness.run import corpus, records
 from harness.run.again import Again
@@ -178,7 +178,7 @@ def identity(plan: Plan) -> dict[str, Any]:
 
 
 def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
-    told = header(plan.command or shlex.join(sys.argv[1:]), handles, plan.selection.dialects or registry.names())
+    told = header(plan.command or shell_line(sys.argv[1:]), handles, plan.selection.dialects or registry.names())
     return {**told, **identity(plan)}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
 from harness.backends.process import HERE_ONLY, Place
 from harness.compare import blame
+from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
 from harness.run.case import Case, draw_case
 from harness.run.judged import Judged
@@ -28,7 +28,7 @@ def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = H
     what = str(folder / name) if folder is not None else address(judged.case, seed)
     if what is None:
         return ""
-    return f"opconform replay {shlex.quote(what)} --backend {shlex.quote(judged.backend)}{place.options}"
+    return f"opconform replay {shell(what)} --backend {shell(judged.backend)}{place.options}"
 
 
 def blank(case: Case, **facts: Any) -> dict[str, Any]:
@@ -85,8 +85,7 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     elif rec["rule"]:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
     if rec["message"]:
-        phase = f"{rec['phase']}: " if rec["phase"] else ""
-        lines.append(f"  {phase}{one_line(rec['message'])[:500]}")
+        lines.append(f"  {rec['phase'] or 'message'}: {one_line(rec['message'])[:500]}")
     lines += ["  | " + x for x in rec["notation"].splitlines()]
     if rec.get("company"):
         lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")
@@ -98,12 +97,7 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
         lines.append(f"  folder: {rec['folder']}")
     if rec["replay"]:
         lines.append(f"  {rec['replay']}")
-    return "\n".join(lines)
-
-
-def one_line(text: str) -> str:
-    """A backend's own words on one line of a terminal, which they cannot rule: what is not printed is left out."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return "\n".join(map(visible, lines))
 
 
 def _by_how_much(diff: dict[str, Any]) -> str:

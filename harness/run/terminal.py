@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from harness.core.escape import one_line, visible
 from harness.core.outcome import Verdict
 from harness.run.engine import Summary
 from harness.run.judged import first_words
-from harness.run.telling import one_line, paragraph
+from harness.run.telling import paragraph
 
 BAD = tuple(v.value for v in Verdict if v.bad)
 SHOWN = 5  # failures told on the terminal; the report has them all
@@ -21,6 +22,7 @@ def columns(rows: Sequence[Sequence[str]], right: int = 99) -> list[str]:
     """Lines with aligned columns, those from number ``right`` on to the right."""
     if not rows:
         return []
+    rows = [[visible(c) for c in r] for r in rows]
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = []
     for r in rows:
@@ -58,7 +60,8 @@ def failures(
         text = paragraph(first[i], version)
         cluster = clusters[i]
         if cluster["separates"]:
-            text += f"\n  fails when {cluster['predicate']}: {cluster['failed']:,} fail, {cluster['passed']:,} pass"
+            when = visible(cluster["predicate"])
+            text += f"\n  fails when {when}: {cluster['failed']:,} fail, {cluster['passed']:,} pass"
         yield text
     if len(first) > min(SHOWN, len(ops)):
         yield f"... and {len(first) - min(SHOWN, len(ops))} more kinds of failure, see the report"
@@ -72,7 +75,7 @@ def undecided(cases: Sequence[dict[str, Any]]) -> Iterable[str]:
             first.setdefault((c["backend"], first_words(c["message"])), c)
     for c in list(first.values())[:SHOWN]:
         why = one_line(c["message"])[:300]
-        yield f"without verdict: {c['key']} at opset {c['opset']} on {c['backend']}: {c['phase']}: {why}"
+        yield visible(f"without verdict: {c['key']} at opset {c['opset']} on {c['backend']}: {c['phase']}: {why}")
     if len(first) > SHOWN:
         yield f"... and {len(first) - SHOWN} more reasons, see the report"
 

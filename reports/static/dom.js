@@ -8,10 +8,15 @@ function build(el, props, kids) {
     if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
     else if (name === "style") for (const [p, v] of Object.entries(value)) el.style.setProperty(p, v);
     else if (name === "data") Object.assign(el.dataset, value);
-    else el.setAttribute(name, value === true ? "" : value);
+    else el.setAttribute(name, value === true ? "" : name === "title" || name === "aria-label" ? visible(String(value)) : value);
   }
-  for (const kid of kids.flat(3)) if (kid !== null && kid !== undefined && kid !== false) el.append(kid);
+  for (const kid of kids.flat(3)) if (kid !== null && kid !== undefined && kid !== false) el.append(typeof kid === "string" ? visible(kid) : kid);
   return el;
+}
+
+// What has no glyph (controls, bidi overrides, lone surrogates) as its escape: it could hide or reorder its neighbours.
+function visible(text) {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (c) => (c === "\n" || c === "\t" ? c : `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`));
 }
 
 // Like replaceChildren, but lists are opened and what is null or false is left out.

@@ -16,7 +16,8 @@ import pytest
 
 import reports
 from reports.summary import BAD
-from suites.meta import browser, golden
+from suites.meta import browser, golden, hostile
+from suites.meta.hostile_backends import WORDS
 
 FOUND = browser.find()
 REQUIRED = "OPCONFORM_REQUIRE_BROWSER" in os.environ  # CI: a missing browser is a failure there
@@ -434,4 +435,22 @@ def test_five_thousand_mismatches_stay_usable(chromium: browser.Browser, tmp_pat
     matrix = timed("location.hash = '#view=matrix'; await new Promise(r => setTimeout(r))")
     print(f"opened in {opened:.2f} s, scroll {worst:.0f} ms, filter {typing:.0f} ms, matrix {matrix:.0f} ms")
     assert opened < 8 and worst < 400 and typing < 1500 and matrix < 1500
+    assert chromium.errors == []
+
+
+def test_hostile_words_are_shown_as_text(chromium: browser.Browser, tmp_path: Path) -> None:
+    """Tags stay text, and what could hide or reorder its neighbours is shown as its escape."""
+    new = golden.write(tmp_path / "new.jsonl", hostile.rows(WORDS))
+    made = reports.render(new, tmp_path / "out", golden.write(tmp_path / "old.jsonl", hostile.rows("x")))
+    chromium.errors.clear()
+    chromium.open(made.html)
+    chromium.wait(READY)
+    tags = "[...document.querySelectorAll('script, img, iframe, b[onclick]')].length"
+    here, text = chromium.js(tags), ""
+    for view in ("overview", "matrix", "cases", "clusters", "coverage", "sensitivity", "listed", "changes"):
+        go(chromium, view=view)
+        text += chromium.js("document.body.innerText")
+        assert chromium.js(tags) == here
+    assert "<script>alert(1)</script>" in text and "\\u202e" in text and "\\u001b" in text
+    assert not any(c in text for c in "\x1b\x00\u202e")
     assert chromium.errors == []
