@@ -9,6 +9,7 @@ and of what the specification expects (``Given``), and returns what comes instea
   infinite anything may come, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
 * an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
 * ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
+* ``Such(test)``: any array that passes a test, where no more can be told: some of its elements were never written,
 * ``NOTHING``: no output.
 
 A function that cannot say what comes returns None: the entry does not explain that answer.
@@ -51,6 +52,12 @@ class Turned(NamedTuple):
 
     expected: Expected
     how: Callable[[np.ndarray], np.ndarray]
+
+
+class Such(NamedTuple):
+    """An output of which only a test tells: a function of the array that came.  Its shape is part of the test."""
+
+    test: Callable[[np.ndarray], Any]
 
 
 NOTHING = object()
@@ -160,6 +167,10 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
     for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
         if told_ is NOTHING or i in skipped:
             if a is not None:
+                return False
+            continue
+        if isinstance(told_, Such):
+            if not isinstance(a, np.ndarray) or not told_.test(a):
                 return False
             continue
         if isinstance(told_, Turned):

@@ -45,8 +45,8 @@ The condition is a Python expression over these names and nothing else:
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
   ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
   was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``), ``at`` (where they stand, in the same
-  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output) and ``came`` (the shape in which it
-  came, empty of what has none)
+  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output), ``came`` (the shape in which it
+  came, empty of what has none) and ``zeroed`` (is that shape the one that is due, but for extents that are 0?)
 * ``due``: the shape that the output has, the wrong one of several; empty of what has none
 * ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
   (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a

@@ -14,7 +14,7 @@ from harness.run.judged import Judged
 from harness.run.runs import at_run
 
 # What only a verdict tells.
-OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came"}
+OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came", "zeroed"}
 _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} | OUTCOME
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
@@ -41,6 +41,9 @@ class Facts(Mapping[str, Any]):
             return self._of_wrong(name)
         if name == "due":
             return self._due()
+        if name == "zeroed":
+            came, due = self["came"], self["due"]
+            return came != due and len(came) == len(due) and all(c in (0, d) for c, d in zip(came, due))
         if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":

@@ -1,0 +1,161 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, results of another shape, and those of
+which a part is never written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of, smallest_normal
+from harness.run.defects import Given, Near, Such, Turned
+from harness.spec import Expected
+from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
+
+Outputs = list[Any] | None
+
+
+def _accepted(e: Expected, test: Callable[[np.ndarray], Any]) -> Turned:
+    """Whatever passes a test, in place of an output."""
+
+    def how(a: np.ndarray) -> np.ndarray:
+        if not test(a):
+            raise ValueError("not what the model says")
+        return e.value
+
+    return Turned(e, how)
+
+
+def _zeroed(a: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Has it a shape but for extents that are 0?"""
+    return a.ndim == len(shape) and 0 in a.shape and all(n in (0, m) for n, m in zip(a.shape, shape))
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n != 1]
+
+
+def right_but_for_axes_of_1(g: Given) -> Outputs:
+    """The right elements; an axis of extent 1 is missing, or there is one more."""
+
+    def turned(e: Expected) -> Turned:
+        def how(a: np.ndarray) -> np.ndarray:
+            if _without_ones(a.shape) != _without_ones(e.value.shape) or abs(a.ndim - e.value.ndim) > 1:
+                raise ValueError("another shape")
+            return a.reshape(e.value.shape)
+
+        return Turned(e, how)
+
+    return [turned(e) for e in g.expected]
+
+
+def axis_1_transformed(g: Given) -> Outputs:
+    """DFT: version 20 transforms axis 1, and version 17 counts a negative axis without the last one, which is that of
+    the parts; the axis of the parts is left out of a onesided inverse, whose elements are others where the length is
+    given, and stands beside that of a onesided result of real numbers, whose elements may be those that the memory
+    held; symbolic extents are 0.  Of constants of bf16 in int32_data the bits are numbers."""
+    x, axis = _numbers(g, "input"), g.attr("axis", 1)
+    half, inverse = g.attr("onesided", 0) == 1, g.attr("inverse", 0) == 1
+    beside = half and not inverse and x.shape[-1] == 1
+    if g.inst.version == 17:
+        told = g.again({"axis": axis + x.ndim - 1 if axis < 0 and not beside else axis}, {"input": x})
+    else:
+        told = g.again(inputs={"axis": np.array(1), "input": x})
+    if not told:
+        return None
+    e = told[0]
+    shape = e.value.shape
+    if half:
+        shape = shape[:-1] if inverse else (*shape[:-1], 1, 2) if beside else shape
+
+    def how(a: np.ndarray) -> np.ndarray:
+        any_ = a.shape == shape and (beside or half and inverse and g["dft_length"] is not None)
+        if not any_ and not _zeroed(a, shape) and a.shape != shape:
+            raise ValueError("another shape")
+        return e.value if any_ or _zeroed(a, shape) else a.reshape(e.value.shape)
+
+    return [Turned(e, how)]
+
+
+def windows_behind_the_data(g: Given) -> Outputs:
+    """MaxPool: with ceil_mode windows that start in the padding at the end are kept: their maximum is one number, the
+    lowest of the type, and their indices are any; storage_order is not read, and the spatial axes of indices are in
+    reverse order then.  Of constants of bf16 in int32_data the bits are numbers."""
+    turned = g.attr("storage_order", 0) == 1
+    told = bits_are_numbers(g, storage_order=0)
+
+    def kept(e: Expected, i: int) -> Turned:
+        def how(a: np.ndarray) -> np.ndarray:
+            if i and turned:
+                a = a.transpose(0, 1, *range(a.ndim - 1, 1, -1))
+            if a.ndim != e.value.ndim or any(n not in (m, m + 1) for n, m in zip(a.shape, e.value.shape)):
+                raise ValueError("another shape")
+            inside = tuple(map(slice, e.value.shape))
+            behind = np.ones(a.shape, bool)
+            behind[inside] = False
+            if not i and len(set(a[behind].tolist())) > 1:
+                raise ValueError("more than one number in windows without an element")
+            return a[inside]
+
+        return Turned(e, how)
+
+    return told and [kept(e, i) for i, e in enumerate(told)]
+
+
+def broadcast_of_open_extents(g: Given) -> Outputs:
+    """Broadcasting of version 1, read as that of version 7.  Where the extents do not fit then, an axis has that of one
+    operand, of symbolic ones any, and the elements are those that the memory held; where they fit, comparisons with
+    NaN are either."""
+    slots = ("X", "Y") if g.inst.op == "Pow" else ("A", "B")
+    args = [g.inst.args[s] for s in slots]
+    n = max(len(a.shape) for a in args)
+    rows = [(1,) * (n - len(a.shape)) + tuple(-1 if i in a.dynamic else m for i, m in enumerate(a.shape)) for a in args]
+    true = [(1,) * (n - len(a.shape)) + tuple(a.shape) for a in args]
+    if any(x != y and 1 not in (x, y) for x, y in zip(*true)):
+        return [Such(lambda v: v.ndim == n and all(-1 in ms or k in ms for k, *ms in zip(v.shape, *rows)))]
+    told = g.again({"broadcast": None, "axis": None}, version=7)
+    if not told or g.inst.op == "Pow":
+        return told
+    e, (a, b) = told[0], (g[s] for s in slots)
+    odd = np.isnan(a.astype(np.float64)) | np.isnan(b.astype(np.float64))
+    if odd.shape != e.value.shape:
+        return None
+    return [Turned(e, lambda v: np.where(odd, e.value, v) if v.shape == odd.shape else v)]
+
+
+def stretched_to_sizes(g: Given) -> Outputs:
+    """Resize: keep_aspect_ratio_policy is not read, the extents are the sizes, of symbolic ones 0; the elements are no
+    larger than a cubic of those of X, where no extent is symbolic."""
+    told = g.again({"keep_aspect_ratio_policy": None})
+    if not told:
+        return None
+    shape, most = told[0].value.shape, 2 * float(np.abs(g["X"].astype(np.float64)).max(initial=0))
+    loose = bool(g.inst.args["X"].dynamic)
+    return [Such(lambda a: not a.size or a.shape == shape and (loose or np.abs(a.astype(np.float64)).max() <= most))]
+
+
+def some_subnormals_are_0(g: Given) -> Outputs:
+    """Right, but for subnormal elements that are 0."""
+
+    def told(v: Any) -> Any:
+        w = np.asarray(v).astype(np.float64)
+        return Near(w, 0, np.where(np.abs(w) < smallest_normal(of(v)), 0, w))
+
+    return [told(e.value) if isinstance(e.value, np.ndarray) and of(e.value).kind == "f" else None for e in g.expected]
+
+
+def extents_are_0(g: Given) -> Outputs:
+    """Right, but for outputs whose extents, or some of them, are 0."""
+
+    def how(a: np.ndarray, e: Expected) -> np.ndarray:
+        return e.value if _zeroed(a, e.value.shape) else a
+
+    return [Turned(e, partial(how, e=e)) for e in g.expected]
+
+
+def strings_of_the_memory(g: Given) -> Outputs:
+    """Strings that are no longer there: of each that was moved one byte comes, or nothing."""
+    return [Such(lambda a, e=e: a.shape == e.value.shape and all(len(s) < 2 for s in a.ravel().tolist()))
+            if e.value.dtype.kind == "O" else None for e in g.expected]  # fmt: skip
