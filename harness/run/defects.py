@@ -9,7 +9,7 @@ and of what the specification expects (``Given``), and returns what comes instea
   infinite anything may come, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
 * an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
 * ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
-* ``Such(test)``: any array that passes a test, where no more can be told: some of its elements were never written,
+* ``Such(test, shows)``: any array that passes a test, where no more can be told: its elements were never written,
 * ``NOTHING``: no output.
 
 A function that cannot say what comes returns None: the entry does not explain that answer.
@@ -48,16 +48,20 @@ class Near(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """An output that is judged as another instance's once its elements are in the order of that."""
+    """An output that is judged as another instance's once its elements are in the order of that: how turns them, and
+    raises ValueError where they cannot be.  shows: an answer of that kind, where the expected one is none."""
 
     expected: Expected
     how: Callable[[np.ndarray], np.ndarray]
+    shows: Any = None
 
 
 class Such(NamedTuple):
-    """An output of which only a test tells: a function of the array that came.  Its shape is part of the test."""
+    """An output of which only a test tells: a function of the array that came.  Its shape is part of the test.  shows:
+    an answer that passes."""
 
     test: Callable[[np.ndarray], Any]
+    shows: np.ndarray
 
 
 NOTHING = object()
@@ -82,10 +86,11 @@ class Given:
         return self.inst.attrs.get(name, default)
 
     def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
-              version: Any = None, outs: int | None = None) -> list[Expected] | None:  # fmt: skip
+              version: Any = None, outs: int | None = None,
+              quants: Mapping[str, Mapping[str, Any]] | None = None) -> list[Expected] | None:  # fmt: skip
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
         an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
-        breaks a rule."""
+        breaks a rule.  quants: other scales and zero points, by slot."""
         attrs, inputs = attrs or {}, inputs or {}
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():
@@ -93,6 +98,8 @@ class Given:
                 args[k] = _shaped(args.get(k), v)
             elif isinstance(v, list):
                 args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
+        for k, q in (quants or {}).items():
+            args[k] = replace(args[k], quant={**args[k].quant, **q})
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None and k != SKIPPED}
         v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
         inst = replace(self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(),

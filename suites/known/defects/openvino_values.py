@@ -1,0 +1,192 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, elements that are others."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import NOTHING, Given, Near, Such, Turned
+from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
+
+Outputs = list[Any] | None
+_I32 = np.iinfo(np.int32)
+
+
+def quotient_rounded(g: Given) -> Outputs:
+    """Div of 8-bit integers: the quotient is rounded to the nearest, halves up."""
+    a, b = (g[s].astype(np.float64) for s in "AB")
+    return [np.floor(a / b + 0.5).astype(np.int64).astype(g.expected[0].value.dtype)]
+
+
+def bytes_transposed(g: Given) -> Outputs:
+    """Transpose of 4-bit numbers: as many bytes are moved as there are numbers, of two numbers each; those behind the
+    tensor hold anything."""
+    x, e = g["data"], g.expected[0].value
+    order = np.arange(x.size).reshape(x.shape).transpose(g.attr("perm")).ravel()
+    flat, values, known = x.ravel(), np.zeros(x.size, x.dtype), np.zeros(x.size, bool)
+    for at in range(x.size):
+        source = 2 * order[at // 2] + at % 2
+        if source < x.size:
+            values[at], known[at] = flat[source], True
+    return [Near(values.reshape(e.shape), np.where(known, 0, np.inf).reshape(e.shape))]
+
+
+def bias_of_the_first_run(g: Given) -> Outputs:
+    """Conv, CONV_2D and DEPTHWISE_CONV_2D of constants: the bias is that of the first run."""
+    slot = "B" if g["bias"] is None else "bias"
+    return g.again(inputs={slot: g.case.draws[0][slot]})
+
+
+def zero_point_of_the_first_run(g: Given) -> Outputs:
+    """QLinearMatMul: the zero point of a constant is that of the first run."""
+    slots = [f"{s}_zero_point" for s in "ab" if g.inst.args[s].const]
+    return g.again(inputs={s: g.case.draws[0][s] for s in slots})
+
+
+def index_of_the_lowest(g: Given) -> Outputs:
+    """MaxPool of 8-bit integers: where the maximum is the lowest number, its index is any; storage_order is not read,
+    and the spatial axes of indices are in reverse order then."""
+    told, turned = g.again({"storage_order": 0}), g.attr("storage_order", 0) == 1
+    if not told or len(told) < 2:
+        return None
+    values, indices = told[0].value, told[1].value
+    lowest = values == np.iinfo(values.dtype).min
+
+    def how(a: np.ndarray) -> np.ndarray:
+        a = a.transpose(0, 1, *range(a.ndim - 1, 1, -1)) if turned else a
+        return np.where(lowest, indices, a)
+
+    shows = np.where(lowest, 0, indices)
+    return [told[0], Turned(told[1], how, shows.transpose(0, 1, *range(shows.ndim - 1, 1, -1)) if turned else shows)]
+
+
+def zero_point_of_y_lost(g: Given) -> Outputs:
+    """BATCH_MATMUL: the zero point of y is taken for 0."""
+    return g.again(quants={"y": {"zero_point": [0] * len(g.inst.args["y"].quant["zero_point"])}})
+
+
+def slopes_along_the_second_axis(g: Given) -> Outputs:
+    """PRelu and PRELU: slopes of one axis go along the second axis.  Integers are computed in f32, and clamped."""
+    x, slope = ("X", "slope") if g["input"] is None else ("input", "alpha")
+    ranks = (-1,) + (1,) * (g[x].ndim - 2)
+    turned = g[slope].reshape(ranks)
+    if g.inst.dialect == "tflite" or g[x].dtype.kind not in "iu":
+        return g.again(inputs={slope: turned})
+    v = g[x].astype(np.float32)
+    v = np.where(v < 0, v * turned.astype(np.float32), v).astype(np.float64)
+    ends = np.iinfo(g[x].dtype)
+    return [Near(np.clip(v, max(ends.min, _I32.min), ends.max), 2.0**-22 * np.abs(v), np.full(v.shape, ends.min))]
+
+
+def equal_parts(g: Given) -> Outputs:
+    """Split-1: the lengths are those of the attribute, else equal but for the last; those of the input are not read."""
+    x, axis, n = g["input"], g.attr("axis", 0), len(g.expected)
+    whole = x.shape[axis]
+    ends = np.cumsum(g.attr("split") or [-(-whole // n)] * n)[:-1]
+    return np.split(x, np.minimum(ends, whole), axis)
+
+
+def parts_of_strings_from_the_start(g: Given) -> Outputs:
+    """Split of strings: each part is what the tensor begins with."""
+    x = g["input"].ravel()
+    return [x[: e.value.size].reshape(e.value.shape) for e in g.expected] if g.inst.op == "Split" else None
+
+
+def positions_unknown(g: Given) -> Outputs:
+    """Unique: the positions of the first occurrences are others."""
+    n = g["X"].shape[g.attr("axis")]
+
+    def held(a: np.ndarray) -> Any:
+        return a.shape == g.expected[1].value.shape and a.dtype == np.int64 and np.all((a >= 0) & (a < n))
+
+    return [None, Such(held, np.zeros_like(g.expected[1].value)), *[None] * (len(g.expected) - 2)]
+
+
+def states_without_scanned(g: Given) -> Outputs:
+    """Loop: as many outputs as are scanned are missing at the start, and stand in the place of what is scanned."""
+    first = list(g["v_initial"] or ())
+    lost = len(g.expected) - len(first)
+    if lost > len(first):
+        return None
+    stand_in = [Such(partial(np.array_equal, v), v) for v in first[:lost]]
+    return [*[NOTHING] * lost, *[None] * (len(first) - lost), *stand_in]
+
+
+def value_of_the_other(g: Given) -> Outputs:
+    """WHILE: where the body hands a value on as another one, that other one comes."""
+    body = g.attr("body_subgraph_index")
+    given = {n: i for i, (n, _) in enumerate(body.inputs)}
+    handed = [given.get(o, i) for i, o in enumerate(body.outputs)]
+    return [None if p == i else g.expected[p].value for i, p in enumerate(handed)]
+
+
+def product_rounded(g: Given) -> Outputs:
+    """Gemm: the product is rounded to the type of its factors before it is scaled and C is added."""
+    product = g.again({"alpha": None}, {s: _numbers(g, s) if s != "C" else None for s in ("A", "B", "C")})
+    told = bits_are_numbers(g)
+    if not product or not told:
+        return None
+    unit = 2.0**-8 if g["A"].dtype.name == "bfloat16" else 2.0**-11
+    size = np.abs(product[0].value.astype(np.float64)) * abs(g.attr("alpha", 1.0))
+    v = told[0].value.astype(np.float64)
+    added = abs(g.attr("beta", 1.0)) * np.abs(_numbers(g, "C").astype(np.float64))
+    return [Near(v, unit * (3 * size + 2 * added + 2 * np.abs(v)))]
+
+
+def one_axis_normalised(g: Given) -> Outputs:
+    """Softmax and LogSoftmax of versions that take all axes from one on together: that one alone is normalised, and a
+    row of it with NaN or an infinity holds anything."""
+    x, axis = g["input"].astype(np.float64), g.attr("axis", 1)
+    told = g.again({"axis": axis}, version=13)
+    if not told:
+        return None
+    odd = np.broadcast_to(np.any(~np.isfinite(x), axis, keepdims=True), x.shape)
+    return [Turned(told[0], lambda a: np.where(odd, told[0].value, a) if a.shape == odd.shape else a)]
+
+
+def subset_of_the_values(g: Given) -> Outputs:
+    """Unique, unsorted: of the values some come twice or as 0 and others not at all; positions and counts are any."""
+    x, shape = g["X"], g.expected[0].value.shape
+    held = {*x.ravel().tolist(), 0}
+
+    def values(a: np.ndarray) -> Any:
+        return a.shape == shape and set(a.ravel().tolist()) <= held
+
+    def numbers(i: int) -> Such:
+        due = g.expected[i].value
+        return Such(lambda a: a.shape == due.shape and a.dtype == due.dtype, due)
+
+    return [Such(values, np.zeros(shape, x.dtype)), *map(numbers, range(1, len(g.expected)))]
+
+
+def mask_from_the_last_key(g: Given) -> Outputs:
+    """Attention: the causal mask lets query i attend the keys up to i plus their number less that of the queries, and
+    windows are not read.  Of constants of bf16 in int32_data the bits are numbers; with bf16 each step is rounded."""
+    slots = [s for s in ("Q", "K", "V", "attn_mask", "past_key", "past_value") if g[s] is not None]
+    read = {s: _numbers(g, s) for s in slots}
+    queries, fresh = (read[s].shape[-2] for s in "QK")
+    keys = fresh + (0 if g["past_key"] is None else read["past_key"].shape[-2])
+    allowed = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
+    mask = read.get("attn_mask")
+    if mask is None:
+        mask = allowed
+    elif mask.dtype == bool:
+        mask = mask & allowed
+    else:
+        mask = np.where(allowed, mask.astype(np.float32), -np.inf).astype(mask.dtype)
+    unread = {"left_window_size": None, "right_window_size": None} if g.inst.version > 24 else {}
+    told = g.again({"is_causal": 0, **unread}, {**read, "attn_mask": mask})
+    return told if not told or g["Q"].dtype.name != "bfloat16" else [
+        Near(v, 2.0**-4 * np.maximum(np.abs(v), np.abs(read["V"].astype(np.float64)).max(initial=0) if not i else 0))
+        for i, e in enumerate(told) for v in [e.value.astype(np.float64)]]  # fmt: skip
+
+
+def either_of_nan_and_subnormals(g: Given) -> Outputs:
+    """Of comparisons: where an operand is NaN or subnormal, either."""
+    e, odd = g.expected[0].value, np.zeros((), bool)
+    for v in g.arrays.values():
+        w = np.abs(v.astype(np.float64))
+        odd = odd | np.isnan(w) | ((w > 0) & (w < 2.0**-126))
+    return None if odd.shape != e.shape else [Near(e, np.where(odd, np.inf, 0))]
