@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, int_range
-from harness.core.errors import reading
+from harness.core.errors import UsageError, reading
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.spec import Dialect, Draw, OpVersion, Slot, T
 from harness.spec.interpret import Watch, fed, run_graph
 from suites.mil import builder, notation, parse, running
+
+OLDER = ("ios13", "ios14")
+SINCE_IOS15 = ("affine", "resample")
 
 
 class Mil(Dialect):
@@ -42,6 +45,15 @@ class Mil(Dialect):
 
     def order(self, version: Any) -> Any:
         return int(str(version)[3:])
+
+    def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion:
+        """iOS 13, which a program has that names no opset, and iOS 14 are the opset of iOS 15 but for two of its ops:
+        the pages "iOS 15" are those of the classes registered for iOS 13."""
+        if str(opset) in OLDER:
+            if op in SINCE_IOS15:
+                raise UsageError(f"{self.name}: no {op} at opset {opset}")
+            opset = self.opsets[0]
+        return super().effective(op, opset, domain)
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Scalar parameters are rounded to the type that they have in the program."""

@@ -28,7 +28,7 @@ class Passes(Dialect):
     name = "passes"
     title = "MIL graph passes"
     format = "mil-passes"
-    opsets = ("ios15", "ios16", "ios17", "ios18")
+    opsets = ("ios13", "ios15", "ios16", "ios17", "ios18")  # iOS 13 is that of a program that names none
     extension = ".milp"
     max_rank = 5
     allow_empty = False

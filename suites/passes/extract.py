@@ -21,7 +21,7 @@ def _one(op: str) -> dict[str, Any]:
              for n, t in (("program", "graph"), ("pattern", "str"))]  # fmt: skip
     outputs = [{"name": "fired", "type": "bool", "optional": False, "variadic": False},
                {"name": "outputs", "type": "T", "optional": False, "variadic": True}]  # fmt: skip
-    return {"op": op, "domain": "", "version": 1, "first_opset": "ios15", "last_opset": "ios18", "deprecated": False,
+    return {"op": op, "domain": "", "version": 1, "first_opset": "ios13", "last_opset": "ios18", "deprecated": False,
             "inputs": [slot], "outputs": outputs, "attrs": attrs, "types": TYPES}  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def _dequantised(p: Program, data: np.ndarray, scale: Any, dt: Any = I8) -> str:
 def _compressed(d: Draw) -> dict[str, Any]:
     """Weights held compressed, with one scale or one for each channel."""
     p = Program(d, F32)
-    if d.opset == "ios15":
+    if d.opset in ("ios13", "ios15"):
         return _twice(d)
     data = np.arange(120).reshape(12, 10) * d.pick((3, 7)) % 100
     scale = np.array([0.5**k for k in range(10)]) if d.bool() else np.array(0.25)
@@ -53,7 +53,8 @@ def _compressed(d: Draw) -> dict[str, Any]:
 def _different(d: Draw) -> dict[str, Any]:
     """Fewer elements than the threshold; one element, the shape, the type or a scale is another."""
     p = Program(d, F32)
-    kinds = ("few", "element", "last element", "shape", "below", *(("type", "scale", "scales") * (d.opset != "ios15")))
+    compressed = ("type", "scale", "scales") if d.opset not in ("ios13", "ios15") else ()
+    kinds = ("few", "element", "last element", "shape", "below", *compressed)
     kind = d.pick(kinds)
     shapes: list[tuple[int, ...]] = [(10, 11), (10, 11)]
     w = p.weights((10, 11), -40, 40)

@@ -103,7 +103,7 @@ def _static(d: Draw) -> dict[str, Any]:
     """Constants, plain or compressed, are what linear takes."""
     p = Program(d, F32)
     weight: Any = p.weights((2, 4))
-    if d.opset != "ios15" and d.bool():
+    if d.opset not in ("ios13", "ios15") and d.bool():
         weight = p.op("constexpr_affine_dequantize", quantized_data=p.const([[1, 2, 3, 4], [5, 6, 7, 8]], I8),
                       zero_point=p.const(0, I8), scale=0.5, axis=0)  # fmt: skip
     bias = {"bias": p.weights((2,))} if d.bool() else {}

@@ -82,7 +82,7 @@ def _any(d: Draw) -> dict[str, Any]:
              activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
              elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,
              linear._dynamic, symbols._reshape, _chain]  # fmt: skip
-    if d.opset != "ios15":
+    if d.opset not in ("ios13", "ios15"):
         makes += [constants._compressed, weights._folded]
     if d.opset in ("ios17", "ios18"):
         makes.append(integers._narrowed)
