@@ -78,6 +78,8 @@ def _of_arg(out: set[str], slot: str, a: dict[str, Any]) -> None:
         out.add(f"{slot}: axis of 1")
     if a.get("const"):
         out.add(f"{slot}: constant")
+        if a.get("encoding"):
+            out.add(f"{slot}: constant in {a['encoding']}")
     if a.get("dynamic"):
         out.add(f"{slot}: dynamic")
     if a.get("quant"):

@@ -29,7 +29,8 @@ class Arg:
     recipe, seed: how the elements are filled (``harness.gen.data``); ``values`` (flat list) overrides them.
     kind: "tensor", or a container a dialect materialises itself ("seq", "list", "optional", "state"), whose elements
     are ``items``.  quant: {"scale": [...], "zero_point": [...], "axis": int} for types that carry quantisation.
-    dynamic: axes declared symbolic in the model.
+    dynamic: axes declared symbolic in the model.  encoding: how a constant is written in the model, one of the
+    dialect's ``encodings``; "" for the usual one.
     """
 
     dtype: DType
@@ -42,6 +43,7 @@ class Arg:
     items: list[Arg] | None = None
     quant: dict[str, Any] | None = None
     dynamic: tuple[int, ...] = ()
+    encoding: str = ""
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"dtype": self.dtype.name, "shape": list(self.shape)}
@@ -59,6 +61,8 @@ class Arg:
             out["quant"] = self.quant
         if self.dynamic:
             out["dynamic"] = list(self.dynamic)
+        if self.encoding:
+            out["encoding"] = self.encoding
         return out
 
     @staticmethod
@@ -76,6 +80,7 @@ class Arg:
             [Arg.from_json(a) for a in o["items"]] if "items" in o else None,
             o.get("quant"),
             tuple(o.get("dynamic", ())),
+            o.get("encoding", ""),
         )
 
 
@@ -236,7 +241,8 @@ class Instance:
 _WORDS = {(str,): "a name", (int, str): "a number or a name", (str, type(None)): "a name", (dict,): "an object"}
 _FIELDS: dict[str, tuple[type, ...]] = {"dialect": (str,), "op": (str,), "version": (int, str), "opset": (int, str),
                                         "attrs": (dict,), "args": (dict,), "rule": (str, type(None))}  # fmt: skip
-_ARG = {"dtype", "shape", "const", "recipe", "seed", "values", "kind", "items", "quant", "dynamic"}
+_ARG = {"dtype", "shape", "const", "recipe", "seed", "values", "kind", "items", "quant", "dynamic",
+        "encoding"}  # fmt: skip
 _INSTANCE = {"format", "dialect", "op", "version", "opset", "attrs", "args", "outs", "rule", "reruns"}
 
 

@@ -53,9 +53,11 @@ The condition is a Python expression over these names and nothing else:
   constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
   -1 for anything else) and ``outer(name)`` (names of the graph around it that it reads);
   ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
-  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?), ``recipe(slot)``, ``scales(slot)`` (how many, 0
-  without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero points, empty without); a slot
-  of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of a tensor in an attribute too
+  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?),
+  ``encoding(slot)`` (how a constant is written in the model, "" for the usual way), ``recipe(slot)``,
+  ``scales(slot)`` (how many, 0 without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero
+  points, empty without); a slot of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of
+  a tensor in an attribute too
 * ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
 * ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
   ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the

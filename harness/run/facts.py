@@ -19,7 +19,7 @@ _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} 
 _ASKS = {
     "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
     "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "steps", "zero_points",
-    "dynamic", "unread", "elements", "ops", "returns", "outer", "operands",
+    "dynamic", "encoding", "unread", "elements", "ops", "returns", "outer", "operands",
 }  # fmt: skip
 PREDICATES = _VALUES | _ASKS
 
@@ -181,6 +181,11 @@ class Facts(Mapping[str, Any]):
     def _dynamic(self, slot: str, index: int = 0) -> bool:
         a = self._arg(slot, index)
         return a is not None and bool(a.dynamic)
+
+    def _encoding(self, slot: str, index: int = 0) -> str:
+        """How a constant is written in the model; "" for the usual way."""
+        a = self._arg(slot, index)
+        return a.encoding if a is not None else ""
 
     def _scales(self, slot: str, index: int = 0) -> int:
         a = self._arg(slot, index)

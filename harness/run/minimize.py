@@ -1,4 +1,5 @@
-"""Shrinking: first the recorded choices (structure), then the elements (data), while the same failure stays.
+"""Shrinking: first constants are written in the usual way, then the recorded choices (structure) shrink, then the
+elements (data), while the same failure stays.
 
 ``fails(instance)`` says whether a candidate still fails in the same way; it is the only thing asked of the outside.
 What is smaller must be as valid as what was drawn: choices that are lowered give valid instances by construction;
@@ -61,8 +62,14 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
             return False
 
     best = _fewer_runs(inst, check)
+    plain = _usual(best)
+    tidy = plain is not best and check(plain)
+    if tidy:
+        best = plain
     if best.choices is not None and not best.reruns:
-        best = _shrink_choices(version, best, check, budget)
+        best = _shrink_choices(version, best, check, budget, _usual if tidy else _as_drawn)
+    if not tidy:
+        best = _usual_one_by_one(best, check)
     if best.rule is None:
         known = Invariants(version, best)
 
@@ -92,6 +99,35 @@ def _fewer_runs(inst: Instance, check: Fails) -> Instance:
         if not check(candidate):
             break
         best = candidate
+    return best
+
+
+def _as_drawn(inst: Instance) -> Instance:
+    return inst
+
+
+def _usual(inst: Instance, only: tuple[str, int] | None = None) -> Instance:
+    """The instance with constants (``only``: the one in a slot, at an index) encoded in the usual way; itself where
+    they are."""
+    def plain(slot: str, k: int, a: Arg) -> Arg:
+        return replace(a, encoding="") if a.encoding and only in (None, (slot, k)) else a
+
+    if not any(a.encoding for given in inst.args.values() for a in _list(given)):
+        return inst
+    args: dict[str, Any] = {}
+    for slot, given in inst.args.items():
+        new = [plain(slot, k, a) for k, a in enumerate(_list(given))]
+        args[slot] = new if isinstance(given, list) else new[0]
+    return replace(inst, args=args)
+
+
+def _usual_one_by_one(best: Instance, check: Fails) -> Instance:
+    """Constants that need no encoding of their own have none."""
+    odd = [(s, k) for s, given in best.args.items() for k, a in enumerate(_list(given)) if a.encoding]
+    for at in odd if len(odd) > 1 else ():
+        candidate = _usual(best, at)
+        if check(candidate):
+            best = candidate
     return best
 
 
@@ -264,13 +300,18 @@ def _size(choices: list[int]) -> tuple[int, int]:
     return len(choices), sum(choices)
 
 
-def _shrink_choices(version: OpVersion, inst: Instance, check: Fails, budget: Budget) -> Instance:
+def _shrink_choices(version: OpVersion, inst: Instance, check: Fails, budget: Budget,
+                    tidy: Callable[[Instance], Instance]) -> Instance:  # fmt: skip
+    """tidy: what is done to every instance that choices draw."""
     best, now = inst, list(inst.choices or ())
 
     def attempt(choices: list[int]) -> bool:
         nonlocal best, now
         got, used = replay(version, choices, inst.opset, inst.rule)
-        if got is None or not (_size(used) < _size(now)) or not check(got):
+        if got is None or not (_size(used) < _size(now)):
+            return False
+        got = tidy(got)
+        if not check(got):
             return False
         best, now = got, used
         return True

@@ -194,6 +194,10 @@ class Dialect:
         """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""
         return {}
 
+    def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:
+        """Further ways in which a model at ``opset`` can hold a constant of ``dtype``, besides the usual one."""
+        return ()
+
     def misquantised(self, a: Arg) -> str | None:
         """What is wrong with the quantisation that an argument carries: what was expected and what came."""
         return f"expected none in {self.name}, got {a.quant!r}"

@@ -143,6 +143,11 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
     for slot, given in (x for r in (inst.args, *inst.reruns) for x in r.items()):
         for a in given if isinstance(given, list) else [given]:
             yield from (f"args: {slot}: {why}" for why in _unsound(v, a))
+            if a.encoding:
+                may = v.dialect.encodings(a.dtype, inst.opset) if a.const is True and a.dtype is not None else ()
+                if a.encoding not in may:
+                    said = " or ".join(map(repr, may)) or f"none of a{' constant' if a.const else 'n input'}"
+                    yield f"args: {slot}: encoding: expected {said}, got {a.encoding!r}"
     for name, value in inst.attrs.items():
         known = schema.attrs.get(name)
         if known is None and not name.startswith("@"):

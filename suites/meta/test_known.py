@@ -103,6 +103,7 @@ CONDITIONS = {
     "any(d == 0 for d in shape('X'))": False,
     "len([d for d in shape('X') if d > 2]) == 1": True,
     "has('X') and not has('B') and dtype_of('X') == 'f32' and not const('X')": True,
+    "encoding('X') == '' and encoding('Z') == ''": True,
     "any_nan() and any_negative('X') and any_zero('X') and not any_negative_zero('X') and not any_inf('X')": True,
     "lowest('X') == -1 and highest('X') == 3": True,
     "ulp <= 4 and factor > 1000 and 0.2 < share < 0.3": True,

@@ -199,3 +199,17 @@ def test_a_failure_around_a_weight_that_is_a_table_gets_smaller():
     drawings = (draw_case(v, v.opsets[0], 77, i, invalid=False).inst for i in range(200))
     inst = next(x for x in drawings if "lut" in (x.args["weights"].quant or ()))
     smallest(v, without_choices(inst), evaluations=100)
+
+
+def test_a_constant_is_written_in_the_usual_way_unless_the_failure_takes_another():
+    def encodings(inst):
+        return [a.encoding for a in inst.args.values()]
+
+    v = registry.dialect("onnx").versions["onnx/Add/14"]
+    cases = (draw_case(v, 14, 77, i, invalid=False) for i in range(600))
+    inst = next(c.inst for c in cases if all(encodings(c.inst)))
+    assert encodings(smallest(v, inst)) == ["", ""]
+    assert encodings(smallest(v, without_choices(inst))) == ["", ""]
+    for start in (inst, without_choices(inst)):
+        small = smallest(v, start, lambda c: c.args["A"].encoding != "")
+        assert small.args["A"].encoding and not small.args["B"].encoding

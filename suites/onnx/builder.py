@@ -1,8 +1,8 @@
 """Instances -> one ModelProto with as many independent nodes side by side.
 
 Session creation is what costs, so instances share a model.  A runtime argument is a graph input; a constant one is an
-initializer, now and then a Constant node or the typed data field instead of raw bytes (chosen by the argument's seed,
-so that an instance always builds the same model).  Instances whose subject is a whole graph come along as its nodes.
+initializer with raw bytes, or as its ``encoding`` says.  Instances whose subject is a whole graph come along as its
+nodes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from suites.onnx.proto import CODES, KINDS, Message, Type
 AROUND = "@around"  # the graph that Gradient differentiates, beside the node's attributes
 
 
-TYPED, NODE = 1, 2  # forms of a constant: the typed data field, a Constant node; the others are raw bytes
+NODE = "Constant"  # the encoding of a constant that a node makes
 
 
-def form_of(arg: Arg) -> int:
-    """The form that a constant has in a model."""
-    return (arg.seed + 5 * len(arg.values or ())) % 6
+def encodings(dtype: DType, opset: int) -> tuple[str, ...]:
+    """How a model can hold a constant, besides the raw bytes of an initializer: in the field of TensorProto that the
+    IR names for the type (``int32_data``), and by a Constant node where its schema takes the type."""
+    field = () if dtype.kind == "s" else (proto.typed_field(dtype),)  # strings have no raw bytes
+    return (*field, NODE) if dtype in _constant_types(opset) else field
 
 
 class Parts:
@@ -47,21 +49,15 @@ class Parts:
         self.listed = schemas.releases()[opset]["ir"] < 4  # then every initializer is a graph input as well
 
     def constant(self, name: str, arg: Arg, array: np.ndarray) -> None:
-        """A named constant in one of the forms the format has."""
-        form = form_of(arg)
-        raw = form != TYPED
-        if form == NODE and self.constant_node(name, array, arg.dtype):
+        """A named constant, encoded as the argument says.  Raises Unsupported for what the format lacks."""
+        if arg.encoding and arg.encoding not in encodings(arg.dtype, self.opset):
+            raise Unsupported(f"no constant of {arg.dtype} in {arg.encoding} at opset {self.opset}")
+        if arg.encoding == NODE:
+            self.nodes.append(proto.node("Constant", [], [name], [proto.attribute("value", array, proto.TENSOR)]))
             return
-        self.initializers.append(proto.tensor(name, array, raw=raw))
+        self.initializers.append(proto.tensor(name, array, raw=not arg.encoding))
         if self.listed:
             self.inputs.append(proto.value_info(name, proto.tensor_type(CODES[arg.dtype.name], array.shape)))
-
-    def constant_node(self, name: str, array: np.ndarray, dtype: DType) -> bool:
-        if dtype not in _constant_types(self.opset):
-            return False
-        self.nodes.append(proto.node("Constant", [], [name], [proto.attribute("value", array, proto.TENSOR)]))
-        return True
-
 
 @cache
 def _constant_types(opset: int) -> frozenset[DType]:

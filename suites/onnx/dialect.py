@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from harness.core.dtypes import F32
+from harness.core.dtypes import F32, DType
 from harness.core.errors import UsageError
 from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
@@ -128,7 +128,16 @@ class Onnx(Dialect):
                 for x in a if isinstance(a, list) else (a,):
                     if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
                         x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
+        for a in inst.args.values():
+            for x in a if isinstance(a, list) else (a,):
+                if isinstance(x, Arg) and x.const:
+                    how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
+                    if how > 3:
+                        x.encoding = ("", *builder.encodings(x.dtype, int(inst.opset)), "")[how - 3]
         return inst
+
+    def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:
+        return builder.encodings(dtype, int(opset))
 
     def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
         """A second element where the text says a scalar."""

@@ -70,6 +70,13 @@ def block(g: Graph, opset: int) -> str:
     return f"b ({heads}) => ({', '.join(g.outputs)}) {{{consts}{body} }}"
 
 
+def _constant(a: Arg) -> str:
+    """How the model holds a constant."""
+    if not a.const:
+        return ""
+    return "constant, " if not a.encoding else f"constant in {a.encoding}, "
+
+
 def text(inst: Instance) -> str:
     """The model of one instance: header, inputs with types, constants with their recipe or values, the node."""
     opset = int(inst.opset)
@@ -86,7 +93,7 @@ def text(inst: Instance) -> str:
         names.append(n)
         formal.append(f"{type_text(a, f'{n}_')} {n}")
         data = str(a.values) if a.values is not None else f"{a.recipe} (seed {a.seed})"
-        notes.append(f"# {n}: {'constant, ' if a.const else ''}{data[:200]}")
+        notes.append(f"# {n}: {_constant(a)}{data[:200]}")
     skipped = inst.attrs.get(SKIPPED, ())
     outs = ['""' if j in skipped else f"y{j}" if inst.outs > 1 else "y" for j in range(inst.outs)]
     asked = [o for o in outs if o != '""']

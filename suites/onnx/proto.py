@@ -123,24 +123,33 @@ def tensor(name: str, array: np.ndarray, *, raw: bool = True) -> Message:
     return (1, list(array.shape), 2, CODES[d.name], 8, name or None, field, data)
 
 
+_TYPED = {"float_data": 4, "int32_data": 5, "int64_data": 7, "double_data": 10, "uint64_data": 11}
+
+
+def typed_field(d: DType) -> str:
+    """The field of TensorProto that holds elements of a number type where ``raw_data`` does not."""
+    return _FIELD_OF.get(d.name, "int32_data")
+
+
+_FIELD_OF = {"f32": "float_data", "c64": "float_data", "f64": "double_data", "c128": "double_data",
+             "i64": "int64_data", "u64": "uint64_data", "u32": "uint64_data"}  # fmt: skip
+
+
 def _typed(d: DType, array: np.ndarray) -> tuple[int, bytes]:
     """Number and content of the field for elements of a type."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if d.name in ("f32", "c64"):
-        return 4, flat.tobytes()
-    if d.name in ("f64", "c128"):
-        return 10, flat.tobytes()
-    if d.name == "i64":
-        return 7, native.varints(flat.tolist())
-    if d.name in ("u64", "u32"):
-        return 11, native.varints(flat.tolist())
+    field = typed_field(d)
+    if field in ("float_data", "double_data"):
+        return _TYPED[field], flat.tobytes()
+    if field != "int32_data":
+        return _TYPED[field], native.varints(flat.tolist())
     if d.bits < 8 and d.bits != 6:  # of these an entry holds a byte, of 6 bits one element
         numbers = np.frombuffer(pack(array, d.bits), np.uint8)
     elif d.kind == "f":
         numbers = flat.view(np.uint16 if d.bits == 16 else np.uint8)
     else:
         numbers = flat
-    return 5, native.varints(numbers.tolist())
+    return _TYPED[field], native.varints(numbers.tolist())
 
 
 def sparse(value: Sparse) -> Message:

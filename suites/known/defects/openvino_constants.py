@@ -11,7 +11,6 @@ import numpy as np
 
 from harness.core.instance import Arg
 from harness.run.defects import Given, Near, Turned
-from suites.onnx.builder import TYPED, form_of
 from suites.semantics.recurrent import DEFAULTS, functions
 
 Outputs = list[Any] | None
@@ -46,7 +45,7 @@ def _to_narrow(x: Any, kind: Any) -> np.ndarray:
 
 def _typed(dtype: str) -> Callable[[Arg], bool]:
     """Is it a constant of a type in its typed data field?"""
-    return lambda a: a.const and str(a.dtype) == dtype and form_of(a) == TYPED
+    return lambda a: a.const and str(a.dtype) == dtype and a.encoding.endswith("_data")
 
 
 def _numbers(g: Given, slot: str) -> np.ndarray:
