@@ -36,8 +36,8 @@ _FIELDS = {
            "link replay folder kind class formula blame",
     _NUMBER: "first count hits planted caught valid counted instances mistrusted elapsed cases output seed",
     _OBJECT: "backends dialects selection op_versions missing choices rules votes diff instance minimal behind "
-             "place beside",
-    _LIST: "tally pairs unused company before missed",
+             "place beside cover",
+    _LIST: "tally pairs unused company before missed explained listed learnt sets",
 }  # fmt: skip
 _FORMS = {name: form for form, names in _FIELDS.items() for name in names.split()}
 _TYPES: dict[str, tuple[type, ...]] = {_WORD: (str,), _NUMBER: (int, float), _OBJECT: (dict,), _LIST: (list,)}

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.core.errors import reading
 from harness.core.outcome import Verdict
+from harness.core.pairs import Pairs
 from reports.clusters import find_clusters
 from reports.records import PathLike, expand, read
 
@@ -172,23 +173,29 @@ class _Reader:
         self.seen_faults: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = self.differing = 0
+        self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by id
+        self.pairs: dict[str, Pairs] = defaultdict(Pairs)  # of features, by op version
         self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
     def file(self, path: Any) -> None:
         """One file: runs, each with those that resumed it.  The last of these says whether a run came to its end."""
         run: dict[str, Any] = {}
-        skip = ended = False
+        skip = ended = closed = False
+        cut = 0
         for r in read(path, self.s.notes):
             kind = r["t"]
             if kind == "run":
-                if run and not ended and not skip and any(run.get(f) != r.get(f) for f in _RESUMED):
-                    self.unended(f"{path.name}: {run.get('command') or 'a run'}")
-                run, ended = r, False
+                if run and not ended and not skip:
+                    if any(run.get(f) != r.get(f) for f in _RESUMED):
+                        self.unended(f"{path.name}: {run.get('command') or 'a run'}")
+                    elif not closed:
+                        cut += 1
+                run, ended, closed = r, False, False
                 skip = self.start(r, path.name)
             elif skip:
                 continue
             elif kind == "end":
-                ended = not r.get("interrupted")
+                ended, closed = not r.get("interrupted"), True
                 self.s.elapsed += r.get("elapsed") or 0.0
                 for name in r.get("unused") or ():
                     _listed(self.s.known, {"id": name})
@@ -196,6 +203,9 @@ class _Reader:
             elif kind in _HANDLERS:
                 with reading(f"{path}: a {kind!r} record"):
                     _HANDLERS[kind](self, r, run)
+        if cut:
+            lost = "the elapsed time lacks what was cut off"
+            self.s.notes.append(f"{path.name}: cut off and resumed {cut} times; {lost}")
         if not ended and not skip:
             self.unended(path.name)
 
@@ -230,6 +240,10 @@ class _Reader:
         return backend, version
 
     def batch(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        self.covered(r, run)
+        for told in r.get("listed") or ():
+            self.known(told, run)
+        self.s.beside.update(r.get("beside") or {})
         by_backend: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
         for backend, dtype, verdict, n in r["tally"]:
             by_backend[backend].append((dtype, verdict, n))
@@ -242,6 +256,9 @@ class _Reader:
             if not self.seen_rows.isdisjoint(same):
                 self.repeated += 1
                 continue
+            for name, id, n in r.get("explained") or ():
+                if name == backend:
+                    self.hits[id] += n
             self.differing += hash(ident) in self.seen_rows
             self.seen_rows.update((hash(ident), *same))
             for dtype, verdict, n in rows:
@@ -261,27 +278,30 @@ class _Reader:
         kept = {k: _exact(v) for k, v in r.items() if k != "t"}
         self.cases[group].append(kept | {"dtype": _dtype(r.get("dtype"))})
 
+    def covered(self, r: dict[str, Any], run: dict[str, Any]) -> None:
+        """What the instances of a batch cover: once, however many runs and machines asked them."""
+        told = r.get("cover")
+        ident = hash(("cover", run.get("seed"), r["key"], str(r["opset"]), str(r["first"]), r["count"]))
+        if not told or ident in self.seen_rows:
+            return
+        self.seen_rows.add(ident)
+        self.coverage({"key": r["key"], "valid": 0, "counted": 0, **told}, run)
+
     def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        c = self.s.coverage.setdefault(
-            r["key"],
-            {
-                "dtype": {},
-                "choices": {},
-                "pairs": [0, 0],
-                "rules": {},
-                "mistrusted": 0,
-                "instances": 0,
-                "valid": 0,
-                "counted": 0,
-            },
-        )
+        key = r["key"]
+        c = self.s.coverage.get(key)
+        if c is None:
+            c = self.s.coverage[key] = {"dtype": {}, "choices": {}, "pairs": [0, 0], "rules": {}, "mistrusted": 0,
+                                        "instances": 0, "valid": 0, "counted": 0}  # fmt: skip
         for part in ("dtype", "choices", "rules"):
             for name, n in (r.get(part) or {}).items():
                 name = _dtype(name) if part == "dtype" else name
                 c[part][name] = c[part].get(name, 0) + n
-        covered, total = r.get("pairs") or (0, 0)
+        names = list(r.get("choices") or {})
+        for places in r.get("sets") or ():
+            self.pairs[key].meet([names[i] for i in places])
+        covered, total = r.get("pairs") or (0, 0)  # of records that hold no sets
         c["pairs"] = [max(c["pairs"][0], covered), max(c["pairs"][1], total)]
-        c["mistrusted"] += r.get("mistrusted") or 0
         drawn = sum((r.get("dtype") or {}).values())
         valid = r.get("valid", drawn - sum((r.get("rules") or {}).values()))
         c["instances"] += drawn
@@ -310,6 +330,12 @@ class _Reader:
         s.backends = {label[n]: {"name": n[0], **info} for n, info in sorted(self.info.items())}
         for (key, opset, named, dtype, verdict), n in self.cube.items():
             s.cube[key, opset, label[named], dtype, verdict] += n
+        for id, n in self.hits.items():
+            _listed(s.ambiguity if id in s.ambiguity else s.known, {"id": id, "hits": n})
+        for key, pairs in self.pairs.items():
+            seen, total = s.coverage[key]["pairs"]
+            possible = max(total, _pairs_possible(s.coverage[key]["choices"]))
+            s.coverage[key]["pairs"] = [max(seen, min(pairs.count, possible)), possible]
         s.omitted = Counter({(k, label[_named(b)], v): n for (k, b, v), n in s.omitted.items()})
         for (_, named, _), cases in self.cases.items():
             for case in cases:
@@ -352,6 +378,13 @@ def hidden_faults(sensitivity: Iterable[dict[str, Any]]) -> dict[str, tuple[int,
             hidden, met = out.get(backend, (0, 0))
             out[backend] = hidden + bool(ids), met + 1
     return out
+
+
+def _pairs_possible(choices: Iterable[str]) -> int:
+    """Pairs of features of different attributes or operands."""
+    names = Counter(f.split("=")[0].split(" ")[0] for f in choices)
+    n = names.total()
+    return (n * n - sum(x * x for x in names.values())) // 2
 
 
 def _dtype(name: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
-from harness.run.case import Case, fill
+from harness.run.case import Case
 from harness.run.entries import folders
 from harness.run.known import Ledger
 from harness.run.select import Unit
@@ -42,8 +42,8 @@ def _read(line: str, where: str) -> Instance:
 
 
 def cases(instances: Iterable[Instance], chosen: Iterable[OpVersion], opset: Any = None) -> Iterator[tuple[Unit, Case]]:
-    """The saved instances of the chosen op versions (at ``opset``, if given) as cases, with units of their own numbers:
-    -1, -2, ... so that they are never taken for drawn ones."""
+    """The saved instances of the chosen op versions (at ``opset``, if given) as cases, not evaluated yet, with units of
+    their own numbers: -1, -2, ... so that they are never taken for drawn ones."""
     versions = {v.key: v for v in chosen}
     count: dict[str, int] = {}
     for inst in instances:
@@ -53,4 +53,4 @@ def cases(instances: Iterable[Instance], chosen: Iterable[OpVersion], opset: Any
         if inst.opset not in v.opsets:
             raise UsageError(f"corpus: {inst.key} is not in force at opset {inst.opset}: {inst.dumps()[:120]}")
         number = count[v.key] = count.get(v.key, 0) + 1
-        yield Unit(v, inst.opset, -number, 1), fill(v, inst, -number)
+        yield Unit(v, inst.opset, -number, 1), Case(v, inst, -number)

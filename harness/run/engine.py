@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,16 +17,17 @@ from harness.backends.pool import BackendHandle, wait_all
 from harness.compare import Judgement
 from harness.compare.stats import Pool
 from harness.core.escape import shell
-from harness.core.features import features
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.run import together
 from harness.run.again import Again
 from harness.run.case import Case, draw_case
+from harness.run.cover import Cover
 from harness.run.crossed import cross_all, judge_crossed
 from harness.run.habits import Habits
 from harness.run.judged import Judged, Profile
 from harness.run.known import Ledger
+from harness.run.learnt import Answers, stage
 from harness.run.pack import Pack
 from harness.run.results import judge_case, plainly_agrees
 from harness.run.select import Unit
@@ -37,8 +39,6 @@ Sink = Callable[[dict[str, Any]], None]
 PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
 POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
-COVER_FIRST, COVER_EVERY = 64, 64  # cases whose features are counted: the first ones, then one in so many
-PAIRS = 20_000  # of features, of an op version: beyond those none are looked for
 
 
 @dataclass
@@ -52,40 +52,6 @@ class Summary:
     failures: int = 0
     seconds: float = 0.0
     interrupted: bool = False
-
-
-@dataclass
-class Cover:
-    """What was tried of an op version."""
-
-    dtypes: Counter[str] = field(default_factory=Counter)
-    choices: Counter[str] = field(default_factory=Counter)
-    pairs: int = 0  # of features that some case has both of
-    rules: Counter[str] = field(default_factory=Counter)
-    mistrusted: int = 0
-    seen: int = 0  # valid cases
-    counted: int = 0  # of them, those whose features were counted
-    _bits: dict[str, int] = field(default_factory=dict)  # feature -> a bit of its own
-    _beside: dict[str, int] = field(default_factory=dict)  # feature -> the bits of those met with it, and its own
-
-    def meet(self, found: Collection[str]) -> None:
-        """Count the features of a case, and the pairs that are new: bits are quicker than a set of all pairs."""
-        self.counted += 1
-        self.choices.update(found)
-        if self.pairs >= PAIRS:
-            return
-        bits, beside, met, twice = self._bits, self._beside, 0, 0
-        for f in found:
-            bit = bits.get(f)
-            if bit is None:
-                bit = bits[f] = beside[f] = 1 << len(bits)
-            met |= bit
-        for f in found:
-            new = met & ~beside[f]
-            if new:
-                beside[f] |= met
-                twice += new.bit_count()  # once from each side
-        self.pairs += twice // 2
 
 
 class Engine:
@@ -109,7 +75,15 @@ class Engine:
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, Cover] = defaultdict(Cover)
         self.habits = {h.name: Habits(self.profiles[h.name], ledger) for h in self.handles}
+        self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by the entry's id
+        self._told: set[str] = set()  # entries and backends' remarks that the records hold already
         self._last = 0.0
+
+    def recall(self, key: str, first: int, learnt: Mapping[str, Answers]) -> None:
+        """Take in what an earlier process of the same run learnt from a unit, by backend."""
+        for name, answers in learnt.items():
+            if name in self.habits:
+                self.habits[name].recall(key, first, answers)
 
     # -- one pass
 
@@ -121,6 +95,9 @@ class Engine:
             with _few_collections(), quiet:  # NaN and infinities are what is drawn
                 work = chain(((u, [c]) for u, c in saved), self._drawn(units))
                 for pack in self._packs(work):
+                    if pack is None:
+                        self._harvest(waiting, 0)
+                        continue
                     self._submit(pack)
                     waiting.append(pack)
                     waiting = self._harvest(waiting, IN_FLIGHT - 1)
@@ -129,7 +106,6 @@ class Engine:
         except KeyboardInterrupt:
             self.summary.interrupted = True
         self.summary.seconds += time.monotonic() - start
-        self._write_coverage()
         self._judge_pools()
         return self.summary
 
@@ -168,11 +144,20 @@ class Engine:
             yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
                       for i in range(u.first, u.first + u.count)]  # fmt: skip
 
-    def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack]:
+    def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack | None]:
         """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
-        go alone and those that are run again go together."""
+        go alone and those that are run again go together.  None: whatever is under way must be judged first, since the
+        next unit begins a stage of its op version (``harness.run.learnt``)."""
         open_: dict[tuple[str, Any], Pack] = {}
+        reached: dict[str, int] = {}  # stage of the op versions that have units not judged yet
         for u, cases in work:
+            at = stage(u.first)
+            if reached.get(u.version.key, at) < at:
+                yield from open_.values()
+                yield None
+                open_.clear()
+                reached.clear()
+            reached[u.version.key] = at
             key = (u.version.dialect.name, u.opset)
             pack = open_.get(key)
             if pack is None:
@@ -197,17 +182,19 @@ class Engine:
             if unasked is None or id(c) not in unasked:
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
-            for other in pack.cross(h.name, *cross_all(pack.cases, self.profiles[h.name])):
-                self._send(h, other)
+            crossed = cross_all(pack.cases, self.profiles[h.name])
+            sources = {id(a): c.version.key for c in pack.cases if (a := crossed[0].get(id(c))) is not None}
+            for other in pack.cross(h.name, *crossed):
+                self._send(h, other, sources)
 
-    def _send(self, h: BackendHandle, pack: Pack) -> set[int]:
-        """Submit a pack to one backend; ids of the cases that need no asking."""
+    def _send(self, h: BackendHandle, pack: Pack, sources: Mapping[int, str] | None = None) -> set[int]:
+        """Submit a pack to one backend; ids of the cases that need no asking.  sources: see ``Habits.plan``."""
         liked = h.hello.get("pack", 1)
         by_format = isinstance(liked, Mapping)
         size = max(1, min(int(liked.get(pack.dialect.format, 1) if by_format else liked), pack.dialect.package_size))
         settled, alone = self._above(h, pack), set[int]()
         if (size > 1 or by_format) and not settled:
-            settled, alone = self.habits[h.name].plan(pack.cases)
+            settled, alone = self.habits[h.name].plan(pack.cases, sources)
         habits, apart = self.habits[h.name], frozenset(h.hello.get("apart", ()))
         quarantined, hanging = habits.spoilers(pack.cases), habits.hanging(pack.cases)
         for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging):
@@ -252,9 +239,12 @@ class Engine:
         own = {name: pack.outcomes[name] for name in backends if name not in pack.asked and not together}
         at = 0
         for unit in pack.units:
+            key = unit.version.key
             rows: Counter[tuple[str, str, Verdict]] = Counter()
+            hits: Counter[tuple[str, str]] = Counter()
+            pooled = False
             for case in pack.cases[at : at + unit.count]:
-                self._cover_case(case)
+                self._cover[key].meet(case)
                 if case.problem:
                     self._problem(case)
                     rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
@@ -275,10 +265,14 @@ class Engine:
                         judged = together.get((name, id(case)), judged)
                     votes[name] = judged
                     rows[name, dtype, judged.verdict] += 1
+                    entry = judged.known or judged.ambiguity
+                    if entry is not None and judged.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
+                        hits[name, entry] += 1
                     if judged.judgement is not None and judged.judgement.sample is not None:
-                        self.pool.add((unit.version.key, dtype, name), judged.judgement.sample, case)
+                        self.pool.add((key, dtype, name), judged.judgement.sample, case)
+                        pooled = True
                     if judged.verdict is Verdict.AGREE:
-                        self.habits[name].agreed(judged.given)
+                        self.habits[name].agreed(judged.given, key)
                     else:
                         notable = True
                 if notable:
@@ -291,10 +285,46 @@ class Engine:
             for (name, _, verdict), n in rows.items():
                 if name != "native_ref":
                     self.summary.tally[pack.dialect.name, name][verdict.value] += n
-            if self.sink is not None:
-                self.sink({"t": "batch", "key": unit.version.key, "opset": unit.opset, "first": unit.first,
-                           "count": unit.count,
-                           "tally": [[b, d, v.value, n] for (b, d, v), n in rows.items()]})  # fmt: skip
+            tally = [[b, d, v.value, n] for (b, d, v), n in sorted(rows.items())]
+            self._close(unit, tally, hits, pooled, backends)
+
+    def _close(self, unit: Unit, tally: list[list[Any]], hits: Mapping[tuple[str, str], int], pooled: bool,
+               backends: Sequence[str]) -> None:  # fmt: skip
+        """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
+        line: it is there as a whole or not at all.
+
+        hits: verdicts by backend and id of what explains them.  In the record: ``explained``, those by entries of the
+        list; ``listed``, what a report says of these entries, once a process; ``learnt``, what later stages know from
+        the unit, backends that answered alike together; ``pooled``, where it drew from a distribution that is judged
+        over the whole run."""
+        key = unit.version.key
+        learnt: dict[str, list[Any]] = {}
+        for name in backends:
+            told = self.habits[name].closed(key, unit.first).to_json()
+            if told:
+                learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
+        beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
+        self._told.update(beside.values())
+        more = {"cover": self._cover[key].taken(), "learnt": list(learnt.values()), "pooled": pooled, "beside": beside,
+                **self._explained(hits)}  # fmt: skip
+        if self.sink is None:
+            return
+        self.sink({"t": "batch", "key": key, "opset": unit.opset, "first": unit.first, "count": unit.count,
+                   "tally": tally, **{name: value for name, value in more.items() if value}})  # fmt: skip
+
+    def _explained(self, hits: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """The fields ``explained`` and ``listed`` of a batch."""
+        entries = {} if self.ledger is None else self.ledger.by_id
+        rows, new = list[list[Any]](), list[dict[str, Any]]()
+        for (name, id), n in sorted(hits.items()):
+            if id not in entries:  # the op version's own ambiguity, or that of a slot
+                continue
+            rows.append([name, id, n])
+            self.hits[id] += n
+            if id not in self._told:
+                self._told.add(id)
+                new.append(entries[id].told())
+        return {"explained": rows, "listed": new}
 
     def _together(self, pack: Pack) -> dict[tuple[str, int], Judged]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
@@ -318,8 +348,6 @@ class Engine:
             self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
             self.habits[judged.backend].learn(judged)
-        if verdict is Verdict.MISTRUSTED:
-            self._cover[judged.case.version.key].mistrusted += 1
         if judged.outcome.status is Status.HARNESS_ERROR:
             self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
         elif verdict is Verdict.UNKNOWN and judged.judgement is not None:
@@ -341,33 +369,6 @@ class Engine:
         self.summary.problems[kind] += 1
         self.summary.examples.setdefault(text.split(":")[0] + text.split(":")[-1][:40], text)
 
-    # -- coverage
-
-    def _cover_case(self, case: Case) -> None:
-        c = self._cover[case.version.key]
-        c.dtypes[case.dtype_name] += 1
-        if case.inst.rule is not None:
-            c.rules[case.inst.rule] += 1
-            return
-        c.seen += 1
-        if c.seen > COVER_FIRST and c.seen % COVER_EVERY:
-            return
-        s = case.version.schema
-        c.meet(sorted(features(case.inst.to_json(), s.attrs, [x.name for x in s.inputs])))
-
-    def _write_coverage(self) -> None:
-        if self.sink is None:
-            return
-        for key, c in self._cover.items():
-            names: defaultdict[str, int] = defaultdict(int)
-            for f in c.choices:
-                names[f.split("=")[0].split(" ")[0]] += 1
-            n = sum(names.values())
-            total = (n * n - sum(x * x for x in names.values())) // 2
-            self.sink({"t": "coverage", "key": key, "dtype": dict(c.dtypes), "choices": dict(c.choices),
-                       "pairs": [min(c.pairs, total), total], "rules": dict(c.rules),
-                       "valid": c.seen, "counted": c.counted, "mistrusted": c.mistrusted})  # fmt: skip
-
     def _judge_pools(self) -> None:
         """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
         unless it is listed."""
@@ -383,14 +384,15 @@ class Engine:
         for (key, backend), all_ in found.items():
             self.summary.failures += sum(j.verdict.bad for j in all_)
             self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j in all_)
+            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j in all_]
+            explained = self._explained(Counter((backend, j.known) for j in all_ if j.known is not None))
             if self.sink is None:
                 continue
-            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j in all_]
             self.sink({"t": "batch", "key": key, "opset": all_[0].case.inst.opset, "first": POOLED, "count": 0,
-                       "tally": rows})  # fmt: skip
+                       "tally": rows, **explained})  # fmt: skip
             cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
             again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
-            again += f" --cases {cover.seen + cover.rules.total()} --seed {self.seed}"
+            again += f" --cases {cover.cases} --seed {self.seed}"
             for j in all_:
                 self.sink(record(j, {backend: j.verdict.value}, replay=again))
 

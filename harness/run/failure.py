@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,17 @@ from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.run.case import Case, fill
 from harness.run.engine import Engine, profile_of
-from harness.run.judged import Judged
+from harness.run.judged import Judged, first_words
 from harness.run.known import Ledger
 from harness.run.minimize import Budget, minimize
 from harness.run.repro import COMPANY, write_folder
 from harness.run.telling import address, record
+
+
+def kind_of(rec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kind of a "case" record: failures of one kind are told a few times only."""
+    why = rec["kind"] if rec["diff"] else first_words(rec["message"])
+    return rec["key"], rec["backend"], rec["verdict"], rec["status"], why, rec["known"] or ""
 
 
 class Evidence:
@@ -27,19 +33,20 @@ class Evidence:
     handle: gives a second handle of a backend by name, so that shrinking does not disturb the run.  folder: where the
     folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
     signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
-    smaller instance must not be one that is listed already.
-    """
+    smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
+    it was interrupted, by ``kind_of`` their records. """
 
     def __init__(self, handle: Callable[[str], BackendHandle], folder: Path | None, *, per_kind: int = 1,
                  seconds: float = 120.0, seed: int = 0, recorded: int = 20,
-                 ledger: Ledger | None = None) -> None:  # fmt: skip
+                 ledger: Ledger | None = None, kinds: Mapping[tuple[str, ...], int] | None = None) -> None:  # fmt: skip
         self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
         self.seed, self.recorded = seed, recorded
-        self._kinds: Counter[tuple[Any, ...]] = Counter()
+        self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
 
     def __call__(self, judged: Judged, votes: dict[str, str]) -> dict[str, Any] | None:
-        kind = (judged.case.version.key, judged.backend, *judged.signature, judged.known)
+        verdict, status, why = judged.signature
+        kind = (judged.case.version.key, judged.backend, verdict.value, status.value, why, judged.known or "")
         self._kinds[kind] += 1
         if self._kinds[kind] > self.recorded:
             return None

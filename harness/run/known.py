@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -68,6 +68,11 @@ class Entry:
     gives: tuple[Model, ...] = ()
     wide: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def told(self) -> dict[str, Any]:
+        """What a record says of it, so that a report needs no list."""
+        return {"id": self.id, "reason": self.reason, "clause": self.clause, "link": self.link, "kind": self.kind_of,
+                "readings": list(self.readings)}  # fmt: skip
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -269,7 +274,7 @@ class Ledger:
 
     def met(self, id: str) -> None:
         """An entry, by its id, has explained an answer; a reason that is no entry's is counted nowhere."""
-        e = self._by_id.get(id)
+        e = self.by_id.get(id)
         if e is not None:
             e.hits += 1
 
@@ -294,7 +299,7 @@ class Ledger:
         return self._by_op[key]
 
     @cached_property
-    def _by_id(self) -> dict[str, Entry]:
+    def by_id(self) -> dict[str, Entry]:
         return {e.id: e for e in self.entries}
 
     @cached_property
@@ -304,14 +309,6 @@ class Ledger:
     @cached_property
     def _ordered(self) -> list[Entry]:
         return sorted(self.entries, key=lambda e: e.kind_of != "known")
-
-    def records(self) -> list[dict[str, Any]]:
-        """The "known" records of the entries that matched."""
-        return [
-            {"t": "known", "id": e.id, "hits": e.hits, "reason": e.reason, "clause": e.clause, "link": e.link,
-             "kind": e.kind_of, "readings": list(e.readings)}
-            for e in self.entries if e.hits
-        ]  # fmt: skip
 
     def unused(self, keys: Iterable[str], backends: Iterable[Profile],
                replayed: Container[str] | None = None) -> list[str]:  # fmt: skip
@@ -335,6 +332,11 @@ class Ledger:
     def unmarked(self) -> Ledger:
         """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""
         return Ledger([replace(e, hits=0) for e in self.entries])
+
+    def count(self, hits: Mapping[str, int]) -> None:
+        """Take these for the numbers of verdicts that the entries explain, by id."""
+        for e in self.entries:
+            e.hits = hits.get(e.id, 0)
 
     def counts(self) -> Counter[str]:
         return Counter({e.id: e.hits for e in self.entries if e.hits})

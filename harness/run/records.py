@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Writer:
         self._buffer.append(line)
         self._size += len(line)
         late = time.monotonic() - self._flushed > 1.0  # a killed run loses a second of work, not more
-        if self._size > 1 << 16 or late or record["t"] not in ("batch", "coverage"):
+        if self._size > 1 << 16 or late or record["t"] != "batch":
             self.flush()
 
     def flush(self) -> None:
@@ -129,21 +129,6 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
             if o["t"] == "run" and o.get("format") != FORMAT:
                 raise FormatError(f"{path}:{i}: expected record format {FORMAT}, got {o.get('format')!r}")
             yield o
-
-
-def done_units(path: Path, versions: Callable[[str], Mapping[str, str]]) -> set[tuple[str, Any, int]]:
-    """Units that a record file already holds, judged by all that are asked now.
-
-    versions: of the backends that are asked for the models of a dialect, by name.  A unit of a run that lacked one of
-    them, or had another release of it, is not done."""
-    out: set[tuple[str, Any, int]] = set()
-    had: dict[str, str] = {}
-    for o in read(path) if path.is_file() else ():
-        if o["t"] == "run":
-            had = {name: str(b.get("version")) for name, b in o.get("backends", {}).items()}
-        elif o["t"] == "batch" and versions(o["key"].partition("/")[0]).items() <= had.items():
-            out.add((o["key"], o["opset"], o["first"]))
-    return out
 
 
 def has(path: Path, kind: str) -> bool:

@@ -23,9 +23,10 @@ from harness.run.asking import judge_beside
 from harness.run.case import Case, draw_case
 from harness.run.engine import Engine, Summary, profile_of
 from harness.run.entries import load_ledger
-from harness.run.failure import Evidence, load_company, load_instance
+from harness.run.failure import Evidence, kind_of, load_company, load_instance
 from harness.run.judged import Judged
 from harness.run.minimize import Budget
+from harness.run.resume import resumed
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
 from harness.run.telling import record
@@ -126,26 +127,29 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         if not any(_asked(handles, d) for d in asked):  # a run of nothing would pass
             whom = f"none of {' '.join(plan.names)} takes" if plan.names else "no backend here takes"
             raise UsageError(f"{whom} models of {' '.join(sorted(asked))}; `opconform list backends` tells why")
-        done = records.done_units(path, partial(_asked, handles))
+        before = resumed(path, partial(_asked, handles), kind_of)
         writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()
         evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
-                            ledger=ledger)  # fmt: skip
+                            ledger=ledger, kinds=before.cases)  # fmt: skip
         engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
                         sink=writer.write, on_failure=evidence, progress=progress,
                         again=Again(bench.spare, ledger))  # fmt: skip
+        for (key, _, first), learnt in before.learnt.items():
+            engine.recall(key, first, learnt)
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
-        work = units(chosen, plan.cases, plan.selection.opset, done, plan.cases == 0, min(tops, default=None))
-        old = [] if done or not plan.saved else list(corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset))
-        summary = engine.run(_until(work, plan.seconds), old)
+        work = units(chosen, plan.cases, plan.selection.opset, before.done, plan.cases == 0, min(tops, default=None))
+        old = list(corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)) if plan.saved else []
+        ids = {u.name: c.inst.id for u, c in old}
+        ledger.lacks.update((ids[unit], backend) for unit, backend in before.lacks if unit in ids)
+        summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in before.done])
         replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not records.has(path, "sensitivity"):
             measured = measure(chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger,
                                backends=engine.profiles.values())  # fmt: skip
             for rec in measured.records():
                 writer.write(rec)
-        for rec in ledger.records():
-            writer.write(rec)
+        ledger.count(before.hits + engine.hits)
         unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
         writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
                       "interrupted": summary.interrupted, "unused": unused,

@@ -82,7 +82,8 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
 def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
     summary, records = run("Overwrites", tmp_path)
     wrong = [r for r in records if r["verdict"] == "mismatch"]
-    assert summary.failures and len(wrong) == len(records)
+    assert summary.failures == len(wrong) >= SURE
+    assert {r["verdict"] for r in records} <= {"mismatch", "unsteady"}, "after a few, nobody looks for what it takes"
     for r in wrong:
         assert len(r["company"]) == 2 and "flip" in " ".join(r["company"]).lower(), r["company"]
         assert r["key"].split("/")[1] != "Flip"

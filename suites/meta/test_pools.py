@@ -28,7 +28,7 @@ def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None
         engine = Engine([h], seed=3, sink=out.append, ledger=ledger)
         for i in range(300):
             case = draw_case(v, v.opsets[-1], 3, i, invalid=False)
-            engine._cover_case(case)
+            engine._cover[case.version.key].meet(case)
             draws = np.random.default_rng(i).random(100) ** power
             engine.pool.add((KEY, "f32", "onnx-reference"), draws, case)
         engine._judge_pools()
