@@ -62,7 +62,7 @@ def test_a_match_changes_the_verdict_and_counts(tmp_path):
     led, j = ledger(tmp_path, BASE), judged()
     entry = led.explain(j, profile())
     assert entry is not None and j.verdict is Verdict.KNOWN and j.known == "relu-nan"
-    assert led.records()[0]["hits"] == 1 and led.counts() == {"relu-nan": 1}
+    assert led.counts() == {"relu-nan": 1}
 
 
 @pytest.mark.parametrize("line,match", [

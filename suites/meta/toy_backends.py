@@ -232,14 +232,14 @@ class JealousAndDies(Jealous):
 
 
 class Frail(Right):
-    """One process dies at its thirtieth model, and never again one: the file TOY_FRAIL tells."""
+    """One process dies at its tenth model, and never again one: the file TOY_FRAIL tells."""
 
     name = "frail"
     runs = 0
 
     def run(self, handle, inputs):
         self.runs += 1
-        if self.runs == 30 and not os.path.exists(os.environ["TOY_FRAIL"]):
+        if self.runs == 10 and not os.path.exists(os.environ["TOY_FRAIL"]):
             open(os.environ["TOY_FRAIL"], "w").close()
             os.kill(os.getpid(), signal.SIGSEGV)
         return super().run(handle, inputs)
