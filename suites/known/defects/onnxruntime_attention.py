@@ -144,3 +144,66 @@ def attention_body_of_1_23(g: Given) -> Outputs:
 def attention_body_of_1_23_moved(g: Given) -> Outputs:
     """The same where the heads of the result are moved."""
     return _body_of_1_23(g, True)
+
+
+def _causal_from(g: Given, offset: Any) -> Outputs:
+    """Attention whose causal mask begins at an offset; of a row that sees no key, NaN too."""
+    rows, mask, past = g["Q"].shape[-2], g["attn_mask"], g["past_key"]
+    keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
+    left, right = (int(g.attr(f"{side}_window_size", -1)) for side in ("left", "right"))
+    bias: Any = np.zeros((1, keys)) if mask is None else additive(mask, keys)
+    seen = allowed(rows, keys, offset, bool(g.attr("is_causal", 0)), left, right)
+    bias = bias if seen is None else bias + np.where(seen, 0, -np.inf)
+    if g["nonpad_kv_seqlen"] is not None:
+        bias = bias + np.where(np.arange(keys) < g["nonpad_kv_seqlen"].reshape(-1, 1, 1, 1), 0, -np.inf)
+    plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None}
+    if g["Q"].dtype == np.float64 or (mask is not None and mask.dtype not in (np.bool_, g["Q"].dtype)):
+        plain["scale"] = _scale(g)
+    told = g.again(plain, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
+    if told is None:
+        return None
+    blind = np.broadcast_to(np.isneginf(bias).all(-1, keepdims=True), (*told[3].value.shape[:3], 1))
+    out: list[Any] = told[: len(g.expected)]
+    for i in (0, 3) if len(out) > 3 else (0,):
+        value, none = told[i].value, blind
+        if value.ndim == 3:
+            none = np.repeat(blind.transpose(0, 2, 1, 3), value.shape[2] // blind.shape[1], 3).reshape(value.shape)
+        within = told[i].error.bound(told[i].context())
+        out[i] = Near(value, within, np.where(none, np.nan, value).astype(value.dtype))
+    return out
+
+
+def attention_begins_at_the_first_key(g: Given) -> Outputs:
+    """The causal mask begins at the first key, whatever the lengths say."""
+    return _causal_from(g, 0)
+
+
+def attention_offset_from_0(g: Given) -> Outputs:
+    """Where there are more queries than valid keys the causal mask begins at the first key."""
+    return _causal_from(g, np.maximum(g["nonpad_kv_seqlen"] - g["Q"].shape[-2], 0))
+
+
+def attention_16_bit_heads_in_a_row(g: Given) -> Outputs:
+    """f16 of three axes: query head h reads the head h of keys and values, which of several for each lies in the next
+    row, and beyond the tensor."""
+    if g["Q"].ndim != 3 or g["past_key"] is not None:
+        return None
+    heads, kept = g.attr("q_num_heads"), g.attr("kv_num_heads")
+    parts, beyond = {}, np.zeros((len(g["Q"]), heads), bool)
+    for n in "KV":
+        x = g[n]
+        flat = x.reshape(x.shape[0] * x.shape[1] * kept, -1)
+        at = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1) * kept + np.arange(heads)
+        beyond |= (at >= len(flat)).any(1)
+        parts[n] = flat[np.minimum(at, len(flat) - 1)].reshape(*x.shape[:2], -1)
+    told = g.again({"kv_num_heads": heads}, parts, outs=4)
+    if told is None:
+        return None
+    out: list[Any] = [*told[:1], None, None, *told[3:]][: len(g.expected)]
+    for i in (0, 3) if len(out) > 3 else (0,):
+        value = told[i].value
+        lost = beyond[:, :, None, None]
+        if i == 0:
+            lost = np.repeat(beyond, value.shape[2] // heads, 1)[:, None]
+        out[i] = Near(value, np.where(lost, np.inf, told[i].error.bound(told[i].context())))
+    return out

@@ -157,3 +157,38 @@ def ort_old_negative_axes_left(g: Given) -> Outputs:
         return [_first(g)]
     held = g["axes"] is not None
     return g.again(None, {"axes": np.array(kept, np.int64)}) if held else g.again({"axes": kept})
+
+
+def _same_counted(g: Given, by_place: bool) -> Outputs:
+    x, kernel, n = g["X"].astype(np.float64), g.attr("kernel_shape"), g["X"].ndim - 2
+    strides, dilations = (g.attr(k) or [1] * n for k in ("strides", "dilations"))
+    heads, tails = [], []
+    for size, s, k in zip(x.shape[2:], strides, kernel):
+        total = -(-size // s) * s - s + k - size
+        heads.append(int((total + (g.attr("auto_pad") == "SAME_LOWER")) / 2))
+        tails.append(total - heads[-1])
+    lost = ~np.isfinite(x)
+    y, counts = np.where(lost, 0, x), np.ones([1] * n)
+    scale = np.abs(y)
+    for a, (size, s, k, d) in enumerate(zip(x.shape[2:], strides, kernel, dilations)):
+        reach = size + heads[a] + tails[a] - d * (k - 1) - 1
+        extent = int((reach + (s - 1) * g.attr("ceil_mode", 0)) / s) + 1
+        starts = np.arange(max(extent, 0)) * s - heads[a]
+        places = starts[:, None] + d * np.arange(k)
+        inside = ((places >= 0) & (places < size))[..., None] & (places[..., None] == np.arange(size))
+        y, scale, lost = (np.moveaxis(np.tensordot(v, inside.sum(1), (2 + a, 1)), -1, 2 + a) for v in (y, scale, lost))
+        end = (heads + tails)[2 * a + 1] if by_place else tails[a]
+        count = 1 + (np.minimum(starts + k * d, size + end) - starts - 1) // d
+        counts = counts * count.reshape([-1 if b == a else 1 for b in range(n)])
+    eps = 2.0**-9 if g["X"].dtype == np.float16 else 2.0**-19
+    return [Near(y / counts, np.where(lost, np.inf, eps * scale / np.maximum(np.abs(counts), 1)))]
+
+
+def ort_old_same_counted(g: Given) -> Outputs:
+    """AveragePool: of SAME padding, which forgets the dilation, what lies beyond its end is not counted."""
+    return _same_counted(g, False)
+
+
+def ort_old_same_counted_by_place(g: Given) -> Outputs:
+    """The same where the end of axis i has the padding that stands at 2 i + 1 of all."""
+    return _same_counted(g, True)

@@ -1,0 +1,183 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): types and forms of onnx.reference."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.run.defects import Given, Near, Turned
+
+Outputs = list[Any] | None
+
+
+def _as(e: Any, value: np.ndarray, kinds: tuple[Any, ...], within: Any) -> Turned:
+    """An output that comes in one of these types, with this value but for an absolute error."""
+
+    def due(a: Any) -> Any:
+        if getattr(a, "shape", None) != value.shape or a.dtype not in kinds:
+            raise ValueError("another type or shape")
+        x, y = a.astype(np.float64), value.astype(np.float64)
+        if not np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within)):
+            raise ValueError("another value")
+        return e.value
+
+    return Turned(e, due)
+
+
+def statistics_in_the_type(g: Given) -> Outputs:
+    """LayerNormalization, RMSNormalization: what is due in the stash type, or in the type of the scale, comes in that
+    of X, computed in it."""
+    x = g["X"]
+    eps, top = 2.0 ** -(of(x).frac or 0), float(np.nanmax(np.abs(np.where(np.isfinite(x), x, 0)), initial=0.0))
+    out: list[Any] = []
+    for i, e in enumerate(g.expected):
+        if e.value.dtype == x.dtype:
+            out.append(Near(e.wide, 64 * eps * (np.abs(e.wide) + 1)) if i == 0 else None)
+        else:  # a mean cancels, the inverse of a deviation is off by as much as the variance
+            least = 1e-6 if x.dtype == np.float16 else 0.0
+            out.append(_as(e, e.wide, (x.dtype,), 64 * eps * (np.abs(e.wide) + (top if i == 1 else 0)) + least))
+    return out
+
+
+def scores_in_the_type(g: Given) -> Outputs:
+    """The result has the type of the input, or f64.  The coefficients of a linear model are brought into it too."""
+    e, kinds = g.expected[0], (g["X"].dtype, np.dtype(np.float64))
+    if g.inst.op == "LinearRegressor" and g.attr("intercepts") is None and g["X"].dtype.kind == "f":
+        return [_as(e, np.full(e.value.shape, np.nan), kinds, 0)]  # absent ones are no numbers
+    if g.inst.op == "LinearRegressor" and g["X"].dtype.kind == "i":
+        whole = {k: np.trunc(g.attr(k)).tolist() for k in ("coefficients", "intercepts") if g.attr(k) is not None}
+        told = g.again(whole)
+        if told is None:
+            return None
+        return [_as(e, told[0].wide, kinds, 0)]
+    if g["X"].dtype.kind == "i" and g.inst.op != "Normalizer":  # every addition of a leaf is cut to an integer
+        return [_as(e, e.wide, kinds, 1e-6 * np.abs(e.wide) + len(set(g.attr("nodes_treeids"))) + 1)]
+    return [_as(e, e.wide, kinds, 1e-6 * (1 + np.abs(e.wide)))]
+
+
+def norms_in_the_type(g: Given) -> Outputs:
+    """Normalizer: the same, over the sum of the magnitudes, or the largest of them."""
+    x = g["X"].astype(np.float64)
+    size = np.abs(x)
+    how = g.attr("norm", "MAX")
+    whole = {"L1": size.sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}.get(how)
+    whole = size.max(-1, keepdims=True) if whole is None else whole
+    y = x / np.where(whole == 0, 1, whole)
+    return [_as(g.expected[0], y, (g["X"].dtype, np.dtype(np.float64)), 1e-6 * np.abs(y))]
+
+
+def features_in_the_type(g: Given) -> Outputs:
+    """FeatureVectorizer: the result has the type of the operands."""
+    e = g.expected[0]
+    size = np.abs(e.value.astype(np.float64))
+    return [_as(e, e.value, (np.result_type(*g["X"]),), np.where(np.isinf(size), np.inf, 2.0**-23 * size + 1e-44))]
+
+
+def vectors_as_columns(g: Given) -> Outputs:
+    """FeatureVectorizer: a vector is a column, cut or filled up to its columns."""
+    parts = []
+    for x, n in zip(g["X"], g.attr("inputdimensions")):
+        x = x.reshape(-1, 1) if x.ndim == 1 else x
+        parts.append(np.pad(x[:, :n], [(0, 0), (0, max(0, n - x.shape[1]))]))
+    y = np.concatenate(parts, 1)
+    return [_as(g.expected[0], y, (y.dtype,), 0)]
+
+
+def dropped_in_another_type(g: Given) -> Outputs:
+    """Dropout: in training the result is computed, and given, in the type that NumPy computes with the ratio in."""
+    x, ratio = g["data"], g["ratio"]
+    factor = 1.0 / (1.0 - float(ratio))
+    narrow = min(of(x).frac or 0, of(ratio).frac or 0)
+
+    def due(a: Any) -> Any:
+        wide = a.astype(np.float64)
+        full = x.astype(np.float64) * factor
+        if a.shape != x.shape or (a.dtype == x.dtype and narrow == of(x).frac):
+            raise ValueError("the type that is due")
+        near = np.abs(wide - full) <= 2.0 ** (2 - narrow) * np.abs(full)
+        if not np.all((wide == 0) | near | np.isnan(full) | np.isinf(wide)):
+            raise ValueError("another value")
+        return np.where((wide == 0) & (full != 0), 0, full).astype(x.dtype)
+
+    return [Turned(g.expected[0], due), *[None] * (len(g.expected) - 1)]
+
+
+def fractions_in_no_category(g: Given) -> Outputs:
+    """OneHotEncoder: a number with a fraction is in no category."""
+    x = g["X"]
+    return [np.where((x != np.trunc(x))[..., None], 0, g.expected[0].value)]
+
+
+def _unwrapped(e: Any) -> Turned:
+    def due(a: Any) -> Any:
+        if isinstance(a, list) and len(a) == 1 and (not isinstance(e.value, list) or isinstance(a[0], list)):
+            return a[0]
+        truths = getattr(e.value, "dtype", None) == np.bool_ and getattr(a, "dtype", None) == np.bool_
+        if truths and a.size == e.value.size and np.all(a.reshape(e.value.shape) | ~e.value):
+            return e.value  # a list of None counts as an element
+        if getattr(a, "size", -1) == getattr(e.value, "size", -2):  # rows of one number have an axis more
+            return a.reshape(e.value.shape)
+        return a
+
+    return Turned(e, due)
+
+
+def optional_in_a_list(g: Given) -> Outputs:
+    """An optional is a list of one element, an empty one a list of None."""
+    return [_unwrapped(e) for e in g.expected]
+
+
+def resized_by_the_factor(g: Given) -> Outputs:
+    """Resize: the length of the result enters unrounded where it comes of a factor."""
+    x, axes = g["X"], g.attr("axes") or range(g["X"].ndim)
+    roi, n = g["roi"].astype(np.float64).copy(), len(g["scales"])
+    for i, (a, f) in enumerate(zip(axes, g["scales"].astype(np.float64))):
+        long = f * x.shape[a]
+        if long > 1:
+            roi[n + i] = roi[i] + (roi[n + i] - roi[i]) * (np.floor(long) - 1) / (long - 1)
+    return g.again(None, {"roi": roi.astype(np.float32 if g["roi"].dtype == np.float16 else g["roi"].dtype)})
+
+
+def image_as_the_file_has_it(g: Given) -> Outputs:
+    """ImageDecoder: the samples of the file, whatever they mean."""
+    from PIL import Image
+
+    samples = np.array(Image.open(BytesIO(g["encoded_stream"].tobytes())))
+    if g.attr("pixel_format", "RGB") == "BGR" and samples.ndim == 3:
+        samples = samples[:, :, ::-1]
+    return [_as(g.expected[0], samples, (samples.dtype,), 2)]
+
+
+def grey_cut_off(g: Given) -> Outputs:
+    """ImageDecoder: grey of 16 bits is cut off at 255."""
+    return [np.full(g.expected[0].value.shape, 255, np.uint8)]
+
+
+def program_trains(g: Given) -> Outputs:
+    """A BatchNormalization of version 9 takes the mean and the variance that training would leave behind."""
+    program = deepcopy(g.attr("program"))
+    for i, node in enumerate(program.nodes):
+        if node.op != "BatchNormalization":
+            continue
+        before = deepcopy(program)
+        before.nodes, before.outputs = before.nodes[:i], [node.inputs["X"]]
+        if node.inputs["X"] in program.consts:
+            x = program.consts[node.inputs["X"]]
+        elif i == 0:
+            x = g["inputs"][int(node.inputs["X"].lstrip("p"))]
+        else:
+            told = g.again({"program": before}, outs=1)
+            if told is None:
+                return None
+            x = told[0].value
+        x = x.astype(np.float64)
+        axes, kept = (0, *range(2, x.ndim)), node.attrs.get("momentum", 0.9)
+        for slot, value in (("mean", x.mean(axes)), ("var", x.var(axes))):
+            given = program.consts[node.inputs[slot]]
+            node.inputs[slot] = f"{node.inputs[slot]}_{i}_{slot}"
+            program.consts[node.inputs[slot]] = (kept * given + (1 - kept) * value).astype(given.dtype)
+    return g.again({"program": program})
