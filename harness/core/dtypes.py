@@ -127,6 +127,12 @@ def float_max(d: DType) -> float:
 
 
 @cache
+def smallest_subnormal(d: DType) -> float:
+    """Smallest positive value of a float type."""
+    return float(_finfo(d).smallest_subnormal)
+
+
+@cache
 def smallest_normal(d: DType) -> float:
     """Smallest positive normal value of a float type."""
     return float(_finfo(d).smallest_normal)

@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import I32, I64, float_max, int_range, of
+from harness.core.dtypes import F64, I32, I64, DType, float_max, int_range, of, smallest_normal, smallest_subnormal
 from harness.core.errors import RuleError
 from harness.spec import (
     Axes,
@@ -23,6 +23,7 @@ from harness.spec import (
     composed,
     exact,
     first_of,
+    gathered,
     semantics,
     silent,
 )  # fmt: skip
@@ -257,22 +258,54 @@ def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = Tru
     return y if of(x).kind == "f" else whole(y, x)
 
 
+def _carrier(dtype: DType, in_double: Object) -> DType:
+    """The type that exponentials and their sum may leave: double where the op set says so, else that of the floats."""
+    return F64 if in_double else dtype
+
+
 @quiet
 def log_sum_exp_bound(ctx: Context) -> Array:
-    """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; free where exp(x) overflows or
-    all vanish"""
+    """(K + 6 + sum p(|x|+|m|)) acc_u + 4 ulp, p the softmax weights, m the maximum; where exp(m) is below the normal
+    numbers, log1p(K eta / s) or log(2K) besides, eta the smallest positive number, s the sum; where other terms are,
+    what is left without them, log(K) at most"""
     x = np.asarray(ctx.inputs["x"], np.float64)
-    axes = axes_of(ctx, x.ndim)
+    axes, shape = axes_of(ctx, x.ndim), ctx.wide.shape
     k = x.size / max(1, ctx.wide.size)
     m = native.reduce("max", x, axes, True)
     p = np.exp(x - m)
     weight = native.reduce("sum", np.where(p > 0, p * (np.abs(x) + np.abs(m)), 0), axes, True)
     weight = weight / native.reduce("sum", p, axes, True)
-    b = (k + 6 + weight + np.abs(m)) * ctx.acc_u
-    limit = np.log(top(ctx))
-    free = (m + np.log(max(k, 1)) >= limit) | (m <= -limit + 10)
-    b, free = b.reshape(ctx.wide.shape), free.reshape(ctx.wide.shape)
-    return np.where(free & np.isfinite(m).reshape(ctx.wide.shape), np.inf, b + 4 * ctx.ulp)
+    b = ((k + 6 + weight + np.abs(m)) * ctx.acc_u).reshape(shape)
+    return b + 4 * ctx.ulp + _lost(ctx.wide, m.reshape(shape), k, _carrier(ctx.out, ctx.params["in_double"]))
+
+
+def _lost(y: Array, m: Array, k: float, carrier: DType) -> Array:
+    """How far log(s) may be off, s a sum of k exponentials of m at most, where those below the normal numbers of the
+    type are rounded to its subnormal numbers or to 0.  y: log(s)."""
+    if carrier.kind != "f" or k < 1:
+        return np.zeros_like(y)
+    normal, least = np.log(smallest_normal(carrier)), np.log(smallest_subnormal(carrier))
+    share = np.exp(np.minimum(np.log(k) + normal - y, 50.0))
+    flushed = np.where(share < 1, -np.log1p(-np.minimum(share, 0.9999)), np.inf)  # some terms are normal, others lost
+    rounded = np.log1p(np.exp(np.minimum(np.log(k) + least - y, 50.0)))  # all are subnormal, one at least is not 0
+    off = np.where(m >= normal, np.minimum(flushed, np.log(k)), np.maximum(rounded, np.log(2 * k)))
+    return np.where(np.isfinite(m) & (m >= least - 1), off, 0.0)
+
+
+def _exponential_leaves(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Of floats: log(sum(exp(x))) is stated, and no way to add exponentials that are no normal numbers of their type.
+    Since version 18 the function body of ReduceLogSumExp adds them in double."""
+    x = inputs["x"]
+    if of(x).kind != "f" or not x.size:
+        return None
+    carrier = _carrier(of(x), params["in_double"])
+    wide, axes, keep = x.astype(np.float64), norm_axes(params["axes"], x.ndim), bool(params["keepdims"])
+    y, m = (native.reduce(name, wide, axes, keep) for name in ("log_sum_exp", "max"))
+    slack = (8 + np.abs(np.where(np.isfinite(m), m, 0))) * unit(carrier)
+    over = np.isfinite(m) & (y >= np.log(float_max(carrier)) - slack)
+    under = np.isfinite(m) & (m <= np.log(smallest_normal(carrier)) + slack)
+    return gathered(silent("exponentials whose sum leaves their type", over, np.full(y.shape, np.inf)),
+                    silent("exponentials below the normal numbers of their type", under, np.full(y.shape, -np.inf)))
 
 
 def _exponential_beyond(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -290,10 +323,11 @@ _LOG_TOP = float(np.log(np.finfo(np.float64).max))
 
 
 @semantics(error=composed(log_sum_exp_bound), source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
-           ambiguous=first_of(_exponential_beyond, _fraction("log_sum_exp")))  # fmt: skip
-def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
+           ambiguous=first_of(_exponential_beyond, _exponential_leaves, _fraction("log_sum_exp")))  # fmt: skip
+def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True, in_double: Flag,
                        ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
-    """Logarithm of the sum of exponentials over ``axes``; -inf over no element."""
+    """Logarithm of the sum of exponentials over ``axes``; -inf over no element.  in_double: the op set states that the
+    exponentials are added in double (the function body of ONNX ReduceLogSumExp-18)."""
     y = native.reduce("log_sum_exp", x, norm_axes(axes, x.ndim), keepdims, out=np.dtype(np.float64))
     return y if of(x).kind == "f" else whole(y, x)
 

@@ -35,7 +35,8 @@ for mil, meaning in (
     ("reduce_l1_norm", s.reduce_l1), ("reduce_l2_norm", s.reduce_l2), ("reduce_log_sum", s.reduce_log_sum),
     ("reduce_log_sum_exp", s.reduce_log_sum_exp),
 ):  # fmt: skip
-    op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes})
+    told = {"in_double": False} if mil == "reduce_log_sum_exp" else {}
+    op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes}, fixed=told)
 
 
 def _index_type(call: Call, i: int = 0) -> Any:

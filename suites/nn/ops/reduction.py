@@ -46,7 +46,7 @@ op("reduceProd", s.reduce_prod, **_ND)
 op("reduceMax", s.reduce_max, **_ND)
 op("reduceMin", s.reduce_min, **_ND)
 op("reduceLogSum", s.reduce_log_sum, **_ND)
-op("reduceLogSumExp", s.reduce_log_sum_exp, **_ND)
+op("reduceLogSumExp", s.reduce_log_sum_exp, **_ND, fixed={"in_double": False})
 
 _REGIONS = {"CHW": (-3, -2, -1), "HW": (-2, -1), "C": (-3,), "H": (-2,), "W": (-1,)}
 

@@ -37,9 +37,11 @@ class ReduceAxes(Codec):
         b.put("axes", list(value))
 
 
-for _name in ("Sum", "Mean", "Prod", "Max", "Min", "SumSquare", "L1", "L2", "LogSum", "LogSumExp"):
-    _snake = {"SumSquare": "sum_square", "LogSum": "log_sum", "LogSumExp": "log_sum_exp"}.get(_name, _name.lower())
+for _name in ("Sum", "Mean", "Prod", "Max", "Min", "SumSquare", "L1", "L2", "LogSum"):
+    _snake = {"SumSquare": "sum_square", "LogSum": "log_sum"}.get(_name, _name.lower())
     op(f"Reduce{_name}", getattr(s, f"reduce_{_snake}"), x="data", axes=ReduceAxes())
+op("ReduceLogSumExp", s.reduce_log_sum_exp, until=13, x="data", axes=ReduceAxes(), fixed={"in_double": False})
+op("ReduceLogSumExp", s.reduce_log_sum_exp, since=18, x="data", axes=ReduceAxes(), fixed={"in_double": True})
 
 for _name in ("ArgMax", "ArgMin"):
     _fn = getattr(s, _name.lower())
