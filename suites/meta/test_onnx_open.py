@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from harness.core.instance import Instance
+from harness.core.dtypes import BOOL, F32, I64
+from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
-from harness.run.case import fill
+from harness.run.case import Case, fill
+from harness.run.entries import load_ledger
 from harness.run.judged import Profile
 from harness.run.results import judge_case
 from suites.onnx import dialect
@@ -141,3 +145,40 @@ def test_a_normalised_number_overflows_where_the_result_does() -> None:
             "input_mean": ("f64", [1], [0.0]), "input_var": ("f64", [1], [0.25])}  # fmt: skip
     due = np.array([[-1.7976931348623157e308 * 0.25 / np.sqrt(0.25 + float(np.float32(1e-5)))]])
     assert _verdict("BatchNormalization", 15, {}, args, due) is Verdict.AGREE
+
+
+@pytest.mark.parametrize(("op", "version"), [("ReduceLogSum", 13), ("ReduceLogSumExp", 18)])
+def test_a_logarithm_over_nothing_is_minus_infinity(op: str, version: int) -> None:
+    """ReduceLogSum-13: "Reduction over an empty set of values yields minus infinity"."""
+    inst = Instance("onnx", op, version, version, {"keepdims": 0}, {"data": Arg(F32, (0, 2), values=[])})
+    attrs, args = ({"axes": [0]}, {}) if version < 18 else ({}, {"axes": Arg(I64, (1,), True, values=[0])})
+    case = fill(dialect.version_of(inst), replace(inst, attrs={**inst.attrs, **attrs}, args={**inst.args, **args}))
+    for answer, verdict in ((-np.inf, Verdict.AGREE), (np.nan, Verdict.MISMATCH), (0, Verdict.MISMATCH)):
+        assert answered(case, [np.full(2, answer, np.float32)]) is verdict
+
+
+@pytest.mark.parametrize(("version", "attrs", "args"), [
+    (23, {}, {"attn_mask": Arg(BOOL, (1, 2), values=[False, True])}),
+    (23, {"is_causal": 1}, {}),
+    (25, {"is_causal": 1}, {}),
+    (24, {}, {"nonpad_kv_seqlen": Arg(I64, (1,), values=[1])}),
+])  # fmt: skip
+def test_a_masked_score_is_minus_infinity(version: int, attrs: dict, args: dict) -> None:
+    """Attention-23: "its disallowed positions contribute -inf to the bias"; a row is fully masked where "every key's
+    combined additive bias is -inf"."""
+    one = Arg(F32, (1, 1, 2, 1), values=[1.0, 2.0])
+    inst = Instance("onnx", "Attention", version, version, {"qk_matmul_output_mode": 2, "@skipped": [1, 2], **attrs},
+                    {"Q": one, "K": one, "V": one, **args}, 4)  # fmt: skip
+    case = fill(dialect.version_of(inst), inst)
+    assert case.expected
+    y, *_, scores = (e.value for e in case.expected[0])
+    assert np.isneginf(scores).any() and np.isfinite(y).all()
+    assert answered(case, [y, None, None, scores]) is Verdict.AGREE
+    lowest = np.where(np.isneginf(scores), np.finfo(np.float32).min, scores)
+    assert answered(case, [y, None, None, lowest]) is Verdict.MISMATCH
+
+
+def answered(case: Case, outputs: list) -> Verdict:
+    """On outputs of a backend that no known difference names."""
+    told = [Outcome(Status.VALUE, outputs)]
+    return judge_case(case, Profile("somebody's", "1"), told, load_ledger()).verdict
