@@ -86,11 +86,10 @@ class Given:
         return self.inst.attrs.get(name, default)
 
     def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
-              version: Any = None, outs: int | None = None,
-              quants: Mapping[str, Mapping[str, Any]] | None = None) -> list[Expected] | None:  # fmt: skip
+              version: Any = None, outs: int | None = None) -> list[Expected] | None:  # fmt: skip
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
         an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
-        breaks a rule.  quants: other scales and zero points, by slot."""
+        breaks a rule."""
         attrs, inputs = attrs or {}, inputs or {}
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():
@@ -98,8 +97,6 @@ class Given:
                 args[k] = _shaped(args.get(k), v)
             elif isinstance(v, list):
                 args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
-        for k, q in (quants or {}).items():
-            args[k] = replace(args[k], quant={**args[k].quant, **q})
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None and k != SKIPPED}
         v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
         inst = replace(self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(),

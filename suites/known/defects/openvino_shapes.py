@@ -164,6 +164,18 @@ def strings_of_the_memory(g: Given) -> Outputs:
     return [told(e) for e in g.expected]
 
 
+def extents_of_the_data(g: Given) -> Outputs:
+    """GatherElements: another shape, each extent that of indices, or of data, or 0; the elements are those that the
+    memory held."""
+    due = g.expected[0].value
+    either = list(zip(due.shape, g["data"].shape))
+
+    def other(a: np.ndarray) -> bool:
+        return a.shape != due.shape and a.ndim == due.ndim and all(n in (0, *ms) for n, ms in zip(a.shape, either))
+
+    return [Such(other, np.zeros((0,) * due.ndim, due.dtype))]
+
+
 def memory_beside_the_tensor(g: Given) -> Outputs:
     """What is only moved: among the wrong elements is one that the tensor does not hold, or a 0.  Of bytes, of a
     sequence of bools and of one element nothing can be told."""
@@ -177,6 +189,25 @@ def memory_beside_the_tensor(g: Given) -> Outputs:
         return due.size < 3 or due.dtype.itemsize == 1 or np.any((wrong == 0) | ~np.isin(wrong, x))
 
     return [Such(beside, np.full_like(due, 96))]
+
+
+def other_elements(g: Given) -> Outputs:
+    """STRIDED_SLICE with an ellipsis that stands for no axis: the masks behind it are those of other axes."""
+    if g.attr("ellipsis_mask", 0) == 0 or g["begin"].size <= g["input"].ndim:
+        return None
+    due = g.expected[0].value
+    return [Such(lambda a: a.shape == due.shape and np.isin(a, g["input"]).all(), np.flip(due))]
+
+
+def quantised_but_for_axes_of_1(g: Given) -> Outputs:
+    """ADD and SUB: the right numbers, or their neighbours, without an axis of extent 1."""
+    due = g.expected[0].value
+
+    def near(a: np.ndarray) -> Any:
+        return _without_ones(a.shape) == _without_ones(due.shape) and np.all(
+            np.abs(a.reshape(due.shape).astype(np.int64) - due) <= 1)  # fmt: skip
+
+    return [Such(near, due[None])]
 
 
 def every_other_element_is_0(g: Given) -> Outputs:

@@ -62,9 +62,10 @@ def index_of_the_lowest(g: Given) -> Outputs:
     return [told[0], Turned(told[1], how, shows.transpose(0, 1, *range(shows.ndim - 1, 1, -1)) if turned else shows)]
 
 
-def zero_point_of_y_lost(g: Given) -> Outputs:
-    """BATCH_MATMUL: the zero point of y is taken for 0."""
-    return g.again(quants={"y": {"zero_point": [0] * len(g.inst.args["y"].quant["zero_point"])}})
+def x_not_transposed(g: Given) -> Outputs:
+    """BATCH_MATMUL: what x holds is taken for the transpose already."""
+    x = g["x"]
+    return g.again({"adj_x": False}, {"x": x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])})
 
 
 def slopes_along_the_second_axis(g: Given) -> Outputs:
@@ -190,3 +191,61 @@ def either_of_nan_and_subnormals(g: Given) -> Outputs:
         w = np.abs(v.astype(np.float64))
         odd = odd | np.isnan(w) | ((w > 0) & (w < 2.0**-126))
     return None if odd.shape != e.shape else [Near(e, np.where(odd, np.inf, 0))]
+
+
+def unchanged_axes_skipped(g: Given) -> Outputs:
+    """Resize to the nearest with tf_half_pixel_for_nn: an axis that keeps its extent is left as it is, not moved by
+    half an element."""
+    x, e = g["X"], g.expected[0].value
+    if g.attr("mode", "nearest") != "nearest" or max(x.shape) > 100:
+        return None
+    index = []
+    for axis, (n, m) in enumerate(zip(x.shape, e.shape)):
+        if n == m:
+            index.append(np.arange(n))
+            continue
+        along = np.arange(n).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+        told = g.again(inputs={"X": np.broadcast_to(along, x.shape).astype(x.dtype)})
+        if not told:
+            return None
+        index.append(np.moveaxis(told[0].value, axis, 0).reshape(m, -1)[:, 0].astype(np.int64))
+    return [x[np.ix_(*index)]]
+
+
+def one_number_for_both(g: Given) -> Outputs:
+    """RandomNormal and RandomNormalLike: the normal numbers are made of one uniform number each, not of two:
+    sqrt(-2 ln u) cos(2 pi u).  Told by the largest distance of the distribution functions, after Kolmogorov."""
+    if g.inst.op == "Bernoulli":
+        return None
+    e = g.expected[0].value
+    u = (np.arange(100_000) + 0.5) / 100_000
+    law = np.sort(np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * u))
+    mean, scale = g.attr("mean", 0.0), g.attr("scale", 1.0)
+
+    def fits(a: np.ndarray) -> Any:
+        if a.shape != e.shape or a.dtype != e.dtype:
+            return False
+        z = np.sort((a.astype(np.float64).ravel() - mean) / scale)
+        apart = np.abs(np.searchsorted(law, z) / law.size - (np.arange(z.size) + 0.5) / z.size)
+        return np.all(apart < 2.5 / np.sqrt(z.size) + 0.01)
+
+    shows = law[(np.arange(e.size) * 61_803 % law.size)]
+    return [Such(fits, (mean + scale * shows).reshape(e.shape).astype(e.dtype))]
+
+
+def the_other_outcome(g: Given) -> Outputs:
+    """Bernoulli: 1 comes with the probability of 0."""
+    if g.inst.op != "Bernoulli":
+        return None
+    p, e = _numbers(g, "input").astype(np.float64), g.expected[0].value
+    most = 6 * np.sqrt((p * (1 - p)).sum()) + 1
+
+    def fits(a: np.ndarray) -> Any:
+        if a.shape != e.shape or a.dtype != e.dtype or not np.isin(v := a.astype(np.float64), (0, 1)).all():
+            return False
+        likely = p > 0.5
+        return all(abs((v - (1 - p))[at].sum()) <= most for at in (likely, ~likely)) and np.all(
+            ((p > 0) | (v == 1)) & ((p < 1) | (v == 0)))  # fmt: skip
+
+    spread = np.arange(p.size).reshape(p.shape) * 0.618034 % 1
+    return [Such(fits, (spread < 1 - p).astype(e.dtype))]
