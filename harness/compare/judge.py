@@ -77,7 +77,7 @@ class Judgement:
         return None if m is None else m.bad
 
     def came(self) -> tuple[int, ...]:
-        """Shape of the wrong output as it came; empty of what is no array."""
+        """Shape of the wrong output as it came, or was inferred; empty of what is no array."""
         return tuple(getattr(self._actual, "shape", None) or ())
 
 
@@ -397,7 +397,7 @@ def _not_an_array(e: Any, a: Any, i: int) -> Judgement:
         if a.shape is not None and (
             len(a.shape) != len(want) or any(isinstance(x, int) and x != y for x, y in zip(a.shape, want, strict=True))
         ):
-            return _wrong(e, None, i, "shape", f"inferred {list(a.shape)}, expected {list(want)}")
+            return _wrong(e, a, i, "shape", f"inferred {list(a.shape)}, expected {list(want)}")
         if e.value.nbytes > UNSEEN:
             return Judgement(Verdict.UNKNOWN, i, "bound", e.error.kind, e.error.formula, "too large to be sent")
         return _AGREE

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given
+from harness.run.defects import Given, Near
 
 Outputs = list[Any] | None
 
@@ -19,3 +19,46 @@ def put_along_axis(g: Given) -> Outputs:
         return None
     np.put_along_axis(out, indices, g["updates"], axis)
     return [out]
+
+
+def slice_to_the_end(g: Given) -> Outputs:
+    """slice_by_size: a size of 0 is taken for the rest of the axis, as -1 is."""
+    x = g["x"]
+    places = []
+    for n, b, size in zip(x.shape, g["begin"].tolist(), g["size"].tolist()):
+        b += n if b < 0 else 0
+        places.append(slice(b, b + size if size > 0 else None))
+    return [x[tuple(places)]]
+
+
+def clamped_twice(g: Given) -> Outputs:
+    """clamped_relu: min(max(x, 0), beta) + min(alpha * min(x, 0), beta)."""
+    x, (e,) = g["x"].astype(np.float64), g.expected
+    alpha, beta = (float(g.attr(n)) for n in ("alpha", "beta"))
+    parts = np.minimum(np.maximum(x, 0), beta), np.minimum(np.minimum(x, 0) * alpha, beta)
+    eps = float(np.finfo(e.value.dtype).eps)  # three roundings
+    return [Near(sum(parts), 2 * eps * (np.abs(parts[0]) + np.abs(parts[1])) + np.finfo(e.value.dtype).tiny)]
+
+
+def ordered_by_what_is_negated(g: Given) -> Outputs:
+    """topk, argsort: the largest first are the smallest of -x, where -x of the lowest integer, or of an unsigned 0, is
+    that again.  Of equal elements any comes first."""
+    x, axis = g["x"], g.attr("axis", -1)
+    order = np.argsort(-x, axis=axis, kind="stable")
+    wanted = np.take_along_axis(x, order, axis)
+    many = np.concatenate([np.sum(np.take(wanted, [i], axis) == wanted, axis=axis, keepdims=True)
+                           for i in range(wanted.shape[axis])], axis=axis) > 1  # fmt: skip
+    k = g.expected[0].value.shape[axis]
+    order, wanted, many = (np.take(a, np.arange(k), axis) for a in (order, wanted, many))
+    indices = Near(order.astype(np.int64), np.where(many, np.inf, 0.0))
+    return ([wanted, indices] if g.inst.op == "topk" else [indices])[: len(g.expected)]
+
+
+def taken_along_the_wrong_axis(g: Given) -> Outputs:
+    """gather: batch_dims are taken off a negative axis, too, which then counts from the wrong end."""
+    x, at, b, axis = g["x"], g["indices"], g.attr("batch_dims", 0), g.attr("axis", 0)
+    if axis - b < -(x.ndim - b):
+        return None  # there is no such axis
+    rows = zip(x.reshape(-1, *x.shape[b:]), at.reshape(-1, *at.shape[b:]))
+    taken = np.stack([np.take(p, i, axis - b) for p, i in rows])
+    return [taken.reshape(*x.shape[:b], *taken.shape[1:])]

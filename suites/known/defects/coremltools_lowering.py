@@ -1,0 +1,108 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): MIL ops lowered to NeuralNetwork layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Near, Turned
+from suites.semantics.coreml_recurrent import _run
+from suites.semantics.recurrent import functions
+
+Outputs = list[Any] | None
+_GATES = {"lstm": (0, 1, 3, 2), "gru": (2, 0, 1), "rnn": (0,)}  # the layer's gates among MIL's
+_USUAL = {"lstm": (("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"), ("activation", "tanh")),
+          "gru": (("recurrent_activation", "sigmoid"), ("activation", "tanh")),
+          "rnn": (("activation", "tanh"),)}  # fmt: skip
+_NAMES = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
+_TINY = 2.0**-149
+
+
+def limited_gates(g: Given) -> Outputs:
+    """What enters an activation of a gate is limited to -50..50, a cell without a clip to -500..500."""
+    cell, both = g.inst.op, g.attr("direction") == "bidirectional"
+    backs, n = ("", "_back") if both else ("",), g["weight_hh"].shape[1]
+
+    def stacked(name: str, order: tuple[int, ...]) -> Any:
+        parts = [g[name + back] for back in backs]
+        if all(v is None for v in parts):
+            return None
+        parts = [np.zeros_like(next(v for v in parts if v is not None)) if v is None else v for v in parts]
+        return np.stack([np.stack([np.split(v, len(order))[k] for k in order]) for v in parts])
+
+    w, r, b = (stacked(name, _GATES[cell]) for name in ("weight_ih", "weight_hh", "bias"))
+    h0, c0 = (None if g[k] is None else g[k].reshape(-1, len(backs), n).swapaxes(0, 1)
+              for k in ("initial_h", "initial_c"))  # fmt: skip
+    named = [g.attr(k, usual) for k, usual in _USUAL[cell]]
+    acts = functions(cell, 1, [_NAMES.get(a, a) for a in named], None, None)
+    q = {"cell": cell, "activations": acts, "reverse": g.attr("direction") == "reverse", "coupled": False,
+         "cell_clip": 500.0 if g.attr("clip") is None else g.attr("clip")}  # fmt: skip
+    with np.errstate(all="ignore"):
+        y, *states = _run(2.0**-24, _TINY, g["x"], w, r, b, stacked("peephole", (0, 1, 2)), h0, c0, q)
+    ends = [[np.concatenate([getattr(v, of) for v in states[k::2]], -1) for of in ("value", "error")] for k in (0, 1)]
+    whole = [y.value, y.error] if g.attr("output_sequence", False) else [v[None] for v in ends[0]]
+    rows = [whole, *ends][: len(g.expected)]
+    return [Near(v, 2 * e + 2.0**-23 * np.abs(v) + _TINY) for v, e in rows]
+
+
+def lstm_with_forward_flags(g: Given) -> Outputs:
+    """Biases and peepholes that only the backward direction has are lost."""
+    lost = {f"{k}_back": None for k in ("bias", "peephole") if g[k] is None and g[f"{k}_back"] is not None}
+    return g.again(inputs=lost) if lost else None
+
+
+def channels_third_from_the_end(g: Given) -> Outputs:
+    """local_response_norm: the layer's channels are the third axis from the end."""
+    x = g["x"]
+    turned = x.reshape(-1, *x.shape[-3:])
+    again = g.again(inputs={"x": turned})
+    return again and [Turned(again[0], lambda a: a.reshape(turned.shape))]
+
+
+def power_of_shifted(g: Given) -> Outputs:
+    """pow by one constant: the shift of 0 that the layer adds first makes 0 of -0."""
+    return g.again(inputs={"x": g["x"] + np.float32(0)})
+
+
+def silu_of_rounded_sigmoid(g: Given) -> Outputs:
+    """The sigmoid is off by half of the least number before it is multiplied."""
+    (e,) = g.expected
+    return [Near(e.value, np.abs(g["x"].astype(np.float64)) * _TINY)]
+
+
+def _between(x: np.ndarray, axis: int, size: int, whole: float) -> tuple[np.ndarray, np.ndarray]:
+    """Linear interpolation between the corners, and the sum of the magnitudes that each element is made of.  whole: the
+    extent by which the distance of two places is told, where ``size`` is that without its fraction."""
+    n = x.shape[axis]
+    at = np.minimum(np.arange(size) * ((n - 1) / (whole - 1) if size > 1 else 0.0), n - 1)
+    low = np.floor(at).astype(int)
+    part = (at - low).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+    a, b = np.take(x, low, axis), np.take(x, np.minimum(low + 1, n - 1), axis)
+    return np.where(part == 0, a, a * (1 - part) + b * part), np.abs(a) + np.where(part == 0, 0.0, np.abs(b))
+
+
+def interpolated_between_corners(g: Given) -> Outputs:
+    """The nearest element is not taken: both axes are interpolated linearly with aligned corners."""
+    x, (e,) = g["x"].astype(np.float64), g.expected
+    y, size = x, np.abs(x)
+    for axis, name in ((-2, "height"), (-1, "width")):
+        n, m = x.shape[axis], e.value.shape[axis]
+        factor = g.attr(f"scale_factor_{name}", 1.0)
+        if f"target_size_{name}" in g.inst.attrs:
+            factor = m / n if m % n == 0 else (m + 1e-4) / n
+        whole = n * float(np.float32(factor))
+        y, size = _between(y, axis, m, whole)[0], _between(size, axis, m, whole)[1]
+    return [Near(y, 2.0**-21 * size)]
+
+
+def loop_variables_in_turn(g: Given) -> Outputs:
+    """while_loop: a variable that is handed on as another one has its new value by then."""
+    body = g.attr("_body")
+    given = {n: i for i, (n, _) in enumerate(body.inputs)}
+    outputs: list[str] = []
+    for i, name in enumerate(body.outputs):
+        j = given.get(name, i)
+        outputs.append(outputs[j] if j < i else name)
+    return g.again({"_body": replace(body, outputs=outputs)}) if outputs != list(body.outputs) else None

@@ -1,0 +1,65 @@
+"""What is listed of coremltools says what comes instead, so that nothing else is excused by it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
+from harness.run.case import Case
+from harness.run.entries import load_ledger, tomllib
+from harness.run.facts import OUTCOME
+from harness.run.judged import Profile
+from harness.run.known import Entry
+from harness.run.results import judge_case
+from harness.spec import registry
+
+FILE = Path(__file__).parent.parent / "known" / "coremltools.toml"
+# Those that say nothing of the answer, and why.
+SILENT = {"ct-fold-constexpr-offset-type": "the element type of the result is what is wrong, and the kind says so"}
+ledger = cache(load_ledger)
+
+
+def tables() -> list[dict[str, Any]]:
+    listed = tomllib.loads(FILE.read_text())["known"]
+    return [t for t in listed if "mismatch" in np.atleast_1d(t.get("verdict", "mismatch"))]
+
+
+def test_what_comes_is_said_of_every_mismatch() -> None:
+    found = tables()
+    without = {t["id"] for t in found if not {"as_if", "gives"} & set(t)
+               and not OUTCOME & set(re.findall(r"\w+", t.get("when", "")))}  # fmt: skip
+    assert without == set(SILENT)
+    assert len(without) <= 0.05 * len(found)
+
+
+def entry(id: str) -> Entry:
+    return next(e for e in ledger().entries if e.id == id)
+
+
+@pytest.mark.parametrize("id", [t["id"] for t in tables() if t["id"] not in SILENT])
+def test_another_wrong_answer_is_told(id: str) -> None:
+    """Of its minimal instance: every number of the last output is off by 7, or it has another axis, as a value and as
+    what type inference says."""
+    e = entry(id)
+    inst = e.instance
+    case = Case(registry.version_of(inst), inst, 0)
+    assert case.expected is not None, case.problem
+    right = [x.value for x in case.expected[0]]
+    last = np.asarray(right[-1])
+    off = ~last if last.dtype.kind == "b" else (last + np.array(7, last.dtype)).astype(last.dtype)
+    longer = last[..., None].repeat(3, -1)
+    inferred = [TypeOnly(str(x.dtype), x.value.shape) for x in case.expected[0][:-1]]
+    for backend in (b.replace("*", "fold") for b in e.backends):
+        infers = backend in ("coremltools-types", "coremltools-symbolic")
+        other = [x for x in (off, longer) if not np.array_equal(x, last, equal_nan=x.dtype.kind == "f")]
+        typed = [*inferred, TypeOnly(str(case.expected[0][-1].dtype), longer.shape)]
+        for outputs in [typed] if infers else [[*right[:-1], x] for x in other]:
+            judged = judge_case(case, Profile(backend), [Outcome(Status.VALUE, list(outputs), "run")], ledger())
+            assert judged.known != id, (backend, outputs, judged.verdict)
+            assert case.ambiguous is not None or judged.verdict is Verdict.MISMATCH, (backend, outputs, judged.verdict)
