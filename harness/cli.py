@@ -109,8 +109,9 @@ def parser() -> argparse.ArgumentParser:
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
 
     v = _verb(verbs, "list", _list, "what there is: dialects, opsets, ops, what they mean, backends, known differences")
-    kinds = ("dialects", "opsets", "families", "ops", "meanings", "backends", "known")
-    v.add_argument("what", choices=kinds, help="what to list; meanings: source, tolerance and rules of each op version")
+    kinds = ("dialects", "opsets", "families", "ops", "meanings", "bounds", "backends", "known")
+    v.add_argument("what", choices=kinds, help="what to list; meanings: source, tolerance and rules of each op "
+                   "version; bounds: how many integers beside the reference pass")  # fmt: skip
     _selection(v)
 
     v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")

@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+import numpy as np
+
 from harness.backends import registry as backend_registry
+from harness.core.quiet import quiet
+from harness.gen.data import arrays_of
+from harness.gen.engine import Prng, case_seed
 from harness.run.entries import load_ledger
 from harness.run.select import Selection, versions
 from harness.spec import registry
 from harness.spec.breaking import breakers_of
+from harness.spec.expected import Expected
 
 Rows = list[list[str]]
 
@@ -61,6 +67,69 @@ def meanings(sel: Selection) -> Rows:
     return rows
 
 
+_INSTANCES = 24  # of each op version that ``bounds`` looks at
+_NEAR = 16  # steps
+
+
+def bounds(sel: Selection) -> Rows:
+    """Op version, output, and how many integers beside the reference its derived bound lets pass: the median and the
+    most over the elements of some drawn instances; then the formula.  Exact results are left out."""
+    rows = []
+    for v in versions(sel):
+        more: dict[int, list[np.ndarray]] = {}
+        formulas: dict[int, str] = {}
+        for n in range(_INSTANCES):
+            inst = v.draw(Prng(case_seed(0, v.key, n)))
+            with quiet:
+                for i, e in enumerate(v.dialect.evaluate(inst, arrays_of(inst))):
+                    passing = others(e)
+                    if passing is not None:
+                        more.setdefault(i, []).append(passing.ravel())
+                        formulas[i] = e.error.formula
+        for i, parts in sorted(more.items()):
+            count = np.concatenate(parts)
+            if count.size and count.max() > 0:
+                told = [f"median {np.median(count):g}", f"most {count.max():g}", formulas[i]]
+                rows.append([v.key, f"output {i}", *told])
+    return rows
+
+
+def others(e: Expected) -> np.ndarray | None:
+    """How many integers beside one the bound of an output lets pass, per element; None where it is none of integers."""
+    if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "iu":
+        return None
+    if "spans" in e.error.extra:
+        spans = e.error.extra["spans"](e.context())
+    elif e.error.kind == "quantised":
+        spans = [e.error.span(e.context())]
+    elif e.error.kind == "accepted":
+        return _tried(e)
+    else:
+        return None
+    shape = e.value.shape
+    count, last = np.zeros(shape), np.full(shape, -np.inf)
+    lows = np.stack([np.broadcast_to(low, shape) for low, _ in spans])
+    highs = np.stack([np.broadcast_to(high, shape) for _, high in spans])
+    order = np.argsort(lows, axis=0)
+    for low, high in zip(np.take_along_axis(lows, order, 0), np.take_along_axis(highs, order, 0)):
+        count += np.maximum(high - np.maximum(low, last + 1) + 1, 0)
+        last = np.maximum(last, high)
+    return np.asarray(count - 1)
+
+
+def _tried(e: Expected) -> np.ndarray:
+    """The same for a class that is a question: it is asked of every integer up to ``_NEAR`` steps away."""
+    assert e.error.fn is not None
+    context, value = e.context(), np.asarray(e.value)
+    count = np.zeros(value.shape)
+    for k in (k for k in range(-_NEAR, _NEAR + 1) if k):
+        moved = value.astype(np.int64) + k
+        there = moved.astype(value.dtype)
+        passes = np.broadcast_to(e.error.fn(context, there), value.shape)
+        count += passes & (there.astype(np.int64) == moved)
+    return count
+
+
 def backends(sel: Selection) -> Rows:
     """Name, formats, version or why it cannot be had here.  Starts each backend once."""
     rows = []
@@ -88,5 +157,5 @@ def known(sel: Selection) -> Rows:
 
 LISTS: dict[str, Callable[[Selection], Rows]] = {
     "dialects": dialects, "opsets": opsets, "families": families, "ops": ops, "meanings": meanings,
-    "backends": backends, "known": known,
+    "bounds": bounds, "backends": backends, "known": known,
 }  # fmt: skip

@@ -8,6 +8,7 @@ fixedpoint.h for the integer multiplication.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -204,11 +205,23 @@ def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-1
 def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> ErrorClass:
     """Steps no further than ``freedom(**inputs, **params)`` from the unrounded result, which is clamped like them; NaN,
     no real number, is 0."""
-    error = rounding(lambda **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)
+    return within_one_of((fn, freedom), what=what)
+
+
+def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], what: str) -> ErrorClass:
+    """Steps that are ``within`` the freedom of one of several results: where the specification does not say how a
+    function of steps is computed, and two ways that both keep it are further apart than their roundings.
+
+    readings: the unrounded result and its freedom in steps, as in ``within``."""
+    errors = [rounding(lambda fn=fn, **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)  # type: ignore[misc]
+              for fn, freedom in readings]  # fmt: skip
 
     def ok(ctx: Context, actual: Array) -> Array:
-        low, high = error.span(ctx)
         a = actual.astype(np.float64)
-        return (low <= a) & (a <= high)
+        spans = [e.span(ctx) for e in errors]
+        return np.logical_or.reduce([(low <= a) & (a <= high) for low, high in spans])
 
-    return accepted(ok, f"QUANT: {what}")
+    def spans(ctx: Context) -> list[tuple[Array, Array]]:
+        return [e.span(ctx) for e in errors]
+
+    return replace(accepted(ok, f"QUANT: {what}"), extra={"spans": spans})

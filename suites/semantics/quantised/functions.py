@@ -13,12 +13,13 @@ from suites.semantics.quantised.fixed import (
     Parameters,
     Quant,
     about,
+    away,
     draw_parameters,
     real,
     rounding,
     steps,
     window,
-    within,
+    within_one_of,
 )  # fmt: skip
 from suites.semantics.quantised.output import finish
 
@@ -46,27 +47,40 @@ def _ratio(x: Array, *, xq: Quant, oq: Quant) -> Any:
     return window(xq["scale"][0] / oq["scale"][0])
 
 
-def curvature(fn: Any, x: Array, xq: Quant, oq: Quant) -> Array:
-    """Error, in output steps, of linear interpolation in a table of 513 points over the 16-bit range (spacing 128).
+_F32 = np.float32
+# what the table holds where the function has no value: saturated steps
+_SATURATED = {"log": -32768, "rsqrt": 32767}
 
-    How far the chord over x is from the function, both clamped as the table is; entries that are moved to spread that
-    error go no further than the largest gap in the middle of the intervals they belong to; 513 points from -32768 to
-    32767 lie up to one input step beside where a spacing of 128 looks for them; one step more for the table's
-    rounding."""
-    at = np.asarray(x, np.float64)
-    left = np.floor(at / 128) * 128
 
-    def entries(*offsets: int) -> Array:  # the table itself holds clamped steps
-        points = np.stack([fn(real(left + k, xq)) for k in offsets])
-        return np.clip(points / oq["scale"][0], -32768, 32767)
+def table(name: str, xq: Quant, oq: Quant) -> Array:
+    """513 entries of a function of 16-bit tensors, spread evenly over the operand's range; the last one for the slope.
 
-    with np.errstate(all="ignore"):
-        ends = entries(-128, 0, 128, 256)
-        gaps = np.abs((ends[:-1] + ends[1:]) / 2 - entries(-64, 64, 192)).max(axis=0)
-        slope = np.abs(np.diff(ends, axis=0)).max(axis=0) / 128
-        chord = ends[1] + (ends[2] - ends[1]) * (at - left) / 128
-        error = np.abs(chord - np.clip(fn(real(at, xq)) / oq["scale"][0], -32768, 32767)) + gaps + slope
-    return np.nan_to_num(error, nan=np.inf) + 1.0
+    Each is the rounded function, moved by half of what interpolation is off in the middle of the interval after it; f32
+    arithmetic.  Source: LiteRT, kernels/internal/common.h, LUTPopulate (the only text that says how these operators
+    compute: EXP, LOG and RSQRT of 16 bits)."""
+    fn, s, o = _UNARY[name], _F32(xq["scale"][0]), _F32(oq["scale"][0])
+    low, high = s * _F32(-32768), s * _F32(32767)
+    step = (high - low) / _F32(512)
+    per = _F32(65536) / (o * _F32(32767) - o * _F32(-32768))
+
+    def at(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            y = np.asarray(fn(x), np.float32)
+        return np.where(x > 0, y, _F32(_SATURATED[name]) * o) if name in _SATURATED else y
+
+    x = low + np.arange(512).astype(np.float32) * step
+    ends, nexts = at(x) * per, at(low + np.arange(1, 513).astype(np.float32) * step) * per
+    middle = away(at(x + step / _F32(2)) * per)
+    gap = away((nexts + away(ends)) / _F32(2)) - middle
+    entries = np.append(away(ends) - away(gap / _F32(2)), away(at(np.asarray([high], np.float32)) * per))
+    return np.clip(np.nan_to_num(entries, nan=0.0), -32768, 32767).astype(np.int64)
+
+
+def looked_up(name: str, x: Array, xq: Quant, oq: Quant) -> Array:
+    """Steps between two entries of ``table``: the slope has 7 fraction bits.  Source: LUTLookup, as above."""
+    entries, at = table(name, xq, oq), np.asarray(x, np.int64)
+    index, offset = 256 + (at >> 7), at & 127
+    return np.asarray(entries[index] + ((entries[index + 1] - entries[index]) * offset + 64 >> 7), np.float64)
 
 
 def unary(
@@ -77,39 +91,44 @@ def unary(
     tie: Any = 2.0**-10,
     free: float = 0,
     table: bool = False,
-    free16: float = 0,
+    free16: float | None = None,
     draw: Any = None,
     source: str = _SPEC,
     data: Any = ("full", "full", "small"),
 ) -> Semantics:
-    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free.  table:
-    16-bit tensors go through an interpolated table; free16: what they have on top."""
+    """The quantised form of a real function.  tie: multiplier window.  free: further steps that are free; free16: those
+    of 16-bit tensors.  table: 16-bit tensors may go through an interpolated table instead."""
     fn = _UNARY[name]
 
     def unrounded(x: Array, *, xq: Quant, oq: Quant) -> Array:
         with np.errstate(all="ignore"):
             return steps(fn(real(x, xq)), oq)
 
-    def told(x: Array, *, xq: Quant, oq: Quant) -> Array:
-        """What a table can hold is clamped before its freedom counts."""
-        r = unrounded(x, xq=xq, oq=oq)
-        return np.clip(r, *int_range(of(x))) if table else r
-
     def body(x, *, xq, oq):  # type: ignore[no-untyped-def]
         return finish(unrounded(x, xq=xq, oq=oq), oq, of(x))
 
     def freedom(x: Array, *, xq: Quant, oq: Quant) -> Any:
-        if x.dtype.itemsize == 2 and table:
-            return curvature(fn, x, xq, oq) + free16
-        return (tie(x, xq=xq, oq=oq) if callable(tie) else tie) + free
+        more = free16 if free16 is not None and x.dtype.itemsize == 2 else free
+        return (tie(x, xq=xq, oq=oq) if callable(tie) else tie) + more
+
+    def by_table(x: Array, *, xq: Quant, oq: Quant) -> Array:
+        x = np.asarray(x)
+        return looked_up(name, x, xq, oq) if x.dtype.itemsize == 2 else unrounded(x, xq=xq, oq=oq)
+
+    def one_step(x: Array, *, xq: Quant, oq: Quant) -> Any:
+        """Entries may be rounded another way by another libm."""
+        return 1.0 if np.asarray(x).dtype.itemsize == 2 else freedom(x, xq=xq, oq=oq)
 
     body.__name__ = f"quantised_{name}"
     body.__doc__ = f"{name} of the real values, requantised."
     body.__annotations__ = {"x": Int["*d"], "xq": xq or Parameters("x"), "oq": oq, "return": Int["*d"]}
     text = f"|steps - real result in steps| <= 0.5 + {'the multiplier window' if callable(tie) else f'{tie + free:g}'}"
+    if free16 is not None:
+        text += f"; 16 bits: {0.5 + free16:g}"
     if table:
-        text += ", 16 bits: + interpolation in 513 points"
-    return semantics(error=within(told, freedom, text), source=source, draw=draw, data=data)(body)
+        text += "; 16 bits: or 1 from a table of 513 points"
+    readings = ((unrounded, freedom), (by_table, one_step))
+    return semantics(error=within_one_of(*readings[: 1 + table], what=text), source=source, draw=draw, data=data)(body)
 
 
 def _positive(d: Any, least: int) -> dict[str, Any]:
@@ -150,27 +169,30 @@ _UNIT = _fixed_output((1 / 256, "low"), 1 / 32768)  # [0, 1)
 _SIGNED_UNIT = _fixed_output((1 / 128, "mid"), 1 / 32768)  # [-1, 1)
 _SMALL = Parameters("x", scale=lambda d, env: d.pick((0.01, 0.03, 0.05, 0.1)) / (1 if d.dtype("x").bits == 8 else 256))
 
+# Of 16 bits, these two come from 256 entries at a distance of 1/24 of the logistic function.  In steps of 2**-15, that
+# is off by 0.7 between entries (24**-2 / 8 times the largest second derivative), by 0.25 for the entry's own rounding,
+# 0.3 for the position's and 0.2 for that of its multiplier (15 bits): 1.5 in all, and twice that for tanh(x), which is
+# 2 logistic(2 x) - 1.  Source: LiteRT, kernels/internal/common.h, sigmoid_table_uint16.
 logistic = unary(
     "logistic",
     oq=_UNIT,
     xq=_SMALL,
-    table=True,
-    free16=3,
+    free16=1.5,
     source=f"{_SPEC}, LOGISTIC: output scale 1/256, zero point lowest",
 )
 tanh = unary(
     "tanh",
     oq=_SIGNED_UNIT,
     xq=_SMALL,
-    table=True,
-    free16=3,
+    free16=3.0,
     source=f"{_SPEC}, TANH: output scale 1/128, zero point middle",
 )
 exp = unary("exp", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
 log = unary(
     "log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low")
 )
-sqrt = unary("sqrt", table=True, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
+# nothing says how a root between two steps is rounded: 16 bits are cut off, 8 bits rounded
+sqrt = unary("sqrt", free16=0.5, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
 rsqrt = unary("rsqrt", table=True, oq=Parameters("x"), draw=_draw_rsqrt, source="TFLite RSQRT")
 elu = unary("elu", oq=Parameters("x", scale=about("xq", low=0.5, high=1.5)), xq=_SMALL, source="TFLite ELU")
 hard_swish = unary(

@@ -15,10 +15,12 @@ from suites.semantics.quantised.fixed import (
     Quant,
     centred,
     draw_parameters,
+    multiplier,
     real,
     steps,
     window,
     within,
+    within_one_of,
 )  # fmt: skip
 from suites.semantics.tensorflow_recurrent import newest
 
@@ -42,17 +44,32 @@ def _prod(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -> Ar
     return _laid(steps(_rows(real(x, xq), axes).prod(-1), oq), x, axes, keepdims)
 
 
-def _partial(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -> Array:
-    """Every factor is brought to the scale x_scale / n-th root of o_scale, every partial product is an integer: half a
-    step each time, stretched by the factors that follow."""
-    rows = _rows(np.abs(centred(x, xq)).astype(np.float64), axes)
+def _half_step(x: Array, **kw: Object) -> float:
+    return 2.0**-10
+
+
+def _multiplied(x: Array, by: float) -> Array:
+    """Integers times a real, rounded, halves up, whose multiplier has 15 bits: as LiteRT multiplies integers of 64
+    bits (kernels/internal/common.h, MultiplyByQuantizedMultiplier)."""
+    m, shift = (int(v) for v in multiplier(by))
+    reduced, total = (m + (1 << 15) >> 16 if m < 0x7FFF0000 else 0x7FFF), 15 - shift
+    if total <= 0:
+        return x * reduced << -total
+    return x * reduced + (1 << total - 1) >> total
+
+
+def _stepwise(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -> Array:
+    """Every partial product is an integer, scaled by x_scale / n-th root of o_scale."""
+    rows = _rows(centred(np.asarray(x), xq), axes).astype(object)
     n = rows.shape[-1]
-    factors = rows * (xq["scale"][0] / oq["scale"][0] ** (1 / n))
-    size, error = np.ones(factors.shape[:-1]), np.zeros(factors.shape[:-1])
-    for k in range(n):
-        size = size * factors[..., k]
-        error = error * factors[..., k] + 0.5 + 2.0**-10 + size * 2.0**-15
-    return _laid(np.maximum(error - 0.5, 2.0**-10), x, axes, keepdims)
+    if n == 0:
+        return _prod(x, axes=axes, keepdims=keepdims, xq=xq, oq=oq)
+    by = xq["scale"][0] / oq["scale"][0] ** (1 / n)
+    product = rows[..., 0]
+    for k in range(1, n):
+        product = _multiplied(product * rows[..., k], by)
+    total = _multiplied(product, by) + int(oq["zero_point"][0])
+    return _laid(np.asarray(total, object).astype(np.float64), x, axes, keepdims)
 
 
 def _draw_prod(d: Draw) -> dict[str, Object]:
@@ -76,7 +93,8 @@ def _draw_prod(d: Draw) -> dict[str, Object]:
 
 @semantics(
     draw=_draw_prod,
-    error=within(_prod, _partial, "|steps - real product in steps| <= half a step per partial product, times the rest"),
+    error=within_one_of((_prod, _half_step), (_stepwise, _half_step), what="the real product in steps, or the one "
+                        "whose partial products are integers"),
     source="TFLite REDUCE_PROD; its kernel: each multiplication is scaled by input_scale / nth_root(output_scale)",
     data=("full",),
 )

@@ -35,6 +35,7 @@ from suites.semantics.quantised.fixed import (
     steps,
     window,
     within,
+    within_one_of,
 )  # fmt: skip
 from suites.semantics.quantised.output import ACTIVATIONS, finish
 from suites.semantics.resize import resize
@@ -131,6 +132,16 @@ def _wide(free8: float, free16: float) -> Object:
     return lambda x, **kw: free8 if x.dtype.itemsize == 1 else free16
 
 
+def _softmax_freedom(x: Array, *, xq: Quant, oq: Quant, beta: float) -> Object:
+    """One step of 8 bits.  Of 16, exp comes from 513 points over [-10, 0] in steps of 2**-15: in proportion to exp it
+    is off by 0.8 between them, 0.5 for their rounding, and 2.5 for that of the position (2**-16 of 10).  A share p is
+    the quotient of two such: p * 8, and 2 steps where exp itself vanishes.  Source: LiteRT, kernels/activations.cc,
+    SoftmaxPrepare; reference/softmax.h."""
+    if x.dtype.itemsize == 1:
+        return 1.0
+    return 2.0 + 8 * _softmax(x, xq=xq, oq=oq, beta=beta) * oq["scale"][0]
+
+
 def _last_axis(scale: Object, zero: Object) -> Object:
     def draw(d: Draw) -> dict[str, Object]:
         dt = d.dtype("x")
@@ -146,7 +157,7 @@ def _last_axis(scale: Object, zero: Object) -> Object:
 
 
 @semantics(
-    error=within(_softmax, _wide(1.0, 16.0), "one step; 16 of 16-bit ones: 2**-11 of the range, the tables' spacing"),
+    error=within(_softmax, _softmax_freedom, "1.5 steps; 16 bits: 2.5 + 8 p, p the share itself"),
     draw=_last_axis(lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
     source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768",
 )
@@ -183,13 +194,44 @@ def _interpolated(x: Array, *, sizes: Object, coordinates: str) -> Array:
 
 
 def _weights(x: Array, *, sizes: Object, coordinates: str) -> Object:
-    """The source position is index * scale with the scale rounded to 2**-10: off by up to index * 2**-11 of a cell."""
+    """Two weights of 11 fraction bits, and half a step of the rounding between the axes; f32 takes less of 16 bits."""
     spread = float(x.max()) - float(x.min()) if x.size else 0.0
-    return 1.0 + spread * sum(sizes) * 2.0**-11
+    return 1.0 + (0.0 if x.dtype.itemsize == 2 else spread * 2.0**-11)
+
+
+def _fixed_position(n: int, size: int, coordinates: str) -> tuple[Array, Array]:
+    """Left neighbour and how far behind it an output position lies, in 2**-10 cells, along an axis of n to size cells.
+
+    Source: LiteRT, kernels/internal/reference/resize_bilinear.h, ComputeInterpolationValuesInteger."""
+    aligned = coordinates == "align_corners" and size > 1
+    scale = ((n - 1) * 1024 + (size - 1) // 2) // (size - 1) if aligned else (n * 1024 + size // 2) // size
+    at = np.arange(size) * scale
+    if coordinates.startswith("half_pixel") or coordinates.endswith("half_pixel"):
+        at = at + scale // 2 - 512
+    left = np.clip(at // 1024, 0, n - 1)
+    return left, np.maximum(at - left * 1024, 0)
+
+
+def _in_fixed_point(x: Array, *, sizes: Object, coordinates: str) -> Array:
+    """The source position is index * scale with the scale rounded to 2**-10."""
+    out = np.asarray(x).astype(np.float64)
+    for axis, size in zip((1, 2), sizes):
+        n = out.shape[axis]
+        left, part = _fixed_position(n, int(size), coordinates)
+        shape = [1] * out.ndim
+        shape[axis] = int(size)
+        w = (part / 1024).reshape(shape)
+        out = out.take(left, axis) * (1 - w) + out.take(np.minimum(left + 1, n - 1), axis) * w
+    return out
+
+
+def _one(x: Array, **kw: Object) -> float:
+    return 0.5
 
 
 @semantics(
-    error=within(_interpolated, _weights, "1 + spread * (height + width) * 2**-11 steps: scales of 10 fraction bits"),
+    error=within_one_of((_interpolated, _weights), (_in_fixed_point, _one), what="1.5 steps, of 8 bits + spread * "
+                        "2**-11, or 1 from what positions in 10 fraction bits give"),
     source=f"{_SPEC}, RESIZE_BILINEAR",
 )
 def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
