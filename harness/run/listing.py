@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from harness.backends import registry as backend_registry
+from harness.compare.steps import others
 from harness.core.quiet import quiet
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
@@ -16,7 +17,6 @@ from harness.run.entries import load_ledger
 from harness.run.select import Selection, versions
 from harness.spec import registry
 from harness.spec.breaking import breakers_of
-from harness.spec.expected import Expected
 
 Rows = list[list[str]]
 
@@ -68,7 +68,6 @@ def meanings(sel: Selection) -> Rows:
 
 
 _INSTANCES = 24  # of each op version that ``bounds`` looks at
-_NEAR = 16  # steps
 
 
 def bounds(sel: Selection) -> Rows:
@@ -92,42 +91,6 @@ def bounds(sel: Selection) -> Rows:
                 told = [f"median {np.median(count):g}", f"most {count.max():g}", formulas[i]]
                 rows.append([v.key, f"output {i}", *told])
     return rows
-
-
-def others(e: Expected) -> np.ndarray | None:
-    """How many integers beside one the bound of an output lets pass, per element; None where it is none of integers."""
-    if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "iu":
-        return None
-    if "spans" in e.error.extra:
-        spans = e.error.extra["spans"](e.context())
-    elif e.error.kind == "quantised":
-        spans = [e.error.span(e.context())]
-    elif e.error.kind == "accepted":
-        return _tried(e)
-    else:
-        return None
-    shape = e.value.shape
-    count, last = np.zeros(shape), np.full(shape, -np.inf)
-    lows = np.stack([np.broadcast_to(low, shape) for low, _ in spans])
-    highs = np.stack([np.broadcast_to(high, shape) for _, high in spans])
-    order = np.argsort(lows, axis=0)
-    for low, high in zip(np.take_along_axis(lows, order, 0), np.take_along_axis(highs, order, 0)):
-        count += np.maximum(high - np.maximum(low, last + 1) + 1, 0)
-        last = np.maximum(last, high)
-    return np.asarray(count - 1)
-
-
-def _tried(e: Expected) -> np.ndarray:
-    """The same for a class that is a question: it is asked of every integer up to ``_NEAR`` steps away."""
-    assert e.error.fn is not None
-    context, value = e.context(), np.asarray(e.value)
-    count = np.zeros(value.shape)
-    for k in (k for k in range(-_NEAR, _NEAR + 1) if k):
-        moved = value.astype(np.int64) + k
-        there = moved.astype(value.dtype)
-        passes = np.broadcast_to(e.error.fn(context, there), value.shape)
-        count += passes & (there.astype(np.int64) == moved)
-    return count
 
 
 def backends(sel: Selection) -> Rows:

@@ -680,3 +680,26 @@ def test_groups_put_those_with_the_same_answer_together():
     one = Outcome(Status.VALUE, [np.ones(3, np.float32)])
     out = groups(e, {"a": two, "b": two, "c": three, "d": one}, {"d": Verdict.AGREE})
     assert sorted(map(sorted, out)) == [["a", "b"], ["c"], ["d", "reference"]]
+
+
+@pytest.mark.parametrize("key, dtype", [("onnx/QuantizeLinear/25", "f8e5m2"), ("onnx/QuantizeLinear/25", "f4e2m1"),
+                                        ("onnx/Cast/25", "f8e4m3fn"), ("onnx/Cast/25", "f4e2m1")])  # fmt: skip
+def test_a_zero_of_a_narrow_float_type_keeps_its_sign(key, dtype):
+    """ONNX, technical notes, float stored in 8 and 4 bits: what rounds to zero keeps its sign, where there is a -0."""
+    from harness.core.dtypes import BY_NAME, F32
+    from harness.core.instance import Arg, Instance
+    from harness.gen.data import arrays_of
+    from harness.spec import registry
+
+    op, version = key.split("/")[1:]
+    x = Arg(F32, (2,), values=[-1e-6, 1e-6])
+    args = {"input": x}
+    if op != "Cast":
+        args = {"x": x, "y_scale": Arg(F32, (), values=[1.0]), "y_zero_point": Arg(BY_NAME[dtype], (), values=[0.0])}
+    attrs = {"to": BY_NAME[dtype]} if op == "Cast" else {}
+    inst = Instance("onnx", op, int(version), 25, attrs, args)
+    want = registry.dialect("onnx").evaluate(inst, arrays_of(inst))
+    assert np.signbit(want[0].value.astype(np.float32)).tolist() == [True, False]
+    for values, right in (([-0.0, 0.0], True), ([0.0, 0.0], False), ([-0.0, -0.0], False)):
+        got = Outcome(Status.VALUE, [np.array(values, np.float32).astype(BY_NAME[dtype].np)])
+        assert (judge(want, got).verdict is Verdict.MISMATCH) != right, values

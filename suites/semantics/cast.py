@@ -71,7 +71,7 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
 
 
 @semantics(
-    error=exact(),
+    error=exact(signed_zero=True),
     data=_DATA,
     ambiguous=_onnx_silent,
     source="ONNX Cast-25: tables for float8 and float8e8m0; integers keep the low bits, floats overflow to inf; "

@@ -28,6 +28,7 @@ from harness.spec import (
     quantised,
     rounded,
     semantics,
+    silent,
 )
 from harness.spec.errors import unit
 from suites.semantics.conv import check_channels, check_grain
@@ -103,13 +104,21 @@ def _q_tie(ctx: Context) -> Array:
 
 
 def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    x = inputs["x"]
+    x, zero = inputs["x"], inputs["zero"]
     if of(x).kind == "f" and np.isnan(x.astype(np.float64)).any():
         return "QuantizeLinear of NaN to an integer"
-    return None
+    out = of(zero) if zero is not None else params.get("dtype") or U8
+    if out.kind != "f" or x.dtype.kind in "iu":
+        return None
+    scale = inputs["scale"]
+    quotient = _quotient(x, spread(scale, x, params["axis"], params["block"]), _precision(scale, params["precision"]))
+    nothing = np.zeros(x.shape)
+    return silent("the sign of a zero quotient, to which a zero point of zero is added or not", quotient == 0, nothing)
 
 
-@semantics(error=quantised(0, real=_q_real, tie=_q_tie), source="ONNX QuantizeLinear-10..28", ambiguous=_q_open)
+@semantics(
+    error=quantised(0, real=_q_real, tie=_q_tie).signed(), source="ONNX QuantizeLinear-10..28", ambiguous=_q_open
+)
 def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *, axis: Integer = 1, block: Integer = 0,
              saturate: Flag = True, precision: ElementType = None, dtype: ElementType = None) -> Any["*d"]:  # fmt: skip
     """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from harness.compare import judge
+from harness.compare.steps import others
 from harness.core.dtypes import I16
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
-from harness.run.listing import others
 from suites.semantics.quantised.functions import looked_up
 from suites.tflite import dialect
 
