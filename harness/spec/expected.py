@@ -84,8 +84,19 @@ def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarr
 
     def carry(bound: np.ndarray) -> np.ndarray:
         results = [widened(x) for x in plain(tensors)]
-        results[i] = np.array(np.broadcast_to(bound, results[i].shape))
-        return np.abs(linear(call, results)[i])
+        middle, bound = results[i], np.broadcast_to(bound, results[i].shape)
+
+        def laid(values: np.ndarray, how: Callable[..., Any]) -> np.ndarray:
+            return np.asarray(how(call, [*results[:i], np.array(values), *results[i + 1 :]])[i])
+
+        plain_bound = np.abs(laid(bound, linear))
+        out = v.entry.out
+        if out is None or linear is out:
+            return plain_bound
+        with np.errstate(all="ignore"):  # what clamps in the end is monotone: nothing beyond its images can come out
+            ends = [np.abs(laid(middle + s * bound, out) - laid(middle, out)) for s in (-1, 1)]
+        clamped = np.maximum(*ends)
+        return np.where(np.isnan(clamped), plain_bound, np.minimum(clamped * (1 + 2.0**-50), plain_bound))
 
     made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
                    shared=shared)  # fmt: skip

@@ -51,7 +51,8 @@ def moved(ctx: Context, product: Callable[[Array, Array], Array], x: Array, w: A
     w = np.abs(w)
     e = product(np.full(x.shape, step_of(x, asymmetric)), w)
     s = product(np.abs(x), w) + e + (0.0 if b is None else np.abs(b))
-    return e + gamma(terms + 8, ctx.acc_u) * s + ctx.ulp + terms * smallest_normal(ctx.acc) * 2.0**-ctx.acc.frac
+    bound = e + gamma(terms + 8, ctx.acc_u) * s + ctx.ulp + terms * smallest_normal(ctx.acc) * 2.0**-ctx.acc.frac
+    return np.where(s == 0, 0.0, bound)  # nothing but zeros is added
 
 
 def weights(w: Array, wq: Quant, axis: int = 0) -> Array:

@@ -2,7 +2,7 @@
 
 Every operand of a matrix product, the state included, may be quantised to 8 bits by its range first.  The functions run
 the cell in f64 and carry along, element by element, the largest error that this can have made so far: products add
-|w| (e + half a step), sums add up, activations never stretch an error (the logistic function quarters it).
+|w| (e + half a step), sums add up, and activations, which grow everywhere, map the ends of the interval.
 
 Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Accuracy and Stability", ch. 3 (gamma).
 """
@@ -23,7 +23,6 @@ _ACT = {
     "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
 }  # fmt: skip
-_SPAN = {"RELU_N1_TO_1": 2.0, "RELU6": 6.0, "TANH": 2.0}  # no two results are further apart
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 
@@ -63,11 +62,17 @@ class Numbers:
 
     def through(self, activation: str, u: float) -> Numbers:
         value = _ACT[activation](self.value)
-        error = np.minimum(self.error, _SPAN.get(activation, np.inf))
+        error = self.image(_ACT[activation])
         return Numbers(value, error + _FUNCTION * u * np.maximum(1.0, np.abs(value)))
 
     def gate(self, u: float) -> Numbers:
-        return Numbers(sigmoid(self.value), np.minimum(1.0, self.error / 4 + _FUNCTION * u))
+        return Numbers(sigmoid(self.value), np.minimum(1.0, self.image(sigmoid) + _FUNCTION * u))
+
+    def image(self, fn: Any) -> Array:
+        """Error of a function that grows everywhere: how far it goes on either side of the value."""
+        with np.errstate(all="ignore"):
+            low, middle, high = (fn(self.value + s * self.error) for s in (-1, 0, 1))
+            return np.nan_to_num(np.maximum(middle - low, high - middle), nan=np.inf)
 
     def clipped(self, limit: float) -> Numbers:
         if limit <= 0:

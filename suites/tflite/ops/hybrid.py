@@ -33,12 +33,21 @@ def full_range(dt: DType) -> str:
     return f"ints:{lo + 1}:{hi}"
 
 
+def sums(d: Draw, dt: DType) -> tuple[str, str]:
+    """Recipes of weights and activations.  Half of the time neither changes its sign: sums of products then are large
+    beside what the steps of the activations may add to them, where others cancel."""
+    if d.bool():
+        return full_range(dt), d.pick(RECIPES)
+    return f"ints:1:{int_range(dt)[1]}", d.pick(("uniform:0:6", "uniform:1:4", "uniform:-3:0", "uniform:0.25:1"))
+
+
 def quantise(d: Draw, out: dict[str, Any], slot: str, axis: int, per_channel: bool) -> None:
     """Turn the drawn weights into quantised constants, and make the activations finite."""
     w, dt = out[slot], d.types["W"]
     channels = w.shape[axis] if per_channel and d.bool() else 1
-    out[slot] = T(w.shape, full_range(dt), dtype=dt, const=True, quant=weight_scales(d, channels, axis))
-    out["input"] = T(out["input"].shape, d.pick(RECIPES), const=False)
+    recipe, data = sums(d, dt)
+    out[slot] = T(w.shape, recipe, dtype=dt, const=True, quant=weight_scales(d, channels, axis))
+    out["input"] = T(out["input"].shape, data, const=False)
     if out.get("bias") is not None:
         out["bias"] = T(out["bias"].shape, "small", const=True)
 

@@ -33,6 +33,7 @@ def hybrid(draw: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], dict[str,
         if out.pop("diagonal_recurrent_tensors", False):
             units = out["input_to_forget_weights"].shape[0]
             out |= {n: T((units, units)) for n in out if n.startswith("recurrent_to_")}
+        positive = d.bool()  # products that add up are large beside what the steps of the activations add to them
         for slot in d.version.schema.inputs:
             t = out.get(slot.name)
             if t is None or slot.name.endswith("state"):
@@ -41,8 +42,10 @@ def hybrid(draw: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], dict[str,
                 out[slot.name] = T(t.shape, t.recipe, dtype=F32, const=True)
             elif slot.type in ("W", "P", "V"):
                 q = {"scale": [f32(0.001 * (2 + d.int(0, 10)))], "zero_point": [0], "axis": 0}
-                out[slot.name] = T(t.shape, full_range(I8), dtype=I8, const=True, quant=q)
-        out["input"] = T(out["input"].shape, d.pick(_RECIPES), const=False)
+                recipe = "ints:1:127" if positive else full_range(I8)
+                out[slot.name] = T(t.shape, recipe, dtype=I8, const=True, quant=q)
+        recipes = ("uniform:0:1", "uniform:0.25:1") if positive else _RECIPES
+        out["input"] = T(out["input"].shape, d.pick(recipes), const=False)
         return asymmetric(d, out)
 
     return drawn
