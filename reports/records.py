@@ -16,32 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import FormatError
+from harness.core.forms import wrong_record
 
 FORMAT = 1  # of the record lines; the engine writes it into each ``run`` record
 SET_ASIDE = "previous"  # folder in that of a run, with the run before it
 KINDS = ("run", "batch", "case", "coverage", "sensitivity", "known", "ambiguity", "end")
-_NEEDED = {
-    "batch": ("key", "opset", "first", "count", "tally"),
-    "case": ("id", "key", "opset", "backend", "verdict"),
-    "coverage": ("key",),
-    "sensitivity": ("key", "dtype", "planted", "caught"),
-    "known": ("id", "hits"),
-    "ambiguity": ("id",),
-}
-
-# What a field is, in whichever record it stands; null says as little as a field that is not there.
-_WORD, _NUMBER, _OBJECT, _LIST = "text", "a number", "an object", "a list"
-_FIELDS = {
-    _WORD: "id key backend verdict fault command started isa cpu platform phase status message notation reason clause "
-           "link replay folder kind class formula blame",
-    _NUMBER: "first count hits planted caught valid counted instances mistrusted elapsed cases output seed",
-    _OBJECT: "backends dialects selection op_versions missing choices rules votes diff instance minimal behind "
-             "place beside cover",
-    _LIST: "tally pairs unused company before missed explained listed learnt sets",
-}  # fmt: skip
-_FORMS = {name: form for form, names in _FIELDS.items() for name in names.split()}
-_TYPES: dict[str, tuple[type, ...]] = {_WORD: (str,), _NUMBER: (int, float), _OBJECT: (dict,), _LIST: (list,)}
-
 PathLike = str | os.PathLike[str]
 
 
@@ -97,7 +76,7 @@ def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
                     continue
                 try:
                     record = json.loads(line, parse_constant=str)  # NaN and Infinity as words
-                except ValueError as e:
+                except (ValueError, RecursionError) as e:
                     if whole or number == 1:
                         raise FormatError(f"{path}:{number}: not a record: {_short(e)}") from None
                     notes.append(
@@ -114,7 +93,7 @@ def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
         raise FormatError(f"{path}: empty, expected a record file beginning with a 'run' record")
 
 
-def _short(e: ValueError) -> str:
+def _short(e: Exception) -> str:
     return str(e).split("\n")[0][:120]
 
 
@@ -133,28 +112,7 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
             raise FormatError(
                 f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}"
             )
-    missing = [f for f in _NEEDED.get(kind, ()) if f not in record]
-    if missing:
-        raise FormatError(f"{where}: a {kind!r} record without {', '.join(missing)}")
-    _typed(record, where)
+    wrong = wrong_record(record)
+    if wrong is not None:
+        raise FormatError(f"{where}: {wrong}")
     return record
-
-
-def _typed(record: dict[str, Any], where: str) -> None:
-    """Raises FormatError for a field of another form than readers rely on."""
-    kind = record["t"]
-    for name, v in record.items():
-        form = _FORMS.get(name)
-        if form is not None and v is not None and not isinstance(v, _TYPES[form]):
-            raise FormatError(f"{where}: a {kind!r} record: {name}: expected {form}, got {_brief(v)}")
-    for name, info in (record.get("backends") or {}).items() if kind == "run" else ():
-        if not isinstance(info, dict):
-            raise FormatError(f"{where}: a 'run' record: backends: {name}: expected an object, got {_brief(info)}")
-    for row in record.get("tally") or ():
-        if not (isinstance(row, list) and len(row) == 4 and type(row[3]) is int):
-            form = "[backend, type, verdict, number]"
-            raise FormatError(f"{where}: a 'batch' record: tally: expected {form}, got {_brief(row)}")
-
-
-def _brief(v: Any) -> str:
-    return json.dumps(v)[:60]

@@ -15,10 +15,9 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import FormatError
+from harness.core.forms import FORMATS, wrong_instance
 
-FORMAT = 1  # of the JSON form; raised when an older reader would misread it
-RERUN_FORMAT = 2  # of an instance with more than one run, which format 1 does not know
-KINDS = ("tensor", "seq", "list", "optional", "map", "state")  # of an ``Arg``; tensors and states have no items
+FORMAT, RERUN_FORMAT = FORMATS  # of the JSON form, and of an instance with more than one run
 
 
 @dataclass(slots=True)
@@ -67,7 +66,6 @@ class Arg:
 
     @staticmethod
     def from_json(o: dict[str, Any]) -> Arg:
-        _only(o, _ARG, "argument")
         values = o.get("values")
         return Arg(
             BY_NAME[o["dtype"]],
@@ -77,7 +75,7 @@ class Arg:
             o.get("seed", 0),
             None if values is None else [decode_value(v) for v in values],
             o.get("kind", "tensor"),
-            [Arg.from_json(a) for a in o["items"]] if "items" in o else None,
+            None if o.get("items") is None else [Arg.from_json(a) for a in o["items"]],
             o.get("quant"),
             tuple(o.get("dynamic", ())),
             o.get("encoding", ""),
@@ -213,44 +211,23 @@ class Instance:
 
     @staticmethod
     def from_json(o: Any) -> Instance:
-        """Raises FormatError naming what is missing or which format came."""
+        """Raises FormatError that says what was expected and what came (``harness.core.forms``)."""
         if not isinstance(o, dict):
             raise FormatError(f"instance: expected a JSON object, got {type(o).__name__}")
-        if o.get("format") not in (FORMAT, RERUN_FORMAT):
+        if o.get("format") not in FORMATS:
             raise FormatError(f"instance: expected format {FORMAT} or {RERUN_FORMAT}, got {o.get('format')!r}")
-        try:
-            _only(o, _INSTANCE, "instance")
-            for name, types in _FIELDS.items():
-                if name in o and not isinstance(o[name], types):
-                    raise FormatError(f"instance: {name}: expected {_WORDS[types]}, got {o[name]!r}")
-            strange = {slot for r in o.get("reruns", ()) for slot in r} - set(o["args"])
-            if strange:
-                raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
-            return Instance(
-                o["dialect"], o["op"], o["version"], o["opset"],
-                {k: decode_value(v) for k, v in o["attrs"].items()},
-                _args_from_json(o["args"]), o.get("outs", 1), o.get("rule"),
-                reruns=tuple(_args_from_json(r) for r in o.get("reruns", ())),
-            )  # fmt: skip
-        except KeyError as e:
-            raise FormatError(f"instance: field or dtype {e} is missing or unknown") from None
-        except (TypeError, AttributeError, ValueError) as e:
-            raise FormatError(f"instance: malformed: {e}") from None
-
-
-_WORDS = {(str,): "a name", (int, str): "a number or a name", (str, type(None)): "a name", (dict,): "an object"}
-_FIELDS: dict[str, tuple[type, ...]] = {"dialect": (str,), "op": (str,), "version": (int, str), "opset": (int, str),
-                                        "attrs": (dict,), "args": (dict,), "rule": (str, type(None))}  # fmt: skip
-_ARG = {"dtype", "shape", "const", "recipe", "seed", "values", "kind", "items", "quant", "dynamic",
-        "encoding"}  # fmt: skip
-_INSTANCE = {"format", "dialect", "op", "version", "opset", "attrs", "args", "outs", "rule", "reruns"}
-
-
-def _only(o: dict[str, Any], known: set[str], what: str) -> None:
-    """Raises FormatError on a field of another name, which would be left unread."""
-    strange = sorted(set(o) - known)
-    if strange:
-        raise FormatError(f"{what}: expected fields among {' '.join(sorted(known))}, got {' '.join(strange)}")
+        wrong = wrong_instance(o)
+        if wrong is not None:
+            raise FormatError(f"instance: {wrong}")
+        strange = {slot for r in o.get("reruns", ()) for slot in r} - set(o["args"])
+        if strange:
+            raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
+        return Instance(
+            o["dialect"], o["op"], o["version"], o["opset"],
+            {k: decode_value(v) for k, v in o["attrs"].items()},
+            _args_from_json(o["args"]), o.get("outs", 1), o.get("rule"),
+            reruns=tuple(_args_from_json(r) for r in o.get("reruns", ())),
+        )  # fmt: skip
 
 
 def _args_to_json(args: dict[str, Arg | list[Arg]]) -> dict[str, Any]:

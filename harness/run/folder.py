@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import FormatError, UsageError
-from harness.run.records import FORMAT, in_use
+from harness.run.records import checked, in_use
 from harness.run.session import Plan, identity
 
 RECORDS = "records.jsonl"
@@ -71,20 +71,18 @@ def _last_run(path: Path) -> tuple[dict[str, Any], bool]:
                 continue
             try:
                 record = json.loads(line)
-                kind = record["t"]
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, RecursionError):
                 if number == 1:
                     raise FormatError(f"{path}: not a record file") from None
                 continue
-            if kind == "run":
-                if record.get("format") != FORMAT:
-                    raise FormatError(f"{path}: expected record format {FORMAT}, got {record.get('format')!r}")
+            record = checked(record, f"{path}:{number}")
+            if record["t"] == "run":
                 head, finished = record, False
-            elif kind == "end":
+            elif record["t"] == "end":
                 finished = not record.get("interrupted")
     if head is None:
         raise FormatError(f"{path}: not a record file")
-    return head, finished and head.get("selection", {}).get("cases") != 0
+    return head, finished and (head.get("selection") or {}).get("cases") != 0
 
 
 def _same(plan: Plan, head: dict[str, Any]) -> bool:

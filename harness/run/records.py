@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import FormatError, UsageError
+from harness.core.forms import wrong_record
 
 FORMAT = 1
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
@@ -122,13 +123,20 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
                 return
             try:
                 o = json.loads(line)
-            except ValueError as e:
+            except (ValueError, RecursionError) as e:
                 raise FormatError(f"{path}:{i}: not a record: {e}") from None
-            if not isinstance(o, dict) or "t" not in o:
-                raise FormatError(f"{path}:{i}: expected an object with a field t")
-            if o["t"] == "run" and o.get("format") != FORMAT:
-                raise FormatError(f"{path}:{i}: expected record format {FORMAT}, got {o.get('format')!r}")
-            yield o
+            yield checked(o, f"{path}:{i}")
+
+
+def checked(record: Any, where: str) -> dict[str, Any]:
+    """The record itself.  Raises FormatError where it has not the form that ``harness.core.forms`` states."""
+    if isinstance(record, dict) and record.get("t") == "run" and record.get("format") != FORMAT:
+        raise FormatError(f"{where}: expected record format {FORMAT}, got {record.get('format')!r}")
+    wrong = wrong_record(record)
+    if wrong is not None:
+        raise FormatError(f"{where}: {wrong}")
+    out: dict[str, Any] = record
+    return out
 
 
 def has(path: Path, kind: str) -> bool:

@@ -6,6 +6,7 @@ import datetime
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place
-from harness.core.errors import OpconformError, UsageError
+from harness.core.errors import OpconformError, Unsupported, UsageError, reading
 from harness.core.escape import shell_line
 from harness.core.instance import Instance
 from harness.run import corpus, records
@@ -26,6 +27,7 @@ from harness.run.entries import load_ledger
 from harness.run.failure import Evidence, kind_of, load_company, load_instance
 from harness.run.judged import Judged
 from harness.run.minimize import Budget
+from harness.run.pack import build
 from harness.run.resume import resumed
 from harness.run.select import Selection, units, versions
 from harness.run.sensitivity import measure
@@ -232,7 +234,8 @@ def checked(inst: Instance) -> Instance:
     """Raises UsageError where somebody's instance is none of its op version, which no backend is to be blamed for."""
     v = registry.version_of(inst)
     _in_force(v, inst.opset)
-    why = misfit(v, inst)
+    with reading(inst.key):
+        why = misfit(v, inst)
     if why is not None:
         raise UsageError(f"{v.key}: {why}")
     return inst
@@ -245,8 +248,8 @@ def _in_force(v: OpVersion, opset: Any) -> None:
 
 
 def usable(inst: Instance) -> Case:
-    """The case of an instance; raises UsageError where it breaks a rule after all, or the reference cannot evaluate
-    it."""
+    """The case of an instance; raises UsageError where it breaks a rule after all, the reference cannot evaluate it, or
+    it can be neither written nor built: then no backend is to be blamed for it."""
     v = registry.version_of(inst)
     if inst.rule is not None and inst.rule not in breakers_of(v) and _valid(replace(inst, rule=None)):
         raise UsageError(f"{inst.key}: rule: expected one that the instance breaks, got {inst.rule!r}")
@@ -258,6 +261,9 @@ def usable(inst: Instance) -> Case:
     _ = case.draws
     if case.problem:
         raise UsageError(f"{inst.key}: {case.problem}")
+    with suppress(Unsupported), reading(f"{inst.key}: as a model"):
+        v.dialect.notation(inst)
+        build(v.dialect, [case])
     return case
 
 

@@ -16,7 +16,8 @@ import numpy as np
 import native_ref
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import OpconformError, RuleError
-from harness.core.instance import KINDS, SKIPPED, Arg, Graph, Instance
+from harness.core.forms import KINDS
+from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.memory import bounded
 from harness.core.quiet import quiet
 from harness.spec.codec import Call

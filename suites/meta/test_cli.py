@@ -204,7 +204,7 @@ def test_opset_of_another_dialect(opconform: Cli) -> None:
         ('{"format":0,"op":"Add"}', ["expected format 1 or 2, got 0"]),
         ("{", ["not a case file"]),
         ("[]", ["expected a JSON object"]),
-        ('{"format":1,"dialect":"toy","op":"Add","version":1,"opset":1,"attrs":{}}', ["'args' is missing"]),
+        ('{"format":1,"dialect":"toy","op":"Add","version":1,"opset":1,"attrs":{}}', ["expected also args"]),
         ('{"format":1,"dialect":"toy","op":"Nope","version":1,"opset":1,"attrs":{},"args":{}}', ["list ops --dialect"]),
         ('{"format":1,"dialect":"toy","op":"Add","version":1,"opset":9,"attrs":{},"args":{}}', ["not at 9"]),
         ('{"format":1,"dialect":"gone","op":"Add","version":1,"opset":1,"attrs":{},"args":{}}', ["unknown dialect"]),

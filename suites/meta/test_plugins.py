@@ -71,7 +71,7 @@ def test_words_of_a_backend_are_one_line_and_rule_no_terminal():
     with backends.create("suites.meta.rude_backends:Loud") as handle:
         (judged,) = Engine([handle]).judge(cases()[:1])
         text = paragraph(record(judged, {}))
-    assert "\n  load: first line \\x1b[31msecond line\\x1b[0m third\n" in text
+    assert "\n  load: first line \\x1b[31msecond line\\x1b[0m\\x00 third\n" in text
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
