@@ -68,7 +68,10 @@ class _Base:
 
 
 class Fold(_Base):
-    """Value inference: the ops run as constants and the value that coremltools folds them to is the answer."""
+    """Value inference: the ops run as constants and the value that coremltools folds them to is the answer.
+
+    What it folds although an operand is known at run time alone takes the place of that: such an element has to be
+    right whatever the operand brings.  It is looked for with the extents of the inputs known, and as symbols."""
 
     name = "coremltools-fold"
     acc = {"f16": "f16"}  # NumPy computes fp16 in fp16
@@ -83,10 +86,27 @@ class Fold(_Base):
                 kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in (args["x"], args["y"]) if r}
                 if len(kinds) > 1:
                     raise Unsupported("mixed types need one constant operand, and folding makes both constant")
-        return h, consts
+        early = [_early(h, consts, symbols) for symbols in (None, {})] if h["inputs"] else []
+        return h, consts, early
 
     def run(self, handle, inputs):
-        h, consts = handle
+        h, consts, early = handle
+        try:
+            out = self._folded(h, consts, inputs)
+        except Unsupported:
+            if not early or not all(np.all(early[0].get(n, (0, False))[1]) for n in h["outputs"]):
+                raise
+            out = {}  # an op that does not fold, but for what it told before
+        for known in early:
+            for n, (value, mask) in known.items():
+                whole = out.get(n)
+                if not isinstance(whole, np.ndarray) or whole.shape != value.shape:
+                    out[n] = value
+                else:
+                    out[n] = np.where(mask, value.astype(whole.dtype), whole)
+        return out
+
+    def _folded(self, h, consts, inputs):
         b, out = program.Builder(h, consts), {}
         with program.Function({}, opset_version=program.target(h)):
             env = {n: mb.const(val=_scalar(inputs[n], d)) for n, d, _, _ in h["inputs"]}
@@ -114,6 +134,44 @@ class Fold(_Base):
         if not val.ndim and name not in ("str", "c64"):  # scalars are held as Python numbers
             val = val.astype(types.nptype_from_builtin(v.dtype))
         return from_raw(val, name) if name in ("i4", "u4", "u2") else val
+
+
+def _early(h, consts, symbols):
+    """{output: (value, mask of the elements that are known)}, where inputs come at run time.  symbols: a dictionary for
+    the extents of the inputs, which are symbols then; None where they are known."""
+    if any(i[1].startswith("c") for i in h["inputs"]):
+        return {}  # a function has no complex inputs
+    try:
+        b = program.Builder(h, consts)
+        with program.Function(program.placeholders(h, symbols), opset_version=program.target(h)) as f:
+            env = dict(f.inputs)
+            with np.errstate(all="ignore"):
+                for op in h["ops"]:
+                    b.op(op, env)
+            found = {n: _elements(env[n], symbols or {}) for n in h["outputs"] if n not in f.inputs}
+    except Exception:  # type inference is judged by backends of its own
+        return {}
+    return {n: k for n, k in found.items() if k is not None}
+
+
+def _elements(v, symbols):
+    """A value that is known in part: (array, mask), or None."""
+    if isinstance(v, program.ListVar) or not (types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type)):
+        return None
+    name = program.ours(v.dtype)
+    if v.sym_val is None or name in ("str", "c64", "i4", "u4", "u2"):
+        return None
+    some = np.asarray(v.sym_val, object)
+    value, mask = np.zeros(some.shape, _np(name)), np.zeros(some.shape, bool)
+    for at in np.ndindex(some.shape):
+        x = some[at]
+        if hasattr(x, "subs"):
+            x = x.subs(symbols)
+            if x.free_symbols:
+                continue
+            x = int(x) if x.is_integer else float(x)
+        value[at], mask[at] = x, True
+    return (value, mask) if mask.any() else None
 
 
 def _scalar(a, dtype):
