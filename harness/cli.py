@@ -345,7 +345,7 @@ def _close(
         _say(text)
     for name, why in missing.items():
         _say(f"not run: {name}: {why}")
-    _say(*_figures(s))
+    _say(*terminal.uninformative(s.uninformative), *_figures(s))
     _say(f"report: {result.html.resolve()}")
     if stopped is not None:
         raise stopped
@@ -365,7 +365,9 @@ def _figures(s: Any) -> list[str]:
     """What a run comes to: listed differences that did not occur, and the line of figures."""
     gone = [f"known differences that did not occur: {' '.join(s.unused)}"] if s.unused else []
     without = f", {s.undecided:,} without verdict" if s.undecided else ""
-    return [*gone, f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{without}"]
+    apart = [f"{n:,} {v}" for v, n in s.unjudged.items() if v != "unknown"]
+    beside = f" ({', '.join(apart)} not counted)" if apart else ""
+    return [*gone, f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{beside}{without}"]
 
 
 def _replay(args: argparse.Namespace) -> int:

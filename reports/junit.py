@@ -27,17 +27,20 @@ def junit(data: dict[str, Any]) -> str:
         body, failures, errors, skipped = [], 0, 0, 0
         for key, verdicts in keys.items():
             failed = sum(n for v, n in verdicts.items() if v in bad)
-            judged = sum(n for v, n in verdicts.items() if v != "unsupported")
+            judged = sum(n for v, n in verdicts.items() if v in data["judged_verdicts"])
             inner = ""
             if failed:
                 failures += 1
                 inner = _failure(verdicts, failed, judged, cases[backend, key], bad)
             elif verdicts["unknown"]:
                 errors += 1
-                inner = _error(verdicts["unknown"], judged, cases[backend, key])
+                inner = _error(verdicts["unknown"], judged + verdicts["unknown"], cases[backend, key])
             elif not judged:
                 skipped += 1
-                inner = f"<skipped message={xml_attribute(f'declared unsupported by {backend}')}/>"
+                why = f"declared unsupported by {backend}"
+                if verdicts["mistrusted"]:
+                    why = f"nothing judged: {verdicts['mistrusted']} answers of {backend} say too little to count"
+                inner = f"<skipped message={xml_attribute(why)}/>"
             dialect = key.partition("/")[0]
             body.append(
                 f"<testcase classname={xml_attribute(f'{dialect}.{backend}')} name={xml_attribute(f'{key}/{backend}')} "
@@ -72,11 +75,11 @@ def _whole(data: dict[str, Any]) -> str:
     )
 
 
-def _error(undecided: int, judged: int, cases: list[dict[str, Any]]) -> str:
+def _error(undecided: int, of: int, cases: list[dict[str, Any]]) -> str:
     """Instances without a verdict, and why."""
     told = dict.fromkeys(f"{c.get('phase') or ''}: {one_line(c.get('message') or '')}" for c in cases[:SHOWN])
     text = "\n".join(told)
-    message = f"{undecided} of {judged} instances without verdict"
+    message = f"{undecided} of {of} instances without verdict"
     return f'<error message={xml_attribute(message)} type="unknown">{xml(text)}</error>'
 
 

@@ -16,7 +16,7 @@ SHOWN = 20
 def markdown(data: dict[str, Any]) -> str:
     """data: ``Summary.to_json()`` with ``diff`` (a comparison or None)."""
     bad = data["bad_verdicts"]
-    head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes"
+    head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes{_apart(data['unjudged'])}"
     if data["undecided"]:
         head += f", **{data['undecided']:,} without verdict**"
     if data["unused"]:
@@ -27,10 +27,27 @@ def markdown(data: dict[str, Any]) -> str:
         _backends(data, bad)
         + _changes(data.get("diff"))
         + _clusters(data)
+        + _uninformative(data)
         + _sensitivity(data)
         + _known(data)
     )
     return "\n".join(lines)
+
+
+def _apart(unjudged: dict[str, int]) -> str:
+    """What was not judged, beside the number of what was."""
+    told = [f"{n:,} {v}" for v, n in unjudged.items() if v != "unknown"]
+    return f" ({', '.join(told)} not counted)" if told else ""
+
+
+def _uninformative(data: dict[str, Any]) -> list[str]:
+    rows = [[e["key"], b, n, of] for e in data["uninformative"] for b, (n, of) in e["backends"].items()]
+    if not rows:
+        return []
+    head = ["op version", "backend", "uninformative", "of"]
+    more = len(rows) - SHOWN
+    return ["## Mostly uninformative", "", *_table(head, rows[:SHOWN], 2),
+            *([f"... and {more} more, see report.html.", ""] if more > 0 else [])]  # fmt: skip
 
 
 class _Span(str):

@@ -19,6 +19,7 @@ from reports.records import PathLike, expand, read
 
 VERDICTS = tuple(v.value for v in Verdict)
 BAD = tuple(v.value for v in Verdict if v.bad)
+JUDGED = tuple(v.value for v in Verdict if v.judged)
 PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one kind tell nothing new
 SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out")  # of what fails
 ORDER = (*SEVERITY, "unsteady", "known", "ambiguous")
@@ -35,11 +36,11 @@ Named = tuple[str, str]  # backend and its version
 class Summary:
     """What the pages are made from; ``to_json`` is also the JSON report.
 
-    cube: (key, opset, backend, dtype, verdict) -> number of judged outcomes.  cases: kept case records, each
-    with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond the limits.
-    beside: of backends that gave more than they were asked for, what their authors should know.
-    notes: sentences about the records themselves (cut short, repeated, interrupted).
-    """
+    cube: (key, opset, backend, dtype, verdict) -> number of outcomes.  elements: key -> backend -> elements that were
+    not judged, all elements, answers to valid instances that were compared, those of them that say too little.  cases:
+    kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
+    the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
+    sentences about the records themselves (cut short, repeated, interrupted). """
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Summary:
     clusters: list[dict[str, Any]] = field(default_factory=list)
     coverage: dict[str, dict[str, Any]] = field(default_factory=dict)
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
+    elements: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class Summary:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Judged outcomes per verdict, in the order of ``Verdict``; verdicts that never occur are left out."""
+        """Outcomes per verdict, in the order of ``Verdict``; verdicts that never occur are left out."""
         sums: Counter[str] = Counter()
         for (_, _, _, _, verdict), n in self.cube.items():
             sums[verdict] += n
@@ -86,8 +88,25 @@ class Summary:
 
     @property
     def judged(self) -> int:
-        """All judged outcomes, one per instance and backend."""
-        return sum(self.cube.values())
+        """Judged outcomes, one per instance and backend: not those that are unsupported, say too little to count, or
+        have no verdict."""
+        return sum(n for v, n in self.totals.items() if v in JUDGED)
+
+    @property
+    def unjudged(self) -> dict[str, int]:
+        """The outcomes that were not judged, by verdict; empty verdicts are left out."""
+        return {v: n for v, n in self.totals.items() if v not in JUDGED}
+
+    @property
+    def uninformative(self) -> list[dict[str, Any]]:
+        """Op versions of which, on some backend, more than half of the answers to valid instances say too little to
+        count. backends: such answers and all, by backend."""
+        out = []
+        for key in sorted(self.elements, key=key_order):
+            backends = {b: [n[3], n[2]] for b, n in sorted(self.elements[key].items()) if 2 * n[3] > n[2]}
+            if backends:
+                out.append({"key": key, "backends": backends})
+        return out
 
     @property
     def told(self) -> list[str]:
@@ -108,6 +127,10 @@ class Summary:
             "backends": self.backends,
             "totals": self.totals,
             "judged": self.judged,
+            "unjudged": self.unjudged,
+            "judged_verdicts": list(JUDGED),
+            "uninformative": self.uninformative,
+            "elements": self.elements,
             "bad": self.bad,
             "undecided": self.undecided,
             "unused": self.unused,
@@ -174,6 +197,7 @@ class _Reader:
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = self.differing = 0
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by id
+        self.elements: dict[str, dict[Named, list[int]]] = defaultdict(dict)
         self.pairs: dict[str, Pairs] = defaultdict(Pairs)  # of features, by op version
         self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
@@ -259,6 +283,10 @@ class _Reader:
             for name, id, n in r.get("explained") or ():
                 if name == backend:
                     self.hits[id] += n
+            for name, *counts in r.get("elements") or ():
+                if name == backend:
+                    old = self.elements[r["key"]].get(named, [0, 0, 0, 0])
+                    self.elements[r["key"]][named] = [a + b for a, b in zip(old, counts, strict=True)]
             self.differing += hash(ident) in self.seen_rows
             self.seen_rows.update((hash(ident), *same))
             for dtype, verdict, n in rows:
@@ -330,6 +358,10 @@ class _Reader:
         s.backends = {label[n]: {"name": n[0], **info} for n, info in sorted(self.info.items())}
         for (key, opset, named, dtype, verdict), n in self.cube.items():
             s.cube[key, opset, label[named], dtype, verdict] += n
+        s.elements = {key: {label[named]: n for named, n in by.items()} for key, by in self.elements.items()}
+        for (key, _, _, _, verdict), n in s.cube.items():
+            if verdict == Verdict.MISTRUSTED.value and key in s.coverage and key in s.elements:
+                s.coverage[key]["mistrusted"] += n
         for id, n in self.hits.items():
             _listed(s.ambiguity if id in s.ambiguity else s.known, {"id": id, "hits": n})
         for key, pairs in self.pairs.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.compare import diff as diffs
 from harness.compare import sets, stats
-from harness.core.dtypes import BY_NAME, F8E8M0, DType, of, smallest_normal
+from harness.core.dtypes import BY_NAME, F8E8M0, DType, int_range, of, smallest_normal
 from harness.core.outcome import Outcome, TypeOnly, Verdict
 from harness.spec.errors import Context, ErrorClass, ulp
 from harness.spec.expected import Expected
@@ -24,9 +24,9 @@ class Judgement:
     """verdict: agree, mismatch, mistrusted, or unknown when the bound itself could not be computed.
     output: number of the output that decided.  kind: what is wrong: missing, type, length, dtype, shape, nan, inf,
     zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
-    klass, formula: of the error class.  comparison: the native kernel's counts.  sample: of a random op, probability
-    integral transform of the elements, for pooling.
-    """
+    unjudged: elements that passed only because their bound is infinite or wider than a tenth of the expected value (of
+    a quantised result: of the type's range), in all outputs. klass, formula: of the error class.  comparison: the
+    native kernel's counts.  sample: of a random op, probability integral transform of the elements, for pooling. """
 
     verdict: Verdict
     output: int = 0
@@ -40,6 +40,7 @@ class Judgement:
     _actual: Any = None
     _bound: Any = None
     _ulps: float = 0.0
+    unjudged: int = 0
     _diff: dict[str, Any] | None = field(default=None, repr=False)
 
     def diff(self) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def judge(
                       f"{len(got)} outputs, expected {len(expected)}")  # fmt: skip
     if len(expected) > 1 and any(e.error.kind == "any_order" for e in expected):
         got = sets.reorder(expected, got)
-    dull = 0
+    dull = unjudged = total = 0
     samples: list[np.ndarray] = []
     for i, e in enumerate(expected):
         try:
@@ -136,17 +137,22 @@ def judge(
         except Exception as x:  # a bound that cannot be computed is our defect: no verdict, said aloud
             text = f"output {i}: {type(x).__name__}: {x}"
             return Judgement(Verdict.UNKNOWN, i, "bound", e.error.kind, e.error.formula, text)
+        total += getattr(e.value, "size", 1)
         if j is _AGREE:
             continue
         if j.verdict in (Verdict.MISMATCH, Verdict.UNKNOWN):
             return j
-        if j is _MISTRUSTED:
+        unjudged += j.unjudged
+        if j.verdict is Verdict.MISTRUSTED:
             dull += 1
         elif j.sample is not None:
             samples.append(j.sample)
     if samples:
         return Judgement(Verdict.AGREE, sample=np.concatenate(samples))
-    return _MISTRUSTED if dull and dull == len(expected) else _AGREE
+    says_nothing = (dull and dull == len(expected)) or unjudged > MOST * total
+    if unjudged:
+        return Judgement(Verdict.MISTRUSTED if says_nothing else Verdict.AGREE, unjudged=unjudged)
+    return _MISTRUSTED if says_nothing else _AGREE
 
 
 def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str]) -> Judgement:
@@ -188,7 +194,9 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
         bound = np.asarray(error.toward(_context(e, acc), a), np.float64)
         c = compare(a, want, bound)
         if not c.bad:
-            return _AGREE
+            low, high = int_range(d)
+            useless = np.broadcast_to(~(bound <= (high - low) / 10), a.shape) & (a != want)
+            return _passed(_AGREE, i, int(np.count_nonzero(useless)), a.size)
     return _wrong(e, a, i, "integer", "", c, bound)
 
 
@@ -232,8 +240,15 @@ def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) ->
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if not c.bad and not (flush and c.flushed):
-        return _MISTRUSTED if c.uninformative > MOST * c.size else _dull(e, c)
+        return _passed(_dull(e, c), i, c.uninformative, c.size)
     return _settle(e, error, a, i, c, wide, bound, 0.0, flush, acc)
+
+
+def _passed(plain: Judgement, i: int, unjudged: int, size: int) -> Judgement:
+    """An output within its bounds, some of which bind too little."""
+    if not unjudged:
+        return plain
+    return Judgement(Verdict.MISTRUSTED if unjudged > MOST * size else plain.verdict, i, unjudged=unjudged)
 
 
 def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool,

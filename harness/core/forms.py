@@ -204,7 +204,8 @@ RECORDS: dict[str, Form] = {
         {"key": key, "opset": opset, "first": whole, "count": count, "tally": listed(_TALLY)},
         {"cover": maybe(fields({}, _COVER)), "learnt": listed(row("[backends, what was learnt]", words, _LEARNT)),
          "pooled": maybe(flag), "beside": maybe(table(text)), "listed": maybe(listed(_LISTED)),
-         "explained": listed(row("[backend, entry, number]", text, text, count))},
+         "explained": listed(row("[backend, entry, number]", text, text, count)),
+         "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4))},
     ),
     "case": fields(
         {"id": text, "key": key, "opset": opset, "backend": text, "verdict": verdict},

@@ -26,7 +26,10 @@ class Status(str, Enum):
 class Verdict(str, Enum):
     """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
     ``unsteady`` a wrong answer that was right when asked for again in a fresh process, ``mistrusted`` an instance whose
-    output says too little (counts for nothing), ``unknown`` no verdict possible."""
+    output, or its bound, says too little for its agreement to count, ``unknown`` no verdict possible.
+
+    ``judged`` tells whether the answer of a backend was compared and the result counts: ``mistrusted``, ``unsupported``
+    and ``unknown`` are no judged outcomes."""
 
     AGREE = "agree"
     MISMATCH = "mismatch"
@@ -42,10 +45,12 @@ class Verdict(str, Enum):
     UNKNOWN = "unknown"
 
     bad: bool  # does it fail a run?
+    judged: bool  # was the answer compared, and does the result count?
     __hash__ = str.__hash__  # the one of Enum runs in Python, and verdicts are counted for every case
 
 
 for _v in Verdict:
+    _v.judged = _v.value not in ("mistrusted", "unsupported", "unknown")
     _v.bad = _v.value in ("mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out")
 
 

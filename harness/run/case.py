@@ -127,6 +127,11 @@ class Case:
         return self._silences
 
     @property
+    def size(self) -> int:
+        """Elements of the expected results, over all runs."""
+        return sum([getattr(e.value, "size", 1) for row in self.expected or () for e in row])
+
+    @property
     def ambiguous(self) -> str | None:
         """Why the spec gives no single answer on some of the data."""
         return next((why for why in self.silences if why is not None), None)

@@ -242,6 +242,7 @@ class Engine:
             key = unit.version.key
             rows: Counter[tuple[str, str, Verdict]] = Counter()
             hits: Counter[tuple[str, str]] = Counter()
+            elements: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
             pooled = False
             for case in pack.cases[at : at + unit.count]:
                 self._cover[key].meet(case)
@@ -255,6 +256,9 @@ class Engine:
                     outcomes = own[name].get(id(case)) if name in own else None
                     if outcomes and plainly_agrees(case, self.profiles[name], outcomes):
                         votes[name] = None
+                        seen = elements[name]
+                        seen[1] += case.size
+                        seen[2] += 1
                         rows[name, dtype, Verdict.AGREE] += 1
                         self.habits[name].agreed(case)
                         continue
@@ -265,6 +269,12 @@ class Engine:
                         judged = together.get((name, id(case)), judged)
                     votes[name] = judged
                     rows[name, dtype, judged.verdict] += 1
+                    if judged.judgement is not None and judged.judgement.verdict is not Verdict.UNKNOWN:
+                        seen = elements[name]
+                        seen[0] += judged.judgement.unjudged
+                        seen[1] += case.size
+                        seen[2] += 1
+                        seen[3] += judged.verdict is Verdict.MISTRUSTED
                     entry = judged.known or judged.ambiguity
                     if entry is not None and judged.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
                         hits[name, entry] += 1
@@ -286,17 +296,18 @@ class Engine:
                 if name != "native_ref":
                     self.summary.tally[pack.dialect.name, name][verdict.value] += n
             tally = [[b, d, v.value, n] for (b, d, v), n in sorted(rows.items())]
-            self._close(unit, tally, hits, pooled, backends)
+            self._close(unit, tally, hits, elements, pooled, backends)
 
-    def _close(self, unit: Unit, tally: list[list[Any]], hits: Mapping[tuple[str, str], int], pooled: bool,
-               backends: Sequence[str]) -> None:  # fmt: skip
+    def _close(self, unit: Unit, tally: list[list[Any]], hits: Mapping[tuple[str, str], int],
+               elements: Mapping[str, list[int]], pooled: bool, backends: Sequence[str]) -> None:  # fmt: skip
         """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
         line: it is there as a whole or not at all.
 
-        hits: verdicts by backend and id of what explains them.  In the record: ``explained``, those by entries of the
-        list; ``listed``, what a report says of these entries, once a process; ``learnt``, what later stages know from
-        the unit, backends that answered alike together; ``pooled``, where it drew from a distribution that is judged
-        over the whole run."""
+        hits: verdicts by backend and id of what explains them.  elements: by backend, elements that were not judged,
+        all elements, answers to valid instances that were compared, and those of them that say too little.  In the
+        record: ``explained``, those by entries of the list; ``listed``, what a report says of these entries, once a
+        process; ``learnt``, what later stages know from the unit, backends that answered alike together; ``pooled``,
+        where it drew from a distribution that is judged over the whole run."""
         key = unit.version.key
         learnt: dict[str, list[Any]] = {}
         for name in backends:
@@ -305,7 +316,8 @@ class Engine:
                 learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
         beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
         self._told.update(beside.values())
-        more = {"cover": self._cover[key].taken(), "learnt": list(learnt.values()), "pooled": pooled, "beside": beside,
+        more = {"elements": [[name, *n] for name, n in sorted(elements.items())], "cover": self._cover[key].taken(),
+        "learnt": list(learnt.values()), "pooled": pooled, "beside": beside,
                 **self._explained(hits)}  # fmt: skip
         if self.sink is None:
             return

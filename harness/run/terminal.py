@@ -15,6 +15,7 @@ from harness.run.judged import first_words
 from harness.run.telling import paragraph
 
 BAD = tuple(v.value for v in Verdict if v.bad)
+JUDGED = tuple(v.value for v in Verdict if v.judged)
 SHOWN = 5  # failures told on the terminal; the report has them all
 
 
@@ -80,6 +81,15 @@ def undecided(cases: Sequence[dict[str, Any]]) -> Iterable[str]:
         yield f"... and {len(first) - SHOWN} more reasons, see the report"
 
 
+def uninformative(found: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """Lines for the op versions whose valid instances say mostly too little to count; then how many are left."""
+    for e in found[:SHOWN]:
+        told = ", ".join(f"{b} {n:,} of {of:,}" for b, (n, of) in e["backends"].items())
+        yield f"mostly uninformative: {e['key']}: {told}"
+    if len(found) > SHOWN:
+        yield f"... and {len(found) - SHOWN} more op versions, see the report's page on coverage"
+
+
 class Progress:
     """Called with the engine's summary: one line rewritten on a terminal, a line every half minute elsewhere."""
 
@@ -97,9 +107,9 @@ class Progress:
         if not self.live and now < self.next:
             return
         self.next = now + 30.0
-        judged = sum(sum(c.values()) for c in tally)
+        judged = sum(c[v] for c in tally for v in JUDGED)
         rate = f", {cases / seconds:,.0f}/s" if seconds > 0 else ""
-        text = f"{cases:,} instances{rate}, {judged:,} outcomes, {failures:,} unexplained, {seconds:.0f} s"
+        text = f"{cases:,} instances{rate}, {judged:,} judged outcomes, {failures:,} unexplained, {seconds:.0f} s"
         if self.live:
             print("\r" + text.ljust(self.width), end="", file=sys.stderr, flush=True)
             self.width = len(text)

@@ -2,7 +2,7 @@
 
 function coverage() {
   const list = new VirtualList(38, row, { "aria-label": "Coverage by op version", role: "grid", id: "coverage-list" });
-  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "mistrusted"].map((t) => h("span", {}, t)));
+  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "mistrusted", "not judged"].map((t) => h("span", {}, t)));
   const summary = h("div", {});
   const unsupported = h("div", {});
   const side = h("div", { class: "side" });
@@ -16,7 +16,7 @@ function coverage() {
       .filter((r) => (!state.dialect || r.dialect === state.dialect) && r.key.toLowerCase().includes(words) && (!state.dtype || (r.c && r.c.dtype[state.dtype])));
     list.set(rows);
     fill(summary, dialectCards(rows));
-    fill(unsupported, unsupportedTable());
+    fill(unsupported, uninformativeTable(), unsupportedTable());
     fill(side, ...(state.key ? [opPanel(state.key)] : []));
     el.classList.toggle("open", Boolean(state.key));
     if (!rows.length) fill(list.space, empty("No op version passes these filters."));
@@ -33,10 +33,27 @@ function coverage() {
       h("span", { class: "dtypes", title: dtypes.map(([d, n]) => `${d} ${n}`).join(", ") }, dtypes.map(([d]) => h("i", { class: "dt" }, d))),
       h("span", { class: "pairs" }, meter(c.pairs[0], c.pairs[1], `${c.pairs[0]} of ${c.pairs[1]} pairs`), h("span", { class: "dim num" }, c.pairs[1] ? `${whole(c.pairs[0])}/${whole(c.pairs[1])}` : "–")),
       h("span", { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") }, rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–"),
-      h("span", { class: "num dim" }, c.mistrusted ? whole(c.mistrusted) : ""));
+      h("span", { class: "num dim" }, c.mistrusted ? whole(c.mistrusted) : ""),
+      notJudged(r.key));
   }
 
   return { el, update, list };
+}
+
+// Elements that passed only because their bound is infinite or useless, of all.
+function notJudged(key) {
+  const rows = Object.values(D.elements[key] || {});
+  const [n, of] = [0, 1].map((i) => rows.reduce((s, r) => s + r[i], 0));
+  return h("span", { class: "num dim", title: `${whole(n)} of ${whole(of)} elements have an infinite or useless bound` }, n ? percent(n, of) : "");
+}
+
+function uninformativeTable() {
+  const rows = D.uninformative.filter((e) => !state.dialect || e.key.startsWith(`${state.dialect}/`));
+  if (!rows.length) return h("p", { class: "dim" }, "Of every op version most answers to valid instances could be judged.");
+  return h("details", { class: "card", open: true, id: "uninformative" }, h("summary", {}, `Mostly uninformative: ${plural(rows.length, "op version")} of which more than half of the answers to valid instances say too little to count`),
+    h("div", { class: "scroll" }, h("table", { class: "cross wide" },
+      h("thead", {}, h("tr", {}, ["op version", "backend", "uninformative", "of"].map((t) => h("th", { scope: "col" }, t)))),
+      h("tbody", {}, rows.flatMap((e) => Object.entries(e.backends).map(([b, [n, of]]) => h("tr", {}, h("th", { scope: "row" }, e.key), h("td", {}, b), h("td", {}, whole(n)), h("td", {}, whole(of)))))))));
 }
 
 const instances = (c) => Object.values(c.dtype).reduce((s, n) => s + n, 0);

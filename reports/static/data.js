@@ -102,6 +102,7 @@ function tally(cells) {
 const sumOf = (t, want) => Object.entries(t).reduce((s, [v, n]) => (want(v) ? s + n : s), 0);
 const badOf = (t) => sumOf(t, (v) => BAD.has(v));
 const ranOf = (t) => sumOf(t, (v) => v !== "unsupported");
+const judgedOf = (t) => sumOf(t, (v) => D.judged_verdicts.includes(v));
 const worstOf = (t) => SEVERITY.find((v) => t[v]);
 const tallyText = (t) => SEVERITY.filter((v) => t[v]).map((v) => `${whole(t[v])} ${VERDICTS[v].label}`).join(", ") || "not run";
 
