@@ -137,7 +137,7 @@ class Bench:
         zygote, pid = self.handle._zygote, self.handle._pid
         if zygote is None:
             return 0.0
-        own = zygote.process.pid
+        own = zygote.pid
         alive = cpu(pid) if self.handle._channel is not None and pid != own else 0.0
         return cpu(own) + buried(own) + alive
 

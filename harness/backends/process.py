@@ -120,26 +120,49 @@ class Zygote:
         self.page_fd = worker.memory_file()
         os.ftruncate(self.page_fd, 4096)
         self.page = mmap.mmap(self.page_fd, 4096)
-        ours, theirs = pair()
-        python = command[-1]
+        self.forks = False
         self.mark = f"{worker.MARK}={uuid.uuid4().hex}"
-        config = spec.config(log_fd, self.page_fd, self.mark)
-        env = {**os.environ, **_QUIET, **spec.env, **dict([self.mark.split("=")])}
         try:
+            self._start(command)
+            frame = self._greeting(command[-1])
+        except BaseException:  # Ctrl-C too
+            self.close()
+            raise
+        self.hello: dict[str, Any] = frame["hello"]
+        self.forks = bool(frame["fork"])
+
+    def _start(self, command: list[str]) -> None:
+        """Start the worker under its supervisor, which outlives it.  ``process`` is the supervisor, ``pid`` the worker.
+        Raises BackendError."""
+        self.sock, theirs = pair()
+        self.hold, watched = socket.socketpair()
+        log_fd = self.log.fileno()
+        config = self.spec.config(log_fd, self.page_fd, self.mark)
+        env = {**os.environ, **_QUIET, **self.spec.env, **dict([self.mark.split("=")])}
+        with theirs, watched:
+            passed = (theirs.fileno(), watched.fileno(), log_fd, self.page_fd)
             self.process = subprocess.Popen(
-                [*command, str(HERE / "worker.py"), str(theirs.fileno()), config],
-                pass_fds=(theirs.fileno(), log_fd, self.page_fd), stdin=subprocess.DEVNULL,
-                stdout=log_fd, stderr=log_fd, env=env, start_new_session=True,
+                [sys.executable, "-I", "-S", str(HERE / "supervisor.py"), str(watched.fileno()),
+                 *command, str(HERE / "worker.py"), str(theirs.fileno()), config],
+                pass_fds=passed, stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd, env=env,
+                start_new_session=True,
             )  # fmt: skip
+        self.hold.settimeout(START_LIMIT)
+        try:
+            word, _, number = self.hold.recv(64).decode().partition(" ")
         except OSError as e:
-            ours.close()
-            raise BackendError(f"{spec.name}: cannot start {python}: {e.strerror}") from None
-        finally:
-            theirs.close()
-        self.sock = ours
+            word, number = "", str(e)
+        if word == "errno":
+            raise BackendError(f"{self.spec.name}: cannot start {command[-1]}: {os.strerror(int(number))}")
+        if word != "pid":
+            raise BackendError(f"{self.spec.name}: its supervisor {number or 'ended'}: {self.tail()}")
+        self.pid = int(number)
+
+    def _greeting(self, python: str) -> dict[str, Any]:
+        """What the worker says once it has imported the backend.  Raises BackendError."""
         try:
             self._await()
-            frame = worker.recv_frame(ours)
+            frame = worker.recv_frame(self.sock)
             why = "" if frame else f"{python} gave no sign of life: {self._end()}"
         except TimeoutError:
             frame, why = None, f"{python} gave no sign of life within {START_LIMIT:.0f} s"
@@ -147,10 +170,9 @@ class Zygote:
             frame, why = None, f"{python} gave no sign of life: {e}"
         if frame is None or "error" in frame[0]:
             missing = frame[0].get("missing") if frame else None
-            self.close()
-            raise BackendError(f"{spec.name}: {frame[0]['error'] if frame else why}", missing)
-        self.hello: dict[str, Any] = frame[0]["hello"]
-        self.forks = bool(frame[0]["fork"])
+            raise BackendError(f"{self.spec.name}: {frame[0]['error'] if frame else why}", missing)
+        header: dict[str, Any] = frame[0]
+        return header
 
     def _await(self) -> None:
         """Until its first word, which may be long in coming.  Raises TimeoutError and OSError."""
@@ -168,7 +190,7 @@ class Zygote:
         """A serving process: its channel and process id.  Without forks it is the zygote itself."""
         self.page[: worker.PAGE.size] = b"\0" * worker.PAGE.size
         if not self.forks:
-            return Channel(self.sock), self.process.pid
+            return Channel(self.sock), self.pid
         ours, theirs = pair()
         anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))]
         text = b'{"op":"fork"}   '
@@ -188,8 +210,18 @@ class Zygote:
     def _end(self) -> str:
         """How the zygote itself came to its end; it is made to where it does not answer any more."""
         self._wait(GRACE)
-        self.process.kill()
-        return self._ending(self._status(self.process.wait()))
+        return self._ending(self._status(self._stop()))
+
+    def _stop(self) -> int:
+        """Have the supervisor end the worker and all that descends from it; its code, as ``subprocess`` tells it."""
+        self.hold.close()
+        self._wait(GRACE)
+        if self._running():  # it was stopped, or a process below it cannot be killed
+            if sys.platform != "linux":  # there the worker has a parent-death signal
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, signal.SIGKILL)
+            self.process.kill()
+        return self.process.wait()
 
     def gone(self, pid: int) -> bool:
         """Has a serving process ended?  One that it left may hold its socket, which then tells nothing."""
@@ -207,11 +239,11 @@ class Zygote:
         while not kill and not self.gone(pid):
             time.sleep(0.001)
             kill = time.monotonic() > until  # it has closed its socket and goes on
+        if not self.forks:
+            return self._ending(self._status(self._stop()))
         if kill:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if not self.forks:
-            return self._ending(self._status(self.process.wait()))
         try:
             worker.send_frame(self.sock, {"op": "reap", "pid": pid})
             answer = worker.recv_frame(self.sock)
@@ -260,28 +292,25 @@ class Zygote:
         return max(map(int, delays)) / 1e9 if delays else None
 
     def close(self) -> None:
-        """End the process and everything it forked."""
+        """End the process and everything that descends from it."""
         if self.log.closed:
             return
-        self.sock.close()
-        if getattr(self, "forks", False):
-            self._wait(GRACE)  # it ends by itself, and takes its children along
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)  # what its backend left too
-        self.process.wait()
-        worker.sweep(self.mark)
+        process = getattr(self, "process", None)
+        if process is not None:
+            self.sock.close()
+            if self.forks:
+                self._wait(GRACE)  # it ends by itself
+            self._stop()
+            worker.sweep(self.mark)  # for the case that the supervisor was killed
         self.log.close()
         self.page.close()
         os.close(self.page_fd)
 
     def _wait(self, seconds: float) -> None:
-        """Give it time to end; its number stays taken, and so does that of its group, where the system can look
-        without taking (macOS: from Python 3.13 on)."""
+        """Give the supervisor time to end."""
         until = time.monotonic() + seconds
-        while self.process.returncode is None and time.monotonic() < until:
-            if self._ended() if hasattr(os, "waitid") else self.process.poll() is not None:
-                return
+        while self._running() and time.monotonic() < until:
             time.sleep(0.001)
 
-    def _ended(self) -> bool:
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    def _running(self) -> bool:
+        return self.process.poll() is None

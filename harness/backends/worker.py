@@ -698,9 +698,11 @@ def ending(status):
 def forked_hello(backend):
     """The greeting, asked for in a child: probing runs the runtime, and a zygote must stay untouched."""
     answer = memory_file()  # no pipe: its end would not come while a process that the backend left holds it
+    here = os.getpid()
     pid = os.fork()
     if pid == 0:
         home = os.getpid()
+        sibling("supervisor").die_with(here)
         try:
             out = {"hello": Server(backend).hello()}
         except BaseException as e:
@@ -722,10 +724,12 @@ def serve_forked(control, backend, config, page):
             return
         header, _, fd = frame
         if header["op"] == "fork":
+            here = os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()
                 try:
+                    sibling("supervisor").die_with(here)
                     limit(config)
                     Server(backend, page, config.get("cap", 1 << 28)).serve(socket.socket(fileno=fd))
                 except BaseException:
@@ -767,12 +771,9 @@ def sweep(mark):
         time.sleep(0.001)
 
 
-def last(mark):
-    """The end: threads that go on and processes that a backend left go along."""
+def last():
+    """The end: threads that go on go along.  The supervisor ends the processes that a backend left."""
     atexit._run_exitfuncs()
-    sweep(mark)
-    if os.getpgid(0) == os.getpid():
-        os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 
@@ -810,4 +811,4 @@ def main():
 
 if __name__ == "__main__":
     main()
-    last(json.loads(sys.argv[2])["mark"])
+    last()

@@ -7,8 +7,10 @@ properly.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -23,6 +25,8 @@ from harness.run.select import versions
 from harness.run.terminal import Progress
 
 STOP_WAIT = 120.0  # seconds a worker may take to close after it was told to
+INTERRUPT = signal.SIGUSR1  # to a worker, by itself
+STOP_SOFT = 5.0  # of these it may finish the batch that it is at: then it is interrupted
 
 
 @dataclass
@@ -74,6 +78,7 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
                 stop.set()
     for w in workers:
         w.join(STOP_WAIT)
+        w.kill()
     out.records = [path for p in parts if (path := p.out / folder.RECORDS).is_file() and path.stat().st_size]
     if not any(folder.has_records(path.parent) for path in out.records):
         raise out.problem or UsageError("campaign: stopped before anything was judged")
@@ -90,10 +95,14 @@ def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the whole group: the parent tells
         signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
+    signal.signal(INTERRUPT, signal.default_int_handler)
+    heard = threading.Event()
+    threading.Thread(target=_interrupt, args=(stop, parent, heard), daemon=True).start()
 
     def progress(s: Summary) -> None:
         told.put(("progress", i, s.cases, s.failures, sum(s.tally.values(), Counter())))
         if stop.is_set() or parent is None or not parent.is_alive():
+            heard.set()
             raise KeyboardInterrupt
 
     try:
@@ -101,3 +110,19 @@ def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
         told.put(("end", i, outcome.missing, ""))
     except OpconformError as e:
         told.put(("end", i, {}, str(e)))
+    except KeyboardInterrupt:  # before anything was judged
+        told.put(("end", i, {}, ""))
+    signal.signal(INTERRUPT, signal.SIG_IGN)
+    if parent is None or not parent.is_alive():
+        os._exit(0)  # nobody reads what is left in the queue
+
+
+def _interrupt(stop: Any, parent: Any, heard: threading.Event) -> None:
+    """A thread.  Interrupts a process that was told to stop, or has lost its parent, and has not ``heard`` of it after
+    STOP_SOFT seconds.  Ends one that has not closed its records after STOP_WAIT seconds."""
+    while not stop.is_set() and parent is not None and parent.is_alive():
+        time.sleep(0.5)  # no ``stop.wait``: whoever sets an event waits for all that wait, those that have ended too
+    if not heard.wait(STOP_SOFT):
+        os.kill(os.getpid(), INTERRUPT)
+    time.sleep(STOP_WAIT)
+    os.kill(os.getpid(), signal.SIGKILL)

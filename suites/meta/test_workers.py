@@ -111,7 +111,7 @@ def test_a_process_that_leaves_its_socket_to_others_is_found(deed):
     deeds = ["add", deed, "add"]
     with handle(deadline=60.0) as h:
         (result,) = h.run([job_of(deeds)])
-        group = h._zygote.process.pid
+        group = h._zygote.pid
         check_values(result, deeds, skip=(1,))
         o = result.outcomes[0][1]
         assert o.status is Status.CRASHED and LEAVES[deed] in o.message, o
@@ -138,7 +138,7 @@ def left_behind(h):
     """The number of a process that its backend left in a session of its own."""
     (result,) = h.run([job_of(["add", "leaves-a-session"])])
     pid = int(result.outcomes[0][1].outputs[0])
-    assert os.getsid(pid) != os.getsid(h._zygote.process.pid)
+    assert os.getsid(pid) != os.getsid(h._zygote.pid)
     return pid
 
 
