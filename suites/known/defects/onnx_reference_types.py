@@ -131,17 +131,6 @@ def optional_in_a_list(g: Given) -> Outputs:
     return [_unwrapped(e) for e in g.expected]
 
 
-def resized_by_the_factor(g: Given) -> Outputs:
-    """Resize: the length of the result enters unrounded where it comes of a factor."""
-    x, axes = g["X"], g.attr("axes") or range(g["X"].ndim)
-    roi, n = g["roi"].astype(np.float64).copy(), len(g["scales"])
-    for i, (a, f) in enumerate(zip(axes, g["scales"].astype(np.float64))):
-        long = f * x.shape[a]
-        if long > 1:
-            roi[n + i] = roi[i] + (roi[n + i] - roi[i]) * (np.floor(long) - 1) / (long - 1)
-    return g.again(None, {"roi": roi.astype(np.float32 if g["roi"].dtype == np.float16 else g["roi"].dtype)})
-
-
 def image_as_the_file_has_it(g: Given) -> Outputs:
     """ImageDecoder: the samples of the file, whatever they mean."""
     from PIL import Image

@@ -181,29 +181,3 @@ def attention_begins_at_the_first_key(g: Given) -> Outputs:
 def attention_offset_from_0(g: Given) -> Outputs:
     """Where there are more queries than valid keys the causal mask begins at the first key."""
     return _causal_from(g, np.maximum(g["nonpad_kv_seqlen"] - g["Q"].shape[-2], 0))
-
-
-def attention_16_bit_heads_in_a_row(g: Given) -> Outputs:
-    """f16 of three axes: query head h reads the head h of keys and values, which of several for each lies in the next
-    row, and beyond the tensor."""
-    if g["Q"].ndim != 3 or g["past_key"] is not None:
-        return None
-    heads, kept = g.attr("q_num_heads"), g.attr("kv_num_heads")
-    parts, beyond = {}, np.zeros((len(g["Q"]), heads), bool)
-    for n in "KV":
-        x = g[n]
-        flat = x.reshape(x.shape[0] * x.shape[1] * kept, -1)
-        at = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1) * kept + np.arange(heads)
-        beyond |= (at >= len(flat)).any(1)
-        parts[n] = flat[np.minimum(at, len(flat) - 1)].reshape(*x.shape[:2], -1)
-    told = g.again({"kv_num_heads": heads}, parts, outs=4)
-    if told is None:
-        return None
-    out: list[Any] = [*told[:1], None, None, *told[3:]][: len(g.expected)]
-    for i in (0, 3) if len(out) > 3 else (0,):
-        value = told[i].value
-        lost = beyond[:, :, None, None]
-        if i == 0:
-            lost = np.repeat(beyond, value.shape[2] // heads, 1)[:, None]
-        out[i] = Near(value, np.where(lost, np.inf, told[i].error.bound(told[i].context())))
-    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -51,7 +52,8 @@ def ort_masks_of_one_query_after_the_cap(g: Given) -> Outputs:
     return _masked(g, False, g["nonpad_kv_seqlen"], True) if g["Q"].shape[-2] == 1 else None
 
 
-def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False) -> Outputs:
+def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False,
+            stage_with_lengths: bool = False) -> Outputs:  # fmt: skip
     past, mask, mode = g["past_key"], g["attn_mask"], g.attr("qk_matmul_output_mode", 0)
     rows, keys = g["Q"].shape[-2], g["K"].shape[-2] + (0 if past is None else past.shape[2])
     bias: Any = np.zeros((1, keys)) if mask is None else additive(mask, keys)
@@ -60,6 +62,7 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False) -> Ou
     early = bias
     if lengths is not None:
         bias = bias + np.where(np.arange(keys) < lengths.reshape(-1, 1, 1, 1), 0, -np.inf)
+    early = bias if stage_with_lengths else early
     plain: dict[str, Any] = {"is_causal": None, "softcap": None, "qk_matmul_output_mode": 0}
     scores = g.again(plain, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
     if scores is None:
@@ -90,5 +93,64 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False) -> Ou
         finite = np.where(np.isinf(value) | (value < -1e29), 0, value)
         eps, lowest = (float(getattr(ml_dtypes.finfo(e.value.dtype), n)) for n in ("eps", "min"))
         off = twice * off + 2 * eps * np.abs(finite) + more
-        out[3] = Near(value, off, np.maximum(value, lowest).astype(e.value.dtype))
+        other = np.maximum(value, lowest).astype(e.value.dtype)
+        if e.value.dtype == np.float16 and mode in (1, 2):  # the lowest number is added
+            masked = np.isneginf(value)
+            value = np.where(masked, np.maximum(s + lowest, lowest), value)
+            off, other = np.where(masked, off + 64, off), np.where(masked, -np.inf, other).astype(e.value.dtype)
+        out[3] = Near(value, off, other)
     return out
+
+
+def _heads_in_a_row(g: Given, then: Callable[[Given], Outputs]) -> Outputs:
+    """f16: query head h of a batch reads the head that lies h after the first one of that batch, which of several for
+    each is one of the next batch, or beyond the tensor."""
+    if g["past_key"] is not None:
+        return None
+    heads, kept = (g.attr(f"{k}_num_heads", g[x].shape[1]) for k, x in (("q", "Q"), ("kv", "K")))
+    parts, at = {}, np.arange(len(g["Q"]))[:, None] * kept + np.arange(heads)
+    beyond = at >= len(g["Q"]) * kept
+    for n in "KV":
+        x = g[n]
+        apart = x if x.ndim == 4 else x.reshape(*x.shape[:2], kept, -1).swapaxes(1, 2)
+        flat = apart.reshape(-1, *apart.shape[2:])
+        read = flat[np.minimum(at, len(flat) - 1)]
+        parts[n] = read if x.ndim == 4 else read.swapaxes(1, 2).reshape(*x.shape[:2], -1)
+    again = g.again({"kv_num_heads": heads if g["Q"].ndim == 3 else None}, parts, outs=len(g.expected))
+    origin = again and g.origin(again[0])
+    told = origin and then(Given(origin[0], 0))
+    if not told:
+        return None
+    out: list[Any] = [*told[:1], None, None, *told[3:]][: len(g.expected)]
+    for i in (0, 3) if len(out) > 3 else (0,):
+        one = out[i] if isinstance(out[i], Near) else Near(out[i].value, out[i].error.bound(out[i].context()))
+        lost = beyond[:, :, None, None]
+        if one.value.ndim == 3:
+            lost = np.repeat(beyond, one.value.shape[2] // heads, 1)[:, None]
+        out[i] = one._replace(within=np.where(lost, np.inf, one.within))
+    return out
+
+
+def attention_16_bit_heads_in_a_row(g: Given) -> Outputs:
+    """f16: query heads read the heads beside those that they share."""
+    return _heads_in_a_row(g, lambda inner: inner.expected)
+
+
+def attention_16_bit_heads_in_a_row_masks(g: Given) -> Outputs:
+    """The same with ort_masks."""
+    return _heads_in_a_row(g, ort_masks)
+
+
+def attention_16_bit_heads_in_a_row_without_lengths(g: Given) -> Outputs:
+    """The same with ort_masks_without_lengths."""
+    return _heads_in_a_row(g, ort_masks_without_lengths)
+
+
+def attention_16_bit_heads_in_a_row_of_one_query(g: Given) -> Outputs:
+    """The same with ort_masks_of_one_query."""
+    return _heads_in_a_row(g, ort_masks_of_one_query)
+
+
+def ort_masks_of_the_body(g: Given) -> Outputs:
+    """The same in the function body of f64, in whose first stage the lengths are masked too."""
+    return _masked(g, bool(g.attr("is_causal", 0)), g["nonpad_kv_seqlen"], stage_with_lengths=True)
