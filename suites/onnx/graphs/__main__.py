@@ -1,6 +1,7 @@
 """``python -m suites.onnx.graphs``: graphs through a backend and the reference, layer by layer.
 
-Exit codes: 0 every layer is within its bound, 1 one is not or could not be judged, 2 the request cannot be carried out.
+Exit codes: 0 every layer is within its bound, 1 one is not or could not be judged, 2 the request cannot be carried out
+or a model cannot be read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import onnx
 from harness.backends import registry
 from harness.backends.pool import BackendHandle
 from harness.backends.process import Place
-from harness.core.errors import OpconformError, UsageError
+from harness.core.errors import FormatError, OpconformError, UsageError, reading
+from harness.core.escape import one_line, shell, visible
+from harness.core.memory import bounded
 from suites.onnx.graphs import listed
 from suites.onnx.graphs.walk import walk
 
@@ -38,8 +41,15 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return run(a)
     except OpconformError as e:
-        print(f"graphs: {e}", file=sys.stderr)
-        return 2
+        return refused(e)
+    except KeyboardInterrupt:
+        return refused("interrupted")
+
+
+def refused(why: object) -> int:
+    """Say in one line why something cannot be carried out."""
+    print(f"graphs: {one_line(why)}", file=sys.stderr)
+    return 2
 
 
 def run(a: argparse.Namespace) -> int:
@@ -48,47 +58,54 @@ def run(a: argparse.Namespace) -> int:
     for n in names:
         if n not in listed.graphs():
             raise UsageError(f"no graph {n!r}, expected a file or one of {' '.join(listed.graphs())}")
+    for file in files:
+        if not Path(file).is_file():
+            raise UsageError(f"no model file {file}")
+    given = inputs_of(a.input)
     wanted = [listed.graphs()[n] for n in names]
     if a.fetch:
         listed.fetch(wanted)
-    good = True
+    codes = [0]
     with registry.create(a.backend, Place(a.backend_python, a.backend_cpu), deadline=DEADLINE) as handle:
         why = handle.missing()
         if why:
             raise UsageError(f"{a.backend}: {why}")
         for file in files:
-            if not Path(file).is_file():
-                raise UsageError(f"no model file {file}")
-            model = onnx.load(file)
-            good &= tell(file, model, listed.draw(model, inputs_of(a.input)), (), handle, a.table)
+            codes.append(tell(file, Path(file), given, (), handle, a.table))
         for one in wanted:
             path = listed.find(one)
             if path is None:
                 print(f"{one.name}: not here, {one.package} is fetched with --fetch")
                 continue
-            model = onnx.load(path)
             title = f"{one.name} ({one.package}, {one.maker})"
-            good &= tell(title, model, listed.draw(model, one.inputs), one.gaps, handle, a.table)
-    return 0 if good else 1
+            codes.append(tell(title, path, one.inputs, one.gaps, handle, a.table))
+    return max(codes)
 
 
-def tell(name: str, model: onnx.ModelProto, inputs: dict[str, Any], gaps: tuple[str, ...], handle: BackendHandle,
-         table: bool) -> bool:  # fmt: skip
-    """Walk through one graph and print what was found; is it as it should be?"""
+def tell(name: str, path: Path, given: dict[str, Any], gaps: tuple[str, ...], handle: BackendHandle,
+         table: bool) -> int:  # fmt: skip
+    """Walk through one graph and print what was found; 0 where it is as it should be, 1 where it is not, 2 where it
+    cannot be read."""
     try:
+        with reading(name):
+            model = onnx.load(path)
+            with bounded():
+                inputs = listed.draw(model, given)
         found = walk(model, inputs, handle)
-    except OpconformError as e:  # the others can still be run
-        print(f"{name}: not run: {e}")
-        return False
-    print(f"{name}: {found}")
+    except (FormatError, UsageError) as e:  # the others can still be run
+        return refused(e if str(e).startswith(name) else f"{name}: {e}")
+    except OpconformError as e:
+        print(visible(f"{name}: not run: {one_line(e)}"))
+        return 1
+    print(visible(f"{name}: {found}", keep="\n"))
     if table:
-        print(found.report.table())
+        print(visible(found.report.table(), keep="\n"))
     if found.fault is not None:
         path = listed.folder() / "fault.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found.fault.dumps())
-        print(f"  opconform replay {path}")
-    return found.good(gaps)
+        print(f"  opconform replay {shell(str(path))}")
+    return 0 if found.good(gaps) else 1
 
 
 def inputs_of(texts: list[str]) -> dict[str, Any]:

@@ -259,3 +259,76 @@ def test_a_fault_planted_in_a_listed_graph_is_named(ort: BackendHandle, name: st
                                *rest[at:]])  # fmt: skip
     found = walk(flat, inputs, ort, subject=subject)
     assert found.report.first is not None and found.report.first.name == layer_name(target), str(found)
+
+
+# -- models that cannot be read -----------------------------------------------------------------------------------
+
+
+def nested(levels: int) -> bytes:
+    """A model of Ifs inside each other, written by hand: protobuf's own writer refuses it."""
+
+    def field(number: int, data: bytes) -> bytes:
+        size, out = len(data), bytearray([number << 3 | 2])
+        while size > 127:
+            out.append(size & 127 | 128)
+            size >>= 7
+        return bytes([*out, size]) + data
+
+    graph = b""
+    for _ in range(levels):
+        attribute = field(1, b"then_branch") + field(6, graph) + bytes([20 << 3 & 127 | 128, 1, 5])
+        graph = field(1, field(4, b"If") + field(5, attribute))
+    return bytes([1 << 3, 8]) + field(7, graph) + field(8, bytes([2 << 3, 18]))
+
+
+def calls(depth: int) -> onnx.ModelProto:
+    """A model whose functions call each other, so many deep."""
+    inner, functions = [helper.make_node("Relu", ["x"], ["y"])], []
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    for i in range(depth):
+        functions.append(helper.make_function("own", f"F{i}", ["x"], ["y"], inner, imports))
+        inner = [helper.make_node(f"F{i}", ["x"], ["y"], domain="own")]
+    graph = helper.make_graph(inner, "g", [value("x", FLOAT, [2])], [value("y", FLOAT, [2])])
+    return helper.make_model(graph, functions=functions, ir_version=9, opset_imports=imports)
+
+
+def test_a_model_with_functions_of_its_own_is_walked(tmp_path, capsys) -> None:
+    onnx.save(calls(3), tmp_path / "calls.onnx")
+    assert command.main([str(tmp_path / "calls.onnx"), "--input", "x=2:unit"]) == 0, capsys.readouterr()
+    assert "1 layers within" in capsys.readouterr().out
+
+
+def unreadable() -> dict[str, bytes]:
+    model = net()
+    outside, vast = net(), net()
+    t = outside.graph.initializer[0]
+    t.ClearField("raw_data")
+    t.data_location = TensorProto.EXTERNAL
+    for key, text in (("location", "weights.bin"), ("length", str(2 << 30))):
+        t.external_data.add(key=key, value=text)
+    vast.graph.initializer[0].dims[:] = [1 << 29, 1, 1, 1]
+    mute = net()
+    mute.graph.initializer[0].data_type = 99
+    models = {"weights elsewhere": outside, "2 GiB of weights claimed": vast, "an unknown type": mute,
+              "calls of calls": calls(3000)}  # fmt: skip
+    return {
+        "truncated": model.SerializeToString()[:-40], "no model": b"hello", "empty": b"", "Ifs in Ifs": nested(3000),
+        **{name: m.SerializeToString() for name, m in models.items()},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("what", list(unreadable()))
+def test_a_model_that_cannot_be_read_is_one_line(what: str, tmp_path, capsys) -> None:
+    (tmp_path / "bad.onnx").write_bytes(unreadable()[what])
+    onnx.save(net(), tmp_path / "net.onnx")
+    files = [str(tmp_path / "bad.onnx"), str(tmp_path / "net.onnx")]
+    assert command.main([*files, "--input", "x=1,1,2,4:uniform:-1:1"]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and "bad.onnx: " in said.err and len(said.err) < 700, said.err
+    assert f"{ROWS} layers within" in said.out  # the others are walked all the same
+
+
+def test_inputs_beyond_the_machine_are_one_line(tmp_path, capsys) -> None:
+    onnx.save(net(), tmp_path / "net.onnx")
+    assert command.main([str(tmp_path / "net.onnx"), "--input", f"x=1,1,{1 << 21},{1 << 21}:unit"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

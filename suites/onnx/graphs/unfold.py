@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper, inliner, numpy_helper
 
-from harness.core.errors import OpconformError
+from harness.core.errors import OpconformError, reading
 from harness.core.instance import Node
+from harness.core.memory import bounded
 from suites.onnx import dialect
 from suites.onnx.interpret import Run
 
@@ -28,9 +29,15 @@ class Kept(Exception):
 
 
 def unfold(model: onnx.ModelProto, inputs: Mapping[str, Any]) -> onnx.ModelProto:
-    """A model of the same results on these ``inputs``, with as little control flow as possible."""
+    """A model of the same results on these ``inputs``, with as little control flow as possible.  Raises FormatError for
+    a model that cannot be read."""
+    with reading("the model"), bounded():
+        return _unfolded(model, inputs)
+
+
+def _unfolded(model: onnx.ModelProto, inputs: Mapping[str, Any]) -> onnx.ModelProto:
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        model = inliner.inline_local_functions(model)
     flat = onnx.ModelProto()
     flat.CopyFrom(model)
     kept: set[str] = set()

@@ -21,6 +21,7 @@ from harness.compare.layers import Layer, Report, Row, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Graph, Instance, Node
+from harness.core.memory import bounded
 from harness.core.outcome import Model, Outcome, Status, Verdict
 from harness.run.case import Case
 from harness.run.entries import load_ledger
@@ -111,8 +112,9 @@ class _Steps:
                 raise OpconformError("the backend gave no value")
             if node.op in CONTROL:
                 raise OpconformError(f"{node.op} that could not be laid flat")
-            fed = self.run.expect(node, self.theirs)
-            own = self.run.expect(node, self.ours)
+            with bounded():
+                fed = self.run.expect(node, self.theirs)
+                own = self.run.expect(node, self.ours)
             self.rows.append(self.judged(name, node, fed, own, outs))
             values = [e.value for e in own]
         except RuleError as e:
