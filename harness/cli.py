@@ -109,12 +109,10 @@ def parser() -> argparse.ArgumentParser:
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
 
     v = _verb(verbs, "list", _list, "what there is: dialects, opsets, ops, what they mean, backends, known differences")
-    kinds = ("dialects", "opsets", "families", "ops", "meanings", "bounds", "backends", "known")
+    kinds = ("dialects", "opsets", "families", "ops", "meanings", "bounds", "backends", "known", "unconditioned")
     v.add_argument("what", choices=kinds, help="what to list; meanings: source, tolerance and rules of each op "
-                   "version; bounds: how many integers beside the reference pass")  # fmt: skip
-    _selection(v)
-
-    v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")
+                   "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
+                   "that excuse any wrong answer")  # fmt: skip
     _selection(v)
     _engine(v)
     v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")

@@ -166,6 +166,18 @@ class Entry:
                 and (self.spoils or all(v in _REFUSALS for v in self.verdicts)))  # fmt: skip
 
     @property
+    def of_answers(self) -> bool:
+        """Does it excuse wrong answers?"""
+        return self.kind_of == "known" and Verdict.MISMATCH.value in self.verdicts
+
+    @property
+    def unconditioned(self) -> bool:
+        """Does it excuse wrong answers of the instances that it speaks of, whatever they are?  What is of the wrong
+        type or shape (``kinds``) is no narrower: the values are not looked at."""
+        told = self.when is not None and bool(self.when.names & OUTCOME)
+        return self.of_answers and not (self.gives or self.elements or told)
+
+    @property
     def may_hang(self) -> bool:
         return Verdict.TIMED_OUT.value in self.verdicts
 
