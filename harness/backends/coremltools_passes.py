@@ -152,6 +152,11 @@ def _valid(before: Any, after: Any) -> bool:
     return bool(after[2] != before[2] and fine and whole)
 
 
+def _identifiers(before: Any, after: Any) -> bool:
+    """Names changed, and those of all ops and results are identifiers now."""
+    return after != before and all(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", n) for n in [*after[0], *after[1]])
+
+
 WATCHED: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], bool]]] = {
     "ops": (wiring, lambda a, b: a != b),
     "constants": (_count("const"), lambda a, b: b < a),
@@ -159,6 +164,7 @@ WATCHED: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], bool]]] = {
     "values": (lambda f: (wiring(f), _values(f)), lambda a, b: a[0] == b[0] and a[1] != b[1]),
     "unique names": (_names, _unique),
     "valid names": (_names, _valid),
+    "identifiers": (_names, _identifiers),
     "symbols": (_symbols, lambda a, b: b < a),
     "symbolic reshapes": (_symbolic_reshapes, lambda a, b: b < a),
 }

@@ -53,7 +53,8 @@ class Passes(Dialect):
         if len(instances) != 1:
             raise Unsupported("a pass sees a program of its own")
         inst = instances[0]
-        return build(inst, self.version_of(inst).entry.tags, self.watched[inst.op])
+        v = self.version_of(inst)
+        return build(inst, v.entry.tags, self.watched[inst.op], v.schema.extra["namespace"])
 
     def notation(self, inst: Instance) -> str:
         meta = inst.attrs["program"].meta
@@ -72,7 +73,14 @@ class Passes(Dialect):
 
 
 # Passes without programs of their own yet, and why.
-ABSENT: dict[str, str] = {}
+ABSENT: dict[str, str] = {
+    "adjust_io_to_supported_types": "changes the types of a function's inputs and outputs, by which the answer is read",
+    "alert_return_type_cast": "changes nothing: it writes a warning",
+    "commingle_loop_vars": "it hands loop variables on under two names, which only the NeuralNetwork lowering reads",
+    "handle_return_inputs_as_outputs": "our builder puts an identity between an input and an output, as it would",
+    "handle_return_unused_inputs": "our builder puts an identity between an input and an output, as it would",
+    "insert_image_preprocessing_ops": "asks for scales and biases of images, which a program does not hold",
+}
 
 dialect = Passes("suites.passes")
 declare = dialect.declare

@@ -38,9 +38,9 @@ def _sized(value: Any, inst: Instance) -> Any:
     return {k: shapes[k] if v == "@shape" else _sized(v, inst) for k, v in value.items()}
 
 
-def build(inst: Instance, before: tuple[str, ...], watch: str) -> Model:
+def build(inst: Instance, before: tuple[str, ...], watch: str, namespace: str = "common") -> Model:
     """A Model of format "mil-passes".  before: passes that run ahead of the one that the instance is about.
-    watch: what that one promises to change.
+    watch: what that one promises to change.  namespace: of the registry, where that one stands.
 
     Casts to the output types that a caller asked for end the program that means the same; the pass is to add them, so
     they are not written."""
@@ -66,7 +66,7 @@ def build(inst: Instance, before: tuple[str, ...], watch: str) -> Model:
     w.prog.outputs = [r["v"] for r in block["outputs"]]
     pipeline = inst.op.removesuffix("_pipeline")
     w.prog.extra = {
-        "passes": pipeline if pipeline != inst.op else [f"common::{t}" for t in (*before, inst.op)],
+        "passes": pipeline if pipeline != inst.op else [*(f"common::{t}" for t in before), f"{namespace}::{inst.op}"],
         "fires": bool(meta["fires"]),
         "watch": meta.get("watch", watch),
         "shared": [r["c"] for r in w.shared.values() if r is not None],

@@ -155,3 +155,14 @@ def scale_behind(g: Given) -> Outputs:
         p.nodes.remove(moved)
 
     return _changed(g, edit)
+
+
+def root_and_square_dropped(g: Given) -> Outputs:
+    """sqrt and pow by 2, in either order, give their operand."""
+
+    def edit(p: Graph) -> Any:
+        for node in p.nodes:
+            if node.op in ("sqrt", "pow"):
+                node.op, node.inputs = "identity", {"x": node.inputs["x"]}
+
+    return _changed(g, edit)
