@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.deadline import timed
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
@@ -81,7 +82,7 @@ class Case:
         """Evaluates what no generator drew.  Raises OpconformError where it breaks a rule after all, or the reference
         cannot evaluate it."""
         v, inst = self.version, self.inst
-        with quiet, bounded():
+        with quiet, bounded(), timed:
             if inst.rule is None and self.draws:
                 self._expected = ([evaluated(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws],)
 
@@ -102,10 +103,11 @@ class Case:
     def _evaluate(self) -> list[list[Expected]] | None:
         v, inst = self.version, self.inst
         try:
-            with quiet:  # NaN and infinities are what is drawn
+            with quiet, timed:  # NaN and infinities are what is drawn
                 return [v.evaluate(v.dialect.call_of(inst, arrays, v)) for arrays in self.draws]
         except RuleError as e:
-            self.problem = f"reference refuses a valid instance: {e}"
+            late = e.rule == "fits-time"
+            self.problem = f"reference: {e}" if late else f"reference refuses a valid instance: {e}"
         except Exception as e:
             self.problem = f"reference: {type(e).__name__}: {e}"
         return None
@@ -117,7 +119,7 @@ class Case:
         if self._silences is None:
             found: list[str | None] = []
             try:
-                with quiet:
+                with quiet, timed:
                     v = self.version
                     for arrays in self.draws if self.expected is not None else ():
                         found.append(v.silence(v.dialect.call_of(self.inst, arrays, v)))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import native_ref
+from harness.core.deadline import timed
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.forms import KINDS
@@ -40,7 +41,7 @@ def evaluated(call: Call, strict: bool = True) -> list[Expected]:
     stated.  Raises OpconformError, RuleError where they are not, a rule does not hold, or the reference stumbles: what
     came is told then beside its words."""
     try:
-        with quiet, bounded():
+        with quiet, bounded(), timed:
             if strict:
                 call.version.check(call)
             return call.version.evaluate(call)
