@@ -8,10 +8,12 @@ import numpy as np
 
 
 def of_shape(want: np.ndarray, actual: np.ndarray) -> str | None:
-    """A pattern in a wrong shape."""
+    """A pattern in a wrong shape; None where the shape is right and the element type alone is wrong."""
+    if want.shape == actual.shape:
+        return None
     if want.size == actual.size:
         if sorted(want.shape) == sorted(actual.shape):
-            return "transposed"
+            return _order(want, actual)
         if [n for n in want.shape if n != 1] == [n for n in actual.shape if n != 1]:
             return "size-1 axes differ"
         return "reshaped"
@@ -20,6 +22,24 @@ def of_shape(want: np.ndarray, actual: np.ndarray) -> str | None:
         if len(axes) == 1:
             return f"axis {axes[0]} is {actual.shape[axes[0]]} instead of {want.shape[axes[0]]}"
     return None
+
+
+def _order(want: np.ndarray, actual: np.ndarray) -> str:
+    """The extents are right and in another order: what the elements say of it."""
+    axes = permutations(range(want.ndim)) if want.ndim <= 4 else ()
+    moved = [want.transpose(p) for p in axes if want.transpose(p).shape == actual.shape]
+    if want.size < 2 or any(_alike(x, actual) for x in moved):
+        return "transposed"
+    return "reshaped" if _alike(want.reshape(actual.shape), actual) else "extents in another order"
+
+
+def _alike(x: np.ndarray, y: np.ndarray) -> bool:
+    """Nearly the same elements, whatever their types."""
+    if {x.dtype.kind, y.dtype.kind} & set("OSU"):
+        return bool(np.all(x.astype(object) == y.astype(object)))
+    wide = np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(x.astype(wide), y.astype(wide), rtol=1e-3, equal_nan=True))
 
 
 def of_values(want: np.ndarray, actual: np.ndarray, bad: np.ndarray, limit: np.ndarray) -> str | None:

@@ -170,6 +170,21 @@ def normal(shape=(6, 7), d=F32, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(d.np)
 
 
+@pytest.mark.parametrize(("shape", "change", "pattern"), [
+    ([2, 3], lambda v: v.astype(np.float64), None),  # the element type alone
+    ([3, 3], lambda v: v.astype(np.float64), None),
+    ([2, 3], lambda v: v.T.astype(np.float64), "transposed"),
+    ([2, 3], lambda v: v.T, "transposed"),
+    ([2, 3], lambda v: v.reshape(3, 2), "reshaped"),
+    ([2, 3], lambda v: np.zeros((3, 2), v.dtype), "extents in another order"),
+    ([2, 3], lambda v: v.reshape(6), "reshaped"),
+])  # fmt: skip
+def test_a_pattern_of_shape_is_claimed_where_the_elements_show_it(shape, change, pattern):
+    v = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
+    j = verdict(expect(v), np.ascontiguousarray(change(v)))
+    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+
+
 @pytest.mark.parametrize("change,pattern", [
     (lambda v: v * 2, "scaled by 2"), (lambda v: v + 1, "shifted by 1"), (lambda v: -v, "scaled by -1"),
     (lambda v: v * 0, "all zero"),
