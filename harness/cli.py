@@ -100,12 +100,32 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {visible(message)}; see `{self.prog} --help`\n")
 
 
+class _Once(argparse.Action):
+    """Keeps a value; an option that is given again is refused, since its first value would be lost."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) != self.default:
+            raise argparse.ArgumentError(self, f"expected once, got {getattr(namespace, self.dest)} and {values}")
+        setattr(namespace, self.dest, values)
+
+
+class _Version(argparse.Action):
+    """Prints the version and ends."""
+
+    def __call__(self, parser: Any, *_: object, **__: object) -> None:
+        from harness.run.session import VERSION
+
+        _say(f"opconform {VERSION}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     p = _Parser(
         prog="opconform", description="Differential conformance tests of ML operator sets.", epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    p.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
 
     v = _verb(verbs, "list", _list, "what there is: dialects, opsets, ops, what they mean, backends, known differences")
@@ -116,7 +136,8 @@ def parser() -> argparse.ArgumentParser:
     _selection(v)
     _engine(v)
     v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")
-    v.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops")
+    v.add_argument("--shard", action=_Once, type=_shard, default=(1, 1), metavar="I/N",
+                   help="only the I-th of N parts of the ops")  # fmt: skip
     v.add_argument("--fresh", action="store_true", help="never resume; an older run in the folder is set aside")
     v.add_argument("--sensitivity", nargs="?", type=_positive, const=200, default=0, metavar="N",
                    help="also plant faults in up to N instances per op and type, and count (200)")  # fmt: skip
@@ -177,7 +198,8 @@ def _selection(v: argparse.ArgumentParser) -> None:
     g = v.add_argument_group("which ops (options may be repeated)")
     g.add_argument("--dialect", action="append", default=[], metavar="NAME",
                    help="onnx, mil, tflite, nn, passes, rewrites")  # fmt: skip
-    g.add_argument("--opset", metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite")
+    g.add_argument("--opset", action=_Once, metavar="OPSET",
+                   help="ops in force there, models built there: ios17, onnx13, tflite")  # fmt: skip
     g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
 
@@ -189,8 +211,9 @@ def _backend(v: Any) -> None:
 
 
 def _place(v: Any) -> None:
-    v.add_argument("--backend-python", metavar="PATH", help="run the backends in this Python, e.g. of another release")
-    v.add_argument("--backend-cpu", metavar="NAME",
+    v.add_argument("--backend-python", action=_Once, metavar="PATH",
+                   help="run the backends in this Python, e.g. of another release")  # fmt: skip
+    v.add_argument("--backend-cpu", action=_Once, metavar="NAME",
                    help="run them on this processor, emulated by qemu-user: Haswell, EPYC-Milan, ...")  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from harness.run.select import versions
 from harness.run.terminal import Progress
 
 STOP_WAIT = 120.0  # seconds a worker may take to close after it was told to
+TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # how somebody ends a campaign
 INTERRUPT = signal.SIGUSR1  # to a worker, by itself
 STOP_SOFT = 5.0  # of these it may finish the batch that it is at: then it is interrupted
 
@@ -48,6 +49,9 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     parts = [_part(plan, i, jobs) for i in range(jobs)]
     for part in parts:
         folder.prepare(part, fresh)
+    # Whatever is started here inherits the mask: a SIGHUP to the group must not end multiprocessing's resource tracker,
+    # which ignores the others, nor a worker that has not come to ``_work``.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TOLD)
     ctx = multiprocessing.get_context("spawn")
     stop, told = ctx.Event(), ctx.Queue()
     workers = [ctx.Process(target=_work, args=(i, part, stop, told)) for i, part in enumerate(parts)]
@@ -59,6 +63,7 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     with Progress() as show:
         while left:
             try:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 kind, i, *rest = told.get(timeout=0.5)
                 if kind == "progress":
                     seen[i] = (rest[0], rest[1], rest[2])
@@ -92,8 +97,9 @@ def _part(plan: session.Plan, i: int, jobs: int) -> session.Plan:
 
 def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
     """One process: judge until told to stop or the time is up."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the whole group: the parent tells
+    for number in TOLD:  # sent to the whole group: the parent tells
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TOLD)
     parent = multiprocessing.parent_process()
     signal.signal(INTERRUPT, signal.default_int_handler)
     heard = threading.Event()

@@ -87,7 +87,11 @@ class Evidence:
     def write(self, judged: Judged) -> Path | None:
         assert self.folder is not None
         handle = self.handle(judged.backend)
-        return write_folder(self.folder, judged, profile_of(handle).version, handle.processor)
+        try:
+            return write_folder(self.folder, judged, profile_of(handle).version, handle.processor)
+        except OSError as e:
+            where = e.filename or self.folder
+            raise UsageError(f"failures: cannot write {where}: {e.strerror}; what was judged before is kept") from e
 
 
 def complete(case: Case) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,24 @@ COMPANY = "company.json"  # the instances of a model in which one goes wrong tha
 
 def write_folder(root: Path, judged: Judged, version: str, processor: str = "") -> Path:
     """Write ``<root>/<op>-<id>-<backend>/`` and return it.  version: of the backend.  processor: that it ran on."""
+    inst, v = judged.case.inst, judged.case.version
+    folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _fill(folder, judged, version, processor)
+    except OSError:  # half a folder would look like a whole one, and takes the room that the report needs
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
+    """Write the files of a failure."""
     case = judged.case
-    inst, v = case.inst, case.version
+    inst = case.inst
     asked = judged.asked or case  # what the backend was really given
     together = judged.company or (asked,)
     at = next(k for k, c in enumerate(together) if c is asked)
-    folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}")
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
     (folder / "notation.txt").write_text(utf8(notation(judged)) + "\n", encoding="utf-8")
     try:
@@ -38,7 +50,7 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     except Exception as error:
         why = f"the model could not be built: {type(error).__name__}: {error}\n"
         (folder / "model.txt").write_text(utf8(why), encoding="utf-8")
-        return folder
+        return
     name = "model" + asked.version.dialect.extension
     if asked is not case:
         (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
@@ -57,7 +69,6 @@ def write_folder(root: Path, judged: Judged, version: str, processor: str = "") 
     save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
     text = script(judged, version, name, _names(model, at), earlier, absent, processor)
     (folder / "repro.py").write_text(text, encoding="ascii")
-    return folder
 
 
 def _save_expected(folder: Path, outputs: Sequence[tuple[str, Expected]]) -> list[str]:

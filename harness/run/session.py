@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from harness.spec import OpVersion, registry
 from harness.spec.breaking import breakers_of
 from harness.spec.fits import misfit
 
-VERSION = "0.1.0"
+VERSION = metadata.version("opconform")
 
 
 @dataclass

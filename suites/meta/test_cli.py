@@ -649,6 +649,27 @@ def test_a_device_without_space(opconform: Cli) -> None:
     one_line(opconform.run("Right", "--cases", "8", "--out", "out"), "No space left")
 
 
+def test_evidence_that_cannot_be_written_ends_with_a_report(opconform: Cli) -> None:
+    out = opconform.folder / "out"
+    out.mkdir()
+    (out / "failures").write_text("")  # a file where the folders would go: writing there fails as on a full disk
+    done = opconform.run("SwappedAxis", "--cases", "60", "--out", "out")
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert "failures: cannot write" in done.stderr and "what was judged before is kept" in done.stderr
+    assert (out / "report.html").exists() and "judged outcomes" in done.stdout
+
+
+def test_version(opconform: Cli) -> None:
+    done = opconform("--version")
+    assert done.returncode == 0 and re.fullmatch(r"opconform \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("option", ["--opset", "--backend-python", "--shard"])
+def test_an_option_that_is_given_twice_is_refused(opconform: Cli, option: str) -> None:
+    values = ["1/2", "2/2"] if option == "--shard" else ["ios17", "ios18"]
+    one_line(opconform("run", option, values[0], option, values[1]), option, "expected once")
+
+
 def test_a_folder_that_cannot_be_made(opconform: Cli) -> None:
     (opconform.folder / "file").write_text("")
     one_line(opconform.run("Right", "--cases", "8", "--out", "file/out"), "file")
@@ -675,14 +696,14 @@ def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
     assert len(batches) == len(set(batches))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli, number: signal.Signals) -> None:
     p = opconform.start("campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c")
     c = opconform.folder / "c"
     wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
     os.killpg(p.pid, number)
     out, err = p.communicate(timeout=90)
-    assert p.returncode == 2 and "Traceback" not in err, out + err
+    assert p.returncode == 2 and "Traceback" not in err and "resource_tracker" not in err, out + err
     assert (c / "report.html").exists() and "judged outcomes" in out
     for f in c.glob("part-*/records.jsonl"):
         assert records(f)[-1]["t"] == "end"
