@@ -169,6 +169,7 @@ def dtype_name(a):
 
 def from_raw(a, name):
     """Give raw integers their type ``name``: an ml_dtypes array, ``Tagged`` without that package."""
+    a = np.asarray(a)  # arithmetic on an array of rank 0 gives a scalar, which cannot be tagged
     if name in _TAGGED:
         out = a.view(_BY_NAME[name]).view(Tagged)
         out.tag = name

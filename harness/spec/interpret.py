@@ -75,9 +75,21 @@ def fed(graph: Graph, inputs: Mapping[str, Any] | Sequence[Any], cast: bool = Fa
     return {n: x if n in free or n not in known else _fed(n, known[n], x, cast) for n, x in inputs.items()}
 
 
+def _map_of(a: Arg, x: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A map with values of the declared type, which a number of Python, or one that travelled, does not tell."""
+    assert a.items is not None
+    values = a.items[1].dtype
+    plain = {k: v.item() if isinstance(v, (np.ndarray, np.generic)) else v for k, v in x.items()}
+    return plain if values.kind == "s" else {k: values.np.type(v) for k, v in plain.items()}
+
+
 def _fed(name: str, a: Arg, x: Any, cast: bool) -> Any:
+    if a.kind == "map" and isinstance(x, Mapping):
+        return _map_of(a, x)
     if a.kind != "tensor" or a.items is not None:
-        return x
+        inner = a.items[0] if a.items else None
+        maps = inner is not None and inner.kind == "map" and isinstance(x, (list, tuple))
+        return [_fed(name, inner, v, cast) for v in x] if maps and inner is not None else x
     want = a.dtype
     try:
         if x is None:

@@ -559,3 +559,24 @@ def test_no_process_outlives_its_handle():
     time.sleep(0.2)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_scalar_gets_a_type_that_numpy_lacks(missing):
+    """A 4-bit result of rank 0 is masked, and what NumPy gives for that is no array."""
+    code = f"""
+import sys; {"sys.modules['ml_dtypes'] = None" if missing else "import ml_dtypes"}
+sys.path.insert(0, {os.path.dirname(worker.__file__)!r})
+import worker, numpy as np
+w = worker.Writer()
+for name in ("i4", "u4", "i2", "bf16"):
+    a = worker.from_raw(np.array(3, np.uint16 if name == "bf16" else np.uint8) & np.uint8(15), name)
+    spec = w.put(a)
+    assert spec == name, spec
+    b = worker.Reader(memoryview(b"".join(w.parts))).get(spec)
+    assert worker.dtype_name(b) == name and b.shape == ()
+    w = worker.Writer()
+print("ok")
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.stdout.strip() == "ok", out.stderr

@@ -133,7 +133,8 @@ class Onnx(Dialect):
                 if isinstance(x, Arg) and x.const:
                     how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
                     if how > 3:
-                        x.encoding = ("", *builder.encodings(x.dtype, int(inst.opset)), "")[how - 3]
+                        may = builder.encodings(x.dtype, int(inst.opset))
+                        x.encoding = may[how - 4] if how - 4 < len(may) else ""
         return inst
 
     def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:

@@ -69,6 +69,11 @@ def test_a_constant_node_takes_the_types_of_its_schema() -> None:
     """Constant-1 makes floats alone; strings have no raw bytes and so one field."""
     assert dialect.encodings(BY_NAME["i64"], 8) == ("int64_data",)
     assert dialect.encodings(BY_NAME["str"], 13) == ("Constant",)
+    assert dialect.encodings(BY_NAME["str"], 1) == ()
+    v = dialect.versions["onnx/CastMap/1"]
+    for opset in (1, 13):
+        for i in range(200):
+            v.draw(Prng(case_seed(31, v.key, i)), opset)
 
 
 def test_every_encoding_is_drawn_by_choice_and_not_by_the_seed_of_the_data() -> None:

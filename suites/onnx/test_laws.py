@@ -10,7 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.instance import Instance
+from harness.core.dtypes import BY_NAME
+from harness.core.instance import Arg, Instance
 from harness.gen.data import arrays_of
 from harness.gen.engine import Prng, case_seed
 from harness.run.case import draw_case
@@ -201,3 +202,15 @@ def test_batch_normalization_of_a_vector_is_that_of_one_channel(version: int, tr
         np.testing.assert_array_equal(a.value, b.value.reshape(a.value.shape))
     drawn = {len(inst.args["X"].shape) for inst, _ in draws(v, 400)}
     assert 1 in drawn and 2 in drawn
+
+
+@pytest.mark.parametrize("value", [1.5, np.float32(1.5), np.float64(1.5), np.array(1.5)])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_the_values_of_a_map_have_the_type_that_the_model_declares(dtype: str, value: Any) -> None:
+    """However they came: a number of Python tells no type, one that travelled another."""
+    items = [Arg(BY_NAME["str"], (1,), values=["a"]), Arg(BY_NAME[dtype], (1,), values=[1.5])]
+    inst = Instance("onnx", "DictVectorizer", 1, 13, {"string_vocabulary": ["a", "b"]},
+                    {"X": Arg(BY_NAME[dtype], (), kind="map", items=items)})  # fmt: skip
+    model = dialect.build([inst], [arrays_of(inst)])
+    (got,) = dialect.run_model(model.data, {model.inputs[0][0][0]: {"a": value}})
+    assert got.dtype == BY_NAME[dtype].np and got.tolist() == [1.5, 0.0]

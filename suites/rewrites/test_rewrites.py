@@ -107,3 +107,10 @@ def wrong(op: str, change: Any) -> int:
 ])  # fmt: skip
 def test_what_a_rewriting_gets_wrong_is_told(op: str, change: Any) -> None:
     assert wrong(op, change) >= 6
+
+
+def test_steps_that_choose_an_axis_are_not_taken_on_a_scalar() -> None:
+    """One in 700 programs comes to a value of rank 0."""
+    v = dialect.versions["rewrites/transpose_pushed/1"]
+    for i in range(4000):
+        v.draw(Prng(case_seed(3, v.key, i)))

@@ -127,6 +127,7 @@ def _where(p: Program, d: Draw, x: str, s: Shape) -> Step:
 
 
 STEPS = (_unary, _binary, _squeeze, _unsqueeze, _slice, _concat, _split, _pad, _reduce, _gather, _reshape, _where)
+OF_SCALARS = (_unary, _binary, _unsqueeze, _where)  # the others choose one of the axes
 
 
 def _pushed(d: Draw) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def _pushed(d: Draw) -> dict[str, Any]:
     x, s = _transpose(p, d, x, s)
     told = []
     for _ in range(d.int(1, 4)):
-        step = d.pick((*STEPS, _transpose))
+        step = d.pick((*STEPS, _transpose) if s else OF_SCALARS)
         x, s = step(p, d, x, s)
         told.append(step.__name__[1:])
     if s and d.int(0, 3):
