@@ -19,7 +19,7 @@ from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.forms import KINDS
 from harness.core.instance import SKIPPED, Arg, Graph, Instance
-from harness.core.memory import bounded
+from harness.core.memory import available, bounded
 from harness.core.quiet import quiet
 from harness.spec.codec import Call
 from harness.spec.expected import Expected
@@ -44,7 +44,12 @@ def evaluated(call: Call, strict: bool = True) -> list[Expected]:
         with quiet, bounded(), timed:
             if strict:
                 call.version.check(call)
-            return call.version.evaluate(call)
+            out = call.version.evaluate(call)
+            # a view, such as Expand's, takes no memory until somebody writes it down
+            needed, held = sum(getattr(e.value, "nbytes", 0) for e in out), available()
+            if needed > held:
+                raise MemoryError(f"{needed} bytes")
+            return out
     except OpconformError:
         raise
     except Exception as e:

@@ -159,6 +159,10 @@ SHAPES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
                                       o["args"]["input"].update(shape=[2]),
                                       o["args"]["repeats"].update(shape=[1], values=[1 << 44])),
                                   "fits-memory: expected what this machine can hold, got "),
+    "a view of more than there is memory": ("onnx/Expand/13", lambda o: (
+                                                o["args"]["input"].update(shape=[1]),
+                                                o["args"]["shape"].update(shape=[2], values=[10**6, 10**6])),
+                                            "fits-memory: expected what this machine can hold, got "),
     "a window that takes for ever": ("nn/pooling3d.MAX/1", lambda o: o["attrs"].update(kernelHeight=1 << 40,
                                                                                        paddingType="SAME"),
                                      "expected a window of at most 268435456 elements, got "),
