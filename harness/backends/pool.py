@@ -23,6 +23,7 @@ from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
+SURE = 4  # errors of the harness with the same words that a fresh process repeated: the next one is believed at once
 SETS = 2  # data sets on which one instance may kill the process before the others are given up
 BARREN = 4  # deaths in a row between cases after which the first in line is blamed, so that there is an end
 EVENTS = 500  # remarks kept
@@ -69,7 +70,8 @@ class BackendHandle:
         self._remembered = 0  # instances in it
         self._rss = 0
         self._fresh = False  # a process that has not been asked anything yet
-        self._spoilt = False  # one that was asked what may damage it
+        self._spoilt = False  # one that was asked what may damage it, or in which the harness itself failed
+        self._repeated: Counter[str] = Counter()  # words of harness errors that a fresh process gave again
         self._watched: tuple[int, int, float, float | None] = (0, 0, 0.0, None)  # batch, job, its seconds, starved ones
         self._heard = self._looked = 0.0  # when it was last sent something or answered; when one looked for it
         self._starts = 0  # processes asked for since one was had
@@ -245,6 +247,8 @@ class BackendHandle:
 
     def _feed(self) -> None:
         while self._queue and len(self._flying) < DEPTH:
+            if self._repeated[self._queue[0].doubt] >= SURE:
+                self._queue[0].alone = False
             alone = self._queue[0].alone
             stale = self._stale()
             if self._flying and (alone or stale or any(t.alone for q in self._flying.values() for t in q)):
@@ -354,8 +358,13 @@ class BackendHandle:
         """Take the answered sets of a task; a set in which the model failed is taken apart."""
         failed: list[int] = []
         why: dict[str, Any] = {}
+        doubtful: list[int] = []
+        why_doubted: dict[str, Any] = {}
         for r, row in zip(task.sets, rows, strict=True):
-            if isinstance(row, list):
+            if isinstance(row, dict) and self._doubts(task, row):
+                doubtful.append(r)
+                why_doubted = row
+            elif isinstance(row, list):
                 self._finish(task.root, r, task.instances, row)
             elif len(task.instances) == 1 or task.root.job.rebuild is None:
                 together = len(task.instances)
@@ -365,6 +374,24 @@ class BackendHandle:
                 why = row
         if failed:
             self._split(Task(task.root, task.instances, failed, task.model), failed, _failure(why, 1))
+        if doubtful:
+            again = Task(task.root, task.instances, doubtful, task.model, alone=True, doubt=_words(why_doubted))
+            self._queue.appendleft(again)
+
+    def _doubts(self, task: Task, form: dict[str, Any]) -> bool:
+        """Is a failure to be asked again in a fresh process?  An error of the harness inside the worker is: something
+        that the process served before may have broken what the harness uses there.  The process serves nobody else."""
+        if form["kind"] != Status.HARNESS_ERROR.value:
+            return False
+        words = _words(form)
+        if self._repeated[words] >= SURE:
+            return False
+        self._spoilt = True
+        if task.alone:
+            self._repeated[words] += 1
+            return False
+        self._remark(f"{form['message']}; asked once more in a fresh process")
+        return True
 
     def _finish(self, root: Root, r: int, instances: Sequence[int], outcomes: Sequence[Outcome]) -> None:
         row = root.outcomes[r]
@@ -499,6 +526,11 @@ class BackendHandle:
 def _failure(form: dict[str, Any], count: int) -> Outcome:
     shared = f" (one of {count} in its model)" if count > 1 else ""
     return Outcome(Status(form["kind"]), None, form["phase"], form["message"] + shared)
+
+
+def _words(form: dict[str, Any]) -> str:
+    """What two failures of one kind have in common."""
+    return re.sub(r"\d+", "#", form["message"])
 
 
 def _named(task: Task, message: str) -> list[int]:

@@ -76,6 +76,7 @@ class Task:
     model: Model
     id: int = 0
     alone: bool = False  # the suspect once more, by itself in a fresh process
+    doubt: str = ""  # words of the harness error for which it is asked again
 
     @property
     def names(self) -> list[str]:

@@ -501,13 +501,17 @@ class Server:
         """One job -> its answer (header form); outputs go into ``out``, a Writer."""
         began = time.perf_counter()
         self.mark(1, 0, True)
-        model = reader.bytes(job["model"])
-        feeds = []
-        specs = job["specs"]
-        for r in range(len(specs)):
-            spec = specs[r] if specs[r] is not None else specs[0]
-            feeds.append(dict(zip(job["ins"], map(reader.get, spec))))
         answer = {"id": job["id"], "sets": []}
+        try:
+            model = reader.bytes(job["model"])
+            feeds = []
+            specs = job["specs"]
+            for r in range(len(specs)):
+                spec = specs[r] if specs[r] is not None else specs[0]
+                feeds.append(dict(zip(job["ins"], map(reader.get, spec))))
+        except Exception as e:  # an earlier model's backend has broken what is used here
+            answer["load"] = {"kind": "harness_error", "phase": "load", "message": named(e)}
+            return answer
         try:
             handle = self.backend.load(model, job["format"])
         except BaseException as e:  # a plug-in may raise anything, SystemExit too

@@ -133,6 +133,8 @@ class Toy:
             return np.array(int.from_bytes(os.read(up, 4), "little"), np.int64)
         elif do == "forks-and-returns":
             os.fork()
+        elif do == "breaks-numpy":
+            np.ndarray = None
         elif do == "closes":
             os.closerange(3, 256)
             time.sleep(600)

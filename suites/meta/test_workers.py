@@ -242,6 +242,26 @@ def test_waiting_for_a_processor_does_not_count(monkeypatch):
         assert hangs.outcomes[0][0].status is Status.TIMED_OUT
 
 
+@pytest.mark.parametrize("cls", ["Toy", "NoFork"])
+def test_a_backend_that_breaks_numpy_costs_its_own_instance_alone(cls):
+    """An error of the harness inside a worker is asked again in a fresh process."""
+    jobs = [job_of(["add"] * 3, sets=2, tag=i) for i in range(20)]
+    jobs[4] = job_of(["add", "breaks-numpy", "add"], sets=2, tag=4)
+    with handle(cls) as h:
+        results = h.run(jobs)
+    for i, result in enumerate(results):
+        check_values(result, ["add"] * 3, sets=2, skip=(1,) if i == 4 else ())
+        assert not result.unblamed
+    assert {row[1].status for row in results[4].outcomes} <= {Status.HARNESS_ERROR}
+
+
+def test_an_error_of_the_harness_that_stands_is_soon_believed():
+    with handle("ReturnsList") as h:
+        results = h.run(job_of(["add"]) for _ in range(60))
+        assert {r.outcomes[0][0].status for r in results} == {Status.HARNESS_ERROR}
+        assert h.stats["spawns"] < 20
+
+
 def test_many_culprits_at_once():
     deeds = ["add", "segv", "add", "abort", "raise", "add", "unsupported", "add", "refuse-at-load", "add"]
     want = {1: Status.CRASHED, 3: Status.CRASHED, 4: Status.REJECTED, 6: Status.UNSUPPORTED, 8: Status.REJECTED}
