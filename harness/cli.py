@@ -142,6 +142,16 @@ def parser() -> argparse.ArgumentParser:
     v.add_argument("--sensitivity", nargs="?", type=_positive, const=200, default=0, metavar="N",
                    help="also plant faults in up to N instances per op and type, and count (200)")  # fmt: skip
 
+    v = _verb(verbs, "sensitivity", _sensitivity, "plant faults in the reference's answers: how many are caught, how "
+              "many the known differences would hide; an unfinished measurement is resumed")  # fmt: skip
+    _selection(v)
+    _backend(v)
+    v.add_argument("--instances", type=_positive, default=16, metavar="N",
+                   help="at most so many instances per op version and type (16)")  # fmt: skip
+    v.add_argument("--seed", type=_whole, default=0, metavar="N", help="seed of the instances (0)")
+    v.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (all cores)")
+    v.add_argument("--out", type=_folder, default=Path(".opconform/sensitivity"), metavar="DIR", help="their records")
+
     v = _verb(verbs, "campaign", _campaign, "run on all cores until the time is up or Ctrl-C, then report")
     _selection(v)
     _engine(v)
@@ -327,6 +337,25 @@ def _campaign(args: argparse.Namespace) -> int:
     else:
         outcome = campaign.run(plan, args.jobs, args.fresh)
     return _close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem)
+
+
+def _sensitivity(args: argparse.Namespace) -> int:
+    from harness.run import measured
+    from harness.run.session import Plan
+
+    command = "opconform " + shell_line(sys.argv[1:])
+    selection = _select(args)
+    selection.extra["instances"] = args.instances  # part of what makes two measurements the same
+    plan = Plan(selection, list(args.backend), _placed(args), cases=1, seed=args.seed, out=args.out,
+                command=command, sensitivity=args.instances, saved=False)  # fmt: skip
+
+    def progress(done: int, every: int) -> None:
+        if done == every or done % 100 == 0:
+            _note(f"{done:,} of {every:,} op versions")
+
+    missing = measured.run(plan, args.jobs, progress)
+    _say(*missing, *measured.table(measured.read(plan)))
+    return OK
 
 
 def _compared(args: argparse.Namespace) -> None:

@@ -1,0 +1,51 @@
+"""`opconform sensitivity`: planted faults on several processes, resumed, and told by dialect and backend."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness import cli
+from harness.run import measured
+
+ARGS = ["sensitivity", "--op", "onnx/Relu", "--op", "tflite/ABS", "--backend", "onnxruntime", "--backend",
+        "litert-ref", "--instances", "6", "--jobs", "2"]  # fmt: skip
+
+
+def kinds(path: Path) -> list[str]:
+    return [json.loads(line)["t"] for line in path.read_text().splitlines()]
+
+
+def test_a_measurement_is_told_and_goes_on_where_it_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert cli.main([*ARGS, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "onnx: caught " in said and "tflite: caught " in said
+    path = out / "records.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    whole = sorted(x for x in lines if '"t":"sensitivity"' in x)
+    at = next(i for i, x in enumerate(lines) if '"t":"measured"' in x)
+    path.write_text("".join(lines[: at + 1]) + lines[at + 1][:20])  # killed in the middle of a line
+    assert cli.main([*ARGS, "--out", str(out)]) == 0
+    again = [x for x in path.read_text().splitlines(keepends=True) if '"t":"sensitivity"' in x]
+    assert sorted(again) == whole and kinds(path).count("run") == 2
+    assert capsys.readouterr().out == said
+
+
+def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
+    def record(fault: str, caught: int, behind: dict[str, list[str]]) -> dict[str, object]:
+        return {"key": "toy/Add/1", "dtype": "f32", "fault": fault, "planted": 1, "caught": caught, "behind": behind}
+
+    found = [record("wrong axis", 1, {"b 1": ["too-wide"]}), record("wrong axis", 1, {"b 1": []}),
+             record("k-ulp error", 0, {}), record("k-ulp error", 1, {"b 1": ["too-wide", "other"]})]  # fmt: skip
+    assert measured.table(found) == [
+        "toy: caught 3 of 4 planted faults, 75.00 %",
+        "  weakest: k-ulp error: 1 of 2, 50.00 %",
+        "  b 1: the list hides 2 of 3, 66.67 %",
+        "hides 2: too-wide",
+        "hides 1: other",
+    ]
