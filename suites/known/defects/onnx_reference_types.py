@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
+from harness.core.instance import Arg, Instance
+from harness.run.case import Case
 from harness.run.defects import Given, Near, Turned
+from harness.spec import registry
+from suites.known.defects.onnx_reference_windows import plain_maximum, windows_of_the_padded
 
 Outputs = list[Any] | None
 
@@ -170,3 +174,32 @@ def program_trains(g: Given) -> Outputs:
             node.inputs[slot] = f"{node.inputs[slot]}_{i}_{slot}"
             program.consts[node.inputs[slot]] = (kept * given + (1 - kept) * value).astype(given.dtype)
     return g.again({"program": program})
+
+
+def program_pools(g: Given) -> Outputs:
+    """What oref-maxpool-plain and oref-pool-explicit say of the pool at the end of a program."""
+    program = deepcopy(g.attr("program"))
+    pool = program.nodes[-1]
+    if pool.op not in ("MaxPool", "AveragePool") or program.outputs[0] != pool.outputs[0]:
+        return None
+    if pool.inputs["X"] == "p0":
+        x = g["inputs"][0]
+    else:
+        before = deepcopy(program)
+        before.nodes, before.outputs = before.nodes[:-1], [pool.inputs["X"]]
+        again = g.again({"program": before}, outs=1)
+        if again is None:
+            return None
+        x = again[0].value
+    v = next(v for v in registry.dialect("onnx").versions.values()
+             if v.key.split("/")[1] == pool.op and g.inst.opset in v.opsets)  # fmt: skip
+    inst = Instance("onnx", pool.op, v.version, g.inst.opset, dict(pool.attrs), {"X": Arg(of(x), x.shape)})
+    case = Case(v, inst, 0)
+    case._draws = [{"X": x}]
+    told = (plain_maximum if pool.op == "MaxPool" else windows_of_the_padded)(Given(case, 0))
+    if not told:
+        return None
+    first = told[0]
+    if not isinstance(first, (np.ndarray, Near)):
+        first = Near(first.value, first.error.bound(first.context()))
+    return [first, *[None] * (len(g.expected) - 1)]
