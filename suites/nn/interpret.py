@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import OpconformError, RuleError, UsageError
+from harness.core.errors import OpconformError, RuleError, Unsupported, UsageError
 from harness.core.instance import Graph, Node
 from harness.spec import Call, Dialect
 from harness.spec.fits import evaluated
@@ -53,6 +53,9 @@ class Run:
                 if not self.depth:
                     raise RuleError("inside-a-loop", node.op)
                 raise Break if node.op == "loopBreak" else Continue
+            elif node.op == "custom":
+                name = node.attrs.get("className", "")
+                raise Unsupported(f"custom layer of class {name!r}: its meaning is code that the application has")
             else:
                 self.layer(node)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.core.errors import FormatError, RuleError, UsageError
+from harness.core.errors import FormatError, RuleError, Unsupported, UsageError
 from suites.nn import dialect, run_model, weights, wire
 
 
@@ -383,3 +383,13 @@ def test_what_must_be_present_is_missed_by_name(one, rule) -> None:
     """BranchLayerParams.ifBranch "must be present", LoopLayerParams.bodyNetwork too; a copy has two distinct names."""
     with pytest.raises(RuleError, match=rule):
         run_loop(one)
+
+
+def test_a_custom_layer_is_read_and_refused_by_name() -> None:
+    parameters = [{"key": "a", "value": {"doubleValue": 0.5}}]
+    custom = layer("custom", ["x"], ["y"], className="MyClass", parameters=parameters)
+    m = model([custom], [feature("x", (3,))], [feature("y", (3,))])
+    (node,) = dialect.parse(m).nodes
+    assert node.attrs == {"className": "MyClass", "parameters": {"a": 0.5}}
+    with pytest.raises(Unsupported, match="custom layer of class 'MyClass'"):
+        run_model(m, {"x": x(3)})

@@ -1,0 +1,169 @@
+"""One step of training a network on the device: losses, their gradients, and what an optimiser makes of the weights.
+
+Source: NeuralNetwork.proto, NetworkUpdateParameters, LossLayer, Optimizer; a layer and its weights are updated where
+both are marked so.  Categorical cross entropy is -log(input[target]), as printed.  Not printed, and taken as usual
+(``readings.md``): the squared error is the mean over all elements, a loss that over the examples of a batch; SGD moves
+by velocity = momentum * velocity - rate * gradient; Adam is algorithm 1 of Kingma and Ba, its eps beside the root.
+All is computed in f64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harness.core.errors import FormatError, RuleError, Unsupported
+from suites.nn import parse, weights
+from suites.nn.wire import Message
+
+Array = np.ndarray
+Key = tuple[str, str]  # a layer's name and the slot of its weights
+Examples = Sequence[Mapping[str, Any]]  # arrays by the name of an input or a target
+_NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
+# value, and derivative told of the value
+_ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "ReLU": (lambda x: np.maximum(x, 0.0), lambda y: (y > 0).astype(np.float64)),
+    "tanh": (np.tanh, lambda y: 1.0 - y * y),
+    "sigmoid": (lambda x: 1.0 / (1.0 + np.exp(-x)), lambda y: y * (1.0 - y)),
+}
+
+
+@dataclass
+class State:
+    """What an optimiser keeps from step to step.  first: velocities of SGD or first moments of Adam; second: second
+    moments of Adam; steps: how many were taken."""
+
+    first: dict[Key, Array] = field(default_factory=dict)
+    second: dict[Key, Array] = field(default_factory=dict)
+    steps: int = 0
+
+
+class Training:
+    """The update parameters of a model and the layers that they train.
+
+    Raises FormatError for a model without update parameters, Unsupported, by name, for a layer, activation, loss or
+    optimiser that is not computed here, RuleError "loss-of-softmax" for a cross entropy of anything but a softmax."""
+
+    def __init__(self, model: Any) -> None:
+        spec = parse.load(model)
+        net = next((spec[n] for n in _NETWORKS if n in spec), None)
+        if net is None or "updateParams" not in net:
+            raise FormatError("nn model: no update parameters")
+        self.layers = [_layer(m) for m in net.get("layers", ())]
+        self.parameters: Message = net["updateParams"]
+        self.weights: dict[Key, Array] = {}
+        for name, kind, m in self.layers:
+            if kind == "innerProduct":
+                body, out = m[kind], m[kind]["outputChannels"]
+                self.weights[name, "weights"] = weights.array(
+                    body["weights"], (out, body["inputChannels"]), f"{name}/weights").astype(np.float64)  # fmt: skip
+                if body.get("hasBias"):
+                    self.weights[name, "bias"] = weights.array(body["bias"], (out,), f"{name}/bias").astype(np.float64)
+        self.trained = [(name, slot) for name, kind, m in self.layers if m.get("isUpdatable")
+                        for slot in ("weights", "bias") if (name, slot) in self.weights
+                        and m[kind][slot].get("isUpdatable")]  # fmt: skip
+        self.losses = [_loss(m, self.layers) for m in self.parameters.get("lossLayers", ())]
+
+    def loss(self, examples: Examples) -> float:
+        """The mean over the examples of the sum of all losses."""
+        return float(np.mean([self._one(e)[0] for e in examples]))
+
+    def gradients(self, examples: Examples) -> dict[Key, Array]:
+        """Of ``loss``, for every array of weights that is trained."""
+        each = [self._one(e)[1] for e in examples]
+        return {k: np.mean([g[k] for g in each], 0) for k in self.trained}
+
+    def step(self, examples: Examples, state: State | None = None) -> tuple[dict[Key, Array], State]:
+        """The weights that are trained after a step on one batch, and the optimiser's state."""
+        state = state or State()
+        found = self.gradients(examples)
+        optimiser: Message = self.parameters.get("optimizer", {})
+        kind = next(iter(optimiser), "none")
+        given = {k: v.get("defaultValue", 0.0) for k, v in optimiser.get(kind, {}).items()}
+        new = State(steps=state.steps + 1)
+        out = {}
+        for k, g in found.items():
+            if kind == "sgdOptimizer":
+                move = given.get("momentum", 0.0) * state.first.get(k, 0.0) - given["learningRate"] * g
+                new.first[k] = move
+            elif kind == "adamOptimizer":
+                move = _adam(given, g, k, state, new)
+            else:
+                raise Unsupported(f"optimizer {kind}")
+            out[k] = self.weights[k] + move
+        return out, new
+
+    def _one(self, example: Mapping[str, Any]) -> tuple[float, dict[Key, Array]]:
+        """Loss of one example, and its gradients."""
+        blobs = {k: np.asarray(v, np.float64) for k, v in example.items()}
+        for name, kind, m in self.layers:
+            x = blobs[m["input"][0]]
+            if kind == "innerProduct":
+                y = x @ self.weights[name, "weights"].T + self.weights.get((name, "bias"), 0.0)
+            elif kind == "activation":
+                y = _ACTIVATIONS[_function(m)][0](x)
+            else:
+                e = np.exp(x - x.max())
+                y = e / e.sum()
+            blobs[m["output"][0]] = y
+        total, back = 0.0, {k: np.zeros_like(v) for k, v in blobs.items()}
+        for kind, body in self.losses:
+            y, target = blobs[body["input"]], example[body["target"]]
+            if kind == "meanSquaredErrorLossLayer":
+                away = y - np.asarray(target, np.float64)
+                total += float(np.mean(away * away))
+                back[body["input"]] += 2.0 * away / away.size
+            else:
+                at = int(np.asarray(target).reshape(-1)[0])
+                if not 0 <= at < y.size:
+                    raise RuleError("target-in-range", f"{at}, expected 0 to {y.size - 1}")
+                total -= float(np.log(y.reshape(-1)[at]))
+                back[body["input"]].reshape(-1)[at] -= 1.0 / y.reshape(-1)[at]
+        out: dict[Key, Array] = {}
+        for name, kind, m in reversed(self.layers):
+            x, y, g = (blobs[m["input"][0]], blobs[m["output"][0]], back[m["output"][0]])
+            if kind == "innerProduct":
+                rows = g.reshape(-1, g.shape[-1])
+                out[name, "weights"] = rows.T @ x.reshape(-1, x.shape[-1])
+                out[name, "bias"] = rows.sum(0)
+                g = g @ self.weights[name, "weights"]
+            elif kind == "activation":
+                g = g * _ACTIVATIONS[_function(m)][1](y)
+            else:
+                g = y * (g - (g * y).sum())
+            back[m["input"][0]] = back[m["input"][0]] + g
+        return total, out
+
+
+def _function(m: Message) -> str:
+    return next(iter(m["activation"]), "none")
+
+
+def _layer(m: Message) -> tuple[str, str, Message]:
+    name, kind = m.get("name", ""), next((k for k in m if isinstance(m[k], dict)), "none")
+    if kind not in ("innerProduct", "activation", "softmax"):
+        raise Unsupported(f"training through {kind} ({name})")
+    if kind == "activation" and _function(m) not in _ACTIVATIONS:
+        raise Unsupported(f"training through activation {_function(m)} ({name})")
+    return name, kind, m
+
+
+def _loss(m: Message, layers: Sequence[tuple[str, str, Message]]) -> tuple[str, Message]:
+    kind = next((k for k in m if k.endswith("LossLayer")), "none")
+    if kind == "none":
+        raise Unsupported(f"loss {m.get('name', '')} of no known kind")
+    made = {l["output"][0]: k for _, k, l in layers}
+    if kind.startswith("categorical") and made.get(m[kind].get("input", "")) != "softmax":
+        raise RuleError("loss-of-softmax", f"{m[kind].get('input')}: it must be the output of a softmax")
+    return kind, m[kind]
+
+
+def _adam(given: Mapping[str, float], g: Array, k: Key, state: State, new: State) -> Array:
+    b1, b2 = given["beta1"], given["beta2"]
+    new.first[k] = b1 * state.first.get(k, 0.0) + (1.0 - b1) * g
+    new.second[k] = b2 * state.second.get(k, 0.0) + (1.0 - b2) * g * g
+    first, second = new.first[k] / (1.0 - b1**new.steps), new.second[k] / (1.0 - b2**new.steps)
+    return -given["learningRate"] * first / (np.sqrt(second) + given["eps"])
