@@ -1,0 +1,242 @@
+"""What comes where a difference is listed (``harness/run/defects.py``): LiteRT's kernels that read or write the wrong
+place, give another shape, or leave special values out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.run.defects import Given, Near, Such
+from suites.tflite import sparsity
+
+Outputs = list[Any] | None
+
+
+def _free(g: Given, *masks: Any) -> list[Near]:
+    """Right, but where the mask of an output says that anything may stand."""
+    return [Near(e.value, np.where(m, np.inf, 0.0)) for e, m in zip(g.expected, masks)]
+
+
+def _bound(e: Any) -> np.ndarray:
+    return np.broadcast_to(np.asarray(e.error.bound(e.context()), np.float64), e.value.shape)
+
+
+def stored_integers_copied(g: Given) -> Outputs:
+    """The integers of the operand, whatever the scale of the result."""
+    return [g["input"].reshape(g.expected[0].value.shape)]
+
+
+def result_of_rank_0(g: Given) -> Outputs:
+    """One element without any axis."""
+    due = g.expected[0].value
+    return [due.reshape(())] if due.size == 1 else None
+
+
+def ellipsis_takes_an_axis(g: Given) -> Outputs:
+    """The ellipsis stands for one axis at least; entries that are left without an axis count for nothing."""
+    mask = g.attr("ellipsis_mask", 0)
+    at = next(i for i in range(len(g["begin"])) if mask >> i & 1)
+    new = g.attr("new_axis_mask", 0)
+    left = [i for i in range(len(g["begin"])) if i == at or not new >> i & 1][: g["input"].ndim]
+    if any(new >> i & 1 for i in range(len(g["begin"]))) or left[-1] < at:
+        return None
+    shrink, whole = g.attr("shrink_axis_mask", 0), 1 << left.index(at)
+    begins, ends = g.attr("begin_mask", 0), g.attr("end_mask", 0)
+
+    def kept(bits: int) -> int:
+        return sum((bits >> i & 1) << k for k, i in enumerate(left))
+
+    def entries(slot: str) -> np.ndarray:
+        out = g[slot][left].copy()
+        out[left.index(at)] = {"begin": 0, "end": 0, "strides": 1}[slot]
+        return out
+
+    attrs = {"ellipsis_mask": None, "begin_mask": kept(begins) | whole, "end_mask": kept(ends) | whole,
+             "shrink_axis_mask": kept(shrink) & ~whole}  # fmt: skip
+    return g.again(attrs, {s: entries(s) for s in ("begin", "end", "strides")})
+
+
+def rows_of_whole_bytes(g: Given) -> Outputs:
+    """Only the first row of packed elements begins where it is looked for."""
+    due = g.expected[0].value
+    later = (g["lookup"] != 0).reshape(-1, *(1,) * (due.ndim - 1))
+    return _free(g, np.broadcast_to(later, due.shape))
+
+
+def steps_through_int32(g: Given) -> Outputs:
+    """A quotient that int32 does not hold becomes anything."""
+    q = g.attr("@outputs")[0]["quant"]
+    x = g["input"].astype(np.float64)
+    scale = np.asarray(q["scale"])
+    if scale.size > 1:
+        scale = scale.reshape([-1 if a == q.get("axis", 0) else 1 for a in range(x.ndim)])
+    with np.errstate(all="ignore"):
+        return _free(g, ~(np.abs(x / scale) < 2147483000))
+
+
+def flat_box_to_the_end(g: Given) -> Outputs:
+    """A selected box without area goes on being selected until the output is full."""
+    boxes, row = g["boxes"], [e.value for e in g.expected]
+    indices, count = row[0], int(row[-1].ravel()[0])
+    flat = [k for k in range(count) if _flat(boxes[int(indices[k])])]
+    if not flat:
+        return None
+    first = flat[0]
+    out = []
+    for e in row[:-1]:
+        a = np.array(e)
+        a[first:] = a[first]
+        out.append(a)
+    full = np.array(row[-1])
+    full[...] = len(indices)
+    return [*out, full]
+
+
+def flat_box_again(g: Given) -> Outputs:
+    """The same among boxes of equal scores, whose order may be another: a box without area is there more than once."""
+    boxes, row = g["boxes"], [e.value for e in g.expected]
+    flat = [k for k in range(len(boxes)) if _flat(boxes[k])]
+
+    def again(a: np.ndarray) -> bool:
+        return a.shape == row[0].shape and any(int((a == k).sum()) > 1 for k in flat)
+
+    full = np.full_like(row[-1], len(row[0]))
+    counted = Such(lambda a: a.shape == full.shape and bool((row[-1] < a).all() and (a <= full).all()), full)
+    return [Such(again, row[0]), *(Near(x, np.inf) for x in row[1:-1]), counted]
+
+
+def _flat(box: Any) -> bool:
+    return bool(box[0] == box[2] or box[1] == box[3])
+
+
+def lower_limit_wraps(g: Given) -> Outputs:
+    """-1 becomes the largest uint32: the limits are the wrong way round, and one of them comes."""
+    due = g.expected[0].value
+    return [Near(np.ones_like(due), 0, np.full_like(due, 2**32 - 1))]
+
+
+def whole_axis_for_nothing(g: Given) -> Outputs:
+    """An axis of which nothing is asked comes whole, with elements of the operand."""
+    due, x = g.expected[0].value, g["input"]
+
+    def whole(a: np.ndarray) -> bool:
+        same = a.ndim == due.ndim and all(n in (m, k) for n, m, k in zip(a.shape, due.shape, x.shape))
+        return same and a.dtype == due.dtype and bool(np.isin(a, x).all() if x.size else a.size == 0)
+
+    return [Such(whole, x)] if due.ndim == x.ndim else None
+
+
+def overflow_before_the_end(g: Given) -> Outputs:
+    """Infinity from 127.5 ln 2 on; the polynomial is off as elsewhere."""
+    (slot,) = g.inst.args
+    x, due = g[slot].astype(np.float64), g.expected[0].value
+    off = (4 + np.minimum(np.abs(x), 88)) * np.spacing(due).astype(np.float64)
+    early = (x > 88.37) & (x < 88.73)
+    return [Near(due, np.where(np.isfinite(due), off, 0), np.where(early, np.inf, due).astype(due.dtype))]
+
+
+def nan_of_large_operands(g: Given) -> Outputs:
+    """NaN, where the operand is beyond 1e20."""
+    (slot,) = g.inst.args
+    x, due = g[slot].astype(np.float64), g.expected[0].value
+    return [Near(due, _bound(g.expected[0]), np.where(np.abs(x) > 1e20, np.nan, due).astype(due.dtype))]
+
+
+def mean_without_nan(g: Given) -> Outputs:
+    """What is NaN becomes the lower limit of the activation."""
+    due = g.expected[0].value
+    low = {"RELU": 0.0, "RELU6": 0.0, "RELU_N1_TO_1": -1.0}.get(g.attr("fused_activation_function", "NONE"), -np.inf)
+    nan = np.isnan(due.astype(np.float64))
+    return [Near(np.where(nan, low, due).astype(due.dtype), np.where(nan, 0, np.nan_to_num(_bound(g.expected[0]))))]
+
+
+def powers_of_finite_numbers(g: Given) -> Outputs:
+    """What is infinite is the largest finite number, or a power of that on the way."""
+    due = g.expected[0].value
+    top = np.finfo(due.dtype).max
+    return [Near(due, _bound(g.expected[0]), np.where(np.isinf(due), np.copysign(top, due), due).astype(due.dtype))]
+
+
+def scale_of_another_row(g: Given) -> Outputs:
+    """A row with the scale and zero point of another row, or of what lies behind them: a multiple of the right row and
+    multiples of the sums of the columns of matrices of y, whatever the factors."""
+    (e,) = g.expected
+    due = np.asarray(e.wide, np.float64)
+    y = np.swapaxes(g["y"], -1, -2) if g.attr("adj_y", False) else g["y"]
+    sums = y.astype(np.float64).sum(-2).reshape(-1, due.shape[-1])
+    bound = _bound(e)
+
+    def fitted(a: np.ndarray) -> bool:
+        if a.shape != due.shape or a.dtype != e.value.dtype or not np.isfinite(a).all():
+            return False
+        for at in np.ndindex(*due.shape[:-1]):
+            basis = np.stack([due[at], *sums], 1)
+            by, *_ = np.linalg.lstsq(basis, a[at].astype(np.float64), rcond=None)
+            left = np.abs(a[at] - basis @ by)
+            if (left > 4 * bound[at] * max(1.0, abs(by[0])) + 1e-6 * np.abs(a[at])).any():
+                return False
+        return True
+
+    return [Such(fitted, e.value)]
+
+
+def dense_prefix_of_sparse(g: Given) -> Outputs:
+    """The stored values are the first elements of a dense filter; what lies behind them is anything."""
+    _, stored = sparsity.encode(g["filter"], g.attr("@sparsity")["filter"])
+    flat = np.zeros(g["filter"].size, g["filter"].dtype)
+    flat[: stored.size] = stored[: flat.size]
+    made = g.again({"@sparsity": None}, {"filter": flat.reshape(g["filter"].shape)})
+    if made is None:
+        return None
+    known = (np.arange(g["filter"].shape[0]) + 1) * g["filter"].shape[1] <= stored.size
+    return [Near(made[0].value, np.where(known, _bound(made[0]), np.inf))]
+
+
+def only_the_bias(g: Given) -> Outputs:
+    """The weights count for nothing."""
+    return g.again(inputs={"filter": np.zeros_like(g["filter"])})
+
+
+def other_sequences_anywhere(g: Given) -> Outputs:
+    """All rows but those of the first sequence are anything, and may have been written over them."""
+
+    def bounded(due: np.ndarray) -> Such:
+        return Such(lambda a: a.shape == due.shape and a.dtype == due.dtype and bool(np.isfinite(a).all()), due)
+
+    return [bounded(e.value) for e in g.expected]
+
+
+def steps_run_twice(g: Given) -> Outputs:
+    """All steps are run once more, from the states that they have left."""
+    return g.again({"@calls": 2 * g.attr("@calls", 1)})
+
+
+def rows_without_stored_weights(g: Given) -> Outputs:
+    """Only a row of the filter that stores nothing is right."""
+    stored = (g["filter"] != 0).any(-1)
+    return _free(g, np.broadcast_to(stored, g.expected[0].value.shape))
+
+
+def another_shape(g: Given) -> Outputs:
+    """The extents are others."""
+    due = g.expected[0].value
+    shows = np.zeros((*due.shape, 1), due.dtype)
+    return [Such(lambda a: a.shape != due.shape, shows)]
+
+
+def any_scalar(g: Given) -> Outputs:
+    """One element that nobody wrote."""
+    due = g.expected[0].value
+    return [Such(lambda a: a.shape == () and a.dtype == due.dtype, due)]
+
+
+def negative_from_zero(g: Given) -> Outputs:
+    """0 - x: of 0 that is +0."""
+    (slot,) = g.inst.args
+    return [np.zeros_like(g[slot]) - g[slot]]
+
+
+def silent_zeros(g: Given) -> Outputs:
+    """What was written over is 0, or right."""
+    return [Near(e.value, _bound(e), np.zeros_like(e.value)) for e in g.expected]
