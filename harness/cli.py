@@ -134,6 +134,9 @@ def parser() -> argparse.ArgumentParser:
                    "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
                    "that excuse any wrong answer")  # fmt: skip
     _selection(v)
+
+    v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")
+    _selection(v)
     _engine(v)
     v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")
     v.add_argument("--shard", action=_Once, type=_shard, default=(1, 1), metavar="I/N",
