@@ -174,11 +174,13 @@ def one_axis_normalised(g: Given) -> Outputs:
 
 def subset_of_the_values(g: Given) -> Outputs:
     """Unique, unsorted: of the values some come twice or as 0 and others not at all; positions and counts are any."""
-    x, shape = g["X"], g.expected[0].value.shape
+    x, whole = g["X"], g.expected[0].value
+    shape = whole.shape
     held = {*x.ravel().tolist(), 0}
 
     def values(a: np.ndarray) -> Any:
-        return a.shape == shape and set(a.ravel().tolist()) <= held
+        moved = a.shape == shape and np.array_equal(np.sort(a, None), np.sort(whole, None))  # that is another defect
+        return np.array_equal(a, whole) if moved else a.shape == shape and set(a.ravel().tolist()) <= held
 
     def numbers(i: int) -> Such:
         due = g.expected[i].value
