@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,13 @@ def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
         "hides 2: too-wide",
         "hides 1: other",
     ]
+
+
+def test_each_verb_of_the_readme_is_there() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    verbs = set(re.findall(r"^opconform ([a-z]+)", readme, re.MULTILINE))
+    assert {"run", "campaign", "sensitivity", "replay"} <= verbs
+    for verb in sorted(verbs):
+        with pytest.raises(SystemExit) as done:
+            cli.parser().parse_args([verb, "--help"])
+        assert done.value.code == 0, verb
