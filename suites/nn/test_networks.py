@@ -393,3 +393,23 @@ def test_a_custom_layer_is_read_and_refused_by_name() -> None:
     assert node.attrs == {"className": "MyClass", "parameters": {"a": 0.5}}
     with pytest.raises(Unsupported, match="custom layer of class 'MyClass'"):
         run_model(m, {"x": x(3)})
+
+
+@pytest.mark.parametrize("kind", ["innerProduct", "batchedMatmul"])
+def test_int8_weights_are_multiplied_by_their_scale(kind) -> None:
+    """Of a layer that quantises its input dynamically; 8 bits, one scale and no bias, as coremltools wants them."""
+    codes, quantization = np.array([[1, -3, 5], [100, 2, -128]], np.int8), {"numberOfBits": 8}
+    sizes = {"innerProduct": {"inputChannels": 3, "outputChannels": 2},
+             "batchedMatmul": {"weightMatrixFirstDimension": 3, "weightMatrixSecondDimension": 2}}[kind]  # fmt: skip
+
+    def network(**linear):
+        w = {"int8RawValue": codes.tobytes(), "quantization": {**quantization, "linearQuantization": linear}}
+        ip = layer(kind, ["x"], ["y"], weights=w, int8DynamicQuantize=True, **sizes)
+        return model([ip], [feature("x", (3,))], [feature("y", (2,))])
+
+    given = np.array([2.0, 0.5, -1.0], np.float32)
+    (y,) = run_model(network(scale=[0.25]), {"x": given})
+    assert y.tolist() == (codes @ given * 0.25).tolist()
+    for wrong in ({"scale": [0.25, 0.5]}, {"scale": [0.25], "bias": [1.0]}):
+        with pytest.raises(RuleError, match="int8-weights"):
+            run_model(network(**wrong), {"x": given})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import U8, DType
-from harness.core.errors import FormatError, RuleError, Unsupported
+from harness.core.errors import FormatError, RuleError
 from suites.nn.wire import Message
 
 Attrs = Callable[[str], Any]  # attribute by name, defaults filled in
@@ -196,6 +196,21 @@ def dequantise(codes: np.ndarray, quant: dict[str, Any], groups: int = 0) -> np.
     return (codes.astype(np.float64) * scale + bias).astype(np.float32)
 
 
+def _signed(w: Message, shape: tuple[int, ...] | None, where: str) -> np.ndarray:
+    """Weights of a layer that quantises its input dynamically: int8 numbers times one scale, without a bias.
+
+    Raises RuleError "int8-weights" for another number of bits or scales, or a bias, FormatError as ``array`` does."""
+    q = w["quantization"]
+    linear = q.get("linearQuantization", {})
+    scale = np.asarray(linear.get("scale", ()), np.float64).reshape(-1)
+    if q.get("numberOfBits") != 8 or scale.size != 1 or len(linear.get("bias", ())):
+        raise RuleError("int8-weights", f"{where}: expected 8 bits, one scale and no bias, got {q}")
+    codes = np.frombuffer(w["int8RawValue"], np.int8)
+    if shape is not None and codes.size != int(np.prod(shape, dtype=np.int64)):
+        raise FormatError(f"{where}: {codes.size} values for shape {list(shape)}")
+    return (codes * scale[0]).astype(np.float32).reshape(codes.shape if shape is None else shape)
+
+
 def array(w: Message, shape: tuple[int, ...] | None, where: str, groups: int = 0) -> np.ndarray:
     """Float32 array of a WeightParams message.  shape: None is a vector of as many values as there are.  groups: as
     ``groups_of`` says.
@@ -205,8 +220,8 @@ def array(w: Message, shape: tuple[int, ...] | None, where: str, groups: int = 0
     count = None if shape is None else int(np.prod(shape, dtype=np.int64))
     if "quantization" in w:
         q = w["quantization"]
-        if "rawValue" not in w:
-            raise Unsupported(f"{where}: int8 weights are for dynamic quantisation, which is not described")
+        if "int8RawValue" in w:
+            return _signed(w, shape, where)
         bits = q["numberOfBits"]
         n = len(w["rawValue"]) * 8 // bits if count is None else count
         codes = unpack_bits(w["rawValue"], bits, n).reshape(n if shape is None else shape)

@@ -41,7 +41,10 @@ def axis_of(axis: int, rank: int) -> int:
 def weights(w: Any, *shape: int, second: int = 0) -> Array:
     """Values of WeightParams as float64, reshaped (no shape: flat).  second: number of groups of weights
     [in, out / groups, ...], whose scales go with the output channel."""
-    if w.HasField("quantization"):
+    if w.int8RawValue:
+        (scale,) = w.quantization.linearQuantization.scale
+        values = (np.frombuffer(w.int8RawValue, np.int8) * float(scale)).astype(np.float32)
+    elif w.HasField("quantization"):
         values = _dequantised(w, shape, second)
     elif len(w.float16Value):
         values = np.frombuffer(w.float16Value, "<f2")

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import Array, Unsupported, check, layer, weights
+from suites.nn.definition.common import Array, check, layer, weights
 
 
 @layer("innerProduct")
 def inner_product(p: Any, x: Array) -> Array:
     """Ranks 4 and 5 fold their last three axes into the channel."""
-    if p.int8DynamicQuantize:
-        raise Unsupported("int8DynamicQuantize is not described")
     w = weights(p.weights, p.outputChannels, p.inputChannels)
     keep = x.shape[:-3] if x.ndim > 3 else x.shape[:-1]
     flat = x.reshape(*keep, -1)
