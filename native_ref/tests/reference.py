@@ -1,7 +1,7 @@
 """Multi-precision reference of the unary functions, and the question "is this the correctly rounded result?".
 
 Two steps.  A long double evaluation (64-bit significand where the platform has it) decides every result that is not
-close to a rounding boundary; the few that are go to mpmath at 200 bits.  Without a wide long double mpmath decides all.
+close to a rounding boundary; the few that are go to mpmath at 400 bits.  Without a wide long double mpmath decides all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 LD = np.longdouble
 HAVE_WIDE = np.finfo(LD).nmant >= 63
-PREC = 200
+PREC = 400  # next to a tie the cube of the smallest f32 decides
 
 
 @dataclass(frozen=True)

@@ -276,6 +276,13 @@ inline double half_up(double x, double y, std::int64_t up = 1) {
   return std::fabs(x) < 0x1p-52 ? (x == 0 ? y : stepped) : y;
 }
 inline long double half_up(long double, long double y, std::int64_t = 1) { return y; }
+// y, or where z is within `reach` of 0 its line and what is left beside that, rounded to odd: y loses the rest there, and
+// a line c x is a tie of a narrow type for half of all x where c is a short number.
+inline double beside_line(double z, double reach, double line, double rest, double y) {
+  const double stepped = add_odd(line, rest);
+  return std::fabs(z) < reach && line != 0 ? stepped : y;
+}
+inline long double beside_line(long double, double, long double, long double, long double y) { return y; }
 #if defined(OPCONFORM_PIECES)
 // A block by pieces, and by Op::f where they do not reach.  Which of the two an element takes depends on it alone.
 template <class Op, const auto& Pieces>
@@ -320,12 +327,25 @@ struct Clamp {
 };
 struct Sigmoid {
   static constexpr const char* name = "sigmoid";
-  static constexpr bool packs = true;
-  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
+  static constexpr float near = 0x1p-12f;  // within which 1/2 + x/4 - x^3/48 decides
   template <class T>
-  static T f(T x) {
+  static T plain(T x) {
     return 1 / (1 + math::exp(-x));
   }
+  template <class T>
+  static T f(T x) {
+    return beside_line(x, near, T(0.5), add_odd(x / 4, -(x * x * x) / 48), plain(x));
+  }
+#if defined(OPCONFORM_PACKS)
+  static bool rows(const float* x, float* y, Index n) {
+    const Index done = math::packs(x, y, n, [](const math::Pack& v) { return plain(v); });
+    for (Index i = 0; i < n; ++i)
+      if (i >= done || std::fabs(x[i]) < near) y[i] = static_cast<float>(f<double>(x[i]));
+    return true;
+  }
+#else
+  static float exact(float x, const float*) { return static_cast<float>(f<double>(x)); }
+#endif
 };
 // log(1 + e^x) without overflow, and without loss where e^x is small
 template <class T>
@@ -359,7 +379,8 @@ struct Elu {
   static constexpr int params = 1;
   template <class T>
   static T f(T x, const double* p) {
-    return x > 0 ? x : p[0] * math::expm1(x);
+    const T line = p[0] * x;
+    return x > 0 ? x : beside_line(x, 0x1p-27, line, line * x / 2, p[0] * math::expm1(x));
   }
 };
 struct Celu {  // max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
@@ -376,7 +397,8 @@ struct Selu {  // alpha, gamma
   static constexpr int params = 2;
   template <class T>
   static T f(T x, const double* p) {
-    return x > 0 ? p[1] * x : p[1] * (p[0] * math::expm1(x));
+    const T line = p[1] * p[0] * x;
+    return x > 0 ? p[1] * x : beside_line(x, 0x1p-27, line, line * x / 2, p[1] * (p[0] * math::expm1(x)));
   }
 };
 struct LeakyRelu {
@@ -521,7 +543,8 @@ struct Swish {  // x * sigmoid(beta x)
   static constexpr int params = 1;
   template <class T>
   static T f(T x, const double* p) {
-    const T y = half_up(x, x / (1 + math::exp(-p[0] * x)), (p[0] > 0) - (p[0] < 0));
+    const T z = p[0] * x, rest = add_odd(z * x / 4, -(z * z * z * x) / 48);
+    const T y = beside_line(z, 0x1p-12, x / 2, rest, x / (1 + math::exp(-z)));
     return p[0] * x == -kInf<T> ? std::copysign(T(0), x) : y;  // the limit, where the product gives NaN
   }
 };
@@ -530,7 +553,8 @@ struct ScaledTanh {
   static constexpr int params = 2;
   template <class T>
   static T f(T x, const double* p) {
-    return p[0] * math::tanh(p[1] * x);
+    const T z = p[1] * x, line = p[0] * p[1] * x;
+    return beside_line(z, 0x1p-18, line, -(line * z * z) / 3, p[0] * math::tanh(z));
   }
 };
 
