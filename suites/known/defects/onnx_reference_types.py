@@ -116,13 +116,17 @@ def fractions_in_no_category(g: Given) -> Outputs:
     return [np.where((x != np.trunc(x))[..., None], 0, g.expected[0].value)]
 
 
-def _unwrapped(e: Any) -> Turned:
+def _unwrapped(e: Any, asked: bool) -> Turned:
+    """asked: whether an element is there is asked, to which an empty optional, a list of None, says yes."""
+
     def due(a: Any) -> Any:
+        if asked and (a is None or (isinstance(a, list) and len(a) == 1 and a[0] is None)):
+            return e.value
         if isinstance(a, list) and len(a) == 1 and (not isinstance(e.value, list) or isinstance(a[0], list)):
             return a[0]
         truths = getattr(e.value, "dtype", None) == np.bool_ and getattr(a, "dtype", None) == np.bool_
-        if truths and a.size == e.value.size and np.all(a.reshape(e.value.shape) | ~e.value):
-            return e.value  # a list of None counts as an element
+        if asked and truths and a.size == e.value.size and np.all(a.reshape(e.value.shape) | ~e.value):
+            return e.value
         if getattr(a, "size", -1) == getattr(e.value, "size", -2):  # rows of one number have an axis more
             return a.reshape(e.value.shape)
         return a
@@ -132,7 +136,9 @@ def _unwrapped(e: Any) -> Turned:
 
 def optional_in_a_list(g: Given) -> Outputs:
     """An optional is a list of one element, an empty one a list of None."""
-    return [_unwrapped(e) for e in g.expected]
+    graphs = [b for b in map(g.attr, ("body", "then_branch", "else_branch")) if b is not None]
+    asked = any(n.op == "OptionalHasElement" for b in graphs for n in b.nodes)
+    return [_unwrapped(e, asked) for e in g.expected]
 
 
 def image_as_the_file_has_it(g: Given) -> Outputs:
@@ -160,7 +166,7 @@ def program_trains(g: Given) -> Outputs:
         before.nodes, before.outputs = before.nodes[:i], [node.inputs["X"]]
         if node.inputs["X"] in program.consts:
             x = program.consts[node.inputs["X"]]
-        elif i == 0:
+        elif node.inputs["X"] in (f"p{k}" for k in range(len(g["inputs"]))):
             x = g["inputs"][int(node.inputs["X"].lstrip("p"))]
         else:
             told = g.again({"program": before}, outs=1)
@@ -170,7 +176,8 @@ def program_trains(g: Given) -> Outputs:
         x = x.astype(np.float64)
         axes, kept = (0, *range(2, x.ndim)), node.attrs.get("momentum", 0.9)
         for slot, value in (("mean", x.mean(axes)), ("var", x.var(axes))):
-            given = program.consts[node.inputs[slot]]
+            name = node.inputs[slot]
+            given = program.consts[name] if name in program.consts else g["inputs"][int(name.lstrip("p"))]
             node.inputs[slot] = f"{node.inputs[slot]}_{i}_{slot}"
             program.consts[node.inputs[slot]] = (kept * given + (1 - kept) * value).astype(given.dtype)
     return g.again({"program": program})
