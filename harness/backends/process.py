@@ -138,7 +138,8 @@ class Zygote:
         self.hold, watched = socket.socketpair()
         log_fd = self.log.fileno()
         config = self.spec.config(log_fd, self.page_fd, self.mark)
-        env = {**os.environ, **_QUIET, **self.spec.env, **dict([self.mark.split("=")])}
+        host = json.dumps({"python": sys.executable, "path": [p or os.getcwd() for p in sys.path]})
+        env = {**os.environ, **_QUIET, **self.spec.env, "OPCONFORM_HOST": host, **dict([self.mark.split("=")])}
         with theirs, watched:
             passed = (theirs.fileno(), watched.fileno(), log_fd, self.page_fd)
             self.process = subprocess.Popen(

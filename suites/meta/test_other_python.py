@@ -3,6 +3,7 @@
 import ast
 import os
 import subprocess
+import venv
 from pathlib import Path
 
 import ml_dtypes as ml
@@ -18,7 +19,8 @@ from suites.meta.test_runtimes import ask, onnx_model
 HERE = Path(harness.backends.__file__).parent
 OTHER = os.environ.get("OPCONFORM_OTHER_PYTHON")  # an interpreter with NumPy and onnxruntime or tflite-runtime
 
-ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py", "openvino.py")
+ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py", "openvino.py", "onnx_tools.py",
+         "supervisor.py")
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -64,3 +66,31 @@ def test_an_interpreter_without_numpy_says_so(tmp_path):
     with registry.create("onnxruntime", Place(str(fake))) as h:
         why = h.missing()
     assert "no sign of life" in why and "No module named 'numpy'" in why
+
+
+@pytest.fixture
+def onnx_alone(tmp_path, monkeypatch):
+    """A Python that has onnx and what it needs, and nothing of ours."""
+    onnx = pytest.importorskip("onnx")
+    venv.create(tmp_path / "other", symlinks=True)
+    python = tmp_path / "other/bin/python"
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    installed = Path(onnx.__file__).parents[1]
+    for name in ("onnx", "numpy", "numpy.libs", "ml_dtypes", "google", "typing_extensions.py"):
+        if (installed / name).exists():
+            (site / name).symlink_to(installed / name)
+    monkeypatch.chdir(tmp_path)  # a worker's path holds the folder that it was started in
+    assert subprocess.run([python, "-c", "import harness"], capture_output=True).returncode
+    return str(python)
+
+
+@pytest.mark.parametrize("name", ["onnx-shape-inference", "onnx-data-propagation", "onnx-converter-up",
+                                  "onnx-converter-down"])  # fmt: skip
+def test_the_tools_of_onnx_need_nothing_of_ours(name, onnx_alone):
+    x = np.array([-1, 0, 2.5], np.float32)
+    with registry.create(name, Place(onnx_alone)) as h:
+        out = ask(h, onnx_model("Relu", [1], [(3,)], 1, opset=17), x)
+        assert out.status is Status.VALUE, out
+        if "converter" in name:
+            assert out.outputs[0].tolist() == [0, 0, 2.5]
