@@ -245,10 +245,26 @@ def _draw_lookup(d: Draw) -> dict:
 
 
 def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """gamma(ids + 4) * S / |divisor| + ulp, over the whole tensor"""
-    n = max(1, ctx.inputs["ids"].size)
-    top = np.abs(ctx.inputs["table"]).max(initial=0.0) * max(1.0, np.abs(ctx.inputs["weights"]).max(initial=0.0)) * n
-    return gamma(n + 4, ctx.acc_u) * top * 64 + ctx.ulp
+    """gamma(2 k + 6) * sum |w x| / |divisor| * (sum |w| / |sum w| for MEAN) + ulp, over the k rows of a place: one
+    rounding for each product, k - 1 for their sum, as many for the divisor, and its root, reciprocal and product"""
+    x, w = np.abs(ctx.inputs["table"]), ctx.inputs["weights"].astype(np.float64)
+    at = ctx.inputs["at"]
+    lead = ctx.wide.shape[: at.shape[1] - 1]
+    size, rows, signed, plain, squares = np.zeros(ctx.wide.shape), *(np.zeros(lead) for _ in range(4))
+    for i, place, f in zip(ctx.inputs["ids"].tolist(), at.tolist(), w.tolist()):
+        p = tuple(place[:-1])
+        size[p] += x[i] * abs(f)
+        rows[p] += 1
+        signed[p] += f
+        plain[p] += abs(f)
+        squares[p] += f * f
+    combiner = ctx.params["combiner"]
+    by = np.ones(lead) if combiner == "SUM" else np.abs(signed) if combiner == "MEAN" else np.sqrt(squares)
+    by = np.where(by == 0, 1.0, by)
+    worse = np.maximum(1.0, plain / by) if combiner == "MEAN" else 1.0
+    steps = 2 * rows + 6
+    factor = steps * ctx.acc_u / (1 - steps * ctx.acc_u) * worse / by
+    return factor.reshape(*lead, *(1,) * (size.ndim - len(lead))) * size + ctx.ulp
 
 
 @semantics(error=bounded(_combined), source="TFLite EMBEDDING_LOOKUP_SPARSE; TF embedding_lookup_sparse")
