@@ -77,6 +77,10 @@ class Judgement:
         m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
         return None if m is None else m.bad
 
+    def open(self) -> Any:
+        """Mask of the elements of the wrong output that were left out of the judgement; None where none were."""
+        return None if self._expected is None else self._expected.open
+
     def came(self) -> tuple[int, ...]:
         """Shape of the wrong output as it came, or was inferred; empty of what is no array."""
         return tuple(getattr(self._actual, "shape", None) or ())

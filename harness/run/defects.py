@@ -184,7 +184,8 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
                 return False
         if told_ is None or isinstance(told_, Expected):
             other = given.origin(told_) if told_ is not None else None
-            e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw)
+            e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw,
+                            None if other else judged)  # fmt: skip
             row.append(e)
             answer.append(a)
         elif not _same(told_, a, e, _right(judged, profile, e, i, a)):
@@ -194,9 +195,14 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
         Verdict.AGREE, Verdict.MISTRUSTED)  # fmt: skip
 
 
-def _settled(e: Expected, a: Any, case: Case, i: int, run: int) -> tuple[Expected, Any]:
-    """An output and what came of it, as if it were right where the specification leaves it open."""
+def _settled(e: Expected, a: Any, case: Case, i: int, run: int, judged: Judged | None) -> tuple[Expected, Any]:
+    """An output and what came of it, as if it were right where the specification leaves it open, or the judgement on
+    that output left it out."""
     mask = _open(case, e, a, i, run)
+    j = judged.judgement if judged is not None else None
+    left_out = j.open() if j is not None and j.output == i else None
+    if left_out is not None and left_out.shape == np.shape(a):
+        mask = mask | left_out
     if not np.any(mask):
         return e, a
     return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
