@@ -17,11 +17,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 
+from harness.cases.case import fill
+from harness.cases.strategies import instances
 from harness.core.instance import Instance
-from harness.gen.engine import Prng, case_seed
-from harness.gen.strategies import instances
-from harness.run.case import fill
-from harness.spec import registry
+from harness.declare import registry
+from harness.generate.draw_engines import Prng, case_seed
 
 
 def rate(work: Callable[[], Any], count: int) -> float:

@@ -57,10 +57,10 @@ from bench_throughput import Bench, figures, rounds
 from harness.backends import registry as backends
 from harness.backends import worker
 from harness.backends.process import HERE
-from harness.run.case import Case, draw_case
-from harness.run.pack import build, feed
-from harness.run.records import Writer
-from harness.run.select import UNIT, Selection, versions
+from harness.cases.case import Case, draw_case
+from harness.cases.selection import UNIT, Selection, versions
+from harness.engine.batching import build, feed
+from harness.session.record_writer import Writer
 
 BACKENDS = ("coremltools-fold", "coremltools-types", "coremltools-roundtrip")
 

@@ -66,13 +66,13 @@ import floor
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job, Result
+from harness.cases.result import Judged
+from harness.cases.selection import UNIT, Selection, Unit, opset_at, units, versions
 from harness.core.outcome import Status
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.judged import Judged
-from harness.run.records import Writer
-from harness.run.select import UNIT, Selection, Unit, opset_at, units, versions
-from harness.spec import OpVersion, registry
+from harness.declare import OpVersion, registry
+from harness.engine.engine import Engine
+from harness.ledger.loader import load_ledger
+from harness.session.record_writer import Writer
 
 FAMILIES = {  # those of the target, by backend
     "onnxruntime": ("onnx", "arithmetic activation reduction linear conv"),

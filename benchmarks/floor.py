@@ -19,9 +19,9 @@ from typing import Any
 
 from harness.backends import process, registry, worker
 from harness.backends.wire import Job
+from harness.cases.case import Case
 from harness.core.outcome import Model
-from harness.run.case import Case
-from harness.run.pack import build, feed
+from harness.engine.batching import build, feed
 
 SETS = 3  # times that everything is played; the quickest counts
 

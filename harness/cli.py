@@ -113,7 +113,7 @@ class _Version(argparse.Action):
     """Prints the version and ends."""
 
     def __call__(self, parser: Any, *_: object, **__: object) -> None:
-        from harness.run.session import VERSION
+        from harness.session.session import VERSION
 
         _say(f"opconform {VERSION}")
         parser.exit()
@@ -291,7 +291,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _select(args: argparse.Namespace) -> Any:
-    from harness.run.select import Selection, parse_opset
+    from harness.cases.selection import Selection, parse_opset
 
     sel = Selection(list(args.dialect), None, list(args.op), list(args.family), getattr(args, "shard", (1, 1)))
     if args.opset is not None:
@@ -303,18 +303,18 @@ def _select(args: argparse.Namespace) -> Any:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from harness.run import listing, terminal
+    from harness.session import listings, terminal
 
-    _say(*terminal.columns(listing.LISTS[args.what](_select(args))))
+    _say(*terminal.columns(listings.LISTS[args.what](_select(args))))
     return OK
 
 
 def _run(args: argparse.Namespace) -> int:
-    from harness.run import folder, session, terminal
+    from harness.session import run_folder, session, terminal
 
     _compared(args)
     plan = _plan(args)
-    kept = folder.prepare(plan, fresh=args.fresh)
+    kept = run_folder.prepare(plan, fresh=args.fresh)
     if kept.resumed:
         _note(f"resuming the run in {plan.out} (--fresh starts anew)")
     stopped: UsageError | None = None
@@ -323,15 +323,15 @@ def _run(args: argparse.Namespace) -> int:
         try:
             missing = session.run(plan, show).missing
         except UsageError as e:  # the disk is full: what was judged until then is reported; or nothing ever began
-            if not folder.has_records(plan.out):
+            if not run_folder.has_records(plan.out):
                 raise
             stopped = e
     baseline = args.baseline or ([str(kept.previous)] if kept.previous else None)
-    return _close(plan.out, [plan.out / folder.RECORDS], baseline, missing, stopped)
+    return _close(plan.out, [plan.out / run_folder.RECORDS], baseline, missing, stopped)
 
 
 def _campaign(args: argparse.Namespace) -> int:
-    from harness.run import campaign, cluster
+    from harness.session import campaign, cluster
 
     _compared(args)
     plan = _plan(args)
@@ -343,8 +343,8 @@ def _campaign(args: argparse.Namespace) -> int:
 
 
 def _sensitivity(args: argparse.Namespace) -> int:
-    from harness.run import measured
-    from harness.run.session import Plan
+    from harness.session import sensitivity_run
+    from harness.session.session import Plan
 
     command = "opconform " + shell_line(sys.argv[1:])
     selection = _select(args)
@@ -356,8 +356,8 @@ def _sensitivity(args: argparse.Namespace) -> int:
         if done == every or done % 100 == 0:
             _note(f"{done:,} of {every:,} op versions")
 
-    missing = measured.run(plan, args.jobs, progress)
-    _say(*missing, *measured.table(measured.read(plan)))
+    missing = sensitivity_run.run(plan, args.jobs, progress)
+    _say(*missing, *sensitivity_run.table(sensitivity_run.read(plan)))
     return OK
 
 
@@ -370,7 +370,7 @@ def _compared(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> Any:
-    from harness.run.session import Plan
+    from harness.session.session import Plan
 
     command = "opconform " + shell_line(sys.argv[1:])
     return Plan(
@@ -384,7 +384,7 @@ def _close(
 ) -> int:
     """Report, table, first failures; the exit code of a run."""
     import reports
-    from harness.run import terminal
+    from harness.session import terminal
 
     result = reports.render(list(records), out, baseline)
     s = result.summary
@@ -424,8 +424,9 @@ def _figures(s: Any) -> list[str]:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from harness.run import session, telling, terminal
-    from harness.run.repro import COMPANY
+    from harness.engine import case_record
+    from harness.evidence.repro_folder import COMPANY
+    from harness.session import session, terminal
 
     if Path(args.case).name == COMPANY:
         judged = session.replay_company(Path(args.case), args.backend, _placed(args), explain=not args.raw)
@@ -439,7 +440,7 @@ def _replay(args: argparse.Namespace) -> int:
         if j.verdict.bad:
             place = _placed(args)
             line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
-            _say(*telling.paragraph(telling.record(j, votes, place=place, replay=line)).split("\n"), "")
+            _say(*case_record.paragraph(case_record.record(j, votes, place=place, replay=line)).split("\n"), "")
     why = {j.backend: one_line(j.outcome.message)[:100] for j in judged
            if j.verdict.value in ("unsupported", "unknown")}  # fmt: skip
     rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or why.get(j.backend, "")] for j in judged]
@@ -448,31 +449,33 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def _minimize(args: argparse.Namespace) -> int:
-    from harness.run import session, telling
+    from harness.engine import case_record
+    from harness.session import session
 
     inst = session.find_case(args.case)
     small, record = session.minimize(inst, args.backend, args.out, args.seconds, _placed(args))
     if small is None or record is None:
         _say(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
         return OK
-    _say(*telling.paragraph(record).split("\n"))
+    _say(*case_record.paragraph(record).split("\n"))
     return MISMATCH
 
 
 def _known(args: argparse.Namespace) -> int:
-    from harness.run import dossier, session
-    from harness.run.entries import load_ledger
-    from harness.run.select import Selection
+    from harness.cases.selection import Selection
+    from harness.evidence import known_report
+    from harness.ledger.loader import load_ledger
+    from harness.session import session
 
     names = args.backend or session.names_for(Selection())
     with session.Backends(_placed(args)) as bench:
-        rows = dossier.collect(load_ledger(), bench.open(names, strict=bool(args.backend)), args.out, args.op)
+        rows = known_report.collect(load_ledger(), bench.open(names, strict=bool(args.backend)), args.out, args.op)
     if not rows:
         raise UsageError("no known difference of these ops and backends carries an instance")
     for r in (r for r in rows if r.crash):
         _say(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
     stand = sum(r.folder is not None for r in rows)
-    _say(f"{stand} of {len(rows)} stand; index: {(args.out / dossier.INDEX).resolve()}")
+    _say(f"{stand} of {len(rows)} stand; index: {(args.out / known_report.INDEX).resolve()}")
     return OK
 
 
@@ -525,7 +528,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _table(title: str, rows: list[list[str]]) -> None:
-    from harness.run import terminal
+    from harness.session import terminal
 
     _say(f"{title}: {len(rows)}")
     _say(*terminal.columns(rows))

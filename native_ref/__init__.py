@@ -40,9 +40,9 @@ from native_ref._window import ACTIVATIONS, interpolate, pool, recurrent, softma
 
 isa: str = _native.isa
 FlatBuffers = _native.FlatBuffers  # writes nested dicts after a description of the tables
-Draw = _native.Draw  # what generators draw from; documented in harness.spec.draw
+Draw = _native.Draw  # what generators draw from; documented in harness.generate.draw
 protobuf = _native.protobuf  # a message from nested tuples; bind/protobuf.cc tells their forms
 varints = _native.varints  # a packed field of integers
-Prng = _native.Prng  # the draw engine; its definition is harness.gen.engine.PlainPrng
+Prng = _native.Prng  # the draw engine; its definition is harness.generate.draw_engines.PlainPrng
 Replay = _native.Replay  # plays choices back
 Vary = _native.Vary  # the same, with other extents

@@ -27,7 +27,7 @@ ours::
 * An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,
   shape)`` when the backend infers types but computes no values.
 * ``info()`` may say ``asks: <dialect>``: instances of ``formats`` are then said in that dialect before the backend
-  gets them (``harness.run.crossed``), and ``known_as: <name>``: under which its differences are listed there.
+  gets them (``harness.engine.cross_dialect``), and ``known_as: <name>``: under which its differences are listed there.
 * Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords it is
   created with.
 

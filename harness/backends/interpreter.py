@@ -11,7 +11,7 @@ from harness.backends import worker
 
 def main(fd: int) -> None:
     """Answer requests on a socket until its other end is closed."""
-    from harness.spec import registry
+    from harness.declare import registry
 
     sock = socket.socket(fileno=fd)
     while (frame := worker.recv_frame(sock)) is not None:

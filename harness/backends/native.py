@@ -16,7 +16,7 @@ class Native:
     pack = 64
 
     def __init__(self) -> None:
-        from harness.spec import registry
+        from harness.declare import registry
 
         self._dialects = {registry.dialect(n).format: registry.dialect(n) for n in registry.names()}
         self.formats = tuple(self._dialects)

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.compare import pattern
 from harness.core.dtypes import DType, float_max
-from harness.spec.errors import ulp
+from harness.tolerance.classes import ulp
 
 MAP = 4096  # cells of the index map at most
 
@@ -19,7 +19,7 @@ MAP = 4096  # cells of the index map at most
 class Measure:
     """What a mismatch amounts to.  bad: which elements.  error, limit: |a - h| and the bound in force; ulps: the error
     in units of the last place; all None for strings.  numbers: what a condition may ask for
-    (``harness.run.facts``)."""
+    (``harness.ledger.facts``)."""
 
     bad: np.ndarray
     error: np.ndarray | None = None

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from harness.compare import diff as diffs
-from harness.compare import sets, stats
+from harness.compare import statistics, unordered
 from harness.core.dtypes import BY_NAME, F8E8M0, DType, int_range, of, smallest_normal
 from harness.core.outcome import Outcome, TypeOnly, Verdict
-from harness.spec.errors import Context, ErrorClass, ulp
-from harness.spec.expected import Expected
+from harness.declare.expected import Expected
+from harness.tolerance.classes import Context, ErrorClass, ulp
 from native_ref import DULL, MOST, SMALL, brief, compare
 
 UNSEEN = 1 << 28  # bytes of an output of which a worker sends the type alone
@@ -132,7 +132,7 @@ def judge(
         return _wrong(e, None, min(len(got), len(expected) - 1), "missing" if len(got) < len(expected) else "type",
                       f"{len(got)} outputs, expected {len(expected)}")  # fmt: skip
     if len(expected) > 1 and any(e.error.kind == "any_order" for e in expected):
-        got = sets.reorder(expected, got)
+        got = unordered.reorder(expected, got)
     dull = unjudged = total = 0
     samples: list[np.ndarray] = []
     for i, e in enumerate(expected):
@@ -177,7 +177,7 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
     kind = error.kind
     if kind == "any_order":
         if len(got) == 1:
-            a = sets.reorder([e], [a])[0]
+            a = unordered.reorder([e], [a])[0]
         error = error.extra["within"]
         kind = error.kind
     elif kind in ("statistical", "accepted"):
@@ -402,7 +402,7 @@ def _special(e: Any, a: Any, i: int, got: Any) -> Judgement:
         if ok.all():
             return _AGREE
         return _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
-    why, sample = stats.check(e.error, ctx, a)
+    why, sample = statistics.check(e.error, ctx, a)
     if why:
         return _wrong(e, a, i, "distribution", why)
     return Judgement(Verdict.AGREE, i, sample=sample)

@@ -11,7 +11,7 @@ the expected layer once more on the inputs that the tested run gave it:
     own     = |got - expected(x')| <= bound       what this layer is to blame for
 
 So a fault is blamed on the layer that has it: the ones behind are judged on the inputs that they got, and an error that
-grows on its way is not held against them.  ``harness.compare.spread`` derives bounds for values of a graph.
+grows on its way is not held against them.  ``harness.compare.error_propagation`` derives bounds for values of a graph.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.spec.expected import Expected
+from harness.declare.expected import Expected
 
 _NEAR = 16  # steps
 

@@ -2,7 +2,7 @@
 
 Every writer calls these functions and nothing else: the terminal, ``summary.md`` and ``index.md``, ``junit.xml``, the
 HTML page, shell lines, names of folders, Parquet.  Python needs none: ``repro.py`` gets its values as literals
-(``harness.run.script``).
+(``harness.evidence.repro_script``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The forms of an instance and of each kind of record, as they stand in files: the one place that says what a field is.
 
-Both readers of records (``harness.run.records``, ``reports.records``) and ``Instance.from_json`` hold what they read
+Both readers of records (``harness.session.record_writer``, ``reports.records``) and ``Instance.from_json`` hold what
+they read
 against these, before anything else looks at it.  A record may have fields that are not listed; an instance may not.
 """
 
@@ -10,8 +11,7 @@ import math
 from typing import Any
 
 from harness.core.dtypes import BY_NAME
-from harness.core.outcome import Verdict
-from harness.core.schema import (
+from harness.core.form_check import (
     Form,
     Wrong,
     brief,
@@ -25,6 +25,7 @@ from harness.core.schema import (
     table,
     that,
 )
+from harness.core.outcome import Verdict
 
 anything: Form = lambda value: None  # noqa: E731
 text, name = kind("text", str), kind("a name", str)

@@ -25,7 +25,7 @@ class Arg:
     """One tensor (or list, sequence, optional, state) given to a slot.
 
     dtype, shape: of the tensor.  const: an initializer / constant rather than a run-time input.
-    recipe, seed: how the elements are filled (``harness.gen.data``); ``values`` (flat list) overrides them.
+    recipe, seed: how the elements are filled (``harness.generate.recipes``); ``values`` (flat list) overrides them.
     kind: "tensor", or a container a dialect materialises itself ("seq", "list", "optional", "state"), whose elements
     are ``items``.  quant: {"scale": [...], "zero_point": [...], "axis": int} for types that carry quantisation.
     dynamic: axes declared symbolic in the model.  encoding: how a constant is written in the model, one of the

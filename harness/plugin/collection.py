@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from harness.cases.case import Case, draw_case
+from harness.cases.selection import known
 from harness.core.escape import visible
 from harness.core.outcome import Verdict
+from harness.declare import Dialect, OpVersion, registry
+from harness.engine.case_record import paragraph
 from harness.plugin import markers
 from harness.plugin.options import BENCH
-from harness.run.case import Case, draw_case
-from harness.run.select import known
-from harness.run.telling import paragraph
-from harness.spec import Dialect, OpVersion, registry
 
 
 def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -9,8 +9,8 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.core.errors import OpconformError
-from harness.spec import registry
-from harness.spec.opversion import OpVersion
+from harness.declare import registry
+from harness.declare.op_version import OpVersion
 
 _WORDS = re.compile(r"[A-Za-z_][\w]*")
 _BUILTIN = {"not", "and", "or", "True", "False"}

@@ -14,14 +14,14 @@ from harness.backends.pool import BackendHandle
 from harness.backends.process import Place
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
-from harness.run.again import Again
-from harness.run.engine import Engine, Summary
-from harness.run.entries import load_ledger
-from harness.run.failure import Evidence
-from harness.run.known import Ledger
-from harness.run.records import Writer, in_use, read
-from harness.run.session import header
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.engine import Engine, Summary
+from harness.engine.recheck import Again
+from harness.evidence.failure import Evidence
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
+from harness.session.record_writer import Writer, in_use, read
+from harness.session.session import header
 
 
 def add(parser: pytest.Parser) -> None:

@@ -37,7 +37,7 @@ std::vector<Int> numbers(nb::handle choices) {
   return out;
 }
 
-// Multiplicative, modulo 2**31 - 1, so that the Python twin in harness/gen/engine.py multiplies small numbers; both give
+// Multiplicative, modulo 2**31 - 1, so that the Python twin in harness/generate/draw_engines.py multiplies small numbers; both give
 // the same choices for the same seed.
 struct Prng final : Engine {
   std::uint64_t state;
@@ -109,7 +109,7 @@ nb::object from(nb::handle sequence, Int first) {
   return nb::steal(nb::detail::raise_if_null(PySequence_GetSlice(sequence.ptr(), first, PY_SSIZE_T_MAX)));
 }
 
-// The documentation of the verbs is that of harness.spec.draw.Draw.
+// The documentation of the verbs is that of harness.generate.draw.Draw.
 struct Draw {
   nb::object engine, version, opset, fixed, types;
   Int max_rank, budget, min_rank;

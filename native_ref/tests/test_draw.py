@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.gen.engine import PlainPrng, Prng, Replay, Vary
-from harness.spec import Draw
+from harness.declare import Draw
+from harness.generate.draw_engines import PlainPrng, Prng, Replay, Vary
 
 EXTENTS = (1, 2, 3, 2, 3, 4, 5, 1, 7, 3, 2, 5, 4, 6, 8, 11, 13, 2, 3, 1)
 RANKS = (1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from harness.core.dtypes import float_max, of, smallest_normal
-from harness.spec.errors import ulp
+from harness.tolerance.classes import ulp
 
 
 def passes(a, w, t, d, signed_zero=False, flush=False):

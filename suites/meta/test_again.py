@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import draw_case
+from harness.cases.selection import units
 from harness.cli import main
 from harness.core.outcome import Status, Verdict
-from harness.run.again import SURE, Again
-from harness.run.case import draw_case
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.failure import Evidence
-from harness.run.known import Ledger
-from harness.run.pack import Pack
-from harness.run.select import units
-from harness.run.session import replay_company
-from harness.run.telling import paragraph
+from harness.engine.batching import Pack
+from harness.engine.case_record import paragraph
+from harness.engine.engine import Engine
+from harness.engine.recheck import SURE, Again
+from harness.evidence.failure import Evidence
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
+from harness.session.session import replay_company
 from suites.meta.toy import toy
 
 
@@ -69,7 +69,7 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
     assert {r["verdict"] for r in records} == {"mismatch", "unsteady"} and {r["key"] for r in records} == {"toy/Add/1"}
     for r in bad:
         assert not r["company"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
-    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
     said = subprocess.run([sys.executable, str(file.parent / "repro.py")], capture_output=True, text=True, timeout=60)
     assert said.returncode == 1 and "expected" in said.stdout, said
@@ -156,7 +156,7 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     folder = Path(bad[0]["folder"])
     assert {"earlier-0.json", "earlier-0-0.npz", "repro.py"} <= {p.name for p in folder.iterdir()}
     compile((folder / "repro.py").read_text(), "repro.py", "exec")
-    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
     (judged,) = replay_company(file, ["suites.meta.toy_backends:Remembers"], explain=False)
     assert judged.verdict is Verdict.CRASHED
@@ -175,7 +175,7 @@ def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     _, records = run("Overwrites", tmp_path)
     file = Path(records[0]["replay"].split()[2])
     (judged,) = replay_company(file, ["suites.meta.toy_backends:Overwrites"], explain=False)

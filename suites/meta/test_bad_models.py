@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, draw_case
 from harness.core.errors import OpconformError, UsageError
 from harness.core.quiet import quiet
-from harness.run.case import Case, draw_case
-from harness.spec import registry
+from harness.declare import registry
 
 KEYS = {
     "onnx": ("onnx/Conv/11", "onnx/If/25", "onnx/Loop/25", "onnx/QuantizeLinear/25", "onnx/SequenceInsert/11"),

@@ -15,9 +15,9 @@ import pytest
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
 from harness.core.outcome import Model, Status
-from harness.run.engine import profile_of
-from harness.run.known import in_releases
-from harness.spec import OpVersion
+from harness.declare import OpVersion
+from harness.engine.engine import profile_of
+from harness.ledger.ledger import in_releases
 from suites.meta.runtimes import running
 from suites.onnx.test_bodies import BODIES, LISTED, ON_BACKENDS, close, expanded_cases
 

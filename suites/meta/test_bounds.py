@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
+from harness.cases.case import draw_case
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import draw_case
-from harness.spec import registry
-from harness.spec.errors import widened
+from harness.declare import registry
+from harness.tolerance.classes import widened
 
 CASES = 12
 DIALECTS = [d for d in registry.names() if d not in ("passes", "rewrites")]

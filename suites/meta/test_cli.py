@@ -22,9 +22,9 @@ import pytest
 
 import reports
 from harness import cli
+from harness.cases.case import draw_case
+from harness.cases.selection import matches
 from harness.core.outcome import Verdict
-from harness.run.case import draw_case
-from harness.run.select import matches
 from suites.meta import golden
 from suites.meta.toy import toy
 
@@ -605,7 +605,7 @@ def test_records_of_another_format_in_the_folder(opconform: Cli) -> None:
 
 FULL_DISK = """
 import os, sys
-from harness.run import records
+from harness.session import record_writer
 left, write = 24 << 10, os.write
 
 class Disk:  # the records' own view of the operating system: a disk with little room

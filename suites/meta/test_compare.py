@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from harness.compare import blame, groups, judge, look
-from harness.compare.stats import Pool
+from harness.compare.statistics import Pool
 from harness.core.dtypes import BF16, BOOL, F8E4M3FN, F16, F32, F64, FLOATS, I64, U8, dtype, float_max, of
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
-from harness.spec import errors
+from harness.tolerance import classes
 from native_ref import compare
 from suites.meta import plain_compare
 
@@ -21,10 +21,10 @@ def expect(value, wide=None, error=None, context=None, dt=None):
     if not isinstance(value, (np.ndarray, list, dict, type(None))):
         value = np.asarray(value)
     d = dt or (of(value) if isinstance(value, np.ndarray) else F32)
-    error = error or errors.exact()
+    error = error or classes.exact()
 
     def made():
-        return context or errors.Context({}, {}, wide if wide is not None else np.asarray(value, np.float64), d)
+        return context or classes.Context({}, {}, wide if wide is not None else np.asarray(value, np.float64), d)
 
     return SimpleNamespace(value=value, wide=wide, dtype=d, error=error, context=made, open=None)
 
@@ -52,20 +52,20 @@ def agrees(e, *actual, **kw):
 
 
 def test_the_class_of_a_rule_is_its_name_alone():
-    e = expect(np.float32([1, 2]), error=errors.copied())
+    e = expect(np.float32([1, 2]), error=classes.copied())
     j = verdict(e, np.float32([1, 3]))
     assert (j.klass, j.formula) == ("EXACT", e.error.formula) and "copied" in j.formula
 
 
 CLASSES = {
-    "exact": errors.exact(), "rounded": errors.rounded(2), "bounded": errors.bounded(lambda c: 4 * c.ulp, "4 ulp"),
-    "accumulates": errors.accumulates(3),
+    "exact": classes.exact(), "rounded": classes.rounded(2), "bounded": classes.bounded(lambda c: 4 * c.ulp, "4 ulp"),
+    "accumulates": classes.accumulates(3),
 }  # fmt: skip
 
 
 def with_class(h, d, name):
     h = np.asarray(h, np.float64)
-    ctx = errors.Context({"x": h}, {}, h, d, rerun=lambda i: np.abs(i["x"]))
+    ctx = classes.Context({"x": h}, {}, h, d, rerun=lambda i: np.abs(i["x"]))
     return expect(h.astype(d.np), h, CLASSES[name], ctx)
 
 
@@ -98,10 +98,10 @@ def test_02_infinity_meets_only_the_same_infinity(d, name):
 
 def test_02_near_the_overflow_threshold_infinity_is_within_the_bound():
     h = float_max(F16) + 15.0  # half an ulp of 32 is 16: rounds to the maximum, one ulp reaches infinity
-    e = wide_of([h], F16, errors.rounded(1))
+    e = wide_of([h], F16, classes.rounded(1))
     assert agrees(e, np.array([np.inf], np.float16)) and agrees(e, np.array([65504], np.float16))
-    assert kind(wide_of([h], F16, errors.rounded(0.5)), np.array([-np.inf], np.float16)) == "inf"
-    far = wide_of([60000.0], F16, errors.rounded(1))
+    assert kind(wide_of([h], F16, classes.rounded(0.5)), np.array([-np.inf], np.float16)) == "inf"
+    far = wide_of([60000.0], F16, classes.rounded(1))
     assert kind(far, np.array([np.inf], np.float16)) == "inf"
 
 
@@ -119,7 +119,7 @@ def test_04_integers_are_never_floats():
     for i, delta in ((0, -1), (1, -1), (2, 1)):
         off = big.copy()
         off[i] += delta
-        assert kind(expect(big, error=errors.rounded(1)), off) == "integer"
+        assert kind(expect(big, error=classes.rounded(1)), off) == "integer"
         assert verdict(expect(big), off).diff()["max_abs"] == 1
     assert kind(expect(np.array([100000], np.int32)), np.array([100050], np.int32)) == "integer"
     u = np.array([2**64 - 1, 0], np.uint64)
@@ -246,10 +246,10 @@ def test_12_the_sign_of_zero_counts_where_the_spec_fixes_it(name):
 
 def test_13_types_without_infinity():
     top = float_max(F8E4M3FN)
-    e = wide_of([1.0, top], F8E4M3FN, errors.rounded(1))
+    e = wide_of([1.0, top], F8E4M3FN, classes.rounded(1))
     assert agrees(e, np.array([1, top]).astype(F8E4M3FN.np))
     assert kind(e, np.array([np.nan, top]).astype(F8E4M3FN.np)) == "nan"
-    over = wide_of([1.0, 480.0], F8E4M3FN, errors.rounded(1))  # beyond 448: NaN is what overflow gives here
+    over = wide_of([1.0, 480.0], F8E4M3FN, classes.rounded(1))  # beyond 448: NaN is what overflow gives here
     assert agrees(over, np.array([1, np.nan]).astype(F8E4M3FN.np))
 
 
@@ -261,22 +261,22 @@ def test_14_tolerances_reach_the_comparison():
     a = h.astype(np.float32)
     a[0] = np.nextafter(np.nextafter(a[0], np.float32(9)), np.float32(9))
     for k, want in ((0.5, False), (1, False), (1.9, False), (2, True), (3, True)):
-        assert agrees(wide_of(h, F32, errors.rounded(k)), a) is want, k
+        assert agrees(wide_of(h, F32, classes.rounded(k)), a) is want, k
     for width, want in ((1e-7, False), (2e-7, False), (3e-7, True)):
-        assert agrees(wide_of(h, F32, errors.bounded(lambda c, w=width: w, "w")), a) is want, width
+        assert agrees(wide_of(h, F32, classes.bounded(lambda c, w=width: w, "w")), a) is want, width
     for terms, want in ((1, False), (40, True)):
-        ctx = errors.Context({"x": h}, {}, h, F32, rerun=lambda i: np.abs(i["x"]))
+        ctx = classes.Context({"x": h}, {}, h, F32, rerun=lambda i: np.abs(i["x"]))
         far = a.copy()
         far[0] = 1 + 20 * 2.0**-24
-        assert agrees(expect(a, h, errors.accumulates(terms), ctx), far) is want, terms
-    steps = expect(np.array([5, 6], np.int8), error=errors.quantised(1))
+        assert agrees(expect(a, h, classes.accumulates(terms), ctx), far) is want, terms
+    steps = expect(np.array([5, 6], np.int8), error=classes.quantised(1))
     assert agrees(steps, np.array([6, 5], np.int8)) and kind(steps, np.array([7, 6], np.int8)) == "integer"
 
 
 def test_14_the_profile_reaches_the_comparison():
     h = np.array([1.0])
-    ctx = lambda: errors.Context({"x": h}, {}, h, F16, rerun=lambda i: np.abs(i["x"]) * 4)  # noqa: E731
-    e = expect(h.astype(np.float16), h, errors.accumulates(16))
+    ctx = lambda: classes.Context({"x": h}, {}, h, F16, rerun=lambda i: np.abs(i["x"]) * 4)  # noqa: E731
+    e = expect(h.astype(np.float16), h, classes.accumulates(16))
     e.context = ctx
     a = np.array([1.03], np.float16)
     assert kind(e, a) == "value"
@@ -291,13 +291,13 @@ def test_14_the_profile_reaches_the_comparison():
 
 def test_14_what_rounds_to_zero_is_not_flushed():
     h = np.array([2.0**-149, 1e-60, -1e-70], np.float64)  # of these the first alone is a number of f32
-    e = expect(h.astype(np.float32), h, errors.rounded(1))
+    e = expect(h.astype(np.float32), h, classes.rounded(1))
     for first in (2.0**-149, 0):
         assert agrees(e, np.array([first, 0, -0.0], np.float32), flushes=("f32",))
 
 
 def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
-    e = wide_of([2.0**-130, 1.0], F32, errors.rounded(2))
+    e = wide_of([2.0**-130, 1.0], F32, classes.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))
     assert j.kind == "value" and j.diff()["count"] == 1 and j.diff()["max_ulp"] == 8
     told = verdict(e, np.array([0, 1 + 2.0**-20], np.float32)).diff()
@@ -306,8 +306,8 @@ def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
 
 def test_14_flushed_inputs_are_the_profile_s_too():
     x = np.array([1e-39, 2.0])  # the first is subnormal in f32, the product is not
-    ctx = lambda: errors.Context({"x": x}, {}, x * 1e10, F32, rerun=lambda i: i["x"] * 1e10)  # noqa: E731
-    e = expect((x * 1e10).astype(np.float32), x * 1e10, errors.rounded(1))
+    ctx = lambda: classes.Context({"x": x}, {}, x * 1e10, F32, rerun=lambda i: i["x"] * 1e10)  # noqa: E731
+    e = expect((x * 1e10).astype(np.float32), x * 1e10, classes.rounded(1))
     e.context = ctx
     a = np.array([0, 2e10], np.float32)
     assert kind(e, a) == "value"
@@ -317,8 +317,8 @@ def test_14_flushed_inputs_are_the_profile_s_too():
 
 def test_14_flushing_excuses_no_sign_of_a_zero():
     x = np.array([0.0, 1e-39, 2.0])
-    ctx = lambda: errors.Context({"x": x}, {}, -x, F32, rerun=lambda i: -i["x"])  # noqa: E731
-    e = expect((-x).astype(np.float32), -x, errors.exact(signed_zero=True))
+    ctx = lambda: classes.Context({"x": x}, {}, -x, F32, rerun=lambda i: -i["x"])  # noqa: E731
+    e = expect((-x).astype(np.float32), -x, classes.exact(signed_zero=True))
     e.context = ctx
     for second in (-1e-39, -0.0, 0.0):  # kept, flushed, flushed without its sign
         assert agrees(e, np.array([-0.0, second, -2], np.float32), flushes=("f32",)), second
@@ -328,32 +328,32 @@ def test_14_flushing_excuses_no_sign_of_a_zero():
 def at_bound():
     one = np.float64(1)
     u = 2.0**-23
-    yield "ROUNDED(1)", errors.rounded(1), 1 + u, 1 + 2 * u, None
-    yield "ROUNDED(3)", errors.rounded(3), 1 + 3 * u, 1 + 4 * u, None
-    yield "BOUNDED", errors.bounded(lambda c: 5 * u, "5u"), 1 + 5 * u, 1 + 6 * u, None
-    yield "COMPOSED", errors.composed(lambda c: 7 * u, "7u"), 1 + 7 * u, 1 + 8 * u, None
+    yield "ROUNDED(1)", classes.rounded(1), 1 + u, 1 + 2 * u, None
+    yield "ROUNDED(3)", classes.rounded(3), 1 + 3 * u, 1 + 4 * u, None
+    yield "BOUNDED", classes.bounded(lambda c: 5 * u, "5u"), 1 + 5 * u, 1 + 6 * u, None
+    yield "COMPOSED", classes.composed(lambda c: 7 * u, "7u"), 1 + 7 * u, 1 + 8 * u, None
     k = 62.0
     g = k * u / 2 / (1 - k * u / 2) * 4  # gamma_62 on a scale of 4, plus one ulp
     inside = np.floor((g + u) / u) * u
-    yield "DOT", errors.accumulates(60), 1 + inside, 1 + inside + u, 4.0
+    yield "DOT", classes.accumulates(60), 1 + inside, 1 + inside + u, 4.0
     assert one == 1
 
 
 @pytest.mark.parametrize("name,error,last,beyond,scale", list(at_bound()), ids=[n[0] for n in at_bound()])
 def test_15_at_the_bound_passes_and_the_next_fails(name, error, last, beyond, scale):
     h = np.array([1.0])
-    ctx = errors.Context({"x": h}, {}, h, F32, rerun=lambda i: np.full(1, scale or 1.0))
+    ctx = classes.Context({"x": h}, {}, h, F32, rerun=lambda i: np.full(1, scale or 1.0))
     e = expect(h.astype(np.float32), h, error, ctx)
     assert agrees(e, np.array([last], np.float32))
     j = verdict(e, np.array([beyond], np.float32))
     assert j.verdict is Verdict.MISMATCH and j.diff()["factor"] > 1
-    low = expect(-h.astype(np.float32), -h, error, errors.Context({"x": h}, {}, -h, F32, rerun=ctx._rerun))
+    low = expect(-h.astype(np.float32), -h, error, classes.Context({"x": h}, {}, -h, F32, rerun=ctx._rerun))
     assert agrees(low, -np.array([last], np.float32)) and not agrees(low, -np.array([beyond], np.float32))
 
 
 def test_15_quantised_ties():
     real = np.array([2.5, 2.4, -1.5, 7.4999])
-    e = expect(np.array([2, 2, -2, 7], np.int8), error=errors.quantised(0, real=lambda c: real, tie=0.001))
+    e = expect(np.array([2, 2, -2, 7], np.int8), error=classes.quantised(0, real=lambda c: real, tie=0.001))
     assert agrees(e, np.array([3, 2, -1, 8], np.int8))
     assert kind(e, np.array([2, 3, -2, 7], np.int8)) == "integer"
     assert kind(e, np.array([4, 2, -2, 7], np.int8)) == "integer"
@@ -361,7 +361,7 @@ def test_15_quantised_ties():
 
 def test_quantised_freedom_lies_around_the_real_result_not_around_the_reference():
     real = np.array([2.5, 2.5, -1.5, 7.4999])
-    e = expect(np.array([3, 2, -2, 7], np.int8), error=errors.quantised(real=lambda c: real, tie=0.001))
+    e = expect(np.array([3, 2, -2, 7], np.int8), error=classes.quantised(real=lambda c: real, tie=0.001))
     assert agrees(e, np.array([2, 3, -1, 8], np.int8)), "the other neighbour of every tie"
     for i, beyond in enumerate((4, 1, -3, 6)):
         a = e.value.copy()
@@ -371,7 +371,7 @@ def test_quantised_freedom_lies_around_the_real_result_not_around_the_reference(
 
 def test_quantised_freedom_of_more_than_half_a_step_is_counted_from_the_real_result():
     real = np.array([31722.26, 31722.26, 40000.0])  # the reference multiplies by half the bits of the factor
-    e = expect(np.array([31721, 31721, 32767], np.int16), error=errors.quantised(0, real=lambda c: real, tie=1.22))
+    e = expect(np.array([31721, 31721, 32767], np.int16), error=classes.quantised(0, real=lambda c: real, tie=1.22))
     for a in (31721, 31722, 31723):  # 31721.04 and 31723.48, rounded
         assert agrees(e, np.array([a, 31722, 32767], np.int16))
     for a in (31720, 31724):
@@ -382,14 +382,14 @@ def test_quantised_freedom_of_more_than_half_a_step_is_counted_from_the_real_res
 def test_quantised_freedom_ends_at_what_the_result_is_clamped_to():
     real = np.array([9.8, 10.2, 30.0, -5.0])
     e = expect(np.array([10, 10, 10, 0], np.int8),
-               error=errors.quantised(real=lambda c: real, tie=1.5, clamp=lambda c: (0.0, 10.3, 0.0)))  # fmt: skip
+               error=classes.quantised(real=lambda c: real, tie=1.5, clamp=lambda c: (0.0, 10.3, 0.0)))  # fmt: skip
     for a in ([8, 9, 10, 0], [10, 10, 10, 0]):
         assert agrees(e, np.array(a, np.int8)), a
     for i, beyond in enumerate((11, 8, 9, 1)):
         a = e.value.copy()
         a[i] = beyond
         assert kind(e, a) == "integer", (i, beyond)
-    near = errors.quantised(real=lambda c: np.array([30.0]), tie=0.1, clamp=lambda c: (0.0, 10.5, 2.0**-16))
+    near = classes.quantised(real=lambda c: np.array([30.0]), tie=0.1, clamp=lambda c: (0.0, 10.5, 2.0**-16))
     for a in (10, 11):  # a limit next to a tie is rounded to either side
         assert agrees(expect(np.array([11], np.int8), error=near), np.array([a], np.int8))
 
@@ -426,27 +426,27 @@ def test_native_kernel_and_plain_rules_agree(d):
 
 def test_any_order_permutes_all_outputs_alike():
     v, n = np.array([3.0, 1, 2], np.float32), np.array([1, 5, 2], np.int64)
-    es = [expect(v, error=errors.any_order(0)), expect(n, error=errors.any_order(0))]
+    es = [expect(v, error=classes.any_order(0)), expect(n, error=classes.any_order(0))]
     p = [2, 0, 1]
     assert agrees(es, v[p], n[p])
     assert kind(es, v[p], n) == "value"
     assert kind(es, np.array([3, 1, 1], np.float32), n) == "value"
     rows = np.array([[1.0, 2], [3, 4], [np.nan, 0]], np.float32)
-    assert agrees(expect(rows, error=errors.any_order(0)), rows[[2, 1, 0]])
-    assert kind(expect(rows, error=errors.any_order(0)), rows[:, ::-1].copy()) in ("value", "nan")
-    assert agrees(expect(np.array(["b", "a"], object), error=errors.any_order()), np.array(["a", "b"], object))
+    assert agrees(expect(rows, error=classes.any_order(0)), rows[[2, 1, 0]])
+    assert kind(expect(rows, error=classes.any_order(0)), rows[:, ::-1].copy()) in ("value", "nan")
+    assert agrees(expect(np.array(["b", "a"], object), error=classes.any_order()), np.array(["a", "b"], object))
 
 
 def test_any_order_with_a_tolerance():
     h = np.array([3.0, 1.0, 2.0])
-    e = wide_of(h, F32, errors.any_order(0, within=errors.rounded(2)))
+    e = wide_of(h, F32, classes.any_order(0, within=classes.rounded(2)))
     near = np.nextafter(h.astype(np.float32), np.float32(9))[[1, 2, 0]]
     assert agrees(e, near) and kind(e, near + 1) == "value"
 
 
 def test_accepted_choices():
     x = np.array([1.0, 5, 5, 2])
-    e = expect(np.array(1), error=errors.accepted(lambda c, a: x[a] == x.max(), "any index of the maximum"))
+    e = expect(np.array(1), error=classes.accepted(lambda c, a: x[a] == x.max(), "any index of the maximum"))
     assert agrees(e, np.array(2)) and kind(e, np.array(3)) == "choice"
 
 
@@ -471,7 +471,7 @@ def test_strings_and_bytes():
 
 def test_complex_parts_are_judged_by_the_modulus():
     h = np.array([1e4 + 1e-9j, 2j])
-    e = expect(h.astype(np.complex64), h, errors.rounded(1))
+    e = expect(h.astype(np.complex64), h, classes.rounded(1))
     assert agrees(e, np.array([1e4 + 1e-4j, 2j], np.complex64))
     assert kind(e, np.array([1e4 + 1e-2j, 2j], np.complex64)) == "value"
     assert kind(e, np.array([1e4, -2j], np.complex64)) == "value"
@@ -493,7 +493,7 @@ def test_inferred_types():
 
 def test_uninformative_results_are_mistrusted():
     h = np.linspace(1, 2, 64)
-    wild = errors.bounded(lambda c: np.full(64, 0.5), "0.5")
+    wild = classes.bounded(lambda c: np.full(64, 0.5), "0.5")
     a = (h + 0.4).astype(np.float32)
     assert verdict(wide_of(h, F32, wild), a).verdict is Verdict.MISTRUSTED
     assert verdict(wide_of(h, F32, wild), h.astype(np.float32)).verdict is Verdict.AGREE  # within half an ulp anyway
@@ -516,8 +516,8 @@ def test_several_outputs_say_nothing_only_if_none_says_something():
 
 def test_overflowing_partial_sums_bind_nothing():
     h = np.array([1.0, 1.0])
-    ctx = errors.Context({}, {}, h, F32, rerun=lambda i: np.array([1e39, 1.0]))
-    e = expect(h.astype(np.float32), h, errors.accumulates(3), ctx)
+    ctx = classes.Context({}, {}, h, F32, rerun=lambda i: np.array([1e39, 1.0]))
+    e = expect(h.astype(np.float32), h, classes.accumulates(3), ctx)
     for v in (np.nan, np.inf, 7.0):
         assert verdict(e, np.array([v, 1], np.float32)).verdict is not Verdict.MISMATCH
         assert verdict(e, np.array([1, v], np.float32)).verdict is Verdict.MISMATCH
@@ -532,13 +532,13 @@ def test_a_sum_that_overflows_only_in_our_order_binds_nothing():
 
     for x, want in (([1e308, 1e308, -1e308], Verdict.AGREE), ([np.inf, 1.0, 1.0], Verdict.MISMATCH)):
         x = np.array(x)
-        ctx = errors.Context({"x": x}, {}, total(x), F64, rerun=lambda i: total(i["x"]))
-        e = expect(total(x), total(x), errors.accumulates(3), ctx)
+        ctx = classes.Context({"x": x}, {}, total(x), F64, rerun=lambda i: total(i["x"]))
+        e = expect(total(x), total(x), classes.accumulates(3), ctx)
         assert verdict(e, np.array([1e308])).verdict is want
 
 
 def test_a_bound_that_fails_is_no_verdict():
-    e = wide_of([1.0, 2.0], F32, errors.bounded(lambda c: 1 / 0, "broken"))
+    e = wide_of([1.0, 2.0], F32, classes.bounded(lambda c: 1 / 0, "broken"))
     j = verdict(e, np.array([1, 3], np.float32))
     assert j.verdict is Verdict.UNKNOWN and "ZeroDivisionError" in j.detail
 
@@ -547,17 +547,17 @@ def test_a_bound_that_fails_is_no_verdict():
 
 
 def random_output(error, params, a, d=F32):
-    return expect(np.zeros(a.shape, d.np), np.zeros(a.shape), error, errors.Context({}, params, np.zeros(a.shape), d))
+    return expect(np.zeros(a.shape, d.np), np.zeros(a.shape), error, classes.Context({}, params, np.zeros(a.shape), d))
 
 
 RANDOM = {
-    "uniform": (errors.statistical("uniform"), {"low": -1.0, "high": 3.0}, lambda g, n: g.uniform(-1, 3, n)),
+    "uniform": (classes.statistical("uniform"), {"low": -1.0, "high": 3.0}, lambda g, n: g.uniform(-1, 3, n)),
     "normal": (
-        errors.statistical("normal", std="scale"),
+        classes.statistical("normal", std="scale"),
         {"mean": 2.0, "scale": 0.5},
         lambda g, n: g.normal(2, 0.5, n),
     ),
-    "bernoulli": (errors.statistical("bernoulli"), {"p": 0.2}, lambda g, n: (g.random(n) < 0.2) * 1.0),
+    "bernoulli": (classes.statistical("bernoulli"), {"p": 0.2}, lambda g, n: (g.random(n) < 0.2) * 1.0),
 }
 
 
@@ -573,11 +573,11 @@ def test_draws_follow_their_distribution(name):
 
 def test_draws_of_categories_follow_their_row():
     weights = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
-    error = errors.statistical("categorical", weights=lambda c: weights)
+    error = classes.statistical("categorical", weights=lambda c: weights)
     g = np.random.default_rng(0)
     a = np.stack([g.choice(3, 400, p=w) for w in weights]).astype(np.int32)
     d = dtype("i32")
-    e = expect(np.zeros_like(a), None, error, errors.Context({}, {}, np.zeros(a.shape), d))
+    e = expect(np.zeros_like(a), None, error, classes.Context({}, {}, np.zeros(a.shape), d))
     assert agrees(e, a)
     assert kind(e, a[::-1].copy()) == "distribution"  # the rows exchanged
     assert kind(e, a + 1) == "distribution"
@@ -614,7 +614,7 @@ def test_pools_find_what_single_cases_cannot():
 
 def test_diff_has_the_record_s_fields():
     h = normal((4, 6), seed=3).astype(np.float64)
-    e = wide_of(h, F32, errors.rounded(1))
+    e = wide_of(h, F32, classes.rounded(1))
     a = h.astype(np.float32)
     a[1, 2] *= 1.01
     a[3, 5] = np.inf
@@ -656,7 +656,7 @@ def test_every_fourth_and_the_border_and_the_tail():
 
 def test_bias_and_condition_are_told():
     h = normal((10, 10)).astype(np.float64)
-    e = wide_of(h, F32, errors.bounded(lambda c: 1e-4 * np.abs(c.wide), "1e-4"))
+    e = wide_of(h, F32, classes.bounded(lambda c: 1e-4 * np.abs(c.wide), "1e-4"))
     d = verdict(e, (h + 1e-3 * (1 + 0.1 * normal((10, 10), seed=4))).astype(np.float32)).diff()
     assert d["bias_z"] > 20 and d["bound_relative"] == pytest.approx(1e-4)
     fair = verdict(e, (h + 1e-2 * normal((10, 10), seed=4)).astype(np.float32)).diff()
@@ -703,8 +703,8 @@ def test_a_zero_of_a_narrow_float_type_keeps_its_sign(key, dtype):
     """ONNX, technical notes, float stored in 8 and 4 bits: what rounds to zero keeps its sign, where there is a -0."""
     from harness.core.dtypes import BY_NAME, F32
     from harness.core.instance import Arg, Instance
-    from harness.gen.data import arrays_of
-    from harness.spec import registry
+    from harness.declare import registry
+    from harness.generate.recipes import arrays_of
 
     op, version = key.split("/")[1:]
     x = Arg(F32, (2,), values=[-1e-6, 1e-6])

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case
+from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
-from harness.run.case import Case
-from harness.run.entries import load_ledger, tomllib
-from harness.run.facts import OUTCOME
-from harness.run.judged import Profile
-from harness.run.known import Entry
-from harness.run.results import judge_case
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.verdict import judge_case
+from harness.ledger.facts import OUTCOME
+from harness.ledger.ledger import Entry
+from harness.ledger.loader import load_ledger, tomllib
 
 FILE = Path(__file__).parent.parent / "known" / "coremltools.toml"
 # Those that say nothing of the answer, and why.

@@ -7,16 +7,16 @@ from fnmatch import fnmatchcase
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import fill
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
-from harness.run import corpus
-from harness.run.case import fill
-from harness.run.dossier import in_company
-from harness.run.engine import Engine, profile_of
-from harness.run.entries import load_ledger
-from harness.run.known import Entry
-from harness.run.session import Backends
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.engine import Engine, profile_of
+from harness.evidence.known_report import in_company
+from harness.ledger import corpus
+from harness.ledger.ledger import Entry
+from harness.ledger.loader import load_ledger
+from harness.session.session import Backends
 
 
 @pytest.mark.parametrize("name", registry.names())

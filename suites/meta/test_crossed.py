@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from harness.backends.pool import BackendHandle
+from harness.cases.case import Case, draw_case, fill
+from harness.cases.result import Profile
+from harness.cases.translation import Crossing, Uncrossable, _spelled, same
 from harness.core.dtypes import F32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import Case, draw_case, fill
-from harness.run.crossed import cross, judge_crossed
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.spec import Slotted, permuted, registry
-from harness.spec.cross import Crossing, Uncrossable, _spelled, same
+from harness.declare import Slotted, permuted, registry
+from harness.engine.cross_dialect import cross, judge_crossed
+from harness.engine.engine import Engine
+from harness.ledger.loader import load_ledger
 from suites.meta.runtimes import running
 
 ONNX = Profile("onnxruntime-crossed", "1.0", info={"asks": "onnx", "known_as": "onnxruntime"})

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from harness import cli
+from harness.cases.case import draw_case
+from harness.cases.selection import Selection
 from harness.core.errors import OpconformError
 from harness.core.forms import wrong_instance, wrong_record
 from harness.core.instance import Instance
-from harness.run import folder, session
-from harness.run.case import draw_case
-from harness.run.failure import kind_of
-from harness.run.resume import resumed
-from harness.run.select import Selection
-from harness.run.session import checked, usable
-from harness.spec import registry
+from harness.declare import registry
+from harness.evidence.failure import kind_of
+from harness.session import run_folder, session
+from harness.session.resume import resumed
+from harness.session.session import checked, usable
 from suites.meta import golden
 
 WRONG: tuple[Any, ...] = (
@@ -113,7 +113,7 @@ def test_a_damaged_run_is_resumed_or_told(seed: int, tmp_path: Path) -> None:
         i = r.choice((0, len(rows) - 1, r.randrange(len(rows))))
         path = golden.write(tmp_path / "records.jsonl", [damaged(x, r) if i == j else x for j, x in enumerate(rows)])
         try:
-            if folder.prepare(plan(tmp_path)).resumed:
+            if run_folder.prepare(plan(tmp_path)).resumed:
                 kept += 1
                 resumed(path, lambda dialect: {"b": "1"}, kind_of)
         except OpconformError as e:

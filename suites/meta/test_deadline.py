@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.cases.case import draw_case, fill
 from harness.core import deadline
 from harness.core.deadline import timed
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Instance
-from harness.run.case import draw_case, fill
-from harness.run.session import minimize, replay
-from harness.spec import registry
+from harness.declare import registry
+from harness.session.session import minimize, replay
 
 SLOW = "fits-time: expected what the reference evaluates within 1 s"
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, fill
+from harness.cases.result import Profile
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
-from harness.run.case import Case, fill
-from harness.run.defects import NOTHING, Given, Near, Such, Turned
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.known import Ledger
-from harness.run.results import judge_case
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.verdict import judge_case
+from harness.ledger.defect_models import NOTHING, Given, Near, Such, Turned
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 
 ENTRY = """
 [[known]]
@@ -43,7 +43,7 @@ def case(op="LeakyRelu", x=(1.0, -2.0, -4.0, np.nan), version=16, attrs=None):
 def verdict(tmp_path, fields, answer, defects="", c=None):
     (tmp_path / "x.toml").write_text(ENTRY.format(fields))
     if defects:
-        head = "import numpy as np\nfrom harness.run.defects import Near, Such, Turned\n"
+        head = "import numpy as np\nfrom harness.ledger.defect_models import Near, Such, Turned\n"
         (tmp_path / "defects").mkdir(exist_ok=True)
         (tmp_path / "defects" / "toy.py").write_text(head + defects)
     ledger = load_ledger([tmp_path])
@@ -88,7 +88,7 @@ def test_an_output_that_does_not_come(tmp_path):
     (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
     (tmp_path / "defects").mkdir()
     (tmp_path / "defects" / "toy.py").write_text(
-        "from harness.run.defects import NOTHING\n\n\ndef told(g):\n    return [NOTHING]\n"
+        "from harness.ledger.defect_models import NOTHING\n\n\ndef told(g):\n    return [NOTHING]\n"
     )
     for came, found in ((None, Verdict.KNOWN), (np.zeros(4, np.float32), Verdict.MISMATCH)):
         outcome = Outcome(Status.VALUE, [came])

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.run import dossier
-from harness.run.entries import load_ledger
+from harness.evidence import known_report
+from harness.ledger.loader import load_ledger
 from suites.meta.runtimes import running
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dossier.Row]]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[known_report.Row]]:
     out = tmp_path_factory.mktemp("known")
     with running("onnxruntime") as h:
-        return out, dossier.collect(load_ledger(), [h], out, ["Div", "Resize"])
+        return out, known_report.collect(load_ledger(), [h], out, ["Div", "Resize"])
 
 
-def test_a_script_shows_the_difference(written: tuple[Path, list[dossier.Row]]) -> None:
+def test_a_script_shows_the_difference(written: tuple[Path, list[known_report.Row]]) -> None:
     _, rows = written
     row = next(r for r in rows if r.verdict == "mismatch" and r.folder is not None)
     assert row.folder is not None
@@ -30,10 +30,10 @@ def test_a_script_shows_the_difference(written: tuple[Path, list[dossier.Row]]) 
     assert "different" in done.stdout and "expected" in done.stdout
 
 
-def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[dossier.Row]]) -> None:
+def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_report.Row]]) -> None:
     out, rows = written
     row, *more = [r for r in rows if r.crash]  # older releases have more of them
-    text = (out / dossier.INDEX).read_text()
+    text = (out / known_report.INDEX).read_text()
     head, _, rest = text.partition("## Crashes and hangs")
     apart, _, others = rest.partition("\n## ")
     assert row.entry.id in apart and row.entry.id not in others and "stand" in head
@@ -57,7 +57,7 @@ def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int,
     if ids is not None:
         ledger.entries = [e for e in ledger.entries if e.id in ids]
     with running(backend) as h:
-        rows = dossier.collect(ledger, [h], out)
+        rows = known_report.collect(ledger, [h], out)
     stand = [r for r in rows if r.folder is not None]
     assert stand and (ids is None or {r.entry.id for r in stand} == ids)
     wrong = []
@@ -82,10 +82,10 @@ def test_every_script_shows_its_difference(backend: str, tmp_path: Path) -> None
     assert not every(backend, None, tmp_path)
 
 
-def test_what_no_longer_occurs_is_said(written: tuple[Path, list[dossier.Row]]) -> None:
+def test_what_no_longer_occurs_is_said(written: tuple[Path, list[known_report.Row]]) -> None:
     out, rows = written
-    gone = dossier.Row(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)
-    assert f"* {gone.entry.id} " in dossier.index([*rows, gone], out).partition("## Not seen")[2]
+    gone = known_report.Row(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)
+    assert f"* {gone.entry.id} " in known_report.index([*rows, gone], out).partition("## Not seen")[2]
 
 
 def test_nothing_to_write_is_an_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from harness.cases.case import draw_case
 from harness.core.errors import OpconformError
 from harness.core.instance import Instance
-from harness.run.case import draw_case
-from harness.run.session import checked, usable
-from harness.spec import OpVersion, registry
+from harness.declare import OpVersion, registry
+from harness.session.session import checked, usable
 
 EDITS = 3  # of each op version
 SECONDS = 20

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case
 from harness.core.instance import Arg, Instance
 from harness.core.quiet import quiet
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case
-from harness.spec import OpVersion, registry
-from harness.spec.schema import Attr
+from harness.declare import OpVersion, registry
+from harness.declare.schema import Attr
+from harness.generate.draw_engines import Prng, case_seed
 
 DRAWS = 60
 STILL = 8  # draws in which what is said to have no effect is looked at

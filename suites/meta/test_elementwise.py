@@ -11,7 +11,7 @@ import pytest
 
 import native_ref
 from harness.core import dtypes as D
-from harness.spec import Context, Semantics
+from harness.declare import Context, Semantics
 from suites.semantics import elementwise as s
 
 F32 = np.float32

@@ -22,17 +22,17 @@ from markdown_it import MarkdownIt
 
 import reports
 from harness import cli
+from harness.cases.case import draw_case
+from harness.cases.result import Judged
 from harness.compare import Judgement
 from harness.core.escape import file_name, markdown, markdown_code, one_line, shell, utf8, visible, xml, xml_attribute
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run import dossier
-from harness.run.case import draw_case
-from harness.run.judged import Judged
-from harness.run.known import Entry
-from harness.run.repro import write_folder
-from harness.run.script import script
-from harness.run.telling import paragraph, record
-from harness.run.terminal import columns, failures, table, undecided
+from harness.engine.case_record import paragraph, record
+from harness.evidence import known_report
+from harness.evidence.repro_folder import write_folder
+from harness.evidence.repro_script import script
+from harness.ledger.ledger import Entry
+from harness.session.terminal import columns, failures, table, undecided
 from suites.meta import golden
 from suites.meta.hostile import NASTY, rows, words
 from suites.meta.hostile_backends import WORDS
@@ -231,9 +231,9 @@ def test_parquet_holds_every_row(tmp_path_factory: pytest.TempPathFactory, s: st
 def test_the_index_of_known_differences_keeps_its_form(s: str) -> None:
     def text(w: str) -> str:
         entry = dataclasses.replace(ENTRY, id=w, reason=w, clause=w)
-        stands = dossier.Row(entry, w, "toy/Add/1", "mismatch", Path("out/a|b`c"))
-        gone = dossier.Row(entry, w, "toy/Add/1", "agree", None)
-        return dossier.index([stands, gone], Path("out"))
+        stands = known_report.Row(entry, w, "toy/Add/1", "mismatch", Path("out/a|b`c"))
+        gone = known_report.Row(entry, w, "toy/Add/1", "agree", None)
+        return known_report.index([stands, gone], Path("out"))
 
     assert list(blocks(text(f"a{s}"))) == list(blocks(text("a")))
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
+from harness.cases.case import Case, draw_case
 from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Instance
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, draw_case
-from harness.run.corpus import saved
-from harness.run.entries import load_ledger
-from harness.run.session import find_case, replay, replay_company, usable
-from harness.spec import registry
-from harness.spec.breaking import breakers_of, draw_invalid
-from harness.spec.fits import misfit
+from harness.declare import registry
+from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.validation import misfit
+from harness.generate.draw_engines import Prng, case_seed
+from harness.ledger.corpus import saved
+from harness.ledger.loader import load_ledger
+from harness.session.session import find_case, replay, replay_company, usable
 
 DRAWN = 12
 CLIP, CONCAT, CONV = "onnx/Clip/13", "onnx/Concat/13", "onnx/Conv/11"

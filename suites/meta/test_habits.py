@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Judged, Profile
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import Case, draw_case
-from harness.run.entries import load_ledger
-from harness.run.habits import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, Habits
-from harness.run.judged import Judged, Profile
-from harness.run.learnt import Answers, stage
-from harness.run.results import judge_case
+from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, Habits
+from harness.engine.learning_stages import Answers, stage
+from harness.engine.verdict import judge_case
+from harness.ledger.loader import load_ledger
 from suites.meta.toy import toy
 
 KEY, VERSION = next(iter(toy.versions.items()))

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import draw_case
+from harness.cases.result import Judged
+from harness.cases.selection import units
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.pairs import Pairs
-from harness.run.case import draw_case
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.failure import Evidence
-from harness.run.judged import Judged
-from harness.run.known import Ledger
-from harness.run.records import read
-from harness.run.resume import resumed
-from harness.run.select import units
+from harness.engine.engine import Engine
+from harness.evidence.failure import Evidence
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
+from harness.session.record_writer import read
+from harness.session.resume import resumed
 from suites.meta.toy import toy
 
 CASES = 96
@@ -161,7 +161,7 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
-    from harness.run.records import FORMAT, Writer
+    from harness.session.record_writer import FORMAT, Writer
 
     path = tmp_path / "records.jsonl"
     chosen = list(toy.versions.values())

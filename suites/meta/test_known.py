@@ -6,19 +6,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness.cases.case import fill
+from harness.cases.result import Profile
+from harness.cases.selection import Selection
 from harness.core.dtypes import F16, F32
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run import session
-from harness.run.case import fill
-from harness.run.conditions import PLAIN, condition
-from harness.run.entries import folders, load_ledger, read
-from harness.run.facts import OUTCOME, Facts
-from harness.run.judged import Profile
-from harness.run.known import Ledger, in_releases
-from harness.run.select import Selection
-from harness.spec import registry
+from harness.declare import registry
+from harness.ledger.facts import OUTCOME, Facts
+from harness.ledger.ledger import Ledger, in_releases
+from harness.ledger.loader import folders, load_ledger, read
+from harness.ledger.predicate import PLAIN, condition
+from harness.session import session
 
 BASE = """
 [[known]]

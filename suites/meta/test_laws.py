@@ -9,16 +9,16 @@ import pkgutil
 import numpy as np
 import pytest
 
+from harness.cases.case import Case
 from harness.core.dtypes import of
 from harness.core.errors import RuleError, Unsupported
 from harness.core.instance import Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, Replay, case_seed
-from harness.run.case import Case
-from harness.spec import OpVersion, ShapeMismatch, registry
-from harness.spec.breaking import breakers_of, draw_invalid
-from harness.spec.fits import misfit
-from harness.spec.semantics import Semantics
+from harness.declare import OpVersion, ShapeMismatch, registry
+from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.semantics import Semantics
+from harness.declare.validation import misfit
+from harness.generate.draw_engines import Prng, Replay, case_seed
+from harness.generate.recipes import arrays_of
 
 CASES = 6
 PARTS = {"fmod", "batch_norm_training", "crop_resize"}  # meanings that others choose among or put together

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness.cases.case import Case
+from harness.cases.result import Profile
 from harness.core.dtypes import BY_NAME
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import Case
-from harness.run.judged import Profile
-from harness.run.results import judge_case
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.verdict import judge_case
 
 INF = float("inf")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.run import measured
+from harness.session import sensitivity_run
 
 ARGS = ["sensitivity", "--op", "onnx/Relu", "--op", "tflite/ABS", "--backend", "onnxruntime", "--backend",
         "litert-ref", "--instances", "6", "--jobs", "2"]  # fmt: skip
@@ -43,7 +43,7 @@ def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
 
     found = [record("wrong axis", 1, {"b 1": ["too-wide"]}), record("wrong axis", 1, {"b 1": []}),
              record("k-ulp error", 0, {}), record("k-ulp error", 1, {"b 1": ["too-wide", "other"]})]  # fmt: skip
-    assert measured.table(found) == [
+    assert sensitivity_run.table(found) == [
         "toy: caught 3 of 4 planted faults, 75.00 %",
         "  weakest: k-ulp error: 1 of 2, 50.00 %",
         "  b 1: the list hides 2 of 3, 66.67 %",

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import fill
 from harness.core.errors import UsageError
-from harness.gen.engine import Prng
-from harness.run.case import fill
+from harness.generate.draw_engines import Prng
 from suites.mil import dialect as mil
 from suites.passes import dialect as passes
 

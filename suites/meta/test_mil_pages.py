@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, draw_case, fill
+from harness.cases.result import Profile
 from harness.core.dtypes import I32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import literal
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, draw_case, fill
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.results import judge_case
-from harness.spec.breaking import breakers_of, draw_invalid
+from harness.declare.invalid import breakers_of, draw_invalid
+from harness.engine.verdict import judge_case
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import literal
+from harness.ledger.loader import load_ledger
 from suites.mil import dialect
 
 SOMEBODY = Profile("somebody")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Profile
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, draw_case
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.results import judge_case
+from harness.engine.verdict import judge_case
+from harness.generate.draw_engines import Prng, case_seed
+from harness.ledger.loader import load_ledger
 from suites.mil import dialect
 
 ledger = cache(load_ledger)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import draw_case, fill
 from harness.core.instance import Instance
 from harness.core.outcome import Status
-from harness.run.case import draw_case, fill
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.failure import complete
-from harness.run.invariants import Invariants
-from harness.run.minimize import Budget, minimize
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.engine import Engine
+from harness.evidence.failure import complete
+from harness.evidence.invariants import Invariants
+from harness.evidence.minimize import Budget, minimize
+from harness.ledger.loader import load_ledger
 from suites.meta.toy import toy
 
 KNOWN = Path(__file__).parents[1] / "known"

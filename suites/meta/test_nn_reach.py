@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Profile
 from harness.compare import judge
 from harness.core.errors import RuleError
 from harness.core.instance import Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, draw_case
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.results import judge_case
-from harness.spec import Silent, open_at, registry
+from harness.declare import Silent, open_at, registry
+from harness.engine.verdict import judge_case
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
+from harness.ledger.loader import load_ledger
 from suites.nn import dialect
 
 DRAWS = 300

@@ -14,8 +14,8 @@ import reports
 from harness.compare import judge
 from harness.core.dtypes import F32, I8, of
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.spec import errors
-from harness.spec.expected import Expected
+from harness.declare.expected import Expected
+from harness.tolerance import classes
 from suites.meta import golden
 
 WIDE = np.linspace(1, 64, 64)
@@ -23,8 +23,8 @@ WIDE = np.linspace(1, 64, 64)
 
 def expected(bounds: np.ndarray) -> Expected:
     """Floats of which each element has a bound of its own."""
-    error = errors.bounded(lambda c: bounds, "as given")
-    return Expected(WIDE.astype(np.float32), WIDE, F32, error, lambda: errors.Context({}, {}, WIDE, F32))
+    error = classes.bounded(lambda c: bounds, "as given")
+    return Expected(WIDE.astype(np.float32), WIDE, F32, error, lambda: classes.Context({}, {}, WIDE, F32))
 
 
 def bounds(unbound: int, what: float) -> np.ndarray:
@@ -68,8 +68,8 @@ def test_a_quantised_bound_of_a_tenth_of_the_range_judges_nothing() -> None:
     want = np.arange(64, dtype=np.int8)
     got = want + 3
     for steps, unjudged in ((5.0, 0), (30.0, 64)):
-        error = errors.quantised(real=lambda c: want.astype(np.float64), tie=steps)
-        e = Expected(want, None, of(want), error, lambda: errors.Context({}, {}, want.astype(np.float64), I8))
+        error = classes.quantised(real=lambda c: want.astype(np.float64), tie=steps)
+        e = Expected(want, None, of(want), error, lambda: classes.Context({}, {}, want.astype(np.float64), I8))
         j = judged([e], got)
         assert j.unjudged == unjudged and j.verdict is (Verdict.MISTRUSTED if unjudged else Verdict.AGREE)
 

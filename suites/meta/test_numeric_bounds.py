@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from harness.core.dtypes import F32
-from harness.spec import Semantics
-from harness.spec.errors import Context
+from harness.declare import Semantics
+from harness.tolerance.classes import Context
 from suites.semantics import attention, linear, norm, recurrent, reduction
 from suites.semantics.resize import resize
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, fill
+from harness.cases.result import Profile
 from harness.core.dtypes import BOOL, F32, I64
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, fill
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.results import judge_case
+from harness.engine.verdict import judge_case
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
+from harness.ledger.loader import load_ledger
 from suites.onnx import dialect
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from harness.backends.registry import create
 from harness.backends.wire import Job
+from harness.cases.selection import Selection
 from harness.core.outcome import Model, Outcome, Status, TypeOnly, Verdict
-from harness.run.select import Selection
-from harness.run.session import Plan, run
+from harness.session.session import Plan, run
 
 onnx = pytest.importorskip("onnx")
 INFERENCE = ("onnx-shape-inference", "onnx-shape-inference-lenient", "onnx-data-propagation")

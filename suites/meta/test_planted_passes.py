@@ -8,10 +8,10 @@ import pytest
 
 from harness.backends.pool import BackendHandle
 from harness.backends.process import Spec
+from harness.cases.case import Case, fill
 from harness.core.outcome import Verdict
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import Case, fill
-from harness.run.engine import Engine
+from harness.engine.engine import Engine
+from harness.generate.draw_engines import Prng, case_seed
 from suites.meta.runtimes import running
 from suites.passes import dialect
 

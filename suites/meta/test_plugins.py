@@ -6,10 +6,10 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.backends.worker import claims
+from harness.cases.case import draw_case
 from harness.core.outcome import Status, Verdict
-from harness.run.case import draw_case
-from harness.run.engine import Engine
-from harness.run.telling import paragraph, record
+from harness.engine.case_record import paragraph, record
+from harness.engine.engine import Engine
 from suites.meta.toy import toy
 
 CASES = 6

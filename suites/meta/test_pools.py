@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import reports
-from harness.compare.stats import ENOUGH
+from harness.cases.case import draw_case
+from harness.compare.statistics import ENOUGH
 from harness.core.outcome import Verdict
-from harness.run.case import draw_case
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.known import Ledger
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.engine import Engine
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 from suites.meta.runtimes import running
 
 KEY = "onnx/RandomUniform/22"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reports
-from harness.run.records import Writer
+from harness.session.record_writer import Writer
 
 ROOT = Path(__file__).parents[2]
 ASKED = ("suites/onnx", "-m", "onnx", "-k", "Relu/14", "--backend", "onnxruntime")

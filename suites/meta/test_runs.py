@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import Case, draw_case, fill
+from harness.cases.reruns import _same, args_of, at_run, up_to
+from harness.cases.selection import units
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError, Unsupported
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Verdict
-from harness.gen.data import arrays_of
-from harness.run.again import SURE, Again
-from harness.run.case import Case, draw_case, fill
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.failure import Evidence, load_instance
-from harness.run.known import Ledger
-from harness.run.pack import build
-from harness.run.runs import _same, args_of, at_run, up_to
-from harness.run.select import units
-from harness.spec import OpVersion, registry
+from harness.declare import OpVersion, registry
+from harness.engine.batching import build
+from harness.engine.engine import Engine
+from harness.engine.recheck import SURE, Again
+from harness.evidence.failure import Evidence, load_instance
+from harness.generate.recipes import arrays_of
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 from suites.meta.toy import Toy, toy
 
 EVERY = [v for name in ("onnx", "tflite") for v in registry.dialect(name).versions.values()]
@@ -158,7 +158,7 @@ def bits(x: np.ndarray) -> Any:
 def run(name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1,
         ledger: Ledger | None = None) -> tuple[Any, list[dict[str, Any]]]:  # fmt: skip
     monkeypatch.setattr(Toy, "rerun_every", 2)
-    monkeypatch.setattr("harness.spec.registry.version_of", toy.version_of)
+    monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     spec = f"suites.meta.toy_backends:{name}"
     with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
         out: list[dict[str, Any]] = []
@@ -232,10 +232,10 @@ def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
     """A failure that takes a run before it, on a real runtime: the script asks for both and compares the last."""
     version = registry.dialect("onnx").versions["onnx/Relu/14"]
     case = next(c for c in rerun_cases([version], 200, 14))
+    from harness.cases.result import Judged
     from harness.compare import judge as compare
     from harness.core.outcome import Outcome, Status
-    from harness.run.judged import Judged
-    from harness.run.repro import write_folder
+    from harness.evidence.repro_folder import write_folder
 
     whole = fill(version, case.inst)
     assert whole.expected is not None

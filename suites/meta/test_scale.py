@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import reports
+from harness.cases.selection import Selection
 from harness.cli import main
 from harness.core.errors import UsageError
-from harness.run import cluster
-from harness.run.select import Selection
-from harness.run.session import Plan
+from harness.session import cluster
+from harness.session.session import Plan
 from suites.meta import golden
 
 PLAN = Plan(Selection(["nn"], ops=["activation.*"]), ["nn-definition"], cases=0, minimize=0.0)

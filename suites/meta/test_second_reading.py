@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness.cases.case import draw_case
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
-from harness.run.case import draw_case
 from suites.mil import dialect as mil
 from suites.mil.definition import READINGS
 from suites.nn import dialect

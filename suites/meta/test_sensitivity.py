@@ -6,16 +6,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from harness.cases.case import draw_case
+from harness.cases.result import Profile
+from harness.cases.selection import Unit
 from harness.core.outcome import Verdict
-from harness.run.case import draw_case
-from harness.run.engine import Engine
-from harness.run.entries import load_ledger
-from harness.run.faults import FAULTS
-from harness.run.judged import Profile
-from harness.run.scene import Scene, differs
-from harness.run.select import Unit
-from harness.run.sensitivity import FaultyHandle, by_type, measure, plant
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.engine import Engine
+from harness.ledger.loader import load_ledger
+from harness.mutation.fault_context import Scene, differs
+from harness.mutation.faults import FAULTS
+from harness.mutation.sensitivity import FaultyHandle, by_type, measure, plant
 from reports.summary import hidden_faults
 
 SAMPLE = {

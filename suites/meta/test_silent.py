@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.case import Case, draw_case, fill
+from harness.cases.result import Judged, Profile
 from harness.core.dtypes import of
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
-from harness.run.case import Case, draw_case, fill
-from harness.run.entries import load_ledger, read
-from harness.run.judged import Judged, Profile
-from harness.run.known import Ledger
-from harness.run.results import judge_case
-from harness.spec import Part, Silent, first_of, gathered, open_at, registry, silent
+from harness.declare import Part, Silent, first_of, gathered, open_at, registry, silent
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger, read
 from suites.semantics.elementwise.common import NAN_SILENT
 
 SYSTEMS = sorted(set(registry.names()) - {"passes", "rewrites"})

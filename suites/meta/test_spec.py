@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.core import dims
 from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Arg, Instance
-from harness.gen.data import arrays_of, literal
-from harness.gen.engine import PlainPrng, Prng, Replay, case_seed
-from harness.spec import dims, registry
-from harness.spec.breaking import draw_invalid
-from harness.spec.semantics import semantics
+from harness.declare import registry
+from harness.declare.invalid import draw_invalid
+from harness.declare.semantics import semantics
+from harness.generate.draw_engines import PlainPrng, Prng, Replay, case_seed
+from harness.generate.recipes import arrays_of, literal
 from suites.meta.toy import toy
 
 
@@ -155,13 +156,13 @@ def test_data_draws_change_run_time_inputs_and_repeat_exactly() -> None:
 
     inst = Instance("toy", "Add", 1, 1, {}, {"x": Arg(F32, (8,), recipe="unit", seed=5)})
     assert arrays_of(inst)["x"].tobytes() == arrays_of(inst)["x"].tobytes()
-    from harness.gen.data import materialize
+    from harness.generate.recipes import materialize
 
     assert materialize(inst.args["x"], 1).tobytes() != materialize(inst.args["x"], 0).tobytes()
 
 
 def test_the_hypothesis_front_end_draws_the_same_instances() -> None:
-    from harness.gen.strategies import instances
+    from harness.cases.strategies import instances
 
     seen = []
 

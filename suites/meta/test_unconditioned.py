@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.run.entries import load_ledger
-from harness.run.known import Entry
+from harness.ledger.ledger import Entry
+from harness.ledger.loader import load_ledger
 
 MOST = 0.05  # of the entries that excuse wrong answers, those that excuse any
 # Entries without a condition on the answer and without the reason ``wide``, by file: lower it, never raise it.

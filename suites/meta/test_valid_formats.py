@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.cases.case import draw_case
 from harness.core.outcome import Model
-from harness.run.case import draw_case
-from harness.run.pack import build
-from harness.spec import registry
+from harness.declare import registry
+from harness.engine.batching import build
 
 MIL_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")  # MIL.proto, Program: identifiers
 GAP = "Didn't find op for builtin opcode|Encountered unresolved custom op"  # kernels that a release lacks

@@ -10,14 +10,14 @@ from fnmatch import fnmatchcase
 import onnx
 import pytest
 
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.run.case import Case, draw_case
-from harness.run.entries import load_ledger
-from harness.run.judged import Profile
-from harness.run.known import Ledger
-from harness.run.pack import build
-from harness.run.results import judge_case
-from harness.spec import OpVersion, registry
+from harness.declare import OpVersion, registry
+from harness.engine.batching import build
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYWORDS = {

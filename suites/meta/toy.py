@@ -12,8 +12,8 @@ import native_ref as native
 from harness.core.dtypes import of
 from harness.core.instance import Instance
 from harness.core.outcome import Model
-from harness.spec import Any as Any_
-from harness.spec import (
+from harness.declare import Any as Any_
+from harness.declare import (  # fmt: skip
     Axes,
     Axis,
     Dialect,
@@ -25,8 +25,8 @@ from harness.spec import (
     exact,
     rounded,
     semantics,
-)  # fmt: skip
-from harness.spec.schema import _one
+)
+from harness.declare.schema import _one
 
 
 @semantics(error=rounded(1), source="toy Add")

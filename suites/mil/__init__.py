@@ -11,8 +11,8 @@ from harness.core.dtypes import BY_NAME, I32, int_range
 from harness.core.errors import UsageError, reading
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect, Draw, OpVersion, Slot, T
-from harness.spec.interpret import Watch, fed, run_graph
+from harness.declare import Dialect, Draw, OpVersion, Slot, T
+from harness.declare.interpreter import Watch, fed, run_graph
 from suites.mil import builder, notation, parse, running
 
 OLDER = ("ios13", "ios14")

@@ -16,7 +16,7 @@ from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 from suites.mil.plain import Program
 from suites.semantics.integers import places
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Draw, Named, OpVersion, Param, Silent, T, silent
+from harness.declare import Build, Call, Draw, Named, OpVersion, Param, Silent, T, silent
 
 
 class Usual(Named):

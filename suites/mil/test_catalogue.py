@@ -27,7 +27,7 @@ def test_every_documented_class_is_in_the_schema() -> None:
 
 
 def test_every_documented_class_draws_at_each_opset_it_serves() -> None:
-    from harness.gen.engine import Prng, case_seed
+    from harness.generate.draw_engines import Prng, case_seed
 
     for d in DOCUMENTED:
         v = dialect.versions[f"mil/{d['op']}/{d['version']}"]
@@ -36,7 +36,7 @@ def test_every_documented_class_draws_at_each_opset_it_serves() -> None:
 
 
 def test_every_class_has_something_invalid_to_offer() -> None:
-    from harness.spec.breaking import breakers_of
+    from harness.declare.invalid import breakers_of
 
     without = [v.key for v in dialect.versions.values() if not breakers_of(v)]
     assert without == []
@@ -69,7 +69,7 @@ def test_every_disagreement_of_document_and_registry_is_settled(coremltools) -> 
 @pytest.mark.parametrize("version", ["ios15", "ios17"])
 def test_a_transposed_convolution_keeps_an_extent_of_what_is_cut_away(version: str) -> None:
     """Paddings are drawn for an output padding too, which MIL has no word for: cases 1387 and 1794 kept less than 0."""
-    from harness.run.case import draw_case
+    from harness.cases.case import draw_case
 
     v = dialect.versions[f"mil/conv_transpose/{version}"]
     cases = [draw_case(v, "ios17", 4242, i, invalid=False) for i in range(1300, 1900)]

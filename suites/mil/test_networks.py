@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from harness.compare import Layer, first_out_of_bounds
-from harness.compare.spread import spread
+from harness.compare.error_propagation import spread
 from harness.core.dtypes import F16, F32
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph
-from harness.run.entries import load_ledger
-from harness.spec.errors import ulp
+from harness.ledger.loader import load_ledger
+from harness.tolerance.classes import ulp
 from suites.mil import dialect
 
 ct = pytest.importorskip("coremltools", reason="networks are made with its builder")

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Model
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 from suites.nn import control, schemas, wire
 from suites.nn.network import Network
 from suites.nn.wire import Message

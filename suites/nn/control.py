@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.errors import RuleError
 from harness.core.instance import Graph, Instance, Node
-from harness.spec.codec import Call
+from harness.declare.codec import Call
 from suites.nn.interpret import Run
 from suites.nn.network import Network
 

@@ -16,9 +16,9 @@ from harness.core.dtypes import U8
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Call, Dialect, Draw, OpVersion, T
-from harness.spec.interpret import Watch, fed
-from harness.spec.schema import OpSchema, Slot
+from harness.declare import Call, Dialect, Draw, OpVersion, T
+from harness.declare.interpreter import Watch, fed
+from harness.declare.schema import OpSchema, Slot
 from suites.nn import builder, control, ignored, image, layers, notation, parse, schemas, weights
 from suites.nn.interpret import Run, map_input
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
-from harness.spec import Draw
-from harness.spec.schema import OpSchema
+from harness.declare import Draw
+from harness.declare.schema import OpSchema
 from suites.nn import weights
 
 _COMPARED = ("equal", "notEqual", "lessThan", "lessEqual", "greaterThan", "greaterEqual")

@@ -13,9 +13,9 @@ import numpy as np
 
 from harness.core.errors import OpconformError, RuleError, Unsupported, UsageError
 from harness.core.instance import Graph, Node
-from harness.spec import Call, Dialect
-from harness.spec.fits import evaluated
-from harness.spec.interpret import Watch, blamed
+from harness.declare import Call, Dialect
+from harness.declare.interpreter import Watch, blamed
+from harness.declare.validation import evaluated
 from suites.nn import layers
 
 LIMIT = 100_000  # iterations after which a loop without a count is taken to be endless

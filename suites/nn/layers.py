@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Graph
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 from suites.nn import weights, wire
 from suites.nn.wire import Message
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Graph
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 from suites.nn import layers, schemas
 from suites.nn.wire import Message
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.instance import Arg, Graph, Instance
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 
 
 def text(s: OpSchema, inst: Instance) -> str:

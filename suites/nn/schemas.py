@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.core.errors import UsageError
-from harness.spec.schema import OpSchema, load
+from harness.declare.schema import OpSchema, load
 from suites.nn.wire import Message
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Dialect, Entry, Fn, Silent, T, gathered
-from harness.spec.semantics import Semantics
+from harness.declare import Build, Call, Codec, Dialect, Entry, Fn, Silent, T, gathered
+from harness.declare.semantics import Semantics
 
 
 def ints(x: np.ndarray) -> tuple[int, ...]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.core.errors import OpconformError
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec.breaking import breakers_of, draw_invalid
+from harness.declare.invalid import breakers_of, draw_invalid
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.nn import dialect
 from suites.nn.definition import Definition
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.core.errors import FormatError, OpconformError, RuleError
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.nn import dialect, wire
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.onnx import schemas
 
 PLAIN = ("f32", "f64", "i32", "i64", "f16", "bool")  # taken by most ops of most opsets

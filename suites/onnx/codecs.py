@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.core.dtypes import DType
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, OpVersion, Param, Slotted, T
+from harness.declare import Build, Call, Codec, OpVersion, Param, Slotted, T
 
 
 class _Told(Codec):

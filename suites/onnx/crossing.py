@@ -16,7 +16,7 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError
 from harness.core.instance import Arg, Instance
-from harness.spec import OpVersion
+from harness.declare import OpVersion
 from suites.onnx import dialect
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from harness.core.errors import UsageError
 from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
-from harness.spec import Expected, OpVersion
-from harness.spec.codec import Call
-from harness.spec.fits import evaluated
-from harness.spec.interpret import Scope, Watch, blamed
+from harness.declare import Expected, OpVersion
+from harness.declare.codec import Call
+from harness.declare.interpreter import Scope, Watch, blamed
+from harness.declare.validation import evaluated
 from suites.onnx.builder import AROUND
 from suites.onnx.decode import Ref
 

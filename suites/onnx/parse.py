@@ -13,7 +13,7 @@ import numpy as np
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError, UsageError, reading
 from harness.core.instance import Arg, Graph, Node
-from harness.spec.schema import OpSchema
+from harness.declare.schema import OpSchema
 from suites.onnx import schemas
 from suites.onnx.decode import FunctionProto, GraphProto, ModelProto, NodeProto, Ref, decode
 from suites.onnx.proto import DTYPES, Sparse, Type

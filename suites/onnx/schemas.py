@@ -13,7 +13,7 @@ from typing import Any
 from harness.core import dtypes
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.instance import Arg
-from harness.spec.schema import OpSchema, load
+from harness.declare.schema import OpSchema, load
 
 PATH = Path(__file__).with_name("schema.json")
 VANISHED = Path(__file__).with_name("vanished.json")  # of the first list, in no released schema

@@ -18,9 +18,9 @@ from onnx import inliner
 
 from harness.core.errors import OpconformError
 from harness.core.instance import Arg, Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec import Expected, OpVersion
+from harness.declare import Expected, OpVersion
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import builder, dialect, notation
 from suites.onnx.test_schema import tomllib
 

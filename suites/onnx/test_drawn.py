@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.core.instance import SKIPPED, Arg, Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec import OpVersion
-from harness.spec.fits import misfit
+from harness.declare import OpVersion
+from harness.declare.validation import misfit
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import dialect
 
 VERSIONS = sorted(dialect.versions.values(), key=lambda v: (v.op, int(v.version)))

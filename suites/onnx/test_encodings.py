@@ -11,9 +11,9 @@ import pytest
 from harness.core.dtypes import BY_NAME
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, Replay, case_seed
-from harness.spec.fits import misfit
+from harness.declare.validation import misfit
+from harness.generate.draw_engines import Prng, Replay, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import builder, dialect, notation
 from suites.onnx.crossing import same
 

@@ -11,9 +11,9 @@ import pytest
 
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph, Node
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec import Call
+from harness.declare import Call
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import dialect, notation
 from suites.onnx.crossing import same
 

@@ -10,13 +10,13 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.cases.case import draw_case
 from harness.core.dtypes import BY_NAME
 from harness.core.instance import Arg, Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import draw_case
-from harness.run.pack import build
-from harness.spec import OpVersion
+from harness.declare import OpVersion
+from harness.engine.batching import build
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import builder, dialect, notation, schemas
 from suites.onnx.crossing import neighbours, said_at, same, values
 from suites.onnx.test_schema import tomllib

@@ -12,9 +12,9 @@ import pytest
 from harness.core.dtypes import I64
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec.breaking import draw_invalid
+from harness.declare.invalid import draw_invalid
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import dialect
 
 STATED = {

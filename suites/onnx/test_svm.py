@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.core.errors import RuleError
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec import Call
-from harness.spec.breaking import draw_invalid
+from harness.declare import Call
+from harness.declare.invalid import draw_invalid
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import dialect, notation
 from suites.semantics import coupling
 

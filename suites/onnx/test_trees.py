@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec import Call
+from harness.declare import Call
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.onnx import dialect
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cases.selection import Selection
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.run.select import Selection
-from harness.run.session import Plan, run
-from harness.spec import Call, OpVersion
+from harness.declare import Call, OpVersion
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
+from harness.session.session import Plan, run
 from suites.onnx import dialect, notation
 
 VANISHED = [v for v in dialect.versions.values() if "left" in v.schema.extra]

@@ -15,7 +15,7 @@ from harness.core.dtypes import BY_NAME
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect
+from harness.declare import Dialect
 from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build

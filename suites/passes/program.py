@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.core.dtypes import F16, F32, DType, of
 from harness.core.instance import Graph, Node
-from harness.spec import Call, Context, Draw, ErrorClass, T, composed, exact
+from harness.declare import Call, Context, Draw, ErrorClass, T, composed, exact
 from suites.mil import dialect as mil
 from suites.mil.running import State, settle
 from suites.semantics.programs import Language, grid

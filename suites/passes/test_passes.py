@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends import registry as backends
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
 from suites.passes import ABSENT, dialect
 
 PASSES = sorted({v.op for v in dialect.versions.values()})
@@ -37,9 +37,9 @@ def test_the_pattern_says_what_the_promise_says() -> None:
 
 
 def test_noop_elimination_acts_where_it_is_to_and_keeps_the_values() -> None:
+    from harness.cases.case import fill
     from harness.core.outcome import Verdict
-    from harness.run.case import fill
-    from harness.run.engine import Engine
+    from harness.engine.engine import Engine
 
     handle = backends.create("coremltools-passes")
     if why := handle.missing():

@@ -14,9 +14,9 @@ from typing import Any
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Attr, Dialect, OpSchema, Slot
-from harness.spec.dialect import Results
-from harness.spec.interpret import Watch
+from harness.declare import Attr, Dialect, OpSchema, Slot
+from harness.declare.dialect import Results
+from harness.declare.interpreter import Watch
 from suites.onnx import dialect as onnx
 from suites.rewrites.build import build, text
 from suites.rewrites.program import Make, either, error_classes, run

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, DType, of
 from harness.core.instance import Graph, Node
-from harness.spec import Call, Context, Draw, ErrorClass, T, composed, quantised
+from harness.declare import Call, Context, Draw, ErrorClass, T, composed, quantised
 from suites.onnx import dialect as onnx
 from suites.onnx import schemas
 from suites.onnx.builder import positions

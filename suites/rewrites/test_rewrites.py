@@ -12,13 +12,13 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.cases.case import fill
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
-from harness.gen.engine import Prng, case_seed
-from harness.run.case import fill
-from harness.run.engine import Engine
-from harness.run.pack import build
-from harness.spec import OpVersion
+from harness.declare import OpVersion
+from harness.engine.batching import build
+from harness.engine.engine import Engine
+from harness.generate.draw_engines import Prng, case_seed
 from suites.meta.runtimes import running
 from suites.onnx import run_model
 from suites.rewrites import dialect

@@ -9,7 +9,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Any,
     ElementType,
     Flag,
@@ -24,8 +24,8 @@ from harness.spec import (
     semantics,
     silent,
 )
-from harness.spec.draw import Draw
-from harness.spec.errors import Context, gamma, ulp, unit
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context, gamma, ulp, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import given, param
 

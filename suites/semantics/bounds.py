@@ -8,8 +8,8 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
-from harness.spec import silent
-from harness.spec.errors import Context, ErrorClass, composed, gamma
+from harness.declare import silent
+from harness.tolerance.classes import Context, ErrorClass, composed, gamma
 
 Array = np.ndarray
 

@@ -26,8 +26,8 @@ from harness.core.dtypes import (
     int_range,
     of,
 )
-from harness.spec import Any as Any_
-from harness.spec import Choice, ElementType, Flag, exact, gathered, semantics, silent
+from harness.declare import Any as Any_
+from harness.declare import Choice, ElementType, Flag, exact, gathered, semantics, silent
 
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Any, Axis, Int, Integer, Ints, Num, composed, exact, semantics
+from harness.declare import Any, Axis, Int, Integer, Ints, Num, composed, exact, semantics
 
 
 def _wide(x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, of
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Choice,
     Divisor,
     Each,
@@ -24,8 +24,8 @@ from harness.spec import (
     semantics,
     silent,
 )
-from harness.spec.draw import Draw
-from harness.spec.errors import Context
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context
 from suites.semantics.bounds import overflows
 from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred, largest

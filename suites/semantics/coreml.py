@@ -6,7 +6,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Axes,
     Axis,
     Choice,
@@ -21,7 +21,7 @@ from harness.spec import (
     composed,
     semantics,
 )
-from harness.spec.draw import Draw
+from harness.generate.draw import Draw
 from suites.semantics.bounds import quiet, slope
 from suites.semantics.indexing.scatter import MODES, SUMMED, scatter_elements
 from suites.semantics.movement.common import norm_axes

@@ -10,7 +10,7 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Float, Opaque, Real, composed, semantics
+from harness.declare import Choice, Context, Flag, Float, Opaque, Real, composed, semantics
 from suites.semantics.bounds import quiet, tiny
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.running import Running

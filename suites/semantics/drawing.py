@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.spec.draw import Draw
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import options
 
 __all__ = ["choose", "given", "options", "param", "positive_shape", "spells"]

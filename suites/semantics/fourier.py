@@ -7,7 +7,7 @@ from typing import Any as Anything
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
+from harness.declare import Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
 
 NORMS = ("forward", "backward", "ortho")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Choice,
     Context,
     Flag,
@@ -29,7 +29,7 @@ from harness.spec import (
     semantics,
     silent,
 )
-from harness.spec.draw import Draw
+from harness.generate.draw import Draw
 from suites.semantics.conv import check_channels
 from suites.semantics.integers import whole
 from suites.semantics.movement.common import prod

@@ -10,10 +10,23 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Int, Num, Real, T, Variadic, accumulates, composed, exact, first_of, semantics, silent
-from harness.spec.draw import Draw
-from harness.spec.errors import Context
-from harness.spec.params import Opaque
+from harness.declare import (
+    Flag,
+    Int,
+    Num,
+    Real,
+    T,
+    Variadic,
+    accumulates,
+    composed,
+    exact,
+    first_of,
+    semantics,
+    silent,
+)
+from harness.declare.params import Opaque
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context
 from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny, top
 from suites.semantics.drawing import given, param, product
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Choice,
     Each,
     Flag,
@@ -25,8 +25,8 @@ from harness.spec import (
     semantics,
     silent,
 )  # fmt: skip
-from harness.spec.draw import Draw
-from harness.spec.errors import Context
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context
 from suites.semantics.bounds import averages, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import param, product
 from suites.semantics.window import (

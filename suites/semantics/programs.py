@@ -12,8 +12,8 @@ import numpy as np
 
 from harness.core.dtypes import F16, float_max, of
 from harness.core.instance import Graph, Node
-from harness.spec import Call, Draw
-from harness.spec.errors import ulp
+from harness.declare import Call, Draw
+from harness.tolerance.classes import ulp
 
 
 def grid(d: Draw, shape: Any, lo: int, hi: int, scale: float) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, U8, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Any,
     Choice,
     Context,
@@ -30,7 +30,7 @@ from harness.spec import (
     semantics,
     silent,
 )
-from harness.spec.errors import unit
+from harness.tolerance.classes import unit
 from suites.semantics.conv import check_channels, check_grain
 from suites.semantics.linear import centred
 from suites.semantics.window import MODES, geometry

@@ -10,8 +10,8 @@ from typing import Any as Anything
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Context, ElementType, Flag, Float, Integer, Ints, Real, T, semantics, statistical
-from harness.spec.draw import Draw
+from harness.declare import Context, ElementType, Flag, Float, Integer, Ints, Real, T, semantics, statistical
+from harness.generate.draw import Draw
 
 
 def _generator(seed: Anything) -> np.random.Generator:

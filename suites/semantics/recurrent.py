@@ -10,9 +10,9 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics, silent
-from harness.spec.draw import Draw
-from harness.spec.errors import Context
+from harness.declare import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics, silent
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context
 from suites.semantics.bounds import quiet, tiny
 from suites.semantics.drawing import given, param
 from suites.semantics.running import Running

@@ -9,7 +9,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F64, I32, I64, DType, float_max, int_range, of, smallest_normal, smallest_subnormal
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Axes,
     Axis,
     Bool,
@@ -27,8 +27,8 @@ from harness.spec import (
     semantics,
     silent,
 )  # fmt: skip
-from harness.spec.draw import Draw
-from harness.spec.errors import Context, gamma, unit
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context, gamma, unit
 from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.integers import numbers, whole
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis

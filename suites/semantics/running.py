@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.spec.errors import gamma
+from harness.tolerance.classes import gamma
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Float, Int, Ints, Num, Real, Reals, composed, exact, semantics
+from harness.declare import Choice, Context, Flag, Float, Int, Ints, Num, Real, Reals, composed, exact, semantics
 from suites.semantics.integers import places
 from suites.semantics.movement.padding import mirrored
 

@@ -8,8 +8,20 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, ElementType, Flag, Float, Integer, Opaque, T, bounded, composed, semantics
-from harness.spec.draw import Draw
+from harness.declare import (
+    Choice,
+    Context,
+    ElementType,
+    Flag,
+    Float,
+    Integer,
+    Opaque,
+    T,
+    bounded,
+    composed,
+    semantics,
+)
+from harness.generate.draw import Draw
 
 Array = np.ndarray
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
-from harness.spec.draw import Draw
-from harness.spec.errors import gamma
+from harness.declare import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
+from harness.generate.draw import Draw
+from harness.tolerance.classes import gamma
 
 Array = np.ndarray
 

@@ -7,9 +7,9 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Flag, Float, Int, Integer, Real, T, accumulates, composed, semantics
-from harness.spec.draw import Draw
-from harness.spec.errors import gamma
+from harness.declare import Choice, Context, Flag, Float, Int, Integer, Real, T, accumulates, composed, semantics
+from harness.generate.draw import Draw
+from harness.tolerance.classes import gamma
 
 Array = np.ndarray
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Any,
     Bool,
     Choice,
@@ -27,8 +27,8 @@ from harness.spec import (
     exact,
     semantics,
 )  # fmt: skip
-from harness.spec.draw import Draw
-from harness.spec.errors import gamma
+from harness.generate.draw import Draw
+from harness.tolerance.classes import gamma
 from suites.semantics import elementwise as e
 from suites.semantics import pool
 from suites.semantics.window import MODES

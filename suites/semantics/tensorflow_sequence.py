@@ -6,7 +6,7 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.spec import Float, Opaque, composed, semantics
+from harness.declare import Float, Opaque, composed, semantics
 from suites.semantics.tensorflow_recurrent import GATES, Array, lstm, recurrent_bound, rnn, svdf
 
 _BOUND = composed(recurrent_bound)

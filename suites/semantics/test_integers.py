@@ -12,7 +12,7 @@ import pytest
 import native_ref
 from harness.core.dtypes import of
 from harness.core.instance import Arg
-from harness.gen.data import materialize
+from harness.generate.recipes import materialize
 from suites.semantics.indexing.order import _equals_free, any_of_equals
 from suites.semantics.integers import numbers, places, whole
 from suites.semantics.quantised import fixed

@@ -7,9 +7,10 @@ from typing import Any as Object
 
 import numpy as np
 
+from harness.core import dims
 from harness.core.errors import RuleError
-from harness.spec import Choice, Context, Float, Int, Real, T, Variadic, composed, dims, semantics
-from harness.spec.draw import Draw
+from harness.declare import Choice, Context, Float, Int, Real, T, Variadic, composed, semantics
+from harness.generate.draw import Draw
 
 Array = np.ndarray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import (
+from harness.declare import (
     Build,
     Call,
     Choice,
@@ -21,7 +21,7 @@ from harness.spec import (
     semantics,
     silent,
 )  # fmt: skip
-from harness.spec.draw import Draw
+from harness.generate.draw import Draw
 from suites.semantics import elementwise as e
 from suites.semantics import norm as n
 

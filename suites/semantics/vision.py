@@ -8,8 +8,8 @@ import numpy as np
 
 from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, silent
-from harness.spec.draw import Draw
+from harness.declare import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, silent
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import prod
 from suites.semantics.window import geometry
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import native_ref as native
 from harness.core.errors import RuleError, Unsupported
-from harness.spec.draw import Draw
+from harness.generate.draw import Draw
 from suites.semantics.drawing import choose, param
 
 LARGEST = 1 << 28  # elements of a window that the reference goes through one by one

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.spec import Entry, Semantics
+from harness.declare import Entry, Semantics
 from suites.tflite.dialect import Session, TfLite
 
 dialect = TfLite("suites.tflite")

@@ -17,7 +17,7 @@ from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect
+from harness.declare import Dialect
 from suites.tflite import flatbuffers as fb
 from suites.tflite import sparsity
 from suites.tflite.quantisation import output_types

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, silent
+from harness.declare import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, silent
 from suites.semantics.window import STRIDE_ABOVE
 from suites.tflite import op, schemas
 

@@ -9,8 +9,8 @@ from typing import Any
 from harness.core.dtypes import f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.spec import Dialect, Draw, OpSchema, OpVersion, Slot, T
-from harness.spec.interpret import Watch, fed, run_graph
+from harness.declare import Dialect, Draw, OpSchema, OpVersion, Slot, T
+from harness.declare.interpreter import Watch, fed, run_graph
 from suites.tflite import builder, notation, parse, quantisation, schemas
 from suites.tflite.resources import Store, using
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.dtypes import DType, of
 from harness.core.instance import Arg, Graph, Instance
-from harness.spec import Dialect
+from harness.declare import Dialect
 from suites.tflite.quantisation import output_types
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import DType, dtype, int_range
 from harness.core.instance import Arg, Instance
-from harness.spec import Draw, OpVersion, Slot
+from harness.declare import Draw, OpVersion, Slot
 
 _SCALES = (0.0078125, 0.1, 0.5, 1.0, 0.00392156862745098, 0.037, 0.25, 2.0, 0.0123)
 

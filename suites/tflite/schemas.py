@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import UsageError
-from harness.spec.schema import OpSchema, load
+from harness.declare.schema import OpSchema, load
 
 
 @cache

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
 from suites.tflite import dialect
 
 DRAWS = 400

@@ -8,8 +8,8 @@ from harness.compare import judge
 from harness.core.dtypes import int_range
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.tflite import dialect
 
 QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == "quantised")

@@ -11,9 +11,9 @@ from harness.compare import judge
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
-from harness.spec.interpret import run_graph
+from harness.declare.interpreter import run_graph
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.tflite import dialect
 from suites.tflite import flatbuffers as fb
 from suites.tflite.schemas import number_of
@@ -189,9 +189,9 @@ def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
 
 def test_nan_under_a_stride_above_the_window_is_still_ambiguous():
     """The dialect says what SAME means there, which must not hide that nobody says whether NaN is the largest."""
+    from harness.cases.case import fill
     from harness.core.dtypes import F32
     from harness.core.instance import Arg
-    from harness.run.case import fill
 
     attrs = {"filter_height": 2, "filter_width": 1, "stride_h": 1, "stride_w": 2, "padding": "SAME"}
     for value, why in ((float("nan"), "NaN"), (1.0, "")):
@@ -226,9 +226,9 @@ def test_an_output_shape_fits_its_input(key: str) -> None:
 
 def test_flushed_operands_show_through_a_fused_activation():
     """A subnormal weight times 3e38 is 3: without it the sum is 8.  Beside it stands a sum that RELU clamps."""
-    from harness.run.case import fill
-    from harness.run.judged import Profile
-    from harness.run.results import judge_case
+    from harness.cases.case import fill
+    from harness.cases.result import Profile
+    from harness.engine.verdict import judge_case
 
     inst = Instance.from_json({
         "format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": 5, "opset": 1, "outs": 1,

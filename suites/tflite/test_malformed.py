@@ -14,8 +14,8 @@ import pytest
 from harness.core.errors import OpconformError
 from harness.core.instance import Instance
 from harness.core.quiet import quiet
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.tflite import dialect
 from suites.tflite import flatbuffers as fb
 

@@ -6,8 +6,8 @@ import pytest
 from harness.core.dtypes import F32
 from harness.core.errors import RuleError
 from harness.core.instance import Instance, encode_value
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.tflite import dialect
 from suites.tflite.ops.stablehlo import body
 

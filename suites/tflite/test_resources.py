@@ -6,7 +6,7 @@ import pytest
 from harness.core.dtypes import F32, I64, STR
 from harness.core.errors import OpconformError, RuleError, UsageError
 from harness.core.instance import Arg, Graph, Node
-from harness.spec.interpret import run_graph
+from harness.declare.interpreter import run_graph
 from suites.tflite import Session, dialect
 from suites.tflite.builder import build_graph
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.core.errors import FormatError
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
 from suites.tflite import dialect, sparsity
 from suites.tflite import flatbuffers as fb
 

@@ -8,8 +8,8 @@ from harness.compare.steps import others
 from harness.core.dtypes import I16
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.gen.data import arrays_of
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.semantics.quantised.functions import looked_up
 from suites.tflite import dialect
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.gen.engine import Prng, case_seed
+from harness.generate.draw_engines import Prng, case_seed
 from suites.tflite import dialect
 from suites.tflite.extract import read_slots
 from suites.tflite.schemas import number_of

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): coremltools' value inference."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): coremltools' value inference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 
 Outputs = list[Any] | None
 

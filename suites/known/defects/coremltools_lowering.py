@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): MIL ops lowered to NeuralNetwork layers."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): MIL ops lowered to NeuralNetwork
+layers."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 from suites.semantics.coreml_recurrent import _run
 from suites.semantics.recurrent import functions
 

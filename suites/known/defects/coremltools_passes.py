@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): programs that a graph pass has changed."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): programs that a graph pass has
+changed."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Graph, Node
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 
 Outputs = list[Any] | None
 

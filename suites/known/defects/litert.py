@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): LiteRT's reference and optimised kernels."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): LiteRT's reference and optimised
+kernels."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 from suites.semantics.quantised import fixed
 
 Outputs = list[Any] | None

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): older releases of LiteRT."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): older releases of LiteRT."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Such
+from harness.ledger.defect_models import Given, Near, Such
 from suites.semantics.quantised import fixed
 
 Outputs = list[Any] | None

@@ -1,5 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): LiteRT's kernels that read or write the wrong
-place, give another shape, or leave special values out."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): LiteRT's kernels that read or write
+the wrong place, give another shape, or leave special values out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Such
+from harness.ledger.defect_models import Given, Near, Such
 from suites.tflite import sparsity
 
 Outputs = list[Any] | None

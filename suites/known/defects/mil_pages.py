@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): other readings of the MIL pages."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): other readings of the MIL pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 from suites.mil.definition.layers import lstm
 from suites.semantics.recurrent import FUNCTIONS, functions
 from suites.semantics.sampling import along, box_edges, grid

@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): other readings of NeuralNetwork.proto."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): other readings of
+NeuralNetwork.proto."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 
 Outputs = list[Any] | None
 

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, places and reading."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): onnx.reference, places and reading."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import OpconformError
-from harness.run.defects import Given, Turned
-from harness.spec import Expected
+from harness.declare import Expected
+from harness.ledger.defect_models import Given, Turned
 
 Outputs = list[Any] | None
 

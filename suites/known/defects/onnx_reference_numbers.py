@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, arithmetic."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): onnx.reference, arithmetic."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.run.defects import Given, Near, Turned
-from harness.spec import Expected
+from harness.declare import Expected
+from harness.ledger.defect_models import Given, Near, Turned
 
 Outputs = list[Any] | None
 

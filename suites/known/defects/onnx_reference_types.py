@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): types and forms of onnx.reference."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): types and forms of onnx.reference."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.case import Case
 from harness.core.dtypes import of
 from harness.core.instance import Arg, Instance
-from harness.run.case import Case
-from harness.run.defects import Given, Near, Turned
-from harness.spec import registry
+from harness.declare import registry
+from harness.ledger.defect_models import Given, Near, Turned
 from suites.known.defects.onnx_reference_windows import plain_maximum, windows_of_the_padded
 
 Outputs = list[Any] | None

@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): onnx.reference, windows and positions."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): onnx.reference, windows and
+positions."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.run.defects import Given, Near
-from harness.spec import Expected
+from harness.declare import Expected
+from harness.ledger.defect_models import Given, Near
 
 Outputs = list[Any] | None
 

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): the tools of the onnx package."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): the tools of the onnx package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 
 Outputs = list[Any] | None
 

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): ONNX Runtime."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import NOTHING, Given, Near
+from harness.ledger.defect_models import NOTHING, Given, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
 

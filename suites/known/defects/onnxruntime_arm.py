@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): ONNX Runtime's kernels for Arm."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): ONNX Runtime's kernels for Arm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 
 Array = np.ndarray
 

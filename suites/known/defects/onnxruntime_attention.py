@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): the body of Attention in ONNX Runtime."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): the body of Attention in ONNX
+Runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 from suites.semantics.attention import additive, allowed
 
 Array = np.ndarray

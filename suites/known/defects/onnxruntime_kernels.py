@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): single kernels of ONNX Runtime."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): single kernels of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 
 Outputs = list[Any] | None
 

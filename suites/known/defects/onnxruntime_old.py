@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): ONNX Runtime before 1.32."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): ONNX Runtime before 1.32."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 from suites.semantics.attention import additive, allowed
 
 Outputs = list[Any] | None

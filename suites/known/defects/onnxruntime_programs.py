@@ -1,4 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): programs that ONNX Runtime has rewritten."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): programs that ONNX Runtime has
+rewritten."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near
+from harness.ledger.defect_models import Given, Near
 
 Outputs = list[Any] | None
 

@@ -1,5 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, what it reads of constants, and
-steps that are rounded to narrow types, which a constant may meet as well."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): OpenVINO, what it reads of
+constants, and steps that are rounded to narrow types, which a constant may meet as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Arg
-from harness.run.defects import Given, Near, Turned
+from harness.ledger.defect_models import Given, Near, Turned
 from suites.semantics.recurrent import DEFAULTS, functions
 
 Outputs = list[Any] | None

@@ -1,5 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, states of Scan and Loop that share
-their memory with other values."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): OpenVINO, states of Scan and Loop
+that share their memory with other values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Graph
-from harness.run.defects import Given, Such
+from harness.ledger.defect_models import Given, Such
 
 Outputs = list[Any] | None
 _SLOT = "initial_state_and_scan_inputs"

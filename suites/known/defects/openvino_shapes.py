@@ -1,5 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, results of another shape, and what is
-never written."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): OpenVINO, results of another shape,
+and what is never written."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of, smallest_normal
-from harness.run.defects import Given, Near, Such, Turned
-from harness.spec import Expected
+from harness.declare import Expected
+from harness.ledger.defect_models import Given, Near, Such, Turned
 from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
 
 Outputs = list[Any] | None

@@ -1,4 +1,4 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, elements that are others."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): OpenVINO, elements that are others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import NOTHING, Given, Near, Such, Turned
+from harness.ledger.defect_models import NOTHING, Given, Near, Such, Turned
 from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
 
 Outputs = list[Any] | None

@@ -1,5 +1,5 @@
-"""What comes where a difference is listed (``harness/run/defects.py``): OpenVINO, convolutions and pools whose windows,
-scales or biases are others."""
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): OpenVINO, convolutions and pools
+whose windows, scales or biases are others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.defects import Given, Near, Such, Turned
+from harness.ledger.defect_models import Given, Near, Such, Turned
 from suites.semantics.conv import conv
 
 Outputs = list[Any] | None

@@ -3,7 +3,7 @@
 PyTorch runs in f64, once from its own inputs and once with every layer's result replaced by that of the tested run, so
 that each layer is asked for its result on the inputs that the tested run gave it.  What the tested run may be off by
 since the last layers that can be seen (roundings of values and of weights, constants merged by the conversion) is
-propagated through the program by ``harness.compare.spread``.
+propagated through the program by ``harness.compare.error_propagation``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import torch
 from torch import nn
 
 from harness.compare import Layer, Report, first_out_of_bounds
-from harness.compare.spread import spread
+from harness.compare.error_propagation import spread
 from harness.core.dtypes import F16, F32, of
 from harness.core.instance import Graph
-from harness.spec.errors import ulp
-from harness.spec.interpret import run_graph
+from harness.declare.interpreter import run_graph
+from harness.tolerance.classes import ulp
 from suites.mil import dialect
 from suites.mil.networks.convert import flat, placed
 from suites.mil.networks.models import layers

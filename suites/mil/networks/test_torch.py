@@ -13,8 +13,8 @@ EXTRA = "networks are written in PyTorch: pip install 'opconform[networks]'"
 torch = pytest.importorskip("torch", reason=EXTRA)
 pytest.importorskip("coremltools", reason=EXTRA)
 
-from harness.run.entries import load_ledger  # noqa: E402
-from harness.spec.interpret import run_graph  # noqa: E402
+from harness.declare.interpreter import run_graph  # noqa: E402
+from harness.ledger.loader import load_ledger  # noqa: E402
 from suites.mil import dialect  # noqa: E402
 from suites.mil.networks import compare, convert  # noqa: E402
 from suites.mil.networks.models import NETWORKS, layers, module  # noqa: E402

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Choice, Draw, Float, T, bounded, semantics, silent
+from harness.declare import Choice, Draw, Float, T, bounded, semantics, silent
 from suites.mil import op
 from suites.semantics import elementwise as s
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.spec import Call, Draw, Fn, T, exact
+from harness.declare import Call, Draw, Fn, T, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, scalar
 from suites.semantics import fourier as s

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Draw, T
+from harness.declare import Draw, T
 from suites.mil import op
 from suites.mil.codecs import vector
 from suites.semantics import constexpr as s

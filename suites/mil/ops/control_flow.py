@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, DType, of
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, bounded, exact
+from harness.declare import Call, Draw, T, bounded, exact
 from suites.mil import op
 from suites.mil.codecs import maybe, need, scalar, vector
 from suites.mil.running import State

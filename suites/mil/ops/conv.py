@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Codec, Draw, Fn, Map, Slotted, T
 from suites.mil import op
 from suites.mil.codecs import fill, ints, need, settles
 from suites.semantics import conv as s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.spec import Call, gathered, silent
+from harness.declare import Call, gathered, silent
 from suites.mil import op
 from suites.mil.codecs import overflowing
 from suites.semantics import elementwise as s

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Call, Draw, Fn, T, gathered, silent
+from harness.declare import Call, Draw, Fn, T, gathered, silent
 from suites.mil import op
 from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Call, Context, Draw, Fn, Map, T, bounded, silent
+from harness.declare import Call, Context, Draw, Fn, Map, T, bounded, silent
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import movement

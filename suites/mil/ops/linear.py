@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType, int_range, of
-from harness.spec import Call, Draw, Fn, T, gathered
+from harness.declare import Call, Draw, Fn, T, gathered
 from suites.mil import op
 from suites.mil.codecs import need
 from suites.semantics import linear as s

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.mil import op
 from suites.mil.codecs import fill, ints, need, settles
 from suites.mil.ops.conv import MODE, Mode, Pairs

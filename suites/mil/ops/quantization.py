@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, int_range, of
-from harness.spec import Call, Draw, T, quantised, silent
+from harness.declare import Call, Draw, T, quantised, silent
 from suites.mil import op
 from suites.mil.codecs import need, scalar
 from suites.semantics import constexpr as s

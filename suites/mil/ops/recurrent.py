@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Context, Draw, ErrorClass, Fn, T, composed
+from harness.declare import Call, Context, Draw, ErrorClass, Fn, T, composed
 from suites.mil import op
 from suites.mil.codecs import maybe, need
 from suites.semantics import recurrent as s

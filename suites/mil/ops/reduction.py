@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.spec import Call, Draw, Fn, T, accepted
+from harness.declare import Call, Draw, Fn, T, accepted
 from suites.mil import op
 from suites.mil.codecs import maybe, signed
 from suites.semantics import reduction as s

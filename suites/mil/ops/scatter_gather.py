@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Draw, Map, T
+from harness.declare import Call, Draw, Map, T
 from suites.mil import op
 from suites.mil.codecs import maybe
 from suites.semantics import indexing as s

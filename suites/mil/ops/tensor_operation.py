@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.spec import Build, Call, Context, Draw, ErrorClass, Fn, Slotted, T, accepted, exact
+from harness.declare import Build, Call, Context, Draw, ErrorClass, Fn, Slotted, T, accepted, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement

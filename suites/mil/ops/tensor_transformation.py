@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from harness.spec import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Draw, Fn, T
 from suites.mil import op
 from suites.mil.codecs import Usual, flags, ints, maybe, need, scalar, signed, vector
 from suites.semantics import movement as s

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, T, silent
+from harness.declare import Call, Draw, Fn, T, silent
 from suites.nn import op
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math

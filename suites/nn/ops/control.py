@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.instance import Graph, Node
-from harness.spec import Draw, T, exact
+from harness.declare import Draw, T, exact
 from suites.nn import op
 from suites.nn.control import evaluate
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Codec, Fn, T
+from harness.declare import Build, Call, Codec, Fn, T
 from suites.nn import op
 from suites.nn.spell import ListOr, Or, Weight
 from suites.semantics import conv as s

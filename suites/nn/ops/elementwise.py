@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Draw, Fn, Real, T, silent
+from harness.declare import Call, Draw, Fn, Real, T, silent
 from suites.nn import op
 from suites.nn.spell import Or, Weight, several
 from suites.semantics import coreml

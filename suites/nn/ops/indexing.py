@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError, Unsupported
-from harness.spec import Call, Draw, Fn, Map, Slotted, T, accepted
+from harness.declare import Call, Draw, Fn, Map, Slotted, T, accepted
 from suites.nn import op
 from suites.nn.spell import Const, ints
 from suites.semantics import coreml

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, Slotted, T
+from harness.declare import Call, Draw, Fn, Slotted, T
 from suites.nn import op
 from suites.nn.spell import Weight
 from suites.semantics import coreml as s

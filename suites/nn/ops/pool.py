@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, T, silent
-from harness.spec.silent import gathered
+from harness.declare import Call, Draw, Fn, T, silent
+from harness.tolerance.underspecified import gathered
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
 from suites.semantics import pool as s

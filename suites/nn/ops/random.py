@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.nn import op
 from suites.nn.spell import Or, sizes
 from suites.semantics import random as s

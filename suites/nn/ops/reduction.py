@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, T, accepted
+from harness.declare import Call, Draw, Fn, T, accepted
 from suites.nn import op
 from suites.nn.spell import Or
 from suites.semantics import coreml

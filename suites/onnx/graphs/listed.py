@@ -27,7 +27,7 @@ import onnx
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Arg
-from harness.gen.data import materialize
+from harness.generate.recipes import materialize
 from suites.onnx import dialect
 
 try:

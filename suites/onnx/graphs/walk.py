@@ -17,18 +17,18 @@ from onnx import helper
 
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
 from harness.compare.layers import Layer, Report, Row, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.memory import bounded
 from harness.core.outcome import Model, Outcome, Status, Verdict
-from harness.run.case import Case
-from harness.run.entries import load_ledger
-from harness.run.judged import Judged, Profile
-from harness.run.known import Ledger
-from harness.run.results import judge_case
-from harness.spec import Expected
+from harness.declare import Expected
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 from suites.onnx import dialect
 from suites.onnx.graphs.unfold import opset, unfold
 from suites.onnx.interpret import Run, Scope

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, Slotted, T, beside, bounded, gathered, silent
+from harness.declare import Call, Context, Draw, Slotted, T, beside, bounded, gathered, silent
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot

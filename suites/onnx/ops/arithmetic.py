@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import int_range, of
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, Slotted, T, exact, gathered, silent
+from harness.declare import Call, Draw, Fn, Slotted, T, exact, gathered, silent
 from suites.onnx import op
 from suites.onnx.decode import unpack
 from suites.onnx.proto import pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import F8E8M0, DType, of
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import OLD_WORDS, ToType
 from suites.semantics import cast as s

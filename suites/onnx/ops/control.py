@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph
-from harness.spec import Call, Draw, T, exact, silent
+from harness.declare import Call, Draw, T, exact, silent
 from suites.onnx import op, schemas
 from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control

@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Context, Draw, T, bounded
+from harness.declare import Call, Context, Draw, T, bounded
 from suites.onnx import op
 from suites.onnx.builder import AROUND
 from suites.semantics.gradient import Tape, Var

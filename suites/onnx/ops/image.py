@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, T, accepted
+from harness.declare import Call, Draw, T, accepted
 from suites.onnx import op
 from suites.onnx.images import Picture, read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Front, Scalar, one_element
 from suites.semantics import indexing as s

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, T, bounded
+from harness.declare import Call, Context, Draw, T, bounded
 from suites.onnx import op
 from suites.semantics import linear as s
 

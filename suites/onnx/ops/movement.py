@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.dtypes import F32, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg
-from harness.spec import Build, Call, Codec, Draw, Fn, Map, T, exact
+from harness.declare import Build, Call, Codec, Draw, Fn, Map, T, exact
 from suites.onnx import op
 from suites.onnx.blocks import literal
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr

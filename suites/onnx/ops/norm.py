@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.dtypes import of
-from harness.spec import Draw, Fn, T
+from harness.declare import Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Channels, Front
 from suites.semantics import norm as s

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, T, bounded
+from harness.declare import Call, Context, Draw, T, bounded
 from suites.onnx import op
 from suites.onnx.ops.vanished import SOURCE
 from suites.semantics import stacked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.ops.conv import AUTO_PAD

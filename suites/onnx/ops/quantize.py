@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BF16, F16, F32, U8, DType, of
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.onnx import op
 from suites.onnx.codecs import Default, ToType
 from suites.onnx.ops.conv import AUTO_PAD, Weight, filters

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, DType, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, Fn, T, accepted
+from harness.declare import Call, Context, Draw, Fn, T, accepted
 from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import random as s

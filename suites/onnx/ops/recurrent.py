@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Build, Call, Codec, Draw, Slotted
+from harness.declare import Build, Call, Codec, Draw, Slotted
 from suites.onnx import op
 from suites.semantics import recurrent as s
 

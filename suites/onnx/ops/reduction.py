@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I64
-from harness.spec import Build, Call, Codec
+from harness.declare import Build, Call, Codec
 from suites.onnx import op
 from suites.onnx.codecs import Front, Scalar
 from suites.semantics import reduction as s

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Codec, Draw, Fn, Map, Slotted, T
 from suites.onnx import op
 from suites.semantics import resize as s
 

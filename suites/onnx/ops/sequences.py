@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.dtypes import F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, exact
+from harness.declare import Call, Draw, T, exact
 from suites.onnx import op
 from suites.onnx.blocks import literal
 from suites.onnx.ops.control import fits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import DType
-from harness.spec import Call, Draw, T, beside
+from harness.declare import Call, Draw, T, beside
 from suites.onnx import op
 from suites.onnx.codecs import Default, Scalar
 from suites.semantics import signal as s

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, T, exact, rounded
+from harness.declare import Call, Draw, T, exact, rounded
 from suites.onnx import op
 from suites.semantics import text as s
 

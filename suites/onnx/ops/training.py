@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.dtypes import DType, of
-from harness.spec import Call
+from harness.declare import Call
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.semantics import training as s

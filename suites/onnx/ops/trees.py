@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, F64, U8, DType, of
 from harness.core.errors import RuleError
-from harness.spec import Call, Context, Draw, T, bounded, exact
+from harness.declare import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, one_of, quarters, require, rows
 from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels

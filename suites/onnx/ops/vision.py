@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.spec import Fn, Map
+from harness.declare import Fn, Map
 from suites.onnx import op
 from suites.onnx.ops.conv import Weight, filters
 from suites.semantics import image_sampling as at

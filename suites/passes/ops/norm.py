@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import F32
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.passes import declare
 from suites.passes.program import Program
 

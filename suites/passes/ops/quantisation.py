@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8, U8
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.passes import declare
 from suites.passes.program import Program
 

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any
 
 from harness.core.dtypes import F16
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.passes import declare
 from suites.passes.program import Make, Program
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, I32
 from harness.core.instance import Graph, Node
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.passes import declare
 from suites.passes.program import Program
 

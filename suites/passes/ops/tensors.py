@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from harness.core.dtypes import F32, I32
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.passes import declare
 from suites.passes.program import Program
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import U8
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.rewrites import declare
 from suites.rewrites.ops.conv import SOURCE, activation, batch_norm
 from suites.rewrites.program import Program

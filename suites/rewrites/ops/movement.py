@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.rewrites import declare
 from suites.rewrites.ops.conv import SOURCE
 from suites.rewrites.program import Program, ints

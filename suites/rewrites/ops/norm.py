@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.rewrites import declare
 from suites.rewrites.ops.conv import SOURCE
 from suites.rewrites.program import Program

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL, I8, U8, DType
-from harness.spec import Draw
+from harness.declare import Draw
 from suites.rewrites import declare
 from suites.rewrites.program import Program, ints
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.errors import RuleError
-from harness.spec import Context, Float, Num, Real, exact, rounded, semantics, silent
+from harness.declare import Context, Float, Num, Real, exact, rounded, semantics, silent
 from suites.semantics.elementwise.common import NAN_SILENT, any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
@@ -113,7 +113,7 @@ def prelu(x: Num["*d"], slope: Num["*#d"]) -> Num["*d"]:
 
 @prelu.draw
 def _draw_prelu(d):  # type: ignore[no-untyped-def]
-    from harness.spec import T
+    from harness.declare import T
 
     shape = d.shape()
     return {"x": T(shape), "slope": T(d.broadcast_from(shape))}

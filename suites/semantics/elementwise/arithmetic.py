@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from harness.core.dtypes import float_max
-from harness.spec import (
+from harness.declare import (  # fmt: skip
     Context,
     Float,
     Num,
@@ -20,7 +20,7 @@ from harness.spec import (
     rounded,
     semantics,
     silent,
-)  # fmt: skip
+)
 from suites.semantics.elementwise.common import any_nan, native, np, of, plus_absolute
 
 DIVISORS = {"y": ("nonzero", "nonzero", "positive", "special", "small", "wide")}

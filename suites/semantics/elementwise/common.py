@@ -16,7 +16,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.quiet import quiet
-from harness.spec import Context, ErrorClass, bounded, composed, silent
+from harness.declare import Context, ErrorClass, bounded, composed, silent
 
 __all__ = [
     "NAN_SILENT",

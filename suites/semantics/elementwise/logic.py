@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Any as Any_
-from harness.spec import Bool, Choice, Flag, Float, Int, Num, Real_, semantics, silent
-from harness.spec import exact as exact_class
+from harness.declare import Any as Any_
+from harness.declare import Bool, Choice, Flag, Float, Int, Num, Real_, semantics, silent
+from harness.declare import exact as exact_class
 from suites.semantics.elementwise.common import native, np, of
 
 CLOSE = ("small", "ties", "special", "unit", "branch")  # data in which equal values are common

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Context, Float, Num, Real, exact, gathered, rounded, semantics, silent
+from harness.declare import Context, Float, Num, Real, exact, gathered, rounded, semantics, silent
 from suites.semantics.elementwise.common import native, np, of, plus_absolute, x_of
 
 # Data worth trying on a function that is defined everywhere / on positive numbers / on [-1, 1].

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Choice, Float, Integer, Real, T, any_order, semantics
-from harness.spec.draw import Draw
+from harness.declare import Choice, Float, Integer, Real, T, any_order, semantics
+from harness.generate.draw import Draw
 from suites.semantics.indexing.common import prod
 
 

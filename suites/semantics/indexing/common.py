@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec.draw import Draw, T
+from harness.generate.draw import Draw, T
 from suites.semantics.movement.common import fixed, prod
 
 __all__ = ["distinct", "fixed", "in_extent", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled",

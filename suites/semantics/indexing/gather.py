@@ -6,8 +6,8 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.spec import Any, Flag, Int, Integer, T, copied, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Flag, Int, Integer, T, copied, semantics
+from harness.generate.draw import Draw
 from suites.semantics.indexing.common import (
     fixed,
     in_extent,

@@ -7,8 +7,8 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, silent
-from harness.spec.draw import Draw
+from harness.declare import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, silent
+from harness.generate.draw import Draw
 from suites.semantics.bounds import has_nan
 from suites.semantics.indexing.common import fixed
 from suites.semantics.integers import numbers

@@ -12,7 +12,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import DType, float_max, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.spec import (
+from harness.declare import (
     Any,
     Choice,
     Context,
@@ -28,8 +28,8 @@ from harness.spec import (
     semantics,
     silent,
 )
-from harness.spec.draw import Draw
-from harness.spec.errors import gamma
+from harness.generate.draw import Draw
+from harness.tolerance.classes import gamma
 from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled, within_data
 from suites.semantics.indexing.gather import _tuples
 from suites.semantics.movement.common import norm_axis, options

@@ -6,8 +6,8 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.spec import Any, Bool, Choice, Int, Integer, Numeric, T, exact, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Bool, Choice, Int, Integer, Numeric, T, exact, semantics
+from harness.generate.draw import Draw
 from suites.semantics.indexing.common import fixed, index_recipe, prod, resolve
 from suites.semantics.movement.common import norm_axis
 

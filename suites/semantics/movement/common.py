@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.spec.codec import Map, Named
-from harness.spec.draw import Draw
+from harness.declare.codec import Map, Named
+from harness.generate.draw import Draw
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 

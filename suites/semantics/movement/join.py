@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Axis, Integer, Ints, T, Variadic, copied, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Axis, Integer, Ints, T, Variadic, copied, semantics
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import beyond, fixed, norm_axis
 
 

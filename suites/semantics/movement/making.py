@@ -6,8 +6,8 @@ import numpy as np
 
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axis, options
 
 

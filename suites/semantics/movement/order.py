@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Axes, Axis, Int, Ints, T, copied, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Axes, Axis, Int, Ints, T, copied, semantics
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import norm_axes
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from harness.core.dtypes import F8E8M0, of
 from harness.core.errors import RuleError
-from harness.spec import Any, Choice, Ints, T, copied, semantics, silent
-from harness.spec.draw import Draw
+from harness.declare import Any, Choice, Ints, T, copied, semantics, silent
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
 
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.spec import Any, Flag, Integer, Ints, T, copied, semantics
-from harness.spec.draw import Draw
+from harness.declare import Any, Flag, Integer, Ints, T, copied, semantics
+from harness.generate.draw import Draw
 from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, F64, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Flag, Float, Real, T, composed, semantics
-from harness.spec.draw import Draw
-from harness.spec.errors import Context, gamma
+from harness.declare import Flag, Float, Real, T, composed, semantics
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context, gamma
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import given, param
 from suites.semantics.norm.moments import (

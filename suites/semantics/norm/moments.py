@@ -10,9 +10,9 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import BF16, F16, F32, F64, DType
 from harness.core.errors import RuleError
-from harness.spec import Axes, Divisor, ElementType, Flag, Float, Integer, Real, T, composed, semantics
-from harness.spec.draw import Draw
-from harness.spec.errors import Context, gamma, unit
+from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Real, T, composed, semantics
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context, gamma, unit
 from suites.semantics.bounds import quiet, top
 from suites.semantics.drawing import given, param, product
 from suites.semantics.movement.common import norm_axes, norm_axis

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Float, Int, Opaque, bounded, exact, semantics
-from harness.spec.errors import ulp
+from harness.declare import Float, Int, Opaque, bounded, exact, semantics
+from harness.tolerance.classes import ulp
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,

@@ -17,8 +17,8 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import smallest_normal
-from harness.spec import Context, Float, Int, Opaque, composed, semantics
-from harness.spec.errors import gamma
+from harness.declare import Context, Float, Int, Opaque, composed, semantics
+from harness.tolerance.classes import gamma
 from suites.semantics.quantised.fixed import Array, Quant, real
 from suites.semantics.window import geometry
 

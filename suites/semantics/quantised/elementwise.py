@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import Choice, Int, semantics
+from harness.declare import Choice, Int, semantics
 from suites.semantics.quantised.fixed import Array, Parameters, Quant, about, centred, real, rounding, steps, window
 from suites.semantics.quantised.output import ACTIVATIONS, back, finish
 

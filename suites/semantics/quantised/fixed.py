@@ -15,7 +15,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import DType, int_range
-from harness.spec import Context, Draw, ErrorClass, Param, accepted, quantised
+from harness.declare import Context, Draw, ErrorClass, Param, accepted, quantised
 
 Array = np.ndarray
 Quant = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range, of
-from harness.spec import Int, Opaque, Real, Semantics, T, semantics
+from harness.declare import Int, Opaque, Real, Semantics, T, semantics
 from suites.semantics.quantised.fixed import (
     Array,
     Parameters,

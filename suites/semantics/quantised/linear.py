@@ -14,7 +14,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import I64, of
-from harness.spec import Choice, Int, Opaque, semantics
+from harness.declare import Choice, Int, Opaque, semantics
 from suites.semantics.quantised.fixed import Array, Quant, factor, rounding, window
 from suites.semantics.quantised.output import ACTIVATIONS, back
 from suites.semantics.window import geometry

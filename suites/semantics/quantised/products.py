@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.dtypes import I16, int_range, of
-from harness.spec import Axes, Choice, Draw, Flag, Int, Opaque, T, semantics
+from harness.declare import Axes, Choice, Draw, Flag, Int, Opaque, T, semantics
 from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
 from suites.semantics.quantised.fixed import (
     Array,

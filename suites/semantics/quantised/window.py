@@ -8,7 +8,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import int_range, of
-from harness.spec import (
+from harness.declare import (
     Bool,
     Choice,
     Context,
@@ -22,8 +22,8 @@ from harness.spec import (
     composed,
     semantics,
 )  # fmt: skip
-from harness.spec.draw import Draw
-from harness.spec.errors import ulp
+from harness.generate.draw import Draw
+from harness.tolerance.classes import ulp
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,

@@ -9,9 +9,9 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, float_max, of
 from harness.core.errors import RuleError
-from harness.spec import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, silent
-from harness.spec.draw import Draw
-from harness.spec.errors import Context, unit
+from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, silent
+from harness.generate.draw import Draw
+from harness.tolerance.classes import Context, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
 from suites.semantics.integers import whole

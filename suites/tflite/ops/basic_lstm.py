@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I16, I32, U8
-from harness.spec import Call, Context, Draw, T, accepted, composed
+from harness.declare import Call, Context, Draw, T, accepted, composed
 from suites.semantics.basic_lstm import fixed_cell, float_cell
 from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import f32, reachable, real, steps

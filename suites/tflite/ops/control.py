@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, I64, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, rounded
+from harness.declare import Call, Draw, T, rounded
 from suites.tflite import op
 
 _OPS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, Fn, Map, Slotted, T
+from harness.declare import Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import conv as s
 from suites.semantics.window import draw_window
 from suites.tflite import op

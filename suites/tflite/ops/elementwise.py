@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.spec import Call, Draw, Fn, Semantics, T, gathered, silent
+from harness.declare import Call, Draw, Fn, Semantics, T, gathered, silent
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op

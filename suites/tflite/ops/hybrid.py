@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import I4, DType, int_range
-from harness.spec import Draw, Fn, T
+from harness.declare import Draw, Fn, T
 from suites.semantics.quantised import dynamic as h
 from suites.semantics.quantised.fixed import f32
 from suites.semantics.window import draw_window

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
-from harness.spec import Call, Context, Draw, T, composed
+from harness.declare import Call, Context, Draw, T, composed
 from suites.semantics.quantised import dynamic_recurrent as h
 from suites.semantics.quantised.fixed import f32, real
 from suites.semantics.tensorflow_recurrent import rnn, svdf

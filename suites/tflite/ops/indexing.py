@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.semantics.indexing.common import indices_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.spec import Call, Draw, Slotted, T
+from harness.declare import Call, Draw, Slotted, T
 from suites.semantics import linear as s
 from suites.tflite import op
 from suites.tflite.codecs import fused, later, nan_activation

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import I32
 from harness.core.errors import RuleError
-from harness.spec import Build, Call, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Draw, Fn, Map, Slotted, T
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
 from suites.tflite import op

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range
-from harness.spec import Call, Context, Draw, T, accepted, any_order, statistical
+from harness.declare import Call, Context, Draw, T, accepted, any_order, statistical
 from suites.tflite import op
 from suites.tflite.codecs import out_type
 

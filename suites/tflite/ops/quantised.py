@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
-from harness.spec import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Draw, Fn, T
 from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters, f32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
 from suites.semantics.window import draw_window

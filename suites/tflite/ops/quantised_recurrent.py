@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I8, I16, I32
-from harness.spec import Call, Context, Draw, T, accepted
+from harness.declare import Call, Context, Draw, T, accepted
 from suites.semantics.quantised import products, recurrent
 from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import draw_parameters, f32, reachable, real, steps

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters

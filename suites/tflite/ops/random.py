@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32
-from harness.spec import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, T
 from suites.semantics import random as s
 from suites.tflite import op
 

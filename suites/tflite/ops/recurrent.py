@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32
-from harness.spec import Call, Context, Draw, Fn, T, composed
+from harness.declare import Call, Context, Draw, Fn, T, composed
 from suites.semantics import tensorflow_sequence as s
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, lstm_error, rnn_error
 from suites.semantics.tensorflow_recurrent import GATES, rnn

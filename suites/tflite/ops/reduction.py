@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL
-from harness.spec import Build, Slotted, T
+from harness.declare import Build, Slotted, T
 from suites.semantics import reduction as s
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutType, both

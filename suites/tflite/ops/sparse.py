@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType
-from harness.spec import Draw, T, copied
+from harness.declare import Draw, T, copied
 from suites.tflite import op
 
 _FEW = 96  # elements at most, since an instance holds them all

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.dtypes import BOOL, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, Fn, T, rounded
+from harness.declare import Call, Draw, Fn, T, rounded
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
 from suites.tflite import op

@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, F32, I32, I64, DType
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Node
-from harness.spec import Call, Draw, T, exact
+from harness.declare import Call, Draw, T, exact
 from suites.tflite import op
 from suites.tflite.quantisation import draw_quant
 from suites.tflite.resources import Store, Table, Variable, current, using

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.spec import Draw, Fn, T
+from harness.declare import Draw, Fn, T
 from suites.nn import op
 from suites.nn.spell import Const, Weight, sizes
 from suites.semantics import movement as s

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, DType
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, T
+from harness.declare import Call, Draw, T
 
 ML = "ai.onnx.ml"
 Array = np.ndarray

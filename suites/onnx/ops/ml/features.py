@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.spec import Call, Context, Draw, T, bounded, exact
+from harness.declare import Call, Context, Draw, T, bounded, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, shaped, single
 from suites.semantics import indexing

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, of
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, T, exact
+from harness.declare import Call, Draw, T, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, changed, one_of, require, single
 from suites.onnx.ops.text import words

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, F64, I64, STR, DType
 from harness.core.errors import RuleError
-from harness.spec import Call, Draw, T, exact
+from harness.declare import Call, Draw, T, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, one_of, quarters, require, single
 from suites.onnx.ops.ml.labels import some

@@ -1,0 +1,1 @@
+"""Cases: instances with their data and expected results, re-runs, selection, results."""

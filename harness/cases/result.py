@@ -1,0 +1,75 @@
+"""The verdict on one case and one backend, and what the backend says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.cases.case import Case
+from harness.compare import Judgement
+from harness.core.outcome import Outcome, Verdict
+
+
+@dataclass
+class Profile:
+    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
+    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told.
+    formats: of the models that it takes."""
+
+    name: str
+    version: str = ""
+    acc: Mapping[str, str] = field(default_factory=dict)
+    flushes: tuple[str, ...] = ()
+    info: Mapping[str, Any] = field(default_factory=dict)
+    cpu: frozenset[str] = frozenset()
+    formats: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Judged:
+    """The verdict on one case and one backend.
+
+    judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
+    entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
+    backend was given instead (``harness.engine.cross_dialect``).  company: the cases in one model, itself
+    among them, that the answer takes; right alone (``harness.engine.recheck``).  before: the cases of each model
+    that its process must have served for it.  origin, run: the case with all its runs of
+    which ``case`` is one, where it is."""
+
+    case: Case
+    backend: str
+    verdict: Verdict
+    outcome: Outcome
+    judgement: Judgement | None = None
+    draw: int = 0
+    known: str | None = None
+    ambiguity: str | None = None
+    asked: Case | None = None
+    company: tuple[Case, ...] = ()
+    before: tuple[tuple[Case, ...], ...] = ()
+    origin: Case | None = None
+    run: int = 0
+
+    @property
+    def given(self) -> Case:
+        """The case as the backend got it, with all its runs."""
+        return self.origin or self.asked or self.case
+
+    def about(self, case: Case) -> Judged:
+        """The same, said of another form of what was given."""
+        if self.asked is not None:
+            return replace(self, asked=case, origin=None, run=0)
+        return replace(self, case=case, origin=None, run=0)
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What must stay the same while a failure is made smaller."""
+        kind = self.judgement.kind if self.judgement is not None else first_words(self.outcome.message)
+        return self.verdict, self.outcome.status, kind
+
+
+def first_words(message: str) -> str:
+    """The part of a backend's message that names the kind of failure: no numbers, names or paths."""
+    words = [w for w in message.split()[:12] if w.isalpha()]
+    return " ".join(words[:6])

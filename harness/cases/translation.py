@@ -1,0 +1,349 @@
+"""An instance of one dialect said in another, where both mean the same.
+
+Two op versions share a meaning when their entries name the same ``Semantics``.  An instance is then decoded to what the
+meaning takes, written down by the other entry's codecs, and read back: only if that gives the same tensors and
+parameters, bit for bit, and the same output types, has the instance been said in the other dialect.  Its reference
+result, and the bound on it, stay those of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range, of
+from harness.core.errors import OpconformError, Unsupported
+from harness.core.instance import Arg, Instance
+from harness.declare.codec import Build, Call, Slotted
+from harness.declare.dialect import Dialect
+from harness.declare.expected import Expected
+from harness.declare.op_version import OpVersion
+from harness.declare.semantics import Semantics
+from harness.generate.draw import Draw, T
+
+Arrays = dict[str, Any]
+
+
+class Uncrossable(Unsupported):
+    """The instance cannot be said in the other dialect; the text says why."""
+
+
+class _Plainest:
+    """The engine behind encoders: always the first choice, so that nothing is added and everything is written out."""
+
+    def int(self, lo: int, hi: int) -> int:
+        return lo
+
+
+class _Build(Build):
+    """Literal operands (axes, shapes) are constants."""
+
+    def tensor(self, slot: str, t: T, as_const: bool | None = None) -> None:
+        if t.dtype is None and t.values is not None:
+            t.dtype = self._usual(slot, list(np.asarray(t.values, object).ravel()))
+        super().tensor(slot, t, as_const)
+
+    def value(self, slot: str, value: Any, dtype: DType | None = None) -> None:
+        if value is not None:
+            shape = np.shape(value)
+            flat = list(np.asarray(value, object).ravel()) if shape else [value]
+            self.tensor(slot, T(shape, values=flat, dtype=dtype, const=True))
+
+    def _usual(self, slot: str, values: list[Any]) -> DType | None:
+        """The type of a literal whose slot is bound by no tensor: the first that holds the values."""
+        s = self.version.schema.input(slot)
+        if s is None or s.element in self.draw.types:
+            return None
+        kinds = "b" if values and all(isinstance(x, bool) for x in values) else "iu"
+        if any(isinstance(x, float) for x in values):
+            kinds = "f"
+        allowed = self.version.candidates.get(s.element) or self.version.schema.dtypes(s.element)
+        fit = [d for d in allowed if d.kind in kinds]
+        return next((d for d in fit if d in (I64, I32)), fit[0] if fit else None)
+
+
+class Crossing:
+    """Instances of any dialect into ``target``.
+
+    newest: the highest opset that models are built at, or None for the dialect's last one."""
+
+    def __init__(self, target: Dialect, newest: Any = None) -> None:
+        self.target = target
+        self.newest = newest
+        self._by_meaning: dict[int, list[OpVersion]] | None = None
+
+    def twins(self, meaning: Semantics) -> list[OpVersion]:
+        """Op versions of the target with this meaning, the newest first, those above ``newest`` left out."""
+        if self._by_meaning is None:
+            self._by_meaning = {}
+            for v in self.target.versions.values():
+                if v.meaning is not None and v.entry.evaluate is None and self._opset(v) is not None:
+                    self._by_meaning.setdefault(id(v.meaning), []).append(v)
+            for found in self._by_meaning.values():
+                found.sort(key=lambda v: self.target.opsets.index(self._opset(v)), reverse=True)
+        return self._by_meaning.get(id(meaning), [])
+
+    def _opset(self, v: OpVersion) -> Any:
+        """The last opset, up to the newest allowed, at which the version is in force."""
+        order = self.target.opsets
+        last = order.index(self.newest) if self.newest in order else len(order) - 1
+        found = [o for o in v.opsets if order.index(o) <= last]
+        return found[-1] if found else None
+
+    def twins_of(self, v: OpVersion, inst: Instance) -> list[OpVersion]:
+        """Versions that an instance of ``v`` may be said in, at least one.  Raises Uncrossable."""
+        title = self.target.title
+        if inst.rule is not None:
+            raise Uncrossable("an instance that breaks a rule has no meaning to ask for elsewhere")
+        if v.meaning is None or v.entry.evaluate is not None:
+            raise Uncrossable(f"{v.op} has no meaning that {title} could share: it evaluates by itself")
+        twins = self.twins(v.meaning)
+        if not twins:
+            raise Uncrossable(f"no operator of {title} means {v.meaning.name}")
+        return twins
+
+    def cross(self, v: OpVersion, inst: Instance, draws: Sequence[Arrays],
+              expected: Sequence[Sequence[Expected]]) -> tuple[OpVersion, Instance, list[Arrays]]:  # fmt: skip
+        """The op version, instance and data that ask the same of the target.
+
+        draws, expected: arrays of the slots and the reference's outputs, one of each per data draw.  Raises
+        Uncrossable."""
+        twins = self.twins_of(v, inst)
+        read = [v.decode(v.dialect.call_of(inst, arrays, v)) for arrays in draws]
+        why = ""
+        for twin in twins:
+            try:
+                return self._into(twin, v, inst, read, expected)
+            except Uncrossable as e:
+                why = why or str(e)  # of the newest version, the one that counts
+            except (OpconformError, ValueError, TypeError, KeyError, IndexError, AttributeError) as e:
+                why = why or f"{twin.key} has no spelling for it: {type(e).__name__}: {e}"
+        raise Uncrossable(why)
+
+    def _into(self, twin: OpVersion, v: OpVersion, inst: Instance, read: Sequence[tuple[Arrays, Arrays]],
+              expected: Sequence[Sequence[Expected]]) -> tuple[OpVersion, Instance, list[Arrays]]:  # fmt: skip
+        given = [_given(twin, tensors) for tensors, _ in read]
+        (tensors, types), params = given[0], read[0][1]
+        opset = self._opset(twin)
+        d = Draw(_Plainest(), twin, opset, twin.entry.fixed, types)
+        b = _Build(twin, d, {**{n: _as_drawn(x) for n, x in tensors.items()}, **params})
+        for name, codec in twin.tensor_codecs.items():
+            x = tensors.get(name)
+            if x is None:
+                continue
+            const = _is_const(v, inst, name)
+            if isinstance(codec, Slotted):
+                for one in x if isinstance(x, list) else (x,):
+                    shape = np.shape(_spelled(codec, one))
+                    b.tensor(codec.slot, T(shape, "small", of(one), const), codec.const)
+            else:
+                codec.encode(T(x.shape, dtype=of(x), const=const, values=list(x.ravel())), b)
+        for name, param in twin.param_codecs.items():
+            param.encode(params[name], b)
+        made = Instance(self.target.name, twin.op, twin.version, opset, b.attrs, b.args, inst.outs)
+        made = self.target.finish(twin, d, made)
+        _within_limits(self.target, twin, made)
+        data = [_data(twin, made, one) for one, _ in given]
+        for arrays, (put, _), (meant, wanted), results in zip(data, given, read, expected):
+            call = self.target.call_of(made, arrays, twin)
+            twin.hold_stated(call)
+            got, got_params = twin.decode(call)
+            for name, x in put.items():
+                if not same(x, got.get(name)):
+                    raise Uncrossable(f"{twin.key} cannot say {name} = {_short(x)}")
+            lost = [n for n, x in wanted.items() if not same(x, got_params.get(n))]
+            plain = not lost and all(_types_of(put[n]) == _types_of(x) for n, x in meant.items())
+            try:
+                _check_outputs(v, twin, call, results, plain)
+            except OpconformError:  # also where the reference refuses what is left
+                if not lost:
+                    raise
+                raise Uncrossable(f"{twin.key} cannot say {lost[0]} = {_short(wanted[lost[0]])}") from None
+        if self.target.declares_outputs:
+            made.attrs["@outputs"] = [{"dtype": e.dtype.name} for e in expected[0]]
+        return twin, made, data
+
+
+def _check_outputs(v: OpVersion, twin: OpVersion, call: Call, expected: Sequence[Expected], plain: bool) -> None:
+    """Raise Uncrossable where the twin's outputs are others.
+
+    plain: the meaning is asked for the very same thing.  Then its result is the same, and only what the entries do to
+    it remains; else the twin's own reference has to give the same values."""
+    slots = twin.schema.outputs
+    if len(expected) > len(slots) and not (slots and slots[-1].variadic):
+        raise Uncrossable(f"{twin.key} has {len(slots)} outputs, {v.key} {len(expected)}")
+    if any(not isinstance(e.value, np.ndarray) for e in expected):
+        raise Uncrossable("a result that is no tensor")
+    for i, e in enumerate(expected):
+        theirs = twin.out_dtype(call, i, e.dtype)
+        if theirs is not e.dtype:
+            raise Uncrossable(f"{twin.key} gives {theirs}, {v.key} {e.dtype}")
+    if plain and not _adds(v) and not _adds(twin):
+        return
+    for e, other in zip(expected, twin.evaluate(call)):
+        if e.dtype is not other.dtype or not same(e.value, other.value):
+            raise Uncrossable(f"{twin.key} does something else to the result")
+
+
+def _adds(v: OpVersion) -> bool:
+    """Does the entry do something to the meaning's result: another layout, an activation, a rounding of its own?"""
+    return v.entry.out is not None or type(v.dialect).round is not Dialect.round
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal to the last bit, lists and tuples alike; NaN equals NaN."""
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        if a.dtype.kind == "O":
+            return list(a.ravel()) == list(b.ravel())
+        if a.tobytes() == b.tobytes():
+            return True
+        if a.dtype.kind != "f":
+            return False
+        nan = np.isnan(a) & np.isnan(b)  # whatever its sign and payload
+        return bool(np.all(nan | ((a == b) & (np.signbit(a) == np.signbit(b)))))
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
+            return False
+        return all(same(x, y) for x, y in zip(a, b))
+    if isinstance(a, float) and isinstance(b, float) and a != a:
+        return b != b
+    return bool(a == b)
+
+
+def _given(twin: OpVersion, tensors: Arrays) -> tuple[Arrays, dict[str, DType]]:
+    """The tensors as the twin can be given them, and its type names bound by them.
+
+    Indices may change their type where the twin lacks it: they are numbers, not data.  Raises Uncrossable for a type
+    that the twin does not take."""
+    types: dict[str, DType] = {}
+    out: Arrays = {}
+    for name, x in tensors.items():
+        codec = twin.tensor_codecs.get(name)
+        if x is None:
+            out[name] = None
+            continue
+        if codec is None:
+            raise Uncrossable(f"{twin.key} has no operand for {name}")
+        slot = twin.schema.input(codec.slot) if isinstance(codec, Slotted) else None
+        ones = []
+        for one in x if isinstance(x, list) else (x,):
+            if not isinstance(one, (np.ndarray, np.generic)):
+                raise Uncrossable(f"{name} is no tensor")
+            a = np.asarray(one)
+            if slot is not None:
+                allowed = twin.candidates.get(slot.element) or twin.schema.dtypes(slot.element)
+                if twin.meaning is not None and twin.meaning.tensors[name].kind == "int":
+                    a = _as_index(a, allowed)
+                have = of(a)
+                if have not in allowed:
+                    raise Uncrossable(f"{twin.key} takes no {have} for {slot.name}")
+                if types.setdefault(slot.element, have) is not have:
+                    told = f"{types[slot.element]} and {have}"
+                    raise Uncrossable(f"{twin.key} wants one type {slot.element}, got {told}")
+            ones.append(a)
+        out[name] = ones if isinstance(x, list) else ones[0]
+    return out, types
+
+
+def _as_index(a: np.ndarray, allowed: Sequence[DType]) -> np.ndarray:
+    """Integers in the first allowed type that holds them all, unless theirs is allowed."""
+    if of(a) in allowed or a.dtype.kind not in "iu":
+        return a
+    for d in allowed:
+        if d.kind in "iu":
+            lo, hi = int_range(d)
+            if not a.size or (lo <= int(a.min()) and int(a.max()) <= hi):
+                return a.astype(d.np)
+    return a
+
+
+def _types_of(x: Any) -> Any:
+    return [_types_of(one) for one in x] if isinstance(x, list) else None if x is None else of(np.asarray(x))
+
+
+def _within_limits(target: Dialect, twin: OpVersion, inst: Instance) -> None:
+    """Raise Uncrossable where the instance lies outside what the target declares of its attributes and tensors."""
+    for attr in twin.schema.attrs.values():
+        if attr.required and attr.name not in inst.attrs:
+            raise Uncrossable(f"{twin.key} needs {attr.name}, which the meaning does not know")
+        if attr.enum and inst.attrs.get(attr.name, attr.enum[0]) not in attr.enum:
+            raise Uncrossable(f"{twin.key} has no {attr.name} {inst.attrs[attr.name]!r}")
+    lo, hi = twin.entry.ranks or (0, 99)
+    lo, hi = max(lo, target.min_rank), min(hi, target.rank_limit(twin))
+    for slot, a in inst.args.items():
+        for one in a if isinstance(a, list) else (a,):
+            if one.quant:
+                raise Uncrossable(f"{twin.key} reads {slot} as quantised")
+            if one.values is not None:
+                continue
+            if not lo <= len(one.shape) <= hi:
+                raise Uncrossable(f"{twin.key} takes ranks {lo} to {hi}, {slot} has {len(one.shape)}")
+            if 0 in one.shape and not target.allow_empty:
+                raise Uncrossable(f"{target.title} has no empty tensors")
+
+
+def _data(twin: OpVersion, inst: Instance, tensors: Arrays) -> Arrays:
+    """Arrays of every slot: the tensors in the twin's layout, literals as written."""
+    out: Arrays = {}
+    by_slot: dict[str, list[Any]] = {}
+    for name, codec in twin.tensor_codecs.items():
+        x = tensors.get(name)
+        if x is not None and isinstance(codec, Slotted):
+            ones = x if isinstance(x, list) else [x]
+            by_slot.setdefault(codec.slot, []).extend(_spelled(codec, one) for one in ones)
+    for slot, a in inst.args.items():
+        given = by_slot.get(slot)
+        if given is not None:
+            out[slot] = given if isinstance(a, list) else given[0]
+        else:
+            out[slot] = [_literal(x) for x in a] if isinstance(a, list) else _literal(a)
+    return out
+
+
+def _literal(a: Arg) -> np.ndarray:
+    if a.values is None:
+        raise Uncrossable("an operand that the meaning does not know")
+    d = a.dtype if isinstance(a.dtype, DType) else BY_NAME[a.dtype]
+    return np.array(a.values, d.np).reshape(a.shape)
+
+
+def _spelled(codec: Slotted, a: np.ndarray) -> np.ndarray:
+    """The array that ``codec.to_ours`` reads as ``a``: the change of layout undone, whatever movement it is."""
+    if codec.to_ours is None:
+        return a
+    if codec.to_theirs is None:
+        raise Uncrossable(f"the layout of {codec.slot} is read one way only")
+    shape = tuple(codec.to_theirs(a.shape))
+    if int(np.prod(shape)) != a.size:
+        raise Uncrossable(f"the layout of {codec.slot} holds another number of elements")
+    at = np.asarray(codec.to_ours(np.arange(a.size).reshape(shape)))
+    if at.shape != a.shape:
+        raise Uncrossable(f"the layout of {codec.slot} cannot be undone for {list(a.shape)}")
+    out = np.empty(a.size, a.dtype)
+    out[at.ravel()] = a.ravel()
+    return out.reshape(shape)
+
+
+def _as_drawn(x: Any) -> Any:
+    """A tensor as encoders of parameters see their neighbours."""
+    if isinstance(x, list):
+        return [_as_drawn(one) for one in x]
+    return x if x is None else T(np.shape(x), dtype=of(np.asarray(x)))
+
+
+def _is_const(v: OpVersion, inst: Instance, name: str) -> bool:
+    codec = v.tensor_codecs.get(name)
+    a: Any = inst.args.get(codec.slot) if isinstance(codec, Slotted) else None
+    return isinstance(a, Arg) and a.const
+
+
+def _short(v: Any) -> str:
+    text = f"{of(v)}{list(v.shape)}" if isinstance(v, np.ndarray) else repr(v)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,263 @@
+"""A dialect: its schema, its entries, and what the harness asks of it.
+
+``suites/<dialect>/__init__.py`` makes one object of a subclass named ``dialect``; the harness finds it by entry point.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import BY_NAME, DType
+from harness.core.errors import UsageError
+from harness.core.instance import Arg, Graph, Instance
+from harness.core.outcome import Model
+from harness.declare.codec import Call
+from harness.declare.entry import Entry
+from harness.declare.expected import Expected
+from harness.declare.interpreter import Watch, fed, run_graph
+from harness.declare.op_version import OpVersion
+from harness.declare.schema import OpSchema, Slot, load
+from harness.declare.semantics import Semantics
+from harness.generate.draw import Draw, Engine, T
+from native_ref import convert
+
+Results = Sequence[tuple[DType, int] | None]  # element type and rank of each output, None of what is no tensor
+
+
+class Dialect:
+    """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.
+    package: import path of the suite, whose ``ops`` sub-package holds the entries.
+    min_rank, max_rank, allow_empty: limits of its tensors.
+    const_chance: one input in so many is given as a constant (0: never).
+    rerun_every: one instance in so many is run again at other extents (0: never).
+    declares_extents: must a model say which axes of its inputs may change?
+    declares_results: must a model say type and rank of its outputs?
+    packs_weights: are quantised operands stored in another type than their slot's?"""
+
+    name: str = ""
+    title: str = ""
+    format: str = ""
+    opsets: tuple[Any, ...] = ()
+    extension: str = ".bin"
+    min_rank: int = 0
+    max_rank: int = 6
+    allow_empty: bool = True
+    const_chance: int = 5
+    rerun_every: int = 0
+    declares_extents: bool = False
+    declares_results: bool = False
+    packs_weights: bool = False
+    package_size: int = 64  # instances that one model may hold side by side
+    declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.entries: list[Entry] = []
+
+    # -- declaring
+
+    def op(self, name: str, meaning: Semantics | None = None, *, since: Any = None, until: Any = None,
+           fixed: dict[str, Any] | None = None, draw: Callable[[Draw], dict[str, Any]] | None = None,
+           out: Any = None, out_dtype: Any = None, error: Any = None, types: dict[str, Any] | None = None,
+           evaluate: Callable[[Call], Any] | None = None, breaks: dict[str, Any] | None = None, outs: Any = None,
+           data: Any = None, domain: str = "", why: str = "", source: str = "", tags: Sequence[str] = (),
+           ambiguous: Callable[[Call], str | None] | None = None, ranks: tuple[int, int] | None = None,
+           alike: bool = True, agrees: dict[str, Callable[[Call], Any]] | None = None,
+           stated: dict[str, str | Callable[[Call], str]] | None = None, only: dict[str, Any] | None = None,
+           **names: Any) -> Entry:  # fmt: skip
+        """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
+        types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
+        e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
+                  breaks or {}, outs, data, domain, self._declaring(), why, source, tuple(tags), ambiguous,
+                  ranks, alike, agrees or {}, stated or {}, only or {})  # fmt: skip
+        self.entries.append(e)
+        return e
+
+    def _declaring(self) -> str:
+        """The module of ``<package>.ops`` that asks, though another one of them may just be importing it."""
+        inside = f"{self.package}.ops."
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith(inside):
+                return module[len(inside) :].partition(".")[0]
+            frame = frame.f_back
+        return ""
+
+    def load(self) -> None:
+        """Import every module of ``<package>.ops``; a module's name is the family of its entries."""
+        if getattr(self, "_loaded", False):
+            return
+        self._loaded = True
+        package = importlib.import_module(f"{self.package}.ops")
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if info.name.startswith(("_", "test_")):
+                continue
+            importlib.import_module(f"{self.package}.ops.{info.name}")
+
+    # -- what there is
+
+    @cached_property
+    def schemas(self) -> list[OpSchema]:
+        module = importlib.import_module(self.package)
+        assert module.__file__ is not None
+        return load(Path(module.__file__).parent / "schema.json")
+
+    @cached_property
+    def versions(self) -> dict[str, OpVersion]:
+        """``dialect/op/version`` -> OpVersion, for every schema version that an entry serves.  Raises UsageError for an
+        entry that fits no schema, or two entries that serve the same version."""
+        self.load()
+        out: dict[str, OpVersion] = {}
+        by_name: dict[tuple[str, str], list[OpSchema]] = {}
+        for s in self.schemas:
+            by_name.setdefault((s.domain, s.op), []).append(s)
+        for e in self.entries:
+            hit = False
+            for s in by_name.get((e.domain, e.op), ()):
+                if not self.serves(e, s):
+                    continue
+                v = OpVersion(self, e, s)
+                if v.key in out:
+                    raise UsageError(f"{v.key}: two entries serve this version")
+                out[v.key] = v
+                hit = True
+            if not hit:
+                raise UsageError(f"{self.name}: entry {e.op} (since {e.since}, until {e.until}) matches no schema")
+        return out
+
+    def serves(self, e: Entry, s: OpSchema) -> bool:
+        return (e.since is None or self.order(s.version) >= self.order(e.since)) and (
+            e.until is None or self.order(s.version) <= self.order(e.until)
+        )
+
+    def order(self, version: Any) -> Any:
+        """A sort key of op versions."""
+        return version
+
+    def between(self, first: Any, last: Any) -> tuple[Any, ...]:
+        """The opsets from first to last."""
+        i, j = self.opsets.index(first), self.opsets.index(last)
+        return self.opsets[i : j + 1]
+
+    def version_of(self, inst: Instance) -> OpVersion:
+        """Raises UsageError if there is none."""
+        try:
+            return self.versions[inst.key]
+        except KeyError:
+            how = f"`opconform list ops --dialect {self.name}` tells them"
+            raise UsageError(f"no op version {inst.key}; {how}") from None
+
+    @cached_property
+    def _effective(self) -> dict[tuple[str, str, Any], OpVersion]:
+        out: dict[tuple[str, str, Any], OpVersion] = {}
+        for v in self.versions.values():
+            for o in v.opsets:
+                out[v.schema.domain, v.op, o] = v
+        return out
+
+    def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion:
+        """The version of ``op`` in force at ``opset``; raises UsageError."""
+        try:
+            return self._effective[domain, op, opset]
+        except KeyError:
+            raise UsageError(f"{self.name}: no {domain + '.' if domain else ''}{op} at opset {opset}") from None
+
+    # -- hooks that a dialect may override
+
+    def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
+        """Last touch on a drawn instance (quantisation, dynamic axes)."""
+        return inst
+
+    def reruns(self, inst: Instance, index: int) -> bool:
+        """Is this instance, number ``index`` of its op version, to be run at other extents too?"""
+        return self.rerun_every > 0 and index % self.rerun_every == self.rerun_every - 1
+
+    def rank_limit(self, version: OpVersion) -> int:
+        """Highest rank that this op version takes."""
+        return self.max_rank
+
+    def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
+        """Is this input given as a constant?"""
+        return self.const_chance > 0 and d.chance(self.const_chance)
+
+    def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
+        """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""
+        return {}
+
+    def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:
+        """Further ways in which a model at ``opset`` can hold a constant of ``dtype``, besides the usual one."""
+        return ()
+
+    def misquantised(self, a: Arg) -> str | None:
+        """What is wrong with the quantisation that an argument carries: what was expected and what came."""
+        return f"expected none in {self.name}, got {a.quant!r}"
+
+    def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
+        """The one rounding of a wide result, to nearest even."""
+        return convert(x, dtype)
+
+    def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
+        """The call that an instance with these arrays is."""
+        quant = None
+        for k, a in inst.args.items():
+            if type(a) is Arg and a.quant:
+                quant = quant or {}
+                quant[k] = a.quant
+        outs = inst.attrs.get("@outputs")
+        if outs is not None:
+            outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
+        run = None
+        for x in inst.attrs.values():
+            if type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph):
+                run = self.runner(inst.opset, arrays)
+                break
+        return Call(version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run)
+
+    def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
+        """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""
+        def run(graph: Graph, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+            return run_graph(self, graph, inputs, opset, outer)
+
+        return run
+
+    def evaluate(self, inst: Instance, arrays: dict[str, Any]) -> list[Expected]:
+        """The reference's outputs of a valid instance."""
+        return self.version_of(inst).evaluate(self.call_of(inst, arrays))
+
+    def draw(self, key: str, engine: Engine, opset: Any = None) -> Instance:
+        return self.versions[key].draw(engine, opset)
+
+    # -- what every dialect must give
+
+    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
+                       results: Sequence[Results]) -> Model:  # fmt: skip
+        """``build`` of a format with ``declares_results``.  results[i]: of instance i, none where it breaks a rule."""
+        return self.build(instances, arrays)
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        """One model holding the instances side by side, all at the opset of the first.  arrays[i]: slot -> array of
+        instance i (constants are written into the model).  Raises Unsupported for what the format cannot say."""
+        raise NotImplementedError
+
+    def notation(self, inst: Instance) -> str:
+        """The instance in the dialect's own text, a few lines."""
+        return inst.dumps()
+
+    def parse(self, data: Any) -> Graph:
+        """A model's bytes or path -> Graph; raises FormatError."""
+        raise NotImplementedError
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        """Run a whole model with the reference; outputs in the model's order.  watch: see ``run_graph``."""
+        g = self.parse(model)
+        return run_graph(self, g, fed(g, inputs), g.meta.get("opset"), watch=watch)

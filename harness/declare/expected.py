@@ -1,0 +1,144 @@
+"""What the reference says about an output: its value, what its error may be, and where nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.core import dims
+from harness.core.dtypes import DType, of
+from harness.declare.codec import Call
+from harness.tolerance.classes import Context, ErrorClass, widened
+from harness.tolerance.underspecified import Silent
+
+
+@dataclass(slots=True)
+class Expected:
+    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 or complex128
+    result before rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.
+    open: mask of the elements that are not judged, since the spec leaves them open; what is compared has ``value``
+    there."""
+
+    value: Any
+    wide: np.ndarray | None
+    dtype: DType
+    error: ErrorClass
+    context: Callable[[], Context]
+    open: np.ndarray | None = None
+
+
+def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None, tensors: dict[str, Any],
+               params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
+    """What the error of output ``i`` may be bounded with."""
+    v = call.version
+    m = v.meaning
+    if wide is None:
+        wide = widened(value)
+    own = tensors if v.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
+
+    def inputs() -> dict[str, Any]:
+        return {n: _wide(x) for n, x in own.items()}
+
+    def rerun(changed: dict[str, Any], finish: bool = False) -> np.ndarray:
+        assert m is not None
+        raw = m.fn(**changed, **params)
+        results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+        out = v.entry.out
+        if out is not None:
+            results = (out if finish else getattr(out, "linear", out))(call, results)
+        return results[i]
+
+    bound: list[dict[str, Any]] = []
+
+    def env() -> dict[str, Any]:
+        if not bound:  # only some bounds count by names
+            try:
+                bound.append(m.bind(tensors, params) if m is not None else {})
+            except dims.ShapeMismatch:
+                bound.append(dict(params))
+        return bound[0]
+
+    def count(expr: str) -> float:
+        return float(dims.evaluate(dims.compiled(expr), env()))
+
+    if v.entry.out is None or v.entry.error is not None or m is None:
+        made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
+        made.call = call  # what an entry that evaluates by itself bounds its error with
+        made.own, made.finish = own, partial(rerun, finish=True)
+        return made
+
+    # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
+    linear = getattr(v.entry.out, "linear", v.entry.out)
+
+    def plain(changed: dict[str, Any]) -> list[Any]:
+        raw = m.fn(**changed, **params)
+        return list(raw) if isinstance(raw, (tuple, list)) else [raw]
+
+    def inner() -> Context:
+        own = widened(plain(tensors)[i])
+        return Context(inputs, params, own, out, dims=env, rerun=lambda c: plain(c)[i], count=count, shared=shared)
+
+    def carry(bound: np.ndarray) -> np.ndarray:
+        results = [widened(x) for x in plain(tensors)]
+        middle, bound = results[i], np.broadcast_to(bound, results[i].shape)
+
+        def laid(values: np.ndarray, how: Callable[..., Any]) -> np.ndarray:
+            return np.asarray(how(call, [*results[:i], np.array(values), *results[i + 1 :]])[i])
+
+        plain_bound = np.abs(laid(bound, linear))
+        out = v.entry.out
+        if out is None or linear is out:
+            return plain_bound
+        with np.errstate(all="ignore"):  # what clamps in the end is monotone: nothing beyond its images can come out
+            ends = [np.abs(laid(middle + s * bound, out) - laid(middle, out)) for s in (-1, 1)]
+        clamped = np.maximum(*ends)
+        return np.where(np.isnan(clamped), plain_bound, np.minimum(clamped * (1 + 2.0**-50), plain_bound))
+
+    made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
+                   shared=shared)  # fmt: skip
+    made.finish = partial(rerun, finish=True)
+    return made
+
+
+def _wide(v: Any) -> Any:
+    if isinstance(v, list):
+        return [_wide(x) for x in v]
+    return widened(v) if isinstance(v, np.ndarray) and of(v).kind in "fc" else v
+
+
+def open_at(call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
+    """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
+    readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
+    out = np.zeros(actual.shape, bool)
+    for mask, readings in why.masks(i) or ():
+        at = _carried(call, i, mask)
+        if readings:
+            said = [_laid(call, i, r) for r in readings]
+            at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
+        out |= at
+    return out
+
+
+def _carried(call: Call, i: int, mask: np.ndarray) -> np.ndarray:
+    """A mask of the meaning's result, in the layout of output ``i``: where a change there shows."""
+    entry = call.version.entry
+    if entry.out is None or entry.evaluate is not None:
+        return mask
+    probes = [_laid(call, i, np.where(mask, x, 0)) for x in (0, 1, -1, 100)]
+    return np.logical_or.reduce([(p != probes[0]) & ~((p != p) & (probes[0] != probes[0])) for p in probes[1:]])
+
+
+def _laid(call: Call, i: int, values: np.ndarray) -> np.ndarray:
+    """Output ``i``, had the meaning given ``values`` for it."""
+    v = call.version
+    if v.entry.out is None or v.entry.evaluate is not None or v.meaning is None:
+        return values
+    tensors, params = v.decode(call)
+    raw = v.meaning.fn(**tensors, **params)
+    results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+    results[i] = np.array(np.broadcast_to(values, results[i].shape)).astype(results[i].dtype)
+    return np.asarray(v.entry.out(call, results)[i])

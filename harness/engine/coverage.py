@@ -1,0 +1,59 @@
+"""What the cases of a unit cover: part of the record of its batch, so that an interruption loses none of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from harness.cases.case import Case
+from harness.core.features import features
+from harness.core.pairs import Pairs
+
+# Cases whose features are counted: the first ones, then one in so many.  The case's own number decides, so that an
+# interrupted run, resumed, counts the same cases.
+COVER_FIRST, COVER_EVERY = 64, 64
+
+
+class Cover:
+    """Counts of one op version, unit by unit."""
+
+    def __init__(self) -> None:
+        self.cases = 0  # in all units
+        self._pairs = Pairs()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._dtypes: Counter[str] = Counter()
+        self._choices: Counter[str] = Counter()
+        self._rules: Counter[str] = Counter()
+        self._sets: list[list[str]] = []
+        self._valid = self._counted = 0
+
+    def meet(self, case: Case) -> None:
+        """Count a case."""
+        self.cases += 1
+        self._dtypes[case.dtype_name] += 1
+        if case.inst.rule is not None:
+            self._rules[case.inst.rule] += 1
+            return
+        self._valid += 1
+        if case.index >= COVER_FIRST and case.index % COVER_EVERY:
+            return
+        schema = case.version.schema
+        found = sorted(features(case.inst.to_json(), schema.attrs, [x.name for x in schema.inputs]))
+        self._counted += 1
+        self._choices.update(found)
+        if self._pairs.meet(found):
+            self._sets.append(found)
+
+    def taken(self) -> dict[str, Any]:
+        """What was counted since it was last asked for.  ``sets``: of the cases that showed a new pair of features,
+        these as places in ``choices``."""
+        at: defaultdict[str, int] = defaultdict(lambda: len(at))
+        for name in self._choices:
+            _ = at[name]
+        out = {"dtype": dict(self._dtypes), "choices": dict(self._choices), "rules": dict(self._rules),
+               "sets": [[at[name] for name in found] for found in self._sets],
+               "valid": self._valid, "counted": self._counted}  # fmt: skip
+        self._clear()
+        return {name: value for name, value in out.items() if value}

@@ -1,0 +1,92 @@
+"""Cases put to a backend of another dialect: the same meaning asked of somebody else.
+
+A backend whose ``info`` says ``asks: <dialect>`` takes instances of its ``formats`` said in that dialect (see
+``harness.cases.translation``).  The verdict is on the original instance, under the original's bound.  What the other
+dialect lists of its runtime (``info["known_as"]``: its name there) explains a difference here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.cases.translation import Crossing, Uncrossable, same
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.declare import registry
+from harness.engine.learned_support import UNASKED
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+
+
+@cache
+def crossing(dialect: str, newest: Any) -> Crossing:
+    """The way into a dialect, models at ``newest`` at most (None: its last opset)."""
+    return Crossing(registry.dialect(dialect), newest)
+
+
+def cross(case: Case, profile: Profile) -> Case | Outcome:
+    """The case of the other dialect that asks the same, or why there is none."""
+    way = crossing(profile.info["asks"], profile.info.get("opset"))
+    try:
+        way.twins_of(case.version, case.inst)
+        if case.expected is None:
+            return Outcome(Status.UNSUPPORTED, None, UNASKED, "the reference has no answer")
+        version, inst, draws = way.cross(case.version, case.inst, case.draws, case.expected)
+    except Uncrossable as e:
+        return Outcome(Status.UNSUPPORTED, None, UNASKED, str(e))
+    return Case(version, inst, case.index, case.count, _draws=draws)
+
+
+def cross_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case], dict[int, Outcome]]:
+    """What is asked instead of each case, and what cannot be asked, by id of the original."""
+    asked: dict[int, Case] = {}
+    settled: dict[int, Outcome] = {}
+    for c in cases:
+        if c.problem:
+            continue
+        got = cross(c, profile)
+        if isinstance(got, Case):
+            asked[id(c)] = got
+        elif not c.problem:
+            settled[id(c)] = got
+    return asked, settled
+
+
+def judge_crossed(case: Case, asked: Case, profile: Profile, outcomes: list[Outcome],
+                  ledger: Ledger | None = None) -> Judged:  # fmt: skip
+    """The verdict on ``case`` of what a backend did with ``asked``.
+
+    A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves
+    the original's bound but keeps within the one that the other dialect states."""
+    judged = judge_case(case, profile, outcomes, ledger)
+    if judged.origin is not None:
+        judged.origin, asked = asked, asked.at(judged.run)
+        case, outcomes = judged.case, [judged.outcome]
+    judged.asked = asked
+    if not judged.verdict.bad:
+        return judged
+    if judged.verdict is Verdict.WRONGLY_REJECTED:
+        return _gap(judged, f"refused as {asked.version.key}: {judged.outcome.message}")
+    theirs = judge_case(asked, replace(profile, name=profile.info.get("known_as", profile.name)), outcomes, ledger)
+    if theirs.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
+        judged.verdict, judged.known, judged.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
+    elif not theirs.verdict.bad and _same_answer(case, asked):
+        return _gap(judged, f"within what {asked.version.key} allows, which is more")
+    return judged
+
+
+def _same_answer(case: Case, asked: Case) -> bool:
+    """Do the two references say the same?  Else one of them is wrong, and that is no matter of bounds."""
+    ours, theirs = case.expected or [], asked.expected or []
+    return len(ours) == len(theirs) and all(
+        len(a) == len(b) and all(same(x.value, y.value) for x, y in zip(a, b)) for a, b in zip(ours, theirs)
+    )
+
+
+def _gap(judged: Judged, why: str) -> Judged:
+    out = Outcome(Status.UNSUPPORTED, None, judged.outcome.phase, why, judged.outcome.millis)
+    return replace(judged, verdict=Verdict.UNSUPPORTED, outcome=out, judgement=None)

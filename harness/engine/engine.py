@@ -1,0 +1,439 @@
+"""The engine: units -> cases -> models -> outcomes -> verdicts -> records, with the backends working meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from harness.backends.pool import BackendHandle, wait_all
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Judged, Profile
+from harness.cases.selection import Unit
+from harness.compare import Judgement
+from harness.compare.statistics import Pool
+from harness.core.escape import shell
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.engine import joint_failure
+from harness.engine.batching import Pack
+from harness.engine.case_record import blank, record
+from harness.engine.coverage import Cover
+from harness.engine.cross_dialect import cross_all, judge_crossed
+from harness.engine.learned_support import Habits
+from harness.engine.learning_stages import Answers, stage
+from harness.engine.recheck import Again
+from harness.engine.verdict import judge_case, plainly_agrees
+from harness.ledger.ledger import Ledger
+
+Sink = Callable[[dict[str, Any]], None]
+# Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types
+# are new to the backends, so that what one pack teaches serves the next.
+PACK_EARLY, PACK, EARLY = 64, 192, 20_000
+IN_FLIGHT = 3
+POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
+
+
+@dataclass
+class Summary:
+    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases."""
+
+    tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    cases: int = 0
+    problems: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    failures: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+
+class Engine:
+    """Runs units through backends.
+
+    handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
+    verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
+    progress: called now and then with the summary.  again: asks for a wrong answer once more before it counts.
+    """
+
+    def __init__(self, handles: Sequence[BackendHandle], *, seed: int = 0, draws: int = 1, invalid: bool = True,
+                 ledger: Ledger | None = None, sink: Sink | None = None,
+                 on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
+                 progress: Callable[[Summary], None] | None = None, again: Again | None = None) -> None:  # fmt: skip
+        self.handles = list(handles)
+        self.seed, self.draws, self.invalid = seed, draws, invalid
+        self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
+        self.again = again
+        self.summary = Summary()
+        self.pool = Pool()
+        self.profiles = {h.name: profile_of(h) for h in self.handles}
+        self._cover: dict[str, Cover] = defaultdict(Cover)
+        self.habits = {h.name: Habits(self.profiles[h.name], ledger) for h in self.handles}
+        self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by the entry's id
+        self._told: set[str] = set()  # entries and backends' remarks that the records hold already
+        self._last = 0.0
+
+    def recall(self, key: str, first: int, learnt: Mapping[str, Answers]) -> None:
+        """Take in what an earlier process of the same run learnt from a unit, by backend."""
+        for name, answers in learnt.items():
+            if name in self.habits:
+                self.habits[name].recall(key, first, answers)
+
+    # -- one pass
+
+    def run(self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = ()) -> Summary:
+        """Judge the saved cases, then all units; what was judged before an interruption is in the records."""
+        start = time.monotonic()
+        waiting: list[Pack] = []
+        try:
+            with _few_collections(), quiet:  # NaN and infinities are what is drawn
+                work = chain(((u, [c]) for u, c in saved), self._drawn(units))
+                for pack in self._packs(work):
+                    if pack is None:
+                        self._harvest(waiting, 0)
+                        continue
+                    self._submit(pack)
+                    waiting.append(pack)
+                    waiting = self._harvest(waiting, IN_FLIGHT - 1)
+                    self._tick(start)
+                self._harvest(waiting, 0)
+        except KeyboardInterrupt:
+            self.summary.interrupted = True
+        self.summary.seconds += time.monotonic() - start
+        self._judge_pools()
+        return self.summary
+
+    def judge(self, cases: Sequence[Case]) -> Iterator[Judged]:
+        """Judge some cases of one dialect and opset right away."""
+        if not cases:
+            return iter(())
+        pack = Pack(cases[0].version.dialect, cases[0].inst.opset, list(cases), [])
+        with quiet:
+            self._submit(pack)
+            self._harvest([pack], 0, record=False)
+            names = [h.name for h in self._for(pack.dialect.format)]
+            found = [self._verdict(pack, name, case) for case in cases for name in names]
+        return iter([judged for judged in found if judged is not None])
+
+    def _verdict(self, pack: Pack, backend: str, case: Case) -> Judged | None:
+        outcomes, asked = pack.answer(backend, case)
+        if not outcomes:
+            return None
+        profile = self.profiles[backend]
+        if asked is not None:
+            judged = judge_crossed(case, asked, profile, outcomes, self.ledger)
+        else:
+            judged = judge_case(case, profile, outcomes, self.ledger)
+        if judged.verdict.bad and self.again is not None:
+            handle = next(h for h in self.handles if h.name == backend)
+            given = asked or case
+            return self.again(judged, profile, pack.company(backend, given), partial(pack.before, handle, given))
+        return judged
+
+    def _for(self, fmt: str) -> list[BackendHandle]:
+        return [h for h in self.handles if fmt in h.hello["formats"]]
+
+    def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
+        for u in units:
+            yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
+                      for i in range(u.first, u.first + u.count)]  # fmt: skip
+
+    def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack | None]:
+        """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
+        go alone and those that are run again go together.  None: whatever is under way must be judged first, since the
+        next unit begins a stage of its op version (``harness.engine.learning_stages``)."""
+        open_: dict[tuple[str, Any], Pack] = {}
+        reached: dict[str, int] = {}  # stage of the op versions that have units not judged yet
+        for u, cases in work:
+            at = stage(u.first)
+            if reached.get(u.version.key, at) < at:
+                yield from open_.values()
+                yield None
+                open_.clear()
+                reached.clear()
+            reached[u.version.key] = at
+            key = (u.version.dialect.name, u.opset)
+            pack = open_.get(key)
+            if pack is None:
+                pack = open_[key] = Pack(u.version.dialect, u.opset, [], [])
+            pack.cases += cases
+            pack.units.append(u)
+            if len(pack.cases) >= (PACK_EARLY if self.summary.cases < EARLY else PACK):
+                yield open_.pop(key)
+        yield from open_.values()
+
+    def _submit(self, pack: Pack) -> None:
+        """Ask all backends.  The reference answers meanwhile, unless nobody is asked."""
+        unasked: set[int] | None = None
+        across = []
+        for h in self._for(pack.dialect.format):
+            if "asks" in self.profiles[h.name].info:
+                across.append(h)
+                continue
+            settled = self._send(h, pack)
+            unasked = settled if unasked is None else unasked & settled
+        for c in pack.cases:
+            if unasked is None or id(c) not in unasked:
+                _ = c.expected
+        for h in across:  # last, since the way to another dialect is proved by the reference's answer
+            crossed = cross_all(pack.cases, self.profiles[h.name])
+            sources = {id(a): c.version.key for c in pack.cases if (a := crossed[0].get(id(c))) is not None}
+            for other in pack.cross(h.name, *crossed):
+                self._send(h, other, sources)
+
+    def _send(self, h: BackendHandle, pack: Pack, sources: Mapping[int, str] | None = None) -> set[int]:
+        """Submit a pack to one backend; ids of the cases that need no asking.  sources: see ``Habits.plan``."""
+        liked = h.hello.get("pack", 1)
+        by_format = isinstance(liked, Mapping)
+        size = max(1, min(int(liked.get(pack.dialect.format, 1) if by_format else liked), pack.dialect.package_size))
+        settled, alone = self._above(h, pack), set[int]()
+        if (size > 1 or by_format) and not settled:
+            settled, alone = self.habits[h.name].plan(pack.cases, sources)
+        habits, apart = self.habits[h.name], frozenset(h.hello.get("apart", ()))
+        quarantined, hanging = habits.spoilers(pack.cases), habits.hanging(pack.cases)
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging):
+            h.submit(job)
+        return set(settled)
+
+    def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
+        """All cases, if the opset is above the highest one that the backend knows."""
+        top = self._top(h.name, pack.opset)
+        if top is None:
+            return {}
+        out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
+        return {id(c): out for c in pack.cases if not c.problem}
+
+    def _top(self, backend: str, opset: Any) -> int | None:
+        """The backend's highest opset if ``opset`` is above it."""
+        top = self.profiles[backend].info.get("opset")
+        return top if isinstance(top, int) and isinstance(opset, int) and opset > top else None
+
+    def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
+        """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
+        while True:
+            for h in self.handles:
+                for result in h.collect():
+                    more = result.job.tag[0].take(result)
+                    if more is not None:
+                        h.submit(more)
+            while waiting and waiting[0].done:
+                pack = waiting.pop(0)
+                if record:
+                    self._judge(pack)
+            if len(waiting) <= leave:
+                return waiting
+            wait_all(self.handles)
+
+    # -- verdicts
+
+    def _judge(self, pack: Pack) -> None:
+        backends = [h.name for h in self._for(pack.dialect.format)]
+        together = self._together(pack)
+        # What a backend was given as it is, in models that show no failure of their own, by id of the case.
+        own = {name: pack.outcomes[name] for name in backends if name not in pack.asked and not together}
+        at = 0
+        for unit in pack.units:
+            key = unit.version.key
+            rows: Counter[tuple[str, str, Verdict]] = Counter()
+            hits: Counter[tuple[str, str]] = Counter()
+            elements: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+            pooled = False
+            for case in pack.cases[at : at + unit.count]:
+                self._cover[key].meet(case)
+                if case.problem:
+                    self._problem(case)
+                    rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
+                    continue
+                votes: dict[str, Judged | None] = {}  # None: plain agreement
+                dtype, notable = case.dtype_name, False
+                for name in backends:
+                    outcomes = own[name].get(id(case)) if name in own else None
+                    if outcomes and plainly_agrees(case, self.profiles[name], outcomes):
+                        votes[name] = None
+                        seen = elements[name]
+                        seen[1] += case.size
+                        seen[2] += 1
+                        rows[name, dtype, Verdict.AGREE] += 1
+                        self.habits[name].agreed(case)
+                        continue
+                    judged = self._verdict(pack, name, case)
+                    if judged is None:
+                        continue
+                    if together and not judged.verdict.bad:
+                        judged = together.get((name, id(case)), judged)
+                    votes[name] = judged
+                    rows[name, dtype, judged.verdict] += 1
+                    if judged.judgement is not None and judged.judgement.verdict is not Verdict.UNKNOWN:
+                        seen = elements[name]
+                        seen[0] += judged.judgement.unjudged
+                        seen[1] += case.size
+                        seen[2] += 1
+                        seen[3] += judged.verdict is Verdict.MISTRUSTED
+                    entry = judged.known or judged.ambiguity
+                    if entry is not None and judged.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
+                        hits[name, entry] += 1
+                    if judged.judgement is not None and judged.judgement.sample is not None:
+                        self.pool.add((key, dtype, name), judged.judgement.sample, case)
+                        pooled = True
+                    if judged.verdict is Verdict.AGREE:
+                        self.habits[name].agreed(judged.given, key)
+                    else:
+                        notable = True
+                if notable:
+                    words = {n: (j.verdict if j is not None else Verdict.AGREE).value for n, j in votes.items()}
+                    for j in votes.values():
+                        if j is not None and j.verdict is not Verdict.AGREE:
+                            self._note_verdict(j, words)
+            at += unit.count
+            self.summary.cases += unit.count
+            for (name, _, verdict), n in rows.items():
+                if name != "native_ref":
+                    self.summary.tally[pack.dialect.name, name][verdict.value] += n
+            tally = [[b, d, v.value, n] for (b, d, v), n in sorted(rows.items())]
+            self._close(unit, tally, hits, elements, pooled, backends)
+
+    def _close(self, unit: Unit, tally: list[list[Any]], hits: Mapping[tuple[str, str], int],
+               elements: Mapping[str, list[int]], pooled: bool, backends: Sequence[str]) -> None:  # fmt: skip
+        """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
+        line: it is there as a whole or not at all.
+
+        hits: verdicts by backend and id of what explains them.  elements: by backend, elements that were not judged,
+        all elements, answers to valid instances that were compared, and those of them that say too little.  In the
+        record: ``explained``, those by entries of the list; ``listed``, what a report says of these entries, once a
+        process; ``learnt``, what later stages know from the unit, backends that answered alike together; ``pooled``,
+        where it drew from a distribution that is judged over the whole run."""
+        key = unit.version.key
+        learnt: dict[str, list[Any]] = {}
+        for name in backends:
+            told = self.habits[name].closed(key, unit.first).to_json()
+            if told:
+                learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
+        beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
+        self._told.update(beside.values())
+        more = {"elements": [[name, *n] for name, n in sorted(elements.items())], "cover": self._cover[key].taken(),
+        "learnt": list(learnt.values()), "pooled": pooled, "beside": beside,
+                **self._explained(hits)}  # fmt: skip
+        if self.sink is None:
+            return
+        self.sink({"t": "batch", "key": key, "opset": unit.opset, "first": unit.first, "count": unit.count,
+                   "tally": tally, **{name: value for name, value in more.items() if value}})  # fmt: skip
+
+    def _explained(self, hits: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """The fields ``explained`` and ``listed`` of a batch."""
+        entries = {} if self.ledger is None else self.ledger.by_id
+        rows, new = list[list[Any]](), list[dict[str, Any]]()
+        for (name, id), n in sorted(hits.items()):
+            if id not in entries:  # the op version's own ambiguity, or that of a slot
+                continue
+            rows.append([name, id, n])
+            self.hits[id] += n
+            if id not in self._told:
+                self._told.add(id)
+                new.append(entries[id].told())
+        return {"explained": rows, "listed": new}
+
+    def _together(self, pack: Pack) -> dict[tuple[str, int], Judged]:
+        """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
+        out: dict[tuple[str, int], Judged] = {}
+        if self.again is None:
+            return out
+        for p in (pack, *pack.across):
+            for backend, cases, failure in p.unblamed:
+                of = {id(a): c for c in pack.cases if (a := pack.asked.get(backend, {}).get(id(c))) is not None}
+                found = joint_failure.settle(self.again, failure, self.profiles[backend], cases, of)
+                if found is not None:
+                    key = backend, id(of.get(id(found[0]), found[0]))
+                    if key not in out or found[1].verdict.bad:
+                        out[key] = found[1]
+        return out
+
+    def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
+        """Everything but plain agreement: habits, counts, evidence."""
+        verdict = judged.verdict
+        if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
+            self.ledger.lacks.add((judged.case.inst.id, judged.backend))
+        if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
+            self.habits[judged.backend].learn(judged)
+        if judged.outcome.status is Status.HARNESS_ERROR:
+            self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
+        elif verdict is Verdict.UNKNOWN and judged.judgement is not None:
+            self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
+        if verdict.bad:
+            self.summary.failures += 1
+        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.UNSTEADY, Verdict.UNKNOWN):
+            record = self.on_failure(judged, votes) if self.on_failure is not None else None
+            if record is not None and self.sink is not None:
+                self.sink(record)
+
+    def _problem(self, case: Case) -> None:
+        self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
+        if self.sink is not None:
+            self.sink(blank(case, backend="native_ref", verdict=Verdict.UNKNOWN.value,
+                            status=Status.HARNESS_ERROR.value, phase="reference", message=case.problem))  # fmt: skip
+
+    def _note(self, kind: str, text: str) -> None:
+        self.summary.problems[kind] += 1
+        self.summary.examples.setdefault(text.split(":")[0] + text.split(":")[-1][:40], text)
+
+    def _judge_pools(self) -> None:
+        """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
+        unless it is listed."""
+        found: defaultdict[tuple[str, str], list[Judged]] = defaultdict(list)
+        for (key, dtype, backend), why in self.pool.failures().items():
+            case = self.pool.examples[key, dtype, backend]
+            formula = f"STATISTICAL, all draws of the run: {why}"
+            wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
+            judged = Judged(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
+            if self.ledger is not None:
+                self.ledger.explain(judged, self.profiles[backend])
+            found[key, backend].append(judged)
+        for (key, backend), all_ in found.items():
+            self.summary.failures += sum(j.verdict.bad for j in all_)
+            self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j in all_)
+            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j in all_]
+            explained = self._explained(Counter((backend, j.known) for j in all_ if j.known is not None))
+            if self.sink is None:
+                continue
+            self.sink({"t": "batch", "key": key, "opset": all_[0].case.inst.opset, "first": POOLED, "count": 0,
+                       "tally": rows, **explained})  # fmt: skip
+            cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
+            again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
+            again += f" --cases {cover.cases} --seed {self.seed}"
+            for j in all_:
+                self.sink(record(j, {backend: j.verdict.value}, replay=again))
+
+    def _tick(self, start: float) -> None:
+        now = time.monotonic()
+        if self.progress is not None and now - self._last > 0.5:
+            self._last = now
+            self.summary.seconds = now - start
+            self.progress(self.summary)
+            self.summary.seconds = 0.0
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Garbage with cycles is rare here, and looking for it goes over some hundred thousand schema objects each time: a
+    third of the host's time.  What is there already is left alone, the rest looked at less often: that is the packs
+    under way and what was served last, a tenth of a second, of which one object in a hundred is garbage."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(400_000, 20, 20)  # a case counts for two or three, the packs under way for some ten thousand
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def profile_of(handle: BackendHandle) -> Profile:
+    """What a started backend says of its arithmetic."""
+    h = handle.hello
+    return Profile(handle.name, str(h.get("version", "")), h.get("acc") or {}, tuple(h.get("flushes") or ()),
+                   h.get("info") or {}, frozenset(h.get("cpu") or ()), tuple(h.get("formats") or ()))  # fmt: skip

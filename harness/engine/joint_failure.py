@@ -1,0 +1,71 @@
+"""A model that was refused, or ended its process, although each of its instances passes alone, is asked again in a
+fresh process: the fewest instances that fail together are a true difference.  Where a fresh process survives it, the
+models that the first one had served last go before it: a true difference that takes those, or ``unsteady``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from harness.backends.wire import Unblamed
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.core.outcome import Verdict
+from harness.engine.batching import served
+from harness.engine.requery import Asker, forms, unsteady
+from harness.engine.verdict import BY_STATUS
+
+
+def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],
+           origins: Mapping[int, Case]) -> tuple[Case, Judged] | None:  # fmt: skip
+    """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
+
+    origins: by id of a case, the one of another dialect for which it was asked."""
+    status = failure.outcome.status
+
+    def said(k: int, case: Case) -> Judged:
+        of = origins.get(id(company[k]))
+        return Judged(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
+
+    def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Judged:
+        return asker.ask(said(at, beside[at]), profile, [beside[k] for k in which])
+
+    every = list(range(len(company)))
+    if len(company) > 1 and asker.left > 0:
+        with asker.timed():
+            for beside in forms(company, failure.sets[0]):
+                found = ask(beside, every, every[-1])
+                if found.verdict is Verdict.UNSUPPORTED:
+                    return None
+                if found.outcome.status is status:
+                    return _least(asker, found, company, beside, ask)
+    before = served(failure.before)
+    if before and not origins and asker.left > 0:
+        with asker.timed():
+            beside = forms(company, failure.sets[0])[0]
+            later = asker.used(profile, beside, before, None, lambda got: got.outcome.status is status)
+        if later is not None:
+            return company[later[0]], later[1]
+    first = said(every[-1], company[-1])
+    if len(company) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
+        asker.ledger.explain(first, profile)
+    return company[-1], unsteady(first) if first.verdict.bad else first
+
+
+def _least(asker: Asker, found: Judged, company: Sequence[Case], beside: Sequence[Case],
+           ask: Callable[[Sequence[Case], Sequence[int], int], Judged]) -> tuple[Case, Judged]:  # fmt: skip
+    """The fewest of the cases that fail together, told of the last one, or of one of which it is listed."""
+    status = found.outcome.status
+
+    def fails(which: list[int]) -> Judged | None:
+        got = ask(beside, which, which[-1])
+        return got if got.outcome.status is status else None
+
+    which, found = asker.fewest(list(range(len(company))), 2, fails, found)
+    at = which[-1]
+    for k in reversed(which[:-1]):
+        if found.known is None and (got := ask(beside, which, k)).known is not None:
+            at, found = k, got
+    return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
+

@@ -1,0 +1,246 @@
+"""What a backend makes of an op version and its types: learnt from its answers, so that packs seldom fail.
+
+One refused instance fails the model that it shares, and finding it takes several models more; one that ends the process
+costs a fork besides.  So a case travels alone where that is likely, and some cases are not asked at all:
+
+* A combination of op version and types goes alone until it has passed once, or, where all of its types passed in others
+  and few combinations of that op version were unsupported, from the first.
+* One that was unsupported ``GAP`` times and never passed is asked only once in ``ASK_AGAIN`` cases; so is each
+  with a type that, of this op version, was unsupported ``LACK`` times and never passed in any combination.
+* One that is refused now and then goes alone while that happens more often than once in ``SELDOM`` cases.
+* A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
+* A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
+  nothing in that rate.  Once that has come true again and again it is asked only now and then, the less if it ends the
+  process.
+* A case that a listed difference says goes wrong beside others goes alone.
+* A case that breaks a rule is asked only now and then, where breaking that rule of that op version has ended the
+  process as listed again and again.
+
+What was learnt is checked again with the cases that are still asked, so that a mended runtime is seen.  Each op version
+learns from its own cases, stage by stage (``harness.engine.learning_stages``): which cases are asked is the same in
+every run of a seed, in shards and after an interruption.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.cases.selection import hash_key
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
+from harness.generate.draw_engines import mix
+from harness.ledger.ledger import Entry, Ledger, Listed
+
+GAP = 3
+LACK = 4
+FEW = 8  # combinations that passed for each that was unsupported
+ASK_AGAIN = 32
+ASK_REFUSED = 8
+SELDOM = 40
+CRASH_WEIGHT = 10  # a death costs as much as so many refusals
+SURE = 4  # times that a foreseen end must have come true before most such cases are left out
+UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody asked for
+
+
+class Habits:
+    """The habits of one backend in one run.  ledger: listed differences, which foretell refusals.
+
+    Knowledge is kept by the op version of the run.  That is the one of the case, except where a backend of another
+    dialect is asked: there ``source`` names the op version that the case was made from."""
+
+    def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
+        self.profile, self.ledger = profile, ledger
+        oldest = profile.info.get("oldest_opset")
+        self._oldest: int | None = oldest if isinstance(oldest, int) else None
+        self._listed: dict[str, Listed | None] = {}  # by op version
+        self._of: defaultdict[str, Knowledge] = defaultdict(Knowledge)
+        self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
+        self._new: defaultdict[str, Answers] = defaultdict(Answers)  # answers of the unit that is being judged
+
+    def plan(self, cases: Sequence[Case], sources: Mapping[int, str] | None = None
+             ) -> tuple[dict[int, Outcome], set[int]]:  # fmt: skip
+        """Outcomes that need no asking, by id of the case, and the cases that go alone.  sources: by id of the case."""
+        settled: dict[int, Outcome] = {}
+        alone: set[int] = set()
+        for c in cases:
+            if c.problem:
+                continue
+            source = sources[id(c)] if sources is not None else c.version.key
+            known = self._of[source]
+            known.reach(stage(c.index))
+            if c.inst.rule is not None:
+                if c.index >= 0 and self._deadly(known, c):
+                    settled[id(c)] = _unasked("as before: what breaks this rule ends the process")
+                continue
+            if c.index < 0:  # a saved instance is asked whatever is known
+                alone.add(id(c))
+                continue
+            listed = self._listed_of(c)
+            spoils = None if listed is None else _spoils(listed, c)
+            if spoils is not None:
+                self._foreseen[id(c)] = c, spoils.id
+                alone.add(id(c))
+                continue
+            combination = self._combination(c, source)
+            n = known.of(combination, self._below(c))
+            passed = n is not None and n.passed > 0
+            lacks = (n is not None and n.gaps >= GAP and n.gaps > n.refused) or known.lacks(combination, LACK)
+            if not passed and c.index % ASK_AGAIN and lacks:
+                settled[id(c)] = _unasked("as before: the op lacks these types")
+                continue
+            if listed is not None and listed.shuns(c):
+                alone.add(id(c))
+                continue
+            why = None if listed is None and not known.excused else self._foretold(listed, known, c)
+            if why is None:
+                if n is None:
+                    trusted = known.likely(combination, FEW)
+                else:
+                    trusted = passed and not n.refused * SELDOM > n.asked
+                if not trusted:
+                    alone.add(id(c))
+                continue
+            name, ends = why
+            seen = known.entry(name)
+            if passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
+                continue  # a condition that is much wider than what happens
+            if _sure(seen) and c.index % (ASK_AGAIN if ends else ASK_REFUSED):
+                settled[id(c)] = _unasked(f"as before: {name} {'ends the process' if ends else 'refuses it'}")
+                continue
+            self._foreseen[id(c)] = c, name
+            alone.add(id(c))
+        return settled, alone
+
+    def spoilers(self, cases: Sequence[Case]) -> set[int]:
+        """Ids of the cases after which their process serves nobody."""
+        told = self._with_listed(cases)
+        return {id(c) for c, listed in told if c.inst.rule is None and _spoils(listed, c) is not None}
+
+    def hanging(self, cases: Sequence[Case]) -> set[int]:
+        """Ids of the cases of which a listed difference says that they may hang."""
+        return {id(c) for c, listed in self._with_listed(cases) if _may_hang(listed, c)}
+
+    def _with_listed(self, cases: Sequence[Case]) -> list[tuple[Case, Listed]]:
+        """The cases of which something may be listed, with that."""
+        return [(c, listed) for c in cases if (listed := self._listed_of(c)) is not None and not c.problem]
+
+    def _listed_of(self, case: Case) -> Listed | None:
+        """What is listed of the op version; of most there is nothing, which is found out once."""
+        if self.ledger is None:
+            return None
+        key = case.version.key
+        if key not in self._listed:
+            self._listed[key] = self.ledger.listed(key, self.profile)
+        return self._listed[key]
+
+    def _deadly(self, known: Knowledge, case: Case) -> bool:
+        """Need the case not be asked, since its like ended the process each time?  One in a few is."""
+        if not _sure(known.rule(str(case.inst.rule))):
+            return False
+        return mix(hash_key(case.version.key) + case.index) % ASK_AGAIN != 0
+
+    def _combination(self, case: Case, source: str) -> Combination:
+        asked, *types = case.types
+        return "" if asked == source else asked, tuple(map(str, types)), case.inst.opset
+
+    def _below(self, case: Case) -> bool:
+        """Is this an opset of which the backend's makers promise nothing?  Other gaps may open at each of those."""
+        return self._oldest is not None and isinstance(case.inst.opset, int) and case.inst.opset < self._oldest
+
+    def _foretold(self, listed: Listed | None, known: Knowledge, case: Case) -> tuple[str, bool] | None:
+        """What says that the case will be refused, and does it end the process?"""
+        if listed is not None:
+            entry = listed.foretells(case)
+            if entry is not None:
+                return entry.id, Verdict.WRONGLY_REJECTED.value not in entry.verdicts
+        return (f"ambiguous {case.version.key}", False) if known.excused and case.ambiguous is not None else None
+
+    # -- learning
+
+    def agreed(self, case: Case, source: str = "") -> None:
+        """The case came back with a value, or was rightly refused."""
+        key = source or case.version.key
+        new = self._new[key]
+        if case.inst.rule is not None:
+            new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
+            return
+        n = new.types.setdefault(self._combination(case, key), Count())
+        n.passed += 1
+        name = self._foretold_by(case)
+        if name is None:
+            n.asked += 1
+        else:
+            new.entries.setdefault(name, Foretold()).asked += 1
+
+    def learn(self, judged: Judged) -> None:
+        """Take in anything else than plain agreement."""
+        case, status, key = judged.given, judged.outcome.status, judged.case.version.key
+        if judged.outcome.phase == UNASKED:
+            return
+        new = self._new[key]
+        if case.inst.rule is not None:
+            seen = new.rules.setdefault(str(case.inst.rule), Foretold())
+            seen.asked += 1
+            seen.true += status in (Status.CRASHED, Status.TIMED_OUT) and judged.verdict is Verdict.KNOWN
+            return
+        if status is Status.VALUE:
+            self.agreed(case, key)
+            return
+        name = self._foretold_by(case)
+        if judged.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold
+            new.types.setdefault(self._combination(case, key), Count()).gaps += 1
+            return
+        if name is not None:
+            seen = new.entries.setdefault(name, Foretold())
+            seen.asked += 1
+            seen.true += 1
+            return
+        if judged.verdict is Verdict.AMBIGUOUS:
+            new.excused = True
+        n = new.types.setdefault(self._combination(case, key), Count())
+        n.asked += 1
+        n.refused += CRASH_WEIGHT if status in (Status.CRASHED, Status.TIMED_OUT) else 1
+
+    def _foretold_by(self, case: Case) -> str | None:
+        """What foretold the end of the case when it was planned."""
+        found = self._foreseen.pop(id(case), None)
+        return found[1] if found is not None and found[0] is case else None
+
+    def closed(self, key: str, first: int) -> Answers:
+        """The unit of an op version that begins with case ``first`` is judged: its answers, which count from the next
+        stage on."""
+        answers = self._new.pop(key, None) or Answers()
+        self._of[key].note(stage(first), answers)
+        return answers
+
+    def recall(self, key: str, first: int, answers: Answers) -> None:
+        """Take in what an earlier process of the same run learnt from a unit."""
+        self._of[key].note(stage(first), answers)
+
+
+def _sure(seen: Foretold) -> bool:
+    """Did the foretold end come often enough, and nearly always?"""
+    return seen.true >= SURE and seen.true * 8 >= seen.asked * 7
+
+
+def _spoils(listed: Listed, case: Case) -> Entry | None:
+    """The listed difference that says that the case may damage its process."""
+    if not listed.spoils:
+        return None
+    entry = listed.foretells(case)
+    return entry if entry is not None and entry.spoils else None
+
+
+def _may_hang(listed: Listed, case: Case) -> bool:
+    """Does a listed difference say so?"""
+    if not listed.hangs:
+        return False
+    entry = listed.foretells(case)
+    return entry is not None and entry.may_hang
+
+
+def _unasked(why: str) -> Outcome:
+    return Outcome(Status.UNSUPPORTED, None, UNASKED, why)

@@ -1,0 +1,115 @@
+"""A wrong answer is asked for again before anybody hears of it: alone, in a fresh process.
+
+Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
+buffer spoils what lies beside it.  And a model may be run several times: what a runtime keeps of one run may spoil the
+next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
+again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
+there too: the models that the process had served go before it, of which the fewest that it takes go into the record.
+Right even then: ``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.backends.pool import BackendHandle
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.core.outcome import Verdict
+from harness.engine.requery import Asker, fewer, forms, unsteady, whole
+from harness.ledger.ledger import Ledger
+
+# Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
+# what the others take is not looked for any more.
+SURE = 4
+ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)
+RIGHT = (Verdict.AGREE, Verdict.MISTRUSTED)
+DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already, but with all runs to the last
+
+
+class Again(Asker):
+    """The verdicts that stand, of answers that seem wrong."""
+
+    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None,
+                 seconds: float = 300.0) -> None:  # fmt: skip
+        super().__init__(handle, ledger, seconds)
+        self._stood: Counter[tuple[Any, ...]] = Counter()  # by kind
+        self._wavered: Counter[tuple[Any, ...]] = Counter()  # those that were right alone
+
+    def __call__(self, judged: Judged, profile: Profile, company: Sequence[Case] = (),
+                 before: Callable[[], list[list[Case]]] = list) -> Judged:  # fmt: skip
+        """The verdict that stands: ``judged``, the same found alone, or one that names the runs, company or earlier
+        models it takes.
+
+        company: the cases of the model in which the answer was given, in their order, the case itself among them.
+        before: gives those of the models that the process had served."""
+        kind = (judged.case.version.key, judged.backend, *judged.signature, judged.run > 0)
+        asked = judged.verdict in ASKED or (judged.verdict in DEATHS and judged.run > 0)
+        if not asked or self._stood[kind] >= SURE or (self.left <= 0 and not self._wavered[kind]):
+            return whole(judged)
+        deep = self.left > 0 and self._wavered[kind] < SURE
+        with self.timed():
+            found = self._settle(judged, profile, company, before) if deep else self._alone(judged, profile)
+        if found.verdict is Verdict.UNSTEADY or found.company or found.before:
+            self._wavered[kind] += 1
+        elif found.verdict.bad:
+            self._stood[kind] += 1
+        return found
+
+    def _alone(self, judged: Judged, profile: Profile) -> Judged:
+        alone = self.ask(judged, profile, [judged.asked or judged.case])
+        if alone.outcome.phase == "start":  # no second process can be had
+            return judged
+        return alone if alone.verdict not in RIGHT else unsteady(judged)
+
+    def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case],
+                before: Callable[[], list[list[Case]]]) -> Judged:  # fmt: skip
+        alone = self._alone(judged, profile)
+        if alone.verdict is not Verdict.UNSTEADY:
+            return alone
+        if judged.run:
+            after = self._after(judged, profile)
+            if after is not None:
+                return after
+        at = next((k for k, c in enumerate(company) if c is judged.given), None)
+        if at is None:
+            return alone
+        shapes = forms(company, judged.run) if judged.origin is not None else [company]
+        for beside in shapes if len(company) > 1 else ():
+            together = self.ask(judged.about(beside[at]), profile, beside)
+            if together.verdict in ASKED:
+                return self._fewer(together, profile, beside)
+            if together.known is not None:  # the entry names the company that it takes
+                return replace(together, company=())
+        models = before() if judged.asked is None else []
+        used = self.used(profile, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
+        return alone if used is None else used[1]
+
+    def _after(self, judged: Judged, profile: Profile) -> Judged | None:
+        """What goes wrong with the runs before it, listed or not: the one among them that suffices, or all."""
+        if judged.asked is not None:
+            return None
+        every = judged.given.up_to(judged.run)
+        for case in (*(fewer(every, k) for k in range(judged.run)), every):
+            got = self.ask(judged.about(case), profile, [case])
+            if got.draw and got.verdict not in RIGHT:
+                return got
+        return None
+
+    def _fewer(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
+        """The smallest company found in which the answer is still wrong."""
+        case = judged.asked or judged.case
+
+        def among(others: list[Case]) -> list[Case]:
+            return [c for c in company if c is case or any(c is o for o in others)]
+
+        def fails(others: list[Case]) -> Judged | None:
+            got = self.ask(judged, profile, among(others))
+            return got if got.verdict is judged.verdict else None
+
+        others, found = self.fewest([c for c in company if c is not case], 1, fails, judged)
+        found.company = tuple(among(others))
+        return found

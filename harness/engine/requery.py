@@ -1,0 +1,149 @@
+"""Asking a backend once more: cases side by side in one model, in a fresh process, within a time for all questions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from harness.backends.pool import BackendHandle
+from harness.backends.wire import Job
+from harness.cases.case import Case
+from harness.cases.reruns import args_of
+from harness.cases.result import Judged, Profile
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.engine.batching import build, feed
+from harness.engine.cross_dialect import judge_crossed
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+
+T = TypeVar("T")
+
+
+class Asker:
+    """Asks again what a run is about to call wrong, and with less and less.
+
+    handle: gives a second handle of a backend by name, whose process is renewed for each question.  ledger: listed
+    differences.  seconds: for all questions together; what comes later is taken at its word."""
+
+    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None,
+                 seconds: float = 300.0) -> None:  # fmt: skip
+        self.handle, self.ledger, self.left = handle, ledger, seconds
+        self._until = 0.0  # when the time for what is asked now is used up
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        start = time.monotonic()
+        self._until = start + self.left
+        try:
+            yield
+        finally:
+            self.left -= time.monotonic() - start
+
+    def ask(self, judged: Judged, profile: Profile, cases: Sequence[Case]) -> Judged:
+        """The verdict on one of the cases, side by side in one model, in a fresh process."""
+        case = judged.asked or judged.case
+        handle = self.handle(judged.backend)
+        if judged.asked is None:
+            return judge_beside(handle, profile, case, cases, self.ledger)
+        return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
+
+    def used(self, profile: Profile, beside: Sequence[Case], served: list[list[Case]], told: int | None,
+             wrong: Callable[[Judged], bool]) -> tuple[int, Judged] | None:  # fmt: skip
+        """What takes models that the process served before: the fewest of them, cases of a lone one, and cases beside
+        the one that tells it, whose number comes with it; None if it does not go wrong again.
+
+        told: that number, where it is given; else the last one that is left tells it."""
+        handle, kept = self.handle(profile.name), [] if told is None else [told]
+
+        def fails(others: list[int], models: list[list[Case]]) -> Judged | None:
+            which = sorted(others + kept)
+            case = beside[which[-1] if told is None else told]
+            got = judge_beside(handle, profile, case, [beside[k] for k in which], self.ledger, models)
+            return got if wrong(got) else None
+
+        others = [k for k in range(len(beside)) if k != told]
+        found = fails(others, served)
+        if found is None:
+            return None
+        models, found = self.fewest(served, 1, lambda some: fails(others, some), found)
+        others, found = self.fewest(others, 1 - len(kept), lambda some: fails(some, models), found)
+        if len(models) == 1:
+            _, found = self.fewest(models[0], 1, lambda some: fails(others, [some]), found)
+        return max(others) if told is None else told, found
+
+    def fewest(self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None],
+               judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
+        """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""
+        step = max(1, len(some) // 2)
+        while step:
+            at = 0
+            while at < len(some) > least and time.monotonic() < self._until:
+                rest = some[:at] + some[at + step :]
+                got = fails(rest) if len(rest) >= least else None
+                if got is not None:
+                    judged, some = got, rest
+                else:
+                    at += step
+            step //= 2
+        return some, judged
+
+
+def unsteady(judged: Judged) -> Judged:
+    """The verdict on what nobody could reproduce."""
+    why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
+    if judged.outcome.status is not Status.VALUE:
+        why += f": {judged.outcome.message}"
+    out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
+    return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
+
+
+def forms(company: Sequence[Case], run: int) -> list[list[Case]]:
+    """Cases of one model asked again: for one of their runs, then, if it is not the first, for all runs to it."""
+    one = [c.at(run) for c in company]
+    return [one, [c.up_to(run) for c in company]] if run else [one]
+
+
+def whole(judged: Judged) -> Judged:
+    """The verdict told of all runs to the one that went wrong, as long as nobody has seen it go wrong alone."""
+    if not judged.run or judged.asked is not None:
+        return judged
+    return replace(judged.about(judged.given.up_to(judged.run)), draw=judged.run)
+
+
+def fewer(case: Case, k: int) -> Case:
+    """The case of two of its runs: number ``k`` and the last one."""
+    first, last = args_of(case.inst, k), args_of(case.inst, len(case.inst.reruns))
+    inst = replace(case.inst, args=first, reruns=({s: a for s, a in last.items() if a != first[s]},), choices=None)
+    return Case(case.version, inst, case.index)
+
+
+def judge_beside(handle: BackendHandle, profile: Profile, case: Case, cases: Sequence[Case],
+                 ledger: Ledger | None = None, before: Sequence[Sequence[Case]] = ()) -> Judged:  # fmt: skip
+    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company.
+    before: the cases of models that the process serves first."""
+    company = tuple(cases) if len(cases) > 1 else ()
+    judged = judge_case(case, profile, outcomes_of(handle, case, cases, before), ledger, company)
+    judged.before = tuple(map(tuple, before))
+    return judged
+
+
+def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case],
+                before: Sequence[Sequence[Case]] = ()) -> list[Outcome]:  # fmt: skip
+    """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
+    has served other models.  If it ended, that is the outcome, whatever came of the same alone."""
+    at = next(k for k, c in enumerate(cases) if c is case)
+    handle.renew()
+    *_, result = handle.run([job_of(some) for some in (*before, cases)])
+    if before and result.unblamed:
+        return [result.unblamed[-1].outcome]
+    return [row[at] for row in result.outcomes][: max(1, len(case.draws))]
+
+
+def job_of(cases: Sequence[Case]) -> Job:
+    """A model of the cases, run as often as one of them wants."""
+    model = build(cases[0].version.dialect, cases)
+    runs = max(1, *(len(c.draws) for c in cases))
+    return Job(model, [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)])

@@ -1,0 +1,189 @@
+"""From outcomes to a verdict: one case and one backend, and what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.compare import judge, look
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.declare import Expected, Silent, gathered, open_at
+from harness.ledger.ledger import Ledger
+
+BY_STATUS = {
+    Status.REJECTED: Verdict.WRONGLY_REJECTED,
+    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
+    Status.CRASHED: Verdict.CRASHED,
+    Status.TIMED_OUT: Verdict.TIMED_OUT,
+    Status.HARNESS_ERROR: Verdict.UNKNOWN,
+}
+
+
+def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> bool:
+    """Is it a valid instance of which a first look tells that all runs gave the right answer?  It does of most, and
+    ``judge_case`` would say the same."""
+    rows = case.expected if outcomes[0].status is Status.VALUE else None
+    if rows is None:
+        return False
+    for r, outcome in enumerate(outcomes):
+        if outcome.status is not Status.VALUE:
+            return False
+        if look(rows[r if r < len(rows) else 0], outcome.outputs or (), profile.flushes) != 1:
+            return False
+    return True
+
+
+def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None,
+               company: tuple[Case, ...] = ()) -> Judged:  # fmt: skip
+    """The verdict of one backend on one case: the worst of its runs, then what explains it.  company: the cases of its
+    model, where that is known to matter.
+
+    What goes wrong in one of several runs of a drawn case is told of that run alone; whether it shows alone is for
+    ``harness.engine.recheck`` to find out."""
+    worst: Judged | None = None
+    for r, outcome in enumerate(outcomes):
+        one = _one(case, profile, outcome, r)
+        if one.verdict is Verdict.MISMATCH:
+            _set_aside(case, profile, one, ledger)
+        if worst is None or _weight(one) > _weight(worst):
+            worst = one
+        if one.verdict.bad:
+            break
+    assert worst is not None
+    worst.company = company
+    if worst.verdict.bad:
+        if case.drawn and len(outcomes) > 1:
+            case = case.at(worst.draw)
+            worst = replace(worst, case=case, origin=worst.case, run=worst.draw, draw=0)
+        refused = worst.verdict is Verdict.WRONGLY_REJECTED
+        excusable = refused or (worst.verdict is Verdict.MISMATCH and not _typed(worst))
+        if refused and ledger is not None:  # a refusal has a cause, whatever the data
+            ledger.explain(worst, profile)
+        if not worst.verdict.bad:
+            return worst
+        why = (case.ambiguous if refused else _all_open(case, worst)) if excusable else None
+        if excusable and case.problem:
+            return _failed(worst, case.problem)
+        if why is not None:
+            worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, str(why)
+        elif ledger is not None:
+            ledger.explain(worst, profile)
+    return worst
+
+
+def _failed(judged: Judged, problem: str) -> Judged:
+    """No verdict: what explains wrong answers is itself broken."""
+    judged.outcome = Outcome(Status.HARNESS_ERROR, judged.outcome.outputs, "judge", problem)
+    judged.verdict, judged.judgement = Verdict.UNKNOWN, None
+    return judged
+
+
+def _weight(judged: Judged) -> int:
+    """How much a run says about the whole."""
+    return 3 if judged.verdict.bad else {Verdict.UNKNOWN: 2, Verdict.AMBIGUOUS: 1}.get(judged.verdict, 0)
+
+
+def _typed(judged: Judged) -> bool:
+    """Is the type wrong?  Values may be open, that is not."""
+    return judged.judgement is not None and judged.judgement.kind in ("dtype", "type")
+
+
+def _silence(case: Case, run: int) -> str | None:
+    """What the spec leaves open in one of the runs."""
+    found = case.silences
+    return found[run if run < len(found) else 0] if found else None
+
+
+def _all_open(case: Case, wrong: Judged) -> str | None:
+    """Why the spec says nothing of any element of a wrong answer."""
+    why = _silence(case, wrong.draw)
+    return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
+
+
+def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | None) -> None:
+    """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open: ambiguous is what
+    is right there."""
+    if _typed(wrong):
+        return
+    listed = None if ledger is None else ledger.silence(case.at(wrong.draw), profile)
+    why = gathered(_silence(case, wrong.draw), listed)
+    rest = None if why is None else _without_open(case, wrong.outcome, wrong.draw, why)
+    if rest is None and case.problem:
+        _failed(wrong, case.problem)
+    if why is None or rest is None:
+        return
+    again = _one(case, profile, rest[1], wrong.draw, rest[0])
+    if again.verdict in (Verdict.AGREE, Verdict.MISTRUSTED):
+        wrong.verdict, wrong.ambiguity = Verdict.AMBIGUOUS, str(why)
+        if ledger is not None:
+            ledger.met(str(why))
+    elif again.judgement is not None:
+        wrong.judgement = again.judgement
+
+
+def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:
+    """What to judge where some elements are open: the expected outputs, and the outcome with these elements as the
+    reference has them.  None where all is open."""
+    if not isinstance(why, Silent) or why.masks(0) is None:
+        return None
+    rows, v = case.expected or [[]], case.version
+    arrays = case.draws[run if run < len(case.draws) else 0]
+    row, out = list(rows[run if run < len(rows) else 0]), list(outcome.outputs or ())
+    with quiet:
+        call = v.dialect.call_of(case.inst, arrays, v)
+        for i, (e, a) in enumerate(zip(row, out)):
+            if not (type(a) is type(e.value) is np.ndarray and a.shape == e.value.shape and a.dtype == e.value.dtype):
+                continue  # no element of it is open
+            try:
+                at = open_at(call, why, i, a)
+            except Exception as error:  # a mask that does not fit is our defect: no verdict, said aloud
+                case.problem = f"ambiguity: output {i}: {type(error).__name__}: {error}"
+                return None
+            out[i], row[i] = np.where(at, e.value, a).astype(a.dtype), replace(e, open=at)
+    return row, replace(outcome, outputs=out)
+
+
+def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Judged:
+    """The verdict on one run.  row: what is expected, where that is not all that the reference says."""
+    if case.inst.rule is not None:
+        if profile.info.get("validates") is False and outcome.status in (Status.VALUE, Status.REJECTED):
+            gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, "makes no claim about invalid models")
+            return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+        if outcome.status is Status.VALUE:
+            return Judged(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
+        if outcome.status is Status.REJECTED:
+            return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
+        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
+    if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
+        gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
+        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+    if outcome.status is Status.REJECTED and (why := case.version.schema.refusable):
+        told = f"{why}, which may be refused: {outcome.message}"
+        gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
+        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+    if outcome.status is not Status.VALUE:
+        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
+    rows = case.expected
+    assert rows is not None
+    expected = row or rows[r if r < len(rows) else 0]
+    try:
+        with quiet:
+            judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+    except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
+        failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
+        return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, r)
+    return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
+
+
+def _claimed(case: Case, info: Mapping[str, Any]) -> bool:
+    """Is a model of this opset and of these element types what the backend's makers promise to take?"""
+    opset, oldest, dtypes = case.inst.opset, info.get("oldest_opset"), info.get("dtypes")
+    if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest:
+        return False
+    return dtypes is None or all(d is None or str(d) in dtypes for d in case.types[1:])

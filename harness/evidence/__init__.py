@@ -1,0 +1,1 @@
+"""Evidence: minimal instances, reproduction folders and scripts, reports on known differences."""

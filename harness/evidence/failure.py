@@ -1,0 +1,127 @@
+"""A failure becomes evidence: a smaller instance, a folder that reproduces it, a record."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.backends.pool import BackendHandle
+from harness.cases.case import Case, fill
+from harness.cases.result import Judged, first_words
+from harness.core.errors import FormatError, UsageError
+from harness.core.instance import Instance
+from harness.engine.case_record import address, record
+from harness.engine.engine import Engine, profile_of
+from harness.evidence.minimize import Budget, minimize
+from harness.evidence.repro_folder import COMPANY, write_folder
+from harness.ledger.ledger import Ledger
+
+
+def kind_of(rec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kind of a "case" record: failures of one kind are told a few times only."""
+    why = rec["kind"] if rec["diff"] else first_words(rec["message"])
+    return rec["key"], rec["backend"], rec["verdict"], rec["status"], why, rec["known"] or ""
+
+
+class Evidence:
+    """Makes the "case" record of a bad verdict.
+
+    handle: gives a second handle of a backend by name, so that shrinking does not disturb the run.  folder: where the
+    folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
+    signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
+    smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
+    it was interrupted, by ``kind_of`` their records. """
+
+    def __init__(self, handle: Callable[[str], BackendHandle], folder: Path | None, *, per_kind: int = 1,
+                 seconds: float = 120.0, seed: int = 0, recorded: int = 20,
+                 ledger: Ledger | None = None, kinds: Mapping[tuple[str, ...], int] | None = None) -> None:  # fmt: skip
+        self.ledger = ledger.unmarked() if ledger is not None else None
+        self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
+        self.seed, self.recorded = seed, recorded
+        self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
+
+    def __call__(self, judged: Judged, votes: dict[str, str]) -> dict[str, Any] | None:
+        verdict, status, why = judged.signature
+        kind = (judged.case.version.key, judged.backend, verdict.value, status.value, why, judged.known or "")
+        self._kinds[kind] += 1
+        if self._kinds[kind] > self.recorded:
+            return None
+        small: Judged | None = None
+        lonely = not judged.company and not judged.before
+        if judged.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
+            start = time.monotonic()
+            small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
+            self.left -= time.monotonic() - start
+        folder = None
+        first = self._kinds[kind] <= self.per_kind
+        told = lonely and address(judged.case, self.seed) is not None  # else known to its folder alone
+        if judged.verdict.bad and self.folder is not None and (first or not told):
+            folder = self.write(small or judged)
+        return record(judged, votes, small, folder, self.seed, self.handle(judged.backend).spec.place)
+
+    def shrink(self, judged: Judged, budget: Budget) -> Judged | None:
+        """The same failure on a smaller instance, or None if none was found."""
+        case, want = judged.case, judged.signature
+        engine = Engine([self.handle(judged.backend)], ledger=self.ledger)
+        found: dict[str, Judged] = {}
+
+        def fails(inst: Instance) -> bool:
+            candidate = fill(case.version, inst)
+            if candidate.problem or (inst.rule is None) != (case.inst.rule is None):
+                return False
+            if complete(case) and not complete(candidate):
+                return False
+            got = next(iter(engine.judge([candidate])), None)
+            if got is None or got.signature != want:
+                return False
+            found[inst.dumps()] = got
+            return True
+
+        small = minimize(case.version, case.inst, fails, budget)
+        return found.get(small.dumps())
+
+    def write(self, judged: Judged) -> Path | None:
+        assert self.folder is not None
+        handle = self.handle(judged.backend)
+        try:
+            return write_folder(self.folder, judged, profile_of(handle).version, handle.processor)
+        except OSError as e:
+            where = e.filename or self.folder
+            raise UsageError(f"failures: cannot write {where}: {e.strerror}; what was judged before is kept") from e
+
+
+def complete(case: Case) -> bool:
+    """Does the reference give as many outputs as the instance asks for?"""
+    return all(len(outs) == case.inst.outs for outs in case.expected or ())
+
+
+def load_instance(path: Path) -> Instance:
+    """An instance from a file: ``instance.json`` or a line of JSON.  Raises FormatError or UsageError."""
+    try:
+        return Instance.from_json(_json(path))
+    except (ValueError, RecursionError) as e:
+        raise FormatError(f"{path}: not a case file: {e}") from None
+
+
+def load_company(path: Path) -> tuple[list[Instance], int, list[list[Instance]]]:
+    """The instances of a ``company.json``, the place of the one that goes wrong beside the others, and the instances of
+    the models that the process serves first.  Raises FormatError or UsageError."""
+    try:
+        form = _json(path)
+        instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
+        instances[at]
+        before = [[Instance.from_json(x) for x in model] for model in form.get("before", [])]
+    except (FormatError, ValueError, KeyError, TypeError, IndexError, RecursionError) as e:
+        raise FormatError(f"{path}: expected {{at, instances}} as in {COMPANY}: {type(e).__name__}: {e}") from None
+    return instances, at, before
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as e:
+        raise UsageError(f"cannot read {path}: {e.strerror}") from None

@@ -1,0 +1,111 @@
+"""The known differences as evidence: each minimal instance run again, a folder with ``repro.py`` for every one that
+stands, and an index in which crashes come first and apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.backends.pool import BackendHandle
+from harness.cases.case import fill
+from harness.cases.result import Judged
+from harness.cases.selection import matches
+from harness.core.escape import file_name, markdown, markdown_code
+from harness.core.outcome import Status, Verdict
+from harness.declare import registry
+from harness.engine.engine import Engine, profile_of
+from harness.engine.requery import judge_beside
+from harness.evidence.repro_folder import write_folder
+from harness.ledger.ledger import Entry, Ledger
+
+INDEX = "index.md"
+
+
+@dataclass
+class Row:
+    """A known difference on one backend.  verdict: what its minimal instance gets today; folder: of the evidence, None
+    where it does not occur any more.  elsewhere: it speaks of another release or processor."""
+
+    entry: Entry
+    backend: str
+    key: str
+    verdict: str
+    folder: Path | None
+    elsewhere: bool = False
+
+    @property
+    def crash(self) -> bool:
+        return self.verdict in (Verdict.CRASHED.value, Verdict.TIMED_OUT.value)
+
+
+def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator[Entry]:
+    """The known differences of a backend that carry an instance, of all ops or of those that a pattern names."""
+    ops = list(ops)
+    for e in ledger.entries:
+        if e.kind_of != "known" or e.instance is None or not any(fnmatchcase(backend, b) for b in e.backends):
+            continue
+        key = e.instance.key
+        if not ops or any(matches(key, o) for o in ops):
+            yield e
+
+
+def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: Iterable[str] = ()) -> list[Row]:
+    """Judge the instances, write ``out/<id>/<folder>`` and ``out/index.md``."""
+    rows = []
+    for h in handles:
+        profile = profile_of(h)
+        engine = Engine([h])
+        for e in concerned(ledger, h.name, ops):
+            version = registry.version_of(e.instance)
+            if version.dialect.format not in h.hello["formats"]:
+                continue
+            judged = in_company(e, h) if e.company else next(iter(engine.judge([fill(version, e.instance)])), None)
+            if judged is None:
+                continue
+            if judged.verdict is Verdict.AMBIGUOUS and judged.outcome.status is Status.REJECTED:
+                # a refusal has a cause, whatever the spec leaves open about the data (``judge_case``)
+                judged = replace(judged, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
+            folder = None
+            if judged.verdict.bad:
+                folder = write_folder(out / file_name(e.id), judged, profile.version, h.processor)
+            rows.append(Row(e, h.name, version.key, judged.verdict.value, folder, not e.there(profile)))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / INDEX).write_text(index(rows, out), encoding="utf-8")
+    return rows
+
+
+def in_company(e: Entry, handle: BackendHandle) -> Judged:
+    """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
+    cases = [fill(registry.version_of(i), i) for i in (*e.company, e.instance)]
+    return judge_beside(handle, profile_of(handle), cases[-1], cases)
+
+
+def index(rows: list[Row], out: Path) -> str:
+    """Markdown: crashes, then the other differences by backend, then what no longer occurs."""
+    stands = [r for r in rows if r.folder is not None]
+    gone = [r for r in rows if r.folder is None]
+    text = ["# Known differences", "", f"{len(stands)} stand, {len(gone)} do not occur with these releases.", ""]
+    text += _section("Crashes and hangs", [r for r in stands if r.crash], out)
+    for backend in dict.fromkeys(r.backend for r in stands):
+        text += _section(backend, [r for r in stands if r.backend == backend and not r.crash], out)
+    if gone:
+        other = ", listed for another release or processor"
+        told = [f"{r.entry.id} ({r.key} on {r.backend}): {r.verdict}{other * r.elsewhere}" for r in gone]
+        lines = [f"* {markdown(t)}" for t in told]
+        text += ["## Not seen", "", *lines, ""]
+    return "\n".join(text)
+
+
+def _section(title: str, rows: list[Row], out: Path) -> list[str]:
+    if not rows:
+        return []
+    text = [f"## {markdown(title)}", "", "| id | op version | backend | verdict | what, and the clause | run |",
+            "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for r in rows:
+        assert r.folder is not None
+        words = (r.entry.id, r.key, r.backend, r.verdict.replace("_", " "), f"{r.entry.reason} ({r.entry.clause})")
+        link = markdown_code((r.folder / "repro.py").relative_to(out).as_posix(), cell=True)
+        text.append(f"| {' | '.join(map(markdown, words))} | {link} |")
+    return [*text, ""]

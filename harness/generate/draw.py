@@ -1,0 +1,119 @@
+"""The draw interface: one primitive choice, and the helpers that every generator is written in.
+
+An *engine* gives ``int(lo, hi)``; two stand behind it (``harness.generate``): a recorded counter-based PRNG and
+Hypothesis. ``Draw`` itself is compiled (``native_ref/bind/draw.cc``), since all that is drawn goes through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import native_ref
+from harness.core.dtypes import DType
+
+if TYPE_CHECKING:
+    from harness.declare.op_version import OpVersion
+
+X = TypeVar("X")
+
+
+class Engine(Protocol):
+    """Gives integers; small ones are simpler, so a shrinker lowers them."""
+
+    def int(self, lo: int, hi: int) -> int:
+        """Uniform in lo..hi, both included."""
+        ...
+
+
+class T:
+    """A tensor that a draw asks for, at the semantic level.
+
+    shape; recipe: how to fill it (None: the regime of the instance); dtype: None takes the slot's drawn type;
+    const: None lets the dialect decide; values: literal elements (flat or nested); quant: scale / zero point / axis.
+    """
+
+    __slots__ = ("const", "dtype", "items", "kind", "quant", "recipe", "shape", "values")
+
+    def __init__(self, shape: Sequence[int] = (), recipe: str | None = None, dtype: DType | None = None,
+                 const: bool | None = None, values: Any = None, quant: dict[str, Any] | None = None,
+                 kind: str = "tensor", items: list[T] | None = None) -> None:  # fmt: skip
+        self.shape = shape if type(shape) is tuple else tuple(shape)
+        self.recipe = recipe
+        self.dtype = dtype
+        self.const = const
+        self.values = values
+        self.quant = quant
+        self.kind = kind
+        self.items = items
+
+    def __repr__(self) -> str:
+        return f"T({self.shape}, {self.recipe or self.values})"
+
+
+if TYPE_CHECKING:
+
+    class Draw:
+        """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that
+        the entry pins.  types: drawn type of each type name.  min_rank, max_rank, allow_empty: limits of the entry and
+        the dialect.  budget: elements a tensor may have.  breaking: is the instance to break a rule?  empty: may this
+        instance have empty axes (one in twenty)?"""
+
+        engine: Engine
+        version: OpVersion
+        opset: int | str
+        fixed: dict[str, Any]
+        types: dict[str, DType]
+        max_rank: int
+        min_rank: int
+        allow_empty: bool
+        budget: int
+        breaking: bool
+        empty: bool
+
+        def __init__(self, engine: Engine, version: OpVersion, opset: int | str, fixed: dict[str, Any],
+                     types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
+                     min_rank: int = 0) -> None: ...  # fmt: skip
+
+        def int(self, lo: int, hi: int) -> int:
+            """Uniform in lo..hi, both included."""
+
+        def bool(self) -> bool: ...
+
+        def chance(self, n: int) -> bool:
+            """True once in ``n``."""
+
+        def pick(self, options: Sequence[X]) -> X: ...
+
+        def subset(self, options: Sequence[X], least: int = 0) -> list[X]:
+            """Some of the options in any order."""
+
+        def shuffle(self, options: Sequence[X]) -> list[X]: ...
+
+        def dim(self, lo: int = 0, hi: int = 13) -> int:
+            """An extent; 0 only in the instances that may be empty, and only if ``lo`` is 0."""
+
+        def extent(self, lo: int, hi: int) -> int:
+            """Uniform in lo..hi as ``int``, for what is the extent of an axis and nothing else: it may be another one
+            where all the rest is played back."""
+
+        def rank(self, lo: int = 0, hi: int | None = None) -> int:
+            """A rank, low ones favoured."""
+
+        def shape(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
+            """Shape of a tensor, its product within the budget, its rank within the limits of dialect and entry."""
+
+        def part(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
+            """Some axes of a shape: as ``shape``, without the least rank of the dialect."""
+
+        def broadcast_from(self, full: tuple[int, ...]) -> tuple[int, ...]:
+            """A shape that broadcasts to ``full``: axes replaced by 1, leading ones dropped."""
+
+        def axis(self, rank: int) -> int:
+            """A valid axis of either sign."""
+
+        def dtype(self, slot: str) -> DType:
+            """The type drawn for a semantic tensor parameter or a dialect slot."""
+
+else:
+    Draw = native_ref.Draw

@@ -1,0 +1,56 @@
+"""The corpus: saved instances that are replayed before anything is drawn.
+
+Two sources: the minimal instances of the known differences and ambiguities, so that each is shown to stand in every
+full run, however rare it is; and ``corpus/<anything>.jsonl`` beside the dialects, one instance a line, of defects of
+our own that were mended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.cases.case import Case
+from harness.cases.selection import Unit
+from harness.core.errors import FormatError, UsageError
+from harness.core.instance import Instance
+from harness.declare import OpVersion
+from harness.ledger.ledger import Ledger
+from harness.ledger.loader import folders
+
+
+def saved(ledger: Ledger, places: Iterable[Path] | None = None) -> list[Instance]:
+    """All saved instances, each once.  Raises FormatError naming file and line."""
+    found = [e.instance for e in ledger.entries if e.instance is not None]
+    for folder in places if places is not None else [f.parent / "corpus" for f in folders()]:
+        for path in sorted(folder.glob("*.jsonl")):
+            for i, line in enumerate(path.read_text().splitlines(), 1):
+                if line.strip():
+                    found.append(_read(line, f"{path.name}:{i}"))
+    return list({inst.dumps(): inst for inst in found}.values())
+
+
+def _read(line: str, where: str) -> Instance:
+    try:
+        return Instance.from_json(json.loads(line))
+    except ValueError as e:
+        raise FormatError(f"{where}: not an instance: {e}") from None
+    except FormatError as e:
+        raise FormatError(f"{where}: {e}") from None
+
+
+def cases(instances: Iterable[Instance], chosen: Iterable[OpVersion], opset: Any = None) -> Iterator[tuple[Unit, Case]]:
+    """The saved instances of the chosen op versions (at ``opset``, if given) as cases, not evaluated yet, with units of
+    their own numbers: -1, -2, ... so that they are never taken for drawn ones."""
+    versions = {v.key: v for v in chosen}
+    count: dict[str, int] = {}
+    for inst in instances:
+        v = versions.get(inst.key)
+        if v is None or (opset is not None and inst.opset != opset):
+            continue
+        if inst.opset not in v.opsets:
+            raise UsageError(f"corpus: {inst.key} is not in force at opset {inst.opset}: {inst.dumps()[:120]}")
+        number = count[v.key] = count.get(v.key, 0) + 1
+        yield Unit(v, inst.opset, -number, 1), Case(v, inst, -number)

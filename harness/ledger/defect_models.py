@@ -1,0 +1,252 @@
+"""Models of defects: what a backend with a known difference gives, so that no other wrong answer is excused by it.
+
+The field ``gives`` of an entry names a function of ``defects/*.py`` beside the entry's file.  It is told of an instance
+and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
+
+* ``None`` where it is right,
+* an array: exactly that, but for elements that are right,
+* ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
+  infinite anything may come, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
+* an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
+* ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
+* ``Such(test, shows)``: any array that passes a test, where no more can be told: its elements were never written,
+* ``NOTHING``: no output.
+
+A function that cannot say what comes returns None: the entry does not explain that answer.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.cases.case import Case
+from harness.cases.result import Judged, Profile
+from harness.compare import judge
+from harness.core.dtypes import of
+from harness.core.errors import FormatError
+from harness.core.instance import SKIPPED, Arg
+from harness.core.outcome import Verdict
+from harness.core.quiet import quiet
+from harness.declare import Expected, Silent, open_at, registry
+
+FOLDER = "defects"
+
+
+class Near(NamedTuple):
+    """An output that is known but for an absolute error.  other: what an element may be as well, an array."""
+
+    value: np.ndarray
+    within: Any
+    other: Any = None
+
+
+class Turned(NamedTuple):
+    """An output that is judged as another instance's once its elements are in the order of that: how turns them, and
+    raises ValueError where they cannot be.  shows: an answer of that kind, where the expected one is none."""
+
+    expected: Expected
+    how: Callable[[np.ndarray], np.ndarray]
+    shows: Any = None
+
+
+class Such(NamedTuple):
+    """An output of which only a test tells: a function of the array that came.  Its shape is part of the test.  shows:
+    an answer that passes."""
+
+    test: Callable[[np.ndarray], Any]
+    shows: np.ndarray
+
+
+NOTHING = object()
+
+
+class Given:
+    """One instance with the arrays of one run.  ``given["X"]`` is what stands in a slot, None where nothing does;
+    expected: of the specification, those outputs too that are skipped."""
+
+    def __init__(self, case: Case, run: int) -> None:
+        assert case.expected is not None
+        self.case, self.inst = case, case.inst
+        self.arrays: dict[str, Any] = case.draws[min(run, len(case.draws) - 1)]
+        self._others: list[tuple[Case, list[Expected]]] = []
+        row: list[Expected] = case.expected[min(run, len(case.expected) - 1)]
+        self.expected = (self.again() or row) if SKIPPED in self.inst.attrs else row
+
+    def __getitem__(self, slot: str) -> Any:
+        return self.arrays.get(slot)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.inst.attrs.get(name, default)
+
+    def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
+              version: Any = None, outs: int | None = None) -> list[Expected] | None:  # fmt: skip
+        """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
+        an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
+        breaks a rule."""
+        attrs, inputs = attrs or {}, inputs or {}
+        args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
+        for k, v in inputs.items():
+            if isinstance(v, np.ndarray):
+                args[k] = _shaped(args.get(k), v)
+            elif isinstance(v, list):
+                args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
+        kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None and k != SKIPPED}
+        v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
+        inst = replace(self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(),
+                       choices=None)  # fmt: skip
+        other = Case(v, inst, self.case.index)
+        other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
+        if not other.expected:
+            return None
+        self._others.append((other, list(other.expected[0])))
+        return list(other.expected[0])
+
+    def origin(self, e: Expected) -> tuple[Case, int] | None:
+        """The other instance that an output of ``again`` belongs to, and its number there."""
+        return next(((case, i) for case, row in self._others for i, x in enumerate(row) if x is e), None)
+
+
+def _shaped(base: Any, v: Any) -> Any:
+    """An operand of the type and shape of an array."""
+    if not isinstance(v, np.ndarray):
+        return base
+    base = base if isinstance(base, Arg) else Arg(of(v), v.shape)
+    return replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
+
+
+Model = Callable[[Given], "Sequence[Any] | None"]
+
+
+def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
+    """The model of ``as_if``: the answer is right for the instance with other attributes and without some operands."""
+    return lambda g: g.again(edit["attrs"], edit["args"])
+
+
+@cache
+def _functions(folder: Path) -> dict[str, Model]:
+    """Of all files of a folder, by name."""
+    out: dict[str, Model] = {}
+    for path in sorted(folder.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"opconform_defects_{path.stem}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        own = {n: f for n, f in vars(module).items() if not n.startswith("_")
+               and callable(f) and getattr(f, "__module__", "") == module.__name__}  # fmt: skip
+        if twice := sorted(out.keys() & own.keys()):
+            raise FormatError(f"{path}: {twice[0]} is the name of a model in another file already")
+        out |= own
+    return out
+
+
+def model(folder: Path, name: str) -> Model:
+    """The function of that name in the files of the folder ``defects`` beside those of ``folder``.  Raises FormatError
+    where there is none."""
+    found = _functions((folder / FOLDER).resolve()).get(name)
+    if found is None:
+        raise FormatError(f"gives {name!r}: expected a function of {FOLDER}/*.py beside the file, got none")
+    return found
+
+
+def explains(told: Model, judged: Judged, profile: Profile) -> bool:
+    """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
+    given, got = Given(judged.case, judged.draw), judged.outcome.outputs
+    with quiet:
+        outputs = told(given)
+    if outputs is None or got is None:
+        return False
+    if len(outputs) != len(given.expected):
+        raise FormatError(f"{len(outputs)} outputs told of {len(given.expected)}")
+    if len(got) != len(outputs):
+        return False
+    row, answer = [], []
+    skipped = given.attr(SKIPPED, ())
+    for i, (e, told_, a) in enumerate(zip(given.expected, outputs, got)):
+        if told_ is NOTHING or i in skipped:
+            if a is not None:
+                return False
+            continue
+        if isinstance(told_, Such):
+            if not isinstance(a, np.ndarray) or not told_.test(a):
+                return False
+            continue
+        if isinstance(told_, Turned):
+            try:
+                a, told_ = told_.how(a), told_.expected
+            except (ValueError, IndexError):  # it has not even that shape
+                return False
+        if told_ is None or isinstance(told_, Expected):
+            other = given.origin(told_) if told_ is not None else None
+            e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw,
+                            None if other else judged)  # fmt: skip
+            row.append(e)
+            answer.append(a)
+        elif not _same(told_, a, e, _right(judged, profile, e, i, a)):
+            return False
+    outcome = replace(judged.outcome, outputs=answer)
+    return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
+        Verdict.AGREE, Verdict.MISTRUSTED)  # fmt: skip
+
+
+def _settled(e: Expected, a: Any, case: Case, i: int, run: int, judged: Judged | None) -> tuple[Expected, Any]:
+    """An output and what came of it, as if it were right where the specification leaves it open, or the judgement on
+    that output left it out."""
+    mask = _open(case, e, a, i, run)
+    j = judged.judgement if judged is not None else None
+    left_out = j.open() if j is not None and j.output == i else None
+    if left_out is not None and left_out.shape == np.shape(a):
+        mask = mask | left_out
+    if not np.any(mask):
+        return e, a
+    return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
+
+
+def _right(judged: Judged, profile: Profile, e: Expected, i: int, a: Any) -> Any:
+    """Mask of the elements of an output that need no model: they are right, or the specification leaves them open."""
+    j = judged.judgement
+    if j is not None and j.output == i:
+        wrong = j.bad()
+        return False if wrong is None else ~wrong
+    one = judge([e], replace(judged.outcome, outputs=[a]), acc=profile.acc, flushes=profile.flushes)
+    wrong = one.bad() if one.verdict is Verdict.MISMATCH else np.zeros(np.shape(a), bool)
+    return False if wrong is None else ~wrong | _open(judged.case, e, a, i, judged.draw)
+
+
+def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
+    """Mask of the elements of an output that the specification leaves open."""
+    silences = case.silences
+    why = silences[min(run, len(silences) - 1)] if silences else None
+    if not isinstance(why, Silent) or why.masks(0) is None or getattr(a, "shape", None) != e.value.shape:
+        return False
+    v, arrays = case.version, case.draws[min(run, len(case.draws) - 1)]
+    with quiet:
+        return open_at(v.dialect.call_of(case.inst, arrays, v), why, i, a)
+
+
+def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:
+    """Is it the array that was told of, where it is not right?  It has the type that is expected."""
+    value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
+    value = np.asarray(value)
+    if type(a) is not np.ndarray or a.shape != value.shape or (a.dtype != e.value.dtype and a.dtype.kind not in "OSU"):
+        return False
+    free = right | (np.asarray(within) == np.inf)
+    if isinstance(told, Near) and told.other is not None:
+        other = np.asarray(told.other, a.dtype)
+        free = free | (a == other) | ((a != a) & (other != other))
+    if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
+        return bool(np.all((a == value) | free))
+    if a.dtype.kind in "iub" and value.dtype.kind in "iub":
+        return bool(np.all((np.abs(a.astype(object) - value.astype(object)) <= within) | free))
+    wide = np.complex128 if value.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), value.astype(wide)
+    with quiet:
+        return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | free))
+
+

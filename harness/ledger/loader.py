@@ -1,0 +1,253 @@
+"""The files of known differences and of the ambiguity ledger: reasons that are written down.
+
+Every ``known/*.toml`` beside the dialects holds tables::
+
+    [[known]]
+    id = "ort-sigmoid-f16-tail"            # unique, words and dashes
+    backend = "onnxruntime*"               # name or pattern, or a list of them
+    versions = ">=1.20,<1.32"              # releases of the backend, or a list of ranges; omitted: all
+    cpu = ["avx2", "!avx512_vnni"]         # what its processor offers or lacks (harness/backends/processor.py)
+    op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
+    op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
+    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below, in as many lines as it likes;
+                                          # omitted: always
+    verdict = "mismatch"                   # or a list; omitted: mismatch
+    kind = "value"                         # of the judgement, or a list: shape, dtype, nan, inf, value; omitted: any
+    message = "not implemented"            # regular expression searched in the backend's words; omitted: any
+    reason = "..."                         # why it is a difference, in a sentence
+    clause = "..."                         # the sentence of the specification it departs from
+    link = "..."                           # upstream issue, if there is one
+    spoils = true                          # it damages its process, even where the answer is right: nobody shares that
+    instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
+                                           # (null: absent) and without the slots that are null in "args"
+    gives = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the file,
+                                           # says of the instance (harness/ledger/defect_models.py); both of a
+                                           mismatch only
+    wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
+                                           # without as_if and gives
+    shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
+    company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
+
+    [[ambiguous]]
+    id, op, when, ... as above             # backend omitted: any
+    question = "..."                       # what the specification leaves open
+    clause = "..."
+    readings = ["...", "..."]              # the readings seen; the first is ours
+    gives = "ends_in_0"                    # or a list: the answer is what this function says, another of the readings
+    elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
+                                           # operand; or inf, lowest (the lowest integer).  The rest is judged
+
+The condition is a Python expression over these names and nothing else:
+
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the
+  wrong one the last: 1 for what shows in a run alone)
+* of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
+  infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
+  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
+  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``), ``at`` (where they stand, in the same
+  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output), ``came`` (the shape in which it
+  came, empty of what has none) and ``zeroed`` (is that shape the one that is due, but for extents that are 0?)
+* ``due``: the shape that the output has, the wrong one of several; empty of what has none
+* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
+  (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a
+  constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
+  -1 for anything else) and ``outer(name)`` (names of the graph around it that it reads);
+  ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
+  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?),
+  ``encoding(slot)`` (how a constant is written in the model, "" for the usual way), ``recipe(slot)``,
+  ``scales(slot)`` (how many, 0 without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero
+  points, empty without); a slot of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of
+  a tensor in an attribute too
+* ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
+* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
+  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
+  values themselves, in a row; of one of several tensors with its index
+* ``len min max sum abs any all prod sorted set range int str zip``
+
+A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
+release is told with that name, which is how two packages of one runtime that count differently are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier
+
+from harness.backends.processor import WORDS
+from harness.core.errors import FormatError
+from harness.core.instance import Instance, decode_value
+from harness.core.outcome import Verdict
+from harness.ledger.defect_models import model, taken_for
+from harness.ledger.ledger import ELEMENTS, Entry, Ledger, releases
+from harness.ledger.predicate import condition
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+_COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
+           "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
+_KEYS = {"known": _COMMON | {"reason", "as_if", "gives", "wide"},
+         "ambiguous": _COMMON | {"question", "readings", "elements", "gives"}}  # fmt: skip
+_NEED = {
+    "known": {"id", "backend", "op", "reason", "clause"},
+    "ambiguous": {"id", "op", "question", "clause", "readings"},
+}
+_WHOLE = {"kind", "message", "verdict", "company", "gives"}  # what is said of a whole answer
+_BAD = {v.value for v in Verdict if v.bad}
+
+
+def folders() -> list[Path]:
+    """The ``known`` folders beside the dialects (entry points ``opconform.dialects``)."""
+    roots = {e.value.split(":")[0].split(".")[0] for e in metadata.entry_points(group="opconform.dialects")}
+    out = []
+    for root in sorted(roots):
+        spec = find_spec(root)
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            if (Path(place) / "known").is_dir():
+                out.append(Path(place) / "known")
+    return list(dict.fromkeys(out))
+
+
+def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
+    """Read all files.  Raises FormatError naming file, entry and field."""
+    entries: list[Entry] = []
+    for folder in places if places is not None else folders():
+        for path in sorted(folder.glob("*.toml")):
+            entries += read(path)
+    seen: dict[str, str] = {}
+    for e in entries:
+        if e.id in seen:
+            raise FormatError(f"{e.source}: id {e.id!r} is already taken in {seen[e.id]}")
+        seen[e.id] = e.source
+    return Ledger(entries)
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of one file."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise FormatError(f"{path.name}: {e}") from None
+    out = []
+    for kind, tables in data.items():
+        if kind not in _KEYS or not isinstance(tables, list):
+            raise FormatError(f"{path.name}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
+        out += [_entry(path, kind, t, i) for i, t in enumerate(tables)]
+    return out
+
+
+def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
+    name = f"{path.name}: {kind} {t.get('id') or f'number {i + 1}'}"
+    try:
+        _check(kind, t)
+        as_if = [taken_for(_edit(x)) for x in _texts(t, "as_if")]
+        return Entry(
+            t["id"], path.name, kind, _texts(t, "backend", ("*",)), _texts(t, "op"), t["clause"],
+            t.get("reason") or t.get("question", ""), tuple(map(releases, _texts(t, "versions"))),
+            tuple(t.get("op_versions", ())), tuple(t.get("opsets", ())), _texts(t, "dtypes"),
+            condition(t["when"]) if "when" in t else None, _verdicts(t), _texts(t, "kind"),
+            re.compile(t["message"]) if "message" in t else None, t.get("link", ""), _instance(t.get("instance")),
+            _texts(t, "readings"), spoils=t.get("spoils", False), company=tuple(map(_instance, _texts(t, "company"))),
+            cpu=_texts(t, "cpu"), shown_by=_texts(t, "shown_by"), elements=t.get("elements", ""),
+            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))), wide=t.get("wide", ""),
+        )  # fmt: skip
+    except InvalidSpecifier as e:
+        raise FormatError(f"{name}: versions: {e}") from None
+    except re.error as e:
+        raise FormatError(f"{name}: message: {e}") from None
+    except FormatError as e:
+        raise FormatError(f"{name}: {e}") from None
+    except ValueError as e:
+        raise FormatError(f"{name}: when: {e}") from None
+
+
+def _check(kind: str, t: dict[str, Any]) -> None:
+    """Raises FormatError for a table whose fields are unknown, missing, of another form, or at odds."""
+    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
+    if unknown:
+        raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
+    if missing:
+        raise FormatError(f"field {missing[0]!r} is missing")
+    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance", "wide"):
+        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
+            raise FormatError(f"{key} must be a text, got {t[key]!r}")
+    if not re.fullmatch(r"[\w.-]+", t["id"]):
+        raise FormatError("an id is made of letters, digits, dots and dashes")
+    for key in ("op_versions", "opsets"):
+        if key in t and not isinstance(t[key], list):
+            raise FormatError(f"{key} must be a list, got {t[key]!r}")
+    for w in _texts(t, "cpu"):
+        if w.removeprefix("!") not in WORDS:
+            raise FormatError(f"cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
+    for o in _texts(t, "op"):
+        if "/" not in o:
+            raise FormatError(f"op reads dialect/op, got {o!r}")
+    spoils = t.get("spoils", False)
+    if not isinstance(spoils, bool):
+        raise FormatError(f"spoils must be true or false, got {spoils!r}")
+    for v in _verdicts(t):
+        if v not in _BAD:
+            raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
+    for key in ("as_if", "gives", "wide"):
+        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
+            raise FormatError(f"{key} explains a mismatch alone")
+    if "wide" in t and {"as_if", "gives"} & set(t):
+        raise FormatError("wide says why nothing is known of the answer, as_if and gives say what it is")
+    elements = t.get("elements", "")
+    if elements and elements not in ELEMENTS:
+        raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
+    if elements and _WHOLE & set(t):
+        raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
+    if "company" in t and "instance" not in t:
+        raise FormatError("company needs the instance that goes wrong in it")
+    if "shown_by" in t and "instance" not in t:
+        raise FormatError("shown_by needs the instance that shows")
+
+
+def _texts(t: dict[str, Any], key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """A field that holds a text or a list of texts."""
+    v = t.get(key)
+    v = [v] if isinstance(v, str) else v
+    if v is None:
+        return default
+    if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
+        raise FormatError(f"{key} must be a text or a list of texts, got {t[key]!r}")
+    return tuple(v)
+
+
+def _verdicts(t: dict[str, Any]) -> tuple[str, ...]:
+    return _texts(t, "verdict", (Verdict.MISMATCH.value,))
+
+
+def _edit(text: str) -> dict[str, dict[str, Any]]:
+    """What an entry says that the backend takes the instance for."""
+    try:
+        edit = json.loads(text)
+    except json.JSONDecodeError as e:
+        raise FormatError(f"as_if: {e}") from None
+    known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
+    attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
+    if not isinstance(attrs, dict) or not isinstance(args, dict):
+        raise FormatError(f'as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
+    if any(v is not None for v in args.values()):
+        raise FormatError(f"as_if: slots can only be left out (null), got {args}")
+    return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
+
+
+def _instance(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return Instance.from_json(json.loads(text))
+    except json.JSONDecodeError as e:
+        raise FormatError(f"instance: {e}") from None

@@ -1,0 +1,55 @@
+"""The conditions of known differences and ambiguities: expressions over an instance and its verdict, and nothing else.
+
+The names stand in ``harness.ledger.facts``, and are told of at the top of ``harness.ledger.loader``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from harness.ledger.facts import PREDICATES
+
+_NODES = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
+    ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In,
+    ast.NotIn, ast.Is, ast.IsNot, ast.Call, ast.Name, ast.Load, ast.Store, ast.Constant, ast.Subscript, ast.Slice,
+    ast.Tuple, ast.List, ast.Set, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.keyword,
+)  # fmt: skip
+PLAIN = {"len": len, "min": min, "max": max, "sum": sum, "abs": abs, "any": any, "all": all, "sorted": sorted,
+         "set": set, "range": range, "int": int, "str": str, "zip": zip}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A compiled condition and the names it asks for."""
+
+    text: str
+    code: CodeType
+    names: frozenset[str]
+
+    def __call__(self, facts: Mapping[str, Any]) -> bool:
+        # All names are globals: the scope of a generator expression sees no locals.
+        scope: dict[str, Any] = {n: facts[n] for n in self.names}
+        scope["__builtins__"] = {}
+        return bool(eval(self.code, scope))
+
+
+def condition(text: str) -> Condition:
+    """Compile a condition, in as many lines as it likes.  Raises ValueError naming what it may not contain."""
+    text = " ".join(text.split())
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError as e:
+        raise ValueError(f"no expression: {e.msg} in {text!r}") from None
+    own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES):
+            raise ValueError(f"{type(node).__name__} is not allowed in {text!r}")
+        if isinstance(node, ast.Name) and node.id not in own and node.id not in PREDICATES and node.id not in PLAIN:
+            raise ValueError(f"unknown name {node.id!r} in {text!r}, expected one of {' '.join(sorted(PREDICATES))}")
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - own
+    return Condition(text, compile(tree, "<condition>", "eval"), frozenset(names))

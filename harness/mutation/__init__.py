@@ -1,0 +1,1 @@
+"""Mutation: planted faults, and how many of them the suite catches."""

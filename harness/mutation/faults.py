@@ -1,0 +1,404 @@
+"""Planted faults: how a wrong implementation would answer, made from the reference itself.
+
+Each fault is a function of a ``Scene`` (one case, one data draw) and returns what the faulty implementation would give,
+or None where this instance cannot show it.  No fault knows an operator: it changes the outputs, or an attribute,
+parameter or input before the reference is evaluated once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.declare.params import Axes, Axis, Choice, Each, Integer, Ints, Pads
+from harness.mutation.fault_context import Outputs, Scene
+
+Fault = Callable[[Scene], Outputs | None]
+
+
+# -- faults of the output ---------------------------------------------------------------------------------------
+
+
+def output_transposed(s: Scene) -> Outputs | None:
+    """The right numbers with two axes exchanged in memory."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray | None:
+        if e.error.kind in ("any_order", "accepted") or sum(n > 1 for n in v.shape) < 2:
+            return None
+        return v.T.reshape(-1).reshape(v.shape)
+
+    return s.map(change)
+
+
+def stale_memory(s: Scene) -> Outputs | None:
+    """The last quarter was never written."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray:
+        raw = np.array(v, order="C").reshape(-1)
+        tail = raw[raw.size - max(1, raw.size // 4) :].view(np.uint8)
+        tail[:] = 1 if e.dtype.kind == "b" else 0x5A & (0xF if e.dtype.bits < 8 else 0xFF)
+        return raw.reshape(v.shape)
+
+    return s.map(change, "fiubc")
+
+
+def k_ulp(s: Scene) -> Outputs | None:
+    """A low quality approximation: four ulp beyond a rounded class, 64 ulp elsewhere."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray | None:
+        if e.error.kind in ("exact", "any_order", "accepted") or e.wide is None:
+            return None
+        k = e.error.k + 4 if e.error.kind == "rounded" else 64.0
+        w = np.asarray(v, np.float64)
+        ok = np.isfinite(w) & (np.abs(w) >= smallest_normal(e.dtype)) & (np.abs(w) < float_max(e.dtype) / 4)
+        with np.errstate(all="ignore"):
+            return np.where(ok, w * (1 + (k + 1) * 2.0**-e.dtype.frac), w).astype(v.dtype)
+
+    return s.map(change, "f")
+
+
+def nan_dropped(s: Scene) -> Outputs | None:
+    """NaN becomes zero."""
+    return s.map(lambda v, e: np.where(np.isnan(v.astype(np.float64)), v.dtype.type(0), v), "f")
+
+
+def infinity_clipped(s: Scene) -> Outputs | None:
+    """Infinity becomes the largest finite number."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray:
+        w = v.astype(np.float64)
+        return np.where(np.isinf(w), np.sign(w) * float_max(e.dtype), w).astype(v.dtype)
+
+    return s.map(change, "f")
+
+
+def negative_zero_lost(s: Scene) -> Outputs | None:
+    """-0 becomes +0, where the operator fixes the sign."""
+    return s.map(lambda v, e: v + v.dtype.type(0) if e.error.signed_zero else None, "f")
+
+
+def subnormals_flushed(s: Scene) -> Outputs | None:
+    """Subnormal results become zero; where a sum's bound is wider than a subnormal, that is no fault."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray | None:
+        if e.error.kind not in ("exact", "rounded"):
+            return None
+        w = v.astype(np.float64)
+        return np.where(np.abs(w) < smallest_normal(e.dtype), v.dtype.type(0), v)
+
+    return s.map(change, "f")
+
+
+def truncated_result(s: Scene) -> Outputs | None:
+    """Rounded toward zero instead of to nearest, where the result must be correctly rounded."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray | None:
+        exact = e.error.kind == "exact" or (e.error.kind == "rounded" and e.error.k <= 0.5)
+        if not exact or e.wide is None or e.wide.shape != v.shape:
+            return None
+        w = v.astype(np.float64)
+        with np.errstate(all="ignore"):
+            over = np.isfinite(w) & (np.abs(w) > np.abs(e.wide))
+            return np.where(over, _toward_zero(v), v)
+
+    return s.map(change, "f")
+
+
+def _toward_zero(v: np.ndarray) -> np.ndarray:
+    """The next value of the type nearer to zero: one less in the bits of sign-and-magnitude formats."""
+    bits = v.view(f"u{v.dtype.itemsize}")
+    return np.where(v != 0, bits - 1, bits).astype(bits.dtype).view(v.dtype)
+
+
+def through_f32(s: Scene) -> Outputs | None:
+    """Integers carried through f32."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray:
+        low, high = int_range(e.dtype)
+        f = np.clip(v.astype(np.float32).astype(np.float64), low, high)
+        inside = np.where((f > low) & (f < high), f, 0).astype(v.dtype)  # what the type does not hold is undefined
+        return np.where(f >= high, v.dtype.type(high), np.where(f <= low, v.dtype.type(low), inside))
+
+    return s.map(lambda v, e: change(v, e) if e.dtype.bits >= 32 else None, "iu")
+
+
+def f16_accumulation(s: Scene) -> Outputs | None:
+    """Partial sums kept in the 16-bit output type: the typical error of that, sqrt(K) roundings of the scale."""
+
+    def change(v: np.ndarray, e: Any) -> np.ndarray | None:
+        if e.error.kind != "accumulates" or e.wide is None or e.dtype.bits != 16:
+            return None
+        try:
+            ctx = e.context()
+            n, scale = ctx.count(e.error.terms), ctx.scale()
+        except Exception:
+            return None
+        if n < 3:
+            return None
+        sign = np.where(np.arange(v.size) % 2, 1.0, -1.0).reshape(v.shape)
+        with np.errstate(all="ignore"):
+            return np.asarray(e.wide + sign * np.sqrt(n) * ctx.u * scale).astype(v.dtype)
+
+    return s.map(change, "f")
+
+
+# -- faults of the arguments ------------------------------------------------------------------------------------
+
+
+def dropped_bias(s: Scene) -> Outputs | None:
+    """An optional input that is given is not read."""
+    m = s.case.version.meaning
+    if m is None or s.decoded is None:
+        return None
+    given = [n for n, t in m.tensors.items() if t.optional and s.decoded[0].get(n) is not None]
+    return _first(s.again({n: None}) for n in reversed(given))
+
+
+def operands_swapped(s: Scene) -> Outputs | None:
+    """The first two inputs exchanged."""
+    if s.decoded is None:
+        return None
+    tensors = [(n, v) for n, v in s.decoded[0].items() if isinstance(v, np.ndarray)]
+    if len(tensors) < 2 or tensors[0][1].shape != tensors[1][1].shape or tensors[0][1].dtype != tensors[1][1].dtype:
+        return None
+    (a, x), (b, y) = tensors[:2]
+    return s.again({a: y, b: x})
+
+
+def wrong_axis(s: Scene) -> Outputs | None:
+    """The neighbour of the axis that was asked for."""
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, p in s.params.items():
+            v = s.decoded[1].get(name) if s.decoded else None
+            rank = len(s.env.get(getattr(p, "dim", ""), ())) if isinstance(p, (Axis, Axes)) else 0
+            if rank < 2 or v is None:
+                continue
+            if isinstance(p, Axis):
+                yield s.again(params={name: (v + 1) % rank})
+            elif len(v) == 1:
+                yield s.again(params={name: ((v[0] + 1) % rank,)})
+
+    return _first(tries())
+
+
+def pad_off_by_one(s: Scene) -> Outputs | None:
+    """One more before, one less after: the shape stays."""
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, p in s.params.items():
+            v = s.decoded[1].get(name) if s.decoded else None
+            if not (isinstance(p, Pads) or (name.startswith("pad") and isinstance(p, Ints))) or not v or len(v) % 2:
+                continue
+            n = len(v) // 2
+            for i in range(n):
+                if v[i] > 0 or v[n + i] > 0:
+                    step = 1 if v[n + i] > 0 else -1
+                    moved = list(v)
+                    moved[i] += step
+                    moved[n + i] -= step
+                    yield s.again(params={name: tuple(moved)})
+
+    return _first(tries())
+
+
+def parameter_off_by_one(s: Scene) -> Outputs | None:
+    """One integer parameter is one too large."""
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, p in s.params.items():
+            v = s.decoded[1].get(name) if s.decoded else None
+            if isinstance(p, Integer) and isinstance(v, int):
+                yield s.again(params={name: v + 1})
+            elif isinstance(p, (Each, Ints)) and isinstance(v, tuple) and v and all(isinstance(x, int) for x in v):
+                for i in range(len(v)):
+                    yield s.again(params={name: (*v[:i], v[i] + 1, *v[i + 1 :])})
+
+    return _first(tries())
+
+
+def other_mode(s: Scene) -> Outputs | None:
+    """Another of the named modes."""
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, p in s.params.items():
+            if isinstance(p, Choice) and s.decoded is not None:
+                for o in p.options:
+                    if o != s.decoded[1].get(name):
+                        yield s.again(params={name: o})
+
+    return _first(tries())
+
+
+def ignored_attribute(s: Scene) -> Outputs | None:
+    """An attribute that is written is not read: its default holds."""
+    attrs = s.case.inst.attrs
+    schema = s.case.version.schema.attrs
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, v in attrs.items():
+            a = schema.get(name)
+            if a is not None and not a.required and not _same(a.default, v):
+                yield s.respelled({k: x for k, x in attrs.items() if k != name})
+
+    return _first(tries())
+
+
+def wrong_default(s: Scene) -> Outputs | None:
+    """An attribute that is left out is taken for something else than its default."""
+    attrs = s.case.inst.attrs
+
+    def tries() -> Iterator[Outputs | None]:
+        for name, a in s.case.version.schema.attrs.items():
+            if name in attrs or a.default is None:
+                continue
+            for v in _others(a):
+                yield s.respelled({**attrs, name: v})
+
+    return _first(tries())
+
+
+def _others(a: Any) -> list[Any]:
+    d = a.default
+    if a.enum:
+        return [x for x in a.enum if x != d]
+    if isinstance(d, bool):
+        return [not d]
+    if isinstance(d, int):
+        return [1 - d] if d in (0, 1) else [d + 1]
+    if isinstance(d, float):
+        return [d + 0.5 if d else 1.0]
+    return []
+
+
+def saturates(s: Scene) -> Outputs | None:
+    """Integer results are clipped where they should wrap around."""
+    if s.decoded is None:
+        return None
+    wide: dict[str, Any] = {}
+    for n, v in s.decoded[0].items():
+        if isinstance(v, np.ndarray) and of(v).kind in "iu" and of(v).bits < 64:
+            wide[n] = v.astype(np.int64)
+    if not wide:
+        return None
+    exact = _plain(s, {**s.decoded[0], **wide}, s.decoded[1])
+    if exact is None or len(exact) < len(s.expected):
+        return None
+    out: Outputs = []
+    for e, x in zip(s.expected, exact, strict=False):
+        v = e.value
+        if isinstance(v, np.ndarray) and isinstance(x, np.ndarray) and e.dtype.kind in "iu" and x.dtype == np.int64:
+            if x.shape != v.shape or not np.array_equal(x.astype(v.dtype), v):
+                return None  # not a question of the result's width
+            low, high = int_range(e.dtype)
+            v = np.clip(x, low, min(high, 2**63 - 1)).astype(v.dtype)
+        out.append(v)
+    return out
+
+
+def _plain(s: Scene, tensors: dict[str, Any], params: dict[str, Any]) -> list[Any] | None:
+    """The meaning's own results, before the dialect's output type."""
+    m = s.case.version.meaning
+    if m is None or s.case.version.entry.out is not None:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            raw = m.fn(**tensors, **params)
+    except Exception:
+        return None
+    return list(raw) if isinstance(raw, (tuple, list)) else [raw]
+
+
+def truncated_division(s: Scene) -> Outputs | None:
+    """Quotients rounded toward zero where they should be rounded down, or the reverse: sign(a b) f(|a|, |b|) and its
+    counterpart f(a, b) - 1 on inexact negative quotients."""
+    if s.decoded is None:
+        return None
+    two = [(n, v) for n, v in s.decoded[0].items() if isinstance(v, np.ndarray)]
+    if len(two) != 2 or any(of(v).kind not in "if" for _, v in two) or len(s.expected) != 1:
+        return None
+    (_, x), (_, y) = two
+    e = s.expected[0]
+    v = e.value
+    with np.errstate(all="ignore"):
+        if np.any(y == 0) or not isinstance(v, np.ndarray) or e.dtype.kind not in "if":
+            return None
+        try:
+            np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            return None
+        fx, fy = x.astype(np.float64), y.astype(np.float64)
+        if not (np.isfinite(fx).all() and np.isfinite(fy).all()):
+            return None
+        q = fx / fy
+        w = v.astype(np.float64)
+        floor, trunc = np.floor(q), np.trunc(q)
+        for quotient, other in ((floor, trunc), (trunc, floor)):
+            if w.shape != q.shape:
+                return None
+            if np.array_equal(w, quotient):
+                return [other.astype(v.dtype)]
+            if np.array_equal(w, fx - quotient * fy):
+                return [(fx - other * fy).astype(v.dtype)]
+    return None
+
+
+def ties_broken_otherwise(s: Scene) -> Outputs | None:
+    """Step functions (rounding, quantising) decide ties the other way: the inputs are a hair larger in magnitude."""
+    if s.decoded is None or not all(_steps(e) for e in s.expected):
+        return None
+    moved = {
+        n: (v.astype(np.float64) * (1 + 2.0**-40)) for n, v in s.decoded[0].items()
+        if isinstance(v, np.ndarray) and of(v).kind == "f" and v.size
+    }  # fmt: skip
+    if not moved:
+        return None
+    name = next(iter(moved))
+    raw = _plain(s, {**s.decoded[0], name: moved[name]}, s.decoded[1])
+    if raw is None or len(raw) != len(s.expected):
+        return None
+    out = []
+    for e, r in zip(s.expected, raw, strict=True):
+        if not isinstance(r, np.ndarray) or r.shape != e.value.shape or of(r).kind not in "fiub":
+            return None
+        with np.errstate(all="ignore"):
+            out.append(r.astype(e.value.dtype))
+    return out
+
+
+def _steps(e: Any) -> bool:
+    v = e.value
+    if not isinstance(v, np.ndarray) or e.error.kind not in ("exact", "quantised"):
+        return False
+    if e.dtype.kind in "iu":
+        return True
+    if e.dtype.kind != "f" or not v.size:
+        return False
+    w = v.astype(np.float64)
+    w = w[np.isfinite(w)]
+    return bool(w.size) and bool(np.all(w == np.round(w)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    except Exception:
+        return False
+
+
+def _first(results: Iterator[Outputs | None] | Any) -> Outputs | None:
+    return next((r for r in results if r is not None), None)
+
+
+FAULTS: dict[str, Fault] = {
+    "pad off by one": pad_off_by_one, "wrong axis": wrong_axis, "ignored attribute": ignored_attribute,
+    "wrong default": wrong_default, "other mode": other_mode, "parameter off by one": parameter_off_by_one,
+    "dropped bias": dropped_bias, "operands swapped": operands_swapped, "rounded toward zero": truncated_result,
+    "ties broken otherwise": ties_broken_otherwise, "k-ulp error": k_ulp, "NaN dropped": nan_dropped,
+    "infinity clipped": infinity_clipped, "-0 lost": negative_zero_lost, "subnormals flushed": subnormals_flushed,
+    "saturates": saturates, "integers through f32": through_f32, "f16 accumulation": f16_accumulation,
+    "truncated division": truncated_division, "stale memory": stale_memory, "output transposed": output_transposed,
+}  # fmt: skip

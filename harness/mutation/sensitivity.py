@@ -1,0 +1,226 @@
+"""How many planted faults the suite catches, per op version, element type and fault.
+
+A fault counts as planted where an instance shows it (the faulty answer differs from the right one) and as caught when
+the judge calls one of the first ``instances`` such instances a mismatch.  Nothing runs but generator, reference and
+judge: a backend that always answered like this would be found just as soon.
+
+What the judge catches, the list of known differences may excuse.  So for every backend of which op versions have one,
+the same faults are put before the list as its answers: ``hidden`` are those of which it excuses all that are tried.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cases.case import Case, draw_case
+from harness.cases.result import Profile
+from harness.compare import judge
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.declare import OpVersion
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+from harness.mutation.fault_context import Outputs, Scene, differs
+from harness.mutation.faults import FAULTS
+
+INSTANCES = 200  # tried per op version and element type
+LEAST = 32  # tried even when everything planted so far is caught: rarer faults want their chance
+BEHIND = 16  # answers that the list excuses before a fault counts as hidden
+
+
+@dataclass
+class Sight:
+    """One fault in one op version at one type.  shown: instances on which the answer differed.  caught: number of the
+    instance that gave it away, -1 while none has.  behind: of backends (name and release) with known differences here,
+    the faulty answers that the list excused, by the id of what did; None once it let one through."""
+
+    key: str
+    dtype: str
+    fault: str
+    shown: int = 0
+    caught: int = -1
+    missed: str = ""
+    behind: dict[str, Counter[str] | None] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> dict[str, list[str]]:
+        """Backends whose known differences excused every such answer, and the entries that did."""
+        return {b: sorted(ids) for b, ids in self.behind.items() if ids}
+
+    @property
+    def open(self) -> bool:
+        """Is there more to find out?"""
+        return self.caught < 0 or any(ids is not None and ids.total() < BEHIND for ids in self.behind.values())
+
+
+@dataclass
+class Sensitivity:
+    """The whole measurement."""
+
+    sights: list[Sight] = field(default_factory=list)
+
+    @property
+    def planted(self) -> int:
+        return sum(s.shown > 0 for s in self.sights)
+
+    @property
+    def caught(self) -> int:
+        return sum(s.caught >= 0 for s in self.sights)
+
+    @property
+    def share(self) -> float:
+        return self.caught / self.planted if self.planted else 1.0
+
+    def missed(self) -> list[Sight]:
+        return [s for s in self.sights if s.shown and s.caught < 0]
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """"sensitivity" records, one per op version, type and fault that was planted."""
+        for s in self.sights:
+            if s.shown:
+                behind = {b: s.hidden.get(b, []) for b in s.behind} if s.caught >= 0 else {}
+                rec = {"t": "sensitivity", "key": s.key, "dtype": s.dtype, "fault": s.fault, "planted": 1,
+                       "caught": int(s.caught >= 0), "instances": s.shown, "at": s.caught,
+                       "missed": [s.missed] if s.caught < 0 else []}  # fmt: skip
+                yield {**rec, "behind": behind} if behind else rec
+
+
+def measure(
+    versions: Iterable[OpVersion],
+    *,
+    seed: int = 0,
+    instances: int = INSTANCES,
+    least: int = LEAST,
+    faults: Iterable[str] | None = None,
+    ledger: Ledger | None = None,
+    backends: Iterable[Profile] = (),
+    progress: Callable[[OpVersion, Sensitivity], None] | None = None,
+) -> Sensitivity:
+    """Plant all faults in all op versions.  faults: names out of ``FAULTS``, all when None.  ledger, backends: look
+    what the known differences of these backends would excuse, too."""
+    chosen = {n: FAULTS[n] for n in (faults if faults is not None else FAULTS)}
+    ledger, backends = (ledger or Ledger()).unmarked(), list(backends)
+    out = Sensitivity()
+    for v in versions:
+        fmt = v.dialect.format
+        behind = [p for p in backends if fmt in (p.formats or (fmt,)) and ledger.excuses(v.key, p)]
+        for typed, name in by_type(v):
+            with quiet:
+                out.sights += _one(v, typed, name, chosen, seed, instances, least, ledger, behind)
+        if progress is not None:
+            progress(v, out)
+    return out
+
+
+def by_type(v: OpVersion) -> Iterator[tuple[OpVersion, str]]:
+    """The op version with its first type name pinned to one element type after the other."""
+    names = [t for t, options in v._weighted.items() if options]
+    if not names:
+        yield v, ""
+        return
+    for d in dict.fromkeys(v._weighted[names[0]]):
+        clone = copy.copy(v)
+        clone._weighted = {**v._weighted, names[0]: (d,)}
+        yield clone, str(d)
+
+
+def _one(v: OpVersion, typed: OpVersion, dtype: str, faults: dict[str, Any], seed: int, instances: int, least: int,
+         ledger: Ledger, behind: list[Profile]) -> list[Sight]:  # fmt: skip
+    sights = {n: Sight(v.key, dtype, n) for n in faults}
+    open_ = set(faults)
+    for i in range(instances):
+        if i >= least and not any(sights[n].shown for n in open_):
+            break
+        case = draw_case(typed, v.opsets[-1 - i % min(2, len(v.opsets))], seed, i, 1, invalid=False)
+        if case.problem or case.expected is None or case.ambiguous is not None:
+            continue
+        scene = Scene(case)
+        for n in sorted(open_):
+            outputs = faults[n](scene)
+            if outputs is None or not differs(scene, outputs):
+                continue
+            s = sights[n]
+            s.shown += 1
+            if not found(scene, outputs):
+                s.missed = case.inst.id
+                continue
+            s.caught = i if s.caught < 0 else s.caught
+            for p in behind:
+                _listed(s, case, p, outputs, ledger)
+            if not s.open:
+                open_.discard(n)
+    return list(sights.values())
+
+
+def _listed(sight: Sight, case: Case, profile: Profile, outputs: Outputs, ledger: Ledger) -> None:
+    """Put a faulty answer before the list, as a backend's."""
+    who = f"{profile.name} {profile.version}".strip()
+    ids = sight.behind.setdefault(who, Counter())
+    if ids is None:
+        return
+    judged = judge_case(case, profile, [Outcome(Status.VALUE, outputs)], ledger)
+    if judged.verdict is Verdict.MISMATCH:
+        sight.behind[who] = None
+    elif judged.known is not None:
+        ids[judged.known] += 1
+
+
+def plant(scene: Scene, name: str, fault: Any) -> bool | None:
+    """None where the instance cannot show the fault, else: was it caught?"""
+    outputs = fault(scene)
+    return None if outputs is None or not differs(scene, outputs) else found(scene, outputs)
+
+
+def found(scene: Scene, outputs: Outputs) -> bool:
+    """Does the judge call these outputs wrong?"""
+    return judge(scene.expected, Outcome(Status.VALUE, outputs)).verdict is Verdict.MISMATCH
+
+
+class FaultyHandle:
+    """Looks like a ``BackendHandle`` and answers with the reference's results and one fault planted: shows that what
+    ``measure`` says of the judge holds of the engine as a whole."""
+
+    def __init__(self, fault: str, formats: tuple[str, ...] = ("onnx", "tflite", "mil", "nn"), pack: int = 16) -> None:
+        self.name, self.fault = f"faulty ({fault})", FAULTS[fault]
+        self.hello: dict[str, Any] = {"name": self.name, "version": "0", "formats": list(formats), "pack": pack}
+        self.pending = 0
+        self.planted: set[str] = set()
+        self._done: list[Any] = []
+        self._channel = None
+
+    def start(self) -> dict[str, Any]:
+        return self.hello
+
+    def missing(self) -> None:
+        return None
+
+    def submit(self, job: Any) -> None:
+        from harness.backends.wire import Result
+
+        cases = job.tag[2].cases
+        rows = [[self._answer(c, r) for c in cases] for r in range(len(job.feeds))]
+        self._done.append(Result(job, rows))
+
+    def collect(self, wait: bool = False) -> list[Any]:
+        out, self._done = self._done, []
+        return out
+
+    def pump(self, timeout: float) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def _answer(self, case: Case, r: int) -> Outcome:
+        if case.expected is None:
+            return Outcome(Status.REJECTED, None, "load", "invalid")
+        scene = Scene(case, min(r, len(case.expected) - 1))
+        outputs = self.fault(scene)
+        if outputs is None or not differs(scene, outputs):
+            return Outcome(Status.VALUE, [e.value for e in scene.expected])
+        self.planted.add(case.inst.id)
+        return Outcome(Status.VALUE, outputs)
