@@ -37,8 +37,13 @@ def main() -> int:
     p.add_argument("--opset", type=int, default=17)
     p.add_argument("--examples", type=int, default=1000)
     a = p.parse_args()
-    plan = settings(max_examples=a.examples, database=None, deadline=None, phases=[Phase.generate],
-                    suppress_health_check=list(HealthCheck))  # fmt: skip
+    plan = settings(
+        max_examples=a.examples,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     print(f"{'op':<20}{'drawn/s':>10}{'evaluated/s':>14}{'own engine/s':>14}")
     for op in a.op or ["Add", "Conv", "Softmax", "ReduceSum", "Gather", "LSTM"]:
         drawn, evaluated, own = (rate(work, a.examples) for work in works(op, a.opset, a.examples, plan))

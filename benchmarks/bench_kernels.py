@@ -61,16 +61,37 @@ def rows() -> Iterator[Row]:
     f32 = np.dtype(np.float32)
     for n in (4, 16, 64, 256, 512):
         a, b = _f32(rng, n, n), _f32(rng, n, n)
-        yield Row("matmul", f"f32 {n}^3", "MatMul", {}, {"A": a, "B": b}, lambda a=a, b=b: native.matmul(a, b, f32),
-                  1.0 if n <= 64 else 2.2)  # fmt: skip
+        yield Row(
+            "matmul",
+            f"f32 {n}^3",
+            "MatMul",
+            {},
+            {"A": a, "B": b},
+            lambda a=a, b=b: native.matmul(a, b, f32),
+            1.0 if n <= 64 else 2.2,
+        )
     for shapes in (((8, 64, 32), (8, 32, 48)), ((1, 512), (512, 512)), ((512, 512), (512, 1))):
         a, b = _f32(rng, *shapes[0]), _f32(rng, *shapes[1])
-        yield Row("matmul", f"f32 {shapes[0]} x {shapes[1]}", "MatMul", {}, {"A": a, "B": b},
-                  lambda a=a, b=b: native.matmul(a, b, f32), 2.2)  # fmt: skip
+        yield Row(
+            "matmul",
+            f"f32 {shapes[0]} x {shapes[1]}",
+            "MatMul",
+            {},
+            {"A": a, "B": b},
+            lambda a=a, b=b: native.matmul(a, b, f32),
+            2.2,
+        )
     for n in (16, 64, 256, 512):
         a, b = (rng.integers(-128, 128, (n, n)).astype(np.int8) for _ in range(2))
-        yield Row("matmul", f"i8 {n}^3", "MatMulInteger", {}, {"A": a, "B": b},
-                  lambda a=a, b=b: native.matmul(a, b, np.dtype(np.int32)), 1.0 if n <= 64 else 4.0)  # fmt: skip
+        yield Row(
+            "matmul",
+            f"i8 {n}^3",
+            "MatMulInteger",
+            {},
+            {"A": a, "B": b},
+            lambda a=a, b=b: native.matmul(a, b, np.dtype(np.int32)),
+            1.0 if n <= 64 else 4.0,
+        )
     a, b = rng.standard_normal((256, 256)), rng.standard_normal((256, 256))
     yield Row("matmul", "f64 256^3 (Dot2)", "MatMul", {}, {"A": a, "B": b}, lambda: native.matmul(a, b), 10)
     for x, m, k, p, g in (
@@ -82,9 +103,15 @@ def rows() -> Iterator[Row]:
         ((1, 64, 56, 56), 64, 3, 1, 1),
     ):
         v, w = _f32(rng, *x), _f32(rng, m, x[1] // g, k, k)
-        yield Row("conv", f"f32 {x} m{m} k{k} g{g}", "Conv", {"pads": [p] * 4, "group": g}, {"X": v, "W": w},
-                  lambda v=v, w=w, p=p, g=g: native.conv(v, w, None, (1, 1), (1, 1), (p,) * 4, g, f32),
-                  1.0 if v.size <= 4096 and m * v.size * k * k <= 64**3 * x[1] else 2.2)  # fmt: skip
+        yield Row(
+            "conv",
+            f"f32 {x} m{m} k{k} g{g}",
+            "Conv",
+            {"pads": [p] * 4, "group": g},
+            {"X": v, "W": w},
+            lambda v=v, w=w, p=p, g=g: native.conv(v, w, None, (1, 1), (1, 1), (p,) * 4, g, f32),
+            1.0 if v.size <= 4096 and m * v.size * k * k <= 64**3 * x[1] else 2.2,
+        )
     v, w = _f32(rng, 1, 16, 14, 14), _f32(rng, 16, 16, 3, 3)
     yield Row(
         "conv",
@@ -95,13 +122,25 @@ def rows() -> Iterator[Row]:
         lambda: native.conv_transpose(v, w, None, (2, 2), out=f32),
         2.2,
     )
-    for shape, axes in (((16, 16), (1,)), ((64, 64), (1,)), ((64, 64), (0,)), ((512, 512), (1,)), ((512, 512), (0,)),
-                        ((512, 512), (0, 1))):  # fmt: skip
+    for shape, axes in (
+        ((16, 16), (1,)),
+        ((64, 64), (1,)),
+        ((64, 64), (0,)),
+        ((512, 512), (1,)),
+        ((512, 512), (0,)),
+        ((512, 512), (0, 1)),
+    ):
         x = _f32(rng, *shape)
         for name, op in (("sum", "ReduceSum"), ("max", "ReduceMax"), ("l2", "ReduceL2")):
-            yield Row("reduce", f"{op} {shape} over {axes}", op, {"axes": list(axes), "keepdims": 0}, {"data": x},
-                      lambda x=x, name=name, axes=axes: native.reduce(name, x, axes, False, f32),
-                      1.0 if x.size <= 4096 else 5.0)  # fmt: skip
+            yield Row(
+                "reduce",
+                f"{op} {shape} over {axes}",
+                op,
+                {"axes": list(axes), "keepdims": 0},
+                {"data": x},
+                lambda x=x, name=name, axes=axes: native.reduce(name, x, axes, False, f32),
+                1.0 if x.size <= 4096 else 5.0,
+            )
     for shape, axis in (((16, 16), 1), ((64, 64), 1), ((512, 512), 1), ((64, 8, 512), 1)):
         x = _f32(rng, *shape)
         yield Row(
@@ -191,8 +230,11 @@ def main() -> int:
         ours, theirs = measure([row.ours, session(row)], args.rounds)
         ratio = ours / theirs
         over += ratio > row.limit
-        print(f"{row.family:8} {row.text:34} {ours * 1e6:10.1f} us {theirs * 1e6:10.1f} us  ratio {ratio:6.2f}  limit "
-              f"{row.limit:4.1f}{'  over' if ratio > row.limit else ''}", flush=True)  # fmt: skip
+        print(
+            f"{row.family:8} {row.text:34} {ours * 1e6:10.1f} us {theirs * 1e6:10.1f} us  ratio {ratio:6.2f}  limit "
+            f"{row.limit:4.1f}{'  over' if ratio > row.limit else ''}",
+            flush=True,
+        )
     print(f"{over} over their limit")
     return 0
 

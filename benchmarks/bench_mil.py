@@ -163,8 +163,13 @@ def bare(name: str, cases: list[Case], pack: int, turns: int) -> dict[str, Any]:
             spent.update(best[1])
     gc.unfreeze()
     us = {k: round(v / len(good) * 1e6) for k, v in spent.items()}
-    return {"instances": len(good), "worker_us": round(took / len(good) * 1e6), "bare_us": sum(us.values()),
-            "of_which": us, "limit": round(1e6 / sum(us.values()))}  # fmt: skip
+    return {
+        "instances": len(good),
+        "worker_us": round(took / len(good) * 1e6),
+        "bare_us": sum(us.values()),
+        "of_which": us,
+        "limit": round(1e6 / sum(us.values())),
+    }
 
 
 def main() -> int:
@@ -182,8 +187,11 @@ def main() -> int:
     a = p.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    chosen = [v for v in versions(Selection(("mil",)))
-              if a.opset in v.opsets and not any(fnmatchcase(v.op, p) for p in a.skip)]  # fmt: skip
+    chosen = [
+        v
+        for v in versions(Selection(("mil",)))
+        if a.opset in v.opsets and not any(fnmatchcase(v.op, p) for p in a.skip)
+    ]
     for name in a.backend or BACKENDS:
         with tempfile.TemporaryDirectory() as tmp, backends.create(name) as handle:
             handle.start()
@@ -205,9 +213,17 @@ def main() -> int:
             pstats.Stats(prof).sort_stats("tottime").print_stats(40)
             continue
         rate = figures(1, seen)
-        line = {"backend": name, "opset": a.opset, "pack": pack, "op_versions": len(live), "of": len(chosen),
-                "rate": rate["instances_per_cpu_second"], "median": rate["median"], "us": rate["us_per_value"],
-                "host_us": rate["host_us"]}  # fmt: skip
+        line = {
+            "backend": name,
+            "opset": a.opset,
+            "pack": pack,
+            "op_versions": len(live),
+            "of": len(chosen),
+            "rate": rate["instances_per_cpu_second"],
+            "median": rate["median"],
+            "us": rate["us_per_value"],
+            "host_us": rate["host_us"],
+        }
         print(json.dumps({**line, "bare": bare(name, cases, pack, a.turns)}), flush=True)
     return 0
 

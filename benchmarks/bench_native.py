@@ -83,9 +83,13 @@ UNARY: dict[str, tuple[str, Callable[..., Any] | None, str, dict[str, Any], tupl
     "hard_sigmoid": ("HardSigmoid", None, "uniform:-4:4", {"alpha": 0.25, "beta": 0.5}, (0.25, 0.5)),
 }
 BINARY = {
-    "add": ("Add", np.add), "mul": ("Mul", np.multiply), "div": ("Div", np.divide), "pow": ("Pow", np.power),
-    "maximum": ("Max", np.maximum), "less": ("Less", np.less),
-}  # fmt: skip
+    "add": ("Add", np.add),
+    "mul": ("Mul", np.multiply),
+    "div": ("Div", np.divide),
+    "pow": ("Pow", np.power),
+    "maximum": ("Max", np.maximum),
+    "less": ("Less", np.less),
+}
 
 
 def unary(sizes: list[int]) -> Iterator[Case]:
@@ -93,9 +97,13 @@ def unary(sizes: list[int]) -> Iterator[Case]:
         for n in sizes:
             x = native_ref.fill(recipe, 1, (n,), F32)
             yield Case(
-                "unary", f"{name} {n}", n, lambda x=x, name=name, p=params: native_ref.unary(name, x, *p, out=F32),
-                session(op, [x], attrs), None if fn is None else lambda x=x, fn=fn: fn(x),
-            )  # fmt: skip
+                "unary",
+                f"{name} {n}",
+                n,
+                lambda x=x, name=name, p=params: native_ref.unary(name, x, *p, out=F32),
+                session(op, [x], attrs),
+                None if fn is None else lambda x=x, fn=fn: fn(x),
+            )
 
 
 def binary(sizes: list[int]) -> Iterator[Case]:
@@ -104,17 +112,24 @@ def binary(sizes: list[int]) -> Iterator[Case]:
             x, y = (native_ref.fill("positive", s, (n,), F32) for s in (1, 2))
             out = TensorProto.BOOL if name == "less" else TensorProto.FLOAT
             yield Case(
-                "binary", f"{name} {n}", n,
+                "binary",
+                f"{name} {n}",
+                n,
                 lambda x=x, y=y, name=name: native_ref.binary(name, x, y, None if name == "less" else F32),
-                session(op, [x, y], out=out), lambda x=x, y=y, fn=fn: fn(x, y),
-            )  # fmt: skip
+                session(op, [x, y], out=out),
+                lambda x=x, y=y, fn=fn: fn(x, y),
+            )
     for n in sizes:
         m = max(1, n // 32)
         x, y = native_ref.fill("unit", 1, (m, 32), F32), native_ref.fill("unit", 2, (32,), F32)
         yield Case(
-            "binary", f"add broadcast {m}x32", m * 32, lambda x=x, y=y: native_ref.binary("add", x, y, F32),
-            session("Add", [x, y]), lambda x=x, y=y: x + y,
-        )  # fmt: skip
+            "binary",
+            f"add broadcast {m}x32",
+            m * 32,
+            lambda x=x, y=y: native_ref.binary("add", x, y, F32),
+            session("Add", [x, y]),
+            lambda x=x, y=y: x + y,
+        )
 
 
 def data(sizes: list[int]) -> Iterator[Case]:
@@ -129,23 +144,47 @@ def data(sizes: list[int]) -> Iterator[Case]:
             session("Cast", [x], {"to": TensorProto.FLOAT16}, TensorProto.FLOAT16),
             lambda x=x: x.astype(np.float16),
         )
-        yield Case("data", f"f16 to f32 {n}", n, lambda h=h: native_ref.convert(h, F32),
-                   session("Cast", [h], {"to": TensorProto.FLOAT}), lambda h=h: h.astype(F32))  # fmt: skip
+        yield Case(
+            "data",
+            f"f16 to f32 {n}",
+            n,
+            lambda h=h: native_ref.convert(h, F32),
+            session("Cast", [h], {"to": TensorProto.FLOAT}),
+            lambda h=h: h.astype(F32),
+        )
         rng = np.random.default_rng(1)
-        yield Case("data", f"fill unit {n}", n, lambda n=n: native_ref.fill("unit", 1, (n,), F32),
-                   None, lambda n=n, rng=rng: rng.random(n, F32))  # fmt: skip
+        yield Case(
+            "data",
+            f"fill unit {n}",
+            n,
+            lambda n=n: native_ref.fill("unit", 1, (n,), F32),
+            None,
+            lambda n=n, rng=rng: rng.random(n, F32),
+        )
         yield Case("data", f"fill special {n}", n, lambda n=n: native_ref.fill("special", 1, (n,), F32))
         w = native_ref.fill("unit", 1, (n,), np.float64)
         a = w.astype(F32)
-        yield Case("data", f"compare {n}", n, lambda a=a, w=w: native_ref.compare(a, w, ulps=1.0),
-                   None, lambda a=a, w=w: np.allclose(a, w))  # fmt: skip
+        yield Case(
+            "data",
+            f"compare {n}",
+            n,
+            lambda a=a, w=w: native_ref.compare(a, w, ulps=1.0),
+            None,
+            lambda a=a, w=w: np.allclose(a, w),
+        )
 
 
 def linear(sizes: list[int]) -> Iterator[Case]:
     for n in (8, 33, 64, 256):
         a, b = (native_ref.fill("unit", s, (n, n), F32) for s in (1, 2))
-        yield Case("linear", f"matmul {n}", n**3, lambda a=a, b=b: native_ref.matmul(a, b, F32),
-                   session("MatMul", [a, b]), lambda a=a, b=b: a @ b)  # fmt: skip
+        yield Case(
+            "linear",
+            f"matmul {n}",
+            n**3,
+            lambda a=a, b=b: native_ref.matmul(a, b, F32),
+            session("MatMul", [a, b]),
+            lambda a=a, b=b: a @ b,
+        )
     shapes = (
         ((1, 3, 8, 8), (4, 3, 3, 3), 1),
         ((2, 16, 14, 14), (32, 16, 3, 3), 1),
@@ -155,10 +194,12 @@ def linear(sizes: list[int]) -> Iterator[Case]:
         a, k = native_ref.fill("unit", 1, x, F32), native_ref.fill("unit", 2, w, F32)
         pads = (1, 1, 1, 1)
         yield Case(
-            "linear", f"conv {'x'.join(map(str, x))} m{w[0]} g{g}", int(np.prod(x)) * w[0] * 9 // g,
+            "linear",
+            f"conv {'x'.join(map(str, x))} m{w[0]} g{g}",
+            int(np.prod(x)) * w[0] * 9 // g,
             lambda a=a, k=k, g=g, pads=pads: native_ref.conv(a, k, None, (1, 1), (1, 1), pads, g, out=F32),
             session("Conv", [a, k], {"pads": list(pads), "group": g}),
-        )  # fmt: skip
+        )
 
 
 def folds(sizes: list[int]) -> Iterator[Case]:
@@ -166,12 +207,29 @@ def folds(sizes: list[int]) -> Iterator[Case]:
         m = max(1, n // 64)
         x = native_ref.fill("unit", 1, (m, 64), F32)
         axes = np.array([1])
-        yield Case("folds", f"reduce_sum {m}x64", n, lambda x=x: native_ref.reduce("sum", x, (1,), False, F32),
-                   session("ReduceSum", [x, axes], {"keepdims": 0}), lambda x=x: x.sum(1))  # fmt: skip
-        yield Case("folds", f"reduce_max {m}x64", n, lambda x=x: native_ref.reduce("max", x, (1,), False, F32),
-                   session("ReduceMax", [x, axes], {"keepdims": 0}), lambda x=x: x.max(1))  # fmt: skip
-        yield Case("folds", f"softmax {m}x64", n, lambda x=x: native_ref.softmax(x, 1, out=F32),
-                   session("Softmax", [x], {"axis": 1}))  # fmt: skip
+        yield Case(
+            "folds",
+            f"reduce_sum {m}x64",
+            n,
+            lambda x=x: native_ref.reduce("sum", x, (1,), False, F32),
+            session("ReduceSum", [x, axes], {"keepdims": 0}),
+            lambda x=x: x.sum(1),
+        )
+        yield Case(
+            "folds",
+            f"reduce_max {m}x64",
+            n,
+            lambda x=x: native_ref.reduce("max", x, (1,), False, F32),
+            session("ReduceMax", [x, axes], {"keepdims": 0}),
+            lambda x=x: x.max(1),
+        )
+        yield Case(
+            "folds",
+            f"softmax {m}x64",
+            n,
+            lambda x=x: native_ref.softmax(x, 1, out=F32),
+            session("Softmax", [x], {"axis": 1}),
+        )
 
 
 FAMILIES = {"unary": unary, "binary": binary, "data": data, "linear": linear, "folds": folds}

@@ -109,8 +109,15 @@ class Bench:
         self.handle, self.draws = handle, draws
         self.values = 0
         self.keys: set[str] = set()  # op versions that gave a value
-        self.engine = Engine([handle], seed=seed, draws=draws, invalid=invalid, sink=self._sink,
-                             ledger=load_ledger(), on_failure=self._failure)  # fmt: skip
+        self.engine = Engine(
+            [handle],
+            seed=seed,
+            draws=draws,
+            invalid=invalid,
+            sink=self._sink,
+            ledger=load_ledger(),
+            on_failure=self._failure,
+        )
         self.engine._write_coverage = lambda: None  # type: ignore[method-assign]  # once a run, not once a slice
         self._write = writer.write
 
@@ -142,8 +149,9 @@ class Bench:
         return cpu(own) + buried(own) + alive
 
 
-def rounds(chosen: list[OpVersion], opset: Any, first: int, top: Any, turns: int = 0,
-           until: float = float("inf")) -> Iterator[Unit]:  # fmt: skip
+def rounds(
+    chosen: list[OpVersion], opset: Any, first: int, top: Any, turns: int = 0, until: float = float("inf")
+) -> Iterator[Unit]:
     """Units of all op versions in turn, the cases from ``first`` on, for so many turns or until the time has come, at
     opsets that the backend knows; those of one opset stand together, as in a real run."""
     for turn in count(first // UNIT):
@@ -205,8 +213,16 @@ def main() -> int:
                     end = time.monotonic() + a.seconds
                     seen[b.draws].append(b.spend(rounds(live, opset, first, top, until=end)))
             for b in benches:
-                print(json.dumps({"backend": a.backend, "op_versions": len(live), "of": len(chosen),
-                                  **figures(b.draws, seen[b.draws])}))  # fmt: skip
+                print(
+                    json.dumps(
+                        {
+                            "backend": a.backend,
+                            "op_versions": len(live),
+                            "of": len(chosen),
+                            **figures(b.draws, seen[b.draws]),
+                        }
+                    )
+                )
             costs = []
             for v in live:
                 n, host, worker, _ = benches[0].spend(rounds([v], opset, 0, top, turns=4))
@@ -235,10 +251,16 @@ def figures(draws: int, seen: list[tuple[int, float, float, float]]) -> dict[str
     """Rates of some measurements: instances are judged values times data draws."""
     rates = [draws * n / (host + worker) for n, host, worker, _ in seen]
     n, host, worker, wall = seen[rates.index(max(rates))]
-    return {"draws": draws, "values": sum(x[0] for x in seen),
-            "instances_per_cpu_second": round(max(rates)), "median": round(median(rates)),
-            "instances_per_second": round(draws * n / wall), "us_per_value": round((host + worker) / n * 1e6, 1),
-            "host_us": round(host / n * 1e6, 1), "worker_us": round(worker / n * 1e6, 1)}  # fmt: skip
+    return {
+        "draws": draws,
+        "values": sum(x[0] for x in seen),
+        "instances_per_cpu_second": round(max(rates)),
+        "median": round(median(rates)),
+        "instances_per_second": round(draws * n / wall),
+        "us_per_value": round((host + worker) / n * 1e6, 1),
+        "host_us": round(host / n * 1e6, 1),
+        "worker_us": round(worker / n * 1e6, 1),
+    }
 
 
 def profile(bench: Bench, work: Iterator[Unit]) -> int:

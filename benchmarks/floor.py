@@ -41,6 +41,7 @@ def backend_of(name: str) -> Any:
 
 def play(name: str, jobs: list[Job]) -> dict[str, Any]:
     """Microseconds of processor time an instance, by phase.  jobs: such as the runtime has answered in full."""
+
     def full() -> dict[str, Any]:
         backend = backend_of(name)
         liked = getattr(backend, "pack", 1)
@@ -112,5 +113,10 @@ def _played(backend: Any, models: list[tuple[Model, list[list[list[Any]]]]]) -> 
             best = spent
     assert best is not None and instances, "no model was taken"
     each = {phase: round(ns / 1e3 / instances, 1) for phase, ns in best.items()}
-    return {"models": len(asked), "instances": instances, "floor_us": round(best.total() / 1e3 / instances, 1), **each,
-            "at_most_per_second": round(1e9 * instances / best.total())}  # fmt: skip
+    return {
+        "models": len(asked),
+        "instances": instances,
+        "floor_us": round(best.total() / 1e3 / instances, 1),
+        **each,
+        "at_most_per_second": round(1e9 * instances / best.total()),
+    }

@@ -122,35 +122,59 @@ class _Version(argparse.Action):
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     p = _Parser(
-        prog="opconform", description="Differential conformance tests of ML operator sets.", epilog=EPILOG,
+        prog="opconform",
+        description="Differential conformance tests of ML operator sets.",
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     p.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
 
     v = _verb(verbs, "list", _list, "what there is: dialects, opsets, ops, what they mean, backends, known differences")
     kinds = ("dialects", "opsets", "families", "ops", "meanings", "bounds", "backends", "known", "unconditioned")
-    v.add_argument("what", choices=kinds, help="what to list; meanings: source, tolerance and rules of each op "
-                   "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
-                   "that excuse any wrong answer")  # fmt: skip
+    v.add_argument(
+        "what",
+        choices=kinds,
+        help="what to list; meanings: source, tolerance and rules of each op "
+        "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
+        "that excuse any wrong answer",
+    )
     _selection(v)
 
     v = _verb(verbs, "run", _run, "draw instances, run and judge them, report; an unfinished run is resumed")
     _selection(v)
     _engine(v)
     v.add_argument("--cases", type=_positive, default=32, metavar="N", help="instances per op version (32)")
-    v.add_argument("--shard", action=_Once, type=_shard, default=(1, 1), metavar="I/N",
-                   help="only the I-th of N parts of the ops")  # fmt: skip
+    v.add_argument(
+        "--shard", action=_Once, type=_shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops"
+    )
     v.add_argument("--fresh", action="store_true", help="never resume; an older run in the folder is set aside")
-    v.add_argument("--sensitivity", nargs="?", type=_positive, const=200, default=0, metavar="N",
-                   help="also plant faults in up to N instances per op and type, and count (200)")  # fmt: skip
+    v.add_argument(
+        "--sensitivity",
+        nargs="?",
+        type=_positive,
+        const=200,
+        default=0,
+        metavar="N",
+        help="also plant faults in up to N instances per op and type, and count (200)",
+    )
 
-    v = _verb(verbs, "sensitivity", _sensitivity, "plant faults in the reference's answers: how many are caught, how "
-              "many the known differences would hide; an unfinished measurement is resumed")  # fmt: skip
+    v = _verb(
+        verbs,
+        "sensitivity",
+        _sensitivity,
+        "plant faults in the reference's answers: how many are caught, how "
+        "many the known differences would hide; an unfinished measurement is resumed",
+    )
     _selection(v)
     _backend(v)
-    v.add_argument("--instances", type=_positive, default=16, metavar="N",
-                   help="at most so many instances per op version and type (16)")  # fmt: skip
+    v.add_argument(
+        "--instances",
+        type=_positive,
+        default=16,
+        metavar="N",
+        help="at most so many instances per op version and type (16)",
+    )
     v.add_argument("--seed", type=_whole, default=0, metavar="N", help="seed of the instances (0)")
     v.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (all cores)")
     v.add_argument("--out", type=_folder, default=Path(".opconform/sensitivity"), metavar="DIR", help="their records")
@@ -160,7 +184,9 @@ def parser() -> argparse.ArgumentParser:
     _engine(v)
     v.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
     v.add_argument("--fresh", action="store_true", help="do not go on from the records in the folder")
-    v.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help="on a Ray cluster: auto, ray://host:10001")
+    v.add_argument(
+        "--ray", nargs="?", const="local", metavar="ADDRESS", help="on a Ray cluster: auto, ray://host:10001"
+    )
     v.add_argument("--slice", type=_seconds, default=300.0, metavar="S", help="with --ray: seconds of a task (300)")
     v.set_defaults(cases=0, out=Path(".opconform/campaign"))
 
@@ -209,25 +235,40 @@ def _verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], 
 
 def _selection(v: argparse.ArgumentParser) -> None:
     g = v.add_argument_group("which ops (options may be repeated)")
-    g.add_argument("--dialect", action="append", default=[], metavar="NAME",
-                   help="onnx, mil, tflite, nn, passes, rewrites")  # fmt: skip
-    g.add_argument("--opset", action=_Once, metavar="OPSET",
-                   help="ops in force there, models built there: ios17, onnx13, tflite")  # fmt: skip
+    g.add_argument(
+        "--dialect", action="append", default=[], metavar="NAME", help="onnx, mil, tflite, nn, passes, rewrites"
+    )
+    g.add_argument(
+        "--opset", action=_Once, metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite"
+    )
     g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
 
 
 def _backend(v: Any) -> None:
-    v.add_argument("--backend", action="append", default=[], metavar="NAME",
-                   help="only this one, or module:Class; repeatable (all that are here)")  # fmt: skip
+    v.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one, or module:Class; repeatable (all that are here)",
+    )
     _place(v)
 
 
 def _place(v: Any) -> None:
-    v.add_argument("--backend-python", action=_Once, metavar="PATH",
-                   help="run the backends in this Python, e.g. of another release")  # fmt: skip
-    v.add_argument("--backend-cpu", action=_Once, metavar="NAME",
-                   help="run them on this processor, emulated by qemu-user: Haswell, EPYC-Milan, ...")  # fmt: skip
+    v.add_argument(
+        "--backend-python",
+        action=_Once,
+        metavar="PATH",
+        help="run the backends in this Python, e.g. of another release",
+    )
+    v.add_argument(
+        "--backend-cpu",
+        action=_Once,
+        metavar="NAME",
+        help="run them on this processor, emulated by qemu-user: Haswell, EPYC-Milan, ...",
+    )
 
 
 def _placed(args: argparse.Namespace) -> Any:
@@ -349,8 +390,17 @@ def _sensitivity(args: argparse.Namespace) -> int:
     command = "opconform " + shell_line(sys.argv[1:])
     selection = _select(args)
     selection.extra["instances"] = args.instances  # part of what makes two measurements the same
-    plan = Plan(selection, list(args.backend), _placed(args), cases=1, seed=args.seed, out=args.out,
-                command=command, sensitivity=args.instances, saved=False)  # fmt: skip
+    plan = Plan(
+        selection,
+        list(args.backend),
+        _placed(args),
+        cases=1,
+        seed=args.seed,
+        out=args.out,
+        command=command,
+        sensitivity=args.instances,
+        saved=False,
+    )
 
     def progress(done: int, every: int) -> None:
         if done == every or done % 100 == 0:
@@ -374,14 +424,22 @@ def _plan(args: argparse.Namespace) -> Any:
 
     command = "opconform " + shell_line(sys.argv[1:])
     return Plan(
-        _select(args), list(args.backend), _placed(args), args.cases, args.draws, args.seed, not args.no_invalid,
-        args.out, args.seconds, args.minimize, command, getattr(args, "sensitivity", 0),
-    )  # fmt: skip
+        _select(args),
+        list(args.backend),
+        _placed(args),
+        args.cases,
+        args.draws,
+        args.seed,
+        not args.no_invalid,
+        args.out,
+        args.seconds,
+        args.minimize,
+        command,
+        getattr(args, "sensitivity", 0),
+    )
 
 
-def _close(
-    out: Path, records: list[Path], baseline: Any, missing: dict[str, str], stopped: UsageError | None
-) -> int:
+def _close(out: Path, records: list[Path], baseline: Any, missing: dict[str, str], stopped: UsageError | None) -> int:
     """Report, table, first failures; the exit code of a run."""
     import reports
     from harness.session import terminal
@@ -441,8 +499,9 @@ def _replay(args: argparse.Namespace) -> int:
             place = _placed(args)
             line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
             _say(*case_record.paragraph(case_record.record(j, votes, place=place, replay=line)).split("\n"), "")
-    why = {j.backend: one_line(j.outcome.message)[:100] for j in judged
-           if j.verdict.value in ("unsupported", "unknown")}  # fmt: skip
+    why = {
+        j.backend: one_line(j.outcome.message)[:100] for j in judged if j.verdict.value in ("unsupported", "unknown")
+    }
     rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or why.get(j.backend, "")] for j in judged]
     _say(*terminal.columns(rows))
     return MISMATCH if any(j.verdict.bad or j.verdict.value == "unknown" for j in judged) else OK
@@ -517,8 +576,13 @@ def _diff(args: argparse.Namespace) -> int:
     if moved:
         _say(f"the processors differ: {moved}")
     for kind, title in _CHANGES.items():
-        _table(title, [["", e["key"], e["backend"], e["verdict"],
-                        f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}"] for e in d[kind]])  # fmt: skip
+        _table(
+            title,
+            [
+                ["", e["key"], e["backend"], e["verdict"], f"{e['was']} of {e['was_of']} -> {e['n']} of {e['of']}"]
+                for e in d[kind]
+            ],
+        )
     _say(f"still there: {len(d['still'])}")
     for kind, title in _LISTED.items():
         _table(title, [["", e["id"], e["backend"], _some(e["keys"]), e["reason"]] for e in d[kind]])

@@ -21,8 +21,9 @@ def matmul(a: Array, b: Array, out: Any = None) -> Array:
     return _native.matmul(a, b, out)
 
 
-def window_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
-                 pads: Sequence[int]) -> tuple[int, ...]:  # fmt: skip
+def window_sizes(
+    s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int]
+) -> tuple[int, ...]:
     """Positions of a window of ``k`` over ``s`` per axis; pads = begins then ends."""
     n = len(s)
     return tuple(
@@ -30,9 +31,16 @@ def window_sizes(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dil
     )
 
 
-def conv(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
-         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, groups: int = 1, out: Any = None,
-         ) -> Array:  # fmt: skip
+def conv(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    groups: int = 1,
+    out: Any = None,
+) -> Array:
     """Cross-correlation of x [n, c, *s] with w [m, c // groups, *k] plus b [m], one to three spatial axes.
 
     pads: begins then ends, zero padding, negative ones crop.  Result [n, m, *o]; types as in ``matmul``.
@@ -40,10 +48,18 @@ def conv(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | No
     return _native.conv(x, w, b, strides, dilations, pads, groups, None, None, False, out)
 
 
-def conv_transpose(x: Array, w: Array, b: Array | None = None, strides: Sequence[int] | None = None,
-                   dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, groups: int = 1,
-                   output_padding: Sequence[int] | None = None, sizes: Sequence[int] | None = None, out: Any = None,
-                   ) -> Array:  # fmt: skip
+def conv_transpose(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    groups: int = 1,
+    output_padding: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    out: Any = None,
+) -> Array:
     """Transposed convolution of x [n, c, *s] with w [c, m // groups, *k] plus b [m].
 
     sizes: spatial extents of the result where ``pads`` and ``output_padding`` do not give them already.

@@ -26,10 +26,21 @@ ACTIVATIONS = (
 _CELL = {"rnn": 0, "gru": 1, "lstm": 2}
 
 
-def pool(kind: str, x: Array, kernel: Sequence[int], strides: Sequence[int] | None = None,
-         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, *, count_include_pad: bool = False,
-         p: float = 2, extra_end: Sequence[int] | None = None, sizes: Sequence[int] | None = None,
-         positions: bool = False, out: Any = None) -> Any:  # fmt: skip
+def pool(
+    kind: str,
+    x: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    *,
+    count_include_pad: bool = False,
+    p: float = 2,
+    extra_end: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    positions: bool = False,
+    out: Any = None,
+) -> Any:
     """Slide a window over the spatial axes of x [n, c, *s].
 
     kind: "max" (x's type), "avg", "lp" (f64).  pads: begins then ends.  extra_end: cells beyond the declared
@@ -57,11 +68,24 @@ def softmax(x: Array, axis: int, log: bool = False, out: Any = None) -> Array:
     return _native.softmax(x, axis, log, out)
 
 
-def recurrent(cell: str, x: Array, w: Array, r: Array, *, bias_w: Array | None = None, bias_r: Array | None = None,
-              peephole: Array | None = None, lengths: Sequence[int] | None = None, h0: Array | None = None,
-              c0: Array | None = None, activations: Sequence[tuple[str, float, float]], clip: float = 0.0,
-              coupled: bool = False, reset_after: bool = False, backward: bool = False,
-              ) -> tuple[Array, Array, Array | None, Array | None]:  # fmt: skip
+def recurrent(
+    cell: str,
+    x: Array,
+    w: Array,
+    r: Array,
+    *,
+    bias_w: Array | None = None,
+    bias_r: Array | None = None,
+    peephole: Array | None = None,
+    lengths: Sequence[int] | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    activations: Sequence[tuple[str, float, float]],
+    clip: float = 0.0,
+    coupled: bool = False,
+    reset_after: bool = False,
+    backward: bool = False,
+) -> tuple[Array, Array, Array | None, Array | None]:
     """One direction of a recurrent layer in f64: (y [t, b, h], last h [b, h], last c or None, all cells or None).
 
     x [t, b, i], w [gates * h, i], r [gates * h, h]; gates of an lstm: input output forget cell, of a gru: update reset
@@ -74,5 +98,20 @@ def recurrent(cell: str, x: Array, w: Array, r: Array, *, bias_w: Array | None =
         return None if a is None else np.ascontiguousarray(a, np.float64)
 
     codes = tuple((ACTIVATIONS.index(n), float(a), float(b)) for n, a, b in activations)
-    return _native.rnn(_CELL[cell], f64(x), f64(w), f64(r), f64(bias_w), f64(bias_r), f64(peephole), lengths, f64(h0),
-                       f64(c0), codes, float(clip), coupled, reset_after, backward)  # fmt: skip
+    return _native.rnn(
+        _CELL[cell],
+        f64(x),
+        f64(w),
+        f64(r),
+        f64(bias_w),
+        f64(bias_r),
+        f64(peephole),
+        lengths,
+        f64(h0),
+        f64(c0),
+        codes,
+        float(clip),
+        coupled,
+        reset_after,
+        backward,
+    )

@@ -40,8 +40,20 @@ def main() -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (args.build_dir / "build.ninja").exists():
             subprocess.run(
-                ["cmake", "-S", ROOT, "-B", args.build_dir, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}",
-                 "-DCMAKE_BUILD_TYPE=Release"], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+                [
+                    "cmake",
+                    "-S",
+                    ROOT,
+                    "-B",
+                    args.build_dir,
+                    "-G",
+                    "Ninja",
+                    f"-DPython_EXECUTABLE={sys.executable}",
+                    "-DCMAKE_BUILD_TYPE=Release",
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
         targets = ["_opconform_native", *(f"kernels_{i}" for i in args.isa)] if args.isa else ["all"]
         done = subprocess.run(["cmake", "--build", args.build_dir, "--target", *targets])
         if done.returncode:

@@ -58,9 +58,7 @@ def find_clusters(
 class _Counts:
     """How many instances have a fact: exact from the tallies for dtype and opset, else from coverage."""
 
-    def __init__(
-        self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]
-    ) -> None:
+    def __init__(self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]) -> None:
         self.coverage = coverage
         self.ran: Counter[tuple[str, str]] = Counter()
         self.verdict: Counter[tuple[str, str, str]] = Counter()

@@ -98,8 +98,16 @@ def _listed(one: Summary, other: Summary) -> list[dict[str, Any]]:
             continue
         verdict, ledger = ("known", one.known) if name in one.known else ("ambiguous", one.ambiguity)
         entry = ledger[name]
-        out.append({"id": name, "backend": backend, "verdict": verdict, "reason": entry.get("reason", ""),
-                    "clause": entry.get("clause", ""), "keys": sorted(keys, key=key_order)})  # fmt: skip
+        out.append(
+            {
+                "id": name,
+                "backend": backend,
+                "verdict": verdict,
+                "reason": entry.get("reason", ""),
+                "clause": entry.get("clause", ""),
+                "keys": sorted(keys, key=key_order),
+            }
+        )
     return out
 
 
@@ -121,8 +129,10 @@ def _taken(one: Summary, other: Summary) -> list[dict[str, Any]]:
         took_there, lacked_there = there.get((key, backend, dtype), (0, 0))
         if took and not took_there and lacked_there >= TRIED:
             found[key, backend].append(dtype)
-    return [{"key": k, "backend": b, "dtypes": sorted(found[k, b])}
-            for k, b in sorted(found, key=lambda g: (key_order(g[0]), g[1]))]  # fmt: skip
+    return [
+        {"key": k, "backend": b, "dtypes": sorted(found[k, b])}
+        for k, b in sorted(found, key=lambda g: (key_order(g[0]), g[1]))
+    ]
 
 
 def _support(s: Summary) -> dict[tuple[str, str, str], tuple[int, int]]:
@@ -154,14 +164,20 @@ def _others(new: Summary, old: Summary) -> list[str]:
     now, before = ({str(r["seed"]) for r in s.runs if r.get("seed") is not None} for s in (new, old))
     if not now or not before or now & before:
         return []
-    return [f"seed {' '.join(sorted(now))}, {' '.join(sorted(before))} before: other instances, so that a rare failure "
-            "may come or go by chance"]  # fmt: skip
+    return [
+        f"seed {' '.join(sorted(now))}, {' '.join(sorted(before))} before: other instances, so that a rare failure "
+        "may come or go by chance"
+    ]
 
 
 def _processors(s: Summary) -> set[str]:
     """Names of instructions, and of processors that were emulated."""
-    return {w for r in s.runs for part in str(r.get("cpu") or "").split(", ")
-            for w in ([part] if part.endswith(" emulated") else part.split())}  # fmt: skip
+    return {
+        w
+        for r in s.runs
+        for part in str(r.get("cpu") or "").split(", ")
+        for w in ([part] if part.endswith(" emulated") else part.split())
+    }
 
 
 def _started(s: Summary) -> str | None:

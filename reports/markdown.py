@@ -46,8 +46,12 @@ def _uninformative(data: dict[str, Any]) -> list[str]:
         return []
     head = ["op version", "backend", "uninformative", "of"]
     more = len(rows) - SHOWN
-    return ["## Mostly uninformative", "", *_table(head, rows[:SHOWN], 2),
-            *([f"... and {more} more, see report.html.", ""] if more > 0 else [])]  # fmt: skip
+    return [
+        "## Mostly uninformative",
+        "",
+        *_table(head, rows[:SHOWN], 2),
+        *([f"... and {more} more, see report.html.", ""] if more > 0 else []),
+    ]
 
 
 class _Span(str):

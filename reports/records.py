@@ -34,8 +34,11 @@ def expand(paths: PathLike | list[PathLike] | tuple[PathLike, ...]) -> list[Path
     for p in [paths] if isinstance(paths, (str, os.PathLike)) else list(paths):
         path = Path(p)
         if path.is_dir():
-            found = [p for p in sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")])
-                     if SET_ASIDE not in p.relative_to(path).parts[:-1]]  # fmt: skip
+            found = [
+                p
+                for p in sorted([*path.rglob("*.jsonl"), *path.rglob("*.jsonl.gz")])
+                if SET_ASIDE not in p.relative_to(path).parts[:-1]
+            ]
             if not found:
                 raise FormatError(f"{path}: no record files (*.jsonl) in this folder")
             out += found
@@ -109,9 +112,7 @@ def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
         if got != FORMAT:
             age = "newer" if isinstance(got, int) and got > FORMAT else "older"
             way = "read it with that version" if age == "newer" else "run again to get current records"
-            raise FormatError(
-                f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}"
-            )
+            raise FormatError(f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}")
     wrong = wrong_record(record)
     if wrong is not None:
         raise FormatError(f"{where}: {wrong}")

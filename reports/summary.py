@@ -40,7 +40,7 @@ class Summary:
     not judged, all elements, answers to valid instances that were compared, those of them that say too little.  cases:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
-    sentences about the records themselves (cut short, repeated, interrupted). """
+    sentences about the records themselves (cut short, repeated, interrupted)."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -319,8 +319,16 @@ class _Reader:
         key = r["key"]
         c = self.s.coverage.get(key)
         if c is None:
-            c = self.s.coverage[key] = {"dtype": {}, "choices": {}, "pairs": [0, 0], "rules": {}, "mistrusted": 0,
-                                        "instances": 0, "valid": 0, "counted": 0}  # fmt: skip
+            c = self.s.coverage[key] = {
+                "dtype": {},
+                "choices": {},
+                "pairs": [0, 0],
+                "rules": {},
+                "mistrusted": 0,
+                "instances": 0,
+                "valid": 0,
+                "counted": 0,
+            }
         for part in ("dtype", "choices", "rules"):
             for name, n in (r.get(part) or {}).items():
                 name = _dtype(name) if part == "dtype" else name
@@ -392,9 +400,7 @@ class _Reader:
         for c in s.cases:
             for ledger, name in ((s.known, c.get("known")), (s.ambiguity, c.get("ambiguity"))):
                 if name:
-                    ledger.setdefault(
-                        name, {"id": name, "hits": 0, "reason": "", "clause": "", "unlisted": True}
-                    )
+                    ledger.setdefault(name, {"id": name, "hits": 0, "reason": "", "clause": "", "unlisted": True})
                     ledger[name]["cases"] = ledger[name].get("cases", 0) + 1
         for entry in s.ambiguity.values():
             entry["hits"] = entry["hits"] or entry.get("cases", 0)
@@ -455,6 +461,4 @@ def _number_clusters(s: Summary) -> None:
             case["cluster_index"] = i
 
 
-_HANDLERS = {
-    k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")
-}
+_HANDLERS = {k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")}

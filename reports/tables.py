@@ -16,12 +16,16 @@ from harness.core.escape import utf8
 from reports.records import PathLike, expand, read
 
 PIECE = 50_000  # rows held before they are written
-OUTCOMES = ("started:str seed:int dialect:str op:str version:str key:str opset:str backend:str backend_version:str "
-            "dtype:str verdict:str n:int first:int count:int")  # fmt: skip
-CASES = ("started:str seed:int dialect:str op:str version:str key:str opset:str backend:str backend_version:str "
-         "dtype:str verdict:str status:str phase:str message:str rule:str kind:str class:str formula:str "
-         "known:str ambiguity:str blame:str notation:str replay:str folder:str id:str "
-         "instance:json minimal:json diff:json votes:json")  # fmt: skip
+OUTCOMES = (
+    "started:str seed:int dialect:str op:str version:str key:str opset:str backend:str backend_version:str "
+    "dtype:str verdict:str n:int first:int count:int"
+)
+CASES = (
+    "started:str seed:int dialect:str op:str version:str key:str opset:str backend:str backend_version:str "
+    "dtype:str verdict:str status:str phase:str message:str rule:str kind:str class:str formula:str "
+    "known:str ambiguity:str blame:str notation:str replay:str folder:str id:str "
+    "instance:json minimal:json diff:json votes:json"
+)
 
 
 def export(records: PathLike | list[PathLike], out: PathLike) -> tuple[Path, Path]:
@@ -35,8 +39,11 @@ def export(records: PathLike | list[PathLike], out: PathLike) -> tuple[Path, Pat
     root = Path(out)
     root.mkdir(parents=True, exist_ok=True)
     paths = root / "outcomes.parquet", root / "cases.parquet"
-    with (reading("the records"), _Table(pa, pq, paths[0], OUTCOMES) as outcomes,
-          _Table(pa, pq, paths[1], CASES) as cases):  # fmt: skip
+    with (
+        reading("the records"),
+        _Table(pa, pq, paths[0], OUTCOMES) as outcomes,
+        _Table(pa, pq, paths[1], CASES) as cases,
+    ):
         for path in expand(records):
             run: dict[str, Any] = {}
             for r in read(path, []):
@@ -52,14 +59,29 @@ def export(records: PathLike | list[PathLike], out: PathLike) -> tuple[Path, Pat
 def _place(r: dict[str, Any], run: dict[str, Any], backend: str) -> dict[str, Any]:
     dialect, op, version = r["key"].split("/")
     release = run.get("backends", {}).get(backend, {}).get("version")
-    return {"started": run.get("started"), "seed": run.get("seed"), "dialect": dialect, "op": op, "version": version,
-            "key": r["key"], "opset": r["opset"], "backend": backend, "backend_version": release}  # fmt: skip
+    return {
+        "started": run.get("started"),
+        "seed": run.get("seed"),
+        "dialect": dialect,
+        "op": op,
+        "version": version,
+        "key": r["key"],
+        "opset": r["opset"],
+        "backend": backend,
+        "backend_version": release,
+    }
 
 
 def _outcomes(r: dict[str, Any], run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for backend, dtype, verdict, n in r["tally"]:
-        yield {**_place(r, run, backend), "dtype": dtype, "verdict": verdict, "n": n, "first": r["first"],
-               "count": r["count"]}  # fmt: skip
+        yield {
+            **_place(r, run, backend),
+            "dtype": dtype,
+            "verdict": verdict,
+            "n": n,
+            "first": r["first"],
+            "count": r["count"],
+        }
 
 
 class _Table:

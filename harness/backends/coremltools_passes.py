@@ -42,10 +42,11 @@ def prepare(prog: Any, h: dict[str, Any], builtin: Callable[[str], Any]) -> None
     if images:
         shapes = {i[0]: tuple(i[2]) for i in h["inputs"]}
         main.input_types = [
-            ImageType(name=n, shape=shapes[n], channel_first=images[n] == "first") if n in images
+            ImageType(name=n, shape=shapes[n], channel_first=images[n] == "first")
+            if n in images
             else TensorType(name=n, shape=shapes[n])
             for n in shapes
-        ]  # fmt: skip
+        ]
     if "output_types" in h:
         main.output_types = [TensorType(dtype=builtin(t) if t else None) for t in h["output_types"]]
 

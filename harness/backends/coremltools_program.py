@@ -283,9 +283,13 @@ def read(prog, function="main"):
         if op.blocks:
             slots = {"cond": ("_true_fn", "_false_fn"), "while_loop": ("_cond", "_body")}[op.op_type]
             for slot, blk in zip(slots, op.blocks):
-                args[slot] = {"b": {"inputs": [name(v) for v in blk.inputs],
-                                    "ops": [one(o) for o in blk.operations if o.op_type != "const"],
-                                    "outputs": [ref(v) for v in blk.outputs]}}  # fmt: skip
+                args[slot] = {
+                    "b": {
+                        "inputs": [name(v) for v in blk.inputs],
+                        "ops": [one(o) for o in blk.operations if o.op_type != "const"],
+                        "outputs": [ref(v) for v in blk.outputs],
+                    }
+                }
         return [op.op_type, args, [name(v) for v in op.outputs]]
 
     inputs = []

@@ -29,9 +29,15 @@ except ImportError:
 STRING, RESOURCE, VARIANT, BFLOAT16 = 5, 13, 14, 18
 _SMALL = {17: "i4", 19: "i2", 20: "u4", 21: "f8e4m3fn", 22: "f8e5m2"}
 _STATEFUL = {
-    "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_IMPORT",
-    "HASHTABLE_FIND", "HASHTABLE_SIZE",
-}  # fmt: skip
+    "VAR_HANDLE",
+    "READ_VARIABLE",
+    "ASSIGN_VARIABLE",
+    "CALL_ONCE",
+    "HASHTABLE",
+    "HASHTABLE_IMPORT",
+    "HASHTABLE_FIND",
+    "HASHTABLE_SIZE",
+}
 _GAPS = re.compile(
     r"Didn't find op for builtin opcode|out of range|not (currently |yet )?(supported|implemented)"
     r"|unsupported|unimplemented|only (supports?|float|int|uint)|does not support|Unresolved custom op"
@@ -61,8 +67,10 @@ class LiteRt(Backend):
             self.flushes = ("f32",)  # its thread pool runs with denormals disabled, on inputs and results
         r = _i.OpResolverType
         self.resolver = {
-            "ref": r.BUILTIN_REF, "opt": r.BUILTIN_WITHOUT_DEFAULT_DELEGATES, "xnnpack": r.BUILTIN,
-        }[kernels]  # fmt: skip
+            "ref": r.BUILTIN_REF,
+            "opt": r.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            "xnnpack": r.BUILTIN,
+        }[kernels]
 
     def version(self):
         from importlib import metadata

@@ -19,16 +19,37 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference, version_con
 from opconform_worker import Reader, TypeOnly, Unsupported, Writer, recv_frame, send_frame
 
 _NAMES = {
-    TensorProto.FLOAT: "f32", TensorProto.UINT8: "u8", TensorProto.INT8: "i8", TensorProto.UINT16: "u16",
-    TensorProto.INT16: "i16", TensorProto.INT32: "i32", TensorProto.INT64: "i64", TensorProto.STRING: "str",
-    TensorProto.BOOL: "bool", TensorProto.FLOAT16: "f16", TensorProto.DOUBLE: "f64", TensorProto.UINT32: "u32",
-    TensorProto.UINT64: "u64", TensorProto.COMPLEX64: "c64", TensorProto.COMPLEX128: "c128",
-    TensorProto.BFLOAT16: "bf16", TensorProto.FLOAT8E4M3FN: "f8e4m3fn", TensorProto.FLOAT8E4M3FNUZ: "f8e4m3fnuz",
-    TensorProto.FLOAT8E5M2: "f8e5m2", TensorProto.FLOAT8E5M2FNUZ: "f8e5m2fnuz", TensorProto.UINT4: "u4",
+    TensorProto.FLOAT: "f32",
+    TensorProto.UINT8: "u8",
+    TensorProto.INT8: "i8",
+    TensorProto.UINT16: "u16",
+    TensorProto.INT16: "i16",
+    TensorProto.INT32: "i32",
+    TensorProto.INT64: "i64",
+    TensorProto.STRING: "str",
+    TensorProto.BOOL: "bool",
+    TensorProto.FLOAT16: "f16",
+    TensorProto.DOUBLE: "f64",
+    TensorProto.UINT32: "u32",
+    TensorProto.UINT64: "u64",
+    TensorProto.COMPLEX64: "c64",
+    TensorProto.COMPLEX128: "c128",
+    TensorProto.BFLOAT16: "bf16",
+    TensorProto.FLOAT8E4M3FN: "f8e4m3fn",
+    TensorProto.FLOAT8E4M3FNUZ: "f8e4m3fnuz",
+    TensorProto.FLOAT8E5M2: "f8e5m2",
+    TensorProto.FLOAT8E5M2FNUZ: "f8e5m2fnuz",
+    TensorProto.UINT4: "u4",
     TensorProto.INT4: "i4",
-}  # fmt: skip
-for _number, _name in (("FLOAT4E2M1", "f4e2m1"), ("FLOAT8E8M0", "f8e8m0"), ("UINT2", "u2"), ("INT2", "i2"),
-                        ("FLOAT6E2M3", "f6e2m3"), ("FLOAT6E3M2", "f6e3m2")):  # fmt: skip
+}
+for _number, _name in (
+    ("FLOAT4E2M1", "f4e2m1"),
+    ("FLOAT8E8M0", "f8e8m0"),
+    ("UINT2", "u2"),
+    ("INT2", "i2"),
+    ("FLOAT6E2M3", "f6e2m3"),
+    ("FLOAT6E3M2", "f6e3m2"),
+):
     if hasattr(TensorProto, _number):
         _NAMES[getattr(TensorProto, _number)] = _name
 
@@ -135,8 +156,15 @@ def _known(t: Any) -> TypeOnly:
     return TypeOnly(_NAMES.get(tensor.elem_type), shape)
 
 
-_GAPS = ("No Adapter", "Unsupported", "not supported", "No schema", "no schema", "no registered schema",
-         "is a param instead of an int")  # fmt: skip
+_GAPS = (
+    "No Adapter",
+    "Unsupported",
+    "not supported",
+    "No schema",
+    "no schema",
+    "no registered schema",
+    "is a param instead of an int",
+)
 
 
 def _declared(text: str) -> bool:
@@ -193,6 +221,9 @@ def _reference() -> Any:
     ours, theirs = socket.socketpair()
     code = f"import sys; sys.path[:] = {home['path']!r}; from harness.backends.interpreter import main; "
     with theirs:
-        subprocess.Popen([home["python"], "-c", code + f"main({theirs.fileno()})"], pass_fds=(theirs.fileno(),),
-                         stdin=subprocess.DEVNULL)  # fmt: skip
+        subprocess.Popen(
+            [home["python"], "-c", code + f"main({theirs.fileno()})"],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+        )
     return ours

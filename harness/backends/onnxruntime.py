@@ -18,20 +18,31 @@ from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw, si
 
 # Element types that ``run`` can neither take nor give as NumPy arrays: our name, number in ONNX's TensorProto.
 SPECIAL = {
-    "tensor(bfloat16)": ("bf16", 16), "tensor(float8e4m3fn)": ("f8e4m3fn", 17),
-    "tensor(float8e4m3fnuz)": ("f8e4m3fnuz", 18), "tensor(float8e5m2)": ("f8e5m2", 19),
-    "tensor(float8e5m2fnuz)": ("f8e5m2fnuz", 20), "tensor(uint4)": ("u4", 21), "tensor(int4)": ("i4", 22),
-    "tensor(float4e2m1)": ("f4e2m1", 23), "tensor(float8e8m0)": ("f8e8m0", 24), "tensor(uint2)": ("u2", 25),
+    "tensor(bfloat16)": ("bf16", 16),
+    "tensor(float8e4m3fn)": ("f8e4m3fn", 17),
+    "tensor(float8e4m3fnuz)": ("f8e4m3fnuz", 18),
+    "tensor(float8e5m2)": ("f8e5m2", 19),
+    "tensor(float8e5m2fnuz)": ("f8e5m2fnuz", 20),
+    "tensor(uint4)": ("u4", 21),
+    "tensor(int4)": ("i4", 22),
+    "tensor(float4e2m1)": ("f4e2m1", 23),
+    "tensor(float8e8m0)": ("f8e8m0", 24),
+    "tensor(uint2)": ("u2", 25),
     "tensor(int2)": ("i2", 26),
-}  # fmt: skip
+}
 _NUMBER = dict(SPECIAL.values())
 _PACKED = {"u4": 4, "i4": 4, "f4e2m1": 4, "u2": 2, "i2": 2}
 _GAPS = (
-    "NOT_IMPLEMENTED", "is not currently registered or supported", "Unsupported model IR version",
-    "only *guarantees* support for models stamped", "is under development and support for this is limited",
-    "is not a registered function/op", "No Op registered for", "Could not find an implementation for",
+    "NOT_IMPLEMENTED",
+    "is not currently registered or supported",
+    "Unsupported model IR version",
+    "only *guarantees* support for models stamped",
+    "is under development and support for this is limited",
+    "is not a registered function/op",
+    "No Op registered for",
+    "Could not find an implementation for",
     "CPU QuantizeLinear only supports precision",
-)  # fmt: skip
+)
 
 
 class OnnxRuntime(Backend):

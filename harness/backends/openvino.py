@@ -24,13 +24,22 @@ from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
 
 # Element types that NumPy does not know: OpenVINO's name -> ours, bits of one element.
 _SPECIAL = {
-    "bf16": ("bf16", 16), "f8e4m3": ("f8e4m3fn", 8), "f8e5m2": ("f8e5m2", 8), "f8e8m0": ("f8e8m0", 8),
-    "f4e2m1": ("f4e2m1", 4), "i4": ("i4", 4), "u4": ("u4", 4), "u2": ("u2", 2),
-}  # fmt: skip
+    "bf16": ("bf16", 16),
+    "f8e4m3": ("f8e4m3fn", 8),
+    "f8e5m2": ("f8e5m2", 8),
+    "f8e8m0": ("f8e8m0", 8),
+    "f4e2m1": ("f4e2m1", 4),
+    "i4": ("i4", 4),
+    "u4": ("u4", 4),
+    "u2": ("u2", 2),
+}
 _SETTINGS = {
-    "INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": 1,
-    "NUM_STREAMS": 1, "CPU_DENORMALS_OPTIMIZATION": False,
-}  # fmt: skip
+    "INFERENCE_PRECISION_HINT": "f32",
+    "EXECUTION_MODE_HINT": "ACCURACY",
+    "INFERENCE_NUM_THREADS": 1,
+    "NUM_STREAMS": 1,
+    "CPU_DENORMALS_OPTIMIZATION": False,
+}
 _I32 = np.iinfo(np.int32)
 _WIDE = ("i64", "u64", "u32")
 _HANDS_ON = ("Concat", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
@@ -95,8 +104,10 @@ class OpenVino(Backend):
             for names, port, kind in handle.ins:
                 name = next((n for n in names if n in inputs), None)
                 if name is None:  # without a value it would compute with whatever lies in memory
-                    raise RuntimeError(f"no input of the loaded model is called {sorted(set(inputs) - handle.known)}, "
-                                       f"but one is called {sorted(names)}")  # fmt: skip
+                    raise RuntimeError(
+                        f"no input of the loaded model is called {sorted(set(inputs) - handle.known)}, "
+                        f"but one is called {sorted(names)}"
+                    )
                 if kind in _WIDE and name not in handle.bounds and isinstance(inputs[name], np.ndarray):
                     require_fits(inputs[name], kind)
                 handle.request.set_tensor(port, to_tensor(inputs[name], kind))
@@ -117,8 +128,10 @@ class _Loaded:
     def __init__(self, request, bounds):
         self.request, self.bounds = request, bounds
         model = request.get_compiled_model()
-        self.ins, self.outs = ([(p.get_names(), p, p.get_element_type().get_type_name()) for p in ports]
-                               for ports in (model.inputs, model.outputs))  # fmt: skip
+        self.ins, self.outs = (
+            [(p.get_names(), p, p.get_element_type().get_type_name()) for p in ports]
+            for ports in (model.inputs, model.outputs)
+        )
         self.known = {n for names, _, _ in self.ins for n in names}
 
 

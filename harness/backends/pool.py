@@ -49,9 +49,7 @@ class BackendHandle:
     stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
-    def __init__(
-        self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, rss_limit: int = 2 << 30
-    ) -> None:
+    def __init__(self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, rss_limit: int = 2 << 30) -> None:
         self.spec, self.deadline, self.recycle, self.rss_limit = spec, deadline, recycle, rss_limit
         self.name = spec.name
         self.beside = ""

@@ -95,17 +95,29 @@ class Spec:
             path.append(os.getcwd())
         return json.dumps(
             {
-                "file": str(HERE / self.file) if self.file else None, "module": self.module, "class": self.cls,
-                "kwargs": self.kwargs, "path": path,
-                "log": log, "page": page, "mark": mark, "memory": self.memory, "cap": self.cap, "fork": fork,
+                "file": str(HERE / self.file) if self.file else None,
+                "module": self.module,
+                "class": self.cls,
+                "kwargs": self.kwargs,
+                "path": path,
+                "log": log,
+                "page": page,
+                "mark": mark,
+                "memory": self.memory,
+                "cap": self.cap,
+                "fork": fork,
             }
-        )  # fmt: skip
+        )
 
 
 _QUIET = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
-    "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
-}  # fmt: skip
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
 class Zygote:
@@ -143,11 +155,24 @@ class Zygote:
         with theirs, watched:
             passed = (theirs.fileno(), watched.fileno(), log_fd, self.page_fd)
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(HERE / "supervisor.py"), str(watched.fileno()),
-                 *command, str(HERE / "worker.py"), str(theirs.fileno()), config],
-                pass_fds=passed, stdin=subprocess.DEVNULL, stdout=log_fd, stderr=log_fd, env=env,
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(HERE / "supervisor.py"),
+                    str(watched.fileno()),
+                    *command,
+                    str(HERE / "worker.py"),
+                    str(theirs.fileno()),
+                    config,
+                ],
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL,
+                stdout=log_fd,
+                stderr=log_fd,
+                env=env,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         self.hold.settimeout(START_LIMIT)
         try:
             word, _, number = self.hold.recv(64).decode().partition(" ")
@@ -181,8 +206,9 @@ class Zygote:
         try:
             self.sock.recv(1, socket.MSG_PEEK)
         except TimeoutError:
-            LOG.warning("%s: still starting after %.0f s, is given up after %.0f s",
-                        self.spec.name, LONG_START, START_LIMIT)  # fmt: skip
+            LOG.warning(
+                "%s: still starting after %.0f s, is given up after %.0f s", self.spec.name, LONG_START, START_LIMIT
+            )
             self.sock.settimeout(START_LIMIT - LONG_START)
             self.sock.recv(1, socket.MSG_PEEK)
         self.sock.settimeout(START_LIMIT)

@@ -25,10 +25,16 @@ _CPUID = {
 # name -> entry of the auxiliary vector, bit of it (Linux arch/arm64 hwcap.h); name in macOS's table (Apple,
 # "Determining instruction set characteristics"), where it has one
 _ARM = {
-    "asimd": (16, 1, "AdvSIMD"), "asimdhp": (16, 10, "arm.FEAT_FP16"), "asimddp": (16, 20, "arm.FEAT_DotProd"),
-    "asimdfhm": (16, 23, "arm.FEAT_FHM"), "sve": (16, 22, None), "sve2": (26, 1, None),
-    "i8mm": (26, 13, "arm.FEAT_I8MM"), "bf16": (26, 14, "arm.FEAT_BF16"), "sme": (26, 23, "arm.FEAT_SME"),
-}  # fmt: skip
+    "asimd": (16, 1, "AdvSIMD"),
+    "asimdhp": (16, 10, "arm.FEAT_FP16"),
+    "asimddp": (16, 20, "arm.FEAT_DotProd"),
+    "asimdfhm": (16, 23, "arm.FEAT_FHM"),
+    "sve": (16, 22, None),
+    "sve2": (26, 1, None),
+    "i8mm": (26, 13, "arm.FEAT_I8MM"),
+    "bf16": (26, 14, "arm.FEAT_BF16"),
+    "sme": (26, 23, "arm.FEAT_SME"),
+}
 ARCHITECTURES = ("x86_64", "aarch64")
 _OF = {"x86_64": [n for bits in _CPUID.values() for n in bits.values()], "aarch64": list(_ARM)}
 WORDS = (*ARCHITECTURES, *_OF["x86_64"], *_OF["aarch64"])
@@ -41,8 +47,12 @@ def words():
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     if machine not in ARCHITECTURES:
         return []
-    ask = {("x86_64", "Linux"): _cpuid, ("x86_64", "Darwin"): _cpuid, ("aarch64", "Linux"): _handed,
-           ("aarch64", "Darwin"): _listed}.get((machine, platform.system()), _told)  # fmt: skip
+    ask = {
+        ("x86_64", "Linux"): _cpuid,
+        ("x86_64", "Darwin"): _cpuid,
+        ("aarch64", "Linux"): _handed,
+        ("aarch64", "Darwin"): _listed,
+    }.get((machine, platform.system()), _told)
     try:
         found = ask()
     except (OSError, ValueError, AttributeError):  # a system that lets nobody write what is executed, or lacks the call

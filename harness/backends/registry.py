@@ -36,8 +36,13 @@ BUILTIN: dict[str, Spec] = {
         _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all", name="onnxruntime-all"),
         _spec("onnx-reference", "onnx_reference.py", "OnnxReference"),
         _spec("onnx-shape-inference", "onnx_tools.py", "ShapeInference"),
-        _spec("onnx-shape-inference-lenient", "onnx_tools.py", "ShapeInference", strict=False,
-              name="onnx-shape-inference-lenient"),
+        _spec(
+            "onnx-shape-inference-lenient",
+            "onnx_tools.py",
+            "ShapeInference",
+            strict=False,
+            name="onnx-shape-inference-lenient",
+        ),
         _spec("onnx-data-propagation", "onnx_tools.py", "DataPropagation"),
         _spec("onnx-converter-up", "onnx_tools.py", "Converter"),
         _spec("onnx-converter-down", "onnx_tools.py", "Converter", direction="down", name="onnx-converter-down"),
@@ -63,20 +68,42 @@ BUILTIN: dict[str, Spec] = {
 
 
 # what a built-in takes, so that a test can be listed without starting a runtime; what runs only when asked for by name
-_FORMATS = {"onnxruntime": ("onnx",), "onnx": ("onnx",), "litert": ("tflite",), "coremltools": ("mil",),
-            "onnxruntime-crossed": ("mil",), "litert-crossed": ("mil",), "coremltools-passes": ("mil-passes",),
-            "coreml": ("mil", "nn"),
-            "openvino": ("onnx", "tflite"), "native": ("onnx", "tflite", "mil", "nn")}  # fmt: skip
-_ON_REQUEST = {"native-ref", "onnxruntime-basic", "onnx-shape-inference", "onnx-shape-inference-lenient",
-               "onnx-data-propagation", "onnx-converter-up", "onnx-converter-down", "openvino"}  # fmt: skip
+_FORMATS = {
+    "onnxruntime": ("onnx",),
+    "onnx": ("onnx",),
+    "litert": ("tflite",),
+    "coremltools": ("mil",),
+    "onnxruntime-crossed": ("mil",),
+    "litert-crossed": ("mil",),
+    "coremltools-passes": ("mil-passes",),
+    "coreml": ("mil", "nn"),
+    "openvino": ("onnx", "tflite"),
+    "native": ("onnx", "tflite", "mil", "nn"),
+}
+_ON_REQUEST = {
+    "native-ref",
+    "onnxruntime-basic",
+    "onnx-shape-inference",
+    "onnx-shape-inference-lenient",
+    "onnx-data-propagation",
+    "onnx-converter-up",
+    "onnx-converter-down",
+    "openvino",
+}
 
 
 def names(fmt: str | None = None) -> list[str]:
     """Built-in names and those of installed plug-ins; with ``fmt`` those that run models of that format by default."""
     if fmt is None:
         return [*BUILTIN, *sorted(e.name for e in metadata.entry_points(group=GROUP) if e.name not in BUILTIN)]
-    return [n for n in names() if n not in _ON_REQUEST and fmt in formats_of(n) and (n in BUILTIN or _installed(n))
-            and (not n.startswith("coreml-") or sys.platform == "darwin")]  # fmt: skip
+    return [
+        n
+        for n in names()
+        if n not in _ON_REQUEST
+        and fmt in formats_of(n)
+        and (n in BUILTIN or _installed(n))
+        and (not n.startswith("coreml-") or sys.platform == "darwin")
+    ]
 
 
 def _installed(name: str) -> bool:
@@ -125,8 +152,10 @@ def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: li
     where it gives no values."""
     path = Path(model)
     kind = {".onnx": "onnx", ".tflite": "tflite", ".mlmodel": "nn"}.get(path.suffix, "mil")
-    job = Job(Model(kind, path.read_bytes(), [[(n, n, None) for n in runs[0]]], [list(outputs)]),
-              [[[inputs[n] for n in runs[0]]] for inputs in runs])  # fmt: skip
+    job = Job(
+        Model(kind, path.read_bytes(), [[(n, n, None) for n in runs[0]]], [list(outputs)]),
+        [[[inputs[n] for n in runs[0]]] for inputs in runs],
+    )
     (result,) = _serving(name).run([job])
     outcome = result.unblamed[-1].outcome if result.unblamed else result.outcomes[-1][0]
     if outcome.status is not Status.VALUE:

@@ -111,8 +111,11 @@ class Root:
         whole = max((f for f in self.failures if len(f.instances) > 1), key=lambda f: len(f.instances), default=None)
         if whole is None or self.unblamed:
             return []
-        passed = [k for k in whole.instances
-                  if all((o := self.outcomes[r][k]) is not None and o.status is Status.VALUE for r in whole.sets)]
+        passed = [
+            k
+            for k in whole.instances
+            if all((o := self.outcomes[r][k]) is not None and o.status is Status.VALUE for r in whole.sets)
+        ]
         return passed if 1 < len(passed) < len(whole.instances) else []
 
 
@@ -130,9 +133,7 @@ def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Wr
             spec = [put(v) for k in t.instances for v in row[k]]
             specs.append(None if specs and spec == specs[0] else spec)
         ins = [x[0] for group in model.inputs for x in group]
-        jobs.append(
-            {"id": t.id, "format": model.format, "model": size, "ins": ins, "outs": t.names, "specs": specs}
-        )
+        jobs.append({"id": t.id, "format": model.format, "model": size, "ins": ins, "outs": t.names, "specs": specs})
     return {"op": "run", "batch": batch, "jobs": jobs}, w
 
 

@@ -58,16 +58,36 @@ PAD = [b"\0" * n for n in range(16)]
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
 
 _NATIVE = {
-    "f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u64": "u8",
-    "u32": "u4", "u16": "u2", "u8": "u1", "bool": "?", "c64": "c8", "c128": "c16",
-}  # fmt: skip
+    "f64": "f8",
+    "f32": "f4",
+    "f16": "f2",
+    "i64": "i8",
+    "i32": "i4",
+    "i16": "i2",
+    "i8": "i1",
+    "u64": "u8",
+    "u32": "u4",
+    "u16": "u2",
+    "u8": "u1",
+    "bool": "?",
+    "c64": "c8",
+    "c128": "c16",
+}
 _EXTRA = {
-    "bf16": ("bfloat16", "u2"), "f8e4m3fn": ("float8_e4m3fn", "u1"), "f8e4m3fnuz": ("float8_e4m3fnuz", "u1"),
-    "f8e5m2": ("float8_e5m2", "u1"), "f8e5m2fnuz": ("float8_e5m2fnuz", "u1"),
-    "f8e8m0": ("float8_e8m0fnu", "u1"), "f4e2m1": ("float4_e2m1fn", "u1"),
-    "f6e2m3": ("float6_e2m3fn", "u1"), "f6e3m2": ("float6_e3m2fn", "u1"),
-    "i4": ("int4", "i1"), "u4": ("uint4", "u1"), "i2": ("int2", "i1"), "u2": ("uint2", "u1"),
-}  # fmt: skip
+    "bf16": ("bfloat16", "u2"),
+    "f8e4m3fn": ("float8_e4m3fn", "u1"),
+    "f8e4m3fnuz": ("float8_e4m3fnuz", "u1"),
+    "f8e5m2": ("float8_e5m2", "u1"),
+    "f8e5m2fnuz": ("float8_e5m2fnuz", "u1"),
+    "f8e8m0": ("float8_e8m0fnu", "u1"),
+    "f4e2m1": ("float4_e2m1fn", "u1"),
+    "f6e2m3": ("float6_e2m3fn", "u1"),
+    "f6e3m2": ("float6_e3m2fn", "u1"),
+    "i4": ("int4", "i1"),
+    "u4": ("uint4", "u1"),
+    "i2": ("int2", "i1"),
+    "u2": ("uint2", "u1"),
+}
 _BY_NAME = {k: np.dtype(v) for k, v in _NATIVE.items()}
 _TAGGED = {}
 try:
@@ -427,13 +447,16 @@ def _count(x):
 _FORMS = {
     "name": ("a name", lambda x: isinstance(x, str)),
     "formats": ("names such as ('onnx',)", lambda x: _names(x) and len(x) > 0),
-    "pack": ("a positive number, or one for each format",
-             lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values())))),
+    "pack": (
+        "a positive number, or one for each format",
+        lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values()))),
+    ),
     "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
-    "flushes": ("names of dtypes", _names), "apart": ("names of dtypes", _names),
+    "flushes": ("names of dtypes", _names),
+    "apart": ("names of dtypes", _names),
     "unused": ("names of what a processor offers", _names),
     "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
-}  # fmt: skip
+}
 
 
 def well_formed(backend):

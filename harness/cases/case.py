@@ -67,11 +67,12 @@ class Case:
                 return [first]
             if inst.reruns:
                 later = [args_of(inst, r) for r in range(1, max(self.count, 1 + len(inst.reruns)))]
-                return [first, *({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args.items()}
-                                 for args in later)]  # fmt: skip
+                return [
+                    first,
+                    *({k: first[k] if a is inst.args[k] else _arrays(a, 0) for k, a in args.items()} for args in later),
+                ]
             again = range(1, self.count if varies(inst) else 1)
-            return [first, *({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()}
-                             for r in again)]  # fmt: skip
+            return [first, *({k: first[k] if fixed(a) else _arrays(a, r) for k, a in inst.args.items()} for r in again)]
         except MemoryError as e:
             self.problem = f"data: more than this machine can hold: {e}"
         except Exception as e:
@@ -183,8 +184,9 @@ def dtype_of(inst: Instance, version: OpVersion) -> DType | None:
     return None
 
 
-def draw_case(v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, invalid: bool = True,
-              lazy: bool = False) -> Case:  # fmt: skip
+def draw_case(
+    v: OpVersion, opset: Any, seed: int, index: int, draws: int = 1, invalid: bool = True, lazy: bool = False
+) -> Case:
     """Case ``index`` of an op version in the run with ``seed``; lazy: without its data and the reference's answer,
     which come when asked for."""
     start = case_seed(seed, v.key, index)

@@ -111,10 +111,15 @@ def _same(a: Any, b: Any) -> bool:
             [n for n, _ in a.inputs] == [n for n, _ in b.inputs]
             and all(_alike(x, y) for (_, x), (_, y) in zip(a.inputs, b.inputs))
             and len(a.nodes) == len(b.nodes)
-            and all((m.op, m.inputs, m.outputs, m.version) == (n.op, n.inputs, n.outputs, n.version)
-                    and _same(m.attrs, n.attrs) for m, n in zip(a.nodes, b.nodes))
-            and a.outputs == b.outputs and _same(a.consts, b.consts) and _declared(a.meta, b.meta)
-        )  # fmt: skip
+            and all(
+                (m.op, m.inputs, m.outputs, m.version) == (n.op, n.inputs, n.outputs, n.version)
+                and _same(m.attrs, n.attrs)
+                for m, n in zip(a.nodes, b.nodes)
+            )
+            and a.outputs == b.outputs
+            and _same(a.consts, b.consts)
+            and _declared(a.meta, b.meta)
+        )
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, dict) and isinstance(b, dict):
@@ -146,8 +151,13 @@ def _alike(x: Arg, y: Arg) -> bool:
     """Does the one differ from the other in extents and data alone, and is a constant the same?"""
     if x.const:
         return x == y
-    return (x.kind == y.kind == "tensor" and x.dtype is y.dtype and not y.const and len(x.shape) == len(y.shape)
-            and x.quant == y.quant)  # fmt: skip
+    return (
+        x.kind == y.kind == "tensor"
+        and x.dtype is y.dtype
+        and not y.const
+        and len(x.shape) == len(y.shape)
+        and x.quant == y.quant
+    )
 
 
 def _declare(dialect: Dialect, x: Arg, y: Arg) -> None:

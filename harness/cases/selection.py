@@ -27,8 +27,14 @@ class Selection:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {"dialects": list(self.dialects), "opset": self.opset, "ops": list(self.ops),
-                "families": list(self.families), "shard": list(self.shard), **self.extra}  # fmt: skip
+        return {
+            "dialects": list(self.dialects),
+            "opset": self.opset,
+            "ops": list(self.ops),
+            "families": list(self.families),
+            "shard": list(self.shard),
+            **self.extra,
+        }
 
 
 def parse_opset(text: str) -> tuple[str, Any]:
@@ -97,8 +103,14 @@ class Unit:
 UNIT = 16
 
 
-def units(chosen: Sequence[OpVersion], cases: int, opset: Any = None, done: set[tuple[str, Any, int]] | None = None,
-          endless: bool = False, top: Any = None) -> Iterator[Unit]:  # fmt: skip
+def units(
+    chosen: Sequence[OpVersion],
+    cases: int,
+    opset: Any = None,
+    done: set[tuple[str, Any, int]] | None = None,
+    endless: bool = False,
+    top: Any = None,
+) -> Iterator[Unit]:
     """Work units in rounds, so that every op is reached early.
 
     cases: per op version.  The units of a version are spread over the opsets at which it is in force, the ends

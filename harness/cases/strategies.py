@@ -1,9 +1,9 @@
 """The Hypothesis front end: the same generators behind ``@given``.
 
-    from harness.cases.strategies import instances
+from harness.cases.strategies import instances
 
-    @given(instances("onnx", "Conv", opset=17))
-    def test_mine(inst): ...
+@given(instances("onnx", "Conv", opset=17))
+def test_mine(inst): ...
 """
 
 from __future__ import annotations

@@ -104,8 +104,9 @@ class Crossing:
             raise Uncrossable(f"no operator of {title} means {v.meaning.name}")
         return twins
 
-    def cross(self, v: OpVersion, inst: Instance, draws: Sequence[Arrays],
-              expected: Sequence[Sequence[Expected]]) -> tuple[OpVersion, Instance, list[Arrays]]:  # fmt: skip
+    def cross(
+        self, v: OpVersion, inst: Instance, draws: Sequence[Arrays], expected: Sequence[Sequence[Expected]]
+    ) -> tuple[OpVersion, Instance, list[Arrays]]:
         """The op version, instance and data that ask the same of the target.
 
         draws, expected: arrays of the slots and the reference's outputs, one of each per data draw.  Raises
@@ -122,8 +123,14 @@ class Crossing:
                 why = why or f"{twin.key} has no spelling for it: {type(e).__name__}: {e}"
         raise Uncrossable(why)
 
-    def _into(self, twin: OpVersion, v: OpVersion, inst: Instance, read: Sequence[tuple[Arrays, Arrays]],
-              expected: Sequence[Sequence[Expected]]) -> tuple[OpVersion, Instance, list[Arrays]]:  # fmt: skip
+    def _into(
+        self,
+        twin: OpVersion,
+        v: OpVersion,
+        inst: Instance,
+        read: Sequence[tuple[Arrays, Arrays]],
+        expected: Sequence[Sequence[Expected]],
+    ) -> tuple[OpVersion, Instance, list[Arrays]]:
         given = [_given(twin, tensors) for tensors, _ in read]
         (tensors, types), params = given[0], read[0][1]
         opset = self._opset(twin)

@@ -47,10 +47,12 @@ def measure(e: Any, actual: Any, bound: Any, ulps: float, kind: str) -> Measure 
             u = error / ulp(np.abs(_wide(e)), d if d.kind == "f" else _part(d))
     u = np.where(np.isnan(u), np.inf, u)
     numbers = {
-        "count": int(np.count_nonzero(bad)), "size": int(bad.size), "factor": factor,
+        "count": int(np.count_nonzero(bad)),
+        "size": int(bad.size),
+        "factor": factor,
         "wrong_abs": _number(float(error[bad].max()) if bad.any() else 0.0),
         "max_ulp": _number(float(u[bad].max()) if bad.any() else 0.0),
-    }  # fmt: skip
+    }
     if d.kind == "f":
         numbers["clamped"] = _clamped(e, actual, bad)
     return Measure(bad, error, limit, u, numbers)
@@ -178,8 +180,16 @@ def _places(bad: np.ndarray, want: np.ndarray, actual: np.ndarray, error: Any, l
     for at, why in picks.items():
         index = [int(k) for k in np.unravel_index(at, bad.shape)]
         w, a = want.reshape(-1)[at], actual.reshape(-1)[at]
-        item = {"index": index, "expected": _value(w, d), "actual": _value(a, d), "expected_hex": _hex(w, d),
-                "actual_hex": _hex(a, d), "ulp": None, "bound": None, "why": why}  # fmt: skip
+        item = {
+            "index": index,
+            "expected": _value(w, d),
+            "actual": _value(a, d),
+            "expected_hex": _hex(w, d),
+            "actual_hex": _hex(a, d),
+            "ulp": None,
+            "bound": None,
+            "why": why,
+        }
         if limit is not None:
             item["bound"] = _number(float(limit.reshape(-1)[at]))
         out["elements"].append(item)

@@ -55,9 +55,17 @@ class Value:
     bound: Array
 
 
-def spread(dialect: Dialect, graph: Graph, inputs: Mapping[str, Any], opset: Any, *,
-           given: Mapping[str, Any] | None = None, const: Callable[[str, Array], Any] | None = None,
-           attrs: DType | None = None, acc: Mapping[str, str] | None = None) -> dict[str, Value]:  # fmt: skip
+def spread(
+    dialect: Dialect,
+    graph: Graph,
+    inputs: Mapping[str, Any],
+    opset: Any,
+    *,
+    given: Mapping[str, Any] | None = None,
+    const: Callable[[str, Array], Any] | None = None,
+    attrs: DType | None = None,
+    acc: Mapping[str, str] | None = None,
+) -> dict[str, Value]:
     """Run ``graph`` with the reference: every value that a node computes, by name, with its bound.
 
     inputs: by name, all of them; exact.  given: values after which bounds start anew: name -> the array that a tested
@@ -98,8 +106,9 @@ def spread(dialect: Dialect, graph: Graph, inputs: Mapping[str, Any], opset: Any
 class _Step:
     """One node: its results, and how far they may be off."""
 
-    def __init__(self, node: Node, call: Call, off: dict[str, Array], attrs: DType | None,
-                 acc: Mapping[str, str] | None) -> None:  # fmt: skip
+    def __init__(
+        self, node: Node, call: Call, off: dict[str, Array], attrs: DType | None, acc: Mapping[str, str] | None
+    ) -> None:
         self.node, self.call, self.off, self.attrs, self.acc = node, call, off, attrs, acc
         self.wide = {k: _map(_widened, v) for k, v in call.inputs.items()}
         self.evaluations = 0

@@ -26,7 +26,7 @@ class Judgement:
     zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
     unjudged: elements that passed only because their bound is infinite or wider than a tenth of the expected value (of
     a quantised result: of the type's range), in all outputs. klass, formula: of the error class.  comparison: the
-    native kernel's counts.  sample: of a random op, probability integral transform of the elements, for pooling. """
+    native kernel's counts.  sample: of a random op, probability integral transform of the elements, for pooling."""
 
     verdict: Verdict
     output: int = 0
@@ -129,8 +129,13 @@ def judge(
         return _AGREE if seen == 1 else _MISTRUSTED
     if len(got) != len(expected):
         e = expected[min(len(got), len(expected) - 1)]
-        return _wrong(e, None, min(len(got), len(expected) - 1), "missing" if len(got) < len(expected) else "type",
-                      f"{len(got)} outputs, expected {len(expected)}")  # fmt: skip
+        return _wrong(
+            e,
+            None,
+            min(len(got), len(expected) - 1),
+            "missing" if len(got) < len(expected) else "type",
+            f"{len(got)} outputs, expected {len(expected)}",
+        )
     if len(expected) > 1 and any(e.error.kind == "any_order" for e in expected):
         got = unordered.reorder(expected, got)
     dull = unjudged = total = 0
@@ -255,8 +260,9 @@ def _passed(plain: Judgement, i: int, unjudged: int, size: int) -> Judgement:
     return Judgement(Verdict.MISTRUSTED if unjudged > MOST * size else plain.verdict, i, unjudged=unjudged)
 
 
-def _settle(e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool,
-            acc: Any) -> Judgement:  # fmt: skip
+def _settle(
+    e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool, acc: Any
+) -> Judgement:
     """A comparison that did not simply pass: the kind of difference; flushing must hold for all subnormals or none."""
     kind = "value"
     if c.bad and flush and _flushed(e, error, a, bound, ulps, acc):

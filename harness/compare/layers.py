@@ -116,11 +116,16 @@ class Report:
         """One line a layer, for a log."""
         width = max([5, *(len(r.name) for r in self.rows)])
         head = f"{'layer':{width}} {'size':>8} {'beyond':>8} {'share':>9} {'own':>9} {'bound':>9} {'carried':>9}"
-        return "\n".join([head, *(
-            f"{r.name:{width}} {r.size:8} {r.beyond:8} {r.share:9.2g} {r.own:9.2g} {r.bound:9.2g} {r.carried:9.2g}"
-            + (f"  {r.wrong}" if r.wrong else "")
-            for r in self.rows
-        )])  # fmt: skip
+        return "\n".join(
+            [
+                head,
+                *(
+                    f"{r.name:{width}} {r.size:8} {r.beyond:8} {r.share:9.2g} {r.own:9.2g} {r.bound:9.2g} "
+                    f"{r.carried:9.2g}" + (f"  {r.wrong}" if r.wrong else "")
+                    for r in self.rows
+                ),
+            ]
+        )
 
 
 def first_out_of_bounds(layers: Iterable[Layer]) -> Report:

@@ -114,10 +114,22 @@ def window(s: Any, k: Any, strides: Any, dilations: Any, pads: Any) -> tuple[int
 
 
 FUNCTIONS: dict[str, Any] = {
-    "size": size, "prod": size, "reduce": reduced, "extent": extent, "window": window, "broadcast": broadcast,
-    "len": len, "max": max, "min": min, "abs": abs, "range": range, "sum": sum, "tuple": tuple, "int": int,
+    "size": size,
+    "prod": size,
+    "reduce": reduced,
+    "extent": extent,
+    "window": window,
+    "broadcast": broadcast,
+    "len": len,
+    "max": max,
+    "min": min,
+    "abs": abs,
+    "range": range,
+    "sum": sum,
+    "tuple": tuple,
+    "int": int,
     "__builtins__": {},
-}  # fmt: skip
+}
 
 
 def shape_function(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,10 +73,38 @@ F6E2M3 = _d("f6e2m3", 29, ml_dtypes.float6_e2m3fn, "f", 6, 3)
 F6E3M2 = _d("f6e3m2", 30, ml_dtypes.float6_e3m2fn, "f", 6, 2)
 
 ALL = (
-    F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL,
-    F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2, C64, C128, STR, U1, U3, U6,
-    F6E2M3, F6E3M2,
-)  # fmt: skip
+    F64,
+    F32,
+    F16,
+    BF16,
+    I64,
+    I32,
+    I16,
+    I8,
+    U64,
+    U32,
+    U16,
+    U8,
+    BOOL,
+    F8E4M3FN,
+    F8E4M3FNUZ,
+    F8E5M2,
+    F8E5M2FNUZ,
+    F8E8M0,
+    F4E2M1,
+    I4,
+    U4,
+    I2,
+    U2,
+    C64,
+    C128,
+    STR,
+    U1,
+    U3,
+    U6,
+    F6E2M3,
+    F6E3M2,
+)
 BY_NAME: dict[str, DType] = {d.name: d for d in ALL}
 _BY_NP: dict[np.dtype, DType] = {}
 for _x in (*ALL[:26], F6E2M3, F6E3M2):

@@ -160,81 +160,151 @@ _figure = maybe(kind("a number or its name", int, float, str))
 DIFF = fields(
     {},
     {
-        "dtype": text, "shape": extents, "got_dtype": maybe(text), "got_shape": maybe(extents), "count": count,
-        "size": count, "elements": listed(ELEMENT), "pattern": maybe(text), "detail": maybe(text),
+        "dtype": text,
+        "shape": extents,
+        "got_dtype": maybe(text),
+        "got_shape": maybe(extents),
+        "count": count,
+        "size": count,
+        "elements": listed(ELEMENT),
+        "pattern": maybe(text),
+        "detail": maybe(text),
         "map": maybe(fields({"shape": row("two extents", count, count), "cells": text})),
-        "ulp_histogram": maybe(numbers), "max_abs": _figure, "max_ulp": _figure, "p99_ulp": _figure,
-        "factor": _figure, "wrong_abs": _figure,
+        "ulp_histogram": maybe(numbers),
+        "max_abs": _figure,
+        "max_ulp": _figure,
+        "p99_ulp": _figure,
+        "factor": _figure,
+        "wrong_abs": _figure,
     },
-)  # fmt: skip
+)
 _TALLY = row("[backend, type, verdict, number]", text, maybe(text), verdict, count)
 BACKEND = fields({}, {"formats": maybe(words), "python": maybe(text), "info": maybe(table(anything))})
 PLACE = fields({}, {"python": maybe(text), "cpu": maybe(text)})
 SELECTION = fields(
     {},
-    {"dialects": words, "opset": opset, "ops": words, "families": words, "cases": maybe(count), "draws": maybe(count),
-     "invalid": maybe(flag), "shard": row("[which part, number of parts]", count, count)},
-)  # fmt: skip
+    {
+        "dialects": words,
+        "opset": opset,
+        "ops": words,
+        "families": words,
+        "cases": maybe(count),
+        "draws": maybe(count),
+        "invalid": maybe(flag),
+        "shard": row("[which part, number of parts]", count, count),
+    },
+)
 _COVER: dict[str, Form] = {
-    "dtype": maybe(numbers), "choices": maybe(numbers), "rules": maybe(numbers), "valid": count, "counted": count,
-    "pairs": maybe(row("[met, possible]", count, count)), "mistrusted": maybe(count),
+    "dtype": maybe(numbers),
+    "choices": maybe(numbers),
+    "rules": maybe(numbers),
+    "valid": count,
+    "counted": count,
+    "pairs": maybe(row("[met, possible]", count, count)),
+    "mistrusted": maybe(count),
     "sets": maybe(listed(listed(count))),
-}  # fmt: skip
+}
 _foretold = table(row("[asked, true]", count, count))
 _LEARNT = fields(
     {},
-    {"types": listed(row("[asked, types, opset, passed, gaps, asked, refused]", text, text, opset, *[count] * 4)),
-     "entries": _foretold, "rules": _foretold, "excused": flag},
-)  # fmt: skip
+    {
+        "types": listed(row("[asked, types, opset, passed, gaps, asked, refused]", text, text, opset, *[count] * 4)),
+        "entries": _foretold,
+        "rules": _foretold,
+        "excused": flag,
+    },
+)
 _ENTRY: dict[str, Form] = {
-    "reason": maybe(text), "clause": maybe(text), "link": maybe(text), "kind": maybe(text), "readings": maybe(words),
-}  # fmt: skip
+    "reason": maybe(text),
+    "clause": maybe(text),
+    "link": maybe(text),
+    "kind": maybe(text),
+    "readings": maybe(words),
+}
 _LISTED = fields({"id": text}, {"hits": maybe(count), **_ENTRY})
 RECORDS: dict[str, Form] = {
     "run": fields(
         {"format": whole},
         {
-            "command": maybe(text), "started": maybe(text), "opconform": maybe(text), "isa": maybe(text),
-            "platform": maybe(text), "python": maybe(text), "cpu": maybe(text), "seed": maybe(whole),
+            "command": maybe(text),
+            "started": maybe(text),
+            "opconform": maybe(text),
+            "isa": maybe(text),
+            "platform": maybe(text),
+            "python": maybe(text),
+            "cpu": maybe(text),
+            "seed": maybe(whole),
             "backends": table(BACKEND),
-            "dialects": maybe(table(text)), "op_versions": maybe(numbers), "missing": maybe(table(text)),
-            "selection": maybe(SELECTION), "asked": maybe(words), "place": maybe(PLACE),
+            "dialects": maybe(table(text)),
+            "op_versions": maybe(numbers),
+            "missing": maybe(table(text)),
+            "selection": maybe(SELECTION),
+            "asked": maybe(words),
+            "place": maybe(PLACE),
         },
     ),
     "batch": fields(
         {"key": key, "opset": opset, "first": whole, "count": count, "tally": listed(_TALLY)},
-        {"cover": maybe(fields({}, _COVER)), "learnt": listed(row("[backends, what was learnt]", words, _LEARNT)),
-         "pooled": maybe(flag), "beside": maybe(table(text)), "listed": maybe(listed(_LISTED)),
-         "explained": listed(row("[backend, entry, number]", text, text, count)),
-         "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4))},
+        {
+            "cover": maybe(fields({}, _COVER)),
+            "learnt": listed(row("[backends, what was learnt]", words, _LEARNT)),
+            "pooled": maybe(flag),
+            "beside": maybe(table(text)),
+            "listed": maybe(listed(_LISTED)),
+            "explained": listed(row("[backend, entry, number]", text, text, count)),
+            "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4)),
+        },
     ),
     "case": fields(
         {"id": text, "key": key, "opset": opset, "backend": text, "verdict": verdict},
         {
-            "dtype": maybe(text), "status": maybe(text), "phase": maybe(text), "message": maybe(text),
-            "rule": maybe(text), "instance": maybe(INSTANCE), "minimal": maybe(INSTANCE), "notation": maybe(text),
-            "output": maybe(count), "class": maybe(text), "formula": maybe(text), "kind": maybe(text),
-            "diff": maybe(DIFF), "votes": maybe(table(text)), "blame": maybe(text), "company": maybe(words),
-            "before": maybe(listed(words)), "known": maybe(text), "ambiguity": maybe(text), "replay": maybe(text),
+            "dtype": maybe(text),
+            "status": maybe(text),
+            "phase": maybe(text),
+            "message": maybe(text),
+            "rule": maybe(text),
+            "instance": maybe(INSTANCE),
+            "minimal": maybe(INSTANCE),
+            "notation": maybe(text),
+            "output": maybe(count),
+            "class": maybe(text),
+            "formula": maybe(text),
+            "kind": maybe(text),
+            "diff": maybe(DIFF),
+            "votes": maybe(table(text)),
+            "blame": maybe(text),
+            "company": maybe(words),
+            "before": maybe(listed(words)),
+            "known": maybe(text),
+            "ambiguity": maybe(text),
+            "replay": maybe(text),
             "folder": maybe(text),
         },
     ),
-    "coverage": fields(
-        {"key": key}, _COVER
-    ),
+    "coverage": fields({"key": key}, _COVER),
     "sensitivity": fields(
         {"key": key, "dtype": maybe(text), "planted": count, "caught": count},
-        {"fault": maybe(text), "instances": maybe(count), "at": maybe(whole), "missed": maybe(listed(anything)),
-         "behind": maybe(table(words))},
+        {
+            "fault": maybe(text),
+            "instances": maybe(count),
+            "at": maybe(whole),
+            "missed": maybe(listed(anything)),
+            "behind": maybe(table(words)),
+        },
     ),
     "known": fields({"id": text, "hits": count}, _ENTRY),
     "ambiguity": _LISTED,
     "end": fields(
         {},
-        {"elapsed": maybe(number), "cases": maybe(count), "interrupted": maybe(flag), "unused": maybe(words),
-         "beside": maybe(table(text))},
+        {
+            "elapsed": maybe(number),
+            "cases": maybe(count),
+            "interrupted": maybe(flag),
+            "unused": maybe(words),
+            "beside": maybe(table(text)),
+        },
     ),
-}  # fmt: skip
+}
 
 
 def wrong_instance(instance: Any) -> str | None:

@@ -142,14 +142,19 @@ class Graph:
         return Graph(
             [(n, Arg.from_json(a)) for n, a in o["inputs"]],
             [
-                Node(n["op"], n["inputs"], n["outputs"], {k: decode_value(v) for k, v in n["attrs"].items()},
-                     n.get("version"))
+                Node(
+                    n["op"],
+                    n["inputs"],
+                    n["outputs"],
+                    {k: decode_value(v) for k, v in n["attrs"].items()},
+                    n.get("version"),
+                )
                 for n in o["nodes"]
             ],
             o["outputs"],
             {k: decode_value(v) for k, v in o["consts"].items()},
             decode_value(o.get("meta", {"dict": {}})),
-        )  # fmt: skip
+        )
 
 
 SKIPPED = "@skipped"
@@ -188,11 +193,15 @@ class Instance:
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
-            "format": FORMAT, "dialect": self.dialect, "op": self.op, "version": self.version, "opset": self.opset,
+            "format": FORMAT,
+            "dialect": self.dialect,
+            "op": self.op,
+            "version": self.version,
+            "opset": self.opset,
             "attrs": {k: encode_value(v) for k, v in self.attrs.items()},
             "args": _args_to_json(self.args),
             "outs": self.outs,
-        }  # fmt: skip
+        }
         if self.rule:
             out["rule"] = self.rule
         if self.reruns:
@@ -223,11 +232,16 @@ class Instance:
         if strange:
             raise FormatError(f"instance: reruns: expected slots among {sorted(o['args'])}, got {sorted(strange)}")
         return Instance(
-            o["dialect"], o["op"], o["version"], o["opset"],
+            o["dialect"],
+            o["op"],
+            o["version"],
+            o["opset"],
             {k: decode_value(v) for k, v in o["attrs"].items()},
-            _args_from_json(o["args"]), o.get("outs", 1), o.get("rule"),
+            _args_from_json(o["args"]),
+            o.get("outs", 1),
+            o.get("rule"),
             reruns=tuple(_args_from_json(r) for r in o.get("reruns", ())),
-        )  # fmt: skip
+        )
 
 
 def _args_to_json(args: dict[str, Arg | list[Arg]]) -> dict[str, Any]:

@@ -30,9 +30,17 @@ class Call:
 
     __slots__ = ("attrs", "inputs", "n_outs", "opset", "outs", "quant", "run", "version")
 
-    def __init__(self, version: OpVersion, attrs: dict[str, Any], inputs: dict[str, Any], opset: int | str,
-                 quant: dict[str, Any] | None = None, outs: list[dict[str, Any]] | None = None, n_outs: int = 1,
-                 run: Callable[..., Any] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        version: OpVersion,
+        attrs: dict[str, Any],
+        inputs: dict[str, Any],
+        opset: int | str,
+        quant: dict[str, Any] | None = None,
+        outs: list[dict[str, Any]] | None = None,
+        n_outs: int = 1,
+        run: Callable[..., Any] | None = None,
+    ) -> None:
         self.version = version
         self.attrs = attrs
         self.inputs = inputs
@@ -206,9 +214,13 @@ class Slotted(Codec):
 
     to_ours: array -> array.  to_theirs: shape -> shape (the layout change applied to a drawn shape)."""
 
-    def __init__(self, slot: str, to_ours: Callable[[Any], Any] | None = None,
-                 to_theirs: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-                 const: bool | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        slot: str,
+        to_ours: Callable[[Any], Any] | None = None,
+        to_theirs: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
+        const: bool | None = None,
+    ) -> None:
         self.slot, self.to_ours, self.to_theirs, self.const = slot, to_ours, to_theirs, const
 
     def decode(self, call: Call) -> Any:

@@ -65,20 +65,65 @@ class Dialect:
 
     # -- declaring
 
-    def op(self, name: str, meaning: Semantics | None = None, *, since: Any = None, until: Any = None,
-           fixed: dict[str, Any] | None = None, draw: Callable[[Draw], dict[str, Any]] | None = None,
-           out: Any = None, out_dtype: Any = None, error: Any = None, types: dict[str, Any] | None = None,
-           evaluate: Callable[[Call], Any] | None = None, breaks: dict[str, Any] | None = None, outs: Any = None,
-           data: Any = None, domain: str = "", why: str = "", source: str = "", tags: Sequence[str] = (),
-           ambiguous: Callable[[Call], str | None] | None = None, ranks: tuple[int, int] | None = None,
-           alike: bool = True, agrees: dict[str, Callable[[Call], Any]] | None = None,
-           stated: dict[str, str | Callable[[Call], str]] | None = None, only: dict[str, Any] | None = None,
-           **names: Any) -> Entry:  # fmt: skip
+    def op(
+        self,
+        name: str,
+        meaning: Semantics | None = None,
+        *,
+        since: Any = None,
+        until: Any = None,
+        fixed: dict[str, Any] | None = None,
+        draw: Callable[[Draw], dict[str, Any]] | None = None,
+        out: Any = None,
+        out_dtype: Any = None,
+        error: Any = None,
+        types: dict[str, Any] | None = None,
+        evaluate: Callable[[Call], Any] | None = None,
+        breaks: dict[str, Any] | None = None,
+        outs: Any = None,
+        data: Any = None,
+        domain: str = "",
+        why: str = "",
+        source: str = "",
+        tags: Sequence[str] = (),
+        ambiguous: Callable[[Call], str | None] | None = None,
+        ranks: tuple[int, int] | None = None,
+        alike: bool = True,
+        agrees: dict[str, Callable[[Call], Any]] | None = None,
+        stated: dict[str, str | Callable[[Call], str]] | None = None,
+        only: dict[str, Any] | None = None,
+        **names: Any,
+    ) -> Entry:
         """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
         types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
-        e = Entry(name, meaning, since, until, names, fixed or {}, draw, out, out_dtype, error, types, evaluate,
-                  breaks or {}, outs, data, domain, self._declaring(), why, source, tuple(tags), ambiguous,
-                  ranks, alike, agrees or {}, stated or {}, only or {})  # fmt: skip
+        e = Entry(
+            name,
+            meaning,
+            since,
+            until,
+            names,
+            fixed or {},
+            draw,
+            out,
+            out_dtype,
+            error,
+            types,
+            evaluate,
+            breaks or {},
+            outs,
+            data,
+            domain,
+            self._declaring(),
+            why,
+            source,
+            tuple(tags),
+            ambiguous,
+            ranks,
+            alike,
+            agrees or {},
+            stated or {},
+            only or {},
+        )
         self.entries.append(e)
         return e
 
@@ -225,6 +270,7 @@ class Dialect:
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""
+
         def run(graph: Graph, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
             return run_graph(self, graph, inputs, opset, outer)
 
@@ -239,8 +285,9 @@ class Dialect:
 
     # -- what every dialect must give
 
-    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-                       results: Sequence[Results]) -> Model:  # fmt: skip
+    def build_declared(
+        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
+    ) -> Model:
         """``build`` of a format with ``declares_results``.  results[i]: of instance i, none where it breaks a rule."""
         return self.build(instances, arrays)
 

@@ -31,8 +31,16 @@ class Expected:
     open: np.ndarray | None = None
 
 
-def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarray | None, tensors: dict[str, Any],
-               params: dict[str, Any], shared: dict[Any, Any] | None) -> Context:  # fmt: skip
+def context_of(
+    call: Call,
+    i: int,
+    out: DType,
+    value: np.ndarray,
+    wide: np.ndarray | None,
+    tensors: dict[str, Any],
+    params: dict[str, Any],
+    shared: dict[Any, Any] | None,
+) -> Context:
     """What the error of output ``i`` may be bounded with."""
     v = call.version
     m = v.meaning
@@ -98,8 +106,7 @@ def context_of(call: Call, i: int, out: DType, value: np.ndarray, wide: np.ndarr
         clamped = np.maximum(*ends)
         return np.where(np.isnan(clamped), plain_bound, np.minimum(clamped * (1 + 2.0**-50), plain_bound))
 
-    made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry),
-                   shared=shared)  # fmt: skip
+    made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry), shared=shared)
     made.finish = partial(rerun, finish=True)
     return made
 

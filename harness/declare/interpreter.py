@@ -55,8 +55,9 @@ class Scope(dict):  # type: ignore[type-arg]
         return self.outer[name]
 
 
-def fed(graph: Graph, inputs: Mapping[str, Any] | Sequence[Any], cast: bool = False,
-        free: Collection[str] = ()) -> dict[str, Any]:  # fmt: skip
+def fed(
+    graph: Graph, inputs: Mapping[str, Any] | Sequence[Any], cast: bool = False, free: Collection[str] = ()
+) -> dict[str, Any]:
     """What a model is run on: its inputs, given by name or in order, as arrays of the declared types by name.
 
     cast: arrays of other numbers are converted.  free: inputs of any type, or that need not be given.  Raises
@@ -108,8 +109,14 @@ def _fed(name: str, a: Arg, x: Any, cast: bool) -> Any:
     return array.astype(want.np)
 
 
-def run_graph(dialect: Ops, graph: Graph, inputs: dict[str, Any] | Sequence[Any], opset: Any,
-              outer: Any = None, watch: Watch | None = None) -> list[Any]:  # fmt: skip
+def run_graph(
+    dialect: Ops,
+    graph: Graph,
+    inputs: dict[str, Any] | Sequence[Any],
+    opset: Any,
+    outer: Any = None,
+    watch: Watch | None = None,
+) -> list[Any]:
     """Outputs of ``graph`` in order.
 
     inputs: by name or in order.  outer: values that a block may use.  watch: called after every node with its outputs,

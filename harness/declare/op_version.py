@@ -174,8 +174,11 @@ class OpVersion:
     def _tensor_encoders(self) -> list[tuple[str, str | None, bool | None, Callable[[Any, Build], None]]]:
         """Per semantic tensor the slot that one tensor is given to as it is, with its constness, and the encoder of
         whatever else."""
-        plain = {n: c.slot for n, c in self.tensor_codecs.items()
-                 if type(c) is Slotted and c.to_theirs is None and c.slot not in self.variadic}  # fmt: skip
+        plain = {
+            n: c.slot
+            for n, c in self.tensor_codecs.items()
+            if type(c) is Slotted and c.to_theirs is None and c.slot not in self.variadic
+        }
         return [(n, plain.get(n), getattr(c, "const", None), c.encode) for n, c in self.tensor_codecs.items()]
 
     @cached_property
@@ -273,8 +276,9 @@ class OpVersion:
     @cached_property
     def _tensor_plan(self) -> list[tuple[str, str | None, Codec]]:
         """Tensors that are taken as they come, with their slot, and those that their codec has to read."""
-        return [(n, c.slot if type(c) is Slotted and c.to_ours is None else None, c)
-                for n, c in self.tensor_codecs.items()]  # fmt: skip
+        return [
+            (n, c.slot if type(c) is Slotted and c.to_ours is None else None, c) for n, c in self.tensor_codecs.items()
+        ]
 
     def decode(self, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
         """Semantic tensors and parameters of a call."""
@@ -364,8 +368,15 @@ class OpVersion:
             return m.ambiguous(*self.decode(call))
         return None
 
-    def _expect(self, call: Call, i: int, r: Any, tensors: dict[str, Any], params: dict[str, Any],
-                shared: dict[Any, Any] | None = None) -> Expected:  # fmt: skip
+    def _expect(
+        self,
+        call: Call,
+        i: int,
+        r: Any,
+        tensors: dict[str, Any],
+        params: dict[str, Any],
+        shared: dict[Any, Any] | None = None,
+    ) -> Expected:
         error = self._only_error or self._error(i)
         if not isinstance(r, np.ndarray):
             if isinstance(r, (str, bytes)):  # NumPy hands out the element of an object array where no axis is left

@@ -108,12 +108,25 @@ def _one(o: dict[str, Any]) -> OpSchema:
         )
 
     attrs = {
-        a["name"]: Attr(a["name"], a["type"], a.get("required", False), a.get("default"),
-                        tuple(a["enum"]) if a.get("enum") else None)
+        a["name"]: Attr(
+            a["name"],
+            a["type"],
+            a.get("required", False),
+            a.get("default"),
+            tuple(a["enum"]) if a.get("enum") else None,
+        )
         for a in o.get("attrs", ())
-    }  # fmt: skip
+    }
     return OpSchema(
-        o["op"], o["version"], o["first_opset"], o["last_opset"], o.get("domain", ""), o.get("deprecated", False),
-        slots(o["inputs"]), slots(o["outputs"]), attrs, {k: tuple(v) for k, v in o.get("types", {}).items()},
+        o["op"],
+        o["version"],
+        o["first_opset"],
+        o["last_opset"],
+        o.get("domain", ""),
+        o.get("deprecated", False),
+        slots(o["inputs"]),
+        slots(o["outputs"]),
+        attrs,
+        {k: tuple(v) for k, v in o.get("types", {}).items()},
         {k: v for k, v in o.items() if k not in _KNOWN},
-    )  # fmt: skip
+    )

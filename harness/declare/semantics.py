@@ -18,8 +18,17 @@ from harness.declare.params import Param
 from harness.generate.draw import Draw, T
 from harness.tolerance.classes import ErrorClass, exact
 
-_KINDS = {"num": "fiu", "real": "fiub", "float": "f", "int": "iu", "bool": "b", "any": "fiubcs", "complex": "c",
-          "str": "s", "numeric": "fiuc"}  # fmt: skip
+_KINDS = {
+    "num": "fiu",
+    "real": "fiub",
+    "float": "f",
+    "int": "iu",
+    "bool": "b",
+    "any": "fiubcs",
+    "complex": "c",
+    "str": "s",
+    "numeric": "fiuc",
+}
 
 
 @dataclass(frozen=True)
@@ -173,8 +182,14 @@ class Semantics:
                 out[name] = env[name]
         return out
 
-    def _shape(self, tokens: tuple[dims.Token, ...], d: Draw, env: dict[str, Any], full: dict[str, tuple[int, ...]],
-               given: dict[str, list[tuple[int, ...]]]) -> tuple[int, ...]:  # fmt: skip
+    def _shape(
+        self,
+        tokens: tuple[dims.Token, ...],
+        d: Draw,
+        env: dict[str, Any],
+        full: dict[str, tuple[int, ...]],
+        given: dict[str, list[tuple[int, ...]]],
+    ) -> tuple[int, ...]:
         shape: tuple[int, ...] = ()
         for t in tokens:
             shape += self._token(t, len(tokens), d, env, full, given)
@@ -195,8 +210,15 @@ class Semantics:
     def _needs(self) -> frozenset[str]:
         return frozenset(p.needs_rank for p in self.params.values() if p.needs_rank)
 
-    def _token(self, t: dims.Token, count: int, d: Draw, env: dict[str, Any], full: dict[str, tuple[int, ...]],
-               given: dict[str, list[tuple[int, ...]]]) -> tuple[int, ...]:  # fmt: skip
+    def _token(
+        self,
+        t: dims.Token,
+        count: int,
+        d: Draw,
+        env: dict[str, Any],
+        full: dict[str, tuple[int, ...]],
+        given: dict[str, list[tuple[int, ...]]],
+    ) -> tuple[int, ...]:
         """Extents that one token stands for, drawn when its name is new."""
         name = t.name
         if name is None:
@@ -275,8 +297,23 @@ def semantics(
         elif ret is not None and not (isinstance(ret, tuple) and all(isinstance(r, Tensor) for r in ret)):
             ret = None
         classes = error if isinstance(error, (ErrorClass, tuple)) else error()
-        s = Semantics(fn, fn.__name__, tensors, params, defaults, ret, classes, source, rules or {}, draw, data, {},
-                      min_rank, max_rank, ambiguous)  # fmt: skip
+        s = Semantics(
+            fn,
+            fn.__name__,
+            tensors,
+            params,
+            defaults,
+            ret,
+            classes,
+            source,
+            rules or {},
+            draw,
+            data,
+            {},
+            min_rank,
+            max_rank,
+            ambiguous,
+        )
         s.__doc__ = fn.__doc__
         return s
 

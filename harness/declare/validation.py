@@ -286,9 +286,16 @@ def _is_dtype(x: Any) -> bool:
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
-    "bool": (bool,), "int": (int,), "float": (float, int), "str": (str,), "dtype": (DType, str), "graph": (Graph,),
-    "tensor": (np.ndarray,), "sparse_tensor": (np.ndarray,), "type_proto": (str,),
-}  # fmt: skip
+    "bool": (bool,),
+    "int": (int,),
+    "float": (float, int),
+    "str": (str,),
+    "dtype": (DType, str),
+    "graph": (Graph,),
+    "tensor": (np.ndarray,),
+    "sparse_tensor": (np.ndarray,),
+    "type_proto": (str,),
+}
 
 
 def _is(kind: str, value: Any) -> bool:

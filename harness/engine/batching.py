@@ -48,9 +48,17 @@ class Pack:
     unblamed: list[tuple[str, list[Case], Unblamed]] = field(default_factory=list)
     _built: dict[Any, tuple[list[Chunk], dict[int, Outcome]]] = field(default_factory=dict)
 
-    def jobs(self, backend: str, size: int, draws: int, settled: dict[int, Outcome] | None = None,
-             alone: Set[int] = frozenset(), quarantined: Set[int] = frozenset(),
-             apart: frozenset[str] = frozenset(), hanging: Set[int] = frozenset()) -> list[Job]:  # fmt: skip
+    def jobs(
+        self,
+        backend: str,
+        size: int,
+        draws: int,
+        settled: dict[int, Outcome] | None = None,
+        alone: Set[int] = frozenset(),
+        quarantined: Set[int] = frozenset(),
+        apart: frozenset[str] = frozenset(),
+        hanging: Set[int] = frozenset(),
+    ) -> list[Job]:
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
         settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
@@ -79,8 +87,9 @@ class Pack:
         self.waiting += len(out)
         return out
 
-    def _chunks(self, size: int, without: frozenset[int], alone: frozenset[int],
-                apart: frozenset[str]) -> tuple[list[Chunk], dict[int, Outcome]]:  # fmt: skip
+    def _chunks(
+        self, size: int, without: frozenset[int], alone: frozenset[int], apart: frozenset[str]
+    ) -> tuple[list[Chunk], dict[int, Outcome]]:
         got = self._built.get((size, without, alone, apart))
         if got is None:
             chunks: list[Chunk] = []

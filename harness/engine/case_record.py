@@ -35,33 +35,81 @@ def blank(case: Case, **facts: Any) -> dict[str, Any]:
     """The "case" record of an instance of which nothing is known but the facts given."""
     inst = case.inst
     return {
-        "t": "case", "id": inst.id, "key": case.version.key, "opset": inst.opset, "backend": "",
-        "dtype": case.dtype_name, "verdict": "", "status": "", "phase": "", "message": "", "rule": inst.rule,
-        "instance": inst.to_json(), "minimal": None,
-        "notation": case.version.dialect.notation(inst) if inst.args else "", "output": 0, "class": "", "formula": "",
-        "kind": "", "diff": {}, "votes": {}, "blame": "", "company": [], "before": [], "known": None,
-        "ambiguity": None, "replay": "", "folder": None, "cluster": None, **facts,
-    }  # fmt: skip
+        "t": "case",
+        "id": inst.id,
+        "key": case.version.key,
+        "opset": inst.opset,
+        "backend": "",
+        "dtype": case.dtype_name,
+        "verdict": "",
+        "status": "",
+        "phase": "",
+        "message": "",
+        "rule": inst.rule,
+        "instance": inst.to_json(),
+        "minimal": None,
+        "notation": case.version.dialect.notation(inst) if inst.args else "",
+        "output": 0,
+        "class": "",
+        "formula": "",
+        "kind": "",
+        "diff": {},
+        "votes": {},
+        "blame": "",
+        "company": [],
+        "before": [],
+        "known": None,
+        "ambiguity": None,
+        "replay": "",
+        "folder": None,
+        "cluster": None,
+        **facts,
+    }
 
 
-def record(judged: Judged, votes: dict[str, str], small: Judged | None = None, folder: Path | None = None,
-           seed: int = 0, place: Place = HERE_ONLY, replay: str | None = None) -> dict[str, Any]:  # fmt: skip
+def record(
+    judged: Judged,
+    votes: dict[str, str],
+    small: Judged | None = None,
+    folder: Path | None = None,
+    seed: int = 0,
+    place: Place = HERE_ONLY,
+    replay: str | None = None,
+) -> dict[str, Any]:
     """The "case" record of a verdict; numbers are those of the smaller instance where there is one.  replay: the line
     that runs it again, where the caller knows it."""
     shown = small or judged
     j, outcome = shown.judgement, judged.outcome
-    numbers: dict[str, Any] = {} if j is None else {
-        "output": j.output, "class": j.klass, "formula": j.formula, "kind": j.kind, "diff": j.diff(),
-    }  # fmt: skip
+    numbers: dict[str, Any] = (
+        {}
+        if j is None
+        else {
+            "output": j.output,
+            "class": j.klass,
+            "formula": j.formula,
+            "kind": j.kind,
+            "diff": j.diff(),
+        }
+    )
     return blank(
-        judged.case, backend=judged.backend, verdict=judged.verdict.value, status=outcome.status.value,
-        phase=outcome.phase, message=outcome.message, votes=votes, blame=blame(votes).text,
-        minimal=shown.case.inst.to_json() if small is not None else None, notation=notation(shown),
+        judged.case,
+        backend=judged.backend,
+        verdict=judged.verdict.value,
+        status=outcome.status.value,
+        phase=outcome.phase,
+        message=outcome.message,
+        votes=votes,
+        blame=blame(votes).text,
+        minimal=shown.case.inst.to_json() if small is not None else None,
+        notation=notation(shown),
         company=[c.version.dialect.notation(c.inst) for c in judged.company],
         before=[[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
-        known=judged.known, ambiguity=judged.ambiguity, folder=None if folder is None else str(folder),
-        replay=replay_line(judged, folder, seed, place) if replay is None else replay, **numbers,
-    )  # fmt: skip
+        known=judged.known,
+        ambiguity=judged.ambiguity,
+        folder=None if folder is None else str(folder),
+        replay=replay_line(judged, folder, seed, place) if replay is None else replay,
+        **numbers,
+    )
 
 
 def paragraph(rec: dict[str, Any], version: str = "") -> str:
@@ -79,8 +127,10 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
         elif diff.get("detail"):
             lines.append(f"  {diff['detail']}")
         for e in diff.get("elements", ())[:2]:
-            lines.append(f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
-                         f"got {e['actual']} ({e['actual_hex']})")  # fmt: skip
+            lines.append(
+                f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
+                f"got {e['actual']} ({e['actual_hex']})"
+            )
         lines.append(f"  votes: {rec.get('blame') or blame(rec['votes']).text}")
     elif rec["rule"]:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")

@@ -52,8 +52,13 @@ class Cover:
         at: defaultdict[str, int] = defaultdict(lambda: len(at))
         for name in self._choices:
             _ = at[name]
-        out = {"dtype": dict(self._dtypes), "choices": dict(self._choices), "rules": dict(self._rules),
-               "sets": [[at[name] for name in found] for found in self._sets],
-               "valid": self._valid, "counted": self._counted}  # fmt: skip
+        out = {
+            "dtype": dict(self._dtypes),
+            "choices": dict(self._choices),
+            "rules": dict(self._rules),
+            "sets": [[at[name] for name in found] for found in self._sets],
+            "valid": self._valid,
+            "counted": self._counted,
+        }
         self._clear()
         return {name: value for name, value in out.items() if value}

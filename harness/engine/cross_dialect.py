@@ -56,8 +56,9 @@ def cross_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case],
     return asked, settled
 
 
-def judge_crossed(case: Case, asked: Case, profile: Profile, outcomes: list[Outcome],
-                  ledger: Ledger | None = None) -> Judged:  # fmt: skip
+def judge_crossed(
+    case: Case, asked: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None
+) -> Judged:
     """The verdict on ``case`` of what a backend did with ``asked``.
 
     A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves

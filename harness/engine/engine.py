@@ -62,10 +62,19 @@ class Engine:
     progress: called now and then with the summary.  again: asks for a wrong answer once more before it counts.
     """
 
-    def __init__(self, handles: Sequence[BackendHandle], *, seed: int = 0, draws: int = 1, invalid: bool = True,
-                 ledger: Ledger | None = None, sink: Sink | None = None,
-                 on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
-                 progress: Callable[[Summary], None] | None = None, again: Again | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        handles: Sequence[BackendHandle],
+        *,
+        seed: int = 0,
+        draws: int = 1,
+        invalid: bool = True,
+        ledger: Ledger | None = None,
+        sink: Sink | None = None,
+        on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
+        progress: Callable[[Summary], None] | None = None,
+        again: Again | None = None,
+    ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
@@ -141,8 +150,13 @@ class Engine:
 
     def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
         for u in units:
-            yield u, [draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
-                      for i in range(u.first, u.first + u.count)]  # fmt: skip
+            yield (
+                u,
+                [
+                    draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
+                    for i in range(u.first, u.first + u.count)
+                ],
+            )
 
     def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack | None]:
         """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
@@ -298,8 +312,15 @@ class Engine:
             tally = [[b, d, v.value, n] for (b, d, v), n in sorted(rows.items())]
             self._close(unit, tally, hits, elements, pooled, backends)
 
-    def _close(self, unit: Unit, tally: list[list[Any]], hits: Mapping[tuple[str, str], int],
-               elements: Mapping[str, list[int]], pooled: bool, backends: Sequence[str]) -> None:  # fmt: skip
+    def _close(
+        self,
+        unit: Unit,
+        tally: list[list[Any]],
+        hits: Mapping[tuple[str, str], int],
+        elements: Mapping[str, list[int]],
+        pooled: bool,
+        backends: Sequence[str],
+    ) -> None:
         """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
         line: it is there as a whole or not at all.
 
@@ -316,13 +337,27 @@ class Engine:
                 learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
         beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
         self._told.update(beside.values())
-        more = {"elements": [[name, *n] for name, n in sorted(elements.items())], "cover": self._cover[key].taken(),
-        "learnt": list(learnt.values()), "pooled": pooled, "beside": beside,
-                **self._explained(hits)}  # fmt: skip
+        more = {
+            "elements": [[name, *n] for name, n in sorted(elements.items())],
+            "cover": self._cover[key].taken(),
+            "learnt": list(learnt.values()),
+            "pooled": pooled,
+            "beside": beside,
+            **self._explained(hits),
+        }
         if self.sink is None:
             return
-        self.sink({"t": "batch", "key": key, "opset": unit.opset, "first": unit.first, "count": unit.count,
-                   "tally": tally, **{name: value for name, value in more.items() if value}})  # fmt: skip
+        self.sink(
+            {
+                "t": "batch",
+                "key": key,
+                "opset": unit.opset,
+                "first": unit.first,
+                "count": unit.count,
+                "tally": tally,
+                **{name: value for name, value in more.items() if value},
+            }
+        )
 
     def _explained(self, hits: Mapping[tuple[str, str], int]) -> dict[str, Any]:
         """The fields ``explained`` and ``listed`` of a batch."""
@@ -374,8 +409,16 @@ class Engine:
     def _problem(self, case: Case) -> None:
         self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
         if self.sink is not None:
-            self.sink(blank(case, backend="native_ref", verdict=Verdict.UNKNOWN.value,
-                            status=Status.HARNESS_ERROR.value, phase="reference", message=case.problem))  # fmt: skip
+            self.sink(
+                blank(
+                    case,
+                    backend="native_ref",
+                    verdict=Verdict.UNKNOWN.value,
+                    status=Status.HARNESS_ERROR.value,
+                    phase="reference",
+                    message=case.problem,
+                )
+            )
 
     def _note(self, kind: str, text: str) -> None:
         self.summary.problems[kind] += 1
@@ -400,8 +443,17 @@ class Engine:
             explained = self._explained(Counter((backend, j.known) for j in all_ if j.known is not None))
             if self.sink is None:
                 continue
-            self.sink({"t": "batch", "key": key, "opset": all_[0].case.inst.opset, "first": POOLED, "count": 0,
-                       "tally": rows, **explained})  # fmt: skip
+            self.sink(
+                {
+                    "t": "batch",
+                    "key": key,
+                    "opset": all_[0].case.inst.opset,
+                    "first": POOLED,
+                    "count": 0,
+                    "tally": rows,
+                    **explained,
+                }
+            )
             cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
             again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
             again += f" --cases {cover.cases} --seed {self.seed}"
@@ -435,5 +487,12 @@ def _few_collections() -> Iterator[None]:
 def profile_of(handle: BackendHandle) -> Profile:
     """What a started backend says of its arithmetic."""
     h = handle.hello
-    return Profile(handle.name, str(h.get("version", "")), h.get("acc") or {}, tuple(h.get("flushes") or ()),
-                   h.get("info") or {}, frozenset(h.get("cpu") or ()), tuple(h.get("formats") or ()))  # fmt: skip
+    return Profile(
+        handle.name,
+        str(h.get("version", "")),
+        h.get("acc") or {},
+        tuple(h.get("flushes") or ()),
+        h.get("info") or {},
+        frozenset(h.get("cpu") or ()),
+        tuple(h.get("formats") or ()),
+    )

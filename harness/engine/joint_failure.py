@@ -17,8 +17,9 @@ from harness.engine.requery import Asker, forms, unsteady
 from harness.engine.verdict import BY_STATUS
 
 
-def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case],
-           origins: Mapping[int, Case]) -> tuple[Case, Judged] | None:  # fmt: skip
+def settle(
+    asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case], origins: Mapping[int, Case]
+) -> tuple[Case, Judged] | None:
     """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
 
     origins: by id of a case, the one of another dialect for which it was asked."""
@@ -53,8 +54,13 @@ def settle(asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[
     return company[-1], unsteady(first) if first.verdict.bad else first
 
 
-def _least(asker: Asker, found: Judged, company: Sequence[Case], beside: Sequence[Case],
-           ask: Callable[[Sequence[Case], Sequence[int], int], Judged]) -> tuple[Case, Judged]:  # fmt: skip
+def _least(
+    asker: Asker,
+    found: Judged,
+    company: Sequence[Case],
+    beside: Sequence[Case],
+    ask: Callable[[Sequence[Case], Sequence[int], int], Judged],
+) -> tuple[Case, Judged]:
     """The fewest of the cases that fail together, told of the last one, or of one of which it is listed."""
     status = found.outcome.status
 
@@ -68,4 +74,3 @@ def _least(asker: Asker, found: Judged, company: Sequence[Case], beside: Sequenc
         if found.known is None and (got := ask(beside, which, k)).known is not None:
             at, found = k, got
     return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
-

@@ -60,8 +60,9 @@ class Habits:
         self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
         self._new: defaultdict[str, Answers] = defaultdict(Answers)  # answers of the unit that is being judged
 
-    def plan(self, cases: Sequence[Case], sources: Mapping[int, str] | None = None
-             ) -> tuple[dict[int, Outcome], set[int]]:  # fmt: skip
+    def plan(
+        self, cases: Sequence[Case], sources: Mapping[int, str] | None = None
+    ) -> tuple[dict[int, Outcome], set[int]]:
         """Outcomes that need no asking, by id of the case, and the cases that go alone.  sources: by id of the case."""
         settled: dict[int, Outcome] = {}
         alone: set[int] = set()

@@ -4,7 +4,7 @@ Counts only: they add up to the same whatever the order in which the answers cam
 no part in them.  An answer counts from the next *stage* of the op version on.  A stage is a range of case numbers: the
 saved instances, cases 0 to 15, 16 to 31, 32 to 63, 64 to 127, and so on.  The engine has judged all earlier stages of
 an op version when a stage begins.  So whether a case is asked depends on the seed and on the backend's answers alone:
-not on what else the run covers, on the timing, or on an interruption. """
+not on what else the run covers, on the timing, or on an interruption."""
 
 from __future__ import annotations
 
@@ -76,8 +76,10 @@ class Answers:
         """Plain data, sorted: the same answers give the same text in whatever order they came."""
         out: dict[str, Any] = {}
         if self.types:
-            rows = [[asked, ",".join(types), opset, n.passed, n.gaps, n.asked, n.refused]
-                    for (asked, types, opset), n in self.types.items()]  # fmt: skip
+            rows = [
+                [asked, ",".join(types), opset, n.passed, n.gaps, n.asked, n.refused]
+                for (asked, types, opset), n in self.types.items()
+            ]
             out["types"] = sorted(rows, key=lambda r: (r[0], r[1], str(r[2])))
         for name, counts in (("entries", self.entries), ("rules", self.rules)):
             if counts:
@@ -170,4 +172,3 @@ class Knowledge:
 
     def rule(self, name: str) -> Foretold:
         return self.known.rules.get(name) or Foretold()
-

@@ -33,14 +33,20 @@ DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already
 class Again(Asker):
     """The verdicts that stand, of answers that seem wrong."""
 
-    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None,
-                 seconds: float = 300.0) -> None:  # fmt: skip
+    def __init__(
+        self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None, seconds: float = 300.0
+    ) -> None:
         super().__init__(handle, ledger, seconds)
         self._stood: Counter[tuple[Any, ...]] = Counter()  # by kind
         self._wavered: Counter[tuple[Any, ...]] = Counter()  # those that were right alone
 
-    def __call__(self, judged: Judged, profile: Profile, company: Sequence[Case] = (),
-                 before: Callable[[], list[list[Case]]] = list) -> Judged:  # fmt: skip
+    def __call__(
+        self,
+        judged: Judged,
+        profile: Profile,
+        company: Sequence[Case] = (),
+        before: Callable[[], list[list[Case]]] = list,
+    ) -> Judged:
         """The verdict that stands: ``judged``, the same found alone, or one that names the runs, company or earlier
         models it takes.
 
@@ -65,8 +71,9 @@ class Again(Asker):
             return judged
         return alone if alone.verdict not in RIGHT else unsteady(judged)
 
-    def _settle(self, judged: Judged, profile: Profile, company: Sequence[Case],
-                before: Callable[[], list[list[Case]]]) -> Judged:  # fmt: skip
+    def _settle(
+        self, judged: Judged, profile: Profile, company: Sequence[Case], before: Callable[[], list[list[Case]]]
+    ) -> Judged:
         alone = self._alone(judged, profile)
         if alone.verdict is not Verdict.UNSTEADY:
             return alone

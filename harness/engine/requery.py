@@ -28,8 +28,9 @@ class Asker:
     handle: gives a second handle of a backend by name, whose process is renewed for each question.  ledger: listed
     differences.  seconds: for all questions together; what comes later is taken at its word."""
 
-    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None,
-                 seconds: float = 300.0) -> None:  # fmt: skip
+    def __init__(
+        self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None, seconds: float = 300.0
+    ) -> None:
         self.handle, self.ledger, self.left = handle, ledger, seconds
         self._until = 0.0  # when the time for what is asked now is used up
 
@@ -50,8 +51,14 @@ class Asker:
             return judge_beside(handle, profile, case, cases, self.ledger)
         return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
 
-    def used(self, profile: Profile, beside: Sequence[Case], served: list[list[Case]], told: int | None,
-             wrong: Callable[[Judged], bool]) -> tuple[int, Judged] | None:  # fmt: skip
+    def used(
+        self,
+        profile: Profile,
+        beside: Sequence[Case],
+        served: list[list[Case]],
+        told: int | None,
+        wrong: Callable[[Judged], bool],
+    ) -> tuple[int, Judged] | None:
         """What takes models that the process served before: the fewest of them, cases of a lone one, and cases beside
         the one that tells it, whose number comes with it; None if it does not go wrong again.
 
@@ -74,8 +81,9 @@ class Asker:
             _, found = self.fewest(models[0], 1, lambda some: fails(others, [some]), found)
         return max(others) if told is None else told, found
 
-    def fewest(self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None],
-               judged: Judged) -> tuple[list[T], Judged]:  # fmt: skip
+    def fewest(
+        self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None], judged: Judged
+    ) -> tuple[list[T], Judged]:
         """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""
         step = max(1, len(some) // 2)
         while step:
@@ -120,8 +128,14 @@ def fewer(case: Case, k: int) -> Case:
     return Case(case.version, inst, case.index)
 
 
-def judge_beside(handle: BackendHandle, profile: Profile, case: Case, cases: Sequence[Case],
-                 ledger: Ledger | None = None, before: Sequence[Sequence[Case]] = ()) -> Judged:  # fmt: skip
+def judge_beside(
+    handle: BackendHandle,
+    profile: Profile,
+    case: Case,
+    cases: Sequence[Case],
+    ledger: Ledger | None = None,
+    before: Sequence[Sequence[Case]] = (),
+) -> Judged:
     """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company.
     before: the cases of models that the process serves first."""
     company = tuple(cases) if len(cases) > 1 else ()
@@ -130,8 +144,9 @@ def judge_beside(handle: BackendHandle, profile: Profile, case: Case, cases: Seq
     return judged
 
 
-def outcomes_of(handle: BackendHandle, case: Case, cases: Sequence[Case],
-                before: Sequence[Sequence[Case]] = ()) -> list[Outcome]:  # fmt: skip
+def outcomes_of(
+    handle: BackendHandle, case: Case, cases: Sequence[Case], before: Sequence[Sequence[Case]] = ()
+) -> list[Outcome]:
     """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
     has served other models.  If it ended, that is the outcome, whatever came of the same alone."""
     at = next(k for k, c in enumerate(cases) if c is case)

@@ -39,8 +39,9 @@ def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> boo
     return True
 
 
-def judge_case(case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None,
-               company: tuple[Case, ...] = ()) -> Judged:  # fmt: skip
+def judge_case(
+    case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None, company: tuple[Case, ...] = ()
+) -> Judged:
     """The verdict of one backend on one case: the worst of its runs, then what explains it.  company: the cases of its
     model, where that is known to matter.
 

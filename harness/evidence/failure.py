@@ -34,11 +34,20 @@ class Evidence:
     folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
     signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
     smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
-    it was interrupted, by ``kind_of`` their records. """
+    it was interrupted, by ``kind_of`` their records."""
 
-    def __init__(self, handle: Callable[[str], BackendHandle], folder: Path | None, *, per_kind: int = 1,
-                 seconds: float = 120.0, seed: int = 0, recorded: int = 20,
-                 ledger: Ledger | None = None, kinds: Mapping[tuple[str, ...], int] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        handle: Callable[[str], BackendHandle],
+        folder: Path | None,
+        *,
+        per_kind: int = 1,
+        seconds: float = 120.0,
+        seed: int = 0,
+        recorded: int = 20,
+        ledger: Ledger | None = None,
+        kinds: Mapping[tuple[str, ...], int] | None = None,
+    ) -> None:
         self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
         self.seed, self.recorded = seed, recorded

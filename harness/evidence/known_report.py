@@ -101,8 +101,12 @@ def index(rows: list[Row], out: Path) -> str:
 def _section(title: str, rows: list[Row], out: Path) -> list[str]:
     if not rows:
         return []
-    text = [f"## {markdown(title)}", "", "| id | op version | backend | verdict | what, and the clause | run |",
-            "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    text = [
+        f"## {markdown(title)}",
+        "",
+        "| id | op version | backend | verdict | what, and the clause | run |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for r in rows:
         assert r.folder is not None
         words = (r.entry.id, r.key, r.backend, r.verdict.replace("_", " "), f"{r.entry.reason} ({r.entry.clause})")

@@ -93,8 +93,10 @@ def _fewer_runs(inst: Instance, check: Fails) -> Instance:
     best = inst
     while len(best.reruns) > 1:
         second = at_run(best, 1)
-        rest = tuple({s: a for s, a in args_of(best, r).items() if a != second.args.get(s)}
-                     for r in range(2, 1 + len(best.reruns)))  # fmt: skip
+        rest = tuple(
+            {s: a for s, a in args_of(best, r).items() if a != second.args.get(s)}
+            for r in range(2, 1 + len(best.reruns))
+        )
         candidate = replace(second, reruns=rest, choices=None)
         if not check(candidate):
             break
@@ -109,6 +111,7 @@ def _as_drawn(inst: Instance) -> Instance:
 def _usual(inst: Instance, only: tuple[str, int] | None = None) -> Instance:
     """The instance with constants (``only``: the one in a slot, at an index) encoded in the usual way; itself where
     they are."""
+
     def plain(slot: str, k: int, a: Arg) -> Arg:
         return replace(a, encoding="") if a.encoding and only in (None, (slot, k)) else a
 
@@ -134,8 +137,10 @@ def _usual_one_by_one(best: Instance, check: Fails) -> Instance:
 def _declares_shapes(inst: Instance) -> bool:
     """Do attributes state shapes of operands or results?  Outputs that the model declares, and the parameters of
     blocks; a cut operand would no longer be what they say."""
-    return any(n == "@outputs" or type(v) is Graph or (type(v) is list and v and type(v[0]) is Graph)
-               for n, v in inst.attrs.items())  # fmt: skip
+    return any(
+        n == "@outputs" or type(v) is Graph or (type(v) is list and v and type(v[0]) is Graph)
+        for n, v in inst.attrs.items()
+    )
 
 
 def fits(version: OpVersion, inst: Instance) -> bool:
@@ -144,8 +149,9 @@ def fits(version: OpVersion, inst: Instance) -> bool:
     if m is None or version.entry.evaluate is not None:
         return True
     try:
-        arrays = {k: [materialize(x) for x in a] if isinstance(a, list) else materialize(a)
-                  for k, a in inst.args.items()}  # fmt: skip
+        arrays = {
+            k: [materialize(x) for x in a] if isinstance(a, list) else materialize(a) for k, a in inst.args.items()
+        }
         tensors, params = version.decode(version.dialect.call_of(inst, arrays))
         m.check_rules(m.bind(tensors, params))
     except Exception:  # whatever the reason, it is no valid instance
@@ -246,14 +252,21 @@ def _list(a: Arg | list[Arg]) -> list[Arg]:
 
 def _axes(inst: Instance) -> Iterator[list[Place]]:
     """Groups of axes to cut together: equal extents anywhere, equal extents at the same place, single axes."""
-    places = [(s, k, x) for s, a in inst.args.items() for k, one in enumerate(_list(a)) if one.values is not None
-              and one.items is None for x in range(len(one.shape)) if one.shape[x] > 1]  # fmt: skip
+    places = [
+        (s, k, x)
+        for s, a in inst.args.items()
+        for k, one in enumerate(_list(a))
+        if one.values is not None and one.items is None
+        for x in range(len(one.shape))
+        if one.shape[x] > 1
+    ]
     seen: set[tuple[Place, ...]] = set()
     for s, k, x in places:
         n = _list(inst.args[s])[k].shape[x]
         same = [p for p in places if best_extent(inst, [p]) == n]
-        right = [p for p in same if p[2] - len(_list(inst.args[p[0]])[p[1]].shape)
-                 == x - len(_list(inst.args[s])[k].shape)]  # fmt: skip
+        right = [
+            p for p in same if p[2] - len(_list(inst.args[p[0]])[p[1]].shape) == x - len(_list(inst.args[s])[k].shape)
+        ]
         left = [p for p in same if p[2] == x]
         for group in (same, right, left, [(s, k, x)]):
             if tuple(group) not in seen:
@@ -300,8 +313,9 @@ def _size(choices: list[int]) -> tuple[int, int]:
     return len(choices), sum(choices)
 
 
-def _shrink_choices(version: OpVersion, inst: Instance, check: Fails, budget: Budget,
-                    tidy: Callable[[Instance], Instance]) -> Instance:  # fmt: skip
+def _shrink_choices(
+    version: OpVersion, inst: Instance, check: Fails, budget: Budget, tidy: Callable[[Instance], Instance]
+) -> Instance:
     """tidy: what is done to every instance that choices draw."""
     best, now = inst, list(inst.choices or ())
 
@@ -403,8 +417,9 @@ def _with_values(inst: Instance, at: tuple[int, str, int], values: list[Any]) ->
     return replace(inst, reruns=(*inst.reruns[: run - 1], changed, *inst.reruns[run:]), choices=None)
 
 
-def _shrink_values(best: Instance, at: tuple[int, str, int], flat: list[Any], check: Fails,
-                   budget: Budget) -> tuple[Instance, list[Any]]:  # fmt: skip
+def _shrink_values(
+    best: Instance, at: tuple[int, str, int], flat: list[Any], check: Fails, budget: Budget
+) -> tuple[Instance, list[Any]]:
     def attempt(values: list[Any]) -> bool:
         nonlocal best, flat
         candidate = _with_values(best, at, values)

@@ -14,9 +14,15 @@ from harness.core.errors import UsageError
 BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
 
 
-def script(judged: Judged, version: str, model: str, outputs: list[str],
-           earlier: Sequence[tuple[str, list[str], list[str]]] = (), absent: Sequence[str] = (),
-           processor: str = "") -> str:  # fmt: skip
+def script(
+    judged: Judged,
+    version: str,
+    model: str,
+    outputs: list[str],
+    earlier: Sequence[tuple[str, list[str], list[str]]] = (),
+    absent: Sequence[str] = (),
+    processor: str = "",
+) -> str:
     """The text of repro.py: fixed code, and all values as literals in one block of assignments.
 
     earlier: models that the process serves first, with their inputs and outputs.  absent: outputs that are to be an
@@ -42,8 +48,11 @@ def script(judged: Judged, version: str, model: str, outputs: list[str],
         level = {"all": "ORT_ENABLE_ALL", "basic": "ORT_ENABLE_BASIC"}
         values["LEVEL"] = level.get(backend.rpartition("-")[2], "ORT_DISABLE_ALL")
     elif prefix == "litert":
-        resolver = {"litert-ref": "BUILTIN_REF", "litert-crossed": "BUILTIN_REF",
-                    "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}  # fmt: skip
+        resolver = {
+            "litert-ref": "BUILTIN_REF",
+            "litert-crossed": "BUILTIN_REF",
+            "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+        }
         values["RESOLVER"] = resolver.get(backend, "BUILTIN")
     return _HEAD + assignments(values) + _LOAD + _RUNNERS.get(prefix, _PLUGIN) + _TAIL
 
@@ -120,7 +129,7 @@ def load(name):
 '''
 
 _RUNNERS = {
-    "onnxruntime": '''def run(runs):
+    "onnxruntime": """def run(runs):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -178,7 +187,7 @@ def as_array(value):
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-''',
+""",
     "openvino": '''KEPT = []  # compiled models, which its processes never release
 
 
@@ -250,7 +259,7 @@ def array(t):
 
 
 ''',
-    "onnx-reference": '''def run(runs):
+    "onnx-reference": """def run(runs):
     import onnx
     from onnx.reference import ReferenceEvaluator
 
@@ -258,8 +267,8 @@ def array(t):
     return [model.run(OUTPUTS, feeds) for feeds in runs][-1]
 
 
-''',
-    "litert": '''def run(runs):
+""",
+    "litert": """def run(runs):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     resolver = getattr(OpResolverType, RESOLVER)
@@ -280,7 +289,7 @@ def array(t):
     return [it.get_tensor(by_name[n]) for n in OUTPUTS]
 
 
-''',
+""",
 }
 
 _PLUGIN = '''def run(runs):

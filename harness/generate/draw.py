@@ -35,9 +35,17 @@ class T:
 
     __slots__ = ("const", "dtype", "items", "kind", "quant", "recipe", "shape", "values")
 
-    def __init__(self, shape: Sequence[int] = (), recipe: str | None = None, dtype: DType | None = None,
-                 const: bool | None = None, values: Any = None, quant: dict[str, Any] | None = None,
-                 kind: str = "tensor", items: list[T] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        shape: Sequence[int] = (),
+        recipe: str | None = None,
+        dtype: DType | None = None,
+        const: bool | None = None,
+        values: Any = None,
+        quant: dict[str, Any] | None = None,
+        kind: str = "tensor",
+        items: list[T] | None = None,
+    ) -> None:
         self.shape = shape if type(shape) is tuple else tuple(shape)
         self.recipe = recipe
         self.dtype = dtype
@@ -71,9 +79,18 @@ if TYPE_CHECKING:
         breaking: bool
         empty: bool
 
-        def __init__(self, engine: Engine, version: OpVersion, opset: int | str, fixed: dict[str, Any],
-                     types: dict[str, DType], max_rank: int = 6, allow_empty: bool = True, budget: int = 1024,
-                     min_rank: int = 0) -> None: ...  # fmt: skip
+        def __init__(
+            self,
+            engine: Engine,
+            version: OpVersion,
+            opset: int | str,
+            fixed: dict[str, Any],
+            types: dict[str, DType],
+            max_rank: int = 6,
+            allow_empty: bool = True,
+            budget: int = 1024,
+            min_rank: int = 0,
+        ) -> None: ...
 
         def int(self, lo: int, hi: int) -> int:
             """Uniform in lo..hi, both included."""

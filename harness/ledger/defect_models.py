@@ -85,8 +85,13 @@ class Given:
     def attr(self, name: str, default: Any = None) -> Any:
         return self.inst.attrs.get(name, default)
 
-    def again(self, attrs: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
-              version: Any = None, outs: int | None = None) -> list[Expected] | None:  # fmt: skip
+    def again(
+        self,
+        attrs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        version: Any = None,
+        outs: int | None = None,
+    ) -> list[Expected] | None:
         """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
         an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
         breaks a rule."""
@@ -99,8 +104,9 @@ class Given:
                 args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
         kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None and k != SKIPPED}
         v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
-        inst = replace(self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(),
-                       choices=None)  # fmt: skip
+        inst = replace(
+            self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(), choices=None
+        )
         other = Case(v, inst, self.case.index)
         other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
         if not other.expected:
@@ -138,8 +144,11 @@ def _functions(folder: Path) -> dict[str, Model]:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        own = {n: f for n, f in vars(module).items() if not n.startswith("_")
-               and callable(f) and getattr(f, "__module__", "") == module.__name__}  # fmt: skip
+        own = {
+            n: f
+            for n, f in vars(module).items()
+            if not n.startswith("_") and callable(f) and getattr(f, "__module__", "") == module.__name__
+        }
         if twice := sorted(out.keys() & own.keys()):
             raise FormatError(f"{path}: {twice[0]} is the name of a model in another file already")
         out |= own
@@ -184,15 +193,22 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
                 return False
         if told_ is None or isinstance(told_, Expected):
             other = given.origin(told_) if told_ is not None else None
-            e, a = _settled(e if told_ is None else told_, a, *(other or (judged.case, i)), 0 if other else judged.draw,
-                            None if other else judged)  # fmt: skip
+            e, a = _settled(
+                e if told_ is None else told_,
+                a,
+                *(other or (judged.case, i)),
+                0 if other else judged.draw,
+                None if other else judged,
+            )
             row.append(e)
             answer.append(a)
         elif not _same(told_, a, e, _right(judged, profile, e, i, a)):
             return False
     outcome = replace(judged.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
-        Verdict.AGREE, Verdict.MISTRUSTED)  # fmt: skip
+        Verdict.AGREE,
+        Verdict.MISTRUSTED,
+    )
 
 
 def _settled(e: Expected, a: Any, case: Case, i: int, run: int, judged: Judged | None) -> tuple[Expected, Any]:
@@ -248,5 +264,3 @@ def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:
     x, y = a.astype(wide), value.astype(wide)
     with quiet:
         return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | free))
-
-

@@ -17,10 +17,35 @@ from harness.core.instance import Arg, Graph
 OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came", "zeroed"}
 _VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} | OUTCOME
 _ASKS = {
-    "attr", "has", "rank", "shape", "size", "dtype_of", "const", "recipe", "any_nan", "any_inf", "any_negative",
-    "any_zero", "any_negative_zero", "any_subnormal", "lowest", "highest", "prod", "scales", "steps", "zero_points",
-    "dynamic", "encoding", "unread", "elements", "ops", "returns", "outer", "operands",
-}  # fmt: skip
+    "attr",
+    "has",
+    "rank",
+    "shape",
+    "size",
+    "dtype_of",
+    "const",
+    "recipe",
+    "any_nan",
+    "any_inf",
+    "any_negative",
+    "any_zero",
+    "any_negative_zero",
+    "any_subnormal",
+    "lowest",
+    "highest",
+    "prod",
+    "scales",
+    "steps",
+    "zero_points",
+    "dynamic",
+    "encoding",
+    "unread",
+    "elements",
+    "ops",
+    "returns",
+    "outer",
+    "operands",
+}
 PREDICATES = _VALUES | _ASKS
 
 
@@ -123,8 +148,10 @@ class Facts(Mapping[str, Any]):
             return []
         given = {n: i for i, (n, _) in enumerate(g.inputs)}
         makers = {o: node for node in g.nodes for o in node.outputs}
-        read = [[x for v in makers[o].inputs.values() for x in (v if isinstance(v, list) else [v])]
-                if o in makers else [] for o in g.outputs]  # fmt: skip
+        read = [
+            [x for v in makers[o].inputs.values() for x in (v if isinstance(v, list) else [v])] if o in makers else []
+            for o in g.outputs
+        ]
         return [tuple(given.get(x, -1) if x is not None else -1 for x in row) for row in read]
 
     def _outer(self, name: str) -> list[str]:

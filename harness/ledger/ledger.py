@@ -71,8 +71,14 @@ class Entry:
 
     def told(self) -> dict[str, Any]:
         """What a record says of it, so that a report needs no list."""
-        return {"id": self.id, "reason": self.reason, "clause": self.clause, "link": self.link, "kind": self.kind_of,
-                "readings": list(self.readings)}  # fmt: skip
+        return {
+            "id": self.id,
+            "reason": self.reason,
+            "clause": self.clause,
+            "link": self.link,
+            "kind": self.kind_of,
+            "readings": list(self.readings),
+        }
 
     def matches(self, judged: Judged, profile: Profile) -> bool:
         inst = judged.case.inst
@@ -115,8 +121,9 @@ class Entry:
 
     def silence(self, case: Case, profile: Profile) -> Silent | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
-        if not (any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile)
-                and self._told(case)):  # fmt: skip
+        if not (
+            any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile) and self._told(case)
+        ):
             return None
         x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
         return silent(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
@@ -162,8 +169,12 @@ class Entry:
     @cached_property
     def foretelling(self) -> bool:
         """Does the instance alone tell that it will be refused, end the process, or damage it?"""
-        return (self.when is not None and not self.company and not self.when.names & OUTCOME
-                and (self.spoils or all(v in _REFUSALS for v in self.verdicts)))  # fmt: skip
+        return (
+            self.when is not None
+            and not self.company
+            and not self.when.names & OUTCOME
+            and (self.spoils or all(v in _REFUSALS for v in self.verdicts))
+        )
 
     @property
     def of_answers(self) -> bool:
@@ -190,8 +201,11 @@ class Entry:
 
     def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
-        if not any(fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)
-                   for b in backends for p in self.backends):  # fmt: skip
+        if not any(
+            fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)
+            for b in backends
+            for p in self.backends
+        ):
             return False
         for key in keys:
             op, version = key.rsplit("/", 1)
@@ -293,16 +307,23 @@ class Ledger:
     def listed(self, key: str, profile: Profile) -> Listed | None:
         """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
         dialect, op, version = key.split("/")
-        here = [e for e in self._candidates(dialect, op) if any(fnmatchcase(profile.name, b) for b in e.backends)
-                and (not e.op_versions or version in map(str, e.op_versions)) and e.there(profile)]  # fmt: skip
+        here = [
+            e
+            for e in self._candidates(dialect, op)
+            if any(fnmatchcase(profile.name, b) for b in e.backends)
+            and (not e.op_versions or version in map(str, e.op_versions))
+            and e.there(profile)
+        ]
         foretelling = sorted((e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.spoils)
         shy = [e for e in here if e.company]
         return Listed(profile, foretelling, shy) if foretelling or shy else None
 
     def excuses(self, key: str, profile: Profile) -> bool:
         """Is a wrong answer of this op version and backend listed?"""
-        return any(e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [profile])
-                   for e in self._candidates(*key.split("/")[:2]))  # fmt: skip
+        return any(
+            e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [profile])
+            for e in self._candidates(*key.split("/")[:2])
+        )
 
     def _candidates(self, dialect: str, op: str) -> list[Entry]:
         key = f"{dialect}/{op}"
@@ -322,8 +343,9 @@ class Ledger:
     def _ordered(self) -> list[Entry]:
         return sorted(self.entries, key=lambda e: e.kind_of != "known")
 
-    def unused(self, keys: Iterable[str], backends: Iterable[Profile],
-               replayed: Container[str] | None = None) -> list[str]:  # fmt: skip
+    def unused(
+        self, keys: Iterable[str], backends: Iterable[Profile], replayed: Container[str] | None = None
+    ) -> list[str]:
         """Ids of known differences that a run over these op versions and backends did not meet.  Of a backend that does
         not take the instance of an entry, or its models, nothing is known.
 
@@ -334,12 +356,23 @@ class Ledger:
             if e.instance is None:
                 return backends
             fmt = registry.dialect(e.instance.dialect).format
-            return [b for b in backends if (e.instance.id, b.name) not in self.lacks and fmt in (b.formats or (fmt,))
-                    and any(fnmatchcase(b.name, p) for p in e.shown_by or ("*",))]  # fmt: skip
+            return [
+                b
+                for b in backends
+                if (e.instance.id, b.name) not in self.lacks
+                and fmt in (b.formats or (fmt,))
+                and any(fnmatchcase(b.name, p) for p in e.shown_by or ("*",))
+            ]
 
-        return [e.id for e in self.entries if e.kind_of == "known" and not e.hits and not e.company
-                and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
-                and e.concerns(keys, took(e))]  # fmt: skip
+        return [
+            e.id
+            for e in self.entries
+            if e.kind_of == "known"
+            and not e.hits
+            and not e.company
+            and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
+            and e.concerns(keys, took(e))
+        ]
 
     def unmarked(self) -> Ledger:
         """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""

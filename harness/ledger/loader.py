@@ -94,10 +94,30 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
-_COMMON = {"id", "backend", "versions", "cpu", "op", "op_versions", "opsets", "dtypes", "when", "verdict", "kind",
-           "message", "clause", "link", "instance", "shown_by", "company", "spoils"}  # fmt: skip
-_KEYS = {"known": _COMMON | {"reason", "as_if", "gives", "wide"},
-         "ambiguous": _COMMON | {"question", "readings", "elements", "gives"}}  # fmt: skip
+_COMMON = {
+    "id",
+    "backend",
+    "versions",
+    "cpu",
+    "op",
+    "op_versions",
+    "opsets",
+    "dtypes",
+    "when",
+    "verdict",
+    "kind",
+    "message",
+    "clause",
+    "link",
+    "instance",
+    "shown_by",
+    "company",
+    "spoils",
+}
+_KEYS = {
+    "known": _COMMON | {"reason", "as_if", "gives", "wide"},
+    "ambiguous": _COMMON | {"question", "readings", "elements", "gives"},
+}
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
@@ -152,15 +172,32 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
         _check(kind, t)
         as_if = [taken_for(_edit(x)) for x in _texts(t, "as_if")]
         return Entry(
-            t["id"], path.name, kind, _texts(t, "backend", ("*",)), _texts(t, "op"), t["clause"],
-            t.get("reason") or t.get("question", ""), tuple(map(releases, _texts(t, "versions"))),
-            tuple(t.get("op_versions", ())), tuple(t.get("opsets", ())), _texts(t, "dtypes"),
-            condition(t["when"]) if "when" in t else None, _verdicts(t), _texts(t, "kind"),
-            re.compile(t["message"]) if "message" in t else None, t.get("link", ""), _instance(t.get("instance")),
-            _texts(t, "readings"), spoils=t.get("spoils", False), company=tuple(map(_instance, _texts(t, "company"))),
-            cpu=_texts(t, "cpu"), shown_by=_texts(t, "shown_by"), elements=t.get("elements", ""),
-            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))), wide=t.get("wide", ""),
-        )  # fmt: skip
+            t["id"],
+            path.name,
+            kind,
+            _texts(t, "backend", ("*",)),
+            _texts(t, "op"),
+            t["clause"],
+            t.get("reason") or t.get("question", ""),
+            tuple(map(releases, _texts(t, "versions"))),
+            tuple(t.get("op_versions", ())),
+            tuple(t.get("opsets", ())),
+            _texts(t, "dtypes"),
+            condition(t["when"]) if "when" in t else None,
+            _verdicts(t),
+            _texts(t, "kind"),
+            re.compile(t["message"]) if "message" in t else None,
+            t.get("link", ""),
+            _instance(t.get("instance")),
+            _texts(t, "readings"),
+            spoils=t.get("spoils", False),
+            company=tuple(map(_instance, _texts(t, "company"))),
+            cpu=_texts(t, "cpu"),
+            shown_by=_texts(t, "shown_by"),
+            elements=t.get("elements", ""),
+            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))),
+            wide=t.get("wide", ""),
+        )
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None
     except re.error as e:

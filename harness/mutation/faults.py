@@ -351,9 +351,10 @@ def ties_broken_otherwise(s: Scene) -> Outputs | None:
     if s.decoded is None or not all(_steps(e) for e in s.expected):
         return None
     moved = {
-        n: (v.astype(np.float64) * (1 + 2.0**-40)) for n, v in s.decoded[0].items()
+        n: (v.astype(np.float64) * (1 + 2.0**-40))
+        for n, v in s.decoded[0].items()
         if isinstance(v, np.ndarray) and of(v).kind == "f" and v.size
-    }  # fmt: skip
+    }
     if not moved:
         return None
     name = next(iter(moved))
@@ -394,11 +395,25 @@ def _first(results: Iterator[Outputs | None] | Any) -> Outputs | None:
 
 
 FAULTS: dict[str, Fault] = {
-    "pad off by one": pad_off_by_one, "wrong axis": wrong_axis, "ignored attribute": ignored_attribute,
-    "wrong default": wrong_default, "other mode": other_mode, "parameter off by one": parameter_off_by_one,
-    "dropped bias": dropped_bias, "operands swapped": operands_swapped, "rounded toward zero": truncated_result,
-    "ties broken otherwise": ties_broken_otherwise, "k-ulp error": k_ulp, "NaN dropped": nan_dropped,
-    "infinity clipped": infinity_clipped, "-0 lost": negative_zero_lost, "subnormals flushed": subnormals_flushed,
-    "saturates": saturates, "integers through f32": through_f32, "f16 accumulation": f16_accumulation,
-    "truncated division": truncated_division, "stale memory": stale_memory, "output transposed": output_transposed,
-}  # fmt: skip
+    "pad off by one": pad_off_by_one,
+    "wrong axis": wrong_axis,
+    "ignored attribute": ignored_attribute,
+    "wrong default": wrong_default,
+    "other mode": other_mode,
+    "parameter off by one": parameter_off_by_one,
+    "dropped bias": dropped_bias,
+    "operands swapped": operands_swapped,
+    "rounded toward zero": truncated_result,
+    "ties broken otherwise": ties_broken_otherwise,
+    "k-ulp error": k_ulp,
+    "NaN dropped": nan_dropped,
+    "infinity clipped": infinity_clipped,
+    "-0 lost": negative_zero_lost,
+    "subnormals flushed": subnormals_flushed,
+    "saturates": saturates,
+    "integers through f32": through_f32,
+    "f16 accumulation": f16_accumulation,
+    "truncated division": truncated_division,
+    "stale memory": stale_memory,
+    "output transposed": output_transposed,
+}

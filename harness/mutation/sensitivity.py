@@ -79,13 +79,21 @@ class Sensitivity:
         return [s for s in self.sights if s.shown and s.caught < 0]
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """"sensitivity" records, one per op version, type and fault that was planted."""
+        """ "sensitivity" records, one per op version, type and fault that was planted."""
         for s in self.sights:
             if s.shown:
                 behind = {b: s.hidden.get(b, []) for b in s.behind} if s.caught >= 0 else {}
-                rec = {"t": "sensitivity", "key": s.key, "dtype": s.dtype, "fault": s.fault, "planted": 1,
-                       "caught": int(s.caught >= 0), "instances": s.shown, "at": s.caught,
-                       "missed": [s.missed] if s.caught < 0 else []}  # fmt: skip
+                rec = {
+                    "t": "sensitivity",
+                    "key": s.key,
+                    "dtype": s.dtype,
+                    "fault": s.fault,
+                    "planted": 1,
+                    "caught": int(s.caught >= 0),
+                    "instances": s.shown,
+                    "at": s.caught,
+                    "missed": [s.missed] if s.caught < 0 else [],
+                }
                 yield {**rec, "behind": behind} if behind else rec
 
 
@@ -128,8 +136,17 @@ def by_type(v: OpVersion) -> Iterator[tuple[OpVersion, str]]:
         yield clone, str(d)
 
 
-def _one(v: OpVersion, typed: OpVersion, dtype: str, faults: dict[str, Any], seed: int, instances: int, least: int,
-         ledger: Ledger, behind: list[Profile]) -> list[Sight]:  # fmt: skip
+def _one(
+    v: OpVersion,
+    typed: OpVersion,
+    dtype: str,
+    faults: dict[str, Any],
+    seed: int,
+    instances: int,
+    least: int,
+    ledger: Ledger,
+    behind: list[Profile],
+) -> list[Sight]:
     sights = {n: Sight(v.key, dtype, n) for n in faults}
     open_ = set(faults)
     for i in range(instances):

@@ -87,8 +87,14 @@ class ConformanceItem(pytest.Item):
         engine = bench.engine(self.backend)
         option = self.config.getoption
         fixed = markers.chosen_opset(self.config, self.version.dialect.name)
-        cases = _cases(self.version, fixed, option("--cases"), option("--case-seed"), option("--draws"),
-                       bench.handle(self.backend).hello.get("info", {}).get("opset"))  # fmt: skip
+        cases = _cases(
+            self.version,
+            fixed,
+            option("--cases"),
+            option("--case-seed"),
+            option("--draws"),
+            bench.handle(self.backend).hello.get("info", {}).get("opset"),
+        )
         by_opset: dict[Any, list[Case]] = {}
         for c in cases:
             by_opset.setdefault(c.inst.opset, []).append(c)
@@ -113,8 +119,16 @@ class ConformanceItem(pytest.Item):
                         bench.sink(rec)
         bench.summary.tally[self.version.dialect.name, self.backend].update(tally)
         self.user_properties.append(("opconform", [self.version.dialect.name, self.backend, dict(tally)]))
-        bench.sink({"t": "batch", "key": self.version.key, "opset": fixed, "first": 0, "count": len(cases),
-                    "tally": [[self.backend, str(cases[0].dtype), k, n] for k, n in tally.items()]})  # fmt: skip
+        bench.sink(
+            {
+                "t": "batch",
+                "key": self.version.key,
+                "opset": fixed,
+                "first": 0,
+                "count": len(cases),
+                "tally": [[self.backend, str(cases[0].dtype), k, n] for k, n in tally.items()],
+            }
+        )
         if bad or problems:
             raise ConformanceFailure(records, bad, problems)
         if tally and set(tally) == {"unsupported"}:

@@ -29,8 +29,13 @@ def add(parser: pytest.Parser) -> None:
     group.addoption("--cases", type=_positive, default=16, metavar="N", help="cases per op version and backend (16)")
     group.addoption("--draws", type=_positive, default=1, metavar="N", help="data draws per model (1)")
     group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
-    group.addoption("--backend", action="append", default=[], metavar="NAME",
-                    help="only this backend; repeatable; module:Class takes a foreign one")  # fmt: skip
+    group.addoption(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this backend; repeatable; module:Class takes a foreign one",
+    )
     group.addoption("--backend-python", metavar="PATH", help="run the backends in this Python")
     group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
     group.addoption("--evidence", default=".opconform/failures", metavar="DIR", help="folders of failures go here")
@@ -133,8 +138,13 @@ class Bench:
             if self.ledger is None:
                 self.ledger = load_ledger()
             option = self.config.getoption
-            self._engines[name] = Engine([self.handle(name)], seed=option("--case-seed"), draws=option("--draws"),
-                                         ledger=self.ledger, again=Again(self.spare, self.ledger))  # fmt: skip
+            self._engines[name] = Engine(
+                [self.handle(name)],
+                seed=option("--case-seed"),
+                draws=option("--draws"),
+                ledger=self.ledger,
+                again=Again(self.spare, self.ledger),
+            )
         return self._engines[name]
 
     @property
@@ -154,11 +164,22 @@ class Bench:
         if self._told != list(self._handles):  # a reader wants to know who is spoken of
             option = self.config.getoption
             self._told = list(self._handles)
-            told = header(shell_line(["pytest", *self.config.invocation_params.args]),
-                          [h for h in self._handles.values() if h.missing() is None], registry.names())  # fmt: skip
-            self.writer.write({**told, "seed": option("--case-seed"),
-                               "selection": {"cases": option("--cases"), "draws": option("--draws"),
-                                             "worker": worker_of(self.config)}})  # fmt: skip
+            told = header(
+                shell_line(["pytest", *self.config.invocation_params.args]),
+                [h for h in self._handles.values() if h.missing() is None],
+                registry.names(),
+            )
+            self.writer.write(
+                {
+                    **told,
+                    "seed": option("--case-seed"),
+                    "selection": {
+                        "cases": option("--cases"),
+                        "draws": option("--draws"),
+                        "worker": worker_of(self.config),
+                    },
+                }
+            )
         self.writer.write(record)
 
     def finish(self, interrupted: bool) -> None:

@@ -7,8 +7,20 @@ from typing import Any
 
 from harness.core.escape import visible
 
-_ORDER = ("agree", "mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out", "known", "ambiguous",
-          "unsteady", "mistrusted", "unsupported", "unknown")  # fmt: skip
+_ORDER = (
+    "agree",
+    "mismatch",
+    "wrongly_rejected",
+    "wrongly_accepted",
+    "crashed",
+    "timed_out",
+    "known",
+    "ambiguous",
+    "unsteady",
+    "mistrusted",
+    "unsupported",
+    "unknown",
+)
 
 
 def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:

@@ -84,8 +84,9 @@ def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fre
             ray.cancel(task, force=True)
     finally:
         ray.shutdown()
-    out.records = sorted(p for p in plan.out.glob(f"round-*-part-*/{run_folder.RECORDS}")
-                         if run_folder.has_records(p.parent))
+    out.records = sorted(
+        p for p in plan.out.glob(f"round-*-part-*/{run_folder.RECORDS}") if run_folder.has_records(p.parent)
+    )
     if not out.records:
         raise out.problem or UsageError("campaign: stopped before anything was judged")
     return out
@@ -98,8 +99,9 @@ def _ray(address: str, jobs: int) -> Any:
         raise UsageError("--ray needs Ray: pip install 'opconform[scale]'") from None
     try:
         if address == "local":
-            ray.init(address="local", num_cpus=jobs, include_dashboard=False, log_to_driver=False,
-                     logging_level="ERROR")
+            ray.init(
+                address="local", num_cpus=jobs, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+            )
         else:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as e:

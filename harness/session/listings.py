@@ -122,10 +122,16 @@ def unconditioned(sel: Selection) -> Rows:
     """Known differences that excuse whatever comes instead of the right answer: id, file, backends, ops, why nothing is
     said of the answer; then the share of them in each file."""
     asked = {v.key.rpartition("/")[0] for v in versions(sel)} if sel.dialects or sel.ops or sel.families else None
-    entries = [e for e in load_ledger().entries if e.of_answers
-               and (asked is None or any(fnmatchcase(op, o) for op in asked for o in e.ops))]  # fmt: skip
-    rows = [[e.id, e.source, ",".join(e.backends), ",".join(e.ops), e.wide or "no reason given"]
-            for e in entries if e.unconditioned]  # fmt: skip
+    entries = [
+        e
+        for e in load_ledger().entries
+        if e.of_answers and (asked is None or any(fnmatchcase(op, o) for op in asked for o in e.ops))
+    ]
+    rows = [
+        [e.id, e.source, ",".join(e.backends), ",".join(e.ops), e.wide or "no reason given"]
+        for e in entries
+        if e.unconditioned
+    ]
     every = Counter(e.source for e in entries)
     open_ = Counter(e.source for e in entries if e.unconditioned)
     told = [*sorted(every.items()), ("all files", every.total())]
@@ -136,7 +142,13 @@ def unconditioned(sel: Selection) -> Rows:
 
 
 LISTS: dict[str, Callable[[Selection], Rows]] = {
-    "dialects": dialects, "opsets": opsets, "families": families, "ops": ops, "meanings": meanings,
-    "bounds": bounds, "backends": backends, "known": known,
+    "dialects": dialects,
+    "opsets": opsets,
+    "families": families,
+    "ops": ops,
+    "meanings": meanings,
+    "bounds": bounds,
+    "backends": backends,
+    "known": known,
     "unconditioned": unconditioned,
-}  # fmt: skip
+}

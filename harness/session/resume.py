@@ -29,8 +29,11 @@ class Resumed:
     cases: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
-def resumed(path: Path, versions: Callable[[str], Mapping[str, str]],
-            kind_of: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None) -> Resumed:  # fmt: skip
+def resumed(
+    path: Path,
+    versions: Callable[[str], Mapping[str, str]],
+    kind_of: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None,
+) -> Resumed:
     """What a record file holds for the backends that are asked now.
 
     versions: of the backends that are asked for the models of a dialect, by name.  A unit of a run that lacked one of

@@ -66,8 +66,9 @@ def _of(key: str, seed: int, instances: int, profiles: Sequence[Profile]) -> lis
     if _ledger is None:
         _ledger = load_ledger()
     version = registry.dialect(key.split("/")[0]).versions[key]
-    found = measure([version], seed=seed, instances=instances, least=min(instances, 32), ledger=_ledger,
-                    backends=profiles)  # fmt: skip
+    found = measure(
+        [version], seed=seed, instances=instances, least=min(instances, 32), ledger=_ledger, backends=profiles
+    )
     return [*found.records(), {"t": "measured", "key": key}]
 
 
@@ -117,5 +118,3 @@ def _share(n: int, of: int) -> str:
 def read(plan: session.Plan) -> list[dict[str, Any]]:
     """The "sensitivity" records of a plan's folder."""
     return [o for o in record_writer.read(plan.out / run_folder.RECORDS) if o["t"] == "sensitivity"]
-
-

@@ -134,11 +134,20 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         before = resumed(path, partial(_asked, handles), kind_of)
         writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()
-        evidence = Evidence(bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed,
-                            ledger=ledger, kinds=before.cases)  # fmt: skip
-        engine = Engine(handles, seed=plan.seed, draws=plan.draws, invalid=plan.invalid, ledger=ledger,
-                        sink=writer.write, on_failure=evidence, progress=progress,
-                        again=Again(bench.spare, ledger))  # fmt: skip
+        evidence = Evidence(
+            bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed, ledger=ledger, kinds=before.cases
+        )
+        engine = Engine(
+            handles,
+            seed=plan.seed,
+            draws=plan.draws,
+            invalid=plan.invalid,
+            ledger=ledger,
+            sink=writer.write,
+            on_failure=evidence,
+            progress=progress,
+            again=Again(bench.spare, ledger),
+        )
         for (key, _, first), learnt in before.learnt.items():
             engine.recall(key, first, learnt)
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
@@ -149,15 +158,23 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in before.done])
         replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not record_writer.has(path, "sensitivity"):
-            measured = measure(chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger,
-                               backends=engine.profiles.values())  # fmt: skip
+            measured = measure(
+                chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger, backends=engine.profiles.values()
+            )
             for rec in measured.records():
                 writer.write(rec)
         ledger.count(before.hits + engine.hits)
         unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
-        writer.write({"t": "end", "elapsed": round(summary.seconds, 3), "cases": summary.cases,
-                      "interrupted": summary.interrupted, "unused": unused,
-                      "beside": {h.name: h.beside for h in handles if h.beside}})  # fmt: skip
+        writer.write(
+            {
+                "t": "end",
+                "elapsed": round(summary.seconds, 3),
+                "cases": summary.cases,
+                "interrupted": summary.interrupted,
+                "unused": unused,
+                "beside": {h.name: h.beside for h in handles if h.beside},
+            }
+        )
         return Outcome(summary, path, bench.missing, unused)
 
 
@@ -181,8 +198,10 @@ def identity(plan: Plan) -> dict[str, Any]:
     """What two plans must have in common for one to go on with the other's records: part of the header of a run."""
     return {
         "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws, "invalid": plan.invalid},
-        "seed": plan.seed, "asked": list(plan.names), "place": asdict(plan.place),
-    }  # fmt: skip
+        "seed": plan.seed,
+        "asked": list(plan.names),
+        "place": asdict(plan.place),
+    }
 
 
 def _header(plan: Plan, handles: Sequence[BackendHandle]) -> dict[str, Any]:
@@ -195,14 +214,19 @@ def header(command: str, handles: Sequence[BackendHandle], dialects: Sequence[st
     import native_ref
 
     return {
-        "t": "run", "format": record_writer.FORMAT, "command": command,
+        "t": "run",
+        "format": record_writer.FORMAT,
+        "command": command,
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "opconform": VERSION, "isa": native_ref.isa, "platform": platform.platform(),
-        "python": platform.python_version(), "cpu": next((h.processor for h in handles), ""),
+        "opconform": VERSION,
+        "isa": native_ref.isa,
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "cpu": next((h.processor for h in handles), ""),
         "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
         "dialects": {d: registry.dialect(d).title for d in dialects},
         "op_versions": {d: len(registry.dialect(d).versions) for d in dialects},
-    }  # fmt: skip
+    }
 
 
 def parse_address(text: str) -> tuple[str, str, int, int]:
@@ -299,8 +323,9 @@ def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, e
         return [judge_beside(h, profile_of(h), case, cases, ledger, before) for h in handles]
 
 
-def minimize(inst: Instance, backend: str, folder: Path, seconds: float = 60.0,
-             place: Place = HERE_ONLY) -> tuple[Judged | None, dict[str, Any] | None]:  # fmt: skip
+def minimize(
+    inst: Instance, backend: str, folder: Path, seconds: float = 60.0, place: Place = HERE_ONLY
+) -> tuple[Judged | None, dict[str, Any] | None]:
     """Make a failing instance smaller and write its folder; (None, None) if it does not fail."""
     with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)

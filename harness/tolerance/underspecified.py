@@ -75,8 +75,7 @@ def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | No
 
 def gathered(*found: str | None) -> Silent | None:
     """All that is left open, with the words of the first that leaves something."""
-    parts = [p for why in found if why is not None
-             for p in (why.parts if isinstance(why, Silent) else (Part(why),))]  # fmt: skip
+    parts = [p for why in found if why is not None for p in (why.parts if isinstance(why, Silent) else (Part(why),))]
     return Silent(*parts) if parts else None
 
 

@@ -70,8 +70,15 @@ FOLDS = {
 }
 
 
-def conv(x: Array, w: Array, b: Array | None, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int],
-         groups: int) -> Array:  # fmt: skip
+def conv(
+    x: Array,
+    w: Array,
+    b: Array | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    groups: int,
+) -> Array:
     n, c, *s = x.shape
     m, _, *k = w.shape
     r = len(s)
@@ -89,8 +96,16 @@ def conv(x: Array, w: Array, b: Array | None, strides: Sequence[int], dilations:
     return out
 
 
-def conv_transpose(x: Array, w: Array, b: Array | None, strides: Sequence[int], dilations: Sequence[int],
-                   begins: Sequence[int], groups: int, sizes: Sequence[int]) -> Array:  # fmt: skip
+def conv_transpose(
+    x: Array,
+    w: Array,
+    b: Array | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    begins: Sequence[int],
+    groups: int,
+    sizes: Sequence[int],
+) -> Array:
     n, c, *s = x.shape
     _, per, *k = w.shape
     r = len(s)
@@ -109,8 +124,14 @@ def conv_transpose(x: Array, w: Array, b: Array | None, strides: Sequence[int], 
     return out
 
 
-def windows(s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int],
-            sizes: Sequence[int]) -> dict[tuple[int, ...], tuple[list[tuple[int, ...]], int]]:  # fmt: skip
+def windows(
+    s: Sequence[int],
+    k: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    sizes: Sequence[int],
+) -> dict[tuple[int, ...], tuple[list[tuple[int, ...]], int]]:
     """Output position -> (elements it sees, cells inside the padded image)."""
     r = len(s)
     out = {}

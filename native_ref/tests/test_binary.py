@@ -79,8 +79,16 @@ LOOPS: dict[str, Callable[..., Any]] = {
 }
 FLOAT_ONLY = {"fmax", "fmin", "atan2"}
 COMPARISONS = {
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
-}  # fmt: skip
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+}
 
 
 def test_every_function_has_a_loop() -> None:
@@ -127,8 +135,16 @@ def ieee(name: str, a: float, b: float) -> float:
             return a if b != b else ieee("maximum" if name == "fmax" else "minimum", a, b)
         if name == "prelu":
             return float(x * y) if a < 0 else a
-        fn = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "fmod": np.fmod, "pow": np.power,
-              "atan2": np.arctan2, "floor_mod": np.mod}.get(name)  # fmt: skip
+        fn = {
+            "add": np.add,
+            "sub": np.subtract,
+            "mul": np.multiply,
+            "div": np.divide,
+            "fmod": np.fmod,
+            "pow": np.power,
+            "atan2": np.arctan2,
+            "floor_mod": np.mod,
+        }.get(name)
         if fn is not None:
             return float(fn(x, y))
         if name == "squared_difference":
@@ -229,10 +245,20 @@ def neighbours(g: float, dtype: np.dtype) -> tuple[float, float]:
     return value(key - 1), value(key + 1)
 
 
-@pytest.mark.parametrize("shapes", [
-    ((3, 4), (4,)), ((3, 1), (1, 4)), ((2, 1, 5), (3, 1)), ((), (2, 2)), ((0, 3), (1, 3)), ((1,), (1, 1, 1)),
-    ((2, 3, 4, 5, 6), (3, 1, 5, 1)), ((700,), (700,)), ((2, 600), (600,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 4), (4,)),
+        ((3, 1), (1, 4)),
+        ((2, 1, 5), (3, 1)),
+        ((), (2, 2)),
+        ((0, 3), (1, 3)),
+        ((1,), (1, 1, 1)),
+        ((2, 3, 4, 5, 6), (3, 1, 5, 1)),
+        ((700,), (700,)),
+        ((2, 600), (600,)),
+    ],
+)
 def test_broadcasting(shapes: tuple) -> None:
     x = native_ref.fill("small", 1, shapes[0], np.float32)
     y = native_ref.fill("small", 2, shapes[1], np.float32)
@@ -282,10 +308,15 @@ def exact_power(a: float, b: float) -> Fraction | None:
 def test_powers_that_f64_holds_are_exact() -> None:
     """Among them the ties of f32: 1 + 2^-12 squared lies in the middle of two of them."""
     rng = np.random.default_rng(8)
-    base = np.concatenate([
-        1 + rng.integers(-(2**12), 2**12, 300) * 2.0**-12, 1 + rng.integers(-(2**6), 2**6, 300) * 2.0**-8,
-        rng.integers(-4096, 4096, 300), rng.integers(1, 4096, 300) ** 2, 2.0 ** rng.integers(-60, 60, 100),
-    ]).astype(np.float32)  # fmt: skip
+    base = np.concatenate(
+        [
+            1 + rng.integers(-(2**12), 2**12, 300) * 2.0**-12,
+            1 + rng.integers(-(2**6), 2**6, 300) * 2.0**-8,
+            rng.integers(-4096, 4096, 300),
+            rng.integers(1, 4096, 300) ** 2,
+            2.0 ** rng.integers(-60, 60, 100),
+        ]
+    ).astype(np.float32)
     power = rng.choice([2, 3, 1, 0, -1, -2, 0.5, 1.5, -0.5, 4, 5], base.size).astype(np.float32)
     got = native_ref.binary("pow", base, power)
     checked = 0
@@ -327,5 +358,6 @@ def test_pow_of_wide_operands_takes_all_their_bits() -> None:
     x = 1 + np.arange(1, 200) * 2.0**-52
     np.testing.assert_array_max_ulp(native_ref.binary("pow", x, np.full(199, 2.0**40)), np.power(x, 2.0**40), 1)
     i = np.array([2**62 + 1, 3**39], np.int64)
-    np.testing.assert_array_max_ulp(native_ref.binary("pow", i, np.array([0.5, 0.5], np.float32)),
-                                    np.sqrt(i.astype(np.float64)), 1)  # fmt: skip
+    np.testing.assert_array_max_ulp(
+        native_ref.binary("pow", i, np.array([0.5, 0.5], np.float32)), np.sqrt(i.astype(np.float64)), 1
+    )

@@ -50,9 +50,15 @@ NO_INF = {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f4e2m1", "f6e2m3", "f6e3m2"}
 
 
 @pytest.mark.parametrize("d", FLOATS, ids=str)
-@pytest.mark.parametrize("ulps, bound, signed_zero, flush", [
-    (0, 0.0, False, False), (1, 0.0, True, False), (0.5, 1e-3, False, True), (2, None, False, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ulps, bound, signed_zero, flush",
+    [
+        (0, 0.0, False, False),
+        (1, 0.0, True, False),
+        (0.5, 1e-3, False, True),
+        (2, None, False, False),
+    ],
+)
 def test_definition(d: D.DType, ulps: float, bound: float | None, signed_zero: bool, flush: bool) -> None:
     n = 1500  # several blocks, the last one short
     w = native_ref.fill("special", 1, (n,), D.F64)
@@ -71,9 +77,9 @@ def test_definition(d: D.DType, ulps: float, bound: float | None, signed_zero: b
     quick = compare(a, w, limit, ulps=ulps, signed_zero=signed_zero, flush=flush)
     each = np.broadcast_to(limit, (n,))
     wide = a.astype(np.float64)
-    want = np.array([
-        not passes(float(x), float(y), float(b), ulps, d, signed_zero, flush) for x, y, b in zip(wide, w, each)
-    ])  # fmt: skip
+    want = np.array(
+        [not passes(float(x), float(y), float(b), ulps, d, signed_zero, flush) for x, y, b in zip(wide, w, each)]
+    )
     np.testing.assert_array_equal(got.mask, want)
     assert 0 < want.sum() < n
     for r in (got, quick):
@@ -200,8 +206,11 @@ def looked_at(
     return 2 if c.size >= native_ref.SMALL and (c.zeros > native_ref.DULL * c.size or one or few) else 1
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2],
-                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float16, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2],
+    ids=lambda d: np.dtype(d).name,
+)
 def test_a_brief_look_says_what_whole_comparisons_say(dtype: type) -> None:
     rng = np.random.default_rng(3)
     said = set()
@@ -233,9 +242,16 @@ def test_a_brief_look_says_what_whole_comparisons_say(dtype: type) -> None:
 
 def test_a_brief_look_leaves_open_what_it_does_not_know() -> None:
     x = np.ones(3, np.float32)
-    for actual, value in ((None, x), (x, None), ([1, 1, 1], x), (x, x.astype(np.float64)), (x, x.reshape(1, 3)),
-                          (x.astype(complex), x.astype(complex)), (np.array(["a"], object), np.array(["a"], object)),
-                          (x.astype(ml_dtypes.float8_e8m0fnu), x.astype(ml_dtypes.float8_e8m0fnu))):  # fmt: skip
+    for actual, value in (
+        (None, x),
+        (x, None),
+        ([1, 1, 1], x),
+        (x, x.astype(np.float64)),
+        (x, x.reshape(1, 3)),
+        (x.astype(complex), x.astype(complex)),
+        (np.array(["a"], object), np.array(["a"], object)),
+        (x.astype(ml_dtypes.float8_e8m0fnu), x.astype(ml_dtypes.float8_e8m0fnu)),
+    ):
         assert native_ref.brief(actual, value, None, 1, 0.0, False, False) == 0
     assert native_ref.brief(np.zeros((0, 2)), np.zeros((0, 2)), None, 1, 0.0, False, False) == 1
     i = np.arange(5)

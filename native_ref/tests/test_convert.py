@@ -152,8 +152,13 @@ def test_float_to_integer(dst: D.DType) -> None:
             elif math.isinf(v):
                 want = hi if v > 0 else lo
             else:
-                fn = {None: math.trunc, "even": round, "up": math.ceil, "down": math.floor,
-                      "away": lambda t: int(math.copysign(math.floor(abs(t) + 0.5), t))}[rounding]  # fmt: skip
+                fn = {
+                    None: math.trunc,
+                    "even": round,
+                    "up": math.ceil,
+                    "down": math.floor,
+                    "away": lambda t: int(math.copysign(math.floor(abs(t) + 0.5), t)),
+                }[rounding]
                 want = min(max(fn(v), lo), hi)
             assert int(g) == want, (v, rounding, int(g), want)
 

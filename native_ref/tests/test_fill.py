@@ -147,10 +147,16 @@ def test_seeds_differ_and_shapes_do_not_matter() -> None:
     assert words.dtype == object and all(isinstance(w, str) for w in words.ravel())
 
 
-@pytest.mark.parametrize("recipe, message", [
-    ("nope", "unknown recipe 'nope', expected one of small unit"), ("ints:3", "expected another number"),
-    ("ints:3:x", "expected a number, got 'x'"), ("small:3", "':3' left over"), ("ints:3:1", "upper end is below"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "recipe, message",
+    [
+        ("nope", "unknown recipe 'nope', expected one of small unit"),
+        ("ints:3", "expected another number"),
+        ("ints:3:x", "expected a number, got 'x'"),
+        ("small:3", "':3' left over"),
+        ("ints:3:1", "upper end is below"),
+    ],
+)
 def test_bad_recipes(recipe: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         native_ref.fill(recipe, 0, (1,), np.float32)

@@ -10,8 +10,21 @@ import pytest
 
 import native_ref
 
-TYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, np.int8, np.uint16, np.int64,
-         np.uint64, np.bool_, ml_dtypes.int4, np.complex64, np.complex128]  # fmt: skip
+TYPES = [
+    np.float32,
+    np.float64,
+    np.float16,
+    ml_dtypes.bfloat16,
+    ml_dtypes.float8_e5m2,
+    np.int8,
+    np.uint16,
+    np.int64,
+    np.uint64,
+    np.bool_,
+    ml_dtypes.int4,
+    np.complex64,
+    np.complex128,
+]
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: type) -> np.ndarray:
@@ -22,9 +35,15 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: type) -> np.nd
 def test_gather_is_take_in_every_batch(dtype: type) -> None:
     rng = np.random.default_rng(1)
     for x_shape, axis, batch, i_shape in (
-        ((5,), 0, 0, ()), ((4, 3), 1, 0, (2, 2)), ((4, 3), -2, 0, (7,)), ((2, 3, 4, 5), 2, 1, (2, 6)),
-        ((2, 3, 4, 5), 3, 2, (2, 3, 2, 2)), ((2, 0, 4), 2, 1, (2, 3)), ((3, 4), 1, 0, (0, 2)), ((2, 4), 1, 1, (2,)),
-    ):  # fmt: skip
+        ((5,), 0, 0, ()),
+        ((4, 3), 1, 0, (2, 2)),
+        ((4, 3), -2, 0, (7,)),
+        ((2, 3, 4, 5), 2, 1, (2, 6)),
+        ((2, 3, 4, 5), 3, 2, (2, 3, 2, 2)),
+        ((2, 0, 4), 2, 1, (2, 3)),
+        ((3, 4), 1, 0, (0, 2)),
+        ((2, 4), 1, 1, (2,)),
+    ):
         x = draw(rng, x_shape, dtype)
         a = axis % len(x_shape)
         index = rng.integers(-x_shape[a], x_shape[a], i_shape).astype(rng.choice([np.int32, np.int64, np.int8]))
@@ -44,9 +63,14 @@ def test_gather_is_take_in_every_batch(dtype: type) -> None:
 def test_gather_elements_is_take_along_axis(dtype: type) -> None:
     rng = np.random.default_rng(2)
     for shape, axis, i_shape in (
-        ((5,), 0, (9,)), ((4, 3), 0, (7, 2)), ((4, 3), 1, (4, 8)), ((2, 3, 4), 1, (1, 5, 3)), ((2, 3), 1, (2, 0)),
-        ((2, 3, 4), 0, (5, 3, 4)), ((3, 4), -1, (2, 4)),
-    ):  # fmt: skip
+        ((5,), 0, (9,)),
+        ((4, 3), 0, (7, 2)),
+        ((4, 3), 1, (4, 8)),
+        ((2, 3, 4), 1, (1, 5, 3)),
+        ((2, 3), 1, (2, 0)),
+        ((2, 3, 4), 0, (5, 3, 4)),
+        ((3, 4), -1, (2, 4)),
+    ):
         x = draw(rng, shape, dtype)
         a = axis % len(shape)
         index = rng.integers(-shape[a], shape[a], i_shape)
@@ -61,9 +85,14 @@ def test_gather_elements_is_take_along_axis(dtype: type) -> None:
 def test_gather_nd_is_fancy_indexing() -> None:
     rng = np.random.default_rng(3)
     for shape, batch, rows, k in (
-        ((5,), 0, (), 1), ((4, 3), 0, (6,), 2), ((4, 3), 0, (2, 2), 1), ((2, 3, 4), 1, (2, 5), 1),
-        ((2, 3, 4), 1, (2,), 2), ((2, 3, 4, 2), 2, (2, 3, 4), 1), ((3, 4), 0, (0,), 1),
-    ):  # fmt: skip
+        ((5,), 0, (), 1),
+        ((4, 3), 0, (6,), 2),
+        ((4, 3), 0, (2, 2), 1),
+        ((2, 3, 4), 1, (2, 5), 1),
+        ((2, 3, 4), 1, (2,), 2),
+        ((2, 3, 4, 2), 2, (2, 3, 4), 1),
+        ((3, 4), 0, (0,), 1),
+    ):
         x = rng.standard_normal(shape).astype(np.float32)
         index = np.stack([rng.integers(-n, n, rows) for n in shape[batch : batch + k]], -1)
         want = np.empty((*rows, *shape[batch + k :]), x.dtype)

@@ -67,8 +67,15 @@ def test_integers_at_their_limits(extremes: type) -> None:
 
 def test_batches_and_vectors() -> None:
     rng = np.random.default_rng(1)
-    for a, b in [((4,), (4,)), ((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((2, 1, 3, 4), (5, 4, 2)), ((0, 3, 4), (4, 2)),
-                 ((2, 1, 3, 4), (1, 6, 4, 1)), ((3, 0), (0, 3))]:  # fmt: skip
+    for a, b in [
+        ((4,), (4,)),
+        ((4,), (2, 4, 3)),
+        ((2, 3, 4), (4,)),
+        ((2, 1, 3, 4), (5, 4, 2)),
+        ((0, 3, 4), (4, 2)),
+        ((2, 1, 3, 4), (1, 6, 4, 1)),
+        ((3, 0), (0, 3)),
+    ]:
         x, y = rng.standard_normal(a), rng.standard_normal(b)
         got, want = native.matmul(x, y), np.matmul(x, y)
         assert got.shape == want.shape
@@ -116,8 +123,13 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 def _window(rng: np.random.Generator) -> dict:
     n = int(rng.integers(1, 4))
     pick = lambda lo, hi: tuple(int(v) for v in rng.integers(lo, hi, n))  # noqa: E731
-    return {"s": pick(1, 6), "k": pick(1, 4), "strides": pick(1, 4), "dilations": pick(1, 3),
-            "pads": (*pick(-1, 4), *pick(0, 4))}  # fmt: skip
+    return {
+        "s": pick(1, 6),
+        "k": pick(1, 4),
+        "strides": pick(1, 4),
+        "dilations": pick(1, 3),
+        "pads": (*pick(-1, 4), *pick(0, 4)),
+    }
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -149,14 +161,31 @@ def test_conv_transpose(seed: int) -> None:
     sizes = tuple(int(i) for i in rng.integers(1, 8, len(v["s"])))
     n = len(sizes)
     got = native.conv_transpose(x, w, b, v["strides"], v["dilations"], v["pads"], groups, sizes=sizes)
-    want = plain.conv_transpose(plain.exact(x), plain.exact(w), None if b is None else plain.exact(b), v["strides"],
-                                v["dilations"], v["pads"][:n], groups, sizes)  # fmt: skip
+    want = plain.conv_transpose(
+        plain.exact(x),
+        plain.exact(w),
+        None if b is None else plain.exact(b),
+        v["strides"],
+        v["dilations"],
+        v["pads"][:n],
+        groups,
+        sizes,
+    )
     if got.dtype.kind in "iu":
         assert got.astype(object).tolist() == want.tolist()
     else:
-        scale = plain.as_float(plain.conv_transpose(
-            plain.exact(abs(x)), plain.exact(abs(w)), None if b is None else plain.exact(abs(b)), v["strides"],
-            v["dilations"], v["pads"][:n], groups, sizes))  # fmt: skip
+        scale = plain.as_float(
+            plain.conv_transpose(
+                plain.exact(abs(x)),
+                plain.exact(abs(w)),
+                None if b is None else plain.exact(abs(b)),
+                v["strides"],
+                v["dilations"],
+                v["pads"][:n],
+                groups,
+                sizes,
+            )
+        )
         # narrow types add up their taps in f64, f64 carries the errors of these additions along
         digits = 2e-16 if dtype is np.float64 else 2e-15
         assert (abs(got - plain.as_float(want)) <= digits * scale).all()

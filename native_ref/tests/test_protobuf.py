@@ -41,10 +41,34 @@ def plain(form: tuple[Any, ...]) -> bytes:
 NUMBERS = [0, 1, 127, 128, 1 << 32, (1 << 63) - 1, (1 << 64) - 1, -1, -(1 << 63), True]
 
 
-@pytest.mark.parametrize("value", [
-    *NUMBERS, 0.0, -0.0, 1.5, 1e-45, 0.1, float("inf"), float("nan"), "", "a", "é\n", "\udcff", b"", b"\x00\xff", (),
-    None, (1, ()), (1, None), [], [1, -1], ["a", ""], [(), (3, 2.5)], (2, ["x" * 100] * 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        *NUMBERS,
+        0.0,
+        -0.0,
+        1.5,
+        1e-45,
+        0.1,
+        float("inf"),
+        float("nan"),
+        "",
+        "a",
+        "é\n",
+        "\udcff",
+        b"",
+        b"\x00\xff",
+        (),
+        None,
+        (1, ()),
+        (1, None),
+        [],
+        [1, -1],
+        ["a", ""],
+        [(), (3, 2.5)],
+        (2, ["x" * 100] * 3),
+    ],
+)
 def test_every_form(value: Any) -> None:
     for number in (1, 15, 16, 20, 1 << 28):
         assert native.protobuf((number, value, 1, 2)) == plain((number, value, 1, 2))

@@ -89,8 +89,11 @@ def test_requantise_takes_a_scale_per_channel() -> None:
         native_ref.requantise(acc, 1.0, 0, (0, 1), np.float32)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, ml_dtypes.int4],
-                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, ml_dtypes.int4],
+    ids=lambda d: np.dtype(d).name,
+)
 def test_centre_is_exact(dtype: type) -> None:
     info = ml_dtypes.iinfo(dtype)
     low, high = int(info.min), int(info.max)

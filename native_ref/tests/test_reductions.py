@@ -73,10 +73,14 @@ def test_cancellation() -> None:
     assert native.reduce("mean", x) == float(sum(plain.exact(x).tolist()) / 200)
 
 
-@pytest.mark.parametrize("name,formula", [
-    ("l2", lambda v: np.sqrt((v * v).sum(1))), ("log_sum", lambda v: np.log(v.sum(1))),
-    ("log_sum_exp", lambda v: np.log(np.exp(v).sum(1))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,formula",
+    [
+        ("l2", lambda v: np.sqrt((v * v).sum(1))),
+        ("log_sum", lambda v: np.log(v.sum(1))),
+        ("log_sum_exp", lambda v: np.log(np.exp(v).sum(1))),
+    ],
+)
 def test_composed_names(name: str, formula: object) -> None:
     x = abs(data((7, 40), np.float32)) / 50
     np.testing.assert_allclose(native.reduce(name, x, (1,)), formula(x.astype(np.longdouble)).astype(float), rtol=4e-16)
@@ -229,8 +233,11 @@ def stray(kind: str, shape: tuple[int, int], dtype: np.dtype, rng: np.random.Gen
     return x.astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64, ml_dtypes.float8_e5m2],
-                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float16, ml_dtypes.bfloat16, np.float64, ml_dtypes.float8_e5m2],
+    ids=lambda d: np.dtype(d).name,
+)
 @pytest.mark.parametrize("kind", ["plain", "spread", "zeros", "cancelling", "special"])
 def test_many_short_rows(dtype: type, kind: str) -> None:
     """Every row as one long reduction of its own columns would have it: bits, signs of zero, NaN."""
@@ -268,8 +275,11 @@ def _low_zero(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-@pytest.mark.parametrize("planted", [(), (np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0), (-0.0, -0.0),
-                                     (0.0, np.nan)], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "planted",
+    [(), (np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0), (-0.0, -0.0), (0.0, np.nan)],
+    ids=str,
+)
 def test_extremes_of_long_rows(name: str, planted: tuple[float, ...]) -> None:
     """What needs care in one of the blocks and lanes of a row, the rest of it on the far side of zero."""
     rng = np.random.default_rng(len(planted))
@@ -303,8 +313,9 @@ def test_squares_of_long_rows(dtype: type) -> None:
     assert native.reduce("l2", x, (1,))[1:3].tolist() == [np.inf] * 2 and np.isnan(native.reduce("l2", x, (1,))[3])
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.bool_],
-                         ids=lambda d: np.dtype(d).name)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.bool_], ids=lambda d: np.dtype(d).name
+)
 def test_many_short_rows_of_integers(dtype: type) -> None:
     rng = np.random.default_rng(6)
     for rows, n in ((40, 64), (9, 7), (300, 8), (3, 512), (4, 1)):

@@ -18,10 +18,14 @@ COMPLEX = [np.complex64, np.complex128]
 ALL = [*FLOATS, *INTS, *COMPLEX, np.bool_]
 
 STEPS: dict[str, Any] = {
-    "none": lambda c, v: v, "add": lambda c, v: c + v, "sub": lambda c, v: c - v, "mul": lambda c, v: c * v,
-    "div": lambda c, v: np.divide(c, v), "max": lambda c, v: c if c != c or c > v else v,
+    "none": lambda c, v: v,
+    "add": lambda c, v: c + v,
+    "sub": lambda c, v: c - v,
+    "mul": lambda c, v: c * v,
+    "div": lambda c, v: np.divide(c, v),
+    "max": lambda c, v: c if c != c or c > v else v,
     "min": lambda c, v: c if c != c or c < v else v,
-}  # fmt: skip
+}
 
 
 def name_of(d: object) -> str:
@@ -206,8 +210,18 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("dtype", ALL, ids=name_of)
 def test_unique_is_a_dictionary(dtype: type) -> None:
     rng = np.random.default_rng(5)
-    for shape, axis in (((30,), None), ((5, 4), None), ((9, 2), 0), ((2, 12), 1), ((4, 3, 3), -2), ((0,), None),
-                        ((0, 3), 1), ((3, 0), 0), ((), None), ((600,), None)):  # fmt: skip
+    for shape, axis in (
+        ((30,), None),
+        ((5, 4), None),
+        ((9, 2), 0),
+        ((2, 12), 1),
+        ((4, 3, 3), -2),
+        ((0,), None),
+        ((0, 3), 1),
+        ((3, 0), 0),
+        ((), None),
+        ((600,), None),
+    ):
         x = rng.integers(-1, 2, shape).astype(np.float64).astype(dtype) if rng.integers(2) else draw(rng, shape, dtype)
         if dtype in (np.float32, np.float16) and x.size:
             x.reshape(-1)[:1] = -0.0

@@ -19,13 +19,30 @@ FORMS = {"f16": F16, "bf16": BF16, "f32": F32}
 SHORT = (1.5, 0.75, -1.5, 2.5, 1.0, 0.0, 3.0, -0.625)
 PAIRS = [(1.5, 0.5), (0.5, 0.75), (-1.5, 1.25), (0.25, 0.375), (1.5, 1.0), (2.0, -0.75), (3.0, 0.25), (0.0, 1.5)]
 PARAMS: dict[str, list[tuple[float, ...]]] = {
-    "elu": [(a,) for a in SHORT], "celu": [(abs(a),) for a in SHORT if a], "selu": PAIRS,
-    "leaky_relu": [(a,) for a in SHORT], "thresholded_relu": [(a,) for a in SHORT],
-    "thresholded_relu_inclusive": [(a,) for a in SHORT], "clamp": [(-1.5, 0.75)],
-    "linear": PAIRS, "hard_sigmoid": PAIRS, "hard_swish": PAIRS, "swish": [(a,) for a in SHORT], "scaled_tanh": PAIRS,
-    "hard_swish6": [()], "gelu_exact": [()], "gelu_tanh": [()], "gelu_sigmoid": [()], "mish": [()], "softsign": [()],
-    "sigmoid": [()], "tanh": [()], "expm1": [()], "log1p": [()], "softplus": [()],
-}  # fmt: skip
+    "elu": [(a,) for a in SHORT],
+    "celu": [(abs(a),) for a in SHORT if a],
+    "selu": PAIRS,
+    "leaky_relu": [(a,) for a in SHORT],
+    "thresholded_relu": [(a,) for a in SHORT],
+    "thresholded_relu_inclusive": [(a,) for a in SHORT],
+    "clamp": [(-1.5, 0.75)],
+    "linear": PAIRS,
+    "hard_sigmoid": PAIRS,
+    "hard_swish": PAIRS,
+    "swish": [(a,) for a in SHORT],
+    "scaled_tanh": PAIRS,
+    "hard_swish6": [()],
+    "gelu_exact": [()],
+    "gelu_tanh": [()],
+    "gelu_sigmoid": [()],
+    "mish": [()],
+    "softsign": [()],
+    "sigmoid": [()],
+    "tanh": [()],
+    "expm1": [()],
+    "log1p": [()],
+    "softplus": [()],
+}
 CASES = [(name, p) for name, some in PARAMS.items() for p in some]
 
 
@@ -50,12 +67,11 @@ def test_every_function_with_parameters_is_here() -> None:
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_correctly_rounded_next_to_ties(name: str, params: tuple[float, ...], form: str) -> None:
     dtype, bits, overflow = FORMS[form]
-    ref = reference.Ref(params, reference.UNARY[name].wide, reference.UNARY[name].mp,
-                        reference.UNARY[name].domain, 40, 1e-4900)  # fmt: skip
+    ref = reference.Ref(
+        params, reference.UNARY[name].wide, reference.UNARY[name].mp, reference.UNARY[name].domain, 40, 1e-4900
+    )
     x = points(FORMS[form], 3000, 5)
     got = native_ref.unary(name, x, *params, out=dtype)
     bad, _ = reference.wrong(ref, x, got, bits, overflow)
     some = [(x[i].item(), got[i].item()) for i in bad[:5]]
     assert bad.size == 0, f"{name}{params}: {bad.size} of {x.size} not correctly rounded, first (x, got): {some}"
-
-

@@ -129,23 +129,51 @@ def test_f32_in_a_row_and_apart(name: str) -> None:
 # Values at -inf, -0, +0, inf, and outside the domain; None is NaN.
 INF = float("inf")
 SPECIAL = {
-    "abs": (INF, 0.0, 0.0, INF), "neg": (INF, 0.0, -0.0, -INF), "sign": (-1.0, -0.0, 0.0, 1.0),
-    "ceil": (-INF, -0.0, 0.0, INF), "floor": (-INF, -0.0, 0.0, INF), "trunc": (-INF, -0.0, 0.0, INF),
-    "round_half_even": (-INF, -0.0, 0.0, INF), "round_half_away": (-INF, -0.0, 0.0, INF),
-    "sqrt": (None, -0.0, 0.0, INF), "reciprocal": (-0.0, -INF, INF, 0.0), "square": (INF, 0.0, 0.0, INF),
-    "rsqrt": (None, -INF, INF, 0.0), "exp": (0.0, 1.0, 1.0, INF), "exp2": (0.0, 1.0, 1.0, INF),
-    "expm1": (-1.0, -0.0, 0.0, INF), "log": (None, -INF, -INF, INF), "log2": (None, -INF, -INF, INF),
-    "log10": (None, -INF, -INF, INF), "log1p": (None, -0.0, 0.0, INF), "sin": (None, -0.0, 0.0, None),
-    "cos": (None, 1.0, 1.0, None), "tan": (None, -0.0, 0.0, None), "asin": (None, -0.0, 0.0, None),
-    "acos": (None, np.pi / 2, np.pi / 2, None), "atan": (-np.pi / 2, -0.0, 0.0, np.pi / 2),
-    "sinh": (-INF, -0.0, 0.0, INF), "cosh": (INF, 1.0, 1.0, INF), "tanh": (-1.0, -0.0, 0.0, 1.0),
-    "asinh": (-INF, -0.0, 0.0, INF), "acosh": (None, None, None, INF), "atanh": (None, -0.0, 0.0, None),
-    "erf": (-1.0, -0.0, 0.0, 1.0), "erfc": (2.0, 1.0, 1.0, 0.0), "sigmoid": (0.0, 0.5, 0.5, 1.0),
-    "softsign": (-1.0, -0.0, 0.0, 1.0), "softplus": (0.0, np.log(2), np.log(2), INF),
-    "gelu_exact": (-0.0, -0.0, 0.0, INF), "gelu_tanh": (-0.0, -0.0, 0.0, INF), "gelu_sigmoid": (-0.0, -0.0, 0.0, INF),
-    "mish": (-0.0, -0.0, 0.0, INF), "elu": (-float(np.float32(0.1)), -0.0, 0.0, INF), "celu": (-1.75, 0.0, 0.0, INF),
-    "relu": (0.0, -0.0, 0.0, INF), "log_sigmoid": (-INF, -np.log(2), -np.log(2), -0.0),
-}  # fmt: skip
+    "abs": (INF, 0.0, 0.0, INF),
+    "neg": (INF, 0.0, -0.0, -INF),
+    "sign": (-1.0, -0.0, 0.0, 1.0),
+    "ceil": (-INF, -0.0, 0.0, INF),
+    "floor": (-INF, -0.0, 0.0, INF),
+    "trunc": (-INF, -0.0, 0.0, INF),
+    "round_half_even": (-INF, -0.0, 0.0, INF),
+    "round_half_away": (-INF, -0.0, 0.0, INF),
+    "sqrt": (None, -0.0, 0.0, INF),
+    "reciprocal": (-0.0, -INF, INF, 0.0),
+    "square": (INF, 0.0, 0.0, INF),
+    "rsqrt": (None, -INF, INF, 0.0),
+    "exp": (0.0, 1.0, 1.0, INF),
+    "exp2": (0.0, 1.0, 1.0, INF),
+    "expm1": (-1.0, -0.0, 0.0, INF),
+    "log": (None, -INF, -INF, INF),
+    "log2": (None, -INF, -INF, INF),
+    "log10": (None, -INF, -INF, INF),
+    "log1p": (None, -0.0, 0.0, INF),
+    "sin": (None, -0.0, 0.0, None),
+    "cos": (None, 1.0, 1.0, None),
+    "tan": (None, -0.0, 0.0, None),
+    "asin": (None, -0.0, 0.0, None),
+    "acos": (None, np.pi / 2, np.pi / 2, None),
+    "atan": (-np.pi / 2, -0.0, 0.0, np.pi / 2),
+    "sinh": (-INF, -0.0, 0.0, INF),
+    "cosh": (INF, 1.0, 1.0, INF),
+    "tanh": (-1.0, -0.0, 0.0, 1.0),
+    "asinh": (-INF, -0.0, 0.0, INF),
+    "acosh": (None, None, None, INF),
+    "atanh": (None, -0.0, 0.0, None),
+    "erf": (-1.0, -0.0, 0.0, 1.0),
+    "erfc": (2.0, 1.0, 1.0, 0.0),
+    "sigmoid": (0.0, 0.5, 0.5, 1.0),
+    "softsign": (-1.0, -0.0, 0.0, 1.0),
+    "softplus": (0.0, np.log(2), np.log(2), INF),
+    "gelu_exact": (-0.0, -0.0, 0.0, INF),
+    "gelu_tanh": (-0.0, -0.0, 0.0, INF),
+    "gelu_sigmoid": (-0.0, -0.0, 0.0, INF),
+    "mish": (-0.0, -0.0, 0.0, INF),
+    "elu": (-float(np.float32(0.1)), -0.0, 0.0, INF),
+    "celu": (-1.75, 0.0, 0.0, INF),
+    "relu": (0.0, -0.0, 0.0, INF),
+    "log_sigmoid": (-INF, -np.log(2), -np.log(2), -0.0),
+}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["f64", "f32"])
@@ -198,9 +226,14 @@ def test_integer_functions(dtype: type) -> None:
 
     x = np.array(values, dtype)
     for name, fn in {
-        "abs": abs, "neg": lambda v: -v, "square": lambda v: v * v, "bitwise_not": lambda v: ~v,
-        "sign": lambda v: (v > 0) - (v < 0), "relu": lambda v: max(v, 0), "floor": lambda v: v,
-    }.items():  # fmt: skip
+        "abs": abs,
+        "neg": lambda v: -v,
+        "square": lambda v: v * v,
+        "bitwise_not": lambda v: ~v,
+        "sign": lambda v: (v > 0) - (v < 0),
+        "relu": lambda v: max(v, 0),
+        "floor": lambda v: v,
+    }.items():
         got = native_ref.unary(name, x)
         assert got.dtype == x.dtype
         assert [int(v) for v in got] == [wrap(fn(v)) for v in values], name

@@ -75,8 +75,14 @@ def test_softmax(n: int, log: bool) -> None:
 
 def test_softmax_special_values() -> None:
     inf, nan = np.inf, np.nan
-    for row, want in [((inf, 1), (nan, nan)), ((-inf, 1), (0, 1)), ((nan, 1), (nan, nan)), ((-inf, -inf), (nan, nan)),
-                      ((800, 0), (1, np.exp(-800.0))), ((0, -745), (1, 5e-324))]:  # fmt: skip
+    for row, want in [
+        ((inf, 1), (nan, nan)),
+        ((-inf, 1), (0, 1)),
+        ((nan, 1), (nan, nan)),
+        ((-inf, -inf), (nan, nan)),
+        ((800, 0), (1, np.exp(-800.0))),
+        ((0, -745), (1, 5e-324)),
+    ]:
         for x in (np.array([row]), np.array([row, row]).T.copy().T):
             np.testing.assert_array_equal(native.softmax(x.astype(float), 1)[0], want)
     assert native.softmax(np.zeros((2, 0, 3)), 1).shape == (2, 0, 3)
@@ -128,11 +134,19 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-ACT = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0), "softsign": lambda x: x / (1 + abs(x)),
-       "affine": lambda x: 0.5 * x + 0.25, "hard_sigmoid": lambda x: np.clip(0.5 * x + 0.25, 0, 1),
-       "leaky_relu": lambda x: np.where(x < 0, 0.5 * x, x), "elu": lambda x: np.where(x < 0, 0.5 * np.expm1(x), x),
-       "thresholded_relu": lambda x: np.where(x > 0.5, x, 0), "scaled_tanh": lambda x: 0.5 * np.tanh(0.25 * x),
-       "softplus": lambda x: np.log1p(np.exp(x))}  # fmt: skip
+ACT = {
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "softsign": lambda x: x / (1 + abs(x)),
+    "affine": lambda x: 0.5 * x + 0.25,
+    "hard_sigmoid": lambda x: np.clip(0.5 * x + 0.25, 0, 1),
+    "leaky_relu": lambda x: np.where(x < 0, 0.5 * x, x),
+    "elu": lambda x: np.where(x < 0, 0.5 * np.expm1(x), x),
+    "thresholded_relu": lambda x: np.where(x > 0.5, x, 0),
+    "scaled_tanh": lambda x: 0.5 * np.tanh(0.25 * x),
+    "softplus": lambda x: np.log1p(np.exp(x)),
+}
 
 
 def layer(

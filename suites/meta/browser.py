@@ -135,9 +135,7 @@ class Browser:
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
         )
         if "exceptionDetails" in got:
-            raise RuntimeError(
-                got["exceptionDetails"].get("exception", {}).get("description", "JavaScript error")
-            )
+            raise RuntimeError(got["exceptionDetails"].get("exception", {}).get("description", "JavaScript error"))
         return got["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 20.0) -> None:

@@ -115,12 +115,7 @@ def defect(inst: Instance, backend: str) -> str | None:
     j = inst.to_json()
     first = next(iter(inst.args.values()))
     assert isinstance(first, Arg)
-    if (
-        backend == "onnxruntime"
-        and inst.op == "Conv"
-        and inst.attrs["group"] == 2
-        and "dilations" in inst.attrs
-    ):
+    if backend == "onnxruntime" and inst.op == "Conv" and inst.attrs["group"] == 2 and "dilations" in inst.attrs:
         return "mismatch"
     if backend == "onnxruntime" and inst.op == "MatMul" and 0 in first.shape:
         return "crashed"
@@ -164,9 +159,7 @@ def diff_of(inst: Instance, rng: random.Random) -> tuple[dict[str, Any], str, st
     got[wrong] = np.nan if kind == "nan" else (want[wrong] * (1 + scale)).astype(np_type)
     wrong &= ~(want == got)
     wrong = wrong if wrong.any() else np.ones(shape, bool)
-    ulp = np.where(
-        np.isnan(got), np.inf, np.abs(got.astype(float) - want) / np.spacing(np.abs(want)).astype(float)
-    )
+    ulp = np.where(np.isnan(got), np.inf, np.abs(got.astype(float) - want) / np.spacing(np.abs(want)).astype(float))
     bound = 2.0 * np.spacing(np.abs(want)).astype(float)
     flat = np.flatnonzero(wrong.reshape(-1))
     finite = np.where(np.isfinite(ulp), ulp, -1).reshape(-1)
@@ -188,9 +181,7 @@ def diff_of(inst: Instance, rng: random.Random) -> tuple[dict[str, Any], str, st
         "size": int(wrong.size),
         "max_ulp": float(ulp.max()),
         "p99_ulp": float(np.quantile(np.where(np.isinf(ulp), 1e9, ulp), 0.99)),
-        "max_abs": float(np.nanmax(np.abs(got.astype(float) - want)))
-        if not np.isnan(got).all()
-        else float("nan"),
+        "max_abs": float(np.nanmax(np.abs(got.astype(float) - want))) if not np.isnan(got).all() else float("nan"),
         "factor": float("inf") if kind == "nan" else float((np.abs(got.astype(float) - want) / bound).max()),
         "shape": list(shape),
         "got_shape": list(shape),
@@ -250,8 +241,7 @@ def records(
             "command": f"opconform run --seed {seed}",
             "opconform": "0.1.0",
             "backends": {
-                b: {"version": v, "formats": [BACKENDS[b][0]], "python": "3.11.7"}
-                for b, v in versions.items()
+                b: {"version": v, "formats": [BACKENDS[b][0]], "python": "3.11.7"} for b, v in versions.items()
             },
             "dialects": {
                 "onnx": "onnx 1.23.2",
@@ -375,8 +365,14 @@ def _op_version(
     return out
 
 
-def _verdict(inst: Instance, backend: str, rng: random.Random, broken: bool, fixed: frozenset[str],
-             lacks: frozenset[tuple[str, str]]) -> str:  # fmt: skip
+def _verdict(
+    inst: Instance,
+    backend: str,
+    rng: random.Random,
+    broken: bool,
+    fixed: frozenset[str],
+    lacks: frozenset[tuple[str, str]],
+) -> str:
     first = next(iter(inst.args.values()))
     assert isinstance(first, Arg)
     if (backend, first.dtype.name) in lacks | {("onnx.reference", "bf16")}:
@@ -402,9 +398,7 @@ def _case(
     index: int,
     seed: int,
 ) -> dict[str, Any]:
-    status = {"crashed": "crashed", "timed_out": "timed_out", "wrongly_rejected": "rejected"}.get(
-        verdict, "value"
-    )
+    status = {"crashed": "crashed", "timed_out": "timed_out", "wrongly_rejected": "rejected"}.get(verdict, "value")
     message = {
         "crashed": "worker ended with signal 11 (SIGSEGV) while running the model",
         "timed_out": "no answer within 20 s",

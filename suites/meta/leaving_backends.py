@@ -20,8 +20,9 @@ def leave() -> None:
     """A process in a session of its own, without the environment, whose parent has ended."""
     if os.fork() == 0:
         os.setsid()
-        subprocess.Popen([sys.executable, "-I", "-S", "-c", CHILD.format(os.environ["LEFT_PIDS"])], env={},
-                         start_new_session=True)  # fmt: skip
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", CHILD.format(os.environ["LEFT_PIDS"])], env={}, start_new_session=True
+        )
         os._exit(0)
     os.wait()
 

@@ -30,8 +30,12 @@ def run(name: str, tmp: Path, cases: int = 64, again: bool = True) -> tuple[Any,
     spec = f"suites.meta.toy_backends:{name}"
     with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
         out: list[dict[str, Any]] = []
-        engine = Engine([main], sink=out.append, on_failure=Evidence(lambda _: spare, tmp),
-                        again=Again(lambda _: spare) if again else None)  # fmt: skip
+        engine = Engine(
+            [main],
+            sink=out.append,
+            on_failure=Evidence(lambda _: spare, tmp),
+            again=Again(lambda _: spare) if again else None,
+        )
         summary = engine.run(units(list(toy.versions.values()), cases))
     return summary, [r for r in out if r["t"] == "case"]
 
@@ -131,8 +135,13 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
     with backends.create(spec) as main, backends.create(spec) as spare:
         ledger = ledger_of(tmp_path, "max-after-flip", "toy/Max", "wrongly_rejected", 'message = "too much"')
         out: list[dict[str, Any]] = []
-        engine = Engine([main], ledger=ledger, sink=out.append, on_failure=Evidence(lambda _: spare, None),
-                        again=Again(lambda _: spare, ledger))  # fmt: skip
+        engine = Engine(
+            [main],
+            ledger=ledger,
+            sink=out.append,
+            on_failure=Evidence(lambda _: spare, None),
+            again=Again(lambda _: spare, ledger),
+        )
         assert not engine.run(units(list(toy.versions.values()), 64)).failures
     assert {r["known"] for r in out if r["t"] == "case"} == {"max-after-flip"}
 
@@ -186,10 +195,16 @@ def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", '{"at": 0, "instances": [], "before": 1}', '{"at": 3, "instances": []}', '{"at": 0, "instances": [{}]}',
-     '["a"]'],
+    [
+        "",
+        "{}",
+        '{"at": 0, "instances": [], "before": 1}',
+        '{"at": 3, "instances": []}',
+        '{"at": 0, "instances": [{}]}',
+        '["a"]',
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "company.json"
     path.write_text(text)
@@ -200,8 +215,9 @@ def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: py
 def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
     spec = "suites.meta.toy_backends:Overwrites"
     with backends.create(spec) as main, backends.create(spec) as spare:
-        ledger = ledger_of(tmp_path, "flip-overwrites", "toy/Flip", "crashed",
-                           """when = "rank('x') >= 0\"""", "spoils = true")  # fmt: skip
+        ledger = ledger_of(
+            tmp_path, "flip-overwrites", "toy/Flip", "crashed", """when = "rank('x') >= 0\"""", "spoils = true"
+        )
         summary = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger)).run(
             units(list(toy.versions.values()), 64)
         )

@@ -72,10 +72,15 @@ class Cli:
     def start(self, *args: Any) -> subprocess.Popen[str]:
         """Start a verb in a process group of its own."""
         p = subprocess.Popen(
-            self.command(*args), cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, start_new_session=True,
+            self.command(*args),
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a CI job in the background ignores it
-        )  # fmt: skip
+        )
         self.started.append(p)
         return p
 
@@ -174,8 +179,10 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         (["run", "--seconds", "soon"], ["argument --seconds: expected seconds, got soon"]),
         (["run", "--opset", ""], ["unknown opset ''"]),
         (["run", "--dialect", "toy", "--baseline", "nothing.jsonl"], ["nothing.jsonl: no such record file"]),
-        (["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--seconds", "1", "--out", "/dev/null"],
-         ["--out: expected a folder, /dev/null is a file"]),
+        (
+            ["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--seconds", "1", "--out", "/dev/null"],
+            ["--out: expected a folder, /dev/null is a file"],
+        ),
         (["merge", "/dev/zero", "--out", "x"], ["/dev/zero: expected a record file, got a device"]),
         (["run", "--shard", "5/4"], ["1 <= I <= N"]),
         (["run", "--shard", "half"], ["expected I/N"]),
@@ -190,7 +197,7 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         (["diff", "nothing.jsonl", "nothing.jsonl"], ["no such record file"]),
         (["merge", "nothing.jsonl", "--out", "x"], ["no such record file"]),
     ],
-)  # fmt: skip
+)
 def test_bad_requests_are_told_in_one_line(opconform: Cli, args: list[str], words: list[str]) -> None:
     one_line(opconform(*args), *words)
     assert not (opconform.folder / ".opconform").exists() or not list(opconform.folder.rglob("report.html"))
@@ -329,9 +336,7 @@ def test_what_an_emulated_processor_shows_is_replayed_on_it(opconform: Cli) -> N
 
 def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:
     c, _ = failed
-    case = next(
-        r for r in records(c.folder / "out/records.jsonl") if r["t"] == "case" and r["verdict"] == "mismatch"
-    )  # fmt: skip
+    case = next(r for r in records(c.folder / "out/records.jsonl") if r["t"] == "case" and r["verdict"] == "mismatch")
     (c.folder / "big.json").write_text(json.dumps(case["instance"]))
     done = c("minimize", "big.json", "--backend", f"{TOY}:SwappedAxis", "--seconds", "10", "--out", "small")
     assert done.returncode == 1 and "mismatch" in done.stdout, done.stdout + done.stderr
@@ -580,8 +585,11 @@ def test_fresh_does_not_resume(opconform: Cli) -> None:
     assert records(opconform.folder / "out/previous/records.jsonl") == [head]
 
 
-@pytest.mark.parametrize("other", [["Right", "--seed", "5"], ["Keeps"], ["Right", "--no-invalid"],
-                                   ["Right", "--backend-python", "python"]], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [["Right", "--seed", "5"], ["Keeps"], ["Right", "--no-invalid"], ["Right", "--backend-python", "python"]],
+    ids=" ".join,
+)
 def test_another_plan_does_not_resume(opconform: Cli, other: list[str]) -> None:
     path = opconform.folder / "out/records.jsonl"
     assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
@@ -628,9 +636,13 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_full_disk_is_told_and_what_was_judged_is_kept(opconform: Cli) -> None:
     args = ["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--cases", "3000", "--out", "out"]
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, *args], cwd=opconform.folder, env=opconform.env, capture_output=True,
-        text=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", FULL_DISK, *args],
+        cwd=opconform.folder,
+        env=opconform.env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     one_line(done, "No space left on device", "what was judged before is kept")
     assert "report:" in done.stdout
     path = opconform.folder / "out/records.jsonl"
@@ -749,9 +761,13 @@ def test_the_backend_in_the_readme_works(opconform: Cli) -> None:
     script = "import sys; sys.path[:] = [p for p in sys.path if p]; from harness.cli import main; sys.exit(main())"
     args = [*shlex.split(line[1]), "--cases", "24", "--out", "out", "--minimize", "0"]
     done = subprocess.run(
-        [sys.executable, "-c", script, *args], cwd=opconform.folder, env=opconform.env, capture_output=True, text=True,
+        [sys.executable, "-c", script, *args],
+        cwd=opconform.folder,
+        env=opconform.env,
+        capture_output=True,
+        text=True,
         timeout=240,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts: Counter[str] = Counter()
     for (_, v), n in cases_judged(opconform.folder / "out/records.jsonl").items():

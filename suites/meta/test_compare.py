@@ -58,9 +58,11 @@ def test_the_class_of_a_rule_is_its_name_alone():
 
 
 CLASSES = {
-    "exact": classes.exact(), "rounded": classes.rounded(2), "bounded": classes.bounded(lambda c: 4 * c.ulp, "4 ulp"),
+    "exact": classes.exact(),
+    "rounded": classes.rounded(2),
+    "bounded": classes.bounded(lambda c: 4 * c.ulp, "4 ulp"),
     "accumulates": classes.accumulates(3),
-}  # fmt: skip
+}
 
 
 def with_class(h, d, name):
@@ -170,35 +172,47 @@ def normal(shape=(6, 7), d=F32, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(d.np)
 
 
-@pytest.mark.parametrize(("shape", "change", "pattern"), [
-    ([2, 3], lambda v: v.astype(np.float64), None),  # the element type alone
-    ([3, 3], lambda v: v.astype(np.float64), None),
-    ([2, 3], lambda v: v.T.astype(np.float64), "transposed"),
-    ([2, 3], lambda v: v.T, "transposed"),
-    ([2, 3], lambda v: v.reshape(3, 2), "reshaped"),
-    ([2, 3], lambda v: np.zeros((3, 2), v.dtype), "extents in another order"),
-    ([2, 3], lambda v: v.reshape(6), "reshaped"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "change", "pattern"),
+    [
+        ([2, 3], lambda v: v.astype(np.float64), None),  # the element type alone
+        ([3, 3], lambda v: v.astype(np.float64), None),
+        ([2, 3], lambda v: v.T.astype(np.float64), "transposed"),
+        ([2, 3], lambda v: v.T, "transposed"),
+        ([2, 3], lambda v: v.reshape(3, 2), "reshaped"),
+        ([2, 3], lambda v: np.zeros((3, 2), v.dtype), "extents in another order"),
+        ([2, 3], lambda v: v.reshape(6), "reshaped"),
+    ],
+)
 def test_a_pattern_of_shape_is_claimed_where_the_elements_show_it(shape, change, pattern):
     v = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
     j = verdict(expect(v), np.ascontiguousarray(change(v)))
     assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
 
 
-@pytest.mark.parametrize("change,pattern", [
-    (lambda v: v * 2, "scaled by 2"), (lambda v: v + 1, "shifted by 1"), (lambda v: -v, "scaled by -1"),
-    (lambda v: v * 0, "all zero"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change,pattern",
+    [
+        (lambda v: v * 2, "scaled by 2"),
+        (lambda v: v + 1, "shifted by 1"),
+        (lambda v: -v, "scaled by -1"),
+        (lambda v: v * 0, "all zero"),
+    ],
+)
 def test_08_scaled_and_shifted(change, pattern):
     v = normal()
     j = verdict(expect(v), change(v).astype(np.float32))
     assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
 
 
-@pytest.mark.parametrize("change,pattern", [
-    (lambda v: np.ascontiguousarray(v.T), "transposed"), (lambda v: np.roll(v, 1, 1), "rolled by 1 along axis 1"),
-    (lambda v: v[::-1].copy(), "reversed along axis 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change,pattern",
+    [
+        (lambda v: np.ascontiguousarray(v.T), "transposed"),
+        (lambda v: np.roll(v, 1, 1), "rolled by 1 along axis 1"),
+        (lambda v: v[::-1].copy(), "reversed along axis 0"),
+    ],
+)
 def test_09_rearranged(change, pattern):
     v = normal((5, 5))
     j = verdict(expect(v), change(v))
@@ -381,8 +395,10 @@ def test_quantised_freedom_of_more_than_half_a_step_is_counted_from_the_real_res
 
 def test_quantised_freedom_ends_at_what_the_result_is_clamped_to():
     real = np.array([9.8, 10.2, 30.0, -5.0])
-    e = expect(np.array([10, 10, 10, 0], np.int8),
-               error=classes.quantised(real=lambda c: real, tie=1.5, clamp=lambda c: (0.0, 10.3, 0.0)))  # fmt: skip
+    e = expect(
+        np.array([10, 10, 10, 0], np.int8),
+        error=classes.quantised(real=lambda c: real, tie=1.5, clamp=lambda c: (0.0, 10.3, 0.0)),
+    )
     for a in ([8, 9, 10, 0], [10, 10, 10, 0]):
         assert agrees(e, np.array(a, np.int8)), a
     for i, beyond in enumerate((11, 8, 9, 1)):
@@ -629,10 +645,14 @@ def test_diff_has_the_record_s_fields():
     assert d["elements"][1]["index"] == [3, 5] and d["elements"][1]["actual"] == "inf"
 
 
-@pytest.mark.parametrize("where,pattern", [
-    ((slice(None), 2), "one index of axis 1 (2)"), ((slice(0, 1),), "one index of axis 0 (0)"),
-    ((slice(None), slice(None)), "everywhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where,pattern",
+    [
+        ((slice(None), 2), "one index of axis 1 (2)"),
+        ((slice(0, 1),), "one index of axis 0 (0)"),
+        ((slice(None), slice(None)), "everywhere"),
+    ],
+)
 def test_places(where, pattern):
     v = normal((8, 5))
     a = v.copy()
@@ -697,8 +717,15 @@ def test_groups_put_those_with_the_same_answer_together():
     assert sorted(map(sorted, out)) == [["a", "b"], ["c"], ["d", "reference"]]
 
 
-@pytest.mark.parametrize("key, dtype", [("onnx/QuantizeLinear/25", "f8e5m2"), ("onnx/QuantizeLinear/25", "f4e2m1"),
-                                        ("onnx/Cast/25", "f8e4m3fn"), ("onnx/Cast/25", "f4e2m1")])  # fmt: skip
+@pytest.mark.parametrize(
+    "key, dtype",
+    [
+        ("onnx/QuantizeLinear/25", "f8e5m2"),
+        ("onnx/QuantizeLinear/25", "f4e2m1"),
+        ("onnx/Cast/25", "f8e4m3fn"),
+        ("onnx/Cast/25", "f4e2m1"),
+    ],
+)
 def test_a_zero_of_a_narrow_float_type_keeps_its_sign(key, dtype):
     """ONNX, technical notes, float stored in 8 and 4 bits: what rounds to zero keeps its sign, where there is a -0."""
     from harness.core.dtypes import BY_NAME, F32

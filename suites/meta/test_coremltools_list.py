@@ -32,8 +32,11 @@ def tables() -> list[dict[str, Any]]:
 
 def test_what_comes_is_said_of_every_mismatch() -> None:
     found = tables()
-    without = {t["id"] for t in found if not {"as_if", "gives"} & set(t)
-               and not OUTCOME & set(re.findall(r"\w+", t.get("when", "")))}  # fmt: skip
+    without = {
+        t["id"]
+        for t in found
+        if not {"as_if", "gives"} & set(t) and not OUTCOME & set(re.findall(r"\w+", t.get("when", "")))
+    }
     assert without == set(SILENT)
     assert len(without) <= 0.05 * len(found)
 

@@ -30,13 +30,22 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
         handles = bench.open(backends.names(d.format), strict=False)
         if not handles:
             pytest.skip(f"no backend for {d.format}: {bench.missing}")
-        engine = Engine(handles, ledger=ledger, sink=out.append,
-                        on_failure=lambda j, votes: {"t": "case", "id": j.case.inst.dumps(), "verdict": j.verdict,
-                                                     "backend": j.backend})  # fmt: skip
+        engine = Engine(
+            handles,
+            ledger=ledger,
+            sink=out.append,
+            on_failure=lambda j, votes: {
+                "t": "case",
+                "id": j.case.inst.dumps(),
+                "verdict": j.verdict,
+                "backend": j.backend,
+            },
+        )
         engine.run([], pairs)
         here = list(engine.profiles.values())
-    unexplained = [f"{r['backend']}: {r['verdict'].value}: {r['id']}" for r in out
-                   if r["t"] == "case" and r["verdict"].bad]  # fmt: skip
+    unexplained = [
+        f"{r['backend']}: {r['verdict'].value}: {r['id']}" for r in out if r["t"] == "case" and r["verdict"].bad
+    ]
     assert not unexplained, "\n".join(unexplained[:20])
     ours = {i.dumps() for i in (c.inst for _, c in pairs)}
     gone = ledger.unused(d.versions, here, ours)
@@ -50,8 +59,11 @@ SHY = [e for e in load_ledger().entries if e.company]
 def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: Entry) -> None:
     d = registry.version_of(entry.instance).dialect
     with Backends() as bench:
-        handles = [h for h in bench.open(backends.names(d.format), strict=False)
-                   if any(fnmatchcase(h.name, b) for b in entry.backends) and entry.there(profile_of(h))]  # fmt: skip
+        handles = [
+            h
+            for h in bench.open(backends.names(d.format), strict=False)
+            if any(fnmatchcase(h.name, b) for b in entry.backends) and entry.there(profile_of(h))
+        ]
         if not handles:
             pytest.skip(f"none of {' '.join(entry.backends)} of that release and processor: {bench.missing}")
         for h in handles:

@@ -27,11 +27,24 @@ ONNX = Profile("onnxruntime-crossed", "1.0", info={"asks": "onnx", "known_as": "
 
 def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: object) -> Case:
     """A case of a MIL op; args: values (f32) or {"dtype", "shape", "values", ...}."""
-    made = {k: a if isinstance(a, dict) or (isinstance(a, list) and isinstance(a[0], dict)) else
-            {"dtype": "f32", "shape": list(np.shape(a)), "values": np.ravel(a).tolist()}
-            for k, a in args.items()}  # fmt: skip
-    inst = Instance.from_json({"format": 1, "dialect": "mil", "op": op, "version": version, "opset": "ios17",
-                               "attrs": attrs or {}, "args": made, "outs": 1})  # fmt: skip
+    made = {
+        k: a
+        if isinstance(a, dict) or (isinstance(a, list) and isinstance(a[0], dict))
+        else {"dtype": "f32", "shape": list(np.shape(a)), "values": np.ravel(a).tolist()}
+        for k, a in args.items()
+    }
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "mil",
+            "op": op,
+            "version": version,
+            "opset": "ios17",
+            "attrs": attrs or {},
+            "args": made,
+            "outs": 1,
+        }
+    )
     return fill(registry.version_of(inst), inst)
 
 
@@ -62,13 +75,28 @@ def test_what_is_asked_elsewhere_has_the_same_answer(target: str, ops: int) -> N
         (instance("gelu", x=[1.0]), "no operator of ONNX means gelu"),
         (instance("fill", shape={"dtype": "i32", "shape": [1], "values": [2], "const": True}), "evaluates by itself"),
         (instance("matmul", {"transpose_y": True}, x=[[1.0, 2.0]], y=[[3.0, 4.0]]), "cannot say transpose_y = True"),
-        (instance("scatter_nd", {"mode": "sub"}, data=[1.0, 2.0], updates=[3.0],
-                  indices={"dtype": "i32", "shape": [1, 1], "values": [0]}), "has no reduction 'sub'"),
+        (
+            instance(
+                "scatter_nd",
+                {"mode": "sub"},
+                data=[1.0, 2.0],
+                updates=[3.0],
+                indices={"dtype": "i32", "shape": [1, 1], "values": [0]},
+            ),
+            "has no reduction 'sub'",
+        ),
         (instance("reduce_argmax", {"axis": 0}, x=[1.0, 2.0]), "gives i64|cannot say dtype"),
-        (instance("conv", version="ios17", x=np.ones((1, 1, 3)),
-                  weight={"dtype": "f16", "shape": [1, 1, 1], "values": [1.0]}), "wants one type"),
+        (
+            instance(
+                "conv",
+                version="ios17",
+                x=np.ones((1, 1, 3)),
+                weight={"dtype": "f16", "shape": [1, 1, 1], "values": [1.0]},
+            ),
+            "wants one type",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_said_has_its_reason(case: Case, why: str) -> None:
     assert case.expected is not None, case.problem
     with pytest.raises(Uncrossable, match=why):
@@ -96,8 +124,9 @@ def test_layouts_and_index_types_are_undone() -> None:
     assert nhwc.shape == (2, 4, 5, 3) and np.array_equal(codec.to_ours(nhwc), nchw)
     with pytest.raises(Uncrossable, match="one way"):
         _spelled(Slotted("input", lambda x: x), nchw)
-    case = instance("gather", {"axis": 0}, "ios17", x=[1.0, 2.0, 3.0],
-                    indices={"dtype": "u8", "shape": [2], "values": [2, 0]})  # fmt: skip
+    case = instance(
+        "gather", {"axis": 0}, "ios17", x=[1.0, 2.0, 3.0], indices={"dtype": "u8", "shape": [2], "values": [2, 0]}
+    )
     got = cross(case, ONNX)
     assert isinstance(got, Case) and got.draws[0]["indices"].dtype in (np.int32, np.int64)
 
@@ -133,8 +162,11 @@ def runtime() -> Iterator[BackendHandle]:
 def test_a_wrong_reference_is_outvoted(runtime: BackendHandle) -> None:
     """The oracle sees what it is there for: a reference that is wrong."""
     engine = Engine([runtime], ledger=load_ledger())
-    for op, args in (("add", {"x": [1.0, 2.0], "y": [3.0, 4.0]}), ("softmax", {"x": [1.0, 2.0, 3.0]}),
-                     ("relu", {"x": [[1.0, 2.0], [3.0, 4.0]]})):  # fmt: skip
+    for op, args in (
+        ("add", {"x": [1.0, 2.0], "y": [3.0, 4.0]}),
+        ("softmax", {"x": [1.0, 2.0, 3.0]}),
+        ("relu", {"x": [[1.0, 2.0], [3.0, 4.0]]}),
+    ):
         right, wrong = instance(op, **args), instance(op, **args)
         assert wrong.expected is not None
         e = wrong.expected[0][0]
@@ -170,7 +202,7 @@ def test_expressions_over_symbols_give_the_shape(symbolic: BackendHandle) -> Non
         instance("flatten2d", {"axis": 1}, x=np.ones((2, 3, 4))),
         instance("reshape", None, "ios17", x=[1.0, 2.0], shape=shape),
         instance("relu", x={"dtype": "f32", "shape": [1, 1], "values": [2.0]}),
-    ]  # fmt: skip
+    ]
     judged = list(Engine([symbolic]).judge(cases))
     assert [j.verdict for j in judged] == [Verdict.AGREE, Verdict.MISMATCH, Verdict.UNSUPPORTED], json.dumps(
         [j.outcome.message for j in judged]

@@ -25,9 +25,30 @@ from harness.session.session import checked, usable
 from suites.meta import golden
 
 WRONG: tuple[Any, ...] = (
-    None, True, 0, -1, 7, 1 << 70, 1.5, "", "x", "a/b/c", [], [1], [[]], ["x"], [None], {}, {"x": 1}, {"x": {}},
-    {"f": "nan"}, {"c": [1]}, {"array": "f32"}, {"dtype": "no"}, {"graph": {}},
-)  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    7,
+    1 << 70,
+    1.5,
+    "",
+    "x",
+    "a/b/c",
+    [],
+    [1],
+    [[]],
+    ["x"],
+    [None],
+    {},
+    {"x": 1},
+    {"x": {}},
+    {"f": "nan"},
+    {"c": [1]},
+    {"array": "f32"},
+    {"dtype": "no"},
+    {"graph": {}},
+)
 DEEP = json.loads("[" * 400 + "]" * 400)
 
 
@@ -57,10 +78,18 @@ def whole() -> list[dict[str, Any]]:
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for rec in golden.records(seed=2):
         first.setdefault((rec["t"], rec.get("verdict", "")), rec)
-    batch = {"t": "batch", "key": "toy/Add/1", "opset": 1, "first": 0, "count": 2, "tally": [["b", "f32", "known", 2]],
-             "cover": {"dtype": {"f32": 2}, "choices": {"x: rank 1": 2, "a=1": 1}, "sets": [[0, 1]], "valid": 2},
-             "learnt": [[["b"], {"types": [["toy/Add/1", "f32,f32", 1, 2, 0, 2, 0]], "rules": {"r": [1, 1]}}]],
-             "explained": [["b", "x", 2]], "listed": [{"id": "x", "reason": "r"}]}  # fmt: skip
+    batch = {
+        "t": "batch",
+        "key": "toy/Add/1",
+        "opset": 1,
+        "first": 0,
+        "count": 2,
+        "tally": [["b", "f32", "known", 2]],
+        "cover": {"dtype": {"f32": 2}, "choices": {"x: rank 1": 2, "a=1": 1}, "sets": [[0, 1]], "valid": 2},
+        "learnt": [[["b"], {"types": [["toy/Add/1", "f32,f32", 1, 2, 0, 2, 0]], "rules": {"r": [1, 1]}}]],
+        "explained": [["b", "x", 2]],
+        "listed": [{"id": "x", "reason": "r"}],
+    }
     return [*list(first.values())[:-1], batch, list(first.values())[-1]]
 
 

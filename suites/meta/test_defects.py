@@ -31,10 +31,18 @@ clause = "as the test says"
 
 def case(op="LeakyRelu", x=(1.0, -2.0, -4.0, np.nan), version=16, attrs=None):
     a = np.array(x, np.float32)
-    inst = Instance.from_json({
-        "format": 2, "dialect": "onnx", "op": op, "version": version, "opset": 17, "attrs": attrs or {"alpha": 0.5},
-        "args": {"X": {"dtype": "f32", "shape": list(a.shape), "values": [0.0] * a.size}}, "outs": 1,
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 2,
+            "dialect": "onnx",
+            "op": op,
+            "version": version,
+            "opset": 17,
+            "attrs": attrs or {"alpha": 0.5},
+            "args": {"X": {"dtype": "f32", "shape": list(a.shape), "values": [0.0] * a.size}},
+            "outs": 1,
+        }
+    )
     out = Case(registry.version_of(inst), inst, 0)
     out._draws = [{"X": a}]
     return out
@@ -68,18 +76,32 @@ RIGHT = "def told(g):\n    return [None]\n"
 NONE = r"expected a function of defects/\*.py beside the file, got none"
 
 
-@pytest.mark.parametrize("defects,answer,found", [
-    (HALF, [1, -2, -4, np.nan], "known"), (HALF, [1, -2, -3, np.nan], "mismatch"), (HALF, [1, -2, -4, 0], "mismatch"),
-    (HALF, [[1, -2, -4, np.nan]], "mismatch"), (NEAR, [1.2, -2, -4, np.nan], "known"),
-    (NEAR, [1.3, -2, -4, np.nan], "mismatch"), (OTHER, [1.2, np.nan, -4, np.nan], "known"),
-    (OTHER, [1.2, np.nan, -4.5, np.nan], "mismatch"), (OTHER, [1.2, -2, 0, np.nan], "mismatch"),
-    (SUCH, [5, 7], "known"), (SUCH, [4, 7], "mismatch"), (SUCH, [5, 7, 7], "mismatch"),
-    (AGAIN, [1, -0.02, -0.04, np.nan], "known"),
-    (AGAIN, [1, -0.02, -0.05, np.nan], "mismatch"), (TURNED, [-0.5, 2, 4, np.nan], "known"),
-    (TURNED, [-0.5, 2, 5, np.nan], "mismatch"), (PASS, [1, -2, -4, np.nan], "mismatch"),
-    (RIGHT, [1, -2, -4, np.nan], "mismatch"), (FLIPPED, [1, -0.02, -0.04, np.nan], "known"),
-    (FLIPPED, [1, -0.02, -0.05, np.nan], "mismatch"), (FLIPPED, -1, "mismatch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "defects,answer,found",
+    [
+        (HALF, [1, -2, -4, np.nan], "known"),
+        (HALF, [1, -2, -3, np.nan], "mismatch"),
+        (HALF, [1, -2, -4, 0], "mismatch"),
+        (HALF, [[1, -2, -4, np.nan]], "mismatch"),
+        (NEAR, [1.2, -2, -4, np.nan], "known"),
+        (NEAR, [1.3, -2, -4, np.nan], "mismatch"),
+        (OTHER, [1.2, np.nan, -4, np.nan], "known"),
+        (OTHER, [1.2, np.nan, -4.5, np.nan], "mismatch"),
+        (OTHER, [1.2, -2, 0, np.nan], "mismatch"),
+        (SUCH, [5, 7], "known"),
+        (SUCH, [4, 7], "mismatch"),
+        (SUCH, [5, 7, 7], "mismatch"),
+        (AGAIN, [1, -0.02, -0.04, np.nan], "known"),
+        (AGAIN, [1, -0.02, -0.05, np.nan], "mismatch"),
+        (TURNED, [-0.5, 2, 4, np.nan], "known"),
+        (TURNED, [-0.5, 2, 5, np.nan], "mismatch"),
+        (PASS, [1, -2, -4, np.nan], "mismatch"),
+        (RIGHT, [1, -2, -4, np.nan], "mismatch"),
+        (FLIPPED, [1, -0.02, -0.04, np.nan], "known"),
+        (FLIPPED, [1, -0.02, -0.05, np.nan], "mismatch"),
+        (FLIPPED, -1, "mismatch"),
+    ],
+)
 def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
     assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
 
@@ -110,15 +132,20 @@ def test_one_of_several_models_is_enough(tmp_path):
     assert verdict(tmp_path, 'gives = ["told", "other"]', [0, 0, 0, 0], both).verdict is Verdict.MISMATCH
 
 
-@pytest.mark.parametrize("fields,defects,words", [
-    ('gives = "told"', "", NONE), ('gives = "gone"', HALF, NONE),
-    ('gives = "_told"', HALF.replace("told", "_told"), NONE),
-    ('gives = "np"', HALF, NONE), ('gives = "Near"', HALF, NONE),  # what a file imports is no model
-    ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
-    ('wide = "told"\nverdict = "crashed"', HALF, "wide explains a mismatch alone"),
-    ('wide = "any number"\ngives = "told"', HALF, "wide says why nothing is known of the answer"),
-    ('wide = " "', HALF, "wide must be a text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields,defects,words",
+    [
+        ('gives = "told"', "", NONE),
+        ('gives = "gone"', HALF, NONE),
+        ('gives = "_told"', HALF.replace("told", "_told"), NONE),
+        ('gives = "np"', HALF, NONE),
+        ('gives = "Near"', HALF, NONE),  # what a file imports is no model
+        ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
+        ('wide = "told"\nverdict = "crashed"', HALF, "wide explains a mismatch alone"),
+        ('wide = "any number"\ngives = "told"', HALF, "wide says why nothing is known of the answer"),
+        ('wide = " "', HALF, "wide must be a text"),
+    ],
+)
 def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
     with pytest.raises(FormatError, match=words) as e:
         verdict(tmp_path, fields, [0, 0, 0, 0], defects)
@@ -131,24 +158,41 @@ def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
     assert j.verdict is Verdict.UNKNOWN and "known shape-of-it: gives: " in j.outcome.message
 
 
-@pytest.mark.parametrize("when,answer,holds", [
-    ("zeroed", [], True), ("zeroed", [1, 2], False), ("zeroed", [[]], False), ("zeroed", [1, -1, -9, np.nan], False),
-    ("due == (4,) and came == (2,)", [1, 2], True), ("due == came", [1, 2], False),
-    ("all(p[0] > 0 for p in at)", [1, -1, -9, np.nan], True), ("all(p[0] > 2 for p in at)", [1, -1, -9, np.nan], False),
-    ("all(p[0] > 0 for p in at)", [1, 2], False),  # nowhere is not everywhere
-    ("which == 0", [1, 2], True), ("which == 1", [1, 2], False),
-    ("at == [(2,)] and wrong == [(-2.0, -9.0)]", [1, -1, -9, np.nan], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "when,answer,holds",
+    [
+        ("zeroed", [], True),
+        ("zeroed", [1, 2], False),
+        ("zeroed", [[]], False),
+        ("zeroed", [1, -1, -9, np.nan], False),
+        ("due == (4,) and came == (2,)", [1, 2], True),
+        ("due == came", [1, 2], False),
+        ("all(p[0] > 0 for p in at)", [1, -1, -9, np.nan], True),
+        ("all(p[0] > 2 for p in at)", [1, -1, -9, np.nan], False),
+        ("all(p[0] > 0 for p in at)", [1, 2], False),  # nowhere is not everywhere
+        ("which == 0", [1, 2], True),
+        ("which == 1", [1, 2], False),
+        ("at == [(2,)] and wrong == [(-2.0, -9.0)]", [1, -1, -9, np.nan], True),
+    ],
+)
 def test_where_and_of_what_shape(tmp_path, when, answer, holds):
     assert (verdict(tmp_path, f"when = {json.dumps(when)}", answer).verdict is Verdict.KNOWN) == holds
 
 
 def test_what_the_other_instance_leaves_open_is_open(tmp_path):
     """A maximum over NaN is open; so it is of the instance with other attributes."""
-    inst = Instance.from_json({
-        "format": 2, "dialect": "onnx", "op": "MaxPool", "version": 12, "opset": 17, "attrs": {"kernel_shape": [1]},
-        "args": {"X": {"dtype": "f32", "shape": [1, 1, 3], "values": [0.0] * 3}}, "outs": 1,
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 2,
+            "dialect": "onnx",
+            "op": "MaxPool",
+            "version": 12,
+            "opset": 17,
+            "attrs": {"kernel_shape": [1]},
+            "args": {"X": {"dtype": "f32", "shape": [1, 1, 3], "values": [0.0] * 3}},
+            "outs": 1,
+        }
+    )
     c = Case(registry.version_of(inst), inst, 0)
     c._draws = [{"X": np.array([[[1, np.nan, 3]]], np.float32)}]
     wider = "def told(g):\n    return g.again({'kernel_shape': [2]})\n"
@@ -167,8 +211,15 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
         assert judge_case(case(), Profile("toy"), [outcome], ledger).verdict.value == found
 
 
-@pytest.mark.parametrize("entry", [e for e in load_ledger().entries if e.gives and ("openvino" in e.backends
-                                   or e.id.startswith(("ort-arm", "ort-sve")))], ids=lambda e: e.id)  # fmt: skip
+@pytest.mark.parametrize(
+    "entry",
+    [
+        e
+        for e in load_ledger().entries
+        if e.gives and ("openvino" in e.backends or e.id.startswith(("ort-arm", "ort-sve")))
+    ],
+    ids=lambda e: e.id,
+)
 def test_listed_models_excuse_what_they_say_and_no_more(entry):
     """The instance of an entry, answered as one of its models says, and then otherwise at an element that is wrong.
     What is said but for an error is answered with most of that error, or with what else may come."""
@@ -194,11 +245,22 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
         own = Ledger([entry])
         for share in (0, 0.9, None):
             with quiet:
-                row = [getattr(o, "value", o) if not (share != 0 and isinstance(o, Near)) else o.other if share is None
-                       else o.value + share * np.asarray(o.within) for o in values]  # fmt: skip
-                row = [None if v is NOTHING else np.array(v) if isinstance(o, Such) else
-                       np.array(e.value if v is None else v, e.value.dtype)
-                       for o, v, e in zip(outputs, row, given.expected)]  # fmt: skip
+                row = [
+                    getattr(o, "value", o)
+                    if not (share != 0 and isinstance(o, Near))
+                    else o.other
+                    if share is None
+                    else o.value + share * np.asarray(o.within)
+                    for o in values
+                ]
+                row = [
+                    None
+                    if v is NOTHING
+                    else np.array(v)
+                    if isinstance(o, Such)
+                    else np.array(e.value if v is None else v, e.value.dtype)
+                    for o, v, e in zip(outputs, row, given.expected)
+                ]
             if judged(row) is Verdict.KNOWN:
                 values = row
                 break

@@ -45,10 +45,14 @@ def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_rep
 
 # One of each kind that a script must see: next to its bound, signs of zeros, empty optionals, types that NumPy lacks,
 # memory that was never written, models that are refused or accepted.
-TELLING = [("onnxruntime", "ort-acos-accuracy"), ("onnxruntime", "ort-saturate-elsewhere"),
-           ("onnx-reference", "oref-optional-list"), ("litert-xnnpack", "xnnpack-neg-zero"),
-           ("litert-opt", "litert-hybrid-sparse-without-blocks"),
-           ("litert-opt", "litert-opt-tanh-accuracy")]  # fmt: skip
+TELLING = [
+    ("onnxruntime", "ort-acos-accuracy"),
+    ("onnxruntime", "ort-saturate-elsewhere"),
+    ("onnx-reference", "oref-optional-list"),
+    ("litert-xnnpack", "xnnpack-neg-zero"),
+    ("litert-opt", "litert-hybrid-sparse-without-blocks"),
+    ("litert-opt", "litert-opt-tanh-accuracy"),
+]
 
 
 def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int, str]]:

@@ -19,8 +19,25 @@ from harness.session.session import checked, usable
 
 EDITS = 3  # of each op version
 SECONDS = 20
-WRONG = (0, -1, 7, 1 << 44, -(1 << 63), 1.5, {"f": "nan"}, {"f": "inf"}, "x", "", None, True, [], [1], [-1, 0], ["a"],
-         {"dtype": "f16"})  # fmt: skip
+WRONG = (
+    0,
+    -1,
+    7,
+    1 << 44,
+    -(1 << 63),
+    1.5,
+    {"f": "nan"},
+    {"f": "inf"},
+    "x",
+    "",
+    None,
+    True,
+    [],
+    [1],
+    [-1, 0],
+    ["a"],
+    {"dtype": "f16"},
+)
 NUMBERS = (0, -1, 1, 2, 7, -7, 1 << 44, -(1 << 63))  # never what a machine may have room for
 
 
@@ -55,16 +72,24 @@ def edited(form: dict[str, Any], r: Random) -> dict[str, Any]:
         shape, values = a["shape"], [*(a.get("values") or [1])]
         i = r.randrange(len(shape)) if shape else 0
         extents = [*shape[:i], r.choice((*NUMBERS, 3, 1 << 62, 2.5, "n", None)), *shape[i + 1 :]]
-        edit: Callable[[], Any] = r.choice((
-            lambda: args.pop(slot), lambda: args.update({slot: []}), lambda: args.update({slot: [args[slot]]}),
-            lambda: a.update(dtype=r.choice(("f32", "f16", "i32", "i64", "bool", "str", "u8", "c64", "i4"))),
-            lambda: a.update(shape=r.choice(([], shape[:-1], [*shape, 2], [1, *shape], shape[1:], shape + [1] * 8))),
-            lambda: a.update(shape=extents), lambda: a.update(shape=extents),
-            lambda: a.update(values=[r.choice(WRONG), *values[1:]]), lambda: a.update(values=values[1:]),
-            lambda: a.update(values=[r.choice(NUMBERS) for _ in values]),
-            lambda: a.update(quant=r.choice(({}, [], {"scale": [0.0], "zero_point": [0]}, {"scale": "x"}))),
-            lambda: a.update(kind=r.choice(("seq", "list", "optional", "state", "map", "box", 3))),
-        ))  # fmt: skip
+        edit: Callable[[], Any] = r.choice(
+            (
+                lambda: args.pop(slot),
+                lambda: args.update({slot: []}),
+                lambda: args.update({slot: [args[slot]]}),
+                lambda: a.update(dtype=r.choice(("f32", "f16", "i32", "i64", "bool", "str", "u8", "c64", "i4"))),
+                lambda: a.update(
+                    shape=r.choice(([], shape[:-1], [*shape, 2], [1, *shape], shape[1:], shape + [1] * 8))
+                ),
+                lambda: a.update(shape=extents),
+                lambda: a.update(shape=extents),
+                lambda: a.update(values=[r.choice(WRONG), *values[1:]]),
+                lambda: a.update(values=values[1:]),
+                lambda: a.update(values=[r.choice(NUMBERS) for _ in values]),
+                lambda: a.update(quant=r.choice(({}, [], {"scale": [0.0], "zero_point": [0]}, {"scale": "x"}))),
+                lambda: a.update(kind=r.choice(("seq", "list", "optional", "state", "map", "box", 3))),
+            )
+        )
         edit()
     else:
         form["outs"] = r.choice((0, 5, -1, "1"))
@@ -95,8 +120,12 @@ def _late(*_: object) -> None:
 def test_an_edited_instance_is_evaluated_or_told(name: str) -> None:
     before = signal.signal(signal.SIGALRM, _late)
     try:
-        bad = [f"{v.key} {i}: {why}" for v in registry.dialect(name).versions.values() for i in range(EDITS)
-               if (why := told(v, i)) is not None]  # fmt: skip
+        bad = [
+            f"{v.key} {i}: {why}"
+            for v in registry.dialect(name).versions.values()
+            for i in range(EDITS)
+            if (why := told(v, i)) is not None
+        ]
     finally:
         signal.signal(signal.SIGALRM, before)
     assert not bad, f"{len(bad)}: " + "\n".join(bad[:20])

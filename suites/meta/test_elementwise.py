@@ -40,8 +40,14 @@ def test_declared_with_source_and_doc(name: str) -> None:
     assert f.source and f.__doc__ and f.result is not None
 
 
-UNARY_FLOAT = [n for n, f in SEMANTICS.items() if list(f.tensors) == ["x"] and "f" in f.tensors["x"].kinds
-               and f.result is not None and f.result[0].kind in ("float", "num")]  # fmt: skip
+UNARY_FLOAT = [
+    n
+    for n, f in SEMANTICS.items()
+    if list(f.tensors) == ["x"]
+    and "f" in f.tensors["x"].kinds
+    and f.result is not None
+    and f.result[0].kind in ("float", "num")
+]
 
 
 @pytest.mark.parametrize("out", [D.F16, D.BF16, D.F32], ids=str)

@@ -68,10 +68,12 @@ def test_elements_without_a_bound_are_counted() -> None:
 @pytest.mark.parametrize(
     ("got", "why"),
     [
-        ([1.0, np.nan, np.inf], "NaN elsewhere"), ([1.0, 2.0, -np.inf], "infinities elsewhere"),
-        ([1.0, np.inf, np.inf], "infinities elsewhere"), ([1.0, 2.0], "shape [2], expected [3]"),
+        ([1.0, np.nan, np.inf], "NaN elsewhere"),
+        ([1.0, 2.0, -np.inf], "infinities elsewhere"),
+        ([1.0, np.inf, np.inf], "infinities elsewhere"),
+        ([1.0, 2.0], "shape [2], expected [3]"),
     ],
-)  # fmt: skip
+)
 def test_no_bound_excuses_a_shape_or_a_special_value(got: list[float], why: str) -> None:
     report = first_out_of_bounds([Layer("sum", np.array([1.0, 2.0, np.inf]), np.array(got), np.inf)])
     assert not report and why in str(report)

@@ -65,70 +65,149 @@ def edit(key: str, change: Callable[[dict[str, Any]], object]) -> dict[str, Any]
 
 F32 = {"dtype": "f32", "shape": [2]}
 EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
-    "an unknown operand": (CLIP, lambda o: o["args"].update(bogus=F32),
-                           "args: expected slots among input min max, got bogus"),
-    "an operand missing": (CLIP, lambda o: o["args"].pop("input"),
-                           "args: expected input, which is not optional, got none"),
-    "a list for one": (CLIP, lambda o: o["args"].update(min=[F32]),
-                       "args: min: expected one argument, got a list of arguments"),
-    "one for a list": (CONCAT, lambda o: o["args"].update(inputs=F32),
-                       "args: inputs: expected a list of arguments, got one argument"),
-    "a type that is not taken": (CONV, lambda o: o["args"]["X"].update(dtype="i32"),
-                                 "args: X: expected f64 or f32 or f16, got i32"),
-    "two types where one is asked for": (CONV, lambda o: (o["args"]["X"].update(dtype="f32"),
-                                                          o["args"]["W"].update(dtype="f64")),
-                                         "args: W: expected f32, which X has, got f64"),
-    "a negative extent": (CLIP, lambda o: o["args"]["input"].update(shape=[-1]),
-                          "args: input: expected extents from 0 on, got [-1]"),
-    "an unknown attribute": (CONV, lambda o: o["attrs"].update(bogus=1),
-                             "attrs: expected names among auto_pad dilations group kernel_shape pads strides,"
-                             " got bogus"),
-    "an attribute of another type": (CONV, lambda o: o["attrs"].update(group="2"),
-                                     "attrs: group: expected int, got '2'"),
-    "a word that is not stated": (CONV, lambda o: o["attrs"].update(auto_pad="SAME"),
-                                  "attrs: auto_pad: expected NOTSET or SAME_UPPER or SAME_LOWER or VALID, got SAME"),
-    "a list of another type": (CONV, lambda o: o["attrs"].update(strides=[1, 1.5]),
-                               "attrs: strides: expected ints, got [1, 1.5]"),
-    "one number for a list": (CONV, lambda o: o["attrs"].update(strides=1),
-                              "attrs: strides: expected ints, got 1"),
-    "an attribute missing": (CONCAT, lambda o: o["attrs"].pop("axis"),
-                             "attrs: expected axis, which is required, got none"),
+    "an unknown operand": (
+        CLIP,
+        lambda o: o["args"].update(bogus=F32),
+        "args: expected slots among input min max, got bogus",
+    ),
+    "an operand missing": (
+        CLIP,
+        lambda o: o["args"].pop("input"),
+        "args: expected input, which is not optional, got none",
+    ),
+    "a list for one": (
+        CLIP,
+        lambda o: o["args"].update(min=[F32]),
+        "args: min: expected one argument, got a list of arguments",
+    ),
+    "one for a list": (
+        CONCAT,
+        lambda o: o["args"].update(inputs=F32),
+        "args: inputs: expected a list of arguments, got one argument",
+    ),
+    "a type that is not taken": (
+        CONV,
+        lambda o: o["args"]["X"].update(dtype="i32"),
+        "args: X: expected f64 or f32 or f16, got i32",
+    ),
+    "two types where one is asked for": (
+        CONV,
+        lambda o: (o["args"]["X"].update(dtype="f32"), o["args"]["W"].update(dtype="f64")),
+        "args: W: expected f32, which X has, got f64",
+    ),
+    "a negative extent": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[-1]),
+        "args: input: expected extents from 0 on, got [-1]",
+    ),
+    "an unknown attribute": (
+        CONV,
+        lambda o: o["attrs"].update(bogus=1),
+        "attrs: expected names among auto_pad dilations group kernel_shape pads strides, got bogus",
+    ),
+    "an attribute of another type": (
+        CONV,
+        lambda o: o["attrs"].update(group="2"),
+        "attrs: group: expected int, got '2'",
+    ),
+    "a word that is not stated": (
+        CONV,
+        lambda o: o["attrs"].update(auto_pad="SAME"),
+        "attrs: auto_pad: expected NOTSET or SAME_UPPER or SAME_LOWER or VALID, got SAME",
+    ),
+    "a list of another type": (
+        CONV,
+        lambda o: o["attrs"].update(strides=[1, 1.5]),
+        "attrs: strides: expected ints, got [1, 1.5]",
+    ),
+    "one number for a list": (CONV, lambda o: o["attrs"].update(strides=1), "attrs: strides: expected ints, got 1"),
+    "an attribute missing": (
+        CONCAT,
+        lambda o: o["attrs"].pop("axis"),
+        "attrs: expected axis, which is required, got none",
+    ),
     "too many outputs": (CLIP, lambda o: o.update(outs=2), "outs: expected a number up to 1, got 2"),
-    "extents below zero": (CLIP, lambda o: o["args"]["input"].update(shape=[2, -1]),
-                           "args: input: expected extents from 0 on, got [2, -1]"),
-    "extents without a size": (CLIP, lambda o: o["args"]["input"].update(shape=[1 << 40, 1 << 40]),
-                               "args: input: expected a shape that has a size of 64 bits, "
-                               "got [1099511627776, 1099511627776]"),
-    "too many axes": (CLIP, lambda o: o["args"]["input"].update(shape=[1] * 17),
-                      "args: input: expected at most 16 axes, got 17"),
-    "a recipe that is none": (CLIP, lambda o: o["args"]["input"].update(recipe="uniform:x:y"),
-                              "args: input: recipe uniform:x:y: expected a number, got 'x'"),
-    "too few values": (CLIP, lambda o: o["args"]["input"].update(shape=[3], values=[1.0]),
-                       "args: input: values: expected 3 for shape [3], got 1"),
-    "values of another type": (CLIP, lambda o: o["args"]["input"].update(shape=[1], values=["x"]),
-                               "args: input: values: expected elements of f32, got 'x'"),
-    "values beyond the type": ("onnx/Cast/13", lambda o: o["args"]["input"].update(dtype="u8", shape=[1], values=[300]),
-                               "args: input: values: expected elements of u8, got 300"),
-    "another kind": (CLIP, lambda o: o["args"]["input"].update(kind="seq", items=[]),
-                     "args: input: expected a tensor, got a seq"),
-    "quantisation where there is none": (CLIP, lambda o: o["args"]["input"].update(quant={"scale": [1.0]}),
-                                         "args: input: quant: expected none in onnx, got {'scale': [1.0]}"),
-    "a scale of zero": ("tflite/ABS/2q", lambda o: o["args"]["x"]["quant"].update(scale=[0.0]),
-                        "args: x: quant: scale: expected positive numbers, got [0.0]"),
-    "zero points beyond the type": ("tflite/ABS/2q", lambda o: o["args"]["x"]["quant"].update(zero_point=[999]),
-                                    "args: x: quant: zero_point: expected values of i8, got [999]"),
-    "too few declared outputs": ("tflite/CAST/1", lambda o: o["attrs"].update({"@outputs": []}),
-                                 "attrs: @outputs: expected 1, got 0"),
-    "declared outputs that are none": ("tflite/CAST/1", lambda o: o["attrs"].update({"@outputs": 7}),
-                                       "attrs: @outputs: expected a list of types, got 7"),
-    "another run of another type": (CLIP, lambda o: o.update(format=2, reruns=[{"input": {**o["args"]["input"],
-                                                                                         "dtype": "i8"}}]),
-                                    "reruns: input: expected f"),
-    "no list of arguments": (CONCAT, lambda o: o["args"].update(inputs=[]),
-                             "args: expected inputs, which is not optional, got none"),
-    "no operand of a block": ("onnx/If/25", lambda o: o["args"].pop("cond"),
-                              "args: expected cond, which is not optional, got none"),
-}  # fmt: skip
+    "extents below zero": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[2, -1]),
+        "args: input: expected extents from 0 on, got [2, -1]",
+    ),
+    "extents without a size": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[1 << 40, 1 << 40]),
+        "args: input: expected a shape that has a size of 64 bits, got [1099511627776, 1099511627776]",
+    ),
+    "too many axes": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[1] * 17),
+        "args: input: expected at most 16 axes, got 17",
+    ),
+    "a recipe that is none": (
+        CLIP,
+        lambda o: o["args"]["input"].update(recipe="uniform:x:y"),
+        "args: input: recipe uniform:x:y: expected a number, got 'x'",
+    ),
+    "too few values": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[3], values=[1.0]),
+        "args: input: values: expected 3 for shape [3], got 1",
+    ),
+    "values of another type": (
+        CLIP,
+        lambda o: o["args"]["input"].update(shape=[1], values=["x"]),
+        "args: input: values: expected elements of f32, got 'x'",
+    ),
+    "values beyond the type": (
+        "onnx/Cast/13",
+        lambda o: o["args"]["input"].update(dtype="u8", shape=[1], values=[300]),
+        "args: input: values: expected elements of u8, got 300",
+    ),
+    "another kind": (
+        CLIP,
+        lambda o: o["args"]["input"].update(kind="seq", items=[]),
+        "args: input: expected a tensor, got a seq",
+    ),
+    "quantisation where there is none": (
+        CLIP,
+        lambda o: o["args"]["input"].update(quant={"scale": [1.0]}),
+        "args: input: quant: expected none in onnx, got {'scale': [1.0]}",
+    ),
+    "a scale of zero": (
+        "tflite/ABS/2q",
+        lambda o: o["args"]["x"]["quant"].update(scale=[0.0]),
+        "args: x: quant: scale: expected positive numbers, got [0.0]",
+    ),
+    "zero points beyond the type": (
+        "tflite/ABS/2q",
+        lambda o: o["args"]["x"]["quant"].update(zero_point=[999]),
+        "args: x: quant: zero_point: expected values of i8, got [999]",
+    ),
+    "too few declared outputs": (
+        "tflite/CAST/1",
+        lambda o: o["attrs"].update({"@outputs": []}),
+        "attrs: @outputs: expected 1, got 0",
+    ),
+    "declared outputs that are none": (
+        "tflite/CAST/1",
+        lambda o: o["attrs"].update({"@outputs": 7}),
+        "attrs: @outputs: expected a list of types, got 7",
+    ),
+    "another run of another type": (
+        CLIP,
+        lambda o: o.update(format=2, reruns=[{"input": {**o["args"]["input"], "dtype": "i8"}}]),
+        "reruns: input: expected f",
+    ),
+    "no list of arguments": (
+        CONCAT,
+        lambda o: o["args"].update(inputs=[]),
+        "args: expected inputs, which is not optional, got none",
+    ),
+    "no operand of a block": (
+        "onnx/If/25",
+        lambda o: o["args"].pop("cond"),
+        "args: expected cond, which is not optional, got none",
+    ),
+}
 
 
 @pytest.mark.parametrize("what", EDITS)
@@ -147,26 +226,39 @@ def test_a_wrong_edit_is_told_and_no_backend_asked(what: str, tmp_path: Path) ->
 
 
 SHAPES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
-    "a bound that is no scalar": (CLIP, lambda o: o["args"].update(min={**o["args"]["input"], "shape": [2]}),
-                                  "shapes-agree: lo: expected rank 0, got shape (2,)"),
+    "a bound that is no scalar": (
+        CLIP,
+        lambda o: o["args"].update(min={**o["args"]["input"], "shape": [2]}),
+        "shapes-agree: lo: expected rank 0, got shape (2,)",
+    ),
     "a bias of another length": ("onnx/Gemm/13", lambda o: o["args"]["C"].update(shape=[7, 7, 7]), "c-broadcasts"),
     "an axis beyond the rank": ("onnx/Softmax/13", lambda o: o["attrs"].update(axis=17), "axis-in-range"),
-    "an output shape of another rank": ("onnx/ConvTranspose/11", lambda o: o["attrs"].update(output_shape=[3] * 7),
-                                        "one-per-axis: output shape [3, 3, 3, 3, 3, 3, 3] for "),
-    "what no meaning has a word for": ("onnx/Reshape/14", lambda o: o["attrs"].update(allowzero=7),
-                                       "operands-fit: expected operands and attributes as stated (ONNX Reshape-5, "),
-    "more than there is memory": ("onnx/Tile/13", lambda o: (
-                                      o["args"]["input"].update(shape=[2]),
-                                      o["args"]["repeats"].update(shape=[1], values=[1 << 44])),
-                                  "fits-memory: expected what this machine can hold, got "),
-    "a view of more than there is memory": ("onnx/Expand/13", lambda o: (
-                                                o["args"]["input"].update(shape=[1]),
-                                                o["args"]["shape"].update(shape=[2], values=[10**6, 10**6])),
-                                            "fits-memory: expected what this machine can hold, got "),
-    "a window that takes for ever": ("nn/pooling3d.MAX/1", lambda o: o["attrs"].update(kernelHeight=1 << 40,
-                                                                                       paddingType="SAME"),
-                                     "expected a window of at most 268435456 elements, got "),
-}  # fmt: skip
+    "an output shape of another rank": (
+        "onnx/ConvTranspose/11",
+        lambda o: o["attrs"].update(output_shape=[3] * 7),
+        "one-per-axis: output shape [3, 3, 3, 3, 3, 3, 3] for ",
+    ),
+    "what no meaning has a word for": (
+        "onnx/Reshape/14",
+        lambda o: o["attrs"].update(allowzero=7),
+        "operands-fit: expected operands and attributes as stated (ONNX Reshape-5, ",
+    ),
+    "more than there is memory": (
+        "onnx/Tile/13",
+        lambda o: (o["args"]["input"].update(shape=[2]), o["args"]["repeats"].update(shape=[1], values=[1 << 44])),
+        "fits-memory: expected what this machine can hold, got ",
+    ),
+    "a view of more than there is memory": (
+        "onnx/Expand/13",
+        lambda o: (o["args"]["input"].update(shape=[1]), o["args"]["shape"].update(shape=[2], values=[10**6, 10**6])),
+        "fits-memory: expected what this machine can hold, got ",
+    ),
+    "a window that takes for ever": (
+        "nn/pooling3d.MAX/1",
+        lambda o: o["attrs"].update(kernelHeight=1 << 40, paddingType="SAME"),
+        "expected a window of at most 268435456 elements, got ",
+    ),
+}
 
 
 @pytest.mark.parametrize("what", SHAPES)
@@ -192,20 +284,27 @@ def test_a_rule_that_the_instance_does_not_break_is_told() -> None:
             assert usable(inst).inst is inst
 
 
-@pytest.mark.parametrize(("field", "value", "told"), [
-    ("dialect", 3, "dialect: expected a name, got 3"),
-    ("version", [1], r"version: expected a number or a name, got \[1\]"),
-    ("args", 7, "args: expected an object, got 7"),
-    ("rule", 7, "rule: expected a name, got 7"),
-    ("outs", "one", 'outs: expected a whole number, 1 or more, got "one"'),
-    ("args", {"input": {**F32, "recipe": 7}}, "args: input: recipe: expected text, got 7"),
-    ("args", {"input": {**F32, "kind": "box"}}, "args: input: kind: expected one of tensor .*, got \"box\""),
-    ("args", {"input": {**F32, "const": "yes"}}, "args: input: const: expected true or false, got \"yes\""),
-    ("args", {"input": {"shape": [2]}}, 'args: input: expected also dtype, got "shape"'),
-    ("attrs", {"a": {"c": [1]}}, r"attrs: a: c: expected a real and an imaginary part, got \[1\]"),
-    ("attrs", {"a": {"array": "f32", "shape": [2], "hex": "00"}}, 'attrs: a: hex: expected 8 bytes of data, got "00"'),
-    ("attrs", {"a": [{"b": 1}]}, r"attrs: a: 0: expected a value, or an object with one of the fields f .*"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("dialect", 3, "dialect: expected a name, got 3"),
+        ("version", [1], r"version: expected a number or a name, got \[1\]"),
+        ("args", 7, "args: expected an object, got 7"),
+        ("rule", 7, "rule: expected a name, got 7"),
+        ("outs", "one", 'outs: expected a whole number, 1 or more, got "one"'),
+        ("args", {"input": {**F32, "recipe": 7}}, "args: input: recipe: expected text, got 7"),
+        ("args", {"input": {**F32, "kind": "box"}}, 'args: input: kind: expected one of tensor .*, got "box"'),
+        ("args", {"input": {**F32, "const": "yes"}}, 'args: input: const: expected true or false, got "yes"'),
+        ("args", {"input": {"shape": [2]}}, 'args: input: expected also dtype, got "shape"'),
+        ("attrs", {"a": {"c": [1]}}, r"attrs: a: c: expected a real and an imaginary part, got \[1\]"),
+        (
+            "attrs",
+            {"a": {"array": "f32", "shape": [2], "hex": "00"}},
+            'attrs: a: hex: expected 8 bytes of data, got "00"',
+        ),
+        ("attrs", {"a": [{"b": 1}]}, r"attrs: a: 0: expected a value, or an object with one of the fields f .*"),
+    ],
+)
 def test_a_field_of_another_form_is_told(field: str, value: object, told: str) -> None:
     with pytest.raises(FormatError, match=f"^instance: {told}$"):
         Instance.from_json(edit(CLIP, lambda o: o.update({field: value})))

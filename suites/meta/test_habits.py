@@ -118,8 +118,9 @@ def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
     assert plan(h, case(opset=7)) == "together"
 
 
-@pytest.mark.parametrize("status, verdict", [(Status.REJECTED, Verdict.WRONGLY_REJECTED),
-                                             (Status.CRASHED, Verdict.CRASHED)])  # fmt: skip
+@pytest.mark.parametrize(
+    "status, verdict", [(Status.REJECTED, Verdict.WRONGLY_REJECTED), (Status.CRASHED, Verdict.CRASHED)]
+)
 def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, verdict: Verdict) -> None:
     h = habits()
     for _ in range(3):

@@ -30,18 +30,32 @@ clause = "y = max(0, x), NaN propagates"
 """
 
 
-def judged(when_arrays=None, attrs=None, op="Relu", version=14, dtype=F32, verdict=Verdict.MISMATCH, message="",
-           kind="nan", diff=None, args=None):  # fmt: skip
+def judged(
+    when_arrays=None,
+    attrs=None,
+    op="Relu",
+    version=14,
+    dtype=F32,
+    verdict=Verdict.MISMATCH,
+    message="",
+    kind="nan",
+    diff=None,
+    args=None,
+):
     args = args if args is not None else {"X": Arg(dtype, (2, 3))}
     inst = Instance("onnx", op, version, 17, attrs or {}, args)
     arrays = when_arrays or {"X": np.array([[1, np.nan, 2], [0, -1, 3]], dtype.np)}
     case = SimpleNamespace(inst=inst, draws=[arrays], dtype=dtype, dtype_name=str(dtype))
     numbers = diff or {"count": 2, "size": 8, "max_ulp": 3.5, "factor": "inf", "wrong_abs": 0.25, "clamped": 1.0}
     return SimpleNamespace(
-        case=case, verdict=verdict, draw=0, known=None, ambiguity=None,
+        case=case,
+        verdict=verdict,
+        draw=0,
+        known=None,
+        ambiguity=None,
         outcome=Outcome(Status.VALUE, message=message),
         judgement=SimpleNamespace(kind=kind, diff=lambda: numbers, numbers=lambda: numbers),
-    )  # fmt: skip
+    )
 
 
 def profile(name="onnxruntime", version="1.31.1", cpu=()):
@@ -65,14 +79,29 @@ def test_a_match_changes_the_verdict_and_counts(tmp_path):
     assert led.counts() == {"relu-nan": 1}
 
 
-@pytest.mark.parametrize("line,match", [
-    ('versions = ">=1.20,<1.32"', True), ('versions = "<1.31"', False), ("op_versions = [14]", True),
-    ("op_versions = [6]", False), ("opsets = [17, 18]", True), ("opsets = [16]", False), ('dtypes = ["f32"]', True),
-    ('dtypes = ["f16"]', False), ('verdict = "crashed"', False), ('verdict = ["crashed", "mismatch"]', True),
-    ('kind = "nan"', True), ('kind = "value"', False),
-    ('kind = ["inf", "nan"]', True), ('kind = ["inf", "value"]', False), ('message = "no such"', False),
-    ("when = \"any_nan('X')\"", True), ("when = \"any_nan('Y')\"", False), ("when = \"any_inf()\"", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line,match",
+    [
+        ('versions = ">=1.20,<1.32"', True),
+        ('versions = "<1.31"', False),
+        ("op_versions = [14]", True),
+        ("op_versions = [6]", False),
+        ("opsets = [17, 18]", True),
+        ("opsets = [16]", False),
+        ('dtypes = ["f32"]', True),
+        ('dtypes = ["f16"]', False),
+        ('verdict = "crashed"', False),
+        ('verdict = ["crashed", "mismatch"]', True),
+        ('kind = "nan"', True),
+        ('kind = "value"', False),
+        ('kind = ["inf", "nan"]', True),
+        ('kind = ["inf", "value"]', False),
+        ('message = "no such"', False),
+        ("when = \"any_nan('X')\"", True),
+        ("when = \"any_nan('Y')\"", False),
+        ('when = "any_inf()"', False),
+    ],
+)
 def test_every_field_narrows(tmp_path, line, match):
     assert explained(tmp_path, BASE + line + "\n") is match
 
@@ -87,10 +116,16 @@ def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
     assert in_releases("1.32.0", ">=1.24") and not in_releases("1.23.2", ">=1.24")
 
 
-@pytest.mark.parametrize("version,match", [
-    ("2.0.3", True), ("2.3.0", False), ("tflite-runtime 2.14.0", True), ("tflite-runtime 2.15.0", False),
-    ("other 2.14.0", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "version,match",
+    [
+        ("2.0.3", True),
+        ("2.3.0", False),
+        ("tflite-runtime 2.14.0", True),
+        ("tflite-runtime 2.15.0", False),
+        ("other 2.14.0", False),
+    ],
+)
 def test_one_of_several_ranges_and_packages_by_name(tmp_path, version, match):
     line = 'versions = ["<2.3", "tflite-runtime <2.15"]'
     assert explained(tmp_path, BASE + line, p=profile(version=version)) is match
@@ -163,41 +198,54 @@ def test_variadic_slots_take_an_index(tmp_path):
 
 
 def test_a_condition_may_stand_in_several_lines(tmp_path):
-    text = BASE + 'when = """\n  rank(\'X\') == 2\n  and (dtype == \'f16\'\n    or any_nan(\'X\'))"""\n'
+    text = BASE + "when = \"\"\"\n  rank('X') == 2\n  and (dtype == 'f16'\n    or any_nan('X'))\"\"\"\n"
     for x, hit in ((np.nan, True), (1, False)):
         assert explained(tmp_path, text, judged({"X": np.full(2, x, np.float32)})) is hit
 
 
-@pytest.mark.parametrize("text", [
-    "__import__('os')", "shape('X').__class__", "(lambda: 1)()", "rank(", "[x := 1]", "open('f')", "f'{opset}'",
-    "axis < 0", "exec('1')",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "shape('X').__class__",
+        "(lambda: 1)()",
+        "rank(",
+        "[x := 1]",
+        "open('f')",
+        "f'{opset}'",
+        "axis < 0",
+        "exec('1')",
+    ],
+)
 def test_conditions_can_do_nothing_else(text):
     with pytest.raises(ValueError):
         condition(text)
 
 
-@pytest.mark.parametrize("text,words", [
-    (BASE.replace('op = "onnx/Relu"\n', ""), "field 'op' is missing"),
-    (BASE.replace('clause = "y = max(0, x), NaN propagates"\n', ""), "field 'clause' is missing"),
-    (BASE + 'colour = "red"\n', "unknown field 'colour'"),
-    (BASE + "when = \"axis < 0\"\n", "unknown name 'axis'"),
-    (BASE + 'versions = "about 3"\n', "versions"),
-    (BASE + 'message = "("\n', "message"),
-    (BASE + 'verdict = "agree"\n', "verdict 'agree'"),
-    (BASE + "op_versions = 14\n", "op_versions must be a list"),
-    (BASE + 'shown_by = "x"\n', "shown_by needs the instance"),
-    (BASE + "dtypes = []\n", "dtypes must be"),
-    (BASE.replace("onnx/Relu", "Relu"), "dialect/op"),
-    (BASE.replace("relu-nan", "relu nan"), "id is made of"),
-    (BASE + "link = 3\n", "link must be a text"),
-    (BASE + 'instance = "{"\n', "instance"),
-    (BASE + BASE, "already taken"),
-    ("[[unknown]]\nid = 'x'\n", "expected [[known]]"),
-    ("[known]\nid = 'x'\n", "expected [[known]]"),
-    ("id = ", "x.toml"),
-    (BASE.replace("[[known]]", "[[ambiguous]]"), "unknown field 'reason'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        (BASE.replace('op = "onnx/Relu"\n', ""), "field 'op' is missing"),
+        (BASE.replace('clause = "y = max(0, x), NaN propagates"\n', ""), "field 'clause' is missing"),
+        (BASE + 'colour = "red"\n', "unknown field 'colour'"),
+        (BASE + 'when = "axis < 0"\n', "unknown name 'axis'"),
+        (BASE + 'versions = "about 3"\n', "versions"),
+        (BASE + 'message = "("\n', "message"),
+        (BASE + 'verdict = "agree"\n', "verdict 'agree'"),
+        (BASE + "op_versions = 14\n", "op_versions must be a list"),
+        (BASE + 'shown_by = "x"\n', "shown_by needs the instance"),
+        (BASE + "dtypes = []\n", "dtypes must be"),
+        (BASE.replace("onnx/Relu", "Relu"), "dialect/op"),
+        (BASE.replace("relu-nan", "relu nan"), "id is made of"),
+        (BASE + "link = 3\n", "link must be a text"),
+        (BASE + 'instance = "{"\n', "instance"),
+        (BASE + BASE, "already taken"),
+        ("[[unknown]]\nid = 'x'\n", "expected [[known]]"),
+        ("[known]\nid = 'x'\n", "expected [[known]]"),
+        ("id = ", "x.toml"),
+        (BASE.replace("[[known]]", "[[ambiguous]]"), "unknown field 'reason'"),
+    ],
+)
 def test_a_file_that_is_wrong_says_where(tmp_path, text, words):
     with pytest.raises(FormatError, match=r"x\.toml") as e:
         ledger(tmp_path, text)
@@ -239,8 +287,10 @@ def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
     assert led.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
 
 
-@pytest.mark.parametrize("offers,fits", [(["x86_64", "avx2"], True), (["x86_64", "avx2", "avx512_vnni"], False),
-                                         (["aarch64", "asimd"], False), ([], True)])  # fmt: skip
+@pytest.mark.parametrize(
+    "offers,fits",
+    [(["x86_64", "avx2"], True), (["x86_64", "avx2", "avx512_vnni"], False), (["aarch64", "asimd"], False), ([], True)],
+)
 def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
     led = ledger(tmp_path, BASE + 'cpu = ["avx2", "!avx512_vnni"]')
     here = profile(cpu=offers)

@@ -154,8 +154,13 @@ def _taken(v: OpVersion, inst: Instance) -> bool:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_entry_cites_its_source(name: str) -> None:
-    report([f"{v.key}: no source" for v in versions(name)
-            if not (v.entry.source or (v.meaning is not None and v.meaning.source))])  # fmt: skip
+    report(
+        [
+            f"{v.key}: no source"
+            for v in versions(name)
+            if not (v.entry.source or (v.meaning is not None and v.meaning.source))
+        ]
+    )
 
 
 def test_every_meaning_is_some_ops() -> None:
@@ -192,8 +197,11 @@ def test_a_model_means_what_its_instance_means(name: str) -> None:
                 if any(e.error.kind == "statistical" for e in due):
                     continue
                 want = [e.value for e, n in zip(due, model.outputs[0], strict=True) if n]
-                bad += [f"{v.key} case {i}: output {k} differs" for k, (a, b) in enumerate(zip(got, want))
-                        if not _same(a, b)]  # fmt: skip
+                bad += [
+                    f"{v.key} case {i}: output {k} differs"
+                    for k, (a, b) in enumerate(zip(got, want))
+                    if not _same(a, b)
+                ]
             except Unsupported:
                 continue
             except Exception as e:

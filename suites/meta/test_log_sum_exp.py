@@ -25,24 +25,27 @@ def verdict(version: int, x: list[float], answer: float, dtype: str = "f32") -> 
     return judge_case(case, Profile("any", "1", {dtype: dtype}), [Outcome(Status.VALUE, [got])]).verdict
 
 
-@pytest.mark.parametrize(("version", "x", "answer", "expected"), [
-    (18, [1000, 1, 2], 1000, Verdict.AGREE),  # log(sum(exp(x)))
-    (18, [1000, 1, 2], INF, Verdict.AMBIGUOUS),  # the function body: exp(1000) is no double
-    (18, [1000, 1, 2], 5, Verdict.MISMATCH),
-    (18, [1000, 1, 2], -INF, Verdict.MISMATCH),
-    (18, [100, 1, 2], INF, Verdict.MISMATCH),  # exp(100) is a double
-    (18, [100, 1, 2], 100, Verdict.AGREE),
-    (18, [-1000, -1000], -INF, Verdict.AMBIGUOUS),
-    (18, [-1000, -1000], -1000 + np.log(2), Verdict.AGREE),
-    (18, [-1000, -1000], -990, Verdict.MISMATCH),
-    (18, [-100, -101], -INF, Verdict.MISMATCH),
-    (13, [100, 1, 2], INF, Verdict.AMBIGUOUS),  # no precision is stated until 18
-    (13, [100, 1, 2], 100, Verdict.AGREE),
-    (13, [100, 1, 2], 101, Verdict.MISMATCH),
-    (13, [80, 1, 2], INF, Verdict.MISMATCH),
-    (13, [-200, -200], -INF, Verdict.AMBIGUOUS),
-    (13, [-80, -80], -INF, Verdict.MISMATCH),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "x", "answer", "expected"),
+    [
+        (18, [1000, 1, 2], 1000, Verdict.AGREE),  # log(sum(exp(x)))
+        (18, [1000, 1, 2], INF, Verdict.AMBIGUOUS),  # the function body: exp(1000) is no double
+        (18, [1000, 1, 2], 5, Verdict.MISMATCH),
+        (18, [1000, 1, 2], -INF, Verdict.MISMATCH),
+        (18, [100, 1, 2], INF, Verdict.MISMATCH),  # exp(100) is a double
+        (18, [100, 1, 2], 100, Verdict.AGREE),
+        (18, [-1000, -1000], -INF, Verdict.AMBIGUOUS),
+        (18, [-1000, -1000], -1000 + np.log(2), Verdict.AGREE),
+        (18, [-1000, -1000], -990, Verdict.MISMATCH),
+        (18, [-100, -101], -INF, Verdict.MISMATCH),
+        (13, [100, 1, 2], INF, Verdict.AMBIGUOUS),  # no precision is stated until 18
+        (13, [100, 1, 2], 100, Verdict.AGREE),
+        (13, [100, 1, 2], 101, Verdict.MISMATCH),
+        (13, [80, 1, 2], INF, Verdict.MISMATCH),
+        (13, [-200, -200], -INF, Verdict.AMBIGUOUS),
+        (13, [-80, -80], -INF, Verdict.MISMATCH),
+    ],
+)
 def test_what_may_come_where_exponentials_leave_their_type(version, x, answer, expected) -> None:
     assert verdict(version, x, answer) is expected
 

@@ -11,17 +11,28 @@ import pytest
 from harness import cli
 from harness.session import sensitivity_run
 
-ARGS = ["sensitivity", "--op", "onnx/Relu", "--op", "tflite/ABS", "--backend", "onnxruntime", "--backend",
-        "litert-ref", "--instances", "6", "--jobs", "2"]  # fmt: skip
+ARGS = [
+    "sensitivity",
+    "--op",
+    "onnx/Relu",
+    "--op",
+    "tflite/ABS",
+    "--backend",
+    "onnxruntime",
+    "--backend",
+    "litert-ref",
+    "--instances",
+    "6",
+    "--jobs",
+    "2",
+]
 
 
 def kinds(path: Path) -> list[str]:
     return [json.loads(line)["t"] for line in path.read_text().splitlines()]
 
 
-def test_a_measurement_is_told_and_goes_on_where_it_stopped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_measurement_is_told_and_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert cli.main([*ARGS, "--out", str(out)]) == 0
     said = capsys.readouterr().out
@@ -41,8 +52,12 @@ def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
     def record(fault: str, caught: int, behind: dict[str, list[str]]) -> dict[str, object]:
         return {"key": "toy/Add/1", "dtype": "f32", "fault": fault, "planted": 1, "caught": caught, "behind": behind}
 
-    found = [record("wrong axis", 1, {"b 1": ["too-wide"]}), record("wrong axis", 1, {"b 1": []}),
-             record("k-ulp error", 0, {}), record("k-ulp error", 1, {"b 1": ["too-wide", "other"]})]  # fmt: skip
+    found = [
+        record("wrong axis", 1, {"b 1": ["too-wide"]}),
+        record("wrong axis", 1, {"b 1": []}),
+        record("k-ulp error", 0, {}),
+        record("k-ulp error", 1, {"b 1": ["too-wide", "other"]}),
+    ]
     assert sensitivity_run.table(found) == [
         "toy: caught 3 of 4 planted faults, 75.00 %",
         "  weakest: k-ulp error: 1 of 2, 50.00 %",

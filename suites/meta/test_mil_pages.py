@@ -26,10 +26,18 @@ ledger = cache(load_ledger)
 
 def case(op: str, version: str, args: dict[str, Any], opset: str = "ios18", outs: int = 1, **attrs: Any) -> Case:
     """args: slot -> (type, shape, values)."""
-    inst = Instance.from_json({
-        "format": 1, "dialect": "mil", "op": op, "version": version, "opset": opset, "outs": outs, "attrs": attrs,
-        "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()},
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "mil",
+            "op": op,
+            "version": version,
+            "opset": opset,
+            "outs": outs,
+            "attrs": attrs,
+            "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()},
+        }
+    )
     return fill(dialect.version_of(inst), inst)
 
 
@@ -60,13 +68,16 @@ def test_a_power_of_two_that_an_integer_holds_is_judged():
     assert verdict(c, [0, 9, 2**30, -(2**31)]) is Verdict.MISMATCH
 
 
-@pytest.mark.parametrize(("op", "values", "right", "other"), [
-    ("add", ([2**31 - 1, 1], [1, 1]), [-(2**31), 2], [2**31 - 1, 2]),
-    ("sub", ([-(2**31), 1], [1, 1]), [2**31 - 1, 0], [-(2**31), 0]),
-    ("mul", ([2**16, 3], [2**16, 3]), [0, 9], [2**31 - 1, 9]),
-    ("square", ([2**16, 3],), [0, 9], [2**31 - 1, 9]),
-    ("abs", ([-(2**31), -3],), [-(2**31), 3], [2**31 - 1, 3]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "values", "right", "other"),
+    [
+        ("add", ([2**31 - 1, 1], [1, 1]), [-(2**31), 2], [2**31 - 1, 2]),
+        ("sub", ([-(2**31), 1], [1, 1]), [2**31 - 1, 0], [-(2**31), 0]),
+        ("mul", ([2**16, 3], [2**16, 3]), [0, 9], [2**31 - 1, 9]),
+        ("square", ([2**16, 3],), [0, 9], [2**31 - 1, 9]),
+        ("abs", ([-(2**31), -3],), [-(2**31), 3], [2**31 - 1, 3]),
+    ],
+)
 def test_what_overflows_is_open_and_nothing_else(op: str, values: Any, right: list[int], other: list[int]) -> None:
     c = case(op, "ios15", {n: ("i32", [2], v) for n, v in zip("xy", values)})
     assert verdict(c, right) is Verdict.AGREE
@@ -82,8 +93,16 @@ def test_the_limit_of_integers_is_an_integer() -> None:
 
 def test_a_tie_of_the_quotient_is_open_whatever_the_zero_point() -> None:
     """round(input / scale) + zero_point: -15.078125 / 0.217041015625 is -69.47, and -69.5 in f16."""
-    c = case("quantize", "ios17", {"input": ("f16", [2], [-15.078125, 3.0]), "scale": ("f16", [], [0.217041015625]),
-                                   "zero_point": ("i8", [], [70])}, output_dtype={"dtype": "i8"})  # fmt: skip
+    c = case(
+        "quantize",
+        "ios17",
+        {
+            "input": ("f16", [2], [-15.078125, 3.0]),
+            "scale": ("f16", [], [0.217041015625]),
+            "zero_point": ("i8", [], [70]),
+        },
+        output_dtype={"dtype": "i8"},
+    )
     assert verdict(c, [1, 84]) is Verdict.AGREE
     assert verdict(c, [0, 84]) is Verdict.AMBIGUOUS
     assert verdict(c, [2, 84]) is verdict(c, [0, 85]) is Verdict.MISMATCH
@@ -117,15 +136,18 @@ def test_a_float_mask_has_the_type_of_the_query() -> None:
     assert all(m.dtype.kind == "b" or m.dtype is i.args["query"].dtype for i, m in seen)
     assert any(m.dtype.kind == "f" and -np.inf in (m.values or ()) for _, m in seen)
     one = ("f32", [1, 1, 1], [1.0])
-    c = case("scaled_dot_product_attention", "ios18", {"query": one, "key": one, "value": one,
-                                                       "attn_mask": ("f16", [1, 1, 1], [1.0])})  # fmt: skip
+    c = case(
+        "scaled_dot_product_attention",
+        "ios18",
+        {"query": one, "key": one, "value": one, "attn_mask": ("f16", [1, 1, 1], [1.0])},
+    )
     assert c.expected is None
     assert "mask-kind" in c.problem
 
 
 @pytest.mark.parametrize("op", ["depth_to_space", "space_to_depth"])
 def test_a_block_is_greater_than_one(op: str) -> None:
-    """"Must be greater than 1": pixel_shuffle and pixel_unshuffle do not say so."""
+    """ "Must be greater than 1": pixel_shuffle and pixel_unshuffle do not say so."""
     assert {i.attrs["block_size"] for i in drawn(f"{op}/ios15")} == {2, 3, 4}
     c = case(op, "ios15", {"x": ("f32", [1, 1, 1, 1], [1.0])}, block_size=1)
     assert c.expected is None
@@ -151,8 +173,11 @@ def test_gamma_follows_the_axes_as_they_are_named() -> None:
     plain = np.array(answer(case("layer_norm", "ios15", {"x": x}, axes=[2, 1])))
     assert np.allclose(answer(c), plain * gamma.T)
     assert c.ambiguous is not None
-    seen = [([a % len(i.args["x"].shape) for a in i.attrs["axes"]], i) for i in drawn("layer_norm/ios15")
-            if i.attrs.get("axes")]  # fmt: skip
+    seen = [
+        ([a % len(i.args["x"].shape) for a in i.attrs["axes"]], i)
+        for i in drawn("layer_norm/ios15")
+        if i.attrs.get("axes")
+    ]
     assert any(axes != sorted(axes) for axes, _ in seen)
     assert any(min(i.attrs["axes"]) < 0 <= max(i.attrs["axes"]) for _, i in seen)
     assert all(axes == sorted(axes) or not {"gamma", "beta"} & set(i.args) for axes, i in seen)
@@ -175,9 +200,16 @@ def test_any_number_of_axes_is_resized() -> None:
 def test_what_an_image_is_padded_with_bounds_the_error_too() -> None:
     """resample: weights of a position that is rounded, of a padding value beside an image of zeros."""
     at = {"coordinates": ("f32", [1, 1, 1, 2], [5.3, 0.0])}
-    c = case("resample", "ios15", {"x": ("f32", [1, 1, 1, 6], [0.0] * 6), **at},
-             sampling_mode="bilinear", padding_mode="constant", padding_value=2.0, coordinates_mode="unnormalized",
-             align_corners=True)  # fmt: skip
+    c = case(
+        "resample",
+        "ios15",
+        {"x": ("f32", [1, 1, 1, 6], [0.0] * 6), **at},
+        sampling_mode="bilinear",
+        padding_mode="constant",
+        padding_value=2.0,
+        coordinates_mode="unnormalized",
+        align_corners=True,
+    )
     (y,) = np.ravel(answer(c))
     assert abs(y - 0.6) < 1e-6
     assert verdict(c, [y + 1e-6]) is Verdict.AGREE
@@ -202,10 +234,17 @@ def test_scalars_are_concatenated_to_a_vector() -> None:
     assert any(a.shape == () for i in drawn("concat/ios15") for a in i.args["values"])
 
 
-@pytest.mark.parametrize(("x", "y", "const"), [
-    ("i32", "f32", "y"), ("i32", "f16", "y"), ("f32", "i32", "y"), ("f32", "i32", "x"), ("i32", "f32", "x"),
-    ("f16", "i32", "y"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "y", "const"),
+    [
+        ("i32", "f32", "y"),
+        ("i32", "f16", "y"),
+        ("f32", "i32", "y"),
+        ("f32", "i32", "x"),
+        ("i32", "f32", "x"),
+        ("f16", "i32", "y"),
+    ],
+)
 @pytest.mark.parametrize("op", ["matmul", "linear"])
 def test_a_constant_may_have_any_of_the_types(op: str, x: str, y: str, const: str) -> None:
     """matmul, linear iOS17: T and U are each fp16, fp32 or i32; the result has the type of what is no constant."""
@@ -214,12 +253,24 @@ def test_a_constant_may_have_any_of_the_types(op: str, x: str, y: str, const: st
 
     def made(values: list[float]) -> Case:
         w = "weight" if op == "linear" else "y"
-        args = {"x": {"dtype": x, "shape": [1, 2], "values": [2, 3]},
-                w: {"dtype": y, "shape": [1, 2] if op == "linear" else [2, 1], "values": values}}  # fmt: skip
+        args = {
+            "x": {"dtype": x, "shape": [1, 2], "values": [2, 3]},
+            w: {"dtype": y, "shape": [1, 2] if op == "linear" else [2, 1], "values": values},
+        }
         args["x" if const == "x" else w]["const"] = True
         attrs = {"@const": const} if op == "matmul" else {}
-        inst = Instance.from_json({"format": 1, "dialect": "mil", "op": op, "version": "ios17", "opset": "ios17",
-                                   "outs": 1, "attrs": attrs, "args": args})  # fmt: skip
+        inst = Instance.from_json(
+            {
+                "format": 1,
+                "dialect": "mil",
+                "op": op,
+                "version": "ios17",
+                "opset": "ios17",
+                "outs": 1,
+                "attrs": attrs,
+                "args": args,
+            }
+        )
         return fill(dialect.version_of(inst), inst)
 
     c = made([-4, 5])
@@ -244,11 +295,19 @@ def test_integers_beside_floats_are_drawn_and_mostly_judged() -> None:
 # -- what has several readings is one of them
 
 
-@pytest.mark.parametrize(("op", "version", "attrs", "more"), [
-    ("resize_nearest_neighbor", "ios15", {"target_size_height": 1, "target_size_width": 3}, {}),
-    ("upsample_nearest_neighbor", "ios15", {"scale_factor_width": 1.5, "@U": "f32"}, {}),
-    ("resize", "ios17", {"resized_dims": 1, "interpolation_mode": "NEAREST_NEIGHBOR"}, {"shape": ("i32", [1], [3])}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "version", "attrs", "more"),
+    [
+        ("resize_nearest_neighbor", "ios15", {"target_size_height": 1, "target_size_width": 3}, {}),
+        ("upsample_nearest_neighbor", "ios15", {"scale_factor_width": 1.5, "@U": "f32"}, {}),
+        (
+            "resize",
+            "ios17",
+            {"resized_dims": 1, "interpolation_mode": "NEAREST_NEIGHBOR"},
+            {"shape": ("i32", [1], [3])},
+        ),
+    ],
+)
 def test_the_nearest_element_is_one_next_to_the_place(op: str, version: str, attrs: Any, more: Any) -> None:
     """Of two elements the middle one of three may be either, but no third, and nothing of another place."""
     c = case(op, version, {"x": ("f32", [1, 1, 2], [1.0, 2.0]), **more}, **attrs)
@@ -266,9 +325,16 @@ def test_an_even_neighbourhood_is_longer_on_one_side() -> None:
 
 def test_an_image_without_a_box_above_the_threshold_has_its_best_one_or_none() -> None:
     boxes = [0.0, 0.0, 2.0, 2.0, 9.0, 9.0, 2.0, 2.0] * 2
-    c = case("non_maximum_suppression", "ios15", {"boxes": ("f32", [2, 2, 4], boxes),
-                                                  "scores": ("f32", [2, 2, 1], [0.25, 0.125, 0.75, 0.875])},
-             "ios16", 4, iou_threshold=0.5, score_threshold=0.5, max_boxes=2)  # fmt: skip
+    c = case(
+        "non_maximum_suppression",
+        "ios15",
+        {"boxes": ("f32", [2, 2, 4], boxes), "scores": ("f32", [2, 2, 1], [0.25, 0.125, 0.75, 0.875])},
+        "ios16",
+        4,
+        iou_threshold=0.5,
+        score_threshold=0.5,
+        max_boxes=2,
+    )
     best, none = [boxes[:4] + [0.0] * 4, [0.25, 0.0], [0, -1], [1]], [[0.0] * 8, [0.0] * 2, [-1, -1], [0]]
     both = [boxes[4:8] + boxes[:4], [0.875, 0.75], [1, 0], [2]]
 
@@ -328,23 +394,37 @@ def test_no_padding_is_negative(op: str) -> None:
     """same with a stride above the window: max(0, ...) in the package's shape inference, and of SamePadding."""
     one = {"weight": ("f32", [1, 1, 1], [1.0])} if op == "conv" else {}
     kernel = {} if op == "conv" else {"kernel_sizes": [1]}
-    c = case(op, "ios15", {"x": ("f32", [1, 1, 5], [1.0, 2.0, 3.0, 4.0, 5.0]), **one}, "ios16", pad_type="same",
-             strides=[3], **kernel)  # fmt: skip
+    c = case(
+        op,
+        "ios15",
+        {"x": ("f32", [1, 1, 5], [1.0, 2.0, 3.0, 4.0, 5.0]), **one},
+        "ios16",
+        pad_type="same",
+        strides=[3],
+        **kernel,
+    )
     assert c.ambiguous is None
     assert answer(c) == [[[1.0, 4.0]]]
 
 
-@pytest.mark.parametrize(("key", "rules"), [
-    ("depth_to_space/ios15", {"block-divides-channels"}), ("space_to_depth/ios15", {"block-divides-space"}),
-    ("scaled_dot_product_attention/ios18", {"shapes-agree", "mask-broadcasts"}),
-    ("lstm/ios15", {"back-weights-given"}), ("lstm/ios17", {"back-weights-given"}),
-    ("crop_resize/ios17", {"image-in-range", "normalized-floats"}), ("reshape/ios15", {"zero-needs-equal-rank"}),
-    ("quantize/ios17", {"zero-point-type"}), ("topk/ios17", {"type-of-what-is-returned"}),
-    ("clip/ios17", {"limits-in-order"}),
-    ("constexpr_blockwise_shift_scale/ios18", {"offset-like-scale", "offset-type"}),
-    ("constexpr_lut_to_sparse/ios18", {"mask-counts-data", "vector-needs-axis"}),
-    ("constexpr_sparse_blockwise_shift_scale/ios18", {"blocks-divide", "mask-counts-data"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "rules"),
+    [
+        ("depth_to_space/ios15", {"block-divides-channels"}),
+        ("space_to_depth/ios15", {"block-divides-space"}),
+        ("scaled_dot_product_attention/ios18", {"shapes-agree", "mask-broadcasts"}),
+        ("lstm/ios15", {"back-weights-given"}),
+        ("lstm/ios17", {"back-weights-given"}),
+        ("crop_resize/ios17", {"image-in-range", "normalized-floats"}),
+        ("reshape/ios15", {"zero-needs-equal-rank"}),
+        ("quantize/ios17", {"zero-point-type"}),
+        ("topk/ios17", {"type-of-what-is-returned"}),
+        ("clip/ios17", {"limits-in-order"}),
+        ("constexpr_blockwise_shift_scale/ios18", {"offset-like-scale", "offset-type"}),
+        ("constexpr_lut_to_sparse/ios18", {"mask-counts-data", "vector-needs-axis"}),
+        ("constexpr_sparse_blockwise_shift_scale/ios18", {"blocks-divide", "mask-counts-data"}),
+    ],
+)
 def test_what_a_page_forbids_is_drawn_and_refused(key: str, rules: set[str]) -> None:
     """Of the sentences with "must", "only" and "invalid": these were broken by no draw."""
     v = dialect.versions[f"mil/{key}"]

@@ -101,8 +101,11 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         lambda i: "peephole" not in i.args and "peephole_back" in i.args,
     ],
     "layer_norm/ios15": [
-        lambda i: "gamma" in i.args and i.attrs.get("axes") and max(a % len(i.args["x"].shape) for a in i.attrs["axes"])
-        < len(i.args["x"].shape) - 1
+        lambda i: (
+            "gamma" in i.args
+            and i.attrs.get("axes")
+            and max(a % len(i.args["x"].shape) for a in i.attrs["axes"]) < len(i.args["x"].shape) - 1
+        )
     ],
     "einsum/ios15": [
         lambda i: 1 == i.args["values"][0].shape[-2] < i.args["values"][1].shape[-2],
@@ -178,8 +181,10 @@ def test_integers_between_two_elements_are_not_judged() -> None:
 
     def size(mode: str) -> str | None:
         attrs = {"resized_dims": 1, "sampling_mode": mode}
-        args = {"x": {"dtype": "i32", "shape": [1, 1, 3], "values": [0, 5, 7]},
-                "shape": {"dtype": "i32", "shape": [1], "values": [3]}}  # fmt: skip
+        args = {
+            "x": {"dtype": "i32", "shape": [1, 1, 3], "values": [0, 5, 7]},
+            "shape": {"dtype": "i32", "shape": [1], "values": [3]},
+        }
         fields = {"format": 1, "dialect": "mil", "op": "resize", "version": "ios17", "opset": "ios17", "outs": 1}
         return unclear(Instance.from_json({**fields, "attrs": attrs, "args": args}))
 
@@ -203,21 +208,35 @@ def test_nan_among_extremes_is_not_judged(key: str) -> None:
 
 def gru(version: str, **attrs: Any) -> Case:
     """Two units, one step: r is sigmoid([1, 3]), z is sigmoid(0), the recurrent product swaps the units."""
-    args = {"x": ("f32", [1, 1, 1], [0.0]), "initial_h": ("f32", [1, 2], [1.0, 2.0]),
-            "weight_ih": ("f32", [6, 1], [0.0] * 6),
-            "weight_hh": ("f32", [6, 2], [1.0, 0.0, 0.0, 1.5, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-            "bias": ("f32", [6], [0.0, 0.0, 1.0, 3.0, 0.0, 0.0])}  # fmt: skip
-    fields = {"format": 1, "dialect": "mil", "op": "gru", "version": version, "opset": version, "outs": 2,
-              "attrs": {"activation": "linear", **attrs}}  # fmt: skip
+    args = {
+        "x": ("f32", [1, 1, 1], [0.0]),
+        "initial_h": ("f32", [1, 2], [1.0, 2.0]),
+        "weight_ih": ("f32", [6, 1], [0.0] * 6),
+        "weight_hh": ("f32", [6, 2], [1.0, 0.0, 0.0, 1.5, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        "bias": ("f32", [6], [0.0, 0.0, 1.0, 3.0, 0.0, 0.0]),
+    }
+    fields = {
+        "format": 1,
+        "dialect": "mil",
+        "op": "gru",
+        "version": version,
+        "opset": version,
+        "outs": 2,
+        "attrs": {"activation": "linear", **attrs},
+    }
     fields["args"] = {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()}
     inst = Instance.from_json(fields)
     return Case(dialect.version_of(inst), inst, 0)
 
 
-@pytest.mark.parametrize(("version", "attrs", "open_to"), [
-    ("ios15", {}, {"state", "product"}), ("ios18", {}, {"state", "product"}),
-    ("ios18", {"reset_after": True}, {"state", "product", "bias"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "attrs", "open_to"),
+    [
+        ("ios15", {}, {"state", "product"}),
+        ("ios18", {}, {"state", "product"}),
+        ("ios18", {"reset_after": True}, {"state", "product", "bias"}),
+    ],
+)
 def test_the_reset_gate_acts_in_one_of_the_ways_that_are_said(version: str, attrs: Any, open_to: set[str]) -> None:
     """In the formula b_ho stands outside of what r_t multiplies; the text of iOS 18 puts the gate in front."""
     h, u, b = np.array([1.0, 2.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 3.0])
@@ -241,8 +260,10 @@ def test_a_state_beyond_the_type_is_not_judged(key: str) -> None:
 def test_same_pads_in_one_of_the_ways_that_are_said() -> None:
     """conv: ceil(d_in / stride) elements, as same of other systems, or the amounts that the page prints."""
     fields = {"format": 1, "dialect": "mil", "op": "conv", "version": "ios15", "opset": "ios16", "outs": 1}
-    args = {"x": {"dtype": "f32", "shape": [1, 1, 4], "values": [1, 2, 4, 8]},
-            "weight": {"dtype": "f32", "shape": [1, 1, 3], "values": [1, 10, 100]}}  # fmt: skip
+    args = {
+        "x": {"dtype": "f32", "shape": [1, 1, 4], "values": [1, 2, 4, 8]},
+        "weight": {"dtype": "f32", "shape": [1, 1, 3], "values": [1, 10, 100]},
+    }
     attrs = {"pad_type": "same", "strides": [2]}
     inst = Instance.from_json({**fields, "attrs": attrs, "args": args})
     case = Case(dialect.version_of(inst), inst, 0)

@@ -28,12 +28,28 @@ def told(case: Case, *values: Any) -> Verdict:
 
 def lstm(**attrs: Any) -> Case:
     """One unit, two steps; weights of the gates in the order input, forget, output, cell."""
-    tensors = {"x": ([2, 1, 1], [1.0, 2.0]), "initial_h": ([1, 1], [0.5]), "initial_c": ([1, 1], [0.75]),
-               "weight_ih": ([4, 1], [1.0, -0.5, 0.25, 2.0]), "weight_hh": ([4, 1], [0.5, 1.0, -1.0, 0.25]),
-               "bias": ([4], [0.25, 1.0, 0.5, -0.25]), "peephole": ([3], [0.5, -0.25, 1.0])}  # fmt: skip
+    tensors = {
+        "x": ([2, 1, 1], [1.0, 2.0]),
+        "initial_h": ([1, 1], [0.5]),
+        "initial_c": ([1, 1], [0.75]),
+        "weight_ih": ([4, 1], [1.0, -0.5, 0.25, 2.0]),
+        "weight_hh": ([4, 1], [0.5, 1.0, -1.0, 0.25]),
+        "bias": ([4], [0.25, 1.0, 0.5, -0.25]),
+        "peephole": ([3], [0.5, -0.25, 1.0]),
+    }
     args = {k: {"dtype": "f32", "shape": shape, "values": v} for k, (shape, v) in tensors.items()}
-    inst = Instance.from_json({"format": 1, "dialect": "mil", "op": "lstm", "version": "ios15", "opset": "ios15",
-                               "attrs": attrs, "args": args, "outs": 3})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "mil",
+            "op": "lstm",
+            "version": "ios15",
+            "opset": "ios15",
+            "attrs": attrs,
+            "args": args,
+            "outs": 3,
+        }
+    )
     return Case(dialect.version_of(inst), inst, 0)
 
 
@@ -73,9 +89,13 @@ def test_a_clip_that_nothing_reaches_opens_nothing() -> None:
     assert told(case, *by_hand("state", 0.5)) is Verdict.MISMATCH
 
 
-@pytest.mark.parametrize(("name", "function"), [
-    ("scaled_tanh", np.tanh), ("hard_sigmoid", lambda v: float(np.clip(0.2 * v + 0.5, 0, 1))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("scaled_tanh", np.tanh),
+        ("hard_sigmoid", lambda v: float(np.clip(0.2 * v + 0.5, 0, 1))),
+    ],
+)
 def test_an_activation_has_the_parameters_that_its_op_has_by_default(name: str, function: Any) -> None:
     """scaled_tanh iOS15: alpha and beta 1; sigmoid_hard iOS15: 0.2 and 0.5."""
     case = lstm(cell_activation=name)
@@ -84,11 +104,15 @@ def test_an_activation_has_the_parameters_that_its_op_has_by_default(name: str, 
     assert told(case, *by_hand("nothing", 0.0, lambda v: 0.0)) is Verdict.MISMATCH
 
 
-@pytest.mark.parametrize(("key", "slots"), [
-    ("lstm/ios15", ("recurrent_activation", "cell_activation", "activation")),
-    ("lstm/ios17", ("recurrent_activation", "cell_activation", "activation")),
-    ("gru/ios15", ("recurrent_activation", "activation")), ("rnn/ios15", ("activation",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "slots"),
+    [
+        ("lstm/ios15", ("recurrent_activation", "cell_activation", "activation")),
+        ("lstm/ios17", ("recurrent_activation", "cell_activation", "activation")),
+        ("gru/ios15", ("recurrent_activation", "activation")),
+        ("rnn/ios15", ("activation",)),
+    ],
+)
 def test_all_activations_of_the_page_are_drawn_and_judged(key: str, slots: tuple[str, ...]) -> None:
     v = dialect.versions[f"mil/{key}"]
     seen = [v.draw(Prng(case_seed(43, key, i))) for i in range(300)]

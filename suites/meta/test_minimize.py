@@ -74,8 +74,12 @@ def test_the_operands_of_a_block_stay_what_the_block_declares(key, i):
 
 def test_a_vector_operand_stays_a_vector():
     """A shape, pads, a permutation: the axis that holds them is not the tensor's to lose."""
-    for key, slot, rank in (("onnx/ConstantOfShape/20", "input", 1), ("tflite/FILL/2", "dims", 1),
-                            ("tflite/PAD/2", "padding", 2), ("tflite/SCATTER_ND/1", "shape", 1)):  # fmt: skip
+    for key, slot, rank in (
+        ("onnx/ConstantOfShape/20", "input", 1),
+        ("tflite/FILL/2", "dims", 1),
+        ("tflite/PAD/2", "padding", 2),
+        ("tflite/SCATTER_ND/1", "shape", 1),
+    ):
         for i in range(4):
             v, inst = drawn(key, i)
             assert len(smallest(v, without_choices(inst), evaluations=200).args[slot].shape) == rank, key
@@ -117,12 +121,18 @@ def test_tied_extents_are_cut_together_and_the_rest_still_shrinks():
 
 
 AUDITED = {
-    "litert-ref": ("tflite", """TRANSPOSE_CONV/5h SPACE_TO_BATCH_ND/1 UNIDIRECTIONAL_SEQUENCE_RNN/3h SVDF/2 MIRROR_PAD/1
+    "litert-ref": (
+        "tflite",
+        """TRANSPOSE_CONV/5h SPACE_TO_BATCH_ND/1 UNIDIRECTIONAL_SEQUENCE_RNN/3h SVDF/2 MIRROR_PAD/1
         BATCH_MATMUL/2 UNPACK/5 UNIDIRECTIONAL_SEQUENCE_LSTM/2 CONV_2D/6 ONE_HOT/1 SPLIT_V/2 STRIDED_SLICE/2
-        GATHER_ND/2 TILE/1"""),
-    "onnx-shape-inference": ("onnx", """Scan/9 DFT/20 Conv/11 LSTM/14 Pad/19 Slice/13 Split/18 OneHot/11 ScatterND/18
-        GatherND/13 NonMaxSuppression/11 ConvTranspose/11 MaxPool/12"""),
-}  # fmt: skip
+        GATHER_ND/2 TILE/1""",
+    ),
+    "onnx-shape-inference": (
+        "onnx",
+        """Scan/9 DFT/20 Conv/11 LSTM/14 Pad/19 Slice/13 Split/18 OneHot/11 ScatterND/18
+        GatherND/13 NonMaxSuppression/11 ConvTranspose/11 MaxPool/12""",
+    ),
+}
 
 
 @pytest.mark.parametrize("backend", AUDITED)
@@ -184,8 +194,10 @@ def test_lists_that_go_together_get_short_together(key):
 
 
 def test_a_list_keeps_the_length_that_the_rank_asks_for():
-    for key, slot, lists in (("onnx/Conv/11", "X", ("kernel_shape", "strides", "dilations")),
-                             ("onnx/Transpose/13", "data", ("perm",))):  # fmt: skip
+    for key, slot, lists in (
+        ("onnx/Conv/11", "X", ("kernel_shape", "strides", "dilations")),
+        ("onnx/Transpose/13", "data", ("perm",)),
+    ):
         for i in range(6):
             v, inst = drawn(key, i)
             small = smallest(v, without_choices(inst), evaluations=200)

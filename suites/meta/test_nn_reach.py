@@ -217,24 +217,40 @@ FLAT = {"x": {"shape": [1, 1, 2, 8], "recipe": "unit", "seed": 3}}
 VOLUME = {"x": {"shape": [1, 1, 4, 4, 4], "recipe": "uniform:1:4", "seed": 3}}
 CUBE = {f"{w}{n}": 2 for w in ("kernel", "stride") for n in ("Depth", "Height", "Width")}
 SIX = {"shape": [6], "recipe": "unit", "seed": 3}
-TO_ONE = {"x": {"shape": [1, 1, 3, 3], "recipe": "unit", "seed": 3},
-          "weights": {"shape": [1, 1, 2, 2], "recipe": "unit", "seed": 4, "const": True}}  # fmt: skip
+TO_ONE = {
+    "x": {"shape": [1, 1, 3, 3], "recipe": "unit", "seed": 3},
+    "weights": {"shape": [1, 1, 2, 2], "recipe": "unit", "seed": 4, "const": True},
+}
 FILTER = {"kernelSize": [2, 2], "kernelChannels": 1, "outputChannels": 1}
 
 
-GIVEN = {"x": {"shape": [1, 1, 3, 3, 3], "recipe": "unit", "seed": 3},
-         "weights": {"shape": [1, 1, 2, 2, 2], "recipe": "unit", "seed": 4, "const": True}}  # fmt: skip
-ODD = {"inputChannels": 1, "outputChannels": 1, "outputShape": [3, 4, 4],
-       **{f"{w}{n}": 1 + (w == "kernel") for w in ("kernel", "stride", "dilation")
-          for n in ("Depth", "Height", "Width")}}  # fmt: skip
+GIVEN = {
+    "x": {"shape": [1, 1, 3, 3, 3], "recipe": "unit", "seed": 3},
+    "weights": {"shape": [1, 1, 2, 2, 2], "recipe": "unit", "seed": 4, "const": True},
+}
+ODD = {
+    "inputChannels": 1,
+    "outputChannels": 1,
+    "outputShape": [3, 4, 4],
+    **{f"{w}{n}": 1 + (w == "kernel") for w in ("kernel", "stride", "dilation") for n in ("Depth", "Height", "Width")},
+}
 
 
 def lstm(**attrs: Any) -> Instance:
-    gates = [f"weightParams.{g}{w}Matrix" for g in ("inputGate", "forgetGate", "blockInput", "outputGate")
-             for w in ("Weight", "Recursion")]  # fmt: skip
+    gates = [
+        f"weightParams.{g}{w}Matrix"
+        for g in ("inputGate", "forgetGate", "blockInput", "outputGate")
+        for w in ("Weight", "Recursion")
+    ]
     args = {n: {"shape": [1, 1], "recipe": "unit", "seed": k, "const": True} for k, n in enumerate(gates)}
-    return made("uniDirectionalLSTM", {"x": {"shape": [1, 1, 1, 1, 1], "values": [1.0]}, **args}, inputVectorSize=1,
-                outputVectorSize=1, activations=["sigmoid", "tanh", "tanh"], **attrs)  # fmt: skip
+    return made(
+        "uniDirectionalLSTM",
+        {"x": {"shape": [1, 1, 1, 1, 1], "values": [1.0]}, **args},
+        inputVectorSize=1,
+        outputVectorSize=1,
+        activations=["sigmoid", "tanh", "tanh"],
+        **attrs,
+    )
 
 
 BELOW = {"x": {"shape": [1, 1, 4, 4], "recipe": "uniform:-4:-1", "seed": 3}}
@@ -336,8 +352,9 @@ def value(inst: Instance) -> list[Any]:
 
 def test_examples_of_the_text() -> None:
     """Of OneHotLayerParams, ConstantPaddingLayerParams, UpsampleLayerParams, LRNLayerParams."""
-    hot = made("oneHot", {"x": {"shape": [2], "values": [2.0, -1.0]}}, oneHotVectorSize=4, axis=-1, onValue=5.0,
-               offValue=-1.0)  # fmt: skip
+    hot = made(
+        "oneHot", {"x": {"shape": [2], "values": [2.0, -1.0]}}, oneHotVectorSize=4, axis=-1, onValue=5.0, offValue=-1.0
+    )
     assert value(hot) == [[-1, -1, 5, -1], [-1, -1, -1, -1]]
     row = {"x": {"shape": [2], "values": [1.0, 2.0]}}
     assert value(made("constantPad", row, value=9.0, padAmounts=[1, 0], padToGivenOutputSizeMode=True)) == [1, 2]
@@ -379,8 +396,9 @@ def test_a_product_of_two_inputs_ignores_what_is_stored() -> None:
     assert value(made("batchedMatmul", {**two, **held}, hasBias=True, weightMatrixSecondDimension=1)) == [[11.0]]
 
 
-@pytest.mark.parametrize(("key", "mode"), [("nn/categoricalDistribution/1", "isLogits"),
-                                           ("mil/random_categorical/ios15", "mode")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "mode"), [("nn/categoricalDistribution/1", "isLogits"), ("mil/random_categorical/ios15", "mode")]
+)
 def test_probabilities_are_drawn_where_they_are_asked_for(key: str, mode: str) -> None:
     """ "false if the inputs are probabilities", "probs": rows that sum to 1."""
     v, seen = registry.dialect(key.split("/")[0]).versions[key], 0
@@ -408,9 +426,9 @@ def other_reading(case: Case) -> np.ndarray:
         size, z = a["localSize"], np.zeros(x.shape)
         for c in range(x.shape[-3]):
             near = x[..., max(0, c - size // 2) : c + (size - 1) // 2 + 1, :, :]
-            z[..., c, :, :] = x[..., c, :, :] / (
-                (near * near).sum(-3) * a["alpha"] / size + (a.get("k") or 1.0)
-            ) ** a["beta"]
+            z[..., c, :, :] = (
+                x[..., c, :, :] / ((near * near).sum(-3) * a["alpha"] / size + (a.get("k") or 1.0)) ** a["beta"]
+            )
         return z.reshape(y.shape)
     return y[::-1]
 

@@ -78,10 +78,21 @@ def run_of(tmp_path: Path, uninformative: int) -> Path:
     """Records of one op version on one backend: 10 answers to valid instances, some of which say too little."""
     head = next(r for r in golden.records() if r["t"] == "run")
     backend = next(iter(head["backends"]))
-    tally = [[backend, "f32", "agree", 10 - uninformative], [backend, "f32", "mistrusted", uninformative],
-             [backend, "f32", "unsupported", 5], [backend, "f32", "unknown", 1]]  # fmt: skip
-    batch = {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 16, "tally": tally,
-             "elements": [[backend, 7, 100, 10, uninformative]]}  # fmt: skip
+    tally = [
+        [backend, "f32", "agree", 10 - uninformative],
+        [backend, "f32", "mistrusted", uninformative],
+        [backend, "f32", "unsupported", 5],
+        [backend, "f32", "unknown", 1],
+    ]
+    batch = {
+        "t": "batch",
+        "key": "onnx/Relu/14",
+        "opset": 14,
+        "first": 0,
+        "count": 16,
+        "tally": tally,
+        "elements": [[backend, 7, 100, 10, uninformative]],
+    }
     path = tmp_path / "records.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in (head, batch, {"t": "end", "interrupted": False})))
     return path

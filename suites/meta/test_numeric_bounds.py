@@ -86,36 +86,84 @@ def bilinear(x: Array, rng: np.random.Generator) -> Array:
     return x
 
 
-RECURRENT = {"direction": "forward", "activations": None, "activation_alpha": None, "activation_beta": None,
-             "clip": None, "steps_first": True, "reset_after": False, "gates": "zrh"}  # fmt: skip
-RESIZE = {"sizes": (2, 3, 7, 11), "scales": None, "axes": None, "mode": "linear", "coordinates": "half_pixel",
-          "nearest": "round_prefer_floor", "cubic_a": -0.75, "exclude_outside": False, "antialias": False,
-          "extrapolation": 0.0, "policy": "stretch"}  # fmt: skip
+RECURRENT = {
+    "direction": "forward",
+    "activations": None,
+    "activation_alpha": None,
+    "activation_beta": None,
+    "clip": None,
+    "steps_first": True,
+    "reset_after": False,
+    "gates": "zrh",
+}
+RESIZE = {
+    "sizes": (2, 3, 7, 11),
+    "scales": None,
+    "axes": None,
+    "mode": "linear",
+    "coordinates": "half_pixel",
+    "nearest": "round_prefer_floor",
+    "cubic_a": -0.75,
+    "exclude_outside": False,
+    "antialias": False,
+    "extrapolation": 0.0,
+    "policy": "stretch",
+}
 CASES: dict[str, tuple[Semantics, dict[str, tuple[int, ...]], dict, Callable[..., Array]]] = {
     "softmax": (norm.softmax, {"x": (4, 37)}, {"axis": -1, "beta": 1.0}, lambda x, rng: softmax(x, rng)),
     "log_softmax": (norm.log_softmax, {"x": (4, 37)}, {"axis": -1}, lambda x, rng: np.log(softmax(x, rng))),
-    "layer_norm": (norm.layer_norm, {"x": (5, 29), "scale": (29,), "bias": (29,)},
-                   {"axis": -1, "axes": None, "epsilon": 1e-5, "stash": F32}, layer_norm),
-    "layer_norm, one pass": (norm.layer_norm, {"x": (5, 29), "scale": (29,), "bias": (29,)},
-                             {"axis": -1, "axes": None, "epsilon": 1e-5, "stash": F32}, one_pass_layer_norm),
-    "group_norm": (norm.group_norm, {"x": (2, 4, 3, 5), "scale": (4,), "bias": (4,)},
-                   {"groups": 2, "epsilon": 1e-5, "per_group": False, "stash": F32}, group_norm),
-    "rms_norm": (norm.rms_norm, {"x": (5, 29), "scale": (29,)}, {"axis": -1, "epsilon": 1e-5, "stash": F32},
-                 lambda x, s, rng: x / np.sqrt(total(x * x, -1, rng) / f32(29) + f32(1e-5)) * s),
-    "reduce_l2": (reduction.reduce_l2, {"x": (4, 50)}, {"axes": (1,), "keepdims": True},
-                  lambda x, rng: np.sqrt(total(x * x, 1, rng))),
-    "reduce_mean": (reduction.reduce_mean, {"x": (4, 50)}, {"axes": (1,), "keepdims": True},
-                    lambda x, rng: total(x, 1, rng) / f32(50)),
-    "reduce_log_sum_exp": (reduction.reduce_log_sum_exp, {"x": (4, 50)},
-                           {"axes": (1,), "keepdims": True, "in_double": False},
-                           lambda x, rng: np.log(total(np.exp(x), 1, rng))),
-    "gemm": (linear.gemm, {"a": (6, 40), "b": (40, 5), "c": (5,)},
-             {"alpha": -0.5, "beta": 2.0, "trans_a": False, "trans_b": False},
-             lambda a, b, c, rng: f32(-0.5) * product(a, b, rng) + f32(2) * c),
+    "layer_norm": (
+        norm.layer_norm,
+        {"x": (5, 29), "scale": (29,), "bias": (29,)},
+        {"axis": -1, "axes": None, "epsilon": 1e-5, "stash": F32},
+        layer_norm,
+    ),
+    "layer_norm, one pass": (
+        norm.layer_norm,
+        {"x": (5, 29), "scale": (29,), "bias": (29,)},
+        {"axis": -1, "axes": None, "epsilon": 1e-5, "stash": F32},
+        one_pass_layer_norm,
+    ),
+    "group_norm": (
+        norm.group_norm,
+        {"x": (2, 4, 3, 5), "scale": (4,), "bias": (4,)},
+        {"groups": 2, "epsilon": 1e-5, "per_group": False, "stash": F32},
+        group_norm,
+    ),
+    "rms_norm": (
+        norm.rms_norm,
+        {"x": (5, 29), "scale": (29,)},
+        {"axis": -1, "epsilon": 1e-5, "stash": F32},
+        lambda x, s, rng: x / np.sqrt(total(x * x, -1, rng) / f32(29) + f32(1e-5)) * s,
+    ),
+    "reduce_l2": (
+        reduction.reduce_l2,
+        {"x": (4, 50)},
+        {"axes": (1,), "keepdims": True},
+        lambda x, rng: np.sqrt(total(x * x, 1, rng)),
+    ),
+    "reduce_mean": (
+        reduction.reduce_mean,
+        {"x": (4, 50)},
+        {"axes": (1,), "keepdims": True},
+        lambda x, rng: total(x, 1, rng) / f32(50),
+    ),
+    "reduce_log_sum_exp": (
+        reduction.reduce_log_sum_exp,
+        {"x": (4, 50)},
+        {"axes": (1,), "keepdims": True, "in_double": False},
+        lambda x, rng: np.log(total(np.exp(x), 1, rng)),
+    ),
+    "gemm": (
+        linear.gemm,
+        {"a": (6, 40), "b": (40, 5), "c": (5,)},
+        {"alpha": -0.5, "beta": 2.0, "trans_a": False, "trans_b": False},
+        lambda a, b, c, rng: f32(-0.5) * product(a, b, rng) + f32(2) * c,
+    ),
     "attention": (attention.scaled_dot_product_attention, {"q": (2, 5, 8), "k": (2, 7, 8), "v": (2, 7, 4)}, {}, attend),
     "gru": (recurrent.gru, {"x": (4, 2, 3), "w": (1, 15, 3), "r": (1, 15, 5), "b": (1, 30)}, RECURRENT, gru),
     "resize": (resize, {"x": (2, 3, 5, 6)}, RESIZE, bilinear),
-}  # fmt: skip
+}
 
 
 def context(meaning: Semantics, inputs: dict[str, Array], params: dict) -> Context:

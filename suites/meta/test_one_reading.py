@@ -26,8 +26,18 @@ SOMEBODY, LOWERED = Profile("somebody"), Profile("coremltools-nn")
 def case(dialect: str, op: str, version: Any, args: dict[str, Any], attrs: dict[str, Any], outs: int = 1) -> Case:
     """args: slot -> (type, shape, values, constant or not)."""
     fields = {k: dict(zip(("dtype", "shape", "values", "const"), a)) for k, a in args.items()}
-    inst = Instance.from_json({"format": 1, "dialect": dialect, "op": op, "version": version, "opset": version,
-                               "attrs": attrs, "args": fields, "outs": outs})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": dialect,
+            "op": op,
+            "version": version,
+            "opset": version,
+            "attrs": attrs,
+            "args": fields,
+            "outs": outs,
+        }
+    )
     return Case(registry.version_of(inst), inst, 0)
 
 
@@ -76,14 +86,27 @@ def test_two_updates_of_one_place_are_drawn(key: str) -> None:
 def reversed_rnn(dialect: str) -> Case:
     """h = x + 0.5 h from 0 over 1, 2, 4: from the end 4, 4, 3."""
     if dialect == "mil":
-        args = {"x": ("f32", [3, 1, 1], [1.0, 2.0, 4.0]), "initial_h": ("f32", [1, 1], [0.0]),
-                "weight_ih": ("f32", [1, 1], [1.0], True), "weight_hh": ("f32", [1, 1], [0.5], True)}  # fmt: skip
+        args = {
+            "x": ("f32", [3, 1, 1], [1.0, 2.0, 4.0]),
+            "initial_h": ("f32", [1, 1], [0.0]),
+            "weight_ih": ("f32", [1, 1], [1.0], True),
+            "weight_hh": ("f32", [1, 1], [0.5], True),
+        }
         attrs = {"direction": "reverse", "output_sequence": True, "activation": "linear"}
         return case("mil", "rnn", "ios15", args, attrs, 2)
-    args = {"x": ("f32", [3, 1, 1, 1, 1], [1.0, 2.0, 4.0]), "h": ("f32", [1, 1, 1, 1, 1], [0.0]),
-            "weightMatrix": ("f32", [1, 1], [1.0], True), "recursionMatrix": ("f32", [1, 1], [0.5], True)}  # fmt: skip
-    attrs = {"inputVectorSize": 1, "outputVectorSize": 1, "activation": "linear", "sequenceOutput": True,
-             "reverseInput": True}  # fmt: skip
+    args = {
+        "x": ("f32", [3, 1, 1, 1, 1], [1.0, 2.0, 4.0]),
+        "h": ("f32", [1, 1, 1, 1, 1], [0.0]),
+        "weightMatrix": ("f32", [1, 1], [1.0], True),
+        "recursionMatrix": ("f32", [1, 1], [0.5], True),
+    }
+    attrs = {
+        "inputVectorSize": 1,
+        "outputVectorSize": 1,
+        "activation": "linear",
+        "sequenceOutput": True,
+        "reverseInput": True,
+    }
     return case("nn", "simpleRecurrent", 1, args, attrs, 2)
 
 
@@ -96,15 +119,25 @@ def test_a_reversed_sequence_comes_out_in_the_order_of_the_steps_or_of_the_input
 
 
 def simple(activation: str, state: list[int]) -> Case:
-    args = {"x": ("f32", [1, 2, 1, 1, 1], [0.5, -0.25]), "h": ("f32", state, [0.0, 0.0]),
-            "weightMatrix": ("f32", [1, 1], [1.0], True), "recursionMatrix": ("f32", [1, 1], [1.0], True)}  # fmt: skip
-    return case("nn", "simpleRecurrent", 1, args, {"inputVectorSize": 1, "outputVectorSize": 1,
-                                                   "activation": activation})  # fmt: skip
+    args = {
+        "x": ("f32", [1, 2, 1, 1, 1], [0.5, -0.25]),
+        "h": ("f32", state, [0.0, 0.0]),
+        "weightMatrix": ("f32", [1, 1], [1.0], True),
+        "recursionMatrix": ("f32", [1, 1], [1.0], True),
+    }
+    return case(
+        "nn", "simpleRecurrent", 1, args, {"inputVectorSize": 1, "outputVectorSize": 1, "activation": activation}
+    )
 
 
-@pytest.mark.parametrize(("activation", "usual"), [
-    ("linear", lambda x: x), ("scaledTanh", np.tanh), ("sigmoidHard", lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("activation", "usual"),
+    [
+        ("linear", lambda x: x),
+        ("scaledTanh", np.tanh),
+        ("sigmoidHard", lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
+    ],
+)
 def test_an_activation_without_numbers_has_the_usual_ones_or_zeros(activation: str, usual: Any) -> None:
     for text in (activation, f"{activation}(0.0,0.0)"):
         c = simple(text, [1, 2, 1, 1, 1])

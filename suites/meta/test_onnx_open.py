@@ -58,8 +58,18 @@ def test_every_count_has_a_result() -> None:
 )
 def test_the_sign_of_a_zero_remainder(a: float, b: float, fmod: int, other: Verdict) -> None:
     tensors = {n: {"dtype": "f32", "shape": [1], "values": [v]} for n, v in (("A", a), ("B", b))}
-    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "Mod", "version": 28, "opset": 28, "outs": 1,
-                               "attrs": {"fmod": fmod}, "args": tensors})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": "Mod",
+            "version": 28,
+            "opset": 28,
+            "outs": 1,
+            "attrs": {"fmod": fmod},
+            "args": tensors,
+        }
+    )
     case = fill(dialect.version_of(inst), inst)
     assert case.expected is not None
     want = case.expected[0][0].value
@@ -84,8 +94,18 @@ def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
 def test_the_lowest_integer_modulo_minus_one_is_0(fmod: int) -> None:
     """A - floor(A / B) * B, whatever becomes of the quotient: a wrong remainder is told."""
     tensors = {n: {"dtype": "i8", "shape": [1], "values": [v]} for n, v in (("A", -128), ("B", -1))}
-    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "Mod", "version": 28, "opset": 28, "outs": 1,
-                               "attrs": {"fmod": fmod}, "args": tensors})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": "Mod",
+            "version": 28,
+            "opset": 28,
+            "outs": 1,
+            "attrs": {"fmod": fmod},
+            "args": tensors,
+        }
+    )
     case = fill(dialect.version_of(inst), inst)
     for got, verdict in ((0, Verdict.AGREE), (-1, Verdict.MISMATCH)):
         outcome = Outcome(Status.VALUE, [np.array([got], np.int8)], "run")
@@ -97,8 +117,18 @@ Operand = tuple[str, list[int], list[float]]
 
 def _verdict(op: str, version: int, attrs: dict, args: dict[str, Operand], *outs: np.ndarray) -> Verdict:
     tensors = {n: {"dtype": d, "shape": s, "values": v} for n, (d, s, v) in args.items()}
-    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": op, "version": version, "opset": version,
-                               "outs": len(outs), "attrs": attrs, "args": tensors})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": op,
+            "version": version,
+            "opset": version,
+            "outs": len(outs),
+            "attrs": attrs,
+            "args": tensors,
+        }
+    )
     case = fill(dialect.version_of(inst), inst)
     assert case.expected is not None
     return judge_case(case, Profile("any"), [Outcome(Status.VALUE, list(outs))]).verdict
@@ -106,8 +136,11 @@ def _verdict(op: str, version: int, attrs: dict, args: dict[str, Operand], *outs
 
 def test_a_score_beyond_the_type_opens_its_row_alone() -> None:
     """The first query makes a score of 108000, beyond f16; the second does not."""
-    args = {"Q": ("f16", [1, 1, 2, 1], [-2000.0, 1.0]), "K": ("f16", [1, 1, 2, 1], [0.0, -54.0]),
-            "V": ("f16", [1, 1, 2, 1], [0.0, 0.0])}  # fmt: skip
+    args = {
+        "Q": ("f16", [1, 1, 2, 1], [-2000.0, 1.0]),
+        "K": ("f16", [1, 1, 2, 1], [0.0, -54.0]),
+        "V": ("f16", [1, 1, 2, 1], [0.0, 0.0]),
+    }
     y, k, v = np.zeros((1, 1, 2, 1), np.float16), np.float16([[[[0], [-54]]]]), np.zeros((1, 1, 2, 1), np.float16)
     rows = (((0, 1), (1, 0)), ([np.nan] * 2, (1, 0)), ((0, 1), (0, 1)))
     right, lost, wrong = (np.float16([[list(pair)]]) for pair in rows)
@@ -119,8 +152,12 @@ def test_a_score_beyond_the_type_opens_its_row_alone() -> None:
 
 def test_a_state_beyond_the_type_opens_its_sequence_alone() -> None:
     """Of two sequences the first starts where its product with the weight is beyond f16."""
-    args = {"X": ("f16", [1, 2, 1], [0.0, 0.0]), "W": ("f16", [1, 1, 1], [0.0]), "R": ("f16", [1, 1, 1], [512.0]),
-            "initial_h": ("f16", [1, 2, 1], [512.0, 0.0])}  # fmt: skip
+    args = {
+        "X": ("f16", [1, 2, 1], [0.0, 0.0]),
+        "W": ("f16", [1, 1, 1], [0.0]),
+        "R": ("f16", [1, 1, 1], [512.0]),
+        "initial_h": ("f16", [1, 2, 1], [512.0, 0.0]),
+    }
     right, lost, wrong = (np.float16([[[[a], [b]]]]) for a, b in ((1, 0), (np.nan, 0), (1, np.nan)))
     attrs = {"hidden_size": 1}
     assert _verdict("RNN", 14, attrs, args, right) is not Verdict.MISMATCH
@@ -131,8 +168,13 @@ def test_a_state_beyond_the_type_opens_its_sequence_alone() -> None:
 def test_statistics_of_f16_do_not_overflow() -> None:
     """ "The computation of ReduceMean and ReduceVar uses float": of 0 and -600 the variance is 90000."""
     one = ("f16", [1], [1.0])
-    args = {"X": ("f16", [2, 1], [0.0, -600.0]), "scale": one, "B": ("f16", [1], [0.0]),
-            "input_mean": ("f16", [1], [0.0]), "input_var": one}  # fmt: skip
+    args = {
+        "X": ("f16", [2, 1], [0.0, -600.0]),
+        "scale": one,
+        "B": ("f16", [1], [0.0]),
+        "input_mean": ("f16", [1], [0.0]),
+        "input_var": one,
+    }
     attrs = {"training_mode": 1, "momentum": 0.5}
     outs = np.float16([[1], [-1]]), np.float16([-150]), np.float16([45000.5])
     assert _verdict("BatchNormalization", 15, attrs, args, *outs) is Verdict.AGREE
@@ -141,8 +183,13 @@ def test_statistics_of_f16_do_not_overflow() -> None:
 
 def test_a_normalised_number_overflows_where_the_result_does() -> None:
     """The largest number over a deviation below 1, times as small a scale, is one of f64."""
-    args = {"X": ("f64", [1, 1], [-1.7976931348623157e308]), "scale": ("f64", [1], [0.25]), "B": ("f64", [1], [0.0]),
-            "input_mean": ("f64", [1], [0.0]), "input_var": ("f64", [1], [0.25])}  # fmt: skip
+    args = {
+        "X": ("f64", [1, 1], [-1.7976931348623157e308]),
+        "scale": ("f64", [1], [0.25]),
+        "B": ("f64", [1], [0.0]),
+        "input_mean": ("f64", [1], [0.0]),
+        "input_var": ("f64", [1], [0.25]),
+    }
     due = np.array([[-1.7976931348623157e308 * 0.25 / np.sqrt(0.25 + float(np.float32(1e-5)))]])
     assert _verdict("BatchNormalization", 15, {}, args, due) is Verdict.AGREE
 
@@ -157,18 +204,28 @@ def test_a_logarithm_over_nothing_is_minus_infinity(op: str, version: int) -> No
         assert answered(case, [np.full(2, answer, np.float32)]) is verdict
 
 
-@pytest.mark.parametrize(("version", "attrs", "args"), [
-    (23, {}, {"attn_mask": Arg(BOOL, (1, 2), values=[False, True])}),
-    (23, {"is_causal": 1}, {}),
-    (25, {"is_causal": 1}, {}),
-    (24, {}, {"nonpad_kv_seqlen": Arg(I64, (1,), values=[1])}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "attrs", "args"),
+    [
+        (23, {}, {"attn_mask": Arg(BOOL, (1, 2), values=[False, True])}),
+        (23, {"is_causal": 1}, {}),
+        (25, {"is_causal": 1}, {}),
+        (24, {}, {"nonpad_kv_seqlen": Arg(I64, (1,), values=[1])}),
+    ],
+)
 def test_a_masked_score_is_minus_infinity(version: int, attrs: dict, args: dict) -> None:
     """Attention-23: "its disallowed positions contribute -inf to the bias"; a row is fully masked where "every key's
     combined additive bias is -inf"."""
     one = Arg(F32, (1, 1, 2, 1), values=[1.0, 2.0])
-    inst = Instance("onnx", "Attention", version, version, {"qk_matmul_output_mode": 2, "@skipped": [1, 2], **attrs},
-                    {"Q": one, "K": one, "V": one, **args}, 4)  # fmt: skip
+    inst = Instance(
+        "onnx",
+        "Attention",
+        version,
+        version,
+        {"qk_matmul_output_mode": 2, "@skipped": [1, 2], **attrs},
+        {"Q": one, "K": one, "V": one, **args},
+        4,
+    )
     case = fill(dialect.version_of(inst), inst)
     assert case.expected
     y, *_, scores = (e.value for e in case.expected[0])

@@ -25,8 +25,12 @@ CONVERTERS = ("onnx-converter-up", "onnx-converter-down")
 def ask(name: str, node: Any, feeds: dict[str, np.ndarray], opset: int, out: int = 7) -> Outcome:
     h = onnx.helper
     types = {k: h.np_dtype_to_tensor_dtype(a.dtype) for k, a in feeds.items()}
-    graph = h.make_graph([node], "g", [h.make_tensor_value_info(k, types[k], list(a.shape)) for k, a in feeds.items()],
-                         [h.make_tensor_value_info("y", out, None)])  # fmt: skip
+    graph = h.make_graph(
+        [node],
+        "g",
+        [h.make_tensor_value_info(k, types[k], list(a.shape)) for k, a in feeds.items()],
+        [h.make_tensor_value_info("y", out, None)],
+    )
     m = h.make_model(graph, opset_imports=[h.make_opsetid("", opset)], ir_version=8)
     model = Model("onnx", m.SerializeToString(), [[(k, k, None) for k in feeds]], [["y"]])
     with create(name) as handle:
@@ -53,12 +57,15 @@ def test_strict_inference_refuses_what_the_lenient_form_is_silent_about() -> Non
     assert output(ask("onnx-shape-inference-lenient", node, feeds, 17)).dtype in ("i64", None)
 
 
-@pytest.mark.parametrize("op,feeds,want", [
-    ("Shape", {"a": np.zeros((2, 0, 5), np.float32)}, np.array([2, 0, 5])),
-    ("Mul", {"a": np.array([3, 4]), "b": np.array([5, 6])}, np.array([15, 24])),
-    ("Add", {"a": np.array([3, 4]), "b": np.array([5])}, np.array([8, 9])),
-    ("Gather", {"a": np.array([3, 4, 9]), "b": np.array([2, 0])}, np.array([9, 3])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "op,feeds,want",
+    [
+        ("Shape", {"a": np.zeros((2, 0, 5), np.float32)}, np.array([2, 0, 5])),
+        ("Mul", {"a": np.array([3, 4]), "b": np.array([5, 6])}, np.array([15, 24])),
+        ("Add", {"a": np.array([3, 4]), "b": np.array([5])}, np.array([8, 9])),
+        ("Gather", {"a": np.array([3, 4, 9]), "b": np.array([2, 0])}, np.array([9, 3])),
+    ],
+)
 def test_propagated_values_are_read(op: str, feeds: dict[str, np.ndarray], want: np.ndarray) -> None:
     """Through the extents of a ConstantOfShape; were propagation off, only a type would come back."""
     got = output(ask("onnx-data-propagation", onnx.helper.make_node(op, list(feeds), ["y"]), feeds, 25))

@@ -164,9 +164,15 @@ def test_tflite_goes_through_a_file_that_is_gone_afterwards(played):
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (5,)])
 @pytest.mark.parametrize(
     ("kind", "dtype"),
-    [("f32", np.float32), ("bf16", ml.bfloat16), ("f8e4m3", ml.float8_e4m3fn), ("i4", ml.int4), ("u4", ml.uint4),
-     ("u2", ml.uint2)],
-)  # fmt: skip
+    [
+        ("f32", np.float32),
+        ("bf16", ml.bfloat16),
+        ("f8e4m3", ml.float8_e4m3fn),
+        ("i4", ml.int4),
+        ("u4", ml.uint4),
+        ("u2", ml.uint2),
+    ],
+)
 def test_values_pass_in_and_out(played, kind, dtype, shape):
     v = (np.arange(np.prod(shape, dtype=int)) % 4).reshape(shape).astype(dtype)
     b = played.OpenVino()
@@ -194,9 +200,15 @@ def test_what_the_plug_in_narrows_is_a_gap(played):
 def test_bounds_of_slices_may_be_as_large_as_they_like(played):
     """The end of a slice that has none is the largest int64."""
     cut, more = Node("Slice", "f32"), Node("Add", "i64")
-    for users, want in (([cut], True), ([cut, more], False), ([Node("Unsqueeze", "i64", users=[cut])], True),
-                        ([Node("Unsqueeze", "i64", users=[more])], False), ([], False),
-                        ([(cut, 0)], False), ([(cut, 2), (cut, 0)], False)):  # fmt: skip
+    for users, want in (
+        ([cut], True),
+        ([cut, more], False),
+        ([Node("Unsqueeze", "i64", users=[cut])], True),
+        ([Node("Unsqueeze", "i64", users=[more])], False),
+        ([], False),
+        ([(cut, 0)], False),
+        ([(cut, 2), (cut, 0)], False),
+    ):
         assert played.only_bounds(Node("Constant", "i64", users=users).output(0)) is want
 
 
@@ -206,8 +218,15 @@ def test_an_input_that_lost_its_name_is_refused(played):
         b.run(b.load(b"f32", "onnx"), {"a": np.zeros(2, np.float32)})
 
 
-@pytest.mark.parametrize("words", ["No conversion rule found for operations: Foo-1", "Unexpected type: RESOURCE",
-                                   "No translator found for IF node.", "only supports resize on"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No conversion rule found for operations: Foo-1",
+        "Unexpected type: RESOURCE",
+        "No translator found for IF node.",
+        "only supports resize on",
+    ],
+)
 def test_gaps_are_told_from_refusals(played, words):
     with pytest.raises(worker.Unsupported):
         played.OpenVino().load(words.encode(), "onnx")

@@ -59,12 +59,30 @@ class Left:
         self.token = f"LEFT_PIDS={self.file}"
         more = ["--jobs", "2"] if verb == "campaign" else []
         self.host = subprocess.Popen(
-            [sys.executable, "-m", "harness.cli", verb, "--dialect", "toy", "--op", "Add", "--op", "Max", "--backend",
-             f"suites.meta.leaving_backends:{cls}", "--out", str(folder / "out"), *more],
-            cwd=ROOT, env={**environ, "LEFT_PIDS": str(self.file), "HANGS_AT": place},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [
+                sys.executable,
+                "-m",
+                "harness.cli",
+                verb,
+                "--dialect",
+                "toy",
+                "--op",
+                "Add",
+                "--op",
+                "Max",
+                "--backend",
+                f"suites.meta.leaving_backends:{cls}",
+                "--out",
+                str(folder / "out"),
+                *more,
+            ],
+            cwd=ROOT,
+            env={**environ, "LEFT_PIDS": str(self.file), "HANGS_AT": place},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
+        )
 
     def pids(self) -> list[int]:
         return [int(x) for x in self.file.read_text().split()]

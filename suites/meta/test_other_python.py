@@ -19,8 +19,16 @@ from suites.meta.test_runtimes import ask, onnx_model
 HERE = Path(harness.backends.__file__).parent
 OTHER = os.environ.get("OPCONFORM_OTHER_PYTHON")  # an interpreter with NumPy and onnxruntime or tflite-runtime
 
-ALONE = ("worker.py", "onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py", "openvino.py", "onnx_tools.py",
-         "supervisor.py")
+ALONE = (
+    "worker.py",
+    "onnxruntime.py",
+    "onnx_reference.py",
+    "litert.py",
+    "coreml.py",
+    "openvino.py",
+    "onnx_tools.py",
+    "supervisor.py",
+)
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -42,8 +50,9 @@ def test_the_worker_does_not_shadow_the_runtimes():
 
 @pytest.mark.skipif(not OTHER, reason="set OPCONFORM_OTHER_PYTHON to an interpreter with a runtime")
 def test_a_runtime_in_another_python():
-    version = subprocess.run([OTHER, "-c", "import sys; print(sys.version.split()[0])"], capture_output=True, text=True,
-                             check=True).stdout.strip()  # fmt: skip
+    version = subprocess.run(
+        [OTHER, "-c", "import sys; print(sys.version.split()[0])"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     found = 0
     for name in ("onnxruntime", "litert-ref"):
         with registry.create(name, Place(OTHER)) as h:
@@ -85,8 +94,9 @@ def onnx_alone(tmp_path, monkeypatch):
     return str(python)
 
 
-@pytest.mark.parametrize("name", ["onnx-shape-inference", "onnx-data-propagation", "onnx-converter-up",
-                                  "onnx-converter-down"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["onnx-shape-inference", "onnx-data-propagation", "onnx-converter-up", "onnx-converter-down"]
+)
 def test_the_tools_of_onnx_need_nothing_of_ours(name, onnx_alone):
     x = np.array([-1, 0, 2.5], np.float32)
     with registry.create(name, Place(onnx_alone)) as h:

@@ -93,7 +93,12 @@ def test_claims_have_one_form():
     assert claims(Claiming()) == {"oldest_opset": 7, "opset": 23, "dtypes": ["f32", "str", "bf16"]}
     assert claims(object()) == {}
     assert claims(SimpleNamespace(validates=False)) == {"validates": False}
-    for name, wrong in (("opsets", (23,)), ("opsets", (23, 7)), ("opsets", ("7", "23")), ("dtypes", "f32"),
-                        ("dtypes", ("float32",))):  # fmt: skip
+    for name, wrong in (
+        ("opsets", (23,)),
+        ("opsets", (23, 7)),
+        ("opsets", ("7", "23")),
+        ("dtypes", "f32"),
+        ("dtypes", ("float32",)),
+    ):
         with pytest.raises(TypeError, match=f"{name}: expected"):
             claims(type("Wrong", (), {name: wrong})())

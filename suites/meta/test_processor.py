@@ -49,8 +49,13 @@ class _Arm:
 
     @staticmethod
     def sysctlbyname(key: bytes, value: Any, size: Any, new: None, length: int) -> int:
-        have = {b"hw.optional.AdvSIMD": 1, b"hw.optional.arm.FEAT_FP16": 1, b"hw.optional.arm.FEAT_DotProd": 1,
-                b"hw.optional.arm.FEAT_I8MM": 1, b"hw.optional.arm.FEAT_BF16": 0}  # fmt: skip
+        have = {
+            b"hw.optional.AdvSIMD": 1,
+            b"hw.optional.arm.FEAT_FP16": 1,
+            b"hw.optional.arm.FEAT_DotProd": 1,
+            b"hw.optional.arm.FEAT_I8MM": 1,
+            b"hw.optional.arm.FEAT_BF16": 0,
+        }
         if key not in have:
             return -1
         assert size._obj.value == 4

@@ -21,14 +21,18 @@ def run(*args: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("args", "told"), [
-    (["--cases", "0"], "argument --cases: expected a positive number, got 0"),
-    (["--draws", "-1"], "argument --draws: expected a positive number, got -1"),
-    (["--records", "/dev"], "--records: expected a file, got /dev"),
-    (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
-    (["--backend", "nobody"], "ERROR: --backend: unknown backend 'nobody', expected module:Class or one of "),
-    (["--backend", "suites.meta.bad_backends:NotABackend"], "NotABackend has no 'version'"),
-], ids=lambda x: " ".join(x) if isinstance(x, list) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--cases", "0"], "argument --cases: expected a positive number, got 0"),
+        (["--draws", "-1"], "argument --draws: expected a positive number, got -1"),
+        (["--records", "/dev"], "--records: expected a file, got /dev"),
+        (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
+        (["--backend", "nobody"], "ERROR: --backend: unknown backend 'nobody', expected module:Class or one of "),
+        (["--backend", "suites.meta.bad_backends:NotABackend"], "NotABackend has no 'version'"),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else "",
+)
 def test_a_bad_option_is_a_usage_error(args: list[str], told: str) -> None:
     code, text = run(*args)
     assert code == 4 and told in text and "Traceback" not in text, text

@@ -32,8 +32,12 @@ READY = "document.querySelector('.tabs a[aria-current]')"
 def made(tmp_path_factory: pytest.TempPathFactory) -> reports.RenderResult:
     folder = tmp_path_factory.mktemp("page")
     run = golden.write(folder / "run.jsonl", golden.records(seed=2))
-    older = golden.records(seed=1, fixed=frozenset({"MatMul", "gather"}), lacks=frozenset({("onnxruntime", "bf16")}),
-                           cpu="x86_64 avx2 avx512f")  # fmt: skip
+    older = golden.records(
+        seed=1,
+        fixed=frozenset({"MatMul", "gather"}),
+        lacks=frozenset({("onnxruntime", "bf16")}),
+        cpu="x86_64 avx2 avx512f",
+    )
     base = golden.write(folder / "base.jsonl", older)
     return reports.render(run, folder / "out", baseline=base)
 
@@ -216,8 +220,7 @@ def test_filters_live_in_the_url(page: browser.Browser, made: reports.RenderResu
     everything = shown_cases(page)
     assert everything == len(made.summary.cases)
     page.js(
-        "(e => { e.value = 'onnxruntime'; e.dispatchEvent(new Event('change')) })"
-        "(document.querySelector('#f-backend'))"
+        "(e => { e.value = 'onnxruntime'; e.dispatchEvent(new Event('change')) })(document.querySelector('#f-backend'))"
     )
     page.click(".chip[data-verdict=crashed]")
     page.wait("location.hash.includes('verdict=crashed')")
@@ -229,10 +232,7 @@ def test_filters_live_in_the_url(page: browser.Browser, made: reports.RenderResu
     page.wait(READY)
     assert shown_cases(page) == want
     assert page.js("document.querySelector('#f-backend').value") == "onnxruntime"
-    assert (
-        page.js("document.querySelector('.chip[data-verdict=crashed]').getAttribute('aria-pressed')")
-        == "true"
-    )
+    assert page.js("document.querySelector('.chip[data-verdict=crashed]').getAttribute('aria-pressed')") == "true"
     page.click("#clear")
     page.wait("!location.hash.includes('backend')")
     assert shown_cases(page) == everything
@@ -366,10 +366,16 @@ def test_text_has_enough_contrast(page: browser.Browser) -> None:
 def test_what_has_no_verdict_is_not_shown_as_clean(chromium: browser.Browser, tmp_path: Path) -> None:
     rows = [
         {"t": "run", "format": 1, "seed": 0, "backends": {"odd": {"version": "1"}}},
-        {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 2,
-         "tally": [["odd", "f32", "unknown", 2]]},
+        {
+            "t": "batch",
+            "key": "onnx/Relu/14",
+            "opset": 14,
+            "first": 0,
+            "count": 2,
+            "tally": [["odd", "f32", "unknown", 2]],
+        },
         {"t": "end", "elapsed": 1.0, "cases": 2, "interrupted": False, "unused": ["gone"]},
-    ]  # fmt: skip
+    ]
     chromium.open(reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path).html)
     chromium.wait(READY)
     assert texts(chromium, ".state.bad") == ["2 without verdict, 1 listed, not met"]
@@ -403,9 +409,7 @@ def test_the_policy_really_forbids_requests(page: browser.Browser) -> None:
     time.sleep(0.2)
     tried = [r for r in page.requests if "example.org" in r]
     assert page.blocked.count("csp") >= len(tried)  # each was stopped before it left
-    assert page.errors and all("Content Security Policy" in e or "violates" in e for e in page.errors), (
-        page.errors
-    )
+    assert page.errors and all("Content Security Policy" in e or "violates" in e for e in page.errors), page.errors
     page.errors.clear()
     page.requests.clear()
 

@@ -31,9 +31,7 @@ def run(tmp_path: Path) -> Path:
 
 def tallied(rows: list[dict[str, Any]]) -> Counter[str]:
     """Outcomes per verdict, counted the plain way."""
-    return Counter(
-        verdict for r in rows if r["t"] == "batch" for _, _, verdict, n in r["tally"] for _ in range(n)
-    )
+    return Counter(verdict for r in rows if r["t"] == "batch" for _, _, verdict, n in r["tally"] for _ in range(n))
 
 
 def embedded(html: str) -> dict[str, Any]:
@@ -71,9 +69,7 @@ def test_clusters_find_the_planted_predicates(run: Path) -> None:
         ("mil/reduce_sum/ios15", "coremltools", "timed_out"): "data: empty axis",
     }
     assert {k: found[k]["predicate"] for k in want} == want
-    two = found[
-        "onnx/Conv/11", "onnxruntime", "mismatch"
-    ]  # the defect needs two facts; one leads, the other is shared
+    two = found["onnx/Conv/11", "onnxruntime", "mismatch"]  # the defect needs two facts; one leads, the other is shared
     assert {two["predicate"], *two["common"]} >= {"group=2", "dilations: uneven"}
 
 
@@ -82,12 +78,7 @@ def test_cluster_counts_are_honest(run: Path) -> None:
     s = reports.summarise(run)
     c = next(c for c in s.clusters if c["key"] == "onnx/Softmax/13")
     rows = [r for r in RUN if r["t"] == "batch" and r["key"] == c["key"]]
-    f16 = [
-        (v, n)
-        for r in rows
-        for b, d, v, n in r["tally"]
-        if b == "onnxruntime" and d == "f16" and v != "mistrusted"
-    ]
+    f16 = [(v, n) for r in rows for b, d, v, n in r["tally"] if b == "onnxruntime" and d == "f16" and v != "mistrusted"]
     assert c["failed"] == sum(n for v, n in f16 if v == "mismatch")
     cases = [r for r in RUN if r["t"] == "coverage" and r["key"] == c["key"]]
     broken = sum(cases[0]["rules"].values()) / sum(cases[0]["dtype"].values())
@@ -100,9 +91,7 @@ def test_without_coverage_no_predicate_is_claimed(tmp_path: Path) -> None:
     clusters = reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).clusters
     assert clusters
     for c in clusters:
-        told = c["predicate"].startswith(
-            ("dtype=", "opset=", "breaks ")
-        )  # in the tallies, or by construction
+        told = c["predicate"].startswith(("dtype=", "opset=", "breaks "))  # in the tallies, or by construction
         assert told or not c["separates"], c["predicate"]
 
 
@@ -138,14 +127,10 @@ def test_one_failure_names_no_predicate() -> None:
         choices.update(golden.features(inst))
         cube["onnx/A/1", 13, "b", "f32", "mismatch" if i == 77 else "agree"] += 1
         if i == 77:
-            cases.append(
-                {"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "nan"}
-            )
+            cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "nan"})
     drawn = {"instances": 300, "valid": 300, "counted": 300}
     clusters = find_clusters(cases, cube, {"onnx/A/1": {"choices": dict(choices), **drawn}}, ("mismatch",))
-    assert [(c["predicate"], c["separates"], c["kind"]) for c in clusters] == [
-        ("no single fact", False, "nan")
-    ]
+    assert [(c["predicate"], c["separates"], c["kind"]) for c in clusters] == [("no single fact", False, "nan")]
 
 
 def test_failures_too_few_in_one_op_are_explained_together() -> None:
@@ -165,9 +150,7 @@ def test_failures_too_few_in_one_op_are_explained_together() -> None:
             choices.update(golden.features(inst))
             cube[key, 13, "b", dtype, "mismatch" if dtype == "f16" else "agree"] += 1
             if dtype == "f16":
-                cases.append(
-                    {"key": key, "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "value"}
-                )
+                cases.append({"key": key, "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "value"})
         coverage[key] = {"choices": dict(choices), "instances": 40, "valid": 40, "counted": 40}
     alone = find_clusters(
         cases[:2], Counter({c: n for c, n in cube.items() if c[0] == "onnx/Op0/1"}), coverage, ("mismatch",)
@@ -192,9 +175,7 @@ def test_broken_rules_are_told_apart() -> None:
         }
         for rule in ["r1", "r1", "r2"]
     ]
-    cube = Counter(
-        {("onnx/A/1", 13, "b", "f32", "wrongly_accepted"): 3, ("onnx/A/1", 13, "b", "f32", "agree"): 97}
-    )
+    cube = Counter({("onnx/A/1", 13, "b", "f32", "wrongly_accepted"): 3, ("onnx/A/1", 13, "b", "f32", "agree"): 97})
     coverage = {
         "onnx/A/1": {
             "choices": {},
@@ -205,8 +186,7 @@ def test_broken_rules_are_told_apart() -> None:
         }
     }
     found = {
-        c["predicate"]: (c["failed"], c["passed"])
-        for c in find_clusters(cases, cube, coverage, ("wrongly_accepted",))
+        c["predicate"]: (c["failed"], c["passed"]) for c in find_clusters(cases, cube, coverage, ("wrongly_accepted",))
     }
     assert found == {"breaks r1": (2, 8), "breaks r2": (1, 9)}
 
@@ -263,14 +243,20 @@ def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
         ('{"t":"run","format":1}\n{"t":"case","id":"x"}\n', "'case' record: expected also key opset backend verdict"),
         ('{"t":"run","form', "not a record"),
         ('{"t":"run","format":1,"backends":7}\n', ":1: a 'run' record: backends: expected an object, got 7"),
-        ('{"t":"run","format":1,"backends":{"x":"1.0"}}\n', "backends: x: expected an object, got \"1.0\""),
-        ('{"t":"run","format":1}\n{"t":"batch","key":"onnx/Abs/13","opset":13,"first":0,"count":1,"tally":[["x"]]}\n',
-         ":2: a 'batch' record: tally: 0: expected [backend, type, verdict, number], got [\"x\"]"),
-        ('{"t":"run","format":1}\n{"t":"case","id":"a","key":3,"opset":13,"backend":"x","verdict":"agree"}\n',
-         ":2: a 'case' record: key: expected dialect/op/version, got 3"),
+        ('{"t":"run","format":1,"backends":{"x":"1.0"}}\n', 'backends: x: expected an object, got "1.0"'),
+        (
+            '{"t":"run","format":1}\n{"t":"batch","key":"onnx/Abs/13","opset":13,"first":0,"count":1,"tally":[["x"]]}\n',
+            ":2: a 'batch' record: tally: 0: expected [backend, type, verdict, number], got [\"x\"]",
+        ),
+        (
+            '{"t":"run","format":1}\n{"t":"case","id":"a","key":3,"opset":13,"backend":"x","verdict":"agree"}\n',
+            ":2: a 'case' record: key: expected dialect/op/version, got 3",
+        ),
         ('{"t":"run","format":1}\n{"t":["case"]}\n', "expected an object with a field 't'"),
-        ('{"t":"run","format":1}\n{"t":"coverage","key":"onnx/Abs/13","dtype":[1]}\n',
-         "a 'coverage' record: dtype: expected an object, got [1]"),
+        (
+            '{"t":"run","format":1}\n{"t":"coverage","key":"onnx/Abs/13","dtype":[1]}\n',
+            "a 'coverage' record: dtype: expected an object, got [1]",
+        ),
     ],
 )
 def test_what_is_no_record_file_is_a_format_error(tmp_path: Path, text: str, words: str) -> None:
@@ -463,20 +449,37 @@ def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
     assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]} and "tflite/CONV_2D/1" not in gone_keys
 
 
-def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str],
-            cpu: str = "") -> Path:  # fmt: skip
+def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str], cpu: str = "") -> Path:
     """Records of a run of one op on a release: verdicts by type, and the op versions of what is listed."""
     rows: list[dict[str, Any]] = [
-        {"t": "run", "format": 1, "seed": 0, "backends": {"ort": {"version": version}}, "started": version,
-         "cpu": cpu},
-        {"t": "batch", "key": "onnx/Cast/21", "opset": 21, "first": 0, "count": sum(n for *_, n in tally),
-         "tally": [["ort", dtype, verdict, n] for dtype, verdict, n in tally]},
-        *({"t": "case", "id": name, "key": key, "opset": 21, "backend": "ort", "dtype": "f32", "verdict": "known",
-           "known": name} for name, key in listed.items()),
-        *({"t": "known", "id": name, "hits": 1, "reason": f"why {name}", "clause": "c", "kind": "known"}
-          for name in listed),
+        {"t": "run", "format": 1, "seed": 0, "backends": {"ort": {"version": version}}, "started": version, "cpu": cpu},
+        {
+            "t": "batch",
+            "key": "onnx/Cast/21",
+            "opset": 21,
+            "first": 0,
+            "count": sum(n for *_, n in tally),
+            "tally": [["ort", dtype, verdict, n] for dtype, verdict, n in tally],
+        },
+        *(
+            {
+                "t": "case",
+                "id": name,
+                "key": key,
+                "opset": 21,
+                "backend": "ort",
+                "dtype": "f32",
+                "verdict": "known",
+                "known": name,
+            }
+            for name, key in listed.items()
+        ),
+        *(
+            {"t": "known", "id": name, "hits": 1, "reason": f"why {name}", "clause": "c", "kind": "known"}
+            for name in listed
+        ),
         {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": []},
-    ]  # fmt: skip
+    ]
     return golden.write(path, rows)
 
 
@@ -508,8 +511,12 @@ def test_diff_of_two_releases_tells_listed_and_taken(tmp_path: Path, capsys: pyt
     lacks = [("f32", "agree", 9), ("i4", "unsupported", 4), ("u4", "unsupported", 3)]
     old = release(tmp_path / "old.jsonl", "1.0", lacks, {"gone": "onnx/Cast/21", "both": "onnx/Cast/21"})
     takes = [("f32", "agree", 9), ("i4", "known", 1), ("u4", "agree", 1), ("f64", "agree", 1)]
-    new = release(tmp_path / "new.jsonl", "2.0", takes,
-                  {"added": "onnx/Cast/21", "both": "onnx/Cast/21", "elsewhere": "onnx/Relu/14"})  # fmt: skip
+    new = release(
+        tmp_path / "new.jsonl",
+        "2.0",
+        takes,
+        {"added": "onnx/Cast/21", "both": "onnx/Cast/21", "elsewhere": "onnx/Relu/14"},
+    )
     d = reports.diff(old, new)
     assert [(e["id"], e["keys"], e["reason"]) for e in d["listed_new"]] == [("added", ["onnx/Cast/21"], "why added")]
     assert [e["id"] for e in d["listed_gone"]] == ["gone"]
@@ -564,8 +571,7 @@ def test_page_holds_the_summary_and_forbids_requests(tmp_path: Path, run: Path) 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     rows = [dict(r) for r in RUN[:40]]
     rows.append(
-        next(r for r in RUN if r["t"] == "case")
-        | {"message": "</script><script>alert(1)</script>", "id": "evil"}
+        next(r for r in RUN if r["t"] == "case") | {"message": "</script><script>alert(1)</script>", "id": "evil"}
     )
     html = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path).html.read_text()
     assert html.count("<script") == 2
@@ -586,11 +592,7 @@ def test_markdown_and_junit(tmp_path: Path, run: Path) -> None:
     for c in r.summary.clusters[:5]:
         assert c["predicate"] in md and c["key"] in md
     assert "`litert-xnnpack/relu6-nan`" in md and "0 new" in md
-    width = {
-        line.count("|") - line.count("\\|")
-        for line in md.split("## ")[0].splitlines()
-        if line.startswith("|")
-    }
+    width = {line.count("|") - line.count("\\|") for line in md.split("## ")[0].splitlines() if line.startswith("|")}
     assert len(width) == 1
     root = ET.parse(r.junit).getroot()
     failed = {t.get("name") for t in root.iter("testcase") if t.find("failure") is not None}
@@ -609,14 +611,8 @@ def test_junit_survives_control_characters(tmp_path: Path) -> None:
 
 
 def test_clean_run_renders(tmp_path: Path) -> None:
-    rows = [
-        r
-        for r in golden.records(seed=4, fixed=frozenset(k.split("/")[1] for k in golden.OPS))
-        if r["t"] != "case"
-    ]
-    rows = [
-        r | {"tally": [t for t in r["tally"] if t[2] == "agree"]} if r["t"] == "batch" else r for r in rows
-    ]
+    rows = [r for r in golden.records(seed=4, fixed=frozenset(k.split("/")[1] for k in golden.OPS)) if r["t"] != "case"]
+    rows = [r | {"tally": [t for t in r["tally"] if t[2] == "agree"]} if r["t"] == "batch" else r for r in rows]
     r = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
     assert r.summary.bad == 0 and "0 unexplained" in r.html.read_text()
     assert 'failures="0"' in r.junit.read_text()
@@ -631,15 +627,38 @@ def test_a_backend_that_was_not_to_be_had_is_told(tmp_path: Path) -> None:
 def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         {"t": "run", "format": 1, "seed": 0, "backends": {"odd": {"version": "1"}}},
-        {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 5,
-         "tally": [["odd", "f32", "agree", 3], ["odd", "f32", "unknown", 2]]},
-        {"t": "case", "id": "a", "key": "onnx/Relu/14", "opset": 14, "backend": "odd", "dtype": "f32",
-         "verdict": "unknown", "phase": "run", "message": "run returned list"},
+        {
+            "t": "batch",
+            "key": "onnx/Relu/14",
+            "opset": 14,
+            "first": 0,
+            "count": 5,
+            "tally": [["odd", "f32", "agree", 3], ["odd", "f32", "unknown", 2]],
+        },
+        {
+            "t": "case",
+            "id": "a",
+            "key": "onnx/Relu/14",
+            "opset": 14,
+            "backend": "odd",
+            "dtype": "f32",
+            "verdict": "unknown",
+            "phase": "run",
+            "message": "run returned list",
+        },
         {"t": "known", "id": "met", "hits": 0, "reason": "its records were lost, the case was kept", "kind": "known"},
-        {"t": "case", "id": "b", "key": "onnx/Relu/14", "opset": 14, "backend": "odd", "dtype": "f32",
-         "verdict": "known", "known": "met"},
+        {
+            "t": "case",
+            "id": "b",
+            "key": "onnx/Relu/14",
+            "opset": 14,
+            "backend": "odd",
+            "dtype": "f32",
+            "verdict": "known",
+            "known": "met",
+        },
         {"t": "end", "elapsed": 1.0, "cases": 5, "interrupted": False, "unused": ["gone"]},
-    ]  # fmt: skip
+    ]
     path = golden.write(tmp_path / "r.jsonl", rows)
     out = reports.render(path, tmp_path)
     root = ET.parse(out.junit).getroot()

@@ -23,12 +23,31 @@ OPS = ("ReduceMax", "Sum", "RandomUniform", "Bernoulli", "Range")
 
 def run(folder: Path, *options: str, env: dict[str, str] | None = None, wait: bool = True) -> subprocess.Popen[bytes]:
     """Run or resume in ``folder/out``."""
-    command = [sys.executable, "-m", "harness.cli", "run", "--dialect", "onnx", "--backend", "onnx-reference",
-               "--cases", "600", "--out", "out", *options]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "harness.cli",
+        "run",
+        "--dialect",
+        "onnx",
+        "--backend",
+        "onnx-reference",
+        "--cases",
+        "600",
+        "--out",
+        "out",
+        *options,
+    ]
     for op in OPS:
         command += ["--op", op]
-    p = subprocess.Popen(command, cwd=folder, env={**os.environ, **(env or {})}, start_new_session=True,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
+    p = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     if wait:
         _, err = p.communicate(timeout=300)
         assert p.returncode in (0, 1), err.decode()

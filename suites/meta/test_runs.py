@@ -34,8 +34,9 @@ EVERY = [v for name in ("onnx", "tflite") for v in registry.dialect(name).versio
 
 
 def rerun_cases(versions: list[OpVersion], cases: int = 40, opset: Any = None) -> list[Case]:
-    drawn = (draw_case(v, opset or v.opsets[-1], 3, i, invalid=False, lazy=True)
-             for v in versions for i in range(cases))  # fmt: skip
+    drawn = (
+        draw_case(v, opset or v.opsets[-1], 3, i, invalid=False, lazy=True) for v in versions for i in range(cases)
+    )
     return [c for c in drawn if c.inst.reruns]
 
 
@@ -76,8 +77,13 @@ def test_blocks_run_at_other_extents(op: str) -> None:
 def block(value: int, extent: int, size: int) -> Graph:
     """y = reshape(x + value, [size]), of an x that it declares with this extent."""
     nodes = [Node("ADD", {"a": "x", "b": "c"}, ["s"]), Node("RESHAPE", {"x": "s"}, ["y"], {"shape": [size]})]
-    return Graph([("x", Arg(F32, (extent,)))], nodes, ["y"], {"c": np.array([value], np.float32)},
-                 {"tensors": {"s": {"dtype": "f32", "shape": [extent]}}})  # fmt: skip
+    return Graph(
+        [("x", Arg(F32, (extent,)))],
+        nodes,
+        ["y"],
+        {"c": np.array([value], np.float32)},
+        {"tensors": {"s": {"dtype": "f32", "shape": [extent]}}},
+    )
 
 
 def test_blocks_that_differ_by_more_than_declared_extents_are_others() -> None:
@@ -113,8 +119,9 @@ def test_reruns_travel_in_json() -> None:
 
 def test_each_run_is_an_instance_of_its_own() -> None:
     """What is told of one run alone has that run's data, beyond the named runs too."""
-    for c in rerun_cases(EVERY[::40]) + [Case(v, draw_case(v, v.opsets[-1], 1, 0, invalid=False).inst, 0, 3, drawn=True)
-                                         for v in EVERY[::50]]:  # fmt: skip
+    for c in rerun_cases(EVERY[::40]) + [
+        Case(v, draw_case(v, v.opsets[-1], 1, 0, invalid=False).inst, 0, 3, drawn=True) for v in EVERY[::50]
+    ]:
         c.count = 3
         c._draws = None
         for r in range(len(c.draws)):
@@ -127,8 +134,11 @@ def test_each_run_is_an_instance_of_its_own() -> None:
 
 def test_what_differs_between_runs_is_fed() -> None:
     """What a builder writes into the model is the same in all runs of it."""
-    for c in [Case(v, draw_case(v, v.opsets[-1], 8, i, invalid=False).inst, i, 2, drawn=True)
-              for v in EVERY[::3] for i in (9, 10)]:  # fmt: skip
+    for c in [
+        Case(v, draw_case(v, v.opsets[-1], 8, i, invalid=False).inst, i, 2, drawn=True)
+        for v in EVERY[::3]
+        for i in (9, 10)
+    ]:
         try:
             model = build(c.version.dialect, [c])
         except Unsupported:
@@ -155,15 +165,22 @@ def bits(x: np.ndarray) -> Any:
 # -- what is told of a backend that goes wrong in a later run
 
 
-def run(name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1,
-        ledger: Ledger | None = None) -> tuple[Any, list[dict[str, Any]]]:  # fmt: skip
+def run(
+    name: str, tmp: Path, monkeypatch: pytest.MonkeyPatch, draws: int = 1, ledger: Ledger | None = None
+) -> tuple[Any, list[dict[str, Any]]]:
     monkeypatch.setattr(Toy, "rerun_every", 2)
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     spec = f"suites.meta.toy_backends:{name}"
     with backends.create(spec, deadline=2.0) as main, backends.create(spec, deadline=2.0) as spare:
         out: list[dict[str, Any]] = []
-        engine = Engine([main], draws=draws, sink=out.append, on_failure=Evidence(lambda _: spare, tmp),
-                        ledger=ledger, again=Again(lambda _: spare, ledger))  # fmt: skip
+        engine = Engine(
+            [main],
+            draws=draws,
+            sink=out.append,
+            on_failure=Evidence(lambda _: spare, tmp),
+            ledger=ledger,
+            again=Again(lambda _: spare, ledger),
+        )
         summary = engine.run(units(list(toy.versions.values()), 96))
         return summary, [r for r in out if r["t"] == "case"]
 
@@ -182,8 +199,9 @@ def test_a_right_backend_stays_right(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name, verdict", [("Keeps", "mismatch"), ("KeepsAndDies", "crashed")])
-def test_what_takes_the_run_before_is_told_with_it(name: str, verdict: str, tmp_path: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_takes_the_run_before_is_told_with_it(
+    name: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     summary, records = run(name, tmp_path, monkeypatch)
     assert records and {r["verdict"] for r in records} == {verdict}
     assert {r["key"].split("/")[1] for r in records} == {"MatMul"}
@@ -214,8 +232,9 @@ clause = "toy MatMul"
 
 
 @pytest.mark.parametrize("name", ["DroppedNan", "OffByOne"])
-def test_what_shows_in_one_run_alone_is_told_of_that_run(name: str, tmp_path: Path,
-                                                         monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_shows_in_one_run_alone_is_told_of_that_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, records = run(name, tmp_path, monkeypatch, draws=4)
     assert len(records) > 5 and {r["verdict"] for r in records} == {"mismatch"}
     found: Counter[Verdict] = Counter()

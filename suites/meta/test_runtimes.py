@@ -11,9 +11,15 @@ from harness.core.outcome import Model, Status
 from suites.meta.runtimes import running
 
 NARROW = {
-    10: np.float16, 16: ml.bfloat16, 17: ml.float8_e4m3fn, 18: ml.float8_e4m3fnuz, 19: ml.float8_e5m2,
-    20: ml.float8_e5m2fnuz, 21: ml.uint4, 22: ml.int4,
-}  # fmt: skip
+    10: np.float16,
+    16: ml.bfloat16,
+    17: ml.float8_e4m3fn,
+    18: ml.float8_e4m3fnuz,
+    19: ml.float8_e5m2,
+    20: ml.float8_e5m2fnuz,
+    21: ml.uint4,
+    22: ml.int4,
+}
 
 
 @pytest.fixture(scope="module", params=["onnxruntime", "onnxruntime-all", "onnx-reference"])
@@ -68,8 +74,10 @@ def test_a_sparse_constant_beside_narrow_types_is_an_array(name):
     onnx = pytest.importorskip("onnx")
     h = onnx.helper
     values, at = h.make_tensor("v", 1, [2], [2.0, -1.0]), h.make_tensor("i", 7, [2], [0, 3])
-    nodes = [h.make_node("Identity", ["x"], ["y"]),
-             h.make_node("Constant", [], ["z"], sparse_value=h.make_sparse_tensor(values, at, [2, 2]))]  # fmt: skip
+    nodes = [
+        h.make_node("Identity", ["x"], ["y"]),
+        h.make_node("Constant", [], ["z"], sparse_value=h.make_sparse_tensor(values, at, [2, 2])),
+    ]
     x, y = (h.make_tensor_value_info(n, 16, [1]) for n in "xy")
     graph = h.make_graph(nodes, "g", [x], [y, h.make_tensor_value_info("z", 1, [2, 2])])
     m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
@@ -131,17 +139,33 @@ def test_it_knows_the_highest_opset():
 # -- LiteRT -----------------------------------------------------------------------------------------------------
 
 LITERT = ("litert-ref", "litert-opt", "litert-xnnpack")
-TYPES = {np.float32: 0, np.float16: 1, np.int32: 2, np.uint8: 3, object: 5, np.int8: 9, ml.int4: 17, ml.bfloat16: 18,
-         ml.uint4: 20, ml.float8_e5m2: 22}  # fmt: skip
+TYPES = {
+    np.float32: 0,
+    np.float16: 1,
+    np.int32: 2,
+    np.uint8: 3,
+    object: 5,
+    np.int8: 9,
+    ml.int4: 17,
+    ml.bfloat16: 18,
+    ml.uint4: 20,
+    ml.float8_e5m2: 22,
+}
 
 
 ARM = ["aarch64", "asimd", "asimdhp", "asimddp"]
 
 
-@pytest.mark.parametrize("offers,build,added_in", [
-    (ARM, (), {"f16": "f16"}), (["aarch64", "asimd"], (), {}), (["x86_64", "avx2", "f16c"], (), {}), ([], (), {}),
-    (ARM, ("asimdhp",), {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "offers,build,added_in",
+    [
+        (ARM, (), {"f16": "f16"}),
+        (["aarch64", "asimd"], (), {}),
+        (["x86_64", "avx2", "f16c"], (), {}),
+        ([], (), {}),
+        (ARM, ("asimdhp",), {}),
+    ],
+)
 def test_what_f16_is_added_up_in_follows_from_the_processor(monkeypatch, offers, build, added_in):
     """ONNX Runtime has kernels of f16 for Arm, except in Apple's build."""
     onnxruntime = pytest.importorskip("harness.backends.onnxruntime")
@@ -154,15 +178,22 @@ def test_what_f16_is_added_up_in_follows_from_the_processor(monkeypatch, offers,
 def lite_model(op, values, out, options=None, shape=(2, 3), version=1):
     from suites.tflite import flatbuffers
 
-    tensors = [{"shape": list(v.shape), "type": TYPES[v.dtype.type if v.dtype != object else object], "name": f"x{i}"}
-               for i, v in enumerate(values)]  # fmt: skip
+    tensors = [
+        {"shape": list(v.shape), "type": TYPES[v.dtype.type if v.dtype != object else object], "name": f"x{i}"}
+        for i, v in enumerate(values)
+    ]
     tensors.append({"shape": list(shape), "type": out, "name": "y"})
     node = {"opcode_index": 0, "inputs": list(range(len(values))), "outputs": [len(values)]}
     if options:
         node.update(builtin_options_type=options[0], builtin_options=options[1])
     code = {"deprecated_builtin_code": min(op, 127), "version": version, "builtin_code": op}
-    graph = {"name": "main", "inputs": node["inputs"], "outputs": node["outputs"], "tensors": tensors,
-             "operators": [node]}  # fmt: skip
+    graph = {
+        "name": "main",
+        "inputs": node["inputs"],
+        "outputs": node["outputs"],
+        "tensors": tensors,
+        "operators": [node],
+    }
     model = {"version": 3, "buffers": [{}], "operator_codes": [code], "subgraphs": [graph]}
     data = flatbuffers.encode("Model", model)
     return Model("tflite", data, [[(f"x{i}", f"x{i}", None) for i in range(len(values))]], [["y"]])

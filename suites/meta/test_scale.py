@@ -145,8 +145,9 @@ def test_tables_hold_what_the_report_counts(tmp_path: Path) -> None:
     assert json.loads(text)["op"]
 
 
-def test_export_without_pyarrow_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-                                            capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_export_without_pyarrow_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert main(["export", str(tmp_path), "--out", str(tmp_path / "t")]) == 2
     assert capsys.readouterr().err == "opconform: export needs pyarrow: pip install 'opconform[scale]'\n"

@@ -19,12 +19,28 @@ from harness.mutation.sensitivity import FaultyHandle, by_type, measure, plant
 from reports.summary import hidden_faults
 
 SAMPLE = {
-    "onnx": ("Add", "Div", "Mod", "Relu", "Exp", "ReduceSum", "Softmax", "MatMul", "Transpose", "Concat", "Conv",
-             "Gemm", "Pad", "Cast", "Where", "CumSum"),
+    "onnx": (
+        "Add",
+        "Div",
+        "Mod",
+        "Relu",
+        "Exp",
+        "ReduceSum",
+        "Softmax",
+        "MatMul",
+        "Transpose",
+        "Concat",
+        "Conv",
+        "Gemm",
+        "Pad",
+        "Cast",
+        "Where",
+        "CumSum",
+    ),
     "mil": ("add", "floor_div", "reduce_sum", "softmax", "matmul", "transpose", "conv"),
     "tflite": ("ADD", "FLOOR_DIV", "SUM", "SOFTMAX", "PAD", "TRANSPOSE"),
     "nn": ("activation", "add", "softmax"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +70,24 @@ def test_planted_faults_are_caught(dialect):
 
 
 def test_every_fault_can_be_planted_somewhere():
-    names = ("ArgMax", "Neg", "CumSum", "Round", "ReduceSum", "Gemm", "Conv", "Mod", "Cast", "Exp", "Softmax", "Pad",
-             "Div", "QuantizeLinear", "Resize", "Add")  # fmt: skip
+    names = (
+        "ArgMax",
+        "Neg",
+        "CumSum",
+        "Round",
+        "ReduceSum",
+        "Gemm",
+        "Conv",
+        "Mod",
+        "Cast",
+        "Exp",
+        "Softmax",
+        "Pad",
+        "Div",
+        "QuantizeLinear",
+        "Resize",
+        "Add",
+    )
     s = measure(newest("onnx", names) + newest("mil", ("floor_div", "floor")), instances=60, least=60)
     seen = {x.fault for x in s.sights if x.shown}
     assert not set(FAULTS) - seen

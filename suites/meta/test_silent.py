@@ -28,13 +28,29 @@ DRAWS = 16
 SOMEBODY = Profile("somebody")
 
 
-def case_of(op: str, version: Any, args: dict[str, Any], attrs: dict[str, Any] | None = None, dialect: str = "onnx",
-            opset: Any = None, **more: Any) -> Case:  # fmt: skip
+def case_of(
+    op: str,
+    version: Any,
+    args: dict[str, Any],
+    attrs: dict[str, Any] | None = None,
+    dialect: str = "onnx",
+    opset: Any = None,
+    **more: Any,
+) -> Case:
     """args: slot -> (type, shape, values)."""
-    inst = Instance.from_json({
-        "format": 1, "dialect": dialect, "op": op, "version": version, "opset": opset or version, "outs": 1,
-        "attrs": attrs or {}, "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()}, **more,
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": dialect,
+            "op": op,
+            "version": version,
+            "opset": opset or version,
+            "outs": 1,
+            "attrs": attrs or {},
+            "args": {k: dict(zip(("dtype", "shape", "values"), a)) for k, a in args.items()},
+            **more,
+        }
+    )
     return fill(registry.dialect(dialect).version_of(inst), inst)
 
 
@@ -104,10 +120,17 @@ def test_a_border_of_zeros_is_open_where_the_type_has_none():
 def test_flushing_shows_beside_what_is_open():
     """A subnormal taken for zero: times 3 it is 0, times -inf NaN, which is open here beside a sum that overflows."""
     inf = {"f": "-inf"}
-    case = case_of("BATCH_MATMUL", 1, {
-        "x": ("f32", [2, 1, 2], [0.0, -1e-38, 3.0, 1.0]),
-        "y": ("f32", [2, 3, 2], [0.0, 0.0, 0.0, 3.0, 0.0, inf, 3e38, inf, 0.0, 0.0, 0.0, 0.0]),
-    }, {"adj_x": False, "adj_y": True}, "tflite", 1)  # fmt: skip
+    case = case_of(
+        "BATCH_MATMUL",
+        1,
+        {
+            "x": ("f32", [2, 1, 2], [0.0, -1e-38, 3.0, 1.0]),
+            "y": ("f32", [2, 3, 2], [0.0, 0.0, 0.0, 3.0, 0.0, inf, 3e38, inf, 0.0, 0.0, 0.0, 0.0]),
+        },
+        {"adj_x": False, "adj_y": True},
+        "tflite",
+        1,
+    )
     got = np.array([0, 0, np.nan, -np.inf, 0, 0], np.float32).reshape(2, 1, 3)
     flushing = Profile("flushing", flushes=("f32",))
     right = judge_case(case, flushing, [Outcome(Status.VALUE, [got], "run")]).verdict
@@ -161,10 +184,13 @@ def test_an_entry_may_speak_of_elements(tmp_path):
     assert judged(case, (1, 5), ledger=whole).verdict is Verdict.AMBIGUOUS
 
 
-@pytest.mark.parametrize(("more", "words"), [
-    ('elements = "odd"', "elements 'odd', expected one of nan inf lowest"),
-    ('elements = "nan"\nkind = "nan"', "kind speaks of a whole answer, elements of some of it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('elements = "odd"', "elements 'odd', expected one of nan inf lowest"),
+        ('elements = "nan"\nkind = "nan"', "kind speaks of a whole answer, elements of some of it"),
+    ],
+)
 def test_what_an_entry_cannot_say_of_elements(tmp_path, more, words):
     with pytest.raises(FormatError, match=words):
         ledger_of(tmp_path, ENTRY + more)
@@ -177,7 +203,7 @@ def test_entries_of_elements_excuse_no_others(entry):
     own = Ledger([entry])
     at = entry.silence(case, SOMEBODY)
     assert at is not None, "its instance has no such element"
-    (mask, _), = at.masks(0)  # fmt: skip
+    ((mask, _),) = at.masks(0)
     assert case.expected is not None
     value = case.expected[0][0].value
     mask = np.broadcast_to(mask, value.shape).reshape(-1)
@@ -201,11 +227,18 @@ clause = "-"
 
 
 def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
-    inst = Instance.from_json({
-        "format": 1, "dialect": "mil", "op": "concat", "version": "ios15", "opset": "ios15", "outs": 1,
-        "attrs": {"axis": 0, "interleave": True},
-        "args": {"values": [{"dtype": "i32", "shape": [2], "values": v} for v in ([1, 2], [3, 4])]},
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "mil",
+            "op": "concat",
+            "version": "ios15",
+            "opset": "ios15",
+            "outs": 1,
+            "attrs": {"axis": 0, "interleave": True},
+            "args": {"values": [{"dtype": "i32", "shape": [2], "values": v} for v in ([1, 2], [3, 4])]},
+        }
+    )
     case = fill(registry.dialect("mil").version_of(inst), inst)
     ledger = ledger_of(tmp_path, IGNORED)
 
@@ -219,10 +252,15 @@ def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
     assert ledger.counts() == {"interleave": 1}
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("no", "as_if: Expecting value"), ("[]", "as_if: expected"), ('{"outs": 2}', "as_if: expected"),
-    ('{"args": {"x": 1}}', "slots can only be left out"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no", "as_if: Expecting value"),
+        ("[]", "as_if: expected"),
+        ('{"outs": 2}', "as_if: expected"),
+        ('{"args": {"x": 1}}', "slots can only be left out"),
+    ],
+)
 def test_what_as_if_cannot_say(tmp_path, text, words):
     with pytest.raises(FormatError, match=words):
         ledger_of(tmp_path, IGNORED.replace('{"attrs":{"interleave":false}}', text))
@@ -331,8 +369,14 @@ def test_what_an_overflow_leaves_settled_is_exact(system):
         call = v.dialect.call_of(c.inst, c.draws[0], v)
         tensors, params = v.decode(call)
         with quiet:
-            wide = {k: [x.astype(np.float64) for x in t] if isinstance(t, list) else
-                    None if t is None else t.astype(np.float64) for k, t in tensors.items()}  # fmt: skip
+            wide = {
+                k: [x.astype(np.float64) for x in t]
+                if isinstance(t, list)
+                else None
+                if t is None
+                else t.astype(np.float64)
+                for k, t in tensors.items()
+            }
             real = m.fn(**wide, **params)
             for i, e, at in masks(c, why):
                 got = real[i] if isinstance(real, tuple) else real
@@ -366,11 +410,18 @@ def test_a_contraction_that_leaves_the_type_on_its_way_may_be_infinite_and_no_ot
 
     def einsum(x: float) -> Case:
         rows = (([1, 2], [x, x]), ([1, 2], [200.0, 200.0]), ([1], [0.125]))
-        inst = Instance.from_json({
-            "format": 1, "dialect": "onnx", "op": "Einsum", "version": 12, "opset": 12, "outs": 1,
-            "attrs": {"equation": "ij,ij,k->ik"},
-            "args": {"Inputs": [{"dtype": "f16", "shape": s, "values": v} for s, v in rows]},
-        })  # fmt: skip
+        inst = Instance.from_json(
+            {
+                "format": 1,
+                "dialect": "onnx",
+                "op": "Einsum",
+                "version": 12,
+                "opset": 12,
+                "outs": 1,
+                "attrs": {"equation": "ij,ij,k->ik"},
+                "args": {"Inputs": [{"dtype": "f16", "shape": s, "values": v} for s, v in rows]},
+            }
+        )
         return fill(registry.dialect("onnx").version_of(inst), inst)
 
     case = einsum(200.0)

@@ -131,8 +131,7 @@ def test_literal_values_that_do_not_fit_say_so() -> None:
 
 
 _BAD_DTYPE = (
-    '{"format":1,"dialect":"onnx","op":"A","version":1,"opset":1,"attrs":{},'
-    '"args":{"x":{"dtype":"f33","shape":[]}}}'
+    '{"format":1,"dialect":"onnx","op":"A","version":1,"opset":1,"attrs":{},"args":{"x":{"dtype":"f33","shape":[]}}}'
 )
 
 

@@ -21,10 +21,39 @@ from harness.ledger.loader import load_ledger
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYWORDS = {
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-    "float", "for", "goto", "if", "int", "long", "register", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
-}  # fmt: skip
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "int",
+    "long",
+    "register",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+}
 CASES = {"onnx": 8, "rewrites": 24}
 CHECKER = Profile("onnx-shape-inference", onnx.__version__)
 RUNTIME = Profile("a-runtime-that-asks-the-checker", "1")
@@ -58,8 +87,12 @@ def names(g: onnx.GraphProto) -> Iterator[str]:
 def listed(case: Case, ledger: Ledger) -> bool:
     """Is it known that the package's shape inference is wrong about the instance?"""
     key = f"{case.inst.dialect}/{case.inst.op}"
-    return any(fnmatchcase(CHECKER.name, b) and fnmatchcase(key, o) and e.shuns(case, CHECKER)
-               for e in ledger.entries for b in e.backends for o in e.ops)  # fmt: skip
+    return any(
+        fnmatchcase(CHECKER.name, b) and fnmatchcase(key, o) and e.shuns(case, CHECKER)
+        for e in ledger.entries
+        for b in e.backends
+        for o in e.ops
+    )
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,9 @@ MODULE = "suites.meta.bad_backends"
 
 
 def handle(cls="Toy", **kw):
-    spec = Spec(kw.pop("name", cls.lower()), cls, module=MODULE, memory=kw.pop("memory", 4 << 30),
-                kwargs=kw.pop("kwargs", {}))  # fmt: skip
+    spec = Spec(
+        kw.pop("name", cls.lower()), cls, module=MODULE, memory=kw.pop("memory", 4 << 30), kwargs=kw.pop("kwargs", {})
+    )
     return BackendHandle(spec, **kw)
 
 
@@ -42,10 +43,12 @@ def model_of(deeds, names=None, say=False):
 
 def job_of(deeds, sets=1, tag=None, say=False, sign=lambda r, k: 1):
     feeds = [
-        [[np.full((2, 3), sign(r, k) * (k + 1), np.float32), np.float32(10 * r) * np.ones((3,), np.float32)]
-         for k in range(len(deeds))]
+        [
+            [np.full((2, 3), sign(r, k) * (k + 1), np.float32), np.float32(10 * r) * np.ones((3,), np.float32)]
+            for k in range(len(deeds))
+        ]
         for r in range(sets)
-    ]  # fmt: skip
+    ]
     return Job(model_of(deeds, say=say), feeds, lambda idx: model_of([deeds[i] for i in idx], say=say), tag)
 
 
@@ -70,9 +73,14 @@ def test_plain_jobs_come_back_whole():
 
 
 CRASHES = {
-    "segv": "SIGSEGV", "abort": "SIGABRT", "fpe": "SIGFPE", "exit": "exited with code 3", "memory": "out of memory",
-    "crash-at-load": "SIGSEGV", "unspeakable": "not JSON serializable",
-}  # fmt: skip
+    "segv": "SIGSEGV",
+    "abort": "SIGABRT",
+    "fpe": "SIGFPE",
+    "exit": "exited with code 3",
+    "memory": "out of memory",
+    "crash-at-load": "SIGSEGV",
+    "unspeakable": "not JSON serializable",
+}
 
 
 @pytest.mark.parametrize("deed", CRASHES)
@@ -100,8 +108,12 @@ def running(group):
     return [s for s in stats if s[2] == str(group) and s[0] not in "ZX"]
 
 
-LEAVES = {"leaves-and-dies": "SIGABRT", "closes": "SIGKILL", "scribbles": "its answer cannot be read",
-          "real-time": "killed by 40"}  # fmt: skip
+LEAVES = {
+    "leaves-and-dies": "SIGABRT",
+    "closes": "SIGKILL",
+    "scribbles": "its answer cannot be read",
+    "real-time": "killed by 40",
+}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -155,12 +167,21 @@ def test_a_session_of_its_own_outlives_no_handle(cls, killed):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("cls", ["Toy", "NoFork"])
 def test_a_session_of_its_own_outlives_no_host(cls):
-    told = subprocess.run([sys.executable, "-c", (
-        "import os, suites.meta.test_workers as t\n"
-        f"h = t.handle({cls!r})\n"
-        "print(t.left_behind(h), flush=True)\n"
-        "os.kill(os.getpid(), 9)"
-    )], capture_output=True, text=True, cwd=ROOT)  # fmt: skip
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import os, suites.meta.test_workers as t\n"
+                f"h = t.handle({cls!r})\n"
+                "print(t.left_behind(h), flush=True)\n"
+                "os.kill(os.getpid(), 9)"
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert told.returncode == -signal.SIGKILL, told.stderr
     assert ended(int(told.stdout))
 
@@ -415,15 +436,18 @@ def test_scalars_and_nan_are_values():
         assert a.outputs[0].dtype == np.float64 and np.isnan(b.outputs[0]).all()
 
 
-@pytest.mark.parametrize("cls,text,missing", [
-    ("NotABackend", "has no 'version'", None),
-    ("NoComma", "TypeError: formats: expected names such as ", None),
-    ("ManyInOne", "TypeError: pack: expected a positive number, or one for each format, got 'many'", None),
-    ("Unsayable", "expected a dict that JSON can say, got {'device': <object", None),
-    ("NeedsMissing", "package_that_does_not_exist", "package_that_does_not_exist"),
-    ("NoSuchClass", "NoSuchClass", None),
-    ("DiesAtStart", "no sign of life", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "cls,text,missing",
+    [
+        ("NotABackend", "has no 'version'", None),
+        ("NoComma", "TypeError: formats: expected names such as ", None),
+        ("ManyInOne", "TypeError: pack: expected a positive number, or one for each format, got 'many'", None),
+        ("Unsayable", "expected a dict that JSON can say, got {'device': <object", None),
+        ("NeedsMissing", "package_that_does_not_exist", "package_that_does_not_exist"),
+        ("NoSuchClass", "NoSuchClass", None),
+        ("DiesAtStart", "no sign of life", None),
+    ],
+)
 def test_a_backend_that_cannot_start_says_why(cls, text, missing):
     h = handle(cls)
     with pytest.raises(BackendError, match=text) as e:

@@ -13,7 +13,7 @@ from harness.core.dtypes import of
 from harness.core.instance import Instance
 from harness.core.outcome import Model
 from harness.declare import Any as Any_
-from harness.declare import (  # fmt: skip
+from harness.declare import (
     Axes,
     Axis,
     Dialect,
@@ -55,9 +55,18 @@ def matmul(x: Float["n k"], y: Float["k m"]) -> Float["n m"]:
 
 
 def _schema(op: str, inputs: list[str], types: list[str], attrs: list[dict[str, Any]] = []) -> OpSchema:  # noqa: B006
-    return _one({"op": op, "version": 1, "first_opset": 1, "last_opset": 1,
-                 "inputs": [{"name": n, "type": "T"} for n in inputs], "outputs": [{"name": "out", "type": "T"}],
-                 "attrs": attrs, "types": {"T": types}})  # fmt: skip
+    return _one(
+        {
+            "op": op,
+            "version": 1,
+            "first_opset": 1,
+            "last_opset": 1,
+            "inputs": [{"name": n, "type": "T"} for n in inputs],
+            "outputs": [{"name": "out", "type": "T"}],
+            "attrs": attrs,
+            "types": {"T": types},
+        }
+    )
 
 
 class Toy(Dialect):
@@ -78,21 +87,41 @@ class Toy(Dialect):
 
     def load(self) -> None:
         if not self.entries:
-            for name, meaning in (("Add", add), ("Sum", reduce_sum), ("Flip", flip), ("Max", maximum),
-                                  ("MatMul", matmul)):  # fmt: skip
+            for name, meaning in (
+                ("Add", add),
+                ("Sum", reduce_sum),
+                ("Flip", flip),
+                ("Max", maximum),
+                ("MatMul", matmul),
+            ):
                 self.op(name, meaning).family = "toy"
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         nodes, ins, outs = [], [], []
         for i, (inst, given) in enumerate(zip(instances, arrays)):
-            consts = {k: {"dtype": a.dtype.name, "shape": list(a.shape),
-                          "hex": np.ascontiguousarray(given[k]).tobytes().hex()}
-                      for k, a in inst.args.items() if a.const}  # fmt: skip
+            consts = {
+                k: {
+                    "dtype": a.dtype.name,
+                    "shape": list(a.shape),
+                    "hex": np.ascontiguousarray(given[k]).tobytes().hex(),
+                }
+                for k, a in inst.args.items()
+                if a.const
+            }
             free = [k for k, a in inst.args.items() if not a.const]
             types = {k: a.dtype.name for k, a in inst.args.items()}
             shapes = {k: list(a.shape) for k, a in inst.args.items()}
-            nodes.append({"op": inst.op, "attrs": inst.attrs, "consts": consts, "ins": {k: f"{k}{i}" for k in free},
-                          "out": f"out{i}", "types": types, "shapes": shapes})  # fmt: skip
+            nodes.append(
+                {
+                    "op": inst.op,
+                    "attrs": inst.attrs,
+                    "consts": consts,
+                    "ins": {k: f"{k}{i}" for k in free},
+                    "out": f"out{i}",
+                    "types": types,
+                    "shapes": shapes,
+                }
+            )
             ins.append([(f"{k}{i}", k, None) for k in free])
             outs.append([f"out{i}"])
         return Model("toy", json.dumps(nodes).encode(), ins, outs)

@@ -68,8 +68,9 @@ class Right:
             return np.flip(x, attrs["axis"]).copy()
         axes = attrs.get("axes")
         wide = x.astype(np.float64) if x.dtype == np.float32 else x
-        return np.asarray(wide.sum(None if axes is None else tuple(axes), keepdims=attrs.get("keepdims") or False)
-                          ).astype(x.dtype)  # fmt: skip
+        return np.asarray(
+            wide.sum(None if axes is None else tuple(axes), keepdims=attrs.get("keepdims") or False)
+        ).astype(x.dtype)
 
 
 class SwappedAxis(Right):

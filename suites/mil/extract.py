@@ -58,7 +58,7 @@ ENUMS = {
     "gru.activation": ["hard_sigmoid", "linear", "relu", "scaled_tanh", "sigmoid", "tanh"],
     "constexpr_cast.output_dtype": ["fp32"],
     "affine.padding_mode": ["constant"],
-}  # fmt: skip
+}
 # Output types that the documentation leaves to prose: "letter:domain" invents a letter for a type chosen by an
 # attribute.
 OUTPUTS = {
@@ -139,13 +139,27 @@ EXTRA_TYPES = {
     "const": {"T": ["f16", "f32", *_I8_16, "bool", "str"]},
     "reshape_like@ios16": {"R": ["f16", "f32", "i32", "bool"]},
     "reshape_like@ios17": {"R": ["f16", "f32", *_I8_16, "bool"]},
-}  # fmt: skip
-DTYPE_ATTRS = {("cast", "dtype"), ("constexpr_cast", "output_dtype"), ("quantize", "output_dtype"),
-               ("reduce_argmax", "output_dtype"), ("reduce_argmin", "output_dtype"), ("topk", "output_indices_dtype"),
-               ("make_list", "dtype"), ("tf_make_list", "dtype")}  # fmt: skip
+}
+DTYPE_ATTRS = {
+    ("cast", "dtype"),
+    ("constexpr_cast", "output_dtype"),
+    ("quantize", "output_dtype"),
+    ("reduce_argmax", "output_dtype"),
+    ("reduce_argmin", "output_dtype"),
+    ("topk", "output_indices_dtype"),
+    ("make_list", "dtype"),
+    ("tf_make_list", "dtype"),
+}
 # TupleInputType tells nothing of what is inside: tensors of one type, tensors of any type, or constants.
-TUPLES = {"values": "T", "ref_tensors": "R", "loop_vars": "T", "begins": "ints", "ends": "ints", "end_masks": "bools",
-          "elem_shape": "ints"}  # fmt: skip
+TUPLES = {
+    "values": "T",
+    "ref_tensors": "R",
+    "loop_vars": "T",
+    "begins": "ints",
+    "ends": "ints",
+    "end_masks": "bools",
+    "elem_shape": "ints",
+}
 FRONTENDS = ("torch.dialect_ops",)  # registered on import; tensorflow's needs tensorflow itself
 
 
@@ -209,8 +223,15 @@ def _row(op: str, domain: str, version: str, first: str, last: str, cls: type, d
         types.update(EXTRA_TYPES.get(key, {}))
     inputs, attrs = _taken(op, domain, cls, doc, types)
     outs = OUTPUTS.get(f"{op}@{version}") or OUTPUTS.get(op) or doc["outputs"]
-    outputs = [{"name": f"out{i}" if len(outs) > 1 else "out", "type": t.removesuffix("..."), "optional": False,
-                "variadic": t.endswith("...")} for i, t in enumerate(outs)]  # fmt: skip
+    outputs = [
+        {
+            "name": f"out{i}" if len(outs) > 1 else "out",
+            "type": t.removesuffix("..."),
+            "optional": False,
+            "variadic": t.endswith("..."),
+        }
+        for i, t in enumerate(outs)
+    ]
     family = doc.get("family") or cls.__module__.rsplit(".", 1)[-1]
     typed = {a["name"]: a.pop("dtype") for a in attrs if "dtype" in a}
     computed = {a["name"]: a["default"] for a in attrs if isinstance(a["default"], dict)}
@@ -239,8 +260,9 @@ def _names(types: Any) -> list[str]:
     return [ours(builtin_to_string(t)) for t in types]
 
 
-def _taken(op: str, domain: str, cls: type, doc: dict[str, Any],
-           types: dict[str, list[str]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:  # fmt: skip
+def _taken(
+    op: str, domain: str, cls: type, doc: dict[str, Any], types: dict[str, list[str]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What a class declares that it takes: inputs and attributes."""
     inputs: list[dict[str, Any]] = []
     attrs: list[dict[str, Any]] = []
@@ -283,8 +305,9 @@ def _taken(op: str, domain: str, cls: type, doc: dict[str, Any],
     return inputs, attrs
 
 
-def _attr(op: str, name: str, form: str, letter: str, domain: list[str], fixed: bool, need: bool, default: Any,
-          enum: Any) -> dict[str, Any]:  # fmt: skip
+def _attr(
+    op: str, name: str, form: str, letter: str, domain: list[str], fixed: bool, need: bool, default: Any, enum: Any
+) -> dict[str, Any]:
     base = domain[0]
     kind = {"str": "str", "bool": "bool"}.get(base, "float" if any(d[0] == "f" for d in domain) else "int")
     if (op, name) in DTYPE_ATTRS:
@@ -292,8 +315,14 @@ def _attr(op: str, name: str, form: str, letter: str, domain: list[str], fixed: 
         default = ours(default) if default else None
     if form == "vector":
         kind += "s"
-    return {"name": name, "type": kind, "required": need, "default": default, "enum": enum,
-            "dtype": letter if not fixed else base}  # fmt: skip
+    return {
+        "name": name,
+        "type": kind,
+        "required": need,
+        "default": default,
+        "enum": enum,
+        "dtype": letter if not fixed else base,
+    }
 
 
 def schema() -> dict[str, Any]:
@@ -329,8 +358,16 @@ def differences() -> list[dict[str, Any]]:
         spec, defaults = cls.input_spec.input_types, _defaults(cls)
 
         def add(name: str, what: str, ours_: Any, theirs: Any, doc: dict[str, Any] = doc) -> None:
-            out.append({"op": doc["op"], "version": doc["version"], "input": name, "what": what, "documentation": ours_,
-                        "registry": theirs})  # fmt: skip
+            out.append(
+                {
+                    "op": doc["op"],
+                    "version": doc["version"],
+                    "input": name,
+                    "what": what,
+                    "documentation": ours_,
+                    "registry": theirs,
+                }
+            )
 
         for name, said in doc["inputs"].items():
             if name not in spec:

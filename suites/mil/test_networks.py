@@ -32,8 +32,14 @@ def _convolutional(target: object) -> object:
     @mb.program(input_specs=[mb.TensorSpec((1, 3, 12, 12))], opset_version=target)
     def prog(image):  # type: ignore[no-untyped-def]
         x = mb.conv(x=image, weight=_weights(8, 3, 3, 3), pad_type="same", strides=[2, 2])
-        x = mb.batch_norm(x=x, mean=_weights(8, seed=1), variance=np.abs(_weights(8, seed=2)) + 0.5, epsilon=1e-3,
-                          gamma=_weights(8, seed=8) + 1, beta=_weights(8, seed=9))  # fmt: skip
+        x = mb.batch_norm(
+            x=x,
+            mean=_weights(8, seed=1),
+            variance=np.abs(_weights(8, seed=2)) + 0.5,
+            epsilon=1e-3,
+            gamma=_weights(8, seed=8) + 1,
+            beta=_weights(8, seed=9),
+        )
         x = mb.relu6(x=x)
         y = mb.conv(x=x, weight=_weights(8, 1, 3, 3, seed=3), groups=8, pad_type="custom", pad=[1, 1, 1, 1])
         y = mb.conv(x=mb.silu(x=y), weight=_weights(8, 8, 1, 1, seed=4), bias=_weights(8, seed=5))
@@ -76,8 +82,14 @@ def _recurrent(target: object) -> object:
     def prog(words):  # type: ignore[no-untyped-def]
         x = mb.gather(x=_weights(9, 4), indices=words, axis=0)
         zero = np.zeros((1, 3), np.float32)
-        _, h, _ = mb.lstm(x=x, initial_h=zero, initial_c=zero, weight_ih=_weights(12, 4, seed=1),
-                          weight_hh=_weights(12, 3, seed=2), bias=_weights(12, seed=3))  # fmt: skip
+        _, h, _ = mb.lstm(
+            x=x,
+            initial_h=zero,
+            initial_c=zero,
+            weight_ih=_weights(12, 4, seed=1),
+            weight_hh=_weights(12, 3, seed=2),
+            bias=_weights(12, seed=3),
+        )
         return mb.tanh(x=mb.linear(x=h, weight=_weights(2, 3, seed=4)))
 
     return prog
@@ -117,12 +129,17 @@ def test_a_converted_network_computes_what_its_program_does(
     inputs = _inputs(name, before)
     own = dialect.run_model(prog, inputs)
     saved = tmp_path / "network.mlpackage"
-    ct.convert(prog, minimum_deployment_target=target, compute_precision=getattr(ct.precision, precision),
-               skip_model_load=True).save(str(saved))  # fmt: skip
+    ct.convert(
+        prog, minimum_deployment_target=target, compute_precision=getattr(ct.precision, precision), skip_model_load=True
+    ).save(str(saved))
     got = dialect.run_model(str(saved), list(inputs.values()))
     after = dialect.parse(saved)
-    narrow = _bounds(after, dict(zip([n for n, _ in after.inputs], inputs.values())), const=_of_constant,
-                     attrs=F16 if precision == "FLOAT16" else F32)  # fmt: skip
+    narrow = _bounds(
+        after,
+        dict(zip([n for n, _ in after.inputs], inputs.values())),
+        const=_of_constant,
+        attrs=F16 if precision == "FLOAT16" else F32,
+    )
     bounds = [a + b for a, b in zip(_bounds(before, inputs), narrow, strict=True)]
     report = first_out_of_bounds(
         Layer(f"{name}[{i}]", w, g, b) for i, (w, g, b) in enumerate(zip(own, got, bounds, strict=True))
@@ -191,8 +208,9 @@ def test_a_loop_has_no_bound() -> None:
 
     @mb.program(input_specs=[mb.TensorSpec((1,))], opset_version=ct.target.iOS15)
     def prog(x):  # type: ignore[no-untyped-def]
-        return mb.while_loop(_cond=lambda a: mb.squeeze(x=mb.less(x=a, y=9.0)), _body=lambda a: mb.add(x=a, y=1.0),
-                             loop_vars=(x,))  # fmt: skip
+        return mb.while_loop(
+            _cond=lambda a: mb.squeeze(x=mb.less(x=a, y=9.0)), _body=lambda a: mb.add(x=a, y=1.0), loop_vars=(x,)
+        )
 
     graph = dialect.parse(prog)
     with pytest.raises(UsageError, match=r"node while_loop -> .* inside a block is not followed"):
@@ -210,8 +228,9 @@ def test_a_list_of_fixed_length_does_not_grow() -> None:
     from coremltools.converters.mil.mil import types
 
     def program(dynamic: bool) -> object:
-        @mb.program(input_specs=[mb.TensorSpec((2,)), mb.TensorSpec((1,), dtype=types.int32)],
-                    opset_version=ct.target.iOS15)  # fmt: skip
+        @mb.program(
+            input_specs=[mb.TensorSpec((2,)), mb.TensorSpec((1,), dtype=types.int32)], opset_version=ct.target.iOS15
+        )
         def prog(x, at):  # type: ignore[no-untyped-def]
             ls = mb.make_list(init_length=2, dynamic_length=dynamic, elem_shape=(2,), dtype="fp32")
             return mb.list_length(ls=mb.list_write(ls=ls, index=mb.squeeze(x=at), value=x))

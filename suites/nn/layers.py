@@ -32,8 +32,11 @@ _LENGTHS = {
     "loadConstant": {"shape": 3},
 }
 # among them those that are ignored, always or beside an output shape
-_IGNORED = {("convolution", "outputShape"), ("convolution.isDeconvolution", "dilationFactor"),
-            ("convolution.isDeconvolution", "valid.paddingAmounts")}  # fmt: skip
+_IGNORED = {
+    ("convolution", "outputShape"),
+    ("convolution.isDeconvolution", "dilationFactor"),
+    ("convolution.isDeconvolution", "valid.paddingAmounts"),
+}
 
 
 def activation(text: str) -> Message:

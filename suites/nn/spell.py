@@ -44,8 +44,15 @@ def several(slot: str = "xs") -> Fn:
 def declare(dialect: Dialect) -> Callable[..., Entry]:
     """``op`` of this dialect."""
 
-    def op(name: str, meaning: Semantics | None = None, *, out: Any = None, ambiguous: Any = None,
-           settles: str = "", **kw: Any) -> Entry:  # fmt: skip
+    def op(
+        name: str,
+        meaning: Semantics | None = None,
+        *,
+        out: Any = None,
+        ambiguous: Any = None,
+        settles: str = "",
+        **kw: Any,
+    ) -> Entry:
         def finish(call: Call, results: list[Any]) -> list[Any]:
             return [blob(r) for r in (out(call, results) if out is not None else results)]
 

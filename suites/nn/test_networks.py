@@ -218,8 +218,9 @@ def test_a_bias_has_as_many_numbers_as_there_are_outputs_and_none_where_it_is_of
 
 def test_what_a_layer_of_a_network_may_not_say() -> None:
     def run(kind, given, **params):
-        return run_model(model([layer(kind, ["x"], ["y"], **params)], [feature("x", given)], [feature("y", ())]),
-                         [x(*given)])  # fmt: skip
+        return run_model(
+            model([layer(kind, ["x"], ["y"], **params)], [feature("x", given)], [feature("y", ())]), [x(*given)]
+        )
 
     with pytest.raises(RuleError, match="list-length:targetSize"):
         run("resizeBilinear", (1, 2, 2), targetSize=[2, 2, 2])
@@ -337,8 +338,14 @@ def test_a_scale_of_a_deconvolution_is_that_of_an_output_channel() -> None:
     quant = {"bits": 8, "scale": scale, "bias": bias}
     want = _dequantize_linear(codes, np.array(scale), np.array(bias), 1)
     np.testing.assert_array_equal(weights.dequantise(codes, quant, 1), want.astype(np.float32))
-    params = {"outputChannels": 3, "kernelChannels": 2, "kernelSize": [2, 1], "isDeconvolution": True, "valid": {},
-              "weights": weights.message(codes, quant)}  # fmt: skip
+    params = {
+        "outputChannels": 3,
+        "kernelChannels": 2,
+        "kernelSize": [2, 1],
+        "isDeconvolution": True,
+        "valid": {},
+        "weights": weights.message(codes, quant),
+    }
     m = model([layer("convolution", ["x"], ["y"], **params)], [feature("x", (1, 2, 1, 1))], [feature("y", ())])
     (y,) = run_model(m, {"x": np.array([[[[1.0]], [[2.0]]]], np.float32)})
     np.testing.assert_array_equal(y[0, :, :, 0], (want[0] + 2 * want[1])[..., 0])
@@ -359,8 +366,9 @@ def test_a_transposed_convolution_of_volumes_that_coremltools_lowered() -> None:
 
     @mb.program(input_specs=[mb.TensorSpec(shape=v.shape)])
     def program(x):
-        return mb.conv_transpose(x=x, weight=w, pad=[2, 0, 0, 1, 1, 0], pad_type="custom", strides=[2, 1, 1],
-                                 dilations=[1, 1, 1], groups=2)  # fmt: skip
+        return mb.conv_transpose(
+            x=x, weight=w, pad=[2, 0, 0, 1, 1, 0], pad_type="custom", strides=[2, 1, 1], dilations=[1, 1, 1], groups=2
+        )
 
     full = np.zeros((1, 6, 7, 5, 3))
     for c, o, (i, j, k) in ((c, o, at) for c in range(4) for o in range(3) for at in np.ndindex(3, 2, 2)):
@@ -399,8 +407,10 @@ def test_a_custom_layer_is_read_and_refused_by_name() -> None:
 def test_int8_weights_are_multiplied_by_their_scale(kind) -> None:
     """Of a layer that quantises its input dynamically; 8 bits, one scale and no bias, as coremltools wants them."""
     codes, quantization = np.array([[1, -3, 5], [100, 2, -128]], np.int8), {"numberOfBits": 8}
-    sizes = {"innerProduct": {"inputChannels": 3, "outputChannels": 2},
-             "batchedMatmul": {"weightMatrixFirstDimension": 3, "weightMatrixSecondDimension": 2}}[kind]  # fmt: skip
+    sizes = {
+        "innerProduct": {"inputChannels": 3, "outputChannels": 2},
+        "batchedMatmul": {"weightMatrixFirstDimension": 3, "weightMatrixSecondDimension": 2},
+    }[kind]
 
     def network(**linear):
         w = {"int8RawValue": codes.tobytes(), "quantization": {**quantization, "linearQuantization": linear}}

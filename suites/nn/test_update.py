@@ -21,8 +21,7 @@ def model(loss: str = "cross entropy", optimiser: str = "sgd", hidden: str = "TA
 
     rng = np.random.default_rng(3)
     end = "p" if loss == "cross entropy" else "z"
-    b = NeuralNetworkBuilder([("x", datatypes.Array(3))], [(end, datatypes.Array(2))],
-                             disable_rank5_shape_mapping=True)  # fmt: skip
+    b = NeuralNetworkBuilder([("x", datatypes.Array(3))], [(end, datatypes.Array(2))], disable_rank5_shape_mapping=True)
     b.add_inner_product("one", rng.normal(size=(4, 3)), rng.normal(size=4), 3, 4, True, "x", "h")
     b.add_activation("act", hidden, "h", "a")
     b.add_inner_product("two", rng.normal(size=(2, 4)), rng.normal(size=2), 4, 2, True, "a", "z")
@@ -70,8 +69,10 @@ def test_the_losses_are_what_the_formulas_say() -> None:
     (w1, b1), (w2, b2) = ([t.weights[k, s] for s in ("weights", "bias")] for k in ("one", "two"))
     each, squared = [], []
     for e in examples("cross entropy"):
-        z = [sum(w2[i, j] * np.tanh(sum(w1[j, k] * e["x"][k] for k in range(3)) + b1[j]) for j in range(4)) + b2[i]
-             for i in range(2)]  # fmt: skip
+        z = [
+            sum(w2[i, j] * np.tanh(sum(w1[j, k] * e["x"][k] for k in range(3)) + b1[j]) for j in range(4)) + b2[i]
+            for i in range(2)
+        ]
         each.append(np.log(sum(np.exp(v) for v in z)) - z[1])
         squared.append(((z[0] - 0.5) ** 2 + (z[1] + 0.5) ** 2) / 2)
     assert t.loss(examples("cross entropy")) == pytest.approx(np.mean(each), rel=1e-12)
@@ -135,7 +136,7 @@ def test_what_is_not_computed_is_refused_by_name() -> None:
 
 
 def test_a_cross_entropy_is_that_of_a_softmax() -> None:
-    """"It must be the output of a softmax"; coremltools refuses it, too."""
+    """ "It must be the output of a softmax"; coremltools refuses it, too."""
     spec = model()
     spec.neuralNetwork.updateParams.lossLayers[0].categoricalCrossEntropyLossLayer.input = "z"
     with pytest.raises(RuleError, match="softmax"):

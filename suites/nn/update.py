@@ -59,12 +59,17 @@ class Training:
             if kind == "innerProduct":
                 body, out = m[kind], m[kind]["outputChannels"]
                 self.weights[name, "weights"] = weights.array(
-                    body["weights"], (out, body["inputChannels"]), f"{name}/weights").astype(np.float64)  # fmt: skip
+                    body["weights"], (out, body["inputChannels"]), f"{name}/weights"
+                ).astype(np.float64)
                 if body.get("hasBias"):
                     self.weights[name, "bias"] = weights.array(body["bias"], (out,), f"{name}/bias").astype(np.float64)
-        self.trained = [(name, slot) for name, kind, m in self.layers if m.get("isUpdatable")
-                        for slot in ("weights", "bias") if (name, slot) in self.weights
-                        and m[kind][slot].get("isUpdatable")]  # fmt: skip
+        self.trained = [
+            (name, slot)
+            for name, kind, m in self.layers
+            if m.get("isUpdatable")
+            for slot in ("weights", "bias")
+            if (name, slot) in self.weights and m[kind][slot].get("isUpdatable")
+        ]
         self.losses = [_loss(m, self.layers) for m in self.parameters.get("lossLayers", ())]
 
     def loss(self, examples: Examples) -> float:

@@ -155,8 +155,13 @@ class Block:
             return self.node(op, {"A": v.name, "B": d.pick(others).name}, out) if others else None
         if not _adds(v.dtype, self.opset):
             return None
-        fit = [x for x in self._read() if x.name != v.name and self._broadcasts(x.shape, v.shape)
-               and (x.dtype is v.dtype or self._casts(x.dtype, v.dtype))]  # fmt: skip
+        fit = [
+            x
+            for x in self._read()
+            if x.name != v.name
+            and self._broadcasts(x.shape, v.shape)
+            and (x.dtype is v.dtype or self._casts(x.dtype, v.dtype))
+        ]
         others = [x for x in fit if x.still or v.dtype.name in _WIDE]
         if not others:
             return None

@@ -59,6 +59,7 @@ class Parts:
         if self.listed:
             self.inputs.append(proto.value_info(name, proto.tensor_type(CODES[arg.dtype.name], array.shape)))
 
+
 @cache
 def _constant_types(opset: int) -> frozenset[DType]:
     """The types that a Constant node can have."""
@@ -159,9 +160,12 @@ def _block_type(arg: Arg, name: str) -> Message:
     return proto.type_proto(t)
 
 
-def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-          declared: Sequence[Sequence[Type | None]] | None = None,
-          results: Sequence[Results] | None = None) -> Model:  # fmt: skip
+def build(
+    instances: Sequence[Instance],
+    arrays: Sequence[dict[str, Any]],
+    declared: Sequence[Sequence[Type | None]] | None = None,
+    results: Sequence[Results] | None = None,
+) -> Model:
     """Pack instances into one model, at the opset of the first.
 
     arrays[i]: slot -> array (list for a variadic slot) of instance i; constants are written into the model.
@@ -188,8 +192,9 @@ def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
     return Model("onnx", proto.model(body, imports, release["ir"]), inputs, outputs, {"opset": opset, "nodes": nodes})
 
 
-def _add(p: Parts, i: int, inst: Instance, arrays: dict[str, Any],
-         plan: schemas.Plan) -> tuple[list[tuple[str, str, int | None]], list[str], list[str]]:  # fmt: skip
+def _add(
+    p: Parts, i: int, inst: Instance, arrays: dict[str, Any], plan: schemas.Plan
+) -> tuple[list[tuple[str, str, int | None]], list[str], list[str]]:
     """Write the node of instance ``i``: what it is fed, the names of its operands, and of its outputs."""
     names: list[str] = []
     around: dict[str, str] = {}  # what the blocks of the node call its operands
@@ -220,8 +225,14 @@ def _add(p: Parts, i: int, inst: Instance, arrays: dict[str, Any],
     return fed, names, outs
 
 
-def _declare(p: Parts, inst: Instance, plan: schemas.Plan, outs: list[str], declared: Sequence[Type | None] | None,
-             results: Results) -> None:  # fmt: skip
+def _declare(
+    p: Parts,
+    inst: Instance,
+    plan: schemas.Plan,
+    outs: list[str],
+    declared: Sequence[Type | None] | None,
+    results: Results,
+) -> None:
     """Say the types of the outputs that have a name: in full, else the element type that the operands or the result
     tell, and the rank of the result."""
     for j, o in enumerate(outs):
@@ -272,8 +283,15 @@ def _renamed(op: str, attrs: dict[str, Any], names: dict[str, str]) -> dict[str,
     return {**attrs, **lists, **({"y": names.get(attrs["y"], attrs["y"])} if "y" in attrs else {})}
 
 
-def _input(p: Parts, name: str, slot: str, k: int | None, arg: Arg, have: dict[str, Any],
-           mine: list[tuple[str, str, int | None]]) -> str:  # fmt: skip
+def _input(
+    p: Parts,
+    name: str,
+    slot: str,
+    k: int | None,
+    arg: Arg,
+    have: dict[str, Any],
+    mine: list[tuple[str, str, int | None]],
+) -> str:
     if arg.kind != "tensor" or (arg.dynamic and not arg.const):
         type_ = proto.type_proto(arg_type(arg, name))
     elif arg.const:

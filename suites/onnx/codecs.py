@@ -155,7 +155,18 @@ class ToType(Codec):
 
 # Cast-1 names its target in words, those of TensorProto.DataType
 _OLD = {
-    "FLOAT": "f32", "FLOAT16": "f16", "DOUBLE": "f64", "INT8": "i8", "INT16": "i16", "INT32": "i32", "INT64": "i64",
-    "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "UINT64": "u64", "BOOL": "bool", "STRING": "str",
-}  # fmt: skip
+    "FLOAT": "f32",
+    "FLOAT16": "f16",
+    "DOUBLE": "f64",
+    "INT8": "i8",
+    "INT16": "i16",
+    "INT32": "i32",
+    "INT64": "i64",
+    "UINT8": "u8",
+    "UINT16": "u16",
+    "UINT32": "u32",
+    "UINT64": "u64",
+    "BOOL": "bool",
+    "STRING": "str",
+}
 OLD_WORDS = {v: k for k, v in _OLD.items()}

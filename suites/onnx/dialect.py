@@ -37,9 +37,11 @@ class _Touch:
     def __init__(self, version: OpVersion) -> None:
         attrs, op = version.schema.attrs, version.op
         told = int(version.version) >= 11 or op in ("ConvInteger", "QLinearConv")
-        self.windows = [(name, n) for name, n in (("strides", 1), ("dilations", 1), ("pads", 0))
-                        if name in attrs and not attrs[name].required
-                        and (told or (name, op) == ("pads", "MaxUnpool"))]  # fmt: skip
+        self.windows = [
+            (name, n)
+            for name, n in (("strides", 1), ("dilations", 1), ("pads", 0))
+            if name in attrs and not attrs[name].required and (told or (name, op) == ("pads", "MaxUnpool"))
+        ]
         self.spared = _SPARED.get(op, ())
         self.hints = [(name, v) for name, v in _HINTS.get(op, {}).items() if name in attrs]
         self.idle = attrs.get("consumed_inputs")
@@ -169,8 +171,9 @@ class Onnx(Dialect):
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return builder.build(instances, arrays)
 
-    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-                       results: Sequence[Results]) -> Model:  # fmt: skip
+    def build_declared(
+        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
+    ) -> Model:
         return builder.build(instances, arrays, results=results)
 
     def notation(self, inst: Instance) -> str:

@@ -73,8 +73,11 @@ ENUMS: dict[str, dict[str, list]] = {
     "Upsample": {"mode": [(1, ["nearest", "bilinear"]), (7, ["nearest", "linear"])]},
     "Resize": {
         "mode": [(10, ["nearest", "linear"]), (11, ["nearest", "linear", "cubic"])],
-        "coordinate_transformation_mode": [(11, [*COORDINATES, "tf_half_pixel_for_nn"]), (13, COORDINATES),
-                                           (19, [*COORDINATES, "half_pixel_symmetric"])],
+        "coordinate_transformation_mode": [
+            (11, [*COORDINATES, "tf_half_pixel_for_nn"]),
+            (13, COORDINATES),
+            (19, [*COORDINATES, "half_pixel_symmetric"]),
+        ],
         "nearest_mode": ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
         "keep_aspect_ratio_policy": ["stretch", "not_larger", "not_smaller"],
     },
@@ -154,11 +157,35 @@ def _attr(op: str, version: int, name: str, a: Any) -> dict[str, Any]:
 
 # TensorProto.DataType of the onnx IR specification
 DTYPE_CODES = {
-    1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 8: "str", 9: "bool", 10: "f16", 11: "f64",
-    12: "u32", 13: "u64", 14: "c64", 15: "c128", 16: "bf16", 17: "f8e4m3fn", 18: "f8e4m3fnuz", 19: "f8e5m2",
-    20: "f8e5m2fnuz", 21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2", 26: "i2", 27: "f6e2m3",
+    1: "f32",
+    2: "u8",
+    3: "i8",
+    4: "u16",
+    5: "i16",
+    6: "i32",
+    7: "i64",
+    8: "str",
+    9: "bool",
+    10: "f16",
+    11: "f64",
+    12: "u32",
+    13: "u64",
+    14: "c64",
+    15: "c128",
+    16: "bf16",
+    17: "f8e4m3fn",
+    18: "f8e4m3fnuz",
+    19: "f8e5m2",
+    20: "f8e5m2fnuz",
+    21: "u4",
+    22: "i4",
+    23: "f4e2m1",
+    24: "f8e8m0",
+    25: "u2",
+    26: "i2",
+    27: "f6e2m3",
     28: "f6e3m2",
-}  # fmt: skip
+}
 
 
 def releases() -> dict[str, Any]:
@@ -215,15 +242,18 @@ def extract() -> dict[str, Any]:
                 if k in beyond:
                     beyond[k] = [n[len(head) + 1 : -1] for n in beyond[k]]
             row = {
-                "op": name, "domain": domain, "version": s.since_version,
-                "first_opset": min(effective, default=last), "last_opset": max(effective, default=last),
+                "op": name,
+                "domain": domain,
+                "version": s.since_version,
+                "first_opset": min(effective, default=last),
+                "last_opset": max(effective, default=last),
                 "deprecated": s.deprecated,
                 "inputs": [_slot(p, s.min_input, j, boxed) for j, p in enumerate(s.inputs)],
                 "outputs": [_slot(p, s.min_output, j, boxed) for j, p in enumerate(s.outputs)],
                 "attrs": [_attr(name, s.since_version, k, s.attributes[k]) for k in sorted(s.attributes)],
                 "types": types,
                 "function": s.has_function or s.has_context_dependent_function,
-            }  # fmt: skip
+            }
             if beyond:
                 row["beyond"] = beyond
             least = max((j + 1 for j, x in enumerate(row["inputs"]) if not x["optional"]), default=0)

@@ -22,13 +22,23 @@ from suites.onnx.decode import Ref
 class Run:
     """One execution: ``Onnx.at``, the opset for nodes that carry no version, local functions, the observer."""
 
-    def __init__(self, at: Callable[[str, Any, int], OpVersion], opset: int, functions: Mapping[Any, Any] | None = None,
-                 watch: Watch | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        at: Callable[[str, Any, int], OpVersion],
+        opset: int,
+        functions: Mapping[Any, Any] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         self.at, self.opset, self.functions, self.watch = at, opset, functions or {}, watch
         self.around: Graph | None = None  # the graph whose nodes are run, which Gradient differentiates
 
-    def graph(self, g: Graph, inputs: Mapping[str, Any] | Sequence[Any], outer: Mapping[str, Any] | None = None,
-              values: Mapping[str, Any] | None = None) -> list[Any]:  # fmt: skip
+    def graph(
+        self,
+        g: Graph,
+        inputs: Mapping[str, Any] | Sequence[Any],
+        outer: Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
         """Outputs of ``g`` in order.  inputs: by name or in order.  outer: what a block may use of its surroundings.
         values: attributes of the function whose body this is.  Raises UsageError for a missing input or op."""
         scope = Scope(outer)
@@ -81,8 +91,9 @@ class Run:
             attrs = {k: v for k, v in attrs.items() if v is not None}
         return attrs
 
-    def _expect(self, node: Node, attrs: dict[str, Any], scope: Scope,
-                values: Mapping[str, Any] | None) -> list[Expected]:  # fmt: skip
+    def _expect(
+        self, node: Node, attrs: dict[str, Any], scope: Scope, values: Mapping[str, Any] | None
+    ) -> list[Expected]:
         inputs: dict[str, Any] = {}
         for slot, name in node.inputs.items():
             if isinstance(name, list):

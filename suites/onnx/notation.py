@@ -14,12 +14,24 @@ from suites.onnx.proto import CODES, DTYPES
 
 # names of element types in the syntax
 WORDS = {
-    "f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "str": "string", "c64": "complex64",
-    "c128": "complex128", "f8e4m3fn": "float8e4m3fn", "f8e4m3fnuz": "float8e4m3fnuz", "f8e5m2": "float8e5m2",
-    "f8e5m2fnuz": "float8e5m2fnuz", "f8e8m0": "float8e8m0", "f4e2m1": "float4e2m1",
-    "f6e2m3": "float6e2m3", "f6e3m2": "float6e3m2", "bool": "bool",
+    "f32": "float",
+    "f64": "double",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "str": "string",
+    "c64": "complex64",
+    "c128": "complex128",
+    "f8e4m3fn": "float8e4m3fn",
+    "f8e4m3fnuz": "float8e4m3fnuz",
+    "f8e5m2": "float8e5m2",
+    "f8e5m2fnuz": "float8e5m2fnuz",
+    "f8e8m0": "float8e8m0",
+    "f4e2m1": "float4e2m1",
+    "f6e2m3": "float6e2m3",
+    "f6e3m2": "float6e3m2",
+    "bool": "bool",
     **{f"{k}{n}": f"{w}{n}" for k, w in (("i", "int"), ("u", "uint")) for n in (2, 4, 8, 16, 32, 64)},
-}  # fmt: skip
+}
 
 
 def type_text(a: Arg, name: str = "d") -> str:

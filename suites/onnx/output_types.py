@@ -105,6 +105,12 @@ def _sequence_map(inst: Instance, j: int) -> Type | None:
 
 
 _FOUND: dict[str, Callable[[Instance, int], Type | None]] = {
-    "Identity": _identity, "If": _if, "Loop": _loop, "Optional": _optional, "OptionalGetElement": _get_element,
-    "SequenceEmpty": _empty, "SequenceMap": _sequence_map, "ZipMap": _zip_map,
-}  # fmt: skip
+    "Identity": _identity,
+    "If": _if,
+    "Loop": _loop,
+    "Optional": _optional,
+    "OptionalGetElement": _get_element,
+    "SequenceEmpty": _empty,
+    "SequenceMap": _sequence_map,
+    "ZipMap": _zip_map,
+}

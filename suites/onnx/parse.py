@@ -26,8 +26,9 @@ class Function:
 
     __slots__ = ("attributes", "body", "defaults", "inputs", "outputs")
 
-    def __init__(self, inputs: list[str], outputs: list[str], body: Graph, attributes: list[str],
-                 defaults: dict[str, Any]) -> None:  # fmt: skip
+    def __init__(
+        self, inputs: list[str], outputs: list[str], body: Graph, attributes: list[str], defaults: dict[str, Any]
+    ) -> None:
         self.inputs, self.outputs, self.body = inputs, outputs, body
         self.attributes, self.defaults = attributes, defaults
 
@@ -60,8 +61,13 @@ def _main(model: Any) -> Graph:
     g = _graph(m.graph, m.opsets, functions)
     for f in m.functions:
         functions[f.domain, f.name, f.overload] = _function(f, {**m.opsets, **f.opsets}, functions)
-    g.meta.update(opsets=m.opsets, functions=functions, ir=m.ir,
-                  output_types=dict(m.graph.outputs), input_types=dict(m.graph.inputs))  # fmt: skip
+    g.meta.update(
+        opsets=m.opsets,
+        functions=functions,
+        ir=m.ir,
+        output_types=dict(m.graph.outputs),
+        input_types=dict(m.graph.inputs),
+    )
     return g
 
 

@@ -97,8 +97,9 @@ def planes(b: bytes) -> tuple[list[Array], list[tuple[int, int]], int, int]:
     return [np.clip(np.floor(p + 0.5), 0, 255) for p in out], factors, h, w
 
 
-def _block(bits: _Bits, dc: dict[tuple[int, int], int], ac: dict[tuple[int, int], int], q: list[int],
-           last: int) -> tuple[int, Array]:  # fmt: skip
+def _block(
+    bits: _Bits, dc: dict[tuple[int, int], int], ac: dict[tuple[int, int], int], q: list[int], last: int
+) -> tuple[int, Array]:
     block = np.zeros((8, 8))
     last += bits.signed(bits.symbol(dc))
     block[0, 0] = last * q[0]

@@ -18,11 +18,35 @@ from harness.core.dtypes import BY_NAME, DType, of
 
 # TensorProto.DataType
 CODES: dict[str, int] = {
-    "f32": 1, "u8": 2, "i8": 3, "u16": 4, "i16": 5, "i32": 6, "i64": 7, "str": 8, "bool": 9, "f16": 10, "f64": 11,
-    "u32": 12, "u64": 13, "c64": 14, "c128": 15, "bf16": 16, "f8e4m3fn": 17, "f8e4m3fnuz": 18, "f8e5m2": 19,
-    "f8e5m2fnuz": 20, "u4": 21, "i4": 22, "f4e2m1": 23, "f8e8m0": 24, "u2": 25, "i2": 26,
-    "f6e2m3": 27, "f6e3m2": 28,
-}  # fmt: skip
+    "f32": 1,
+    "u8": 2,
+    "i8": 3,
+    "u16": 4,
+    "i16": 5,
+    "i32": 6,
+    "i64": 7,
+    "str": 8,
+    "bool": 9,
+    "f16": 10,
+    "f64": 11,
+    "u32": 12,
+    "u64": 13,
+    "c64": 14,
+    "c128": 15,
+    "bf16": 16,
+    "f8e4m3fn": 17,
+    "f8e4m3fnuz": 18,
+    "f8e5m2": 19,
+    "f8e5m2fnuz": 20,
+    "u4": 21,
+    "i4": 22,
+    "f4e2m1": 23,
+    "f8e8m0": 24,
+    "u2": 25,
+    "i2": 26,
+    "f6e2m3": 27,
+    "f6e3m2": 28,
+}
 DTYPES: dict[int, DType] = {code: BY_NAME[name] for name, code in CODES.items()}
 
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS, SPARSE, _, TYPE = range(1, 14)
@@ -58,10 +82,21 @@ class Sparse:
 # -- attributes --------------------------------------------------------------------------------------------------------
 
 KINDS = {
-    "float": FLOAT, "int": INT, "str": STRING, "tensor": TENSOR, "graph": GRAPH, "floats": FLOATS, "ints": INTS,
-    "strs": STRINGS, "tensors": TENSORS, "graphs": GRAPHS, "dtype": INT, "bool": INT, "sparse_tensor": SPARSE,
+    "float": FLOAT,
+    "int": INT,
+    "str": STRING,
+    "tensor": TENSOR,
+    "graph": GRAPH,
+    "floats": FLOATS,
+    "ints": INTS,
+    "strs": STRINGS,
+    "tensors": TENSORS,
+    "graphs": GRAPHS,
+    "dtype": INT,
+    "bool": INT,
+    "sparse_tensor": SPARSE,
     "type_proto": TYPE,
-}  # fmt: skip
+}
 _FIELDS = {STRING: 4, STRINGS: 9, GRAPH: 6, GRAPHS: 11}  # whose values are written as they are
 
 
@@ -131,8 +166,15 @@ def typed_field(d: DType) -> str:
     return _FIELD_OF.get(d.name, "int32_data")
 
 
-_FIELD_OF = {"f32": "float_data", "c64": "float_data", "f64": "double_data", "c128": "double_data",
-             "i64": "int64_data", "u64": "uint64_data", "u32": "uint64_data"}  # fmt: skip
+_FIELD_OF = {
+    "f32": "float_data",
+    "c64": "float_data",
+    "f64": "double_data",
+    "c128": "double_data",
+    "i64": "int64_data",
+    "u64": "uint64_data",
+    "u32": "uint64_data",
+}
 
 
 def _typed(d: DType, array: np.ndarray) -> tuple[int, bytes]:
@@ -207,8 +249,9 @@ def parse_type(name: str, shape: tuple[Dim, ...] | None = None) -> Type:
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 
-def node(op: str, inputs: list[str], outputs: list[str], attrs: Sequence[Message] = (), domain: str = "",
-         name: str = "") -> Message:  # fmt: skip
+def node(
+    op: str, inputs: list[str], outputs: list[str], attrs: Sequence[Message] = (), domain: str = "", name: str = ""
+) -> Message:
     """NodeProto.  An absent optional input is ``""``."""
     return (1, inputs, 2, outputs, 3, name or None, 4, op, 5, list(attrs), 7, domain or None)
 
@@ -218,14 +261,22 @@ def value_info(name: str, type_: Message | bytes | None) -> Message:
     return (1, name, 2, type_)
 
 
-def graph(name: str, nodes: list[Message], inputs: list[Message], outputs: list[Message],
-          initializers: Sequence[Message] = ()) -> Message:  # fmt: skip
+def graph(
+    name: str, nodes: list[Message], inputs: list[Message], outputs: list[Message], initializers: Sequence[Message] = ()
+) -> Message:
     """GraphProto."""
     return (1, nodes, 2, name, 5, list(initializers), 11, inputs, 12, outputs)
 
 
-def function(domain: str, name: str, inputs: list[str], outputs: list[str], nodes: list[Message],
-             opsets: dict[str, int], attributes: Sequence[str] = ()) -> Message:  # fmt: skip
+def function(
+    domain: str,
+    name: str,
+    inputs: list[str],
+    outputs: list[str],
+    nodes: list[Message],
+    opsets: dict[str, int],
+    attributes: Sequence[str] = (),
+) -> Message:
     """FunctionProto."""
     return (1, name, 4, inputs, 5, outputs, 6, list(attributes), 7, nodes, 9, _opset_ids(opsets), 10, domain)
 

@@ -110,7 +110,7 @@ NEVER = {
     "SVMClassifier/1": {"* left out": SILENT},
     "SVMRegressor/1": {"* left out": SILENT, "one_class given": "no formula"},
     "TreeEnsemble*/*": {"* left out": TREE},
-}  # fmt: skip
+}
 
 
 def _excused(v: OpVersion, what: str) -> bool:
@@ -126,8 +126,11 @@ def test_what_a_schema_leaves_open_is_drawn_both_ways(ops: list[str]) -> None:
 
 UNMADE = "no op makes one: SequenceInsert and SequenceConstruct take no such elements, Optional none before 28"
 NARROW_ELEMENTS = ("bf16", "f8*", "f4*", "i4", "u4", "i2", "u2")
-UNSEEN = {f"Loop/*: v_initial: {c.format(t)}": UNMADE for t in NARROW_ELEMENTS
-          for c in ("seq({})", "optional({})", "optional(seq({}))")}  # fmt: skip
+UNSEEN = {
+    f"Loop/*: v_initial: {c.format(t)}": UNMADE
+    for t in NARROW_ELEMENTS
+    for c in ("seq({})", "optional({})", "optional(seq({}))")
+}
 
 
 def _name(a: Arg) -> str:
@@ -141,8 +144,10 @@ def _name(a: Arg) -> str:
 def _containers(v: OpVersion) -> set[str]:
     out = set()
     for slot in v.schema.inputs:
-        names = [slot.type.replace(slot.element, t) if slot.container else t
-                 for t in v.schema.types.get(slot.element, (slot.element,))]  # fmt: skip
+        names = [
+            slot.type.replace(slot.element, t) if slot.container else t
+            for t in v.schema.types.get(slot.element, (slot.element,))
+        ]
         out |= {f"{slot.name}: {name}" for name in names if "(" in name}
     return out
 
@@ -175,9 +180,12 @@ def test_no_excuse_is_stale() -> None:
 
 
 # what a text says of ranks, where it is narrower than what later versions take
-RANKS = {"BatchNormalization/1": {"X": {4}, "scale": {1}, "B": {1}, "mean": {1}, "var": {1}},
-         "BatchNormalization/6": {"scale": {1}, "B": {1}, "mean": {1}, "var": {1}},
-         "InstanceNormalization/1": {"input": {4}}, "Tanh/1": {"input": {1}}}  # fmt: skip
+RANKS = {
+    "BatchNormalization/1": {"X": {4}, "scale": {1}, "B": {1}, "mean": {1}, "var": {1}},
+    "BatchNormalization/6": {"scale": {1}, "B": {1}, "mean": {1}, "var": {1}},
+    "InstanceNormalization/1": {"input": {4}},
+    "Tanh/1": {"input": {1}},
+}
 
 
 @pytest.mark.parametrize("op", RANKS)
@@ -248,10 +256,17 @@ def test_zeros_of_either_sign_are_two_keys_where_bits_are_compared() -> None:
     """LabelEncoder-2: "bit-wise comparison is used"."""
     x = {"dtype": "f32", "shape": [3], "values": [0.0, -0.0, {"f": "nan"}]}
     for version, due in ((2, [7, 5, 6]), (4, [5, 5, 6])):
-        inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "LabelEncoder", "version": version,
-                                   "opset": 11 if version == 2 else 21, "args": {"X": x},
-                                   "attrs": {"keys_floats": [-0.0, {"f": "nan"}], "values_int64s": [5, 6],
-                                             "default_int64": 7}})  # fmt: skip
+        inst = Instance.from_json(
+            {
+                "format": 1,
+                "dialect": "onnx",
+                "op": "LabelEncoder",
+                "version": version,
+                "opset": 11 if version == 2 else 21,
+                "args": {"X": x},
+                "attrs": {"keys_floats": [-0.0, {"f": "nan"}], "values_int64s": [5, 6], "default_int64": 7},
+            }
+        )
         (y,) = dialect.evaluate(inst, arrays_of(inst))
         assert y.value.tolist() == due
 
@@ -268,14 +283,24 @@ def test_fill_values_are_not_small_whole_numbers_alone() -> None:
     assert seen >= {"infinite", "part", "whole", "large"}
 
 
-@pytest.mark.parametrize(("op", "kinds"), [
-    ("Loop/1", {"two types", "outer"}), ("Loop/11", {"nothing", "two types", "grows", "outer"}),
-    ("Loop/13", {"nothing", "two types", "grows", "outer", "sequence"}),
-    *((f"Loop/{v}", {"nothing", "two types", "grows", "outer", "sequence", "optional", "optional sequence", "absent"})
-      for v in (16, 25)),
-    ("If/11", set()), ("If/13", {"sequence"}),
-    *((f"If/{v}", {"sequence", "optional", "optional sequence", "absent"}) for v in (16, 25)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "kinds"),
+    [
+        ("Loop/1", {"two types", "outer"}),
+        ("Loop/11", {"nothing", "two types", "grows", "outer"}),
+        ("Loop/13", {"nothing", "two types", "grows", "outer", "sequence"}),
+        *(
+            (
+                f"Loop/{v}",
+                {"nothing", "two types", "grows", "outer", "sequence", "optional", "optional sequence", "absent"},
+            )
+            for v in (16, 25)
+        ),
+        ("If/11", set()),
+        ("If/13", {"sequence"}),
+        *((f"If/{v}", {"sequence", "optional", "optional sequence", "absent"}) for v in (16, 25)),
+    ],
+)
 def test_blocks_carry_what_their_texts_allow(op: str, kinds: set[str]) -> None:
     """No value at all from Loop-11 on (v_initial: 0 or more), values of several types, sequences from version 13 on,
     optionals with and without a value from version 16 on."""
@@ -312,24 +337,53 @@ def test_scans_are_of_mixed_values(op: str) -> None:
         turns = sum(scanned[0].shape[a] == 0 for a in inst.attrs.get("scan_input_axes", [0])[:1])
         lens = arrays_of(inst).get("sequence_lens")
         ways = inst.attrs.get("scan_input_directions", inst.attrs.get("directions", []))
-        shown |= {word for word, there in {
-            "no state": not states, "no output": not made, "three states": len(states) > 2,
-            "types of states": len({a.dtype for a in states}) > 1,
-            "shapes of states": len({a.shape for a in states}) > 1,
-            "state unlike scanned": bool(states) and states[0].dtype is not scanned[0].dtype,
-            "types of scanned": len({a.dtype for a in scanned}) > 1, "ranks": len({len(a.shape) for a in scanned}) > 1,
-            "another type out": any(t not in {a.dtype.name for a in args} for t in made),
-            "axes": len(set(inst.attrs.get("scan_input_axes", []))) > 1, "both ways": len(set(ways)) > 1,
-            "as it is": any(o in given for o in body.outputs),
-            "exchanged": any(o not in (f"s{k}", f"s{k}_out") for k, o in enumerate(body.outputs[: len(states)])),
-            "around": any(str(x).startswith(slot) for n in body.nodes for x in n.inputs.values()),
-            "nested": any(n.op == "If" for n in body.nodes), "no turn": bool(turns) or (lens is not None and 0 in lens),
-            "padded": lens is not None and bool(made) and lens.min() < scanned[0].shape[1],
-        }.items() if there}  # fmt: skip
+        shown |= {
+            word
+            for word, there in {
+                "no state": not states,
+                "no output": not made,
+                "three states": len(states) > 2,
+                "types of states": len({a.dtype for a in states}) > 1,
+                "shapes of states": len({a.shape for a in states}) > 1,
+                "state unlike scanned": bool(states) and states[0].dtype is not scanned[0].dtype,
+                "types of scanned": len({a.dtype for a in scanned}) > 1,
+                "ranks": len({len(a.shape) for a in scanned}) > 1,
+                "another type out": any(t not in {a.dtype.name for a in args} for t in made),
+                "axes": len(set(inst.attrs.get("scan_input_axes", []))) > 1,
+                "both ways": len(set(ways)) > 1,
+                "as it is": any(o in given for o in body.outputs),
+                "exchanged": any(o not in (f"s{k}", f"s{k}_out") for k, o in enumerate(body.outputs[: len(states)])),
+                "around": any(str(x).startswith(slot) for n in body.nodes for x in n.inputs.values()),
+                "nested": any(n.op == "If" for n in body.nodes),
+                "no turn": bool(turns) or (lens is not None and 0 in lens),
+                "padded": lens is not None and bool(made) and lens.min() < scanned[0].shape[1],
+            }.items()
+            if there
+        }
     own = {"axes"} if op == "Scan/8" else {"padded"}
-    assert shown == {"no state", "no output", "three states", "types of states", "shapes of states", "ranks", "padded",
-                     "state unlike scanned", "types of scanned", "another type out", "axes", "both ways", "as it is",
-                     "exchanged", "around", "nested", "no turn"} - own  # fmt: skip
+    assert (
+        shown
+        == {
+            "no state",
+            "no output",
+            "three states",
+            "types of states",
+            "shapes of states",
+            "ranks",
+            "padded",
+            "state unlike scanned",
+            "types of scanned",
+            "another type out",
+            "axes",
+            "both ways",
+            "as it is",
+            "exchanged",
+            "around",
+            "nested",
+            "no turn",
+        }
+        - own
+    )
 
 
 def test_a_block_sees_the_operands_of_its_node() -> None:
@@ -379,10 +433,22 @@ def test_optional_outputs_are_skipped_before_others() -> None:
 
 def test_a_skipped_output_has_no_name_in_the_model() -> None:
     w = {"shape": [1, 1, 1], "dtype": "f32", "values": [0.5]}
-    inst = Instance.from_json({"format": 1, "dialect": "onnx", "op": "LSTM", "version": 22, "opset": 22, "outs": 3,
-                               "attrs": {"hidden_size": 1, "@skipped": [1]},
-                               "args": {"X": w, "W": {**w, "shape": [1, 4, 1], "values": [0.5] * 4},
-                                        "R": {**w, "shape": [1, 4, 1], "values": [0.5] * 4}}})  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": "LSTM",
+            "version": 22,
+            "opset": 22,
+            "outs": 3,
+            "attrs": {"hidden_size": 1, "@skipped": [1]},
+            "args": {
+                "X": w,
+                "W": {**w, "shape": [1, 4, 1], "values": [0.5] * 4},
+                "R": {**w, "shape": [1, 4, 1], "values": [0.5] * 4},
+            },
+        }
+    )
     arrays = arrays_of(inst)
     model = dialect.build([inst], [arrays])
     node = dialect.parse(model.data).nodes[0]

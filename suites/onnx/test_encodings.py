@@ -17,8 +17,15 @@ from harness.generate.recipes import arrays_of
 from suites.onnx import builder, dialect, notation
 from suites.onnx.crossing import same
 
-FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data", "u64": "uint64_data", "u32": "uint64_data",
-          "c64": "float_data", "c128": "double_data"}  # fmt: skip
+FIELDS = {
+    "f32": "float_data",
+    "f64": "double_data",
+    "i64": "int64_data",
+    "u64": "uint64_data",
+    "u32": "uint64_data",
+    "c64": "float_data",
+    "c128": "double_data",
+}
 
 
 def identity(dtype: str, encoding: str, opset: int = 13) -> Instance:
@@ -54,11 +61,14 @@ def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
     assert len({identity(dtype, e).id for e in ("", field, "Constant")}) == 3
 
 
-@pytest.mark.parametrize(("inst", "words"), [
-    (identity("f32", "int32_data"), "expected 'float_data' or 'Constant', got 'int32_data'"),
-    (identity("f16", "raw"), "expected 'int32_data' or 'Constant', got 'raw'"),
-    (Instance("onnx", "Neg", 1, 6, {}, {"X": Arg(BY_NAME["f32"], (1,), False, encoding="float_data")}), "an input"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("inst", "words"),
+    [
+        (identity("f32", "int32_data"), "expected 'float_data' or 'Constant', got 'int32_data'"),
+        (identity("f16", "raw"), "expected 'int32_data' or 'Constant', got 'raw'"),
+        (Instance("onnx", "Neg", 1, 6, {}, {"X": Arg(BY_NAME["f32"], (1,), False, encoding="float_data")}), "an input"),
+    ],
+)
 def test_an_encoding_that_the_format_lacks_is_refused(inst: Instance, words: str) -> None:
     inst = replace(inst, version=dialect.at(inst.op, None, inst.opset).version)
     said = misfit(dialect.version_of(inst), inst)

@@ -19,9 +19,14 @@ from suites.onnx.crossing import same
 
 VERSION = dialect.versions["onnx/Gradient/1"]
 ONE = {
-    "Neg": lambda v: -v, "Exp": math.exp, "Tanh": math.tanh, "Sigmoid": lambda v: 1 / (1 + math.exp(-v)),
-    "Softplus": lambda v: math.log1p(math.exp(v)), "Relu": lambda v: max(v, 0.0), "Identity": lambda v: v,
-}  # fmt: skip
+    "Neg": lambda v: -v,
+    "Exp": math.exp,
+    "Tanh": math.tanh,
+    "Sigmoid": lambda v: 1 / (1 + math.exp(-v)),
+    "Softplus": lambda v: math.log1p(math.exp(v)),
+    "Relu": lambda v: max(v, 0.0),
+    "Identity": lambda v: v,
+}
 TWO = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a / b}
 STEP = 1e-3
 
@@ -101,13 +106,24 @@ def test_a_model_is_differentiated_around_its_node() -> None:
 
 
 def call(around: Graph, values: list[Any], **attrs: Any) -> Call:
-    return Call(VERSION, {"@around": around, **attrs}, {"Inputs": [np.asarray(v, np.float64) for v in values]}, 17,
-                n_outs=len(attrs["xs"]))  # fmt: skip
+    return Call(
+        VERSION,
+        {"@around": around, **attrs},
+        {"Inputs": [np.asarray(v, np.float64) for v in values]},
+        17,
+        n_outs=len(attrs["xs"]),
+    )
 
 
-CUBE = Graph([], [Node("Mul", {"A": "x", "B": "x"}, ["s"]), Node("Mul", {"A": "s", "B": "x"}, ["y"]),
-                  Node("Gradient", {"Inputs": ["x"]}, ["g"], {"xs": ["x"], "y": "y"}),
-                  Node("Gradient", {"Inputs": ["x"]}, ["h"], {"xs": ["x"], "y": "g"})])  # fmt: skip
+CUBE = Graph(
+    [],
+    [
+        Node("Mul", {"A": "x", "B": "x"}, ["s"]),
+        Node("Mul", {"A": "s", "B": "x"}, ["y"]),
+        Node("Gradient", {"Inputs": ["x"]}, ["g"], {"xs": ["x"], "y": "y"}),
+        Node("Gradient", {"Inputs": ["x"]}, ["h"], {"xs": ["x"], "y": "g"}),
+    ],
+)
 
 
 @pytest.mark.parametrize("y, want", [("y", 12.0), ("g", 12.0), ("h", 6.0), ("s", 4.0)])
@@ -118,8 +134,9 @@ def test_orders_of_the_cube(y: str, want: float) -> None:
 
 def test_the_values_are_those_that_are_fed_not_those_of_the_graph() -> None:
     """With respect to a value in between, at another value than the graph has."""
-    around = Graph([], [Node("Exp", {"input": "c"}, ["h"]), Node("Mul", {"A": "h", "B": "z"}, ["y"])], ["y"],
-                   {"c": np.array(1.0)})  # fmt: skip
+    around = Graph(
+        [], [Node("Exp", {"input": "c"}, ["h"]), Node("Mul", {"A": "h", "B": "z"}, ["y"])], ["y"], {"c": np.array(1.0)}
+    )
     got = VERSION.evaluate(call(around, [5.0, 3.0], xs=["h", "z"], y="y"))
     assert [e.value.item() for e in got] == [3.0, 5.0]
     got = VERSION.evaluate(call(around, [3.0], xs=["z"], y="y"))

@@ -37,9 +37,19 @@ def left_open(data: bytes) -> str | None:
 
 
 PPM = b"P6 2 1\n255\n" + bytes(RED + GREEN)
-BMP = (b"BM" + (62).to_bytes(4, "little") + b"\0\0\0\0" + (54).to_bytes(4, "little") + (40).to_bytes(4, "little")
-       + (2).to_bytes(4, "little") + (1).to_bytes(4, "little") + b"\1\0\x18\0" + b"\0" * 24
-       + bytes(RED[::-1] + GREEN[::-1]) + b"\0\0")  # fmt: skip
+BMP = (
+    b"BM"
+    + (62).to_bytes(4, "little")
+    + b"\0\0\0\0"
+    + (54).to_bytes(4, "little")
+    + (40).to_bytes(4, "little")
+    + (2).to_bytes(4, "little")
+    + (1).to_bytes(4, "little")
+    + b"\1\0\x18\0"
+    + b"\0" * 24
+    + bytes(RED[::-1] + GREEN[::-1])
+    + b"\0\0"
+)
 
 
 def png(lines: bytes, w: int, h: int, colour: int, depth: int = 8, **others: bytes) -> bytes:
@@ -48,8 +58,13 @@ def png(lines: bytes, w: int, h: int, colour: int, depth: int = 8, **others: byt
 
     head = w.to_bytes(4, "big") + h.to_bytes(4, "big") + bytes([depth, colour, 0, 0, 0])
     between = b"".join(chunk(n.encode(), b) for n, b in others.items())
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + between + chunk(b"IDAT", zlib.compress(lines))
-            + chunk(b"IEND", b""))  # fmt: skip
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + between
+        + chunk(b"IDAT", zlib.compress(lines))
+        + chunk(b"IEND", b"")
+    )
 
 
 def tiff(data: bytes, w: int, h: int, samples: int) -> bytes:
@@ -66,9 +81,18 @@ def tiff(data: bytes, w: int, h: int, samples: int) -> bytes:
 PALETTE = png(b"\0\1\2", 2, 1, 3, PLTE=bytes((9, 9, 9, *RED, *GREEN)))
 
 
-@pytest.mark.parametrize("data", [PPM, BMP, png(b"\0" + bytes(RED + GREEN), 2, 1, 2), PALETTE,
-                                  tiff(bytes(RED + GREEN), 2, 1, 3), b"P3 2 1 255 255 0 0 0 255 1"],
-                         ids=["ppm", "bmp", "png", "palette", "tiff", "plain"])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        PPM,
+        BMP,
+        png(b"\0" + bytes(RED + GREEN), 2, 1, 2),
+        PALETTE,
+        tiff(bytes(RED + GREEN), 2, 1, 3),
+        b"P3 2 1 255 255 0 0 0 255 1",
+    ],
+    ids=["ppm", "bmp", "png", "palette", "tiff", "plain"],
+)
 def test_red_and_green(data: bytes) -> None:
     assert decoded(data).tolist() == [[list(RED), list(GREEN)]]
     assert decoded(data, pixel_format="BGR").tolist() == [[list(RED[::-1]), list(GREEN[::-1])]]
@@ -77,12 +101,22 @@ def test_red_and_green(data: bytes) -> None:
     assert left_open(data) is None
 
 
-@pytest.mark.parametrize("data,grey", [
-    (b"P5 2 1 255\n\x07\xf0", [7, 240]), (b"P2 2 1 15 1 15", [17, 255]), (b"P4 2 1\n\x40", [255, 0]),
-    (b"P1 2 1 0 1", [255, 0]), (tiff(b"\7\xf0", 2, 1, 1), [7, 240]), (png(b"\0\x1b", 4, 1, 0, 2), [0, 85, 170, 255]),
-    (png(b"\0\x40", 2, 1, 0, 1), [0, 255]), (png(b"\0\7\7\xff\xff", 2, 1, 0, 16), [7, 255]),
-    (b"P5 2 1 65535\n\7\7\xff\xff", [7, 255]), (png(b"\0\7\xff\xf0\xff", 2, 1, 4), [7, 240]),
-], ids=["pgm", "fifteen", "pbm", "bits", "tiff", "png-2", "png-1", "png-16", "pgm-16", "png-alpha"])  # fmt: skip
+@pytest.mark.parametrize(
+    "data,grey",
+    [
+        (b"P5 2 1 255\n\x07\xf0", [7, 240]),
+        (b"P2 2 1 15 1 15", [17, 255]),
+        (b"P4 2 1\n\x40", [255, 0]),
+        (b"P1 2 1 0 1", [255, 0]),
+        (tiff(b"\7\xf0", 2, 1, 1), [7, 240]),
+        (png(b"\0\x1b", 4, 1, 0, 2), [0, 85, 170, 255]),
+        (png(b"\0\x40", 2, 1, 0, 1), [0, 255]),
+        (png(b"\0\7\7\xff\xff", 2, 1, 0, 16), [7, 255]),
+        (b"P5 2 1 65535\n\7\7\xff\xff", [7, 255]),
+        (png(b"\0\7\xff\xf0\xff", 2, 1, 4), [7, 240]),
+    ],
+    ids=["pgm", "fifteen", "pbm", "bits", "tiff", "png-2", "png-1", "png-16", "pgm-16", "png-alpha"],
+)
 def test_grey(data: bytes, grey: list[int]) -> None:
     """One channel, or three equal ones."""
     assert decoded(data, pixel_format="Grayscale")[0].tolist() == [[v] for v in grey]
@@ -90,8 +124,9 @@ def test_grey(data: bytes, grey: list[int]) -> None:
     assert left_open(data) is None
 
 
-@pytest.mark.parametrize("kind,second", [(0, [7, 9, 4]), (1, [7, 2, 251]), (2, [2, 3, 252]), (3, [5, 3, 252]),
-                                         (4, [2, 2, 251])])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind,second", [(0, [7, 9, 4]), (1, [7, 2, 251]), (2, [2, 3, 252]), (3, [5, 3, 252]), (4, [2, 2, 251])]
+)
 def test_png_filters(kind: int, second: list[int]) -> None:
     """Rows 5 6 8 and 7 9 4, the second one filtered by hand."""
     got = decoded(png(bytes([0, 5, 6, 8, kind, *second]), 3, 2, 0), pixel_format="Grayscale")
@@ -130,8 +165,9 @@ def test_what_the_text_leaves_open(form: str, mode: str, how: dict[str, object])
     assert left_open(encoded(form, mode, how, _mosaic(1, 8, 8)))
 
 
-@pytest.mark.parametrize("data", [png(b"\0\7\1", 1, 1, 0, 16), b"P5 1 1 100\n\x32", png(bytes(7), 1, 1, 2, 16),
-                                  b"P6 1 1 65535\n" + bytes(6)])  # fmt: skip
+@pytest.mark.parametrize(
+    "data", [png(b"\0\7\1", 1, 1, 0, 16), b"P5 1 1 100\n\x32", png(bytes(7), 1, 1, 2, 16), b"P6 1 1 65535\n" + bytes(6)]
+)
 def test_uneven_scales_are_open(data: bytes) -> None:
     assert left_open(data)
 
@@ -140,8 +176,10 @@ def test_uneven_scales_are_open(data: bytes) -> None:
 @pytest.mark.parametrize("mode,subsampling,chroma", [("L", 0, 0), ("RGB", 0, 1), ("RGB", 1, 1), ("RGB", 2, 2)])
 def test_jpeg_is_read_as_near_as_we_take_it_to(mode: str, subsampling: int, chroma: int, quality: int) -> None:
     """One off in luma and chroma, two where chroma is rounded once or twice, through the equations of colour."""
-    near, apart = ([s + k * c for k in (1.402, 1.058272, 1.772)[: 3 if chroma else 1]]
-                   for s, c in ((1, chroma), (2, chroma and chroma + 1)))  # fmt: skip
+    near, apart = (
+        [s + k * c for k in (1.402, 1.058272, 1.772)[: 3 if chroma else 1]]
+        for s, c in ((1, chroma), (2, chroma and chroma + 1))
+    )
     for seed in range(6):
         h, w = np.random.RandomState(seed).randint(5, 34, 2)
         how = {"subsampling": subsampling, "quality": quality, "optimize": bool(seed % 2)}

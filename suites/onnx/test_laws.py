@@ -209,8 +209,14 @@ def test_batch_normalization_of_a_vector_is_that_of_one_channel(version: int, tr
 def test_the_values_of_a_map_have_the_type_that_the_model_declares(dtype: str, value: Any) -> None:
     """However they came: a number of Python tells no type, one that travelled another."""
     items = [Arg(BY_NAME["str"], (1,), values=["a"]), Arg(BY_NAME[dtype], (1,), values=[1.5])]
-    inst = Instance("onnx", "DictVectorizer", 1, 13, {"string_vocabulary": ["a", "b"]},
-                    {"X": Arg(BY_NAME[dtype], (), kind="map", items=items)})  # fmt: skip
+    inst = Instance(
+        "onnx",
+        "DictVectorizer",
+        1,
+        13,
+        {"string_vocabulary": ["a", "b"]},
+        {"X": Arg(BY_NAME[dtype], (), kind="map", items=items)},
+    )
     model = dialect.build([inst], [arrays_of(inst)])
     (got,) = dialect.run_model(model.data, {model.inputs[0][0][0]: {"a": value}})
     assert got.dtype == BY_NAME[dtype].np and got.tolist() == [1.5, 0.0]

@@ -60,10 +60,17 @@ def test_tensor_of_every_type(name: str, raw: bool) -> None:
 def test_attributes() -> None:
     sparse = Sparse(np.array([1.5], np.float32), np.array([2], np.int64), (3,))
     cases = [
-        (proto.INT, -5), (proto.INT, 1 << 40), (proto.FLOAT, -0.0), (proto.FLOAT, 0.0), (proto.STRING, "é\n"),
-        (proto.INTS, [1, -2, 300]), (proto.INTS, []), (proto.FLOATS, [1.5, -0.0]), (proto.STRINGS, ["a", ""]),
+        (proto.INT, -5),
+        (proto.INT, 1 << 40),
+        (proto.FLOAT, -0.0),
+        (proto.FLOAT, 0.0),
+        (proto.STRING, "é\n"),
+        (proto.INTS, [1, -2, 300]),
+        (proto.INTS, []),
+        (proto.FLOATS, [1.5, -0.0]),
+        (proto.STRINGS, ["a", ""]),
         (proto.TENSOR, np.arange(3, dtype=np.float32)),
-    ]  # fmt: skip
+    ]
     for kind, value in cases:
         a = onnx.AttributeProto()
         a.ParseFromString(proto.encode(proto.attribute("a", value, kind)))
@@ -112,8 +119,15 @@ def test_sparse_initializer_and_functions() -> None:
     m = decode(h.make_model(g, functions=[f]).SerializeToString())
     assert isinstance(m.graph.initializers["s"], Sparse) and m.graph.initializers["s"].indices.shape == (1, 2)
     assert m.functions[0].nodes[0].attrs["alpha"] == Ref("slope") and m.functions[0].opsets == {"": 13}
-    ours = proto.function("me", "Foo", ["a"], ["b"], [proto.node("Elu", ["a"], ["b"], [
-        proto.ref_attribute("alpha", "slope", proto.FLOAT)])], {"": 13}, ["slope"])  # fmt: skip
+    ours = proto.function(
+        "me",
+        "Foo",
+        ["a"],
+        ["b"],
+        [proto.node("Elu", ["a"], ["b"], [proto.ref_attribute("alpha", "slope", proto.FLOAT)])],
+        {"": 13},
+        ["slope"],
+    )
     theirs = onnx.FunctionProto()
     theirs.ParseFromString(proto.encode(ours))
     assert theirs.node[0].attribute[0].ref_attr_name == "slope"

@@ -25,7 +25,11 @@ STATED = {
     "LinearAttention/27": ("decay-given", "beta-given", "heads-multiply"),
     "FlexAttention/1": ("heads-divide", "rank-4", "batch-agrees", "head-size-agrees", "keys-per-value"),
     "TfIdfVectorizer/9": (
-        "weight-per-gram", "counts-ascend", "lengths-ordered", "skips-nonnegative", "indexes-nonnegative",
+        "weight-per-gram",
+        "counts-ascend",
+        "lengths-ordered",
+        "skips-nonnegative",
+        "indexes-nonnegative",
         "rank-1-or-2",
     ),
     "Attention/23": ("heads-given", "past-together", "heads-divide"),

@@ -16,9 +16,13 @@ from harness.generate.recipes import arrays_of
 from suites.onnx import dialect
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {
-    "LEQ": operator.le, "LT": operator.lt, "GTE": operator.ge, "GT": operator.gt, "EQ": operator.eq,
+    "LEQ": operator.le,
+    "LT": operator.lt,
+    "GTE": operator.ge,
+    "GT": operator.gt,
+    "EQ": operator.eq,
     "NEQ": operator.ne,
-}  # fmt: skip
+}
 OLD = [f"onnx/TreeEnsemble{k}/{v}" for k in ("Classifier", "Regressor") for v in (1, 3, 5)]
 NEW = "onnx/TreeEnsemble/5"
 
@@ -57,8 +61,9 @@ def votes_old(c: Call, kind: str, row: list[float]) -> list[tuple[int, float]]:
             x = row[c.attr("nodes_featureids")[i]]
             yes = goes_true(modes[i].removeprefix("BRANCH_"), x, thresholds[i], missing[i])
             i = at[tree, c.attr("nodes_truenodeids" if yes else "nodes_falsenodeids")[i]]
-        ballots = zip(c.attr(f"{kind}_treeids"), c.attr(f"{kind}_nodeids"), c.attr(f"{kind}_ids"),
-                      values(c, f"{kind}_weights"))  # fmt: skip
+        ballots = zip(
+            c.attr(f"{kind}_treeids"), c.attr(f"{kind}_nodeids"), c.attr(f"{kind}_ids"), values(c, f"{kind}_weights")
+        )
         out += [(target, w) for t, n, target, w in ballots if (t, n) == (tree, ids[i])]
     return out
 
@@ -74,8 +79,9 @@ def votes_new(c: Call, row: list[float]) -> list[tuple[int, float]]:
     for i in c.attr("tree_roots"):
         leaf = 0
         while not leaf:
-            yes = goes_true(modes[i], row[c.attr("nodes_featureids")[i]],
-                            sets.get(i, values(c, "nodes_splits")[i]), missing[i])  # fmt: skip
+            yes = goes_true(
+                modes[i], row[c.attr("nodes_featureids")[i]], sets.get(i, values(c, "nodes_splits")[i]), missing[i]
+            )
             leaf = c.attr("nodes_trueleafs" if yes else "nodes_falseleafs")[i]
             i = c.attr("nodes_truenodeids" if yes else "nodes_falsenodeids")[i]
         out.append((c.attr("leaf_targetids")[i], values(c, "leaf_weights")[i]))
@@ -129,10 +135,20 @@ def test_split_trees():
 def test_nan_follows_the_attribute(mode, missing, leaf):
     """A NaN is unequal to everything, and yet goes to the false branch where the attribute says or means 0."""
     version = dialect.versions["onnx/TreeEnsembleRegressor/3"]
-    attrs = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_modes": [f"BRANCH_{mode}", "LEAF", "LEAF"],
-             "nodes_featureids": [0, 0, 0], "nodes_values": [0.0, 0.0, 0.0], "nodes_truenodeids": [1, 0, 0],
-             "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0], "target_nodeids": [1, 2],
-             "target_ids": [0, 0], "target_weights": [1.0, 2.0], "n_targets": 1}  # fmt: skip
+    attrs = {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_modes": [f"BRANCH_{mode}", "LEAF", "LEAF"],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_values": [0.0, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0],
+        "target_nodeids": [1, 2],
+        "target_ids": [0, 0],
+        "target_weights": [1.0, 2.0],
+        "n_targets": 1,
+    }
     if missing is not None:
         attrs["nodes_missing_value_tracks_true"] = missing
     call = Call(version, attrs, {"X": np.array([[np.nan]], np.float32)}, version.opsets[0])

@@ -160,9 +160,17 @@ def one_step(cell: str, x: Any, state: Any, memory: Any, matrix: Any, bias: Any)
     return [sigmoid(both(3, i)) * math.tanh(kept[i]) for i in range(h)], kept
 
 
-LOOPS = {"Scale": scale, "Normalize": normalize, "SpatialBN": spatial_bn, "Caffe2ConvTranspose": transposed,
-         "FC": fully_connected, "ConstantFill": constant_fill, "GivenTensorFill": given_fill,
-         "GRUUnit": gru_unit, "OptimizedRNN": stacked_layers}  # fmt: skip
+LOOPS = {
+    "Scale": scale,
+    "Normalize": normalize,
+    "SpatialBN": spatial_bn,
+    "Caffe2ConvTranspose": transposed,
+    "FC": fully_connected,
+    "ConstantFill": constant_fill,
+    "GivenTensorFill": given_fill,
+    "GRUUnit": gru_unit,
+    "OptimizedRNN": stacked_layers,
+}
 
 
 def test_every_one_has_a_loop() -> None:

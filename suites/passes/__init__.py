@@ -41,13 +41,20 @@ class Passes(Dialect):
         super().__init__(package)
         self.watched: dict[str, str] = {}  # what each pass promises to change
 
-    def declare(self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (),
-                watch: str = "ops") -> None:  # fmt: skip
+    def declare(
+        self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops"
+    ) -> None:
         """An entry for a pass: its programs, drawn evenly.  before: passes that run first.  watch: what the pass
         promises to change, a key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``."""
         self.watched[name] = watch
-        self.op(name, evaluate=run, draw=either(*makes), error=error_classes(narrow), tags=before,
-                source=f"MIL graph pass {name}: coremltools 9.0, published pass pages")  # fmt: skip
+        self.op(
+            name,
+            evaluate=run,
+            draw=either(*makes),
+            error=error_classes(narrow),
+            tags=before,
+            source=f"MIL graph pass {name}: coremltools 9.0, published pass pages",
+        )
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         if len(instances) != 1:

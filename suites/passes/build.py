@@ -47,8 +47,12 @@ def build(inst: Instance, before: tuple[str, ...], watch: str, namespace: str = 
     g: Graph = inst.attrs["program"]
     meta = g.meta
     domain = {"coreml": "coreml", "complex": "complex"}
-    w = _Sharing(lambda op, at: mil.effective(op, at, domain.get(op.split("_")[0], "")).schema, str(inst.opset),
-                 meta.get("shared", []), meta.get("plain", []))  # fmt: skip
+    w = _Sharing(
+        lambda op, at: mil.effective(op, at, domain.get(op.split("_")[0], "")).schema,
+        str(inst.opset),
+        meta.get("shared", []),
+        meta.get("plain", []),
+    )
     names, symbols = meta.get("names", {}), meta.get("symbols", {})
     ins, outer = [], {}
     for i, a in enumerate(inst.args.get("inputs", [])):
@@ -59,8 +63,9 @@ def build(inst: Instance, before: tuple[str, ...], watch: str, namespace: str = 
         w.prog.inputs.append([name, a.dtype.name, dims, "state" if a.kind == "state" else "tensor"])
         ins.append((name, "inputs", i))
     casts = {n.outputs[0]: n.inputs["x"] for n in g.nodes if n.outputs[0] in meta.get("casts", ())}
-    kept = Graph(g.inputs, [n for n in g.nodes if n.outputs[0] not in casts], [casts.get(o, o) for o in g.outputs],
-                 g.consts)  # fmt: skip
+    kept = Graph(
+        g.inputs, [n for n in g.nodes if n.outputs[0] not in casts], [casts.get(o, o) for o in g.outputs], g.consts
+    )
     block = w.block(kept, outer)
     w.prog.ops = block["ops"]
     w.prog.outputs = [r["v"] for r in block["outputs"]]

@@ -17,12 +17,27 @@ TYPES = {"T": ["f32", "f16", "i32", "bool", "u8", "i8"]}
 
 def _one(op: str, namespace: str = "common") -> dict[str, Any]:
     slot = {"name": "inputs", "type": "T", "optional": False, "variadic": True, "const": False}
-    attrs = [{"name": n, "type": t, "required": True, "default": None, "enum": None}
-             for n, t in (("program", "graph"), ("pattern", "str"))]  # fmt: skip
-    outputs = [{"name": "fired", "type": "bool", "optional": False, "variadic": False},
-               {"name": "outputs", "type": "T", "optional": False, "variadic": True}]  # fmt: skip
-    return {"op": op, "domain": "", "version": 1, "first_opset": "ios13", "last_opset": "ios18", "deprecated": False,
-            "inputs": [slot], "outputs": outputs, "attrs": attrs, "types": TYPES, "namespace": namespace}  # fmt: skip
+    attrs = [
+        {"name": n, "type": t, "required": True, "default": None, "enum": None}
+        for n, t in (("program", "graph"), ("pattern", "str"))
+    ]
+    outputs = [
+        {"name": "fired", "type": "bool", "optional": False, "variadic": False},
+        {"name": "outputs", "type": "T", "optional": False, "variadic": True},
+    ]
+    return {
+        "op": op,
+        "domain": "",
+        "version": 1,
+        "first_opset": "ios13",
+        "last_opset": "ios18",
+        "deprecated": False,
+        "inputs": [slot],
+        "outputs": outputs,
+        "attrs": attrs,
+        "types": TYPES,
+        "namespace": namespace,
+    }
 
 
 def schema() -> dict[str, Any]:

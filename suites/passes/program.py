@@ -29,8 +29,14 @@ class Program:
         self.tensors: list[T] = []
         self.kind = ""  # what a helper has to say about the program, for its pattern
 
-    def input(self, shape: Any, recipe: str | None = None, dtype: DType | None = None, state: bool = False,
-              symbols: tuple[str, ...] = ()) -> str:  # fmt: skip
+    def input(
+        self,
+        shape: Any,
+        recipe: str | None = None,
+        dtype: DType | None = None,
+        state: bool = False,
+        symbols: tuple[str, ...] = (),
+    ) -> str:
         """A run-time input; its data is moderate, so that nothing overflows on the way.  symbols: one for each axis,
         "" where the extent is known.
         """
@@ -95,8 +101,12 @@ class Program:
         self.g.meta.update(header)
         self.g.meta["fires"] = bool(fires)
         self.g.meta["states"] = [f"p{i}" for i, t in enumerate(self.tensors) if t.kind == "state"]
-        return {"inputs": self.tensors, "program": self.g, "pattern": pattern or ("match" if fires else "near miss"),
-                "@outs": 1 + len(outputs)}  # fmt: skip
+        return {
+            "inputs": self.tensors,
+            "program": self.g,
+            "pattern": pattern or ("match" if fires else "near miss"),
+            "@outs": 1 + len(outputs),
+        }
 
 
 class _Mil(Language):

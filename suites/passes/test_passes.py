@@ -61,14 +61,17 @@ def test_every_value_is_moved_both_ways(pairs: bool) -> None:
     assert (patterns.max(0) == 1).all() and (patterns.min(0) == -1).all()
 
 
-@pytest.mark.parametrize(("name", "option", "patterns"), [
-    ("const_elimination", "skip_const_by_size", {"match at the limit", "near miss large"}),
-    ("add_fp16_cast", "skip_ops_by_type", {"match some", "near miss skipped"}),
-    ("const_deduplication", "const_threshold", {"match", "near miss few"}),
-    ("scaled_dot_product_attention_sliced_q", "min_seq_length", {"near miss short"}),
-    ("scaled_dot_product_attention_sliced_q", "seq_length_divider", {"match none"}),
-    ("materialize_symbolic_shape_program", "function_name_to_materialization_map", {"match shape"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "option", "patterns"),
+    [
+        ("const_elimination", "skip_const_by_size", {"match at the limit", "near miss large"}),
+        ("add_fp16_cast", "skip_ops_by_type", {"match some", "near miss skipped"}),
+        ("const_deduplication", "const_threshold", {"match", "near miss few"}),
+        ("scaled_dot_product_attention_sliced_q", "min_seq_length", {"near miss short"}),
+        ("scaled_dot_product_attention_sliced_q", "seq_length_divider", {"match none"}),
+        ("materialize_symbolic_shape_program", "function_name_to_materialization_map", {"match shape"}),
+    ],
+)
 def test_options_are_given_and_decide(name: str, option: str, patterns: set[str]) -> None:
     """Those of the published page, without the flag for debugging and what only a constructor takes."""
     told = [(i.attrs["pattern"], i.attrs["program"].meta.get("options", {}).get(name, ())) for i in drawn(name, 200)]

@@ -52,14 +52,19 @@ class Rewrites(Dialect):
     def schemas(self) -> list[OpSchema]:
         slot = (Slot("inputs", "T", False, True),)
         attrs = {"program": Attr("program", "graph", True), "pattern": Attr("pattern", "str", True)}
-        return [OpSchema(name, 1, since, OPSETS[-1], "", False, slot, (Slot("outputs", "T", False, True),), attrs,
-                         TYPES, {}) for name, since in self.since.items()]  # fmt: skip
+        return [
+            OpSchema(
+                name, 1, since, OPSETS[-1], "", False, slot, (Slot("outputs", "T", False, True),), attrs, TYPES, {}
+            )
+            for name, since in self.since.items()
+        ]
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return self.build_declared(instances, arrays, ())
 
-    def build_declared(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]],
-                       results: Sequence[Results]) -> Model:  # fmt: skip
+    def build_declared(
+        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
+    ) -> Model:
         if len(instances) != 1:
             raise Unsupported("an optimiser sees a program of its own")
         return build(instances[0], results[0] if results else ())

@@ -18,8 +18,10 @@ def _heads(inst: Instance) -> list[tuple[str, Arg]]:
     free = inst.attrs["program"].meta.get("open", {})
     given = inst.args.get("inputs", [])
     assert isinstance(given, list)
-    return [(f"p{i}", Arg(a.dtype, a.shape, dynamic=tuple(k for k in free.get(f"p{i}", ()) if k < len(a.shape))))
-            for i, a in enumerate(given)]  # fmt: skip
+    return [
+        (f"p{i}", Arg(a.dtype, a.shape, dynamic=tuple(k for k in free.get(f"p{i}", ()) if k < len(a.shape))))
+        for i, a in enumerate(given)
+    ]
 
 
 def build(inst: Instance, results: Results = ()) -> Model:
@@ -30,8 +32,13 @@ def build(inst: Instance, results: Results = ()) -> Model:
     body = encode_graph(Graph(list(heads), g.nodes, g.outputs, g.consts, {"out_types": kinds}), opset, "g")
     release = schemas.releases()[opset]
     model = proto.model(body, {"": opset}, release["ir"])
-    return Model("onnx", model, [[(n, "inputs", i) for i, (n, _) in enumerate(heads)]], [list(g.outputs)],
-                 {"opset": opset, "nodes": [[o for n in g.nodes for o in n.outputs]]})  # fmt: skip
+    return Model(
+        "onnx",
+        model,
+        [[(n, "inputs", i) for i, (n, _) in enumerate(heads)]],
+        [list(g.outputs)],
+        {"opset": opset, "nodes": [[o for n in g.nodes for o in n.outputs]]},
+    )
 
 
 def text(inst: Instance) -> str:

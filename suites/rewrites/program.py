@@ -91,8 +91,9 @@ class Program:
             outs.append(self.d.pick(between))
         self.g.outputs = outs
         if self.tensors and self.d.chance(4):
-            self.g.meta["open"] = {f"p{i}": [k for k in range(len(t.shape)) if self.d.bool()]
-                                   for i, t in enumerate(self.tensors)}  # fmt: skip
+            self.g.meta["open"] = {
+                f"p{i}": [k for k in range(len(t.shape)) if self.d.bool()] for i, t in enumerate(self.tensors)
+            }
         return {"inputs": self.tensors, "program": self.g, "pattern": pattern, "@outs": len(outs)}
 
 

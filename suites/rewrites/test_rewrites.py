@@ -75,8 +75,10 @@ def test_an_optimiser_rewrites_some_of_each_kind(v: OpVersion, tmp_path: Path) -
             ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception:
             continue  # a listed difference, or a gap
-        before, after = (Counter((n.domain, n.op_type) for n in m.graph.node)
-                         for m in (onnx.load_from_string(data), onnx.load(str(tmp_path / "after.onnx"))))  # fmt: skip
+        before, after = (
+            Counter((n.domain, n.op_type) for n in m.graph.node)
+            for m in (onnx.load_from_string(data), onnx.load(str(tmp_path / "after.onnx")))
+        )
         changed += before != after
     assert bool(changed) == (v.op not in LEFT_ALONE), f"{changed} of 24"
 
@@ -101,10 +103,15 @@ def wrong(op: str, change: Any) -> int:
         return sum(j.verdict not in (Verdict.AGREE, Verdict.MISTRUSTED, Verdict.UNSUPPORTED) for j in judged)
 
 
-@pytest.mark.parametrize(("op", "change"), [
-    ("conv_batchnorm", lambda x: x * np.float32(1.0001)), ("layer_norm", lambda x: x + np.float32(1e-4)),
-    ("qdq_conv", lambda x: x ^ 1), ("transpose_pushed", lambda x: np.flip(x)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "change"),
+    [
+        ("conv_batchnorm", lambda x: x * np.float32(1.0001)),
+        ("layer_norm", lambda x: x + np.float32(1e-4)),
+        ("qdq_conv", lambda x: x ^ 1),
+        ("transpose_pushed", lambda x: np.flip(x)),
+    ],
+)
 def test_what_a_rewriting_gets_wrong_is_told(op: str, change: Any) -> None:
     assert wrong(op, change) >= 6
 

@@ -141,8 +141,11 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     queries, keys = q.shape[2], k.shape[2]
     if q.shape[1] % max(1, k.shape[1]):
         raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
-    if q.shape[3] != k.shape[3] or v.shape[2] != keys or k.shape[1] != v.shape[1] or not (
-        q.shape[0] == k.shape[0] == v.shape[0]
+    if (
+        q.shape[3] != k.shape[3]
+        or v.shape[2] != keys
+        or k.shape[1] != v.shape[1]
+        or not (q.shape[0] == k.shape[0] == v.shape[0])
     ):
         raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
     if q.shape[1] != k.shape[1]:

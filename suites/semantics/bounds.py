@@ -77,8 +77,10 @@ def overflows(size: Any) -> Any:
                 return _beyond("integer overflow: the op set does not say what comes out", size(inputs, params), limit)
             if all(np.isfinite(np.asarray(a, np.float64)).all() for a in arrays if of(a).kind == "f"):
                 return None
-            calm = {n: [tamed(a) for a in v] if isinstance(v, list) else None if v is None else tamed(v)
-                    for n, v in inputs.items()}  # fmt: skip
+            calm = {
+                n: [tamed(a) for a in v] if isinstance(v, list) else None if v is None else tamed(v)
+                for n, v in inputs.items()
+            }
             top = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
             why = "an infinity among values that overflow in some order"
             return _beyond(why, size(calm, params), np.nextafter(top, 0.0))

@@ -54,8 +54,12 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     found = [silent("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to, rounding))]
     if to is F8E8M0:
         wide = native.convert(x, np.float64)
-        found.append(silent("ONNX Cast: negative numbers to float8e8m0 are unspecified",
-                            (wide < 0) | (np.signbit(wide) & (wide == 0))))  # fmt: skip
+        found.append(
+            silent(
+                "ONNX Cast: negative numbers to float8e8m0 are unspecified",
+                (wide < 0) | (np.signbit(wide) & (wide == 0)),
+            )
+        )
         saturate, mode = params.get("saturate", True), params.get("round_mode", "up")
         if not (saturate and mode == "up") and (saturate or mode != "nearest"):
             why = "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
@@ -106,8 +110,10 @@ def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | N
     if d.kind in "iu" and to.kind in "iu":
         (low, high), (lo, hi) = int_range(d), int_range(to)
         outside = (x < max(lo, low)) | (x > min(hi, high))  # limits that the type of x holds
-    return gathered(silent("float to integer out of range is not defined", out_of_range(x, to)),
-                    silent("integer to integer out of range is not defined", outside))  # fmt: skip
+    return gathered(
+        silent("float to integer out of range is not defined", out_of_range(x, to)),
+        silent("integer to integer out of range is not defined", outside),
+    )
 
 
 @semantics(

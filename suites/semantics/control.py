@@ -58,9 +58,18 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return tuple(n for i, n in enumerate(shape) if i != axis % len(shape))
 
 
-def scan(states: Sequence[np.ndarray], scans: Sequence[np.ndarray], body: Block, *, in_axes: Sequence[int],
-         in_back: Sequence[bool], outs: int, out_axes: Sequence[int], out_back: Sequence[bool],
-         length: int | None = None) -> list[np.ndarray]:  # fmt: skip
+def scan(
+    states: Sequence[np.ndarray],
+    scans: Sequence[np.ndarray],
+    body: Block,
+    *,
+    in_axes: Sequence[int],
+    in_back: Sequence[bool],
+    outs: int,
+    out_axes: Sequence[int],
+    out_back: Sequence[bool],
+    length: int | None = None,
+) -> list[np.ndarray]:
     """``body([*states, *elements]) -> [*states, *produced]`` over the slices of ``scans``.
 
     in_axes, out_axes: scanned axis of each input, axis that each output is stacked on.  in_back: read from the end.

@@ -65,8 +65,9 @@ def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]
 def _negative_padding(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """Last among the reasons, since a dialect may know the answer to this one."""
     w, x = inputs["w"], inputs["x"]
-    if params.get("padding", "").startswith("same") and negative_same(x.shape[2:], w.shape[2:], params["strides"],
-                                                                      params["dilations"]):  # fmt: skip
+    if params.get("padding", "").startswith("same") and negative_same(
+        x.shape[2:], w.shape[2:], params["strides"], params["dilations"]
+    ):
         return silent(STRIDE_ABOVE, np.True_)
     return None
 
@@ -91,9 +92,17 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
     "CONV_3D; NN ConvolutionLayerParams",
     ambiguous=first_of(_padding_times_infinity, overflows(largest(lambda: conv)), _negative_padding),
 )
-def conv(x: Float["n c *s"], w: Float["m g *k"], b: Float["m"] | None = None, *, strides: Each["s", 1, 3] = None,
-         dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None, groups: Divisor["c"] = 1,
-         padding: Choice(*MODES) = "explicit"):  # fmt: skip
+def conv(
+    x: Float["n c *s"],
+    w: Float["m g *k"],
+    b: Float["m"] | None = None,
+    *,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s", "k"] = None,
+    groups: Divisor["c"] = 1,
+    padding: Choice(*MODES) = "explicit",
+):
     """Cross-correlation of x with the filters w [m, c // groups, *k], plus b.
 
     y[o] sums x[o * stride - begin + t * dilation] w[t]; ``pads`` (begins then ends, zeros) count when ``padding`` is
@@ -270,8 +279,17 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     if p.get("odd") != "upper_begin" or not (p["padding"].startswith("same") or p.get("output_shape")):
         return None
     n = x.ndim - 2
-    *_, pads, _ = transposed_geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"],
-                                      p["output_padding"], p["output_shape"], False)  # fmt: skip
+    *_, pads, _ = transposed_geometry(
+        x.shape[2:],
+        w.shape[2:],
+        p["strides"],
+        p["dilations"],
+        p["pads"],
+        p["padding"],
+        p["output_padding"],
+        p["output_shape"],
+        False,
+    )
     if any(a != b for a, b in zip(pads[:n], pads[n:])):
         return "an odd total padding: equations and attribute text of ConvTranspose-1 disagree"
     return None
@@ -304,8 +322,9 @@ def conv_transpose(
     Raises RuleError as ``check_channels`` and ``transposed_geometry`` do.
     """
     check_channels(x.shape[1], w.shape[1] * groups, w.shape[0] // max(1, groups), groups, b)
-    st, di, p, sizes = transposed_geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding, output_padding,
-                                           output_shape, odd == "upper_end")  # fmt: skip
+    st, di, p, sizes = transposed_geometry(
+        x.shape[2:], w.shape[2:], strides, dilations, pads, padding, output_padding, output_shape, odd == "upper_end"
+    )
     return native.conv_transpose(x, w, b, st, di, p, groups, sizes=sizes)
 
 
@@ -320,9 +339,18 @@ def _draw_transposed(d: Draw) -> dict[str, Object]:
     if padding.startswith("same"):  # a kernel below the stride would need negative padding, which has no agreed halves
         k = tuple(max(a, b) for a, b in zip(k, st))
     c, m, groups = draw_channels(d)
-    out = {"x": T((d.dim(hi=3), c, *s)), "w": T((c, m // groups, *k)), "groups": groups, "strides": strides,
-           "dilations": dilations, "padding": padding, "pads": None, "output_padding": None,
-           "output_shape": None, "odd": param(d, "odd", lambda: "upper_end")}  # fmt: skip
+    out = {
+        "x": T((d.dim(hi=3), c, *s)),
+        "w": T((c, m // groups, *k)),
+        "groups": groups,
+        "strides": strides,
+        "dilations": dilations,
+        "padding": padding,
+        "pads": None,
+        "output_padding": None,
+        "output_shape": None,
+        "odd": param(d, "odd", lambda: "upper_end"),
+    }
     if given(d, "b"):
         out["b"] = T((m,))
     more = (0,) * n

@@ -363,8 +363,9 @@ def crop_resize(
 
 
 @semantics(error=SUMMED, source="NN ScatterAlongAxisLayerParams; numpy.put_along_axis")
-def scatter_along_axis(x: Float["*d"], indices: Int["*e"], updates: Float["*e"], *, axis: Axis["d"],
-                       reduction: Choice(*MODES) = "none") -> Float["*d"]:  # fmt: skip
+def scatter_along_axis(
+    x: Float["*d"], indices: Int["*e"], updates: Float["*e"], *, axis: Axis["d"], reduction: Choice(*MODES) = "none"
+) -> Float["*d"]:
     """out[indices[i, j, k], j, k] combined with updates[i, j, k] for axis 0, and so on.
 
     In row-major order: of two updates of one place the later one stays.

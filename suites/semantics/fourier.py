@@ -50,8 +50,14 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
 
 
 @semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)")
-def fft(x: Numeric["*d"], *, shapes: Ints = None, dims: Ints = None, norm: Choice(*NORMS) = "backward",
-        inverse: Flag = False):  # fmt: skip
+def fft(
+    x: Numeric["*d"],
+    *,
+    shapes: Ints = None,
+    dims: Ints = None,
+    norm: Choice(*NORMS) = "backward",
+    inverse: Flag = False,
+):
     """Transform over ``dims`` (None: all, or the last len(shapes)), zero-padded or cut to ``shapes`` first."""
     sizes, axes = _sizes(x, shapes, dims, False)
     return (np.fft.ifftn if inverse else np.fft.fftn)(x.astype(np.complex128), sizes, axes, norm)
@@ -93,8 +99,16 @@ def magnitude(x: Numeric["*d"]):
 
 
 @semantics(error=_ERROR, source="MIL complex_stft (torch.stft without centring)")
-def stft(x: Numeric["*d"], window: Numeric["w"] | None = None, *, n_fft: Integer, hop: Integer = None,
-         width: Integer = None, normalized: Flag = False, onesided: Flag = True):  # fmt: skip
+def stft(
+    x: Numeric["*d"],
+    window: Numeric["w"] | None = None,
+    *,
+    n_fft: Integer,
+    hop: Integer = None,
+    width: Integer = None,
+    normalized: Flag = False,
+    onesided: Flag = True,
+):
     """Transforms of windows of ``n_fft`` samples every ``hop`` (a quarter of it), each times ``window`` centred in it.
 
     x: [samples] or [batch, samples].  Returns [..., frequencies, windows].  Raises RuleError "window-fits".

@@ -144,9 +144,11 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     error=composed(_grid_bound),
     source="ONNX GridSample-16, -20, -22",
     ambiguous=_grid_open,
-    data={"x": ("unit", "small", "uniform:-4:4", "wide"),
-          "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3")},
-)  # fmt: skip
+    data={
+        "x": ("unit", "small", "uniform:-4:4", "wide"),
+        "grid": ("uniform:-1.25:1.25", "uniform:-1:1", "uniform:-3:3"),
+    },
+)
 def grid_sample(
     x: Num["n c *s"],
     grid: Float["n *o k"],
@@ -276,9 +278,17 @@ def _draw_roi(d: Draw) -> dict:
     for _ in range(r):
         x1, y1 = d.int(0, 4 * (w - 2)) / 4 + 0.0625, d.int(0, 4 * (h - 2)) / 4 + 0.0625
         values += [x1, y1, x1 + d.int(2, 16) / 4, y1 + d.int(2, 16) / 4]
-    return {"x": T((n, d.extent(1, 3), h, w)), "rois": T((r, 4), values=values), "batch": T((r,), f"ints:0:{n - 1}"),
-            "height": d.int(1, 3), "width": d.int(1, 3), "ratio": d.int(0, 3), "scale": d.pick((1.0, 0.5, 1.0)),
-            "mode": d.pick(("avg", "max")), "half": d.fixed.get("half", d.bool())}  # fmt: skip
+    return {
+        "x": T((n, d.extent(1, 3), h, w)),
+        "rois": T((r, 4), values=values),
+        "batch": T((r,), f"ints:0:{n - 1}"),
+        "height": d.int(1, 3),
+        "width": d.int(1, 3),
+        "ratio": d.int(0, 3),
+        "scale": d.pick((1.0, 0.5, 1.0)),
+        "mode": d.pick(("avg", "max")),
+        "half": d.fixed.get("half", d.bool()),
+    }
 
 
 @roi_align.breaks("batch-in-range")
@@ -368,8 +378,16 @@ def _draw_deform(d: Draw) -> dict:
     out = [(s[i] + p[i] + p[r + i] - di[i] * (k[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     groups, og = d.int(1, 2), d.int(1, 2)
     c, m = groups * og, groups * d.int(1, 2)
-    v = {"x": T((n, c, *s)), "w": T((m, c // groups, *k)), "offset": T((n, og * prod(k) * r, *out)), "groups": groups,
-         "offset_groups": og, "strides": st, "pads": p, "dilations": di}  # fmt: skip
+    v = {
+        "x": T((n, c, *s)),
+        "w": T((m, c // groups, *k)),
+        "offset": T((n, og * prod(k) * r, *out)),
+        "groups": groups,
+        "offset_groups": og,
+        "strides": st,
+        "pads": p,
+        "dilations": di,
+    }
     if d.bool():
         v["b"] = T((m,))
     if d.bool():

@@ -56,8 +56,10 @@ def largest(meaning: Object, *names: str) -> Object:
     names: parameters that are factors: a sum may overflow before one that is below 1 has its turn."""
 
     def size(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
-        given = {n: None if v is None else [_size(x) for x in v] if isinstance(v, list) else _size(v)
-                 for n, v in inputs.items()}  # fmt: skip
+        given = {
+            n: None if v is None else [_size(x) for x in v] if isinstance(v, list) else _size(v)
+            for n, v in inputs.items()
+        }
         grown = {k: max(1.0, abs(v)) if k in names else v for k, v in params.items()}
         return np.asarray(meaning().fn(**given, **grown))
 
@@ -68,8 +70,11 @@ def _size(x: Array) -> Array:
     return np.abs(np.asarray(x, np.float64))
 
 
-@semantics(error=accumulates(_depth), source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
-           ambiguous=overflows(largest(lambda: matmul)))  # fmt: skip
+@semantics(
+    error=accumulates(_depth),
+    source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
+    ambiguous=overflows(largest(lambda: matmul)),
+)
 def matmul(x: Num["*d"], y: Num["*e"], *, transpose_x: Flag = False, transpose_y: Flag = False):
     """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in
     NumPy.
@@ -115,8 +120,12 @@ def _matmul_apart(d: Draw) -> dict[str, Object]:
     k = d.int(2, 5)
     tx, ty = param(d, "transpose_x", lambda: False), param(d, "transpose_y", lambda: False)
     one = (1,) * max(0, d.min_rank - 2)
-    return {"x": T((*one, k, 3) if tx else (*one, 3, k)), "y": T((*one, 2, k + 1) if ty else (*one, k + 1, 2)),
-            "transpose_x": tx, "transpose_y": ty}  # fmt: skip
+    return {
+        "x": T((*one, k, 3) if tx else (*one, 3, k)),
+        "y": T((*one, 2, k + 1) if ty else (*one, k + 1, 2)),
+        "transpose_x": tx,
+        "transpose_y": ty,
+    }
 
 
 @quiet
@@ -153,10 +162,21 @@ def _whole_factor(d: Draw, name: str) -> float:
     return d.pick((1.0, 1.0, 0.0, -1.0, 0.5, 2.0, d.int(-32, 32) / 8.0))
 
 
-@semantics(error=composed(gemm_bound), source="ONNX Gemm-1, -6, -7, -9, -11, -13",
-           ambiguous=first_of(_scaled_away, overflows(largest(lambda: gemm, "alpha", "beta"))))  # fmt: skip
-def gemm(a: Num["i j"], b: Num["k l"], c: Num["*e"] | None = None, *, alpha: Real = 1.0, beta: Real = 1.0,
-         trans_a: Flag = False, trans_b: Flag = False):  # fmt: skip
+@semantics(
+    error=composed(gemm_bound),
+    source="ONNX Gemm-1, -6, -7, -9, -11, -13",
+    ambiguous=first_of(_scaled_away, overflows(largest(lambda: gemm, "alpha", "beta"))),
+)
+def gemm(
+    a: Num["i j"],
+    b: Num["k l"],
+    c: Num["*e"] | None = None,
+    *,
+    alpha: Real = 1.0,
+    beta: Real = 1.0,
+    trans_a: Flag = False,
+    trans_b: Flag = False,
+):
     """alpha * A' B' + beta * C, matrices transposed on demand; ``c`` broadcasts to the product.
 
     Integers: alpha and beta count with their whole part.  Raises RuleError "contracted-agrees", "c-broadcasts".
@@ -181,9 +201,14 @@ def gemm(a: Num["i j"], b: Num["k l"], c: Num["*e"] | None = None, *, alpha: Rea
 def _draw_gemm(d: Draw) -> dict[str, Object]:
     ta, tb = param(d, "trans_a", d.bool), param(d, "trans_b", d.bool)
     m, k, n = d.dim(), d.dim(), d.dim()
-    out = {"a": T((k, m) if ta else (m, k)), "b": T((n, k) if tb else (k, n)), "trans_a": ta, "trans_b": tb,
-           "alpha": param(d, "alpha", lambda: _whole_factor(d, "alpha")),
-           "beta": param(d, "beta", lambda: _whole_factor(d, "beta"))}  # fmt: skip
+    out = {
+        "a": T((k, m) if ta else (m, k)),
+        "b": T((n, k) if tb else (k, n)),
+        "trans_a": ta,
+        "trans_b": tb,
+        "alpha": param(d, "alpha", lambda: _whole_factor(d, "alpha")),
+        "beta": param(d, "beta", lambda: _whole_factor(d, "beta")),
+    }
     optional = d.version.meaning is None or not _needs(d, "c")
     if not optional or given(d, "c", 3):
         out["c"] = T(d.pick(((m, n), (1, n), (m, 1), (n,), (1,), (), (1, 1))))
@@ -215,8 +240,11 @@ def _fan_in(ctx: Context) -> float:
     return float(ctx.inputs["x"].shape[-1])
 
 
-@semantics(error=accumulates(_fan_in), source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
-           ambiguous=overflows(largest(lambda: linear)))  # fmt: skip
+@semantics(
+    error=accumulates(_fan_in),
+    source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
+    ambiguous=overflows(largest(lambda: linear)),
+)
 def linear(x: Num["*d i"], w: Num["o i"], b: Num["o"] | None = None) -> Num["*d o"]:
     """x w' + b along the last axis."""
     y = product_of(x, w.T)
@@ -367,13 +395,19 @@ def _partial_contractions(inputs: dict[str, Object], params: dict[str, Object]) 
         for i in some:
             part = part * _aligned(wide[i], ins[i], order)
         if part.sum(tuple(k for k, c in enumerate(order) if c not in later)).max(initial=0.0) > top:
-            return silent("a product of some of the operands leaves the type, that of all may not",
-                          np.True_, *(np.array(v) for v in (np.inf, -np.inf, np.nan)))  # fmt: skip
+            return silent(
+                "a product of some of the operands leaves the type, that of all may not",
+                np.True_,
+                *(np.array(v) for v in (np.inf, -np.inf, np.nan)),
+            )
     return None
 
 
-@semantics(error=accumulates(_einsum_terms, after=_einsum_after), source="ONNX Einsum-12; MIL einsum iOS15",
-           ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_contractions))  # fmt: skip
+@semantics(
+    error=accumulates(_einsum_terms, after=_einsum_after),
+    source="ONNX Einsum-12; MIL einsum iOS15",
+    ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_contractions),
+)
 def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
     """Sum of products of the operands over all labels that the result does not name.
 

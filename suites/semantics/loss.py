@@ -112,10 +112,19 @@ def _logp_bound(ctx: Context) -> Array:
     return np.broadcast_to(ctx.acc_u * (4 * far + x.shape[1] + 16), x.shape) + 2 * ctx.ulp
 
 
-@semantics(error=(composed(_cross_bound), composed(_logp_bound)), source="ONNX SoftmaxCrossEntropyLoss-12, -13",
-           data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")})  # fmt: skip
-def softmax_cross_entropy(x: Float["n c *s"], target: Int["n *s"], weight: Float["c"] | None = None, *,
-                          reduction: Choice(*MODES) = "mean", ignore_index: Integer = None):  # fmt: skip
+@semantics(
+    error=(composed(_cross_bound), composed(_logp_bound)),
+    source="ONNX SoftmaxCrossEntropyLoss-12, -13",
+    data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
+)
+def softmax_cross_entropy(
+    x: Float["n c *s"],
+    target: Int["n *s"],
+    weight: Float["c"] | None = None,
+    *,
+    reduction: Choice(*MODES) = "mean",
+    ignore_index: Integer = None,
+):
     """The negative log likelihood loss of log_softmax(x) over classes, and that log_softmax."""
     logp = _log_softmax(x)
     return reduced(*_chosen(logp, target, weight, ignore_index), reduction), logp

@@ -24,7 +24,7 @@ from harness.declare import (
     first_of,
     semantics,
     silent,
-)  # fmt: skip
+)
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context
 from suites.semantics.bounds import averages, has_nan, overflows, quiet, slope, tiny, top
@@ -120,8 +120,16 @@ def _draw_pool(d: Draw) -> dict[str, Object]:
         s = tuple(r + st[i] * d.int(0, 2) for i, r in enumerate(reach))
         if w.padding == "explicit" and w.pads is not None:
             w = Drawn(s, w.kernel, w.strides, w.dilations, (0,) * (2 * n), w.padding)
-    out = {"x": T((d.dim(hi=3), d.dim(hi=4), *s)), "kernel": w.kernel, "strides": w.strides, "dilations": w.dilations,
-           "pads": w.pads, "padding": w.padding, "ceil": ceil, "last": last}  # fmt: skip
+    out = {
+        "x": T((d.dim(hi=3), d.dim(hi=4), *s)),
+        "kernel": w.kernel,
+        "strides": w.strides,
+        "dilations": w.dilations,
+        "pads": w.pads,
+        "padding": w.padding,
+        "ceil": ceil,
+        "last": last,
+    }
     for name, make in (("count_include_pad", d.bool), ("column_major", d.bool), ("p", lambda: d.pick((1, 2, 2, 3)))):
         if d.version.meaning is not None and name in d.version.meaning.params:
             out[name] = param(d, name, make)
@@ -152,8 +160,18 @@ def _same_maximum(ctx: Context, actual: Array) -> Array:
     return (flat == want) | (ok & (got == best) & (flat // max(image, 1) == want // max(image, 1)))
 
 
-def maxima_among_zeros(x: Array, *, kernel: Object, strides: Object, dilations: Object, pads: Object, padding: str,
-                       ceil: bool, last: str, **rest: Object) -> tuple[Array, Array]:  # fmt: skip
+def maxima_among_zeros(
+    x: Array,
+    *,
+    kernel: Object,
+    strides: Object,
+    dilations: Object,
+    pads: Object,
+    padding: str,
+    ceil: bool,
+    last: str,
+    **rest: Object,
+) -> tuple[Array, Array]:
     """The maxima if padding holds zeros that count: the stated padding; that and what rounding up brings in."""
     g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
     n, s = len(kernel), x.shape[2:]
@@ -165,9 +183,12 @@ def maxima_among_zeros(x: Array, *, kernel: Object, strides: Object, dilations: 
     return np.asarray(first), np.asarray(second)
 
 
-@semantics(error=(exact(), accepted(_same_maximum)), draw=_draw_pool,
-           ambiguous=first_of(has_nan("x", _windows), _sees_nothing),
-           source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX")  # fmt: skip
+@semantics(
+    error=(exact(), accepted(_same_maximum)),
+    draw=_draw_pool,
+    ambiguous=first_of(has_nan("x", _windows), _sees_nothing),
+    source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX",
+)
 def max_pool(
     x: Real_["n c *s"],
     *,
@@ -248,8 +269,12 @@ def _lp_bound(ctx: Context) -> Array:
     return power_bound(ctx, np.abs(ctx.wide), float(ctx.params["p"]), _cells(ctx))
 
 
-@semantics(error=composed(_lp_bound), draw=_draw_pool, ambiguous=_sees_nothing,
-           source="ONNX LpPool-1..22; MIL l2_pool iOS15; TFLite L2_POOL_2D; NN PoolingLayerParams.L2")  # fmt: skip
+@semantics(
+    error=composed(_lp_bound),
+    draw=_draw_pool,
+    ambiguous=_sees_nothing,
+    source="ONNX LpPool-1..22; MIL l2_pool iOS15; TFLite L2_POOL_2D; NN PoolingLayerParams.L2",
+)
 def lp_pool(
     x: Float["n c *s"],
     *,
@@ -285,15 +310,23 @@ def _draw_image(d: Draw) -> dict[str, Object]:
     return out
 
 
-@semantics(error=exact(), source="ONNX GlobalMaxPool-1, -22; NN PoolingLayerParams.globalPooling", draw=_draw_image,
-           ambiguous=has_nan("x", lambda x, p: native.reduce("max", x, _image(x), True)))  # fmt: skip
+@semantics(
+    error=exact(),
+    source="ONNX GlobalMaxPool-1, -22; NN PoolingLayerParams.globalPooling",
+    draw=_draw_image,
+    ambiguous=has_nan("x", lambda x, p: native.reduce("max", x, _image(x), True)),
+)
 def global_max_pool(x: Float["n c *s"]):
     """Largest element over all spatial axes, which stay with extent 1."""
     return native.reduce("max", x, _image(x), True).astype(x.dtype)
 
 
-@semantics(error=averages(lambda c: float(product(c.inputs["x"].shape[2:]))), source="ONNX GlobalAveragePool-1, -22",
-           draw=_draw_image, ambiguous=overflows(_image_sums))  # fmt: skip
+@semantics(
+    error=averages(lambda c: float(product(c.inputs["x"].shape[2:]))),
+    source="ONNX GlobalAveragePool-1, -22",
+    draw=_draw_image,
+    ambiguous=overflows(_image_sums),
+)
 def global_avg_pool(x: Float["n c *s"]):
     """Mean over all spatial axes, which stay with extent 1."""
     return native.reduce("mean", x, _image(x), True)
@@ -325,8 +358,12 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
         x1, y1 = d.int(0, w - 1), d.int(0, h - 1)
         x2, y2 = d.int(x1, w - 1), d.int(y1, h - 1)
         rows += [float(d.int(0, n - 1)), x1 / scale, y1 / scale, x2 / scale, y2 / scale]
-    return {"x": T((n, c, h, w)), "rois": T((len(rows) // 5, 5), values=rows), "scale": scale,
-            "sizes": (d.int(1, 4), d.int(1, 4))}  # fmt: skip
+    return {
+        "x": T((n, c, h, w)),
+        "rois": T((len(rows) // 5, 5), values=rows),
+        "scale": scale,
+        "sizes": (d.int(1, 4), d.int(1, 4)),
+    }
 
 
 @semantics(

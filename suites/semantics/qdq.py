@@ -77,8 +77,9 @@ def _alike(scale: Array, zero: Array | None) -> None:
 
 def _quotient(x: Array, scale: Array, precision: DType) -> Array:
     with np.errstate(all="ignore"):
-        return native.convert(native.convert(x, precision).astype(np.float64) / scale.astype(np.float64),
-                              precision).astype(np.float64)  # fmt: skip
+        return native.convert(
+            native.convert(x, precision).astype(np.float64) / scale.astype(np.float64), precision
+        ).astype(np.float64)
 
 
 def _precision(scale: Array, stated: DType | None) -> DType:
@@ -119,8 +120,17 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
 @semantics(
     error=quantised(0, real=_q_real, tie=_q_tie).signed(), source="ONNX QuantizeLinear-10..28", ambiguous=_q_open
 )
-def quantize(x: Num["*d"], scale: Float["*s"], zero: Any["*z"] | None = None, *, axis: Integer = 1, block: Integer = 0,
-             saturate: Flag = True, precision: ElementType = None, dtype: ElementType = None) -> Any["*d"]:  # fmt: skip
+def quantize(
+    x: Num["*d"],
+    scale: Float["*s"],
+    zero: Any["*z"] | None = None,
+    *,
+    axis: Integer = 1,
+    block: Integer = 0,
+    saturate: Flag = True,
+    precision: ElementType = None,
+    dtype: ElementType = None,
+) -> Any["*d"]:
     """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).
 
     dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results.
@@ -225,8 +235,9 @@ def _product_steps(ctx: Context) -> Array:
 _FACTORS = ("x", "x_scale", "x_zero", "y", "y_scale", "y_zero", "out_scale")
 
 
-def _scaled_product(x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array,
-                    out_scale: Array) -> Array:  # fmt: skip
+def _scaled_product(
+    x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array, out_scale: Array
+) -> Array:
     """The product over ``out_scale`` in f64.  A vector is a matrix of one row or column, whose axis the result lacks.
 
     Raises RuleError "scale-per-row", "contracted-agrees"."""
@@ -291,8 +302,10 @@ def qlinear_matmul(
 
 def _conv_of(ctx: Context) -> Array:
     i = ctx.inputs
-    back = {k: np.asarray(v).astype(np.int64) if k in ("x", "w", "x_zero", "w_zero", "b") and v is not None else v
-            for k, v in i.items()}  # fmt: skip
+    back = {
+        k: np.asarray(v).astype(np.int64) if k in ("x", "w", "x_zero", "w_zero", "b") and v is not None else v
+        for k, v in i.items()
+    }
     return _conv_steps(back, ctx.params)
 
 
@@ -312,15 +325,31 @@ def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
     if i["b"] is not None:
         total = total + i["b"].astype(np.float64).reshape(along)
     s = np.asarray(i["w_scale"], np.float64)
-    return total * _factor(np.asarray(i["x_scale"]).reshape(()), s.reshape(along) if s.size > 1 else s.reshape(()),
-                           np.asarray(i["out_scale"]).reshape(()))  # fmt: skip
+    return total * _factor(
+        np.asarray(i["x_scale"]).reshape(()),
+        s.reshape(along) if s.size > 1 else s.reshape(()),
+        np.asarray(i["out_scale"]).reshape(()),
+    )
 
 
 @semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10")
-def qlinear_conv(x: Any["n c *s"], x_scale: Float["*a"], x_zero: Any["*b"], w: Any["m g *k"], w_scale: Float["*f"],
-                 w_zero: Any["*h"], out_scale: Float["*o"], out_zero: Any["*p"], b: Any["m"] | None = None, *,
-                 strides: Each["s", 1, 3] = None, dilations: Each["s", 1, 2] = None, pads: Pads["s", "k"] = None,
-                 groups: Divisor["c"] = 1, padding: Choice(*MODES) = "explicit"):  # fmt: skip
+def qlinear_conv(
+    x: Any["n c *s"],
+    x_scale: Float["*a"],
+    x_zero: Any["*b"],
+    w: Any["m g *k"],
+    w_scale: Float["*f"],
+    w_zero: Any["*h"],
+    out_scale: Float["*o"],
+    out_zero: Any["*p"],
+    b: Any["m"] | None = None,
+    *,
+    strides: Each["s", 1, 3] = None,
+    dilations: Each["s", 1, 2] = None,
+    pads: Pads["s", "k"] = None,
+    groups: Divisor["c"] = 1,
+    padding: Choice(*MODES) = "explicit",
+):
     """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero
     point.  Raises RuleError as ``conv_integer`` does."""
     i = {

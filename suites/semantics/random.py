@@ -25,16 +25,16 @@ def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-@semantics(error=statistical("uniform", low="low", high="high"),
-           source="MIL random_uniform iOS15; ONNX RandomUniform-1")  # fmt: skip
+@semantics(
+    error=statistical("uniform", low="low", high="high"), source="MIL random_uniform iOS15; ONNX RandomUniform-1"
+)
 def uniform(*, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
     """Independent values uniform in [low, high); low == high gives low.  Raises RuleError "extents-positive"."""
     u = _generator(seed).random(_positive(shape))
     return low + (high - low) * u
 
 
-@semantics(error=statistical("normal", mean="mean", std="std"),
-           source="MIL random_normal iOS15; ONNX RandomNormal-1")  # fmt: skip
+@semantics(error=statistical("normal", mean="mean", std="std"), source="MIL random_normal iOS15; ONNX RandomNormal-1")
 def normal(*, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
     """Independent values of the normal distribution.  Raises RuleError "extents-positive"."""
     return mean + std * _generator(seed).standard_normal(_positive(shape))
@@ -78,8 +78,9 @@ def distributions(d: Draw, shape: tuple[int, ...]) -> T:
     return T((*shape[:-1], n), values=[p for i in range(count) for p in rows[i % len(rows)]])
 
 
-@semantics(error=statistical("categorical", weights=_weights),
-           source="MIL random_categorical iOS15; ONNX Multinomial-7")  # fmt: skip
+@semantics(
+    error=statistical("categorical", weights=_weights), source="MIL random_categorical iOS15; ONNX Multinomial-7"
+)
 def categorical(x: Float["*d n"], *, size: Integer = 1, logits: Flag = True, seed: Integer = None):
     """``size`` independent indices for every row of ``x``, drawn with replacement: int32 [*d, size]."""
     w = probabilities(x, logits)

@@ -21,8 +21,14 @@ Array = np.ndarray
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # name -> (alpha, beta) when not given.  Source: ONNX LSTM-14 "same as of corresponding ONNX operators"
-DEFAULTS = {"affine": (1.0, 0.0), "leaky_relu": (0.01, 0.0), "thresholded_relu": (1.0, 0.0), "scaled_tanh": (1.0, 1.0),
-            "hard_sigmoid": (0.2, 0.5), "elu": (1.0, 0.0)}  # fmt: skip
+DEFAULTS = {
+    "affine": (1.0, 0.0),
+    "leaky_relu": (0.01, 0.0),
+    "thresholded_relu": (1.0, 0.0),
+    "scaled_tanh": (1.0, 1.0),
+    "hard_sigmoid": (0.2, 0.5),
+    "elu": (1.0, 0.0),
+}
 _ORDER = {"lstm": "iofc", "gru": "zrh", "rnn": "i"}
 _NAMED = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 _PLAIN = {name.replace("_", ""): name for name in native.ACTIVATIONS}
@@ -78,10 +84,28 @@ def _wide(v: Object) -> Object:
     return None if v is None else np.asarray(v, np.float64)
 
 
-def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h0: Object, c0: Object, p: Object, *,
-          direction: str, activations: Object, alphas: Object, betas: Object, clip: Object, coupled: bool = False,
-          reset_after: bool = False, steps_first: bool = True, gates: str = "",
-          cell_clip: Object = None) -> list[Array]:  # fmt: skip
+def layer(
+    cell: str,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Object,
+    lengths: Object,
+    h0: Object,
+    c0: Object,
+    p: Object,
+    *,
+    direction: str,
+    activations: Object,
+    alphas: Object,
+    betas: Object,
+    clip: Object,
+    coupled: bool = False,
+    reset_after: bool = False,
+    steps_first: bool = True,
+    gates: str = "",
+    cell_clip: Object = None,
+) -> list[Array]:
     """Y [t, dirs, b, h], last h and (lstm) last c [dirs, b, h], in f64; batch before steps and directions when not
     ``steps_first``.
 
@@ -98,8 +122,12 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
         raise RuleError("directions-agree", f"w {list(w.shape)}, r {list(r.shape)} for {direction}")
     if w.shape[1:] != (g * h, size) or r.shape[1] != g * h:
         raise RuleError("gates-agree", f"w {list(w.shape)}, r {list(r.shape)} for {g} gates, {size} inputs")
-    wanted = (("b", b, (count, 2 * g * h)), ("p", p, (count, 3 * h)), ("h0", h0, (count, batch, h)),
-              ("c0", c0, (count, batch, h)))  # fmt: skip
+    wanted = (
+        ("b", b, (count, 2 * g * h)),
+        ("p", p, (count, 3 * h)),
+        ("h0", h0, (count, batch, h)),
+        ("c0", c0, (count, batch, h)),
+    )
     for name, v, want in wanted:
         if v is not None and np.shape(v) != want:
             raise RuleError("states-agree", f"{name} {list(np.shape(v))}, expected {list(want)}")
@@ -109,9 +137,16 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
     order = gates or _ORDER[cell]
     if cell_clip:
         given = {"x": x, "w": w, "r": r, "b": b, "lengths": lengths, "h0": h0, "c0": c0, "p": p}
-        params = {"direction": direction, "activations": activations, "activation_alpha": alphas,
-                  "activation_beta": betas, "clip": clip, "coupled": coupled, "gates": gates,
-                  "cell_clip": cell_clip}  # fmt: skip
+        params = {
+            "direction": direction,
+            "activations": activations,
+            "activation_alpha": alphas,
+            "activation_beta": betas,
+            "clip": clip,
+            "coupled": coupled,
+            "gates": gates,
+            "cell_clip": cell_clip,
+        }
         with np.errstate(all="ignore"):
             wide = _running(cell, given, params, 0.0, 0.0)
         y, *last = (v.value for v in wide)
@@ -120,14 +155,25 @@ def layer(cell: str, x: Array, w: Array, r: Array, b: Object, lengths: Object, h
     for d in range(count):
         bias_w, bias_r = (None, None) if b is None else np.split(np.asarray(b[d]), 2)
         peep = None if p is None else p[d]
-        out.append(native.recurrent(
-            cell, x, ordered(w[d], cell, order), ordered(r[d], cell, order), bias_w=ordered(bias_w, cell, order),
-            bias_r=ordered(bias_r, cell, order), peephole=peep,
-            lengths=None if lengths is None else [int(n) for n in lengths], h0=None if h0 is None else h0[d],
-            c0=None if c0 is None else c0[d], activations=acts[d * len(_NAMED[cell]) : (d + 1) * len(_NAMED[cell])],
-            clip=float(clip or 0), coupled=coupled, reset_after=reset_after,
-            backward=direction == "reverse" or d == 1,
-        ))  # fmt: skip
+        out.append(
+            native.recurrent(
+                cell,
+                x,
+                ordered(w[d], cell, order),
+                ordered(r[d], cell, order),
+                bias_w=ordered(bias_w, cell, order),
+                bias_r=ordered(bias_r, cell, order),
+                peephole=peep,
+                lengths=None if lengths is None else [int(n) for n in lengths],
+                h0=None if h0 is None else h0[d],
+                c0=None if c0 is None else c0[d],
+                activations=acts[d * len(_NAMED[cell]) : (d + 1) * len(_NAMED[cell])],
+                clip=float(clip or 0),
+                coupled=coupled,
+                reset_after=reset_after,
+                backward=direction == "reverse" or d == 1,
+            )
+        )
     y = np.stack([o[0] for o in out], 1)
     last = [np.stack([o[k] for o in out]) for k in ((1, 2) if cell == "lstm" else (1,))]
     if not steps_first:
@@ -190,8 +236,7 @@ def _running(cell: str, i: dict[str, Object], q: dict[str, Object], u: float, lo
     """Y, the last h and the last c with how far they may be, as ``layer`` lays them out: all sequences of a batch step
     together, one that has ended keeps its state.  u, low: unit roundoff and what underflow may cost."""
     steps_first = q.get("steps_first", True)
-    x, h0, c0 = (v if v is None or steps_first else np.swapaxes(v, 0, 1)
-                 for v in (i["x"], i.get("h0"), i.get("c0")))  # fmt: skip
+    x, h0, c0 = (v if v is None or steps_first else np.swapaxes(v, 0, 1) for v in (i["x"], i.get("h0"), i.get("c0")))
     count = i["w"].shape[0]
     acts = functions(cell, count, q["activations"], q["activation_alpha"], q["activation_beta"])
     per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
@@ -215,8 +260,20 @@ def _running(cell: str, i: dict[str, Object], q: dict[str, Object], u: float, lo
         for s in range(int(np.max(lengths, initial=0))):
             live = np.flatnonzero(lengths > s)
             at = lengths[live] - 1 - s if backward else np.full(live.size, s)
-            new_h, new_c = _cell_step(cell, entering[at, live], h[live], c[live], r, br, p,
-                                      acts[d * per : (d + 1) * per], clip, coupled, reset_after, cell_clip)  # fmt: skip
+            new_h, new_c = _cell_step(
+                cell,
+                entering[at, live],
+                h[live],
+                c[live],
+                r,
+                br,
+                p,
+                acts[d * per : (d + 1) * per],
+                clip,
+                coupled,
+                reset_after,
+                cell_clip,
+            )
             y.value[at, live], y.error[at, live] = new_h.value, new_h.error
             h = h.replaced(live, new_h)
             if new_c is not None:
@@ -231,8 +288,10 @@ def _running(cell: str, i: dict[str, Object], q: dict[str, Object], u: float, lo
     y, *ends = stacked(ys, 1), stacked(hs, 0), stacked(cs, 0)
     if steps_first:
         return [y, *ends]
-    return [Running(np.moveaxis(v.value, *to), u, low, np.moveaxis(v.error, *to))
-            for v, to in ((y, (2, 0)), *((e, (0, 1)) for e in ends))]  # fmt: skip
+    return [
+        Running(np.moveaxis(v.value, *to), u, low, np.moveaxis(v.error, *to))
+        for v, to in ((y, (2, 0)), *((e, (0, 1)) for e in ends))
+    ]
 
 
 def running_bound(cell: str, output: int) -> Object:
@@ -294,10 +353,13 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
     state = (count, b, h) if steps_first else (b, count, h)
     out: dict[str, Object] = {
-        "x": T((t, b, i) if steps_first else (b, t, i)), "w": T((count, g * h, i)), "r": T((count, g * h, h)),
-        "direction": direction, "steps_first": steps_first,
+        "x": T((t, b, i) if steps_first else (b, t, i)),
+        "w": T((count, g * h, i)),
+        "r": T((count, g * h, h)),
+        "direction": direction,
+        "steps_first": steps_first,
         "clip": param(d, "clip", lambda: d.pick((None, None, 0.5, 3.0))),
-    }  # fmt: skip
+    }
     if given(d, "b"):
         out["b"] = T((count, 2 * g * h))
     if given(d, "lengths"):
@@ -354,19 +416,44 @@ def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:
     return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
 
 
-_DATA = {"x": ("unit", "small", "uniform:-2:2", "uniform:-60:60", "wide"),
-         "w": ("unit", "uniform:-1:1", "small", "wide"), "r": ("unit", "uniform:-1:1", "small", "wide"),
-         "b": ("unit", "small", "wide"),
-         "h0": ("unit", "small", "wide"), "c0": ("unit", "small", "wide"), "p": ("unit", "small")}  # fmt: skip
+_DATA = {
+    "x": ("unit", "small", "uniform:-2:2", "uniform:-60:60", "wide"),
+    "w": ("unit", "uniform:-1:1", "small", "wide"),
+    "r": ("unit", "uniform:-1:1", "small", "wide"),
+    "b": ("unit", "small", "wide"),
+    "h0": ("unit", "small", "wide"),
+    "c0": ("unit", "small", "wide"),
+    "p": ("unit", "small"),
+}
 
 
-@semantics(error=_errors("lstm"), source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)", data=_DATA,
-           draw=lambda d: draw_layer(d, "lstm"), ambiguous=first_of(_jumps, _runs_over("lstm")))  # fmt: skip
-def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
-         lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, c0: Float["*u"] | None = None,
-         p: Float["e v"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward", activations: Strings = None,
-         activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None, coupled: Flag = False,
-         steps_first: Flag = True, gates: Choice("iofc", "ifoc", "ifco") = "iofc", cell_clip: Real = None):  # fmt: skip
+@semantics(
+    error=_errors("lstm"),
+    source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)",
+    data=_DATA,
+    draw=lambda d: draw_layer(d, "lstm"),
+    ambiguous=first_of(_jumps, _runs_over("lstm")),
+)
+def lstm(
+    x: Float["t b i"],
+    w: Float["e g i"],
+    r: Float["e g h"],
+    b: Float["e q"] | None = None,
+    lengths: Int["*l"] | None = None,
+    h0: Float["*s"] | None = None,
+    c0: Float["*u"] | None = None,
+    p: Float["e v"] | None = None,
+    *,
+    direction: Choice(*DIRECTIONS) = "forward",
+    activations: Strings = None,
+    activation_alpha: Reals = None,
+    activation_beta: Reals = None,
+    clip: Real = None,
+    coupled: Flag = False,
+    steps_first: Flag = True,
+    gates: Choice("iofc", "ifoc", "ifco") = "iofc",
+    cell_clip: Real = None,
+):
     """Y [t, dirs, b, h], last h and last c [dirs, b, h].
 
     i o f c = f(x W + h R + P c + b), C = f C + i c, H = o h(C); f g h are ``activations`` (sigmoid tanh tanh).
@@ -404,28 +491,88 @@ def lstm(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"
     draw=lambda d: draw_layer(d, "gru"),
     ambiguous=first_of(_jumps, _runs_over("gru")),
 )
-def gru(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
-        lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
-        activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,
-        reset_after: Flag = False, steps_first: Flag = True, gates: Choice("zrh", "rzh", "rhz") = "zrh"):  # fmt: skip
+def gru(
+    x: Float["t b i"],
+    w: Float["e g i"],
+    r: Float["e g h"],
+    b: Float["e q"] | None = None,
+    lengths: Int["*l"] | None = None,
+    h0: Float["*s"] | None = None,
+    *,
+    direction: Choice(*DIRECTIONS) = "forward",
+    activations: Strings = None,
+    activation_alpha: Reals = None,
+    activation_beta: Reals = None,
+    clip: Real = None,
+    reset_after: Flag = False,
+    steps_first: Flag = True,
+    gates: Choice("zrh", "rzh", "rhz") = "zrh",
+):
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = (1 - z) ht + z H, ht = g(x W + (r H) R + b).
 
     reset_after: ht = g(x W + r (H R + rb) + wb).  The rest as ``lstm``.  Raises RuleError as ``layer`` does.
     """
-    return layer("gru", x, w, r, b, lengths, h0, None, None, direction=direction, activations=activations,
-                 alphas=activation_alpha, betas=activation_beta, clip=clip, reset_after=bool(reset_after),
-                 steps_first=bool(steps_first), gates=gates)  # fmt: skip
+    return layer(
+        "gru",
+        x,
+        w,
+        r,
+        b,
+        lengths,
+        h0,
+        None,
+        None,
+        direction=direction,
+        activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
+        clip=clip,
+        reset_after=bool(reset_after),
+        steps_first=bool(steps_first),
+        gates=gates,
+    )
 
 
-@semantics(error=_errors("rnn"), source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15", data=_DATA,
-           draw=lambda d: draw_layer(d, "rnn"), ambiguous=first_of(_jumps, _runs_over("rnn")))  # fmt: skip
-def rnn(x: Float["t b i"], w: Float["e g i"], r: Float["e g h"], b: Float["e q"] | None = None,
-        lengths: Int["*l"] | None = None, h0: Float["*s"] | None = None, *, direction: Choice(*DIRECTIONS) = "forward",
-        activations: Strings = None, activation_alpha: Reals = None, activation_beta: Reals = None, clip: Real = None,
-        steps_first: Flag = True):  # fmt: skip
+@semantics(
+    error=_errors("rnn"),
+    source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15",
+    data=_DATA,
+    draw=lambda d: draw_layer(d, "rnn"),
+    ambiguous=first_of(_jumps, _runs_over("rnn")),
+)
+def rnn(
+    x: Float["t b i"],
+    w: Float["e g i"],
+    r: Float["e g h"],
+    b: Float["e q"] | None = None,
+    lengths: Int["*l"] | None = None,
+    h0: Float["*s"] | None = None,
+    *,
+    direction: Choice(*DIRECTIONS) = "forward",
+    activations: Strings = None,
+    activation_alpha: Reals = None,
+    activation_beta: Reals = None,
+    clip: Real = None,
+    steps_first: Flag = True,
+):
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = f(x W + H R + b).  The rest as ``lstm``."""
-    return layer("rnn", x, w, r, b, lengths, h0, None, None, direction=direction, activations=activations,
-                 alphas=activation_alpha, betas=activation_beta, clip=clip, steps_first=bool(steps_first))  # fmt: skip
+    return layer(
+        "rnn",
+        x,
+        w,
+        r,
+        b,
+        lengths,
+        h0,
+        None,
+        None,
+        direction=direction,
+        activations=activations,
+        alphas=activation_alpha,
+        betas=activation_beta,
+        clip=clip,
+        steps_first=bool(steps_first),
+    )
 
 
 @lstm.breaks("gates-agree")

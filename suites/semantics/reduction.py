@@ -26,7 +26,7 @@ from harness.declare import (
     gathered,
     semantics,
     silent,
-)  # fmt: skip
+)
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context, gamma, unit
 from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
@@ -70,8 +70,10 @@ def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Objec
     zero, endless = (np.any(at, axis=axes, keepdims=keep) for at in (x == 0, ~np.isfinite(x)))
     limit = np.log2(float_max(of(inputs["x"])))
     mixed = (high >= limit) & (low < 2 - limit)  # some order meets a 0, another an infinity, a third multiplies the two
-    return silent("an intermediate product may become 0 next to an infinity, or infinite next to a 0",
-                  mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero))  # fmt: skip
+    return silent(
+        "an intermediate product may become 0 next to an infinity, or infinite next to a 0",
+        mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero),
+    )
 
 
 def _fraction(name: str) -> Object:
@@ -102,8 +104,11 @@ def _product_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> 
 _whole_product = _folded("prod")
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
-           ambiguous=_folded("l1"))  # fmt: skip
+@semantics(
+    error=accumulates(_K),
+    source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
+    ambiguous=_folded("l1"),
+)
 def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` (None: all, empty: none); 0 over no element; integers wrap."""
     return fold("sum", x, axes, keepdims)
@@ -124,16 +129,22 @@ def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) 
     return (np.sign(wide) * (np.abs(wide) // n)).astype(x.dtype)
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15",
-           ambiguous=_folded("sum_square"))  # fmt: skip
-def reduce_sum_square(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
-                      ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+@semantics(
+    error=accumulates(_K),
+    source="ONNX ReduceSumSquare-1..18; MIL reduce_sum_square iOS15",
+    ambiguous=_folded("sum_square"),
+)
+def reduce_sum_square(
+    x: Num["*d"],
+    *,
+    axes: Axes["d"] = None,
+    keepdims: Flag = True,
+) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum of squares over ``axes``; without axes each square by itself."""
     return fold("sum_square", x, axes, keepdims)
 
 
-@semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15",
-           ambiguous=_folded("l1"))  # fmt: skip
+@semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15", ambiguous=_folded("l1"))
 def reduce_l1(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Sum of magnitudes over ``axes``."""
     return fold("l1", x, axes, keepdims)
@@ -146,8 +157,11 @@ def l2_bound(ctx: Context) -> Array:
     k = x.size / max(1, ctx.wide.size)
     h = np.abs(ctx.wide)
     lost = np.minimum(np.sqrt(k * tiny(ctx)), k * tiny(ctx) / (2 * h))
-    return np.where(h * h * (1 + k * ctx.acc_u) >= top(ctx), np.inf, h * (slope(k + 2, ctx) / 2 + 2 * ctx.acc_u)
-                    + ctx.ulp + np.where(h == 0, np.sqrt(k * tiny(ctx)), lost))  # fmt: skip
+    return np.where(
+        h * h * (1 + k * ctx.acc_u) >= top(ctx),
+        np.inf,
+        h * (slope(k + 2, ctx) / 2 + 2 * ctx.acc_u) + ctx.ulp + np.where(h == 0, np.sqrt(k * tiny(ctx)), lost),
+    )
 
 
 def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -155,8 +169,11 @@ def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> s
     return _folded("sum_square")(inputs, params) if of(inputs["x"]).kind in "iu" else None
 
 
-@semantics(error=composed(l2_bound), source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15",
-           ambiguous=first_of(_fraction("l2"), _squares_overflow))  # fmt: skip
+@semantics(
+    error=composed(l2_bound),
+    source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15",
+    ambiguous=first_of(_fraction("l2"), _squares_overflow),
+)
 def reduce_l2(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Square root of the sum of squares over ``axes``."""
     if of(x).kind == "f":
@@ -181,8 +198,11 @@ def prod_bound(ctx: Context) -> Array:
     return np.where(grown >= top(ctx) * (1 - n * ctx.acc_u), np.inf, b)
 
 
-@semantics(error=composed(prod_bound), source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD",
-           ambiguous=first_of(_product_overflows, _underflow_meets_infinity))  # fmt: skip
+@semantics(
+    error=composed(prod_bound),
+    source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD",
+    ambiguous=first_of(_product_overflows, _underflow_meets_infinity),
+)
 def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
     """Product over ``axes``; 1 over no element; integers wrap."""
     return fold("prod", x, axes, keepdims)
@@ -208,7 +228,8 @@ def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
 
 
 @semantics(
-    error=exact(), source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX",
+    error=exact(),
+    source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX",
     ambiguous=has_nan("x", _reduced),
 )
 def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
@@ -217,7 +238,8 @@ def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True)
 
 
 @semantics(
-    error=exact(), source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN",
+    error=exact(),
+    source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN",
     ambiguous=has_nan("x", _reduced),
 )
 def reduce_min(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
@@ -249,10 +271,17 @@ def _sign_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     return silent("the logarithm of a sum that rounding may take to the other side of zero", near)
 
 
-@semantics(error=composed(log_sum_bound), source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15",
-           ambiguous=first_of(_fraction("log_sum"), _sign_open, _folded("l1")))  # fmt: skip
-def reduce_log_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True,
-                   ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+@semantics(
+    error=composed(log_sum_bound),
+    source="ONNX ReduceLogSum-1..18; MIL reduce_log_sum iOS15",
+    ambiguous=first_of(_fraction("log_sum"), _sign_open, _folded("l1")),
+)
+def reduce_log_sum(
+    x: Num["*d"],
+    *,
+    axes: Axes["d"] = None,
+    keepdims: Flag = True,
+) -> Num["*reduce(d,axes,keepdims)"]:
     """Logarithm of the sum over ``axes``; -inf over no element."""
     y = native.reduce("log_sum", x, norm_axes(axes, x.ndim), keepdims)
     return y if of(x).kind == "f" else whole(y, x)
@@ -304,8 +333,10 @@ def _exponential_leaves(inputs: dict[str, Object], params: dict[str, Object]) ->
     slack = (8 + np.abs(np.where(np.isfinite(m), m, 0))) * unit(carrier)
     over = np.isfinite(m) & (y >= np.log(float_max(carrier)) - slack)
     under = np.isfinite(m) & (m <= np.log(smallest_normal(carrier)) + slack)
-    return gathered(silent("exponentials whose sum leaves their type", over, np.full(y.shape, np.inf)),
-                    silent("exponentials below the normal numbers of their type", under, np.full(y.shape, -np.inf)))
+    return gathered(
+        silent("exponentials whose sum leaves their type", over, np.full(y.shape, np.inf)),
+        silent("exponentials below the normal numbers of their type", under, np.full(y.shape, -np.inf)),
+    )
 
 
 def _exponential_beyond(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -322,10 +353,18 @@ def _exponential_beyond(inputs: dict[str, Object], params: dict[str, Object]) ->
 _LOG_TOP = float(np.log(np.finfo(np.float64).max))
 
 
-@semantics(error=composed(log_sum_exp_bound), source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
-           ambiguous=first_of(_exponential_beyond, _exponential_leaves, _fraction("log_sum_exp")))  # fmt: skip
-def reduce_log_sum_exp(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True, in_double: Flag,
-                       ) -> Num["*reduce(d,axes,keepdims)"]:  # fmt: skip
+@semantics(
+    error=composed(log_sum_exp_bound),
+    source="ONNX ReduceLogSumExp-1..18; MIL reduce_log_sum_exp iOS15",
+    ambiguous=first_of(_exponential_beyond, _exponential_leaves, _fraction("log_sum_exp")),
+)
+def reduce_log_sum_exp(
+    x: Num["*d"],
+    *,
+    axes: Axes["d"] = None,
+    keepdims: Flag = True,
+    in_double: Flag,
+) -> Num["*reduce(d,axes,keepdims)"]:
     """Logarithm of the sum of exponentials over ``axes``; -inf over no element.  in_double: the op set states that the
     exponentials are added in double (the function body of ONNX ReduceLogSumExp-18)."""
     y = native.reduce("log_sum_exp", x, norm_axes(axes, x.ndim), keepdims, out=np.dtype(np.float64))
@@ -374,21 +413,37 @@ def any_winner(ctx: Context, actual: Array) -> Array:
     return (inside & same).reshape(np.shape(actual))
 
 
-_ARG = {"error": exact(), "draw": _draw_arg, "data": ("small", "ties", "unit", "special", "full"),
-        "ambiguous": has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]}))}  # fmt: skip
+_ARG = {
+    "error": exact(),
+    "draw": _draw_arg,
+    "data": ("small", "ties", "unit", "special", "full"),
+    "ambiguous": has_nan("x", lambda x, p: _reduced(x, {**p, "axes": [p["axis"]]})),
+}
 
 
 @semantics(source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax", **_ARG)
-def argmax(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
-           dtype: ElementType(I64, I32) = I64):  # fmt: skip
+def argmax(
+    x: Num["*d"],
+    *,
+    axis: Axis["d"] = 0,
+    keepdims: Flag = True,
+    select_last: Flag = False,
+    dtype: ElementType(I64, I32) = I64,
+):
     """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError
     "axis-not-empty"."""
     return _arg("max", x, axis, keepdims, select_last, dtype)
 
 
 @semantics(source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin", **_ARG)
-def argmin(x: Num["*d"], *, axis: Axis["d"] = 0, keepdims: Flag = True, select_last: Flag = False,
-           dtype: ElementType(I64, I32) = I64):  # fmt: skip
+def argmin(
+    x: Num["*d"],
+    *,
+    axis: Axis["d"] = 0,
+    keepdims: Flag = True,
+    select_last: Flag = False,
+    dtype: ElementType(I64, I32) = I64,
+):
     """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError
     "axis-not-empty"."""
     return _arg("min", x, axis, keepdims, select_last, dtype)
@@ -398,8 +453,11 @@ def _whole_sum(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
     return np.abs(inputs["x"].astype(np.float64)).sum(params["axis"], keepdims=True)
 
 
-@semantics(error=accumulates("d[axis]"), source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum",
-           ambiguous=overflows(_whole_sum))  # fmt: skip
+@semantics(
+    error=accumulates("d[axis]"),
+    source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum",
+    ambiguous=overflows(_whole_sum),
+)
 def cumsum(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
     """Running sum along ``axis``: element i adds 0..i; exclusive 0..i-1; reverse runs from the end.  Integers wrap."""
     return _running("sum", x, axis, exclusive, reverse)

@@ -80,5 +80,7 @@ class Running:
         return self.like(np.clip(self.value, -limit, limit), self.error)
 
     def joined(self, *others: Running, axis: int) -> Running:
-        return self.like(np.concatenate([self.value, *(o.value for o in others)], axis),
-                         np.concatenate([self.error, *(o.error for o in others)], axis))  # fmt: skip
+        return self.like(
+            np.concatenate([self.value, *(o.value for o in others)], axis),
+            np.concatenate([self.error, *(o.error for o in others)], axis),
+        )

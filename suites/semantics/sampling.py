@@ -66,9 +66,7 @@ _ERROR = composed(_bound)
 IMAGE = ("unit", "small", "uniform:-4:4", "wide")
 
 
-@semantics(
-    error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=IMAGE
-)
+@semantics(error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=IMAGE)
 def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
     """``x`` resized linearly along its last len(sizes) axes."""
     y = x
@@ -100,8 +98,12 @@ def resize_nearest(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "defa
     return x
 
 
-BOXES = {"CORNERS_HEIGHT_FIRST": (0, 1, 2, 3, False), "CORNERS_WIDTH_FIRST": (1, 0, 3, 2, False),
-         "CENTER_SIZE_HEIGHT_FIRST": (0, 1, 2, 3, True), "CENTER_SIZE_WIDTH_FIRST": (1, 0, 3, 2, True)}  # fmt: skip
+BOXES = {
+    "CORNERS_HEIGHT_FIRST": (0, 1, 2, 3, False),
+    "CORNERS_WIDTH_FIRST": (1, 0, 3, 2, False),
+    "CENTER_SIZE_HEIGHT_FIRST": (0, 1, 2, 3, True),
+    "CENTER_SIZE_WIDTH_FIRST": (1, 0, 3, 2, True),
+}
 
 
 def box_edges(
@@ -118,9 +120,18 @@ def box_edges(
 
 
 @semantics(error=_ERROR, source="MIL crop_resize iOS15-17", data=IMAGE)
-def crop_resize(x: Float["b c h w"], boxes: Num["n 4"], images: Int["n"] | None = None, *, size: Ints,
-                normalized: Flag = False, scale: Real = 1.0, form: Choice(*BOXES) = "CORNERS_HEIGHT_FIRST",
-                mode: Choice(*SAMPLING) = "default", pad_value: Real = 0.0):  # fmt: skip
+def crop_resize(
+    x: Float["b c h w"],
+    boxes: Num["n 4"],
+    images: Int["n"] | None = None,
+    *,
+    size: Ints,
+    normalized: Flag = False,
+    scale: Real = 1.0,
+    form: Choice(*BOXES) = "CORNERS_HEIGHT_FIRST",
+    mode: Choice(*SAMPLING) = "default",
+    pad_value: Real = 0.0,
+):
     """One crop [n, c, *size] per box of image ``images[i]`` (default i): points outside the image read ``pad_value``.
 
     Raises RuleError "image-in-range"."""
@@ -179,9 +190,16 @@ def at_points(x: Array, ys: Array, xs: Array, nearest: bool, padding: str, value
 
 
 @semantics(error=_ERROR, source="MIL resample iOS15-17", data={"x": IMAGE})
-def resample(x: Float["b c h w"], coordinates: Num["b p q 2"], *, sampling: Choice("bilinear", "nearest"),
-             padding: Choice(*PADDING), value: Real, space: Choice("unnormalized", "normalized_minus_one_to_one",
-             "normalized_zero_to_one"), align: Flag):  # fmt: skip
+def resample(
+    x: Float["b c h w"],
+    coordinates: Num["b p q 2"],
+    *,
+    sampling: Choice("bilinear", "nearest"),
+    padding: Choice(*PADDING),
+    value: Real,
+    space: Choice("unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"),
+    align: Flag,
+):
     """x at (x, y) places: [b, c, p, q]."""
     h, w = x.shape[2:]
     out = []

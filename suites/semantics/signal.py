@@ -184,8 +184,10 @@ def _draw_stft(d: Draw) -> dict:
 _WINDOWS = {"hann": (0.5, -0.5, 0.0), "hamming": (25 / 46, -21 / 46, 0.0), "blackman": (0.42, -0.5, 0.08)}
 
 
-@semantics(error=bounded(lambda ctx: 16 * max(ctx.u, ctx.acc_u) + ctx.ulp, "16u of a sum of cosines, each at most 1"),
-           source="ONNX HannWindow-17, HammingWindow-17, BlackmanWindow-17 (function bodies)")  # fmt: skip
+@semantics(
+    error=bounded(lambda ctx: 16 * max(ctx.u, ctx.acc_u) + ctx.ulp, "16u of a sum of cosines, each at most 1"),
+    source="ONNX HannWindow-17, HammingWindow-17, BlackmanWindow-17 (function bodies)",
+)
 def window(*, size: Integer, kind: Choice(*_WINDOWS) = "hann", periodic: Flag = True, dtype: ElementType = None):
     """a + b cos(2 pi i / n) + c cos(4 pi i / n) with n = size (periodic) or size - 1."""
     a, b, c = _WINDOWS[kind]

@@ -55,12 +55,19 @@ def _draw_pad(d: Draw) -> dict[str, Object]:
     return {"x": T(shape), "value": T(()), "low": low, "high": high, "interior": interior}
 
 
-_FOLDS = {"add": np.add, "mul": np.multiply, "minimum": np.minimum, "maximum": np.maximum, "all": np.logical_and,
-          "any": np.logical_or}  # fmt: skip
+_FOLDS = {
+    "add": np.add,
+    "mul": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "all": np.logical_and,
+    "any": np.logical_or,
+}
 
 
-def windows(x: Array, start: Array, fold: str, size: Object, strides: Object, base: Object, dilations: Object,
-            pads: Object) -> Array:  # fmt: skip
+def windows(
+    x: Array, start: Array, fold: str, size: Object, strides: Object, base: Object, dilations: Object, pads: Object
+) -> Array:
     """reduce_window: x with base dilation and padding holding ``start``, then every window folded from ``start`` on."""
     f = _FOLDS[fold]
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64) if of(x).kind in "iu" else x
@@ -92,8 +99,17 @@ def _fold_bound(ctx: Context) -> Array:
 
 
 @semantics(error=bounded(_fold_bound), source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW")
-def reduce_window(x: Any["*d"], start: Any[""], *, fold: Choice(*_FOLDS), size: Opaque, strides: Opaque, base: Opaque,
-                  dilations: Opaque, pads: Opaque):  # fmt: skip
+def reduce_window(
+    x: Any["*d"],
+    start: Any[""],
+    *,
+    fold: Choice(*_FOLDS),
+    size: Opaque,
+    strides: Opaque,
+    base: Opaque,
+    dilations: Opaque,
+    pads: Opaque,
+):
     """Every window folded, beginning with ``start``; integers wrap.
 
     Raises RuleError "one-per-axis" or "window-positive"."""
@@ -174,8 +190,10 @@ def gather(
 
     Raises RuleError "collapsed-axes-exist", "mapped-axes-exist", "offset-axes-exist", "slices-fit" and those of
     ``index_tuples``."""
-    collapsed, start_map = (_distinct(f"{what}-axes-exist", axes, x.ndim)
-                            for what, axes in (("collapsed", collapsed), ("mapped", start_map)))  # fmt: skip
+    collapsed, start_map = (
+        _distinct(f"{what}-axes-exist", axes, x.ndim)
+        for what, axes in (("collapsed", collapsed), ("mapped", start_map))
+    )
     idx = index_tuples(indices, index_dim, start_map)
     batch = idx.shape[:-1]
     fits = len(sizes) == x.ndim and all(0 <= k <= n for k, n in zip(sizes, x.shape))
@@ -253,8 +271,9 @@ def scatter(
 
     Raises RuleError "inserted-axes-exist", "mapped-axes-exist", "window-axes-exist", "updates-fit" and those of
     ``index_tuples``."""
-    inserted, to_operand = (_distinct(f"{what}-axes-exist", axes, x.ndim)
-                            for what, axes in (("inserted", inserted), ("mapped", to_operand)))  # fmt: skip
+    inserted, to_operand = (
+        _distinct(f"{what}-axes-exist", axes, x.ndim) for what, axes in (("inserted", inserted), ("mapped", to_operand))
+    )
     window_dims = _distinct("window-axes-exist", window_dims, updates.ndim)
     idx = index_tuples(indices, index_dim, to_operand)
     scatter_dims = [a for a in range(updates.ndim) if a not in window_dims]
@@ -264,8 +283,11 @@ def scatter(
         or len(window_dims) != len(axes)
         or any(updates.shape[w] > x.shape[a] for w, a in zip(window_dims, axes))
     ):
-        raise RuleError("updates-fit", f"updates {list(updates.shape)} with windows along {window_dims} for "
-                        f"{list(idx.shape[:-1])} index tuples and {list(x.shape)} without axes {inserted}")  # fmt: skip
+        raise RuleError(
+            "updates-fit",
+            f"updates {list(updates.shape)} with windows along {window_dims} for "
+            f"{list(idx.shape[:-1])} index tuples and {list(x.shape)} without axes {inserted}",
+        )
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
     out, f = np.array(wide), (lambda old, new: new) if body == "update" else _FOLDS[body]
     up = updates.astype(wide.dtype)

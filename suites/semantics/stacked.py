@@ -68,18 +68,30 @@ def run(x: Array, parts: list[list[Part]], cell: str, h0: Array | None, c0: Arra
         n = len(layer)
         states = [None if s is None else s[k * n : (k + 1) * n] for s in (h0, c0)]
         y, *last = recurrent.layer(
-            name, x, np.stack([p.w for p in layer]), np.stack([p.r for p in layer]),
-            np.stack([np.concatenate([p.bias_w, p.bias_r]) for p in layer]), None, states[0],
-            states[1] if name == "lstm" else None, None, direction="bidirectional" if n == 2 else "forward",
-            activations=acts * n, alphas=None, betas=None, clip=None, reset_after=True,
-        )  # fmt: skip
+            name,
+            x,
+            np.stack([p.w for p in layer]),
+            np.stack([p.r for p in layer]),
+            np.stack([np.concatenate([p.bias_w, p.bias_r]) for p in layer]),
+            None,
+            states[0],
+            states[1] if name == "lstm" else None,
+            None,
+            direction="bidirectional" if n == 2 else "forward",
+            activations=acts * n,
+            alphas=None,
+            betas=None,
+            clip=None,
+            reset_after=True,
+        )
         x = np.moveaxis(y, 1, 2).reshape(*x.shape[:2], -1)
         ends.append(last)
     return [x, *(np.concatenate(e) for e in zip(*ends))]
 
 
-def bounds(x: Array, parts: list[list[Part]], cell: str, h0: Array | None, c0: Array | None, u: float,
-           tiny: float) -> list[Array]:  # fmt: skip
+def bounds(
+    x: Array, parts: list[list[Part]], cell: str, h0: Array | None, c0: Array | None, u: float, tiny: float
+) -> list[Array]:
     """How far each result of ``run`` may be: running error analysis of the equations through all steps and layers."""
     name, _, names = CELLS[cell]
     acts = recurrent.functions(name, 1, names, None, None)

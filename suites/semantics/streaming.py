@@ -28,8 +28,11 @@ def _rotation_bound(ctx: Context) -> Array:
     return gamma(4, ctx.acc_u) * np.abs(scale) + ctx.ulp
 
 
-@semantics(error=composed(_rotation_bound), source="ONNX RotaryEmbedding-23",
-           data=("unit", "small", "uniform:-4:4", "uniform:-99:99"))  # fmt: skip
+@semantics(
+    error=composed(_rotation_bound),
+    source="ONNX RotaryEmbedding-23",
+    data=("unit", "small", "uniform:-4:4", "uniform:-99:99"),
+)
 def rotary_embedding(
     x: Float["*a"],
     cos: Float["*b"],
@@ -199,8 +202,11 @@ def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tup
     dv = v.shape[3]
     if q.shape != (b, t, hq, dk) or v.shape[:2] != (b, t):
         raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} in heads")
-    for name, wants in (("past", [(b, hk, dk, dv)]), ("decay", [(b, t, hk * dk), (b, t, hk)]),
-                        ("beta", [(b, t, hk), (b, t, 1)])):  # fmt: skip
+    for name, wants in (
+        ("past", [(b, hk, dk, dv)]),
+        ("decay", [(b, t, hk * dk), (b, t, hk)]),
+        ("beta", [(b, t, hk), (b, t, 1)]),
+    ):
         if i[name] is not None and i[name].shape not in wants:
             raise RuleError(f"{name}-fits", f"{list(i[name].shape)}, expected {' or '.join(map(str, wants))}")
     scale = p["scale"] or 1 / np.sqrt(dk)

@@ -11,8 +11,15 @@ from suites.semantics.indexing.boxes import corners, iou
 
 
 @semantics(error=exact(), source="MIL non_maximum_suppression iOS15, iOS17; NN NonMaximumSuppressionLayerParams")
-def padded_nms(boxes: Float["b n 4"], scores: Float["b n k"], *, iou_threshold: Real, max_boxes: Integer,
-               score_threshold: Real = None, per_class: Flag = False):  # fmt: skip
+def padded_nms(
+    boxes: Float["b n 4"],
+    scores: Float["b n k"],
+    *,
+    iou_threshold: Real,
+    max_boxes: Integer,
+    score_threshold: Real = None,
+    per_class: Flag = False,
+):
     """(boxes [b, max, 4], scores [b, max, k], indices [b, max], counts [b]) of the boxes that survive, by falling
     score.
 
@@ -24,8 +31,12 @@ def padded_nms(boxes: Float["b n 4"], scores: Float["b n k"], *, iou_threshold: 
     if boxes.shape[:2] != scores.shape[:2]:
         raise RuleError("shapes-agree", f"boxes {list(boxes.shape)}, scores {list(scores.shape)}")
     b, n, k = scores.shape
-    out = (np.zeros((b, max_boxes, 4), boxes.dtype), np.zeros((b, max_boxes, k), scores.dtype),
-           np.full((b, max_boxes), -1, np.int32), np.zeros(b, np.int32))  # fmt: skip
+    out = (
+        np.zeros((b, max_boxes, 4), boxes.dtype),
+        np.zeros((b, max_boxes, k), scores.dtype),
+        np.full((b, max_boxes), -1, np.int32),
+        np.zeros(b, np.int32),
+    )
     where = corners(boxes, "center")
     for i in range(b):
         best, klass = scores[i].astype(np.float64).max(-1), scores[i].argmax(-1)
@@ -59,6 +70,11 @@ def draw_padded(d: Draw) -> dict:
         else:
             boxes.append([d.int(0, 8), d.int(0, 8), d.int(1, 8), d.int(1, 8)])
     coords = [float(c) for box in boxes for c in box]
-    return {"boxes": T((b, n, 4), values=coords), "scores": T((b, n, k), values=scores),
-            "iou_threshold": (d.int(0, 60) + 0.37) / 64, "max_boxes": d.pick((1, 2, n, n + 2)), "per_class": d.bool(),
-            "score_threshold": d.pick((0.0, middle, 0.0, middle, 2.0))}  # fmt: skip
+    return {
+        "boxes": T((b, n, 4), values=coords),
+        "scores": T((b, n, k), values=scores),
+        "iou_threshold": (d.int(0, 60) + 0.37) / 64,
+        "max_boxes": d.pick((1, 2, n, n + 2)),
+        "per_class": d.bool(),
+        "score_threshold": d.pick((0.0, middle, 0.0, middle, 2.0)),
+    }

@@ -56,9 +56,14 @@ class Branch:
 
 
 TESTS: dict[str, Callable[[float, float], bool]] = {
-    "LEQ": lambda a, b: a <= b, "LT": lambda a, b: a < b, "GTE": lambda a, b: a >= b, "GT": lambda a, b: a > b,
-    "EQ": lambda a, b: a == b, "NEQ": lambda a, b: a != b, "MEMBER": lambda a, b: a in b,  # type: ignore[operator]
-}  # fmt: skip
+    "LEQ": lambda a, b: a <= b,
+    "LT": lambda a, b: a < b,
+    "GTE": lambda a, b: a >= b,
+    "GT": lambda a, b: a > b,
+    "EQ": lambda a, b: a == b,
+    "NEQ": lambda a, b: a != b,
+    "MEMBER": lambda a, b: a in b,  # type: ignore[operator]
+}
 
 
 def descend(node: Branch | Leaf, row: Array) -> Leaf:

@@ -26,7 +26,7 @@ from harness.declare import (
     composed,
     exact,
     semantics,
-)  # fmt: skip
+)
 from harness.generate.draw import Draw
 from harness.tolerance.classes import gamma
 from suites.semantics import elementwise as e
@@ -200,7 +200,6 @@ def dilate(x: Any["*d"], value: Any[""], *, dilations: Opaque):
 def _draw_dilate(d: Draw) -> dict[str, Anything]:
     shape = d.shape(1, 4)
     return {"x": T(shape), "value": T(()), "dilations": tuple(d.int(1, 3) for _ in shape)}
-
 
 
 def _l2_pool_bound(ctx: Context) -> Array:

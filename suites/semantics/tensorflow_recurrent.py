@@ -17,9 +17,12 @@ from harness.tolerance.classes import Context
 
 Array = np.ndarray
 _ACT = {
-    "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
-    "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
-}  # fmt: skip
+    "NONE": lambda x: x,
+    "RELU": lambda x: np.maximum(x, 0),
+    "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
+    "RELU6": lambda x: np.clip(x, 0, 6),
+    "TANH": np.tanh,
+}
 GATES = ("input", "forget", "cell", "output")
 
 
@@ -27,8 +30,16 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def rnn(x: Array, w: Array, r: Array, b: Array, h: Array, activation: str, aux: Array | None = None,
-        aux_w: Array | None = None) -> tuple[Array, Array]:  # fmt: skip
+def rnn(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array,
+    h: Array,
+    activation: str,
+    aux: Array | None = None,
+    aux_w: Array | None = None,
+) -> tuple[Array, Array]:
     """h = act(w x + r h + b) over x [t, b, i]; returns (y [t, b, u], last h)."""
     act, out = _ACT[activation], []
     for t in range(x.shape[0]):
@@ -102,8 +113,9 @@ def newest(times: Array, calls: int) -> Array:
     return times[:, max(0, times.shape[1] - calls) :]
 
 
-def svdf(x: Array, features: Array, times: Array, bias: Array | None, rank: int, activation: str,
-         calls: int = 1) -> Array:  # fmt: skip
+def svdf(
+    x: Array, features: Array, times: Array, bias: Array | None, rank: int, activation: str, calls: int = 1
+) -> Array:
     """The last of some calls with the same x, from an empty memory: filters of ``rank`` rows each see as many of their
     newest time weights.
 

@@ -19,9 +19,15 @@ def _time_first(x: Array, time_major: bool) -> Array:
 
 @semantics(error=_BOUND, source="TFLite UNIDIRECTIONAL_SEQUENCE_RNN, RNN")
 def sequence_rnn(
-    x: Float["*d i"], w: Float["u i"], r: Float["u u"], b: Float["u"], *, time_major: Opaque, activation: Opaque,
-    calls: Opaque = 1
-):  # fmt: skip
+    x: Float["*d i"],
+    w: Float["u i"],
+    r: Float["u u"],
+    b: Float["u"],
+    *,
+    time_major: Opaque,
+    activation: Opaque,
+    calls: Opaque = 1,
+):
     """h = act(w x + r h + b) along time.  x: [b, t, i], [t, b, i] when time_major, or one step [b, i].  calls: how
     often it is given, each time with the state that the time before left; the last one answers."""
     one = x.ndim == 2
@@ -43,8 +49,13 @@ def cell(v: dict[str, Object], prefix: str = "") -> dict[str, Object]:
     out: dict[str, Object] = {"aux": v.get("@aux")}
     for g in GATES:
         bias = "cell_bias" if g == "cell" else f"{g}_gate_bias"
-        for key, name in (("w", f"input_to_{g}_weights"), ("r", f"recurrent_to_{g}_weights"), ("b", bias),
-                          ("p", f"cell_to_{g}_weights"), ("n", f"{g}_layer_norm_coefficients")):  # fmt: skip
+        for key, name in (
+            ("w", f"input_to_{g}_weights"),
+            ("r", f"recurrent_to_{g}_weights"),
+            ("b", bias),
+            ("p", f"cell_to_{g}_weights"),
+            ("n", f"{g}_layer_norm_coefficients"),
+        ):
             a = v.get(prefix + name)
             out[f"{key}_{g}"] = None if a is None else np.asarray(a, np.float64)
         a = v.get(f"{prefix}aux_input_to_{g}_weights")
@@ -55,15 +66,30 @@ def cell(v: dict[str, Object], prefix: str = "") -> dict[str, Object]:
     return out
 
 
-def run_cell(x: Array, v: dict[str, Object], prefix: str, activation: str, cell_clip: float, proj_clip: float,
-             diagonal: bool = False) -> Array:  # fmt: skip
+def run_cell(
+    x: Array,
+    v: dict[str, Object],
+    prefix: str,
+    activation: str,
+    cell_clip: float,
+    proj_clip: float,
+    diagonal: bool = False,
+) -> Array:
     """One direction over x [t, b, i] from zero states."""
     p = cell(v, prefix)
     units = p["w_forget"].shape[0]
     outs = units if p["proj"] is None else p["proj"].shape[0]
     b = x.shape[1]
-    y, _, _ = lstm(x, p, np.zeros((b, outs)), np.zeros((b, units)), activation=activation, cell_clip=cell_clip,
-                   proj_clip=proj_clip, diagonal=diagonal)  # fmt: skip
+    y, _, _ = lstm(
+        x,
+        p,
+        np.zeros((b, outs)),
+        np.zeros((b, units)),
+        activation=activation,
+        cell_clip=cell_clip,
+        proj_clip=proj_clip,
+        diagonal=diagonal,
+    )
     return y
 
 
@@ -79,5 +105,12 @@ def svdf_step(
     calls: Opaque = 1,
 ):
     """The last of some calls with the same x: the memory held nothing before the first."""
-    return svdf(x.astype(np.float64), features.astype(np.float64), times.astype(np.float64),
-                None if b is None else b.astype(np.float64), rank, activation, calls)  # fmt: skip
+    return svdf(
+        x.astype(np.float64),
+        features.astype(np.float64),
+        times.astype(np.float64),
+        None if b is None else b.astype(np.float64),
+        rank,
+        activation,
+        calls,
+    )

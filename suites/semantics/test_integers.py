@@ -27,13 +27,16 @@ def test_places_beyond_the_type_are_its_ends() -> None:
     assert places(np.float64(np.nan)).shape == ()
 
 
-@pytest.mark.parametrize("kind, want", [
-    (np.int64, [0, TOP, LOW, TOP, LOW, TOP, LOW, 1, -1]),
-    (np.uint64, [0, 2**64 - 1, 2**63, 2**64 - 1, 2**63, 2**63, 2**63, 1, 2**64 - 1]),
-    (np.int8, [0, -1, 0, -1, 0, -1, 0, 1, -1]),
-    (np.uint8, [0, 255, 0, 255, 0, 255, 0, 1, 255]),
-    (ml_dtypes.uint4, [0, 15, 0, 15, 0, 15, 0, 1, 15]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, want",
+    [
+        (np.int64, [0, TOP, LOW, TOP, LOW, TOP, LOW, 1, -1]),
+        (np.uint64, [0, 2**64 - 1, 2**63, 2**64 - 1, 2**63, 2**63, 2**63, 1, 2**64 - 1]),
+        (np.int8, [0, -1, 0, -1, 0, -1, 0, 1, -1]),
+        (np.uint8, [0, 255, 0, 255, 0, 255, 0, 1, 255]),
+        (ml_dtypes.uint4, [0, 15, 0, 15, 0, 15, 0, 1, 15]),
+    ],
+)
 def test_whole_keeps_the_low_bits_of_what_64_hold(kind: type, want: list[int]) -> None:
     assert [int(v) for v in whole(ODD, np.zeros(0, kind))] == want
 
@@ -69,13 +72,17 @@ def test_literals_that_a_retyped_instance_cannot_hold_are_the_same_everywhere() 
     assert materialize(arg).tolist() == [254, 44, 1, 255]
 
 
-@pytest.mark.parametrize("kind, rows, free", [
-    (np.uint32, [[709, 0], [710, 0], [709, 709]], [False, True, False]),
-    (np.int64, [[-2000, -1999], [0, 2000], [1, 2]], [False, True, False]),
-    (np.float32, [[2000, 0]], None),
-])  # fmt: skip
-def test_exponentials_of_integers_beyond_double_are_open(kind: type, rows: list[list[int]],
-                                                         free: list[bool] | None) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, rows, free",
+    [
+        (np.uint32, [[709, 0], [710, 0], [709, 709]], [False, True, False]),
+        (np.int64, [[-2000, -1999], [0, 2000], [1, 2]], [False, True, False]),
+        (np.float32, [[2000, 0]], None),
+    ],
+)
+def test_exponentials_of_integers_beyond_double_are_open(
+    kind: type, rows: list[list[int]], free: list[bool] | None
+) -> None:
     why = _exponential_beyond({"x": np.array(rows, kind)}, {"axes": [1], "keepdims": False})
     assert (why is None) == (free is None)
     if free is not None:

@@ -214,7 +214,6 @@ def test_transpose_reverse_tile(data: st.DataObject, dtype: Any) -> None:
     )
 
 
-
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_joining_undoes_cutting(data: st.DataObject) -> None:

@@ -56,8 +56,16 @@ def _number(v: Array) -> float:
 
 
 @semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1")
-def momentum(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*_d"]], *, alpha: Real, beta: Real, norm: Real,
-             mode: Choice("standard", "nesterov") = "standard"):  # fmt: skip
+def momentum(
+    rate: Float["*r"],
+    count: Int["*t"],
+    xs: Variadic[Float["*_d"]],
+    *,
+    alpha: Real,
+    beta: Real,
+    norm: Real,
+    mode: Choice("standard", "nesterov") = "standard",
+):
     """xs: values, gradients, momenta; results: new values, new momenta."""
     r, t = _number(rate), _number(count)
     rows = []
@@ -89,8 +97,17 @@ def adagrad(
 
 
 @semantics(error=_bound(4), source="ONNX ai.onnx.preview.training Adam-1", data={"xs": ("positive", "prob")})
-def adam(rate: Float["*r"], count: Int["*t"], xs: Variadic[Float["*_d"]], *, alpha: Real = 0.9, beta: Real = 0.999,
-         epsilon: Real = 1e-6, norm: Real = 0.0, norm_post: Real = 0.0):  # fmt: skip
+def adam(
+    rate: Float["*r"],
+    count: Int["*t"],
+    xs: Variadic[Float["*_d"]],
+    *,
+    alpha: Real = 0.9,
+    beta: Real = 0.999,
+    epsilon: Real = 1e-6,
+    norm: Real = 0.0,
+    norm_post: Real = 0.0,
+):
     """xs: values, gradients, their running means, running means of squares; results: all but the gradients, new."""
     r, t = _number(rate), _number(count)
     step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r

@@ -20,7 +20,7 @@ from harness.declare import (
     gathered,
     semantics,
     silent,
-)  # fmt: skip
+)
 from harness.generate.draw import Draw
 from suites.semantics import elementwise as e
 from suites.semantics import norm as n

@@ -85,8 +85,9 @@ def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str 
     return silent("a partial sum beyond the range of the type", total > float_max(of(x)))
 
 
-@semantics(error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows,
-           source="ONNX Col2Im-18")  # fmt: skip
+@semantics(
+    error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows, source="ONNX Col2Im-18"
+)
 def col2im(
     x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
 ):

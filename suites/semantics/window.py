@@ -16,8 +16,14 @@ LARGEST = 1 << 28  # elements of a window that the reference goes through one by
 MODES = ("explicit", "valid", "same_upper", "same_lower")
 
 
-def resolve_pads(mode: str, s: Sequence[int], k: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
-                 pads: Sequence[int] | None = None) -> tuple[int, ...]:  # fmt: skip
+def resolve_pads(
+    mode: str,
+    s: Sequence[int],
+    k: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None = None,
+) -> tuple[int, ...]:
     """Padding as begins then ends.
 
     explicit: ``pads`` (none: zero).  valid: zero.  same_*: as many cells as make the output ceil(s / stride), half
@@ -54,8 +60,9 @@ class Geometry:
     sizes: tuple[int, ...]
 
 
-def geometry(s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, pads: Any, mode: str,
-             ceil: bool = False) -> Geometry:  # fmt: skip
+def geometry(
+    s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, pads: Any, mode: str, ceil: bool = False
+) -> Geometry:
     """Defaults filled in, padding resolved, output extents.  ceil rounds the extents up.
 
     Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits", and
@@ -149,8 +156,14 @@ def too_large(d: Draw, w: Drawn) -> Drawn:
     n = len(w.kernel)
     # so much that the extent comes out negative, not just 0, which formulas take for an empty result
     k = tuple(2 * s + 2 for s in (w.strides or (1,) * n))
-    return Drawn((1,) * n, k, w.strides, w.dilations, None if w.pads is None else (0,) * (2 * n),
-                 "valid" if w.padding != "explicit" else "explicit")  # fmt: skip
+    return Drawn(
+        (1,) * n,
+        k,
+        w.strides,
+        w.dilations,
+        None if w.pads is None else (0,) * (2 * n),
+        "valid" if w.padding != "explicit" else "explicit",
+    )
 
 
 window_sizes = native.window_sizes

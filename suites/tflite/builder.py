@@ -25,9 +25,28 @@ from suites.tflite.resources import identity
 from suites.tflite.schemas import newest, number_of
 
 TYPES = {
-    "f32": 0, "f16": 1, "i32": 2, "u8": 3, "i64": 4, "str": 5, "bool": 6, "i16": 7, "c64": 8, "i8": 9, "f64": 10,
-    "c128": 11, "u64": 12, "u32": 15, "u16": 16, "i4": 17, "bf16": 18, "i2": 19, "u4": 20, "f8e4m3fn": 21, "f8e5m2": 22,
-}  # fmt: skip
+    "f32": 0,
+    "f16": 1,
+    "i32": 2,
+    "u8": 3,
+    "i64": 4,
+    "str": 5,
+    "bool": 6,
+    "i16": 7,
+    "c64": 8,
+    "i8": 9,
+    "f64": 10,
+    "c128": 11,
+    "u64": 12,
+    "u32": 15,
+    "u16": 16,
+    "i4": 17,
+    "bf16": 18,
+    "i2": 19,
+    "u4": 20,
+    "f8e4m3fn": 21,
+    "f8e5m2": 22,
+}
 RESOURCE = 13
 CODES = fb.ENUMS["BuiltinOperator"]
 
@@ -106,17 +125,27 @@ class Writer:
         details = {"scales": at, "zero_points": -1, "block_size": quant["block"]}
         return {"details_type": fb.union_number("details", "BlockwiseQuantization"), "details": details}
 
-    def operator(self, g: dict[str, Any], code: int, version: int, inputs: list[int], outputs: list[int],
-                 table: str | None = None, options: dict[str, Any] | None = None, union: int = 1,
-                 between: Sequence[dict[str, Any]] = ()) -> None:  # fmt: skip
+    def operator(
+        self,
+        g: dict[str, Any],
+        code: int,
+        version: int,
+        inputs: list[int],
+        outputs: list[int],
+        table: str | None = None,
+        options: dict[str, Any] | None = None,
+        union: int = 1,
+        between: Sequence[dict[str, Any]] = (),
+    ) -> None:
         """between: parameters of 16-bit tensors that hold what the operator computes on its way."""
         key = (code, version)
         index = self.codes.setdefault(key, len(self.codes))
         node: dict[str, Any] = {"opcode_index": index, "inputs": inputs, "outputs": outputs}
         if between:
             name, first = "between{}", len(g["tensors"])
-            node["intermediates"] = [self.tensor(g, name.format(first + k), TYPES["i16"], (), q)
-                                     for k, q in enumerate(between)]  # fmt: skip
+            node["intermediates"] = [
+                self.tensor(g, name.format(first + k), TYPES["i16"], (), q) for k, q in enumerate(between)
+            ]
         if table is not None:
             field = "builtin_options" if union == 1 else "builtin_options2"
             node[field + "_type"] = fb.union_number("builtinOptions" if union == 1 else "builtinOptions2", table)
@@ -128,8 +157,16 @@ class Writer:
             {"deprecated_builtin_code": min(code, 127), "version": version, "builtin_code": code}
             for code, version in self.codes
         ]
-        return fb.encode("Model", {"version": 3, "operator_codes": codes, "subgraphs": self.subgraphs,
-                                   "description": "opconform", "buffers": self.buffers})  # fmt: skip
+        return fb.encode(
+            "Model",
+            {
+                "version": 3,
+                "operator_codes": codes,
+                "subgraphs": self.subgraphs,
+                "description": "opconform",
+                "buffers": self.buffers,
+            },
+        )
 
 
 def quantization(q: dict[str, Any]) -> dict[str, Any]:
@@ -173,8 +210,9 @@ def _subgraph(w: Writer, name: str, graph: Graph) -> None:
     g["outputs"] = [known[n] for n in graph.outputs]
 
 
-def _add(dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
-         given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
+def _add(
+    dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance, given: dict[str, Any]
+) -> tuple[list[tuple[str, str, int | None]], list[str]]:
     version = dialect.version_of(inst)
     schema = version.schema
     if "@program" in inst.attrs:
@@ -209,15 +247,24 @@ def _add(dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Inst
             shape = shapes[i].get("shape") if i < len(shapes) and shapes[i] else None
             outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
             names.append(name)
-        w.operator(g, schema.extra["code"], number_of(inst.version), inputs, outs, schema.extra["options"],
-                   options(w, schema, inst.attrs), schema.extra["union"],
-                   inst.attrs.get("@intermediates", ()))  # fmt: skip
+        w.operator(
+            g,
+            schema.extra["code"],
+            number_of(inst.version),
+            inputs,
+            outs,
+            schema.extra["options"],
+            options(w, schema, inst.attrs),
+            schema.extra["union"],
+            inst.attrs.get("@intermediates", ()),
+        )
     g["outputs"].extend(outs)
     return run_time, names
 
 
-def _program(dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance,
-             given: dict[str, Any]) -> tuple[list[tuple[str, str, int | None]], list[str]]:  # fmt: skip
+def _program(
+    dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance, given: dict[str, Any]
+) -> tuple[list[tuple[str, str, int | None]], list[str]]:
     """A whole small graph in place of one node; its inputs are the instance's slots."""
     graph: Graph = inst.attrs["@program"]
     read = {n for node in graph.nodes for n in node.inputs.values() if isinstance(n, str)}
@@ -252,8 +299,9 @@ def _states(version: Any) -> set[str]:
     return cached
 
 
-def _operand(w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: bool,
-             layout: dict[str, Any] | None = None) -> tuple[int, bool]:  # fmt: skip
+def _operand(
+    w: Writer, g: dict[str, Any], name: str, a: Arg, x: Any, state: bool, layout: dict[str, Any] | None = None
+) -> tuple[int, bool]:
     """Tensor of an argument, and whether it is fed when the model runs.  layout: of a sparse constant."""
     if a.dtype.name not in TYPES:
         raise Unsupported(f"TFLite has no tensor type {a.dtype}")
@@ -331,8 +379,9 @@ def _declared(t: Any, schema: Any, node: Any, types: dict[str, DType], i: int) -
     return schema.dtypes(slot.type)[0], None, None
 
 
-def nodes(w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType],
-          prefix: str) -> None:  # fmt: skip
+def nodes(
+    w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], types: dict[str, DType], prefix: str
+) -> None:
     """Write the constants and nodes of a graph; ``known`` gains the tensors of all its values."""
     declared = graph.meta.get("tensors", {})
     for name, array in graph.consts.items():
@@ -359,6 +408,14 @@ def nodes(w: Writer, g: dict[str, Any], graph: Graph, known: dict[str, int], typ
             types[name] = d
             known[name] = w.tensor(g, prefix + name, TYPES[d.name], shape, quant)
             outs.append(known[name])
-        w.operator(g, schema.extra["code"], number_of(node.version or schema.version), ins, outs,
-                   schema.extra["options"], options(w, schema, node.attrs),
-                   schema.extra["union"], node.attrs.get("@intermediates", ()))  # fmt: skip
+        w.operator(
+            g,
+            schema.extra["code"],
+            number_of(node.version or schema.version),
+            ins,
+            outs,
+            schema.extra["options"],
+            options(w, schema, node.attrs),
+            schema.extra["union"],
+            node.attrs.get("@intermediates", ()),
+        )

@@ -38,8 +38,10 @@ def check_model(model: dict[str, Any], size: int) -> None:
             raise FormatError(f"operator_codes[{i}]: expected a builtin operator of the schema, got number {code}")
     for i, b in enumerate(model.get("buffers", [])):
         if b.get("offset", 0) > 1 and b["offset"] + b.get("size", 0) > size:
-            raise FormatError(f"buffers[{i}]: expected data inside of the file of {size} bytes, got {b.get('size', 0)} "
-                              f"bytes at {b['offset']}")  # fmt: skip
+            raise FormatError(
+                f"buffers[{i}]: expected data inside of the file of {size} bytes, got {b.get('size', 0)} "
+                f"bytes at {b['offset']}"
+            )
     for i, g in enumerate(graphs):
         _check_graph(model, g, f"subgraphs[{i}]")
 
@@ -75,8 +77,9 @@ def _check_indices(given: Iterable[Any], n: int, where: str, what: str, least: i
 def _check_tensor(model: dict[str, Any], tensors: list[Any], t: dict[str, Any], where: str) -> None:
     code, shape = t.get("type", 0), [int(n) for n in t.get("shape", ())]
     if code not in DTYPES and code != RESOURCE:
-        raise FormatError(f"{where}.type: expected a type that holds numbers or text, got "
-                          f"{_TYPE_NAMES.get(code, f'number {code}')}")  # fmt: skip
+        raise FormatError(
+            f"{where}.type: expected a type that holds numbers or text, got {_TYPE_NAMES.get(code, f'number {code}')}"
+        )
     if any(n < 0 for n in shape):
         raise FormatError(f"{where}.shape: expected extents from 0 on, got {shape}")
     buffers = model.get("buffers", [])
@@ -130,9 +133,11 @@ def quant_of(q: dict[str, Any]) -> dict[str, Any] | None:
     if not len(q.get("scale", ())):
         return None
     zero = q.get("zero_point")
-    return {"scale": [float(s) for s in q["scale"]],
-            "zero_point": [int(z) for z in zero] if zero is not None and len(zero) else [0] * len(q["scale"]),
-            "axis": int(q.get("quantized_dimension", 0))}  # fmt: skip
+    return {
+        "scale": [float(s) for s in q["scale"]],
+        "zero_point": [int(z) for z in zero] if zero is not None and len(zero) else [0] * len(q["scale"]),
+        "axis": int(q.get("quantized_dimension", 0)),
+    }
 
 
 def _check_options(model: dict[str, Any], op: str, raw: dict[str, Any], where: str) -> None:

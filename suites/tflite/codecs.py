@@ -93,14 +93,18 @@ def pairs(slot: str) -> Fn:
 
 def interleaved(slot: str) -> Fn:
     """(before, after) of each axis in turn, theirs the same as a [k, 2] operand."""
-    return Fn(lambda call: tuple(int(p) for p in np.asarray(call.inputs[slot]).ravel()),
-              lambda v, b: b.value(slot, np.array(v, np.int64).reshape(-1, 2)))  # fmt: skip
+    return Fn(
+        lambda call: tuple(int(p) for p in np.asarray(call.inputs[slot]).ravel()),
+        lambda v, b: b.value(slot, np.array(v, np.int64).reshape(-1, 2)),
+    )
 
 
 def shape_input(slot: str) -> Fn:
     """A shape (or any vector of integers) as an operand."""
-    return Fn(lambda call: tuple(int(n) for n in np.asarray(call.inputs[slot]).ravel()),
-              lambda v, b: b.value(slot, np.asarray(v, np.int64).reshape(-1)))  # fmt: skip
+    return Fn(
+        lambda call: tuple(int(n) for n in np.asarray(call.inputs[slot]).ravel()),
+        lambda v, b: b.value(slot, np.asarray(v, np.int64).reshape(-1)),
+    )
 
 
 def declared(b: Build, dtype: DType, quant: Any = None, i: int = 0) -> None:

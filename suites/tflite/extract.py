@@ -17,9 +17,18 @@ from typing import Any
 
 HERE = Path(__file__).parent
 _SCALARS = {
-    "Bool": "bool", "Int8": "i8", "Uint8": "u8", "Int16": "i16", "Uint16": "u16", "Int32": "i32", "Uint32": "u32",
-    "Int64": "i64", "Uint64": "u64", "Float32": "f32", "Float64": "f64",
-}  # fmt: skip
+    "Bool": "bool",
+    "Int8": "i8",
+    "Uint8": "u8",
+    "Int16": "i16",
+    "Uint16": "u16",
+    "Int32": "i32",
+    "Uint32": "u32",
+    "Int64": "i64",
+    "Uint64": "u64",
+    "Float32": "f32",
+    "Float64": "f64",
+}
 
 
 def snake(name: str) -> str:
@@ -113,12 +122,24 @@ def kernel_versions(codes: dict[str, int], highest: int = 20) -> dict[str, dict[
         found: dict[str, list[int]] = {"all": [], "reference": []}
         for which, resolver in resolvers.items():
             for v in range(1, highest + 1):
-                data = flatbuffers.encode("Model", {
-                    "version": 3, "buffers": [{}], "operator_codes": [
-                        {"deprecated_builtin_code": min(code, 127), "version": v, "builtin_code": code}],
-                    "subgraphs": [{"tensors": [], "inputs": [], "outputs": [],
-                                   "operators": [{"opcode_index": 0, "inputs": [], "outputs": []}]}],
-                })  # fmt: skip
+                data = flatbuffers.encode(
+                    "Model",
+                    {
+                        "version": 3,
+                        "buffers": [{}],
+                        "operator_codes": [
+                            {"deprecated_builtin_code": min(code, 127), "version": v, "builtin_code": code}
+                        ],
+                        "subgraphs": [
+                            {
+                                "tensors": [],
+                                "inputs": [],
+                                "outputs": [],
+                                "operators": [{"opcode_index": 0, "inputs": [], "outputs": []}],
+                            }
+                        ],
+                    },
+                )
                 try:
                     Interpreter(model_content=data, experimental_op_resolver_type=resolver)
                 except Exception as e:  # any failure but this one means that the version is known
@@ -157,8 +178,14 @@ def slot(word: str) -> dict[str, Any]:
     """``bias:B?`` -> its parts."""
     name, kind = word.split(":")
     marks = kind.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-    return {"name": name, "type": kind.rstrip("?*!"), "optional": "?" in marks, "variadic": "*" in marks,
-            "state": "!" in marks, "const": False}  # fmt: skip
+    return {
+        "name": name,
+        "type": kind.rstrip("?*!"),
+        "optional": "?" in marks,
+        "variadic": "*" in marks,
+        "state": "!" in marks,
+        "const": False,
+    }
 
 
 def effective_types(
@@ -285,8 +312,13 @@ def attributes(table: str | None, tables: dict[str, Any], enums: dict[str, Any],
     """Fields of an option table as attributes."""
     out = []
     for _, name, kind, default in tables.get(table, []) if table else []:
-        entry: dict[str, Any] = {"name": name, "type": _DIM.get(kind, "int"), "required": bool(_REQUIRED.search(name)),
-                                 "default": default, "enum": None}  # fmt: skip
+        entry: dict[str, Any] = {
+            "name": name,
+            "type": _DIM.get(kind, "int"),
+            "required": bool(_REQUIRED.search(name)),
+            "default": default,
+            "enum": None,
+        }
         enum = enum_of(name, table, op)
         if enum:
             entry["type"] = "dtype" if enum == "TensorType" else "str"
@@ -310,8 +342,16 @@ def enum_of(field: str, table: str, op: str) -> str | None:
         return "ActivationFunctionType"
     if field == "padding" and table != "StablehloPadOptions" and not table.startswith("Stablehlo"):
         return "Padding"
-    if field in ("in_data_type", "out_data_type", "output_type", "out_type", "idx_out_type", "quantized_bias_type",
-                 "key_dtype", "value_dtype"):  # fmt: skip
+    if field in (
+        "in_data_type",
+        "out_data_type",
+        "output_type",
+        "out_type",
+        "idx_out_type",
+        "quantized_bias_type",
+        "key_dtype",
+        "value_dtype",
+    ):
         return "TensorType"
     return {
         "mode": "MirrorPadMode",

@@ -30,8 +30,19 @@ _FACTS = json.loads((Path(__file__).parent / "tables.json").read_text())
 ENUMS: dict[str, dict[str, int]] = _FACTS["enums"]
 SOURCE: str = _FACTS["source"]
 _UNIONS: dict[str, dict[int, str]] = {u: {int(k): v for k, v in m.items()} for u, m in _FACTS["unions"].items()}
-_SCALAR = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
-           "f32": "f", "f64": "d"}  # fmt: skip
+_SCALAR = {
+    "bool": "?",
+    "i8": "b",
+    "u8": "B",
+    "i16": "h",
+    "u16": "H",
+    "i32": "i",
+    "u32": "I",
+    "i64": "q",
+    "u64": "Q",
+    "f32": "f",
+    "f64": "d",
+}
 _SIZE = {k: struct.calcsize(v) for k, v in _SCALAR.items()}
 _NUMPY = {k: np.dtype(v.replace("?", "bool")) for k, v in _SCALAR.items()}
 _FIELDS: dict[str, dict[str, tuple[int, str, Any]]] = {
@@ -110,11 +121,15 @@ def _read_ref(kind: str, view: memoryview, at: int, where: str, depth: int) -> A
     element = "u8" if kind == "str" else kind[1:-1]
     size = _NUMPY[element].itemsize if element in _SIZE else 4
     if at + 4 + n * size > len(view):
-        raise ValueError(f"truncated or malformed TFLite file: {where}: expected {n} elements at {at}, the file has "
-                         f"{len(view)} bytes")  # fmt: skip
+        raise ValueError(
+            f"truncated or malformed TFLite file: {where}: expected {n} elements at {at}, the file has "
+            f"{len(view)} bytes"
+        )
     if kind == "str":
         return bytes(view[at + 4 : at + 4 + n]).decode("utf-8", "surrogateescape")
     if element in _SIZE:
         return np.frombuffer(view, _NUMPY[element], n, at + 4)
-    return [_read_ref(element, view, p + _number(_U32, view, p, where), f"{where}[{i}]", depth)
-            for i, p in enumerate(range(at + 4, at + 4 + 4 * n, 4))]  # fmt: skip
+    return [
+        _read_ref(element, view, p + _number(_U32, view, p, where), f"{where}[{i}]", depth)
+        for i, p in enumerate(range(at + 4, at + 4 + 4 * n, 4))
+    ]

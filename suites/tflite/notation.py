@@ -17,8 +17,16 @@ def tensor_type(a: Arg) -> str:
 
 
 def _element(name: str, quant: dict[str, Any] | None) -> str:
-    word = {"bool": "i1", "u8": "ui8", "u16": "ui16", "u32": "ui32", "u64": "ui64", "c64": "complex<f32>",
-            "c128": "complex<f64>", "str": "!tf_type.string"}.get(name, name)  # fmt: skip
+    word = {
+        "bool": "i1",
+        "u8": "ui8",
+        "u16": "ui16",
+        "u32": "ui32",
+        "u64": "ui64",
+        "c64": "complex<f32>",
+        "c128": "complex<f64>",
+        "str": "!tf_type.string",
+    }.get(name, name)
     if not quant:
         return word
     pairs = [f"{s:.9g}:{z}" if z else f"{s:.9g}" for s, z in zip(quant["scale"], quant["zero_point"])]
@@ -50,8 +58,10 @@ def notation(dialect: Dialect, inst: Instance) -> str:
     shown = [f"{k.lstrip('@')} = {_attribute(k, v, lines)}" for k, v in inst.attrs.items() if k != "@outputs"]
     outs = [f"tensor<*x{_element(d.name, q)}>" for d, q in output_types(version, inst)]
     attrs = " {" + ", ".join(shown) + "}" if shown else ""
-    lines.append(f'"tfl.{inst.op.lower()}"({", ".join(names)}){attrs} : ({", ".join(types)}) -> ({", ".join(outs)})'
-                 f"  // version {inst.version}")  # fmt: skip
+    lines.append(
+        f'"tfl.{inst.op.lower()}"({", ".join(names)}){attrs} : ({", ".join(types)}) -> ({", ".join(outs)})'
+        f"  // version {inst.version}"
+    )
     return "\n".join(lines)
 
 

@@ -55,10 +55,15 @@ def encode(x: np.ndarray, layout: dict[str, Any]) -> tuple[dict[str, Any], np.nd
             segments.append(len(indices))
         if max(segments) > np.iinfo(kind).max:
             raise Unsupported(f"{layout['width']} bits do not hold {max(segments)}")
-        meta.append({
-            "format": 1, "array_segments_type": _KINDS[name], "array_segments": {"values": np.array(segments, kind)},
-            "array_indices_type": _KINDS[name], "array_indices": {"values": np.array(indices, kind)},
-        })  # fmt: skip
+        meta.append(
+            {
+                "format": 1,
+                "array_segments_type": _KINDS[name],
+                "array_segments": {"values": np.array(segments, kind)},
+                "array_indices_type": _KINDS[name],
+                "array_indices": {"values": np.array(indices, kind)},
+            }
+        )
         parts = kept
     table = {"traversal_order": layout["order"], "block_map": layout["block_map"], "dim_metadata": meta}
     return table, np.array([p[()] for p in parts], x.dtype)

@@ -39,9 +39,11 @@ UNDRAWN = {
     ("REDUCE_WINDOW", "plain", "reduce_function=UNSUPPORTED"): "the schema's word for a file that says nothing",
     ("SVDF", "quantised", "feature_weights: u8"): "signed weights, as the specification asks",
     ("UNIDIRECTIONAL_SEQUENCE_LSTM", "[hq]*", "diagonal_recurrent_tensors=True"): "of float weights alone",
-    **{("*LSTM", "quantised", what): _LSTM for what in (
-        "*layer_norm*", "projection_*", "cell_to_*: i8", "input*: i16", "fused_activation_function=*")},
-}  # fmt: skip
+    **{
+        ("*LSTM", "quantised", what): _LSTM
+        for what in ("*layer_norm*", "projection_*", "cell_to_*: i8", "input*: i16", "fused_activation_function=*")
+    },
+}
 
 
 def needs(v):
@@ -71,8 +73,10 @@ def shown(v, inst):
 
 
 def undrawn(op, domain):
-    versions = sorted((v for v in dialect.versions.values() if (v.op, v.schema.domain) == (op, domain)),
-                      key=lambda v: -dialect.order(v.version))  # fmt: skip
+    versions = sorted(
+        (v for v in dialect.versions.values() if (v.op, v.schema.domain) == (op, domain)),
+        key=lambda v: -dialect.order(v.version),
+    )
     lack = {x for v in versions for x in needs(v)}
     for v in versions:
         for i in range(DRAWS):
@@ -94,9 +98,13 @@ def test_everything_that_an_operator_takes_is_drawn(op, domain):
 
 def test_what_is_listed_is_not_drawn():
     lack = [(op, domain, x) for op, domain in GROUPS for x in undrawn(op, domain)]
-    idle = [key for key in UNDRAWN
-            if not any(fnmatch(op, key[0]) and fnmatch(domain or "plain", key[1]) and fnmatch(x, key[2])
-                       for op, domain, x in lack)]  # fmt: skip
+    idle = [
+        key
+        for key in UNDRAWN
+        if not any(
+            fnmatch(op, key[0]) and fnmatch(domain or "plain", key[1]) and fnmatch(x, key[2]) for op, domain, x in lack
+        )
+    ]
     assert not idle
 
 
@@ -117,5 +125,12 @@ def test_branches_and_loops_are_of_mixed_values() -> None:
             first = (args[0].values or [None])[0]
             if op == "WHILE" and first >= inst.attrs["cond_subgraph_index"].consts["limit"]:
                 shown.add((op, "no turn"))
-    assert shown == {("IF", "types"), ("IF", "as it was"), ("IF", "nested"), ("WHILE", "types"), ("WHILE", "as it was"),
-                     ("WHILE", "exchanged"), ("WHILE", "no turn")}  # fmt: skip
+    assert shown == {
+        ("IF", "types"),
+        ("IF", "as it was"),
+        ("IF", "nested"),
+        ("WHILE", "types"),
+        ("WHILE", "as it was"),
+        ("WHILE", "exchanged"),
+        ("WHILE", "no turn"),
+    }

@@ -20,14 +20,28 @@ def model(**tensor):
         "description": "x",
         "buffers": [{}, {"data": bytes(range(7))}, {"data": np.arange(3, dtype=np.uint8)}],
         "operator_codes": [{"deprecated_builtin_code": 0, "version": 6, "builtin_code": 0}],
-        "subgraphs": [{
-            "name": "main", "inputs": [0, 1], "outputs": [2],
-            "tensors": [{"shape": (2, 3), "type": 0, "name": "a", **tensor}, {"shape": [], "name": "b", "buffer": 1},
-                        {"shape": [1], "name": "c", "shape_signature": [-1], "has_rank": True}],
-            "operators": [{"opcode_index": 0, "inputs": [0, 1], "outputs": [2], "builtin_options_type": 11,
-                           "builtin_options": {"fused_activation_function": 3, "pot_scale_int16": False}}],
-        }],
-    }  # fmt: skip
+        "subgraphs": [
+            {
+                "name": "main",
+                "inputs": [0, 1],
+                "outputs": [2],
+                "tensors": [
+                    {"shape": (2, 3), "type": 0, "name": "a", **tensor},
+                    {"shape": [], "name": "b", "buffer": 1},
+                    {"shape": [1], "name": "c", "shape_signature": [-1], "has_rank": True},
+                ],
+                "operators": [
+                    {
+                        "opcode_index": 0,
+                        "inputs": [0, 1],
+                        "outputs": [2],
+                        "builtin_options_type": 11,
+                        "builtin_options": {"fused_activation_function": 3, "pot_scale_int16": False},
+                    }
+                ],
+            }
+        ],
+    }
 
 
 def test_object_api_reads_what_we_write():
@@ -124,12 +138,15 @@ def test_unknown_field_is_named():
         fb.encode("Tensor", {"shap": [1]})
 
 
-@pytest.mark.parametrize(("table", "value", "words"), [
-    ("Tensor", {"type": 300}, "Tensor.type: expected an i8, got 300"),
-    ("Tensor", {"shape": [1 << 40]}, "Tensor.shape: expected an i32, got 1099511627776"),
-    ("Tensor", {"shape": [1.5]}, "Tensor.shape: expected an integer, got 1.5"),
-    ("QuantizationParameters", {"scale": ["x"]}, "QuantizationParameters.scale: expected a number, got 'x'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("table", "value", "words"),
+    [
+        ("Tensor", {"type": 300}, "Tensor.type: expected an i8, got 300"),
+        ("Tensor", {"shape": [1 << 40]}, "Tensor.shape: expected an i32, got 1099511627776"),
+        ("Tensor", {"shape": [1.5]}, "Tensor.shape: expected an integer, got 1.5"),
+        ("QuantizationParameters", {"scale": ["x"]}, "QuantizationParameters.scale: expected a number, got 'x'"),
+    ],
+)
 def test_a_number_that_does_not_fit_is_named(table, value, words):
     with pytest.raises(ValueError, match=words):
         fb.encode(table, value)

@@ -63,12 +63,25 @@ def wide_product(steps, activation="NONE", out=None):
     x, w = (32767 if steps > 0 else -32767), 127
     scale = x * w / steps
     output = {"dtype": "i16", "quant": {"dict": quant(scale if out is None else out)}}
-    value = {"format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": "7q", "opset": 1, "outs": 1,
-             "attrs": {"fused_activation_function": activation,
-                       "@outputs": [{"dict": output}]},
-             "args": {"input": {"dtype": "i16", "shape": [1, 1], "values": [x], "quant": quant(1.0)},
-                      "filter": {"dtype": "i8", "shape": [1, 1], "values": [w], "const": True,
-                                 "quant": quant(1.0 if out is None else out / scale)}}}  # fmt: skip
+    value = {
+        "format": 1,
+        "dialect": "tflite",
+        "op": "FULLY_CONNECTED",
+        "version": "7q",
+        "opset": 1,
+        "outs": 1,
+        "attrs": {"fused_activation_function": activation, "@outputs": [{"dict": output}]},
+        "args": {
+            "input": {"dtype": "i16", "shape": [1, 1], "values": [x], "quant": quant(1.0)},
+            "filter": {
+                "dtype": "i8",
+                "shape": [1, 1],
+                "values": [w],
+                "const": True,
+                "quant": quant(1.0 if out is None else out / scale),
+            },
+        },
+    }
     inst = Instance.from_json(value)
     return dialect.evaluate(inst, arrays_of(inst))
 
@@ -79,8 +92,9 @@ def test_a_multiplier_of_half_its_bits_moves_the_real_result_not_the_reference(s
     expected = wide_product(steps)
     free = 0.5 + abs(steps) * 2.0**-15 + 2.0**-8 + 2.0**-15
     near = int(np.floor(steps))
-    passing = [n for n in range(near - 4, near + 6)
-               if judged(expected, np.array([[n]], np.int16), 0) is not Verdict.MISMATCH]  # fmt: skip
+    passing = [
+        n for n in range(near - 4, near + 6) if judged(expected, np.array([[n]], np.int16), 0) is not Verdict.MISMATCH
+    ]
     assert passing == [n for n in range(near - 4, near + 6) if abs(n - steps) <= free]
 
 
@@ -96,14 +110,29 @@ def test_freedom_does_not_leave_a_fused_activation():
 
 def test_the_activation_of_a_low_rank_filter_is_applied():
     """SVDF with RELU: a negative sum next to one that is off by a permitted step."""
-    args = {"input": ("i8", [1, 2], [100, -100], 0.5), "feature_weights": ("i8", [2, 2], [100, 0, 0, 100], 0.01),
-            "time_weights": ("i16", [2, 1], [8000, 8000], 0.0001),
-            "activation_state": ("i16", [1, 2], [0, 0], 0.01)}  # fmt: skip
-    value = {"format": 1, "dialect": "tflite", "op": "SVDF", "version": "3q", "opset": 1, "outs": 1,
-             "attrs": {"rank": 1, "fused_activation_function": "RELU",
-                       "@outputs": [{"dict": {"dtype": "i8", "quant": {"dict": quant(0.79, 5)}}}]},
-             "args": {n: {"dtype": t, "shape": s, "values": v, "quant": quant(q), "const": n.endswith("weights")}
-                      for n, (t, s, v, q) in args.items()}}  # fmt: skip
+    args = {
+        "input": ("i8", [1, 2], [100, -100], 0.5),
+        "feature_weights": ("i8", [2, 2], [100, 0, 0, 100], 0.01),
+        "time_weights": ("i16", [2, 1], [8000, 8000], 0.0001),
+        "activation_state": ("i16", [1, 2], [0, 0], 0.01),
+    }
+    value = {
+        "format": 1,
+        "dialect": "tflite",
+        "op": "SVDF",
+        "version": "3q",
+        "opset": 1,
+        "outs": 1,
+        "attrs": {
+            "rank": 1,
+            "fused_activation_function": "RELU",
+            "@outputs": [{"dict": {"dtype": "i8", "quant": {"dict": quant(0.79, 5)}}}],
+        },
+        "args": {
+            n: {"dtype": t, "shape": s, "values": v, "quant": quant(q), "const": n.endswith("weights")}
+            for n, (t, s, v, q) in args.items()
+        },
+    }
     inst = Instance.from_json(value)
     (e,) = dialect.evaluate(inst, arrays_of(inst))
     assert e.value.tolist() == [[56, 5]]  # 50.63 + 5 and -50.63 + 5
@@ -129,12 +158,28 @@ def test_the_bound_of_a_hybrid_form_tells_something(key):
 @pytest.mark.parametrize("activation, most", [("NONE", np.inf), ("RELU6", 6.0)])
 def test_a_bound_ends_where_a_fused_activation_does(activation, most):
     """What RELU6 makes of [h - bound, h + bound], and not the bound itself, is how far a result may be off."""
-    args = {"input": {"dtype": "f32", "shape": [1, 2], "values": [1e3, -1e3]},
-            "filter": {"dtype": "i8", "shape": [2, 2], "const": True, "values": [127, 126, -127, 0],
-                       "quant": {"scale": [1.0], "zero_point": [0], "axis": 0}},
-            "bias": {"dtype": "f32", "shape": [2], "const": True, "values": [0.0, 0.0]}}  # fmt: skip
-    inst = Instance.from_json({"format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": "3h", "opset": 1,
-                               "attrs": {"fused_activation_function": activation}, "args": args})  # fmt: skip
+    args = {
+        "input": {"dtype": "f32", "shape": [1, 2], "values": [1e3, -1e3]},
+        "filter": {
+            "dtype": "i8",
+            "shape": [2, 2],
+            "const": True,
+            "values": [127, 126, -127, 0],
+            "quant": {"scale": [1.0], "zero_point": [0], "axis": 0},
+        },
+        "bias": {"dtype": "f32", "shape": [2], "const": True, "values": [0.0, 0.0]},
+    }
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "tflite",
+            "op": "FULLY_CONNECTED",
+            "version": "3h",
+            "opset": 1,
+            "attrs": {"fused_activation_function": activation},
+            "args": args,
+        }
+    )
     (e,) = dialect.evaluate(inst, arrays_of(inst))
     bound = e.error.bound(e.context())
     assert bound[0, 0] <= most and (bound[0, 1] > 100 if activation == "NONE" else bound[0, 1] == 0)

@@ -23,8 +23,14 @@ MISSING: dict[str, str] = {}
 # Forms of an operator that no entry serves, each with the reason.
 FORMS: dict[tuple[str, str], str] = {}
 # Operands that the page calls otherwise than today's dialect definition.
-RENAMED = {"FILL": {"value": "input"}, "SEGMENT_SUM": {"data": "input"}, "WHERE": {"input": "condition"},
-           "TANH": {"x": "input"}, "TRANSPOSE": {"x": "input"}, "WHILE": {}}  # fmt: skip
+RENAMED = {
+    "FILL": {"value": "input"},
+    "SEGMENT_SUM": {"data": "input"},
+    "WHERE": {"input": "condition"},
+    "TANH": {"x": "input"},
+    "TRANSPOSE": {"x": "input"},
+    "WHILE": {},
+}
 ONE_EACH = sorted({(v.op, v.schema.domain): k for k, v in dialect.versions.items()}.values())
 
 
@@ -178,9 +184,17 @@ def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
     def quant(scale):
         return {"scale": [scale], "zero_point": [0], "axis": 0}
 
-    inst = Instance("tflite", "MUL", "4q", 1, {"@outputs": [{"dtype": "i16", "quant": quant(0.0027982499450445175)}]}, {
-        "lhs": Arg(I16, (1,), values=[23474], quant=quant(0.0001921874936670065)),
-        "rhs": Arg(I16, (1,), values=[-10444], quant=quant(0.0015625000232830644))})  # fmt: skip
+    inst = Instance(
+        "tflite",
+        "MUL",
+        "4q",
+        1,
+        {"@outputs": [{"dtype": "i16", "quant": quant(0.0027982499450445175)}]},
+        {
+            "lhs": Arg(I16, (1,), values=[23474], quant=quant(0.0001921874936670065)),
+            "rhs": Arg(I16, (1,), values=[-10444], quant=quant(0.0015625000232830644)),
+        },
+    )
     (want,) = dialect.evaluate(inst, arrays_of(inst))
     for steps, right in ((-26310, True), (-26309, True), (-26308, False), (-26312, False)):
         got = np.array([steps], dtype("i16").np)
@@ -230,15 +244,22 @@ def test_flushed_operands_show_through_a_fused_activation():
     from harness.cases.result import Profile
     from harness.engine.verdict import judge_case
 
-    inst = Instance.from_json({
-        "format": 1, "dialect": "tflite", "op": "FULLY_CONNECTED", "version": 5, "opset": 1, "outs": 1,
-        "attrs": {"fused_activation_function": "RELU"},
-        "args": {
-            "input": {"dtype": "f32", "shape": [1, 2], "values": [-3e38, 1.0]},
-            "filter": {"dtype": "f32", "shape": [2, 2], "const": True, "values": [1e-38, 8.0, 0.0, 0.0]},
-            "bias": {"dtype": "f32", "shape": [2], "const": True, "values": [0.0, -1.0]},
-        },
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "tflite",
+            "op": "FULLY_CONNECTED",
+            "version": 5,
+            "opset": 1,
+            "outs": 1,
+            "attrs": {"fused_activation_function": "RELU"},
+            "args": {
+                "input": {"dtype": "f32", "shape": [1, 2], "values": [-3e38, 1.0]},
+                "filter": {"dtype": "f32", "shape": [2, 2], "const": True, "values": [1e-38, 8.0, 0.0, 0.0]},
+                "bias": {"dtype": "f32", "shape": [2], "const": True, "values": [0.0, -1.0]},
+            },
+        }
+    )
     case = fill(dialect.version_of(inst), inst)
     assert case.expected is not None
     assert case.expected[0][0].value.tolist() == [[5.0, 0.0]]

@@ -132,9 +132,12 @@ CASES: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
     "an activation of no name": ("ADD/5", option(fused_activation_function=77), r"RELU6 or TANH.*, got number 77$"),
     "data of another size": ("CONV_2D/3", lambda m: m["buffers"][1].update(data=[1, 2, 3]), r"bytes of data .*got 3$"),
     "an operator of no number": ("ADD/5", lambda m: m["operator_codes"][0].update(builtin_code=999), "got number 999$"),
-    "a table of another operator": ("CONV_2D/3", operator(builtin_options_type=6, builtin_options={}),
-                                    "expected Conv2DOptions, number 1, got"),
-}  # fmt: skip
+    "a table of another operator": (
+        "CONV_2D/3",
+        operator(builtin_options_type=6, builtin_options={}),
+        "expected Conv2DOptions, number 1, got",
+    ),
+}
 
 
 @pytest.mark.parametrize("what", CASES)
@@ -168,6 +171,10 @@ def test_index_tuples_of_one_component_need_no_axis() -> None:
     for inst in seen:
         (got,) = dialect.evaluate(inst, arrays_of(inst))
         index = inst.args["scatter_indices"]
-        wide = Instance.from_json({**inst.to_json(), "args": {**inst.to_json()["args"], "scatter_indices": {
-            **index.to_json(), "shape": [*index.shape, 1]}}})  # type: ignore[union-attr]  # fmt: skip
+        wide = Instance.from_json(
+            {
+                **inst.to_json(),
+                "args": {**inst.to_json()["args"], "scatter_indices": {**index.to_json(), "shape": [*index.shape, 1]}},
+            }
+        )  # type: ignore[union-attr]
         np.testing.assert_array_equal(got.value, dialect.evaluate(wide, arrays_of(wide))[0].value)

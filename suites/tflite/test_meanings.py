@@ -13,10 +13,18 @@ from suites.tflite.ops.stablehlo import body
 
 
 def evaluated(op, version, args, outs=1, **attrs):
-    inst = Instance.from_json({
-        "format": 1, "dialect": "tflite", "op": op, "version": version, "opset": 1, "outs": outs, "attrs": attrs,
-        "args": {n: {"dtype": t, "shape": s, "values": v} for n, (t, s, v) in args.items()},
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "tflite",
+            "op": op,
+            "version": version,
+            "opset": 1,
+            "outs": outs,
+            "attrs": attrs,
+            "args": {n: {"dtype": t, "shape": s, "values": v} for n, (t, s, v) in args.items()},
+        }
+    )
     return [e.value for e in dialect.evaluate(inst, arrays_of(inst))]
 
 
@@ -24,9 +32,12 @@ def rnn(aux=None, weights=False):
     """Two steps, one unit each way: h = x + h / 2 forward, 2 x + h backward; auxiliary weights 10 and 100."""
     args = {"input": ("f32", [1, 2, 1], [1, 3])}
     for prefix, w, r in (("fw_", 1, 0.5), ("bw_", 2, 1)):
-        args |= {f"{prefix}input_to_input_weights": ("f32", [1, 1], [w]), f"{prefix}bias": ("f32", [1], [0]),
-                 f"{prefix}recurrent_weights": ("f32", [1, 1], [r]),
-                 f"{prefix}hidden_state": ("f32", [1, 1], [0])}  # fmt: skip
+        args |= {
+            f"{prefix}input_to_input_weights": ("f32", [1, 1], [w]),
+            f"{prefix}bias": ("f32", [1], [0]),
+            f"{prefix}recurrent_weights": ("f32", [1, 1], [r]),
+            f"{prefix}hidden_state": ("f32", [1, 1], [0]),
+        }
     if aux is not None:
         args["aux_input"] = ("f32", [1, 2, 1], aux)
     if weights:
@@ -41,37 +52,62 @@ def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_w
     assert rnn([5, 7], True) == ([51, 98.5], [502 + 706, 706])  # cross-linking
 
 
-@pytest.mark.parametrize("values, to, want", [
-    ([1.5, -2.75], "c64", [1.5, -2.75]), ([3, 4], "i32", [3, 4]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values, to, want",
+    [
+        ([1.5, -2.75], "c64", [1.5, -2.75]),
+        ([3, 4], "i32", [3, 4]),
+    ],
+)
 def test_a_cast_from_complex_numbers_keeps_the_real_part(values, to, want):
-    inst = Instance.from_json({
-        "format": 1, "dialect": "tflite", "op": "CAST", "version": 9, "opset": 1, "outs": 1,
-        "attrs": {"@outputs": [{"dict": {"dtype": to}}]},
-        "args": {"input": {"dtype": "c64", "shape": [2], "values": [{"c": [v, 9.0]} for v in values]}},
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "tflite",
+            "op": "CAST",
+            "version": 9,
+            "opset": 1,
+            "outs": 1,
+            "attrs": {"@outputs": [{"dict": {"dtype": to}}]},
+            "args": {"input": {"dtype": "c64", "shape": [2], "values": [{"c": [v, 9.0]} for v in values]}},
+        }
+    )
     (e,) = dialect.evaluate(inst, arrays_of(inst))
     assert e.value.real.tolist() == want
     assert e.value.imag.tolist() == ([9, 9] if to == "c64" else [0, 0])
 
 
 def test_a_cast_to_complex_numbers_has_no_imaginary_part():
-    inst = Instance.from_json({
-        "format": 1, "dialect": "tflite", "op": "CAST", "version": 9, "opset": 1, "outs": 1,
-        "attrs": {"@outputs": [{"dict": {"dtype": "c64"}}]},
-        "args": {"input": {"dtype": "i32", "shape": [2], "values": [-3, 7]}},
-    })  # fmt: skip
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "tflite",
+            "op": "CAST",
+            "version": 9,
+            "opset": 1,
+            "outs": 1,
+            "attrs": {"@outputs": [{"dict": {"dtype": "c64"}}]},
+            "args": {"input": {"dtype": "i32", "shape": [2], "values": [-3, 7]}},
+        }
+    )
     (e,) = dialect.evaluate(inst, arrays_of(inst))
     assert e.value.dtype == np.complex64 and e.value.tolist() == [-3, 7]
 
 
 def scatter(index_dim, shape, values):
     """Rows 10, 20, 30 kept where the index tuples say, in a matrix of [2, 2]."""
-    attrs = {"update_window_dims": [], "inserted_window_dims": [0, 1], "scatter_dims_to_operand_dims": [0, 1],
-             "index_vector_dim": index_dim,
-             "update_computation_subgraph_index": encode_value(body("update", F32))}  # fmt: skip
-    args = {"input": ("f32", [2, 2], [1, 2, 3, 4]), "scatter_indices": ("i32", shape, values),
-            "updates": ("f32", [3], [10, 20, 30])}  # fmt: skip
+    attrs = {
+        "update_window_dims": [],
+        "inserted_window_dims": [0, 1],
+        "scatter_dims_to_operand_dims": [0, 1],
+        "index_vector_dim": index_dim,
+        "update_computation_subgraph_index": encode_value(body("update", F32)),
+    }
+    args = {
+        "input": ("f32", [2, 2], [1, 2, 3, 4]),
+        "scatter_indices": ("i32", shape, values),
+        "updates": ("f32", [3], [10, 20, 30]),
+    }
     return evaluated("STABLEHLO_SCATTER", 1, args, **attrs)[0].ravel().tolist()
 
 
@@ -80,11 +116,19 @@ def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outs
     assert scatter(0, [2, 3], [0, 1, -1, 1, 0, 1]) == [1, 10, 20, 4]
 
 
-@pytest.mark.parametrize(("op", "slot", "shape"), [
-    ("RNN", "bias", (1, 1)), ("RNN", "input_weights", (7, 7)), ("SVDF", "input_gate_bias", (9,)),
-    ("SVDF", "time_weights", (1, 1, 1)), ("BIDIRECTIONAL_SEQUENCE_RNN", "bw_bias", (1, 1)), ("LSTM", "cell_bias", (9,)),
-    ("LSTM", "recurrent_to_cell_weights", (9, 9)), ("UNIDIRECTIONAL_SEQUENCE_LSTM", "projection_bias", (9,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "slot", "shape"),
+    [
+        ("RNN", "bias", (1, 1)),
+        ("RNN", "input_weights", (7, 7)),
+        ("SVDF", "input_gate_bias", (9,)),
+        ("SVDF", "time_weights", (1, 1, 1)),
+        ("BIDIRECTIONAL_SEQUENCE_RNN", "bw_bias", (1, 1)),
+        ("LSTM", "cell_bias", (9,)),
+        ("LSTM", "recurrent_to_cell_weights", (9, 9)),
+        ("UNIDIRECTIONAL_SEQUENCE_LSTM", "projection_bias", (9,)),
+    ],
+)
 def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, shape):
     v = dialect.versions[f"tflite/{op}/1"]
     refused = 0
@@ -98,10 +142,13 @@ def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, 
     assert refused
 
 
-@pytest.mark.parametrize(("rule", "op", "slot", "shape"), [
-    ("shapes-stated", "STABLEHLO_SHIFT_LEFT", "rhs", ()),
-    ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "op", "slot", "shape"),
+    [
+        ("shapes-stated", "STABLEHLO_SHIFT_LEFT", "rhs", ()),
+        ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1)),
+    ],
+)
 def test_an_operand_that_stablehlo_rules_out_is_refused(rule, op, slot, shape):
     v = dialect.versions[f"tflite/{op}/1"]
     for i in range(20):

@@ -45,8 +45,14 @@ def counting_model():
         {"start": np.array([10, 20], np.float32), "k": words("one", "two"), "v": np.array([1, 2], np.int64)},
         {"tensors": {"h": HANDLE, "t": HANDLE}},
     )
-    tensors = {"h": HANDLE, "t": HANDLE, "old": {"dtype": F32, "shape": (2,)}, "new": {"dtype": F32, "shape": (2,)},
-               "found": {"dtype": I64, "shape": (3,)}, "size": {"dtype": I64, "shape": (1,)}}  # fmt: skip
+    tensors = {
+        "h": HANDLE,
+        "t": HANDLE,
+        "old": {"dtype": F32, "shape": (2,)},
+        "new": {"dtype": F32, "shape": (2,)},
+        "found": {"dtype": I64, "shape": (3,)},
+        "size": {"dtype": I64, "shape": (1,)},
+    }
     return Graph(
         [("x", Arg(F32, (2,))), ("asked", Arg(STR, (3,))), ("other", Arg(I64, (1,)))],
         [
@@ -102,8 +108,13 @@ def test_a_session_agrees_with_the_runtime():
 
 
 def test_a_variable_read_before_it_is_assigned_breaks_a_rule():
-    g = Graph([], [variable("h"), node("READ_VARIABLE", ["y"], resource_id="h")], ["y"], {},
-              {"opset": 1, "tensors": {"h": HANDLE, "y": {"dtype": F32, "shape": (1,)}}})  # fmt: skip
+    g = Graph(
+        [],
+        [variable("h"), node("READ_VARIABLE", ["y"], resource_id="h")],
+        ["y"],
+        {},
+        {"opset": 1, "tensors": {"h": HANDLE, "y": {"dtype": F32, "shape": (1,)}}},
+    )
     with pytest.raises(RuleError, match="read before it is assigned"):
         dialect.run_model(build_graph(g), {})
 

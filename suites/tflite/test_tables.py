@@ -26,7 +26,7 @@ DERIVED = {
     "BASIC_LSTM": "basic_lstm.py: every stored stage half a step, carried through the cell",
     "LSTM": "quantised_recurrent.py: the same",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "the same, over the steps of a sequence",
-}  # fmt: skip
+}
 
 
 def quant(scale):
@@ -35,8 +35,14 @@ def quant(scale):
 
 def expected(op, version, scale, out, value):
     slot = dialect.versions[f"tflite/{op}/{version}"].schema.inputs[0].name
-    inst = Instance("tflite", op, version, 1, {"@outputs": [{"dtype": "i16", "quant": quant(out)}]},
-                    {slot: Arg(I16, (1,), values=[value], quant=quant(scale))})  # fmt: skip
+    inst = Instance(
+        "tflite",
+        op,
+        version,
+        1,
+        {"@outputs": [{"dtype": "i16", "quant": quant(out)}]},
+        {slot: Arg(I16, (1,), values=[value], quant=quant(scale))},
+    )
     return dialect.evaluate(inst, arrays_of(inst))
 
 

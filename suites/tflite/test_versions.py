@@ -58,8 +58,10 @@ def hybrid(v, inst):
 def rescales(v, inst):
     if v.schema.domain != "quantised":
         return False
-    x, y, z = (next(iter(q["scale"])) for q in (inst.args["lhs"].quant, inst.args["rhs"].quant,
-                                               inst.attrs["@outputs"][0]["quant"]))  # fmt: skip
+    x, y, z = (
+        next(iter(q["scale"]))
+        for q in (inst.args["lhs"].quant, inst.args["rhs"].quant, inst.attrs["@outputs"][0]["quant"])
+    )
     return x * y / z >= 1
 
 

@@ -46,8 +46,13 @@ def ordered_by_what_is_negated(g: Given) -> Outputs:
     x, axis = g["x"], g.attr("axis", -1)
     order = np.argsort(-x, axis=axis, kind="stable")
     wanted = np.take_along_axis(x, order, axis)
-    many = np.concatenate([np.sum(np.take(wanted, [i], axis) == wanted, axis=axis, keepdims=True)
-                           for i in range(wanted.shape[axis])], axis=axis) > 1  # fmt: skip
+    many = (
+        np.concatenate(
+            [np.sum(np.take(wanted, [i], axis) == wanted, axis=axis, keepdims=True) for i in range(wanted.shape[axis])],
+            axis=axis,
+        )
+        > 1
+    )
     k = g.expected[0].value.shape[axis]
     order, wanted, many = (np.take(a, np.arange(k), axis) for a in (order, wanted, many))
     indices = Near(order.astype(np.int64), np.where(many, np.inf, 0.0))

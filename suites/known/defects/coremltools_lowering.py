@@ -14,9 +14,11 @@ from suites.semantics.recurrent import functions
 
 Outputs = list[Any] | None
 _GATES = {"lstm": (0, 1, 3, 2), "gru": (2, 0, 1), "rnn": (0,)}  # the layer's gates among MIL's
-_USUAL = {"lstm": (("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"), ("activation", "tanh")),
-          "gru": (("recurrent_activation", "sigmoid"), ("activation", "tanh")),
-          "rnn": (("activation", "tanh"),)}  # fmt: skip
+_USUAL = {
+    "lstm": (("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"), ("activation", "tanh")),
+    "gru": (("recurrent_activation", "sigmoid"), ("activation", "tanh")),
+    "rnn": (("activation", "tanh"),),
+}
 _NAMES = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
 _TINY = 2.0**-149
 
@@ -34,12 +36,18 @@ def limited_gates(g: Given) -> Outputs:
         return np.stack([np.stack([np.split(v, len(order))[k] for k in order]) for v in parts])
 
     w, r, b = (stacked(name, _GATES[cell]) for name in ("weight_ih", "weight_hh", "bias"))
-    h0, c0 = (None if g[k] is None else g[k].reshape(-1, len(backs), n).swapaxes(0, 1)
-              for k in ("initial_h", "initial_c"))  # fmt: skip
+    h0, c0 = (
+        None if g[k] is None else g[k].reshape(-1, len(backs), n).swapaxes(0, 1) for k in ("initial_h", "initial_c")
+    )
     named = [g.attr(k, usual) for k, usual in _USUAL[cell]]
     acts = functions(cell, 1, [_NAMES.get(a, a) for a in named], None, None)
-    q = {"cell": cell, "activations": acts, "reverse": g.attr("direction") == "reverse", "coupled": False,
-         "cell_clip": 500.0 if g.attr("clip") is None else g.attr("clip")}  # fmt: skip
+    q = {
+        "cell": cell,
+        "activations": acts,
+        "reverse": g.attr("direction") == "reverse",
+        "coupled": False,
+        "cell_clip": 500.0 if g.attr("clip") is None else g.attr("clip"),
+    }
     with np.errstate(all="ignore"):
         y, *states = _run(2.0**-24, _TINY, g["x"], w, r, b, stacked("peephole", (0, 1, 2)), h0, c0, q)
     ends = [[np.concatenate([getattr(v, of) for v in states[k::2]], -1) for of in ("value", "error")] for k in (0, 1)]

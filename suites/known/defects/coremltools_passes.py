@@ -31,8 +31,11 @@ def _maker(p: Graph, name: str) -> Node | None:
 
 def _scale(p: Graph, node: Node, count: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Factor and offset of every channel that a node after a convolution applies."""
-    c = {k: p.consts[v].astype(np.float64) for k, v in node.inputs.items()
-         if isinstance(v, str) and v in p.consts and p.consts[v].dtype.kind == "f"}  # fmt: skip
+    c = {
+        k: p.consts[v].astype(np.float64)
+        for k, v in node.inputs.items()
+        if isinstance(v, str) and v in p.consts and p.consts[v].dtype.kind == "f"
+    }
     if node.op == "batch_norm":
         one, none = np.ones(count), np.zeros(count)
         s = c.get("gamma", one) / np.sqrt(c["variance"] + c.get("epsilon", 1e-5))
@@ -52,8 +55,14 @@ def scaled_as_if_not_grouped(g: Given) -> Outputs:
     def edit(p: Graph) -> Any:
         done = False
         for node in p.nodes:
-            conv = next((m for v in node.inputs.values() if isinstance(v, str) and (m := _maker(p, v)) is not None
-                         and m.op == "conv_transpose"), None)  # fmt: skip
+            conv = next(
+                (
+                    m
+                    for v in node.inputs.values()
+                    if isinstance(v, str) and (m := _maker(p, v)) is not None and m.op == "conv_transpose"
+                ),
+                None,
+            )
             if conv is None or "groups" not in conv.inputs:
                 continue
             groups, w = int(p.consts[conv.inputs["groups"]]), p.consts[conv.inputs["weight"]]
@@ -81,9 +90,18 @@ def default_epsilon(g: Given) -> Outputs:
     if by.get("mul") is None or by.get("add") is None:
         return None
     scale, offset = (by[k].astype(np.float64) for k in ("mul", "add"))
-    again = _changed(g, lambda q: q.consts.update(
-        {v: (scale / np.sqrt(1 + 1e-5)).astype(q.consts[v].dtype)
-         for n in q.nodes if n.op == "mul" for v in n.inputs.values() if v in q.consts}))  # fmt: skip
+    again = _changed(
+        g,
+        lambda q: q.consts.update(
+            {
+                v: (scale / np.sqrt(1 + 1e-5)).astype(q.consts[v].dtype)
+                for n in q.nodes
+                if n.op == "mul"
+                for v in n.inputs.values()
+                if v in q.consts
+            }
+        ),
+    )
     if again is None:
         return None
     size = np.abs(g["inputs"][0].astype(np.float64) * scale) + np.abs(offset)
@@ -124,8 +142,9 @@ def duplicates_removed(g: Given) -> Outputs:
 
 def cut_to_16_bits(g: Given) -> Outputs:
     """Integers that a run brings keep their lower 16 bits."""
-    return g.again(inputs={"inputs": [v.astype(np.int16).astype(v.dtype) if v.dtype == np.int32 else v
-                                      for v in g["inputs"]]})  # fmt: skip
+    return g.again(
+        inputs={"inputs": [v.astype(np.int16).astype(v.dtype) if v.dtype == np.int32 else v for v in g["inputs"]]}
+    )
 
 
 def scale_behind(g: Given) -> Outputs:
@@ -152,7 +171,8 @@ def scale_behind(g: Given) -> Outputs:
         product.outputs = ["unscaled'"]
         p.consts["scale'"] = scale
         p.nodes[p.nodes.index(product) + 1 : p.nodes.index(product) + 1] = [
-            Node("mul", {"x": "unscaled'", "y": "scale'"}, [out], {})]  # fmt: skip
+            Node("mul", {"x": "unscaled'", "y": "scale'"}, [out], {})
+        ]
         p.nodes.remove(moved)
 
     return _changed(g, edit)

@@ -25,8 +25,14 @@ def compared_in_256ths(g: Given) -> Outputs:
     """Quantised operands are brought to multiples of 1/256 before they are compared."""
     args = {s: a.quant for s, a in g.inst.args.items()}
     x, y = (_scaled(fixed.centred(g[s], q) * 256, q["scale"][0]) for s, q in args.items())
-    op = {"EQUAL": np.equal, "NOT_EQUAL": np.not_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal,
-          "GREATER": np.greater, "GREATER_EQUAL": np.greater_equal}[g.inst.op]  # fmt: skip
+    op = {
+        "EQUAL": np.equal,
+        "NOT_EQUAL": np.not_equal,
+        "LESS": np.less,
+        "LESS_EQUAL": np.less_equal,
+        "GREATER": np.greater,
+        "GREATER_EQUAL": np.greater_equal,
+    }[g.inst.op]
     return [op(x, y)]
 
 

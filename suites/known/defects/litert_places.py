@@ -52,8 +52,12 @@ def ellipsis_takes_an_axis(g: Given) -> Outputs:
         out[left.index(at)] = {"begin": 0, "end": 0, "strides": 1}[slot]
         return out
 
-    attrs = {"ellipsis_mask": None, "begin_mask": kept(begins) | whole, "end_mask": kept(ends) | whole,
-             "shrink_axis_mask": kept(shrink) & ~whole}  # fmt: skip
+    attrs = {
+        "ellipsis_mask": None,
+        "begin_mask": kept(begins) | whole,
+        "end_mask": kept(ends) | whole,
+        "shrink_axis_mask": kept(shrink) & ~whole,
+    }
     return g.again(attrs, {s: entries(s) for s in ("begin", "end", "strides")})
 
 

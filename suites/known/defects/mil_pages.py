@@ -90,8 +90,11 @@ def _mil_gru(gate: str, steps: bool) -> Any:
         for v in (x[::-1] if g.attr("direction") == "reverse" else x) @ w.T + given:
             both = v + h @ u.T + own
             reset, update = (acts[0][0](both[:, k], *acts[0][1:]) for k in (r, z))
-            inner = {"state": (reset * h) @ u[o].T + own[o], "product": reset * (h @ u[o].T) + own[o],
-                     "bias": reset * (h @ u[o].T + own[o])}[gate]  # fmt: skip
+            inner = {
+                "state": (reset * h) @ u[o].T + own[o],
+                "product": reset * (h @ u[o].T) + own[o],
+                "bias": reset * (h @ u[o].T + own[o]),
+            }[gate]
             h = (1 - update) * acts[1][0](v[:, o] + inner, *acts[1][1:]) + update * h
             ys.append(h)
         turned = g.attr("direction") == "reverse" and not steps

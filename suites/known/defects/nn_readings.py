@@ -53,6 +53,9 @@ def _stored(text: str) -> str:
 
 def nn_zeros_as_stored(g: Given) -> Outputs:
     """Activations whose numbers are 0 give 0: the formula with zeros, said with the least slope there is."""
-    changed = {k: [_stored(t) for t in v] if isinstance(v, list) else _stored(v)
-               for k, v in g.inst.attrs.items() if k.startswith("activation")}  # fmt: skip
+    changed = {
+        k: [_stored(t) for t in v] if isinstance(v, list) else _stored(v)
+        for k, v in g.inst.attrs.items()
+        if k.startswith("activation")
+    }
     return g.again(changed)

@@ -28,8 +28,10 @@ def scanned_along_axis_0(g: Given) -> list[Any] | None:
     args, count = g["initial_state_and_scan_inputs"], g.attr("num_scan_inputs")
     states, scanned = args[:-count], args[-count:]
     steps = scanned[0].shape[(g.attr("scan_input_axes") or [0])[0]]
-    return g.again({"scan_input_axes": None, "scan_output_axes": None},
-                   {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]})  # fmt: skip
+    return g.again(
+        {"scan_input_axes": None, "scan_output_axes": None},
+        {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]},
+    )
 
 
 def version_8_as_9(g: Given) -> list[Any] | None:
@@ -69,8 +71,9 @@ def broadcast_from_the_right(g: Given) -> list[Expected] | None:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except ValueError:  # refused
         return None
-    return g.again({"axis": None, "broadcast": None},
-                   {first: np.broadcast_to(a, shape), second: np.broadcast_to(b, shape)})  # fmt: skip
+    return g.again(
+        {"axis": None, "broadcast": None}, {first: np.broadcast_to(a, shape), second: np.broadcast_to(b, shape)}
+    )
 
 
 def sliced_as_numpy(g: Given) -> list[Any]:
@@ -124,8 +127,6 @@ def nan_is_no_key(g: Given) -> list[Expected] | None:
     x = np.where(np.isnan(g["X"]), other, g["X"])
     zeros = [k for k in keys if k == 0]
     return g.again(inputs={"X": (np.where(x == 0, zeros[0], x) if zeros else x).astype(g["X"].dtype)})
-
-
 
 
 def tree_as_it_is_built(g: Given) -> list[Expected] | None:

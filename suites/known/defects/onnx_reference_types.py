@@ -198,8 +198,11 @@ def program_pools(g: Given) -> Outputs:
         if again is None:
             return None
         x = again[0].value
-    v = next(v for v in registry.dialect("onnx").versions.values()
-             if v.key.split("/")[1] == pool.op and g.inst.opset in v.opsets)  # fmt: skip
+    v = next(
+        v
+        for v in registry.dialect("onnx").versions.values()
+        if v.key.split("/")[1] == pool.op and g.inst.opset in v.opsets
+    )
     inst = Instance("onnx", pool.op, v.version, g.inst.opset, dict(pool.attrs), {"X": Arg(of(x), x.shape)})
     case = Case(v, inst, 0)
     case._draws = [{"X": x}]

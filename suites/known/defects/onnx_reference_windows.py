@@ -189,8 +189,10 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
     n, kernel, r = g["X"].shape[2:], g["W"].shape[2:], len(shape)
     strides, dilations = (g.attr(name) or [1] * r for name in ("strides", "dilations"))
     pads = g.attr("pads") or [0] * 2 * r
-    more = [shape[i] + pads[i] + pads[r + i] - strides[i] * (n[i] - 1) - (kernel[i] - 1) * dilations[i] - 1
-            for i in range(r)]  # fmt: skip
+    more = [
+        shape[i] + pads[i] + pads[r + i] - strides[i] * (n[i] - 1) - (kernel[i] - 1) * dilations[i] - 1
+        for i in range(r)
+    ]
     return g.again({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
 
 

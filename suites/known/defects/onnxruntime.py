@@ -205,15 +205,25 @@ def forward_activations(g: Given) -> list[Any] | None:
     acts = _activations(g)
     both = acts[: len(acts) // 2] * 2
     names = [g.attr("activations")[i % (len(acts) // 2)] for i in range(len(acts))]
-    return g.again({"activations": names, "activation_alpha": [a for name, a, _ in both if name in _TAKES] or None,
-                    "activation_beta": [b for name, _, b in both if _TAKES.get(name, 0) > 1] or None})  # fmt: skip
+    return g.again(
+        {
+            "activations": names,
+            "activation_alpha": [a for name, a, _ in both if name in _TAKES] or None,
+            "activation_beta": [b for name, _, b in both if _TAKES.get(name, 0) > 1] or None,
+        }
+    )
 
 
 def no_step_ends_in_0(g: Given) -> list[Any] | None:
     """Last states of a sequence of no steps are 0."""
     some = g["sequence_lens"].reshape((-1, 1, 1) if g.attr("layout", 0) else (-1, 1)) > 0
-    return [g.expected[0], *(replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype),
-                                     wide=np.where(some, e.wide, 0.0)) for e in g.expected[1:])]  # fmt: skip
+    return [
+        g.expected[0],
+        *(
+            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.wide, 0.0))
+            for e in g.expected[1:]
+        ),
+    ]
 
 
 def ort_recurrent(g: Given) -> list[Any] | None:
@@ -305,8 +315,12 @@ def ort_resize_channels_last(g: Given) -> list[Any] | None:
     beyond = marks[0].value == 1
     moved = np.moveaxis(beyond, 3, 1).reshape(beyond.shape)
     within = told[0].error.bound(told[0].context())
-    return [Near(np.where(moved, g.attr("extrapolation_value", 0.0), told[0].wide),
-                 np.where(moved, 1e-3, np.where(beyond, np.inf, within)))]  # fmt: skip
+    return [
+        Near(
+            np.where(moved, g.attr("extrapolation_value", 0.0), told[0].wide),
+            np.where(moved, 1e-3, np.where(beyond, np.inf, within)),
+        )
+    ]
 
 
 def ort_tree(g: Given, cut: bool = True, **attrs: Any) -> list[Any] | None:

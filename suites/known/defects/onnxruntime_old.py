@@ -52,8 +52,7 @@ def ort_masks_of_one_query_after_the_cap(g: Given) -> Outputs:
     return _masked(g, False, g["nonpad_kv_seqlen"], True) if g["Q"].shape[-2] == 1 else None
 
 
-def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False,
-            stage_with_lengths: bool = False) -> Outputs:  # fmt: skip
+def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage_with_lengths: bool = False) -> Outputs:
     past, mask, mode = g["past_key"], g["attn_mask"], g.attr("qk_matmul_output_mode", 0)
     rows, keys = g["Q"].shape[-2], g["K"].shape[-2] + (0 if past is None else past.shape[2])
     bias: Any = np.zeros((1, keys)) if mask is None else additive(mask, keys)

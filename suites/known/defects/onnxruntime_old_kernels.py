@@ -108,8 +108,10 @@ def ort_old_divided_by_pads(g: Given) -> Outputs:
     for a in range(n):
         starts = np.arange(due.value.shape[2 + a]) * strides[a] - pads[a]
         ends = starts + kernel[a] * dilations[a]
-        right, wrong = (1 + (np.minimum(ends, x.shape[2 + a] + p) - starts - 1) // dilations[a]
-                        for p in (pads[n + a], pads[2 * a + 1]))  # fmt: skip
+        right, wrong = (
+            1 + (np.minimum(ends, x.shape[2 + a] + p) - starts - 1) // dilations[a]
+            for p in (pads[n + a], pads[2 * a + 1])
+        )
         times = times * (right / wrong).reshape([-1 if b == a else 1 for b in range(n)])
     value = due.wide * times
     return [Near(value, due.error.bound(due.context()) * np.maximum(times, 1) * 2)]

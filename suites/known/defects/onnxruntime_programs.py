@@ -97,8 +97,10 @@ def quantised_average_divided_by_pads(g: Given) -> Outputs:
     if [n.op for n in program.nodes] != ["DequantizeLinear", "AveragePool", "QuantizeLinear"]:
         return None
     first, pool, last = program.nodes
-    step, zero, to, end = (program.consts[n.inputs[k]] for n, k in (
-        (first, "x_scale"), (first, "x_zero_point"), (last, "y_scale"), (last, "y_zero_point")))  # fmt: skip
+    step, zero, to, end = (
+        program.consts[n.inputs[k]]
+        for n, k in ((first, "x_scale"), (first, "x_zero_point"), (last, "y_scale"), (last, "y_zero_point"))
+    )
     x = (g["inputs"][0].astype(np.float64) - zero) * step
     kernel, pads, n = pool.attrs["kernel_shape"], pool.attrs["pads"], x.ndim - 2
     strides = pool.attrs.get("strides", [1] * n)

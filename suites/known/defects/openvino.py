@@ -27,8 +27,10 @@ def overlap_may_equal(g: Given) -> Outputs:
         corners = np.stack([boxes[..., :2] - half, boxes[..., :2] + half])
     else:
         corners = np.sort(np.stack([boxes[..., :2], boxes[..., 2:]]), 0)
-    most, least, shared = (None if v is None else v.ravel()[0] for v in (
-        g["max_output_boxes_per_class"], g["score_threshold"], g["iou_threshold"]))
+    most, least, shared = (
+        None if v is None else v.ravel()[0]
+        for v in (g["max_output_boxes_per_class"], g["score_threshold"], g["iou_threshold"])
+    )
     found = []
     for b, c in np.ndindex(*g["scores"].shape[:2]):
         scores, kept = g["scores"][b, c], list[int]()
@@ -73,24 +75,32 @@ def one_turn(g: Given) -> Outputs:
     slot = "initial_state_and_scan_inputs"
     ways = g.attr("directions" if version8 else "scan_input_directions") or [0] * n
     axes = [1] * n if version8 else g.attr("scan_input_axes") or [0] * n
-    scanned = [np.take(v, [-1 if way else 0], axis) if v.shape[axis] else np.zeros_like(np.insert(v, 0, 0, axis))
-               for v, way, axis in zip(g[slot][-n:], ways, axes)]  # fmt: skip
+    scanned = [
+        np.take(v, [-1 if way else 0], axis) if v.shape[axis] else np.zeros_like(np.insert(v, 0, 0, axis))
+        for v, way, axis in zip(g[slot][-n:], ways, axes)
+    ]
     return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
 
 
 def rows_of_no_turn(g: Given) -> Outputs:
     """Loop: the states are right, of what is scanned there are as many rows as turns were allowed, of any value."""
     states, turns = len(g["v_initial"] or ()), int(g["M"])
-    return [None if i < states else Near(np.zeros((turns, *e.value.shape[1:]), e.value.dtype), np.inf)
-            for i, e in enumerate(g.expected)]  # fmt: skip
+    return [
+        None if i < states else Near(np.zeros((turns, *e.value.shape[1:]), e.value.dtype), np.inf)
+        for i, e in enumerate(g.expected)
+    ]
 
 
 def whole_batch_scanned(g: Given) -> Outputs:
     """Scan-8: as version 9 along axis 1, the batch an axis of the elements."""
     n = g.attr("num_scan_inputs")
     made = len(g.attr("body").outputs) - len(g["initial_state_and_scan_inputs"]) + n
-    edit = {"directions": None, "scan_input_directions": g.attr("directions"), "scan_input_axes": [1] * n,
-            "scan_output_axes": [1] * made}  # fmt: skip
+    edit = {
+        "directions": None,
+        "scan_input_directions": g.attr("directions"),
+        "scan_input_axes": [1] * n,
+        "scan_output_axes": [1] * made,
+    }
     try:
         return g.again(edit, {"sequence_lens": None}, version=9)
     except ValueError:  # elements that do not go together
@@ -124,12 +134,21 @@ def remainder_in_f32(g: Given) -> Outputs:
 def padded_at_the_end(g: Given) -> Outputs:
     """ConvTranspose: the padding that output_shape implies, all of it at the end."""
     x, w = (g[s].shape[2:] for s in "XW")
-    strides, dilations, more = (g.attr(s) or [n] * len(x) for s, n in (
-        ("strides", 1), ("dilations", 1), ("output_padding", 0)))  # fmt: skip
-    over = [s * (n - 1) + m + (k - 1) * d + 1 - due for s, n, m, k, d, due in zip(
-        strides, x, more, w, dilations, g.attr("output_shape")[-len(x) :])]  # fmt: skip
-    return g.again({"output_shape": None, "auto_pad": "NOTSET", "pads": [0] * len(x) + [max(0, v) for v in over],
-                    "output_padding": [m + max(0, -v) for m, v in zip(more, over)]})  # fmt: skip
+    strides, dilations, more = (
+        g.attr(s) or [n] * len(x) for s, n in (("strides", 1), ("dilations", 1), ("output_padding", 0))
+    )
+    over = [
+        s * (n - 1) + m + (k - 1) * d + 1 - due
+        for s, n, m, k, d, due in zip(strides, x, more, w, dilations, g.attr("output_shape")[-len(x) :])
+    ]
+    return g.again(
+        {
+            "output_shape": None,
+            "auto_pad": "NOTSET",
+            "pads": [0] * len(x) + [max(0, v) for v in over],
+            "output_padding": [m + max(0, -v) for m, v in zip(more, over)],
+        }
+    )
 
 
 def traversal_order_unread(g: Given) -> Outputs:

@@ -18,8 +18,9 @@ Outputs = list[Any] | None
 _UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-24}
 
 
-def _reread(g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray],
-            attrs: dict[str, Any] | None = None) -> Outputs:  # fmt: skip
+def _reread(
+    g: Given, which: Callable[[Arg], bool], how: Callable[[np.ndarray], np.ndarray], attrs: dict[str, Any] | None = None
+) -> Outputs:
     """What is expected where the operands that ``which`` tells of are read otherwise."""
 
     def read(a: Any, v: Any) -> Any:
@@ -61,8 +62,11 @@ def bits_are_numbers(g: Given, **attrs: Any) -> Outputs:
 def bits_are_numbers_roughly(g: Given) -> Outputs:
     """The same, and what comes of such large ones is off by the roundings of narrow steps."""
     told = bits_are_numbers(g)
-    return told and [Near(v, 2.0**-6 * np.abs(v)) if e.dtype.name == "bf16" else e
-                     for e in told for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
+    return told and [
+        Near(v, 2.0**-6 * np.abs(v)) if e.dtype.name == "bf16" else e
+        for e in told
+        for v in [np.asarray(e.value).astype(np.float64)]
+    ]
 
 
 def bits_are_numbers_unsaturated(g: Given) -> Outputs:
@@ -117,8 +121,13 @@ def times_reciprocal(g: Given) -> Outputs:
     v = a * np.where(np.abs(over) < least, np.copysign(np.float32(0), over), over)
     low, high = _CLAMPS.get(g.attr("fused_activation_function"), (-np.inf, np.inf))
     v = np.clip(v, low, high)
-    return [Near(_to_narrow(v, kind).astype(np.float64), np.where(np.abs(v) < least, least, 0),
-                 np.where(np.isnan(v) & np.isfinite(low), low, v))]  # fmt: skip
+    return [
+        Near(
+            _to_narrow(v, kind).astype(np.float64),
+            np.where(np.abs(v) < least, least, 0),
+            np.where(np.isnan(v) & np.isfinite(low), low, v),
+        )
+    ]
 
 
 def wrapped_before_activation(g: Given) -> Outputs:
@@ -139,8 +148,11 @@ def every_other_is_0_in_f32(g: Given) -> Outputs:
     told = every_other_is_0(g)
     if not told or any(e.value.dtype.kind not in "iu" for e in told):
         return None
-    return [Near(e.value, np.where(size > 2**24, size * 2.0**-22, 0)) for e in told
-            for size in [np.abs(e.value.astype(np.float64))]]  # fmt: skip
+    return [
+        Near(e.value, np.where(size > 2**24, size * 2.0**-22, 0))
+        for e in told
+        for size in [np.abs(e.value.astype(np.float64))]
+    ]
 
 
 def _halves(x: np.ndarray) -> np.ndarray:
@@ -150,8 +162,11 @@ def _halves(x: np.ndarray) -> np.ndarray:
 def subnormal_constants_are_0(g: Given) -> Outputs:
     """Constants that are subnormal are +0, and zeros beside them too."""
     least = 2.0**-126
-    return _reread(g, lambda a: a.const and str(a.dtype) in ("f32", "bf16"),
-                   lambda x: np.where(np.abs(x) < least, 0, x).astype(x.dtype))  # fmt: skip
+    return _reread(
+        g,
+        lambda a: a.const and str(a.dtype) in ("f32", "bf16"),
+        lambda x: np.where(np.abs(x) < least, 0, x).astype(x.dtype),
+    )
 
 
 def _through_f32(x: np.ndarray) -> np.ndarray:
@@ -171,8 +186,9 @@ def fill_in_f32(g: Given) -> Outputs:
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
-    return g.again({"precision": None, "saturate": None},
-                   {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)})  # fmt: skip
+    return g.again(
+        {"precision": None, "saturate": None}, {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)}
+    )
 
 
 def divided_in_f32(g: Given) -> Outputs:
@@ -188,8 +204,9 @@ def bits_divided_in_f32(g: Given) -> Outputs:
 def saturated_and_rounded_twice(g: Given) -> Outputs:
     """QuantizeLinear to float8 saturates, and is off by the steps of float8 that a second rounding may cost."""
     told = g.again({"saturate": None})
-    return told and [Near(v, np.maximum(np.abs(v) * 2.0**-2, 2.0**-9)) for e in told
-                     for v in [e.value.astype(np.float64)]]  # fmt: skip
+    return told and [
+        Near(v, np.maximum(np.abs(v) * 2.0**-2, 2.0**-9)) for e in told for v in [e.value.astype(np.float64)]
+    ]
 
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
@@ -220,8 +237,11 @@ def powers_of_two(g: Given) -> Outputs:
 
 def _near(told: Outputs, *within: Any) -> Outputs:
     """What is told, but for an error: of each output, or of all."""
-    return told and [Near(v, within[min(i, len(within) - 1)]) for i, e in enumerate(told)
-                     for v in [np.asarray(e.value).astype(np.float64)]]  # fmt: skip
+    return told and [
+        Near(v, within[min(i, len(within) - 1)])
+        for i, e in enumerate(told)
+        for v in [np.asarray(e.value).astype(np.float64)]
+    ]
 
 
 def _wide(g: Given, slot: str) -> np.ndarray:
@@ -257,9 +277,12 @@ def statistics_rounded(g: Given) -> Outputs:
     unit, keeps = _UNIT[g["X"].dtype.name], g.attr("momentum", 0.9)
     own = 8 * max(unit, _UNIT[g["input_mean"].dtype.name])
     m = _Moments(g, tuple(i for i in range(rank) if i != 1), g.attr("epsilon", 1e-5))
-    return told and _near(told, scale * m.apart + 4 * unit * (shift + np.abs(told[0].value.astype(np.float64))),
-                          (1 - keeps) * m.off.ravel() + own * (old_mean + np.abs(m.mean).ravel()),
-                          (1 - keeps) * m.spread.ravel() + own * (old_var + m.var.ravel()))  # fmt: skip
+    return told and _near(
+        told,
+        scale * m.apart + 4 * unit * (shift + np.abs(told[0].value.astype(np.float64))),
+        (1 - keeps) * m.off.ravel() + own * (old_mean + np.abs(m.mean).ravel()),
+        (1 - keeps) * m.spread.ravel() + own * (old_var + m.var.ravel()),
+    )
 
 
 def moments_rounded(g: Given) -> Outputs:
@@ -312,6 +335,7 @@ def gaps_multiplied(g: Given) -> Outputs:
     """ConvTranspose of bf16 where the processor multiplies tiles: the input is spread out with zeros between the
     strides and about it, so that a weight that is not finite gives NaN wherever one of its taps meets no input;
     subnormal factors are 0; the sum is rounded before the bias is added."""
+
     def normal(v: np.ndarray) -> np.ndarray:
         return np.where(np.abs(v.astype(np.float32)) < 2.0**-126, 0, v).astype(v.dtype)
 
@@ -341,8 +365,10 @@ def largest_sample(g: Given) -> Outputs:
         sides = [v if halved else max(v, 1.0) for v in (y2 - y1, x2 - x1)]
         n = [ratio or max(1, int(np.ceil(v / b))) for v, b in zip(sides, bins)]
         fine = {"output_height": bins[0] * n[0], "output_width": bins[1] * n[1]}
-        told = g.again({"mode": "avg", "sampling_ratio": 1, **fine},
-                       {"X": x, "rois": rois[k : k + 1], "batch_indices": g["batch_indices"][k : k + 1]})  # fmt: skip
+        told = g.again(
+            {"mode": "avg", "sampling_ratio": 1, **fine},
+            {"X": x, "rois": rois[k : k + 1], "batch_indices": g["batch_indices"][k : k + 1]},
+        )
         if not told:
             return None
         rows.append(told[0].value.astype(np.float64).reshape(x.shape[1], bins[0], n[0], bins[1], n[1]).max((2, 4)))
@@ -381,8 +407,13 @@ def unread_of_recurrent(g: Given) -> Outputs:
     if not told or g["sequence_lens"] is None:
         return told
     some = g["sequence_lens"].reshape(-1, 1) > 0
-    return [told[0], *(replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype),
-                               wide=np.where(some, e.wide, 0)) for e in told[1:])]  # fmt: skip
+    return [
+        told[0],
+        *(
+            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.wide, 0))
+            for e in told[1:]
+        ),
+    ]
 
 
 def state_rounded(g: Given) -> Outputs:
@@ -400,8 +431,10 @@ def state_rounded(g: Given) -> Outputs:
     as_read = {**_as_read(g, 1), "direction": "forward"}
     for d, row in np.ndindex(ways, rows):
         of = {s: arrays[s][d : d + 1] for s in ("W", "R", "B") if s in arrays} | {"sequence_lens": None}
-        h, c = (arrays[s][d : d + 1, row : row + 1] if s in arrays else np.zeros((1, 1, size), np.float32)
-                for s in ("initial_h", "initial_c"))  # fmt: skip
+        h, c = (
+            arrays[s][d : d + 1, row : row + 1] if s in arrays else np.zeros((1, 1, size), np.float32)
+            for s in ("initial_h", "initial_c")
+        )
         turns = range(steps if g["sequence_lens"] is None else int(g["sequence_lens"][row]))
         for t in turns if d == 0 and g.attr("direction") != "reverse" else reversed(turns):
             given = {**of, "X": x[t : t + 1, row : row + 1], "initial_h": h}

@@ -71,8 +71,13 @@ def states_in_shared_memory(g: Given) -> Outputs:
     if not rows:
         return None
     try:
-        return [*states, *(np.concatenate([row[j] for row in (reversed(rows) if turned[j] else rows)], along[j])
-                           for j in range(made))]  # fmt: skip
+        return [
+            *states,
+            *(
+                np.concatenate([row[j] for row in (reversed(rows) if turned[j] else rows)], along[j])
+                for j in range(made)
+            ),
+        ]
     except ValueError:
         return None
 

@@ -123,8 +123,12 @@ def stretched_to_sizes(g: Given) -> Outputs:
         return None
     shape, most = told[0].value.shape, 2 * float(np.abs(g["X"].astype(np.float64)).max(initial=0))
     loose = bool(g.inst.args["X"].dynamic)
-    return [Such(lambda a: not a.size or (a.shape == shape and (loose or np.abs(a.astype(np.float64)).max() <= most)),
-                 told[0].value)]  # fmt: skip
+    return [
+        Such(
+            lambda a: not a.size or (a.shape == shape and (loose or np.abs(a.astype(np.float64)).max() <= most)),
+            told[0].value,
+        )
+    ]
 
 
 def some_subnormals_are_0(g: Given) -> Outputs:
@@ -158,8 +162,9 @@ def extents_are_0(g: Given) -> Outputs:
     """Right, but for outputs whose extents, or some of them, are 0."""
 
     def turned(e: Expected) -> Turned:
-        return Turned(e, lambda a: e.value if _zeroed(a, e.value.shape) else a,
-                      np.zeros((0,) * e.value.ndim, e.value.dtype))  # fmt: skip
+        return Turned(
+            e, lambda a: e.value if _zeroed(a, e.value.shape) else a, np.zeros((0,) * e.value.ndim, e.value.dtype)
+        )
 
     return [turned(e) for e in g.expected]
 
@@ -217,7 +222,8 @@ def quantised_but_for_axes_of_1(g: Given) -> Outputs:
 
     def near(a: np.ndarray) -> Any:
         return _without_ones(a.shape) == _without_ones(due.shape) and np.all(
-            np.abs(a.reshape(due.shape).astype(np.int64) - due) <= 1)  # fmt: skip
+            np.abs(a.reshape(due.shape).astype(np.int64) - due) <= 1
+        )
 
     return [Such(near, due[None])]
 

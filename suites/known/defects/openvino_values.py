@@ -206,9 +206,17 @@ def mask_from_the_last_key(g: Given) -> Outputs:
         mask = np.where(allowed, mask.astype(np.float32), -np.inf).astype(mask.dtype)
     unread = {"left_window_size": None, "right_window_size": None} if g.inst.version > 24 else {}
     told = g.again({"is_causal": 0, **unread}, {**read, "attn_mask": mask})
-    return told if not told or g["Q"].dtype.name != "bfloat16" else [
-        Near(v, 2.0**-4 * np.maximum(np.abs(v), np.abs(read["V"].astype(np.float64)).max(initial=0) if not i else 0))
-        for i, e in enumerate(told) for v in [e.value.astype(np.float64)]]  # fmt: skip
+    return (
+        told
+        if not told or g["Q"].dtype.name != "bfloat16"
+        else [
+            Near(
+                v, 2.0**-4 * np.maximum(np.abs(v), np.abs(read["V"].astype(np.float64)).max(initial=0) if not i else 0)
+            )
+            for i, e in enumerate(told)
+            for v in [e.value.astype(np.float64)]
+        ]
+    )
 
 
 def either_of_nan_and_subnormals(g: Given) -> Outputs:
@@ -272,7 +280,8 @@ def the_other_outcome(g: Given) -> Outputs:
             return False
         likely = p > 0.5
         return all(abs((v - (1 - p))[at].sum()) <= most for at in (likely, ~likely)) and np.all(
-            ((p > 0) | (v == 1)) & ((p < 1) | (v == 0)))  # fmt: skip
+            ((p > 0) | (v == 1)) & ((p < 1) | (v == 0))
+        )
 
     spread = np.arange(p.size).reshape(p.shape) * 0.618034 % 1
     return [Such(fits, (spread < 1 - p).astype(e.dtype))]

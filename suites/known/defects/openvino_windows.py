@@ -20,8 +20,10 @@ def padded_behind_open_axes(g: Given) -> Outputs:
     x, kernel = g["X"], g.attr("kernel_shape")
     rank, turned = len(kernel), g.attr("storage_order", 0) == 1
     strides, dilations = (g.attr(s) or [1] * rank for s in ("strides", "dilations"))
-    over = [max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
-            for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations)]  # fmt: skip
+    over = [
+        max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations)
+    ]
     lower, dynamic = g.attr("auto_pad") == "SAME_LOWER", g.inst.args["X"].dynamic
     begin = [0 if i + 2 in dynamic else (p + lower) // 2 for i, p in enumerate(over)]
     edit: dict[str, Any] = {"auto_pad": None, "pads": [*begin, *(p - b for p, b in zip(over, begin))]}
@@ -50,8 +52,16 @@ def weights_along_the_input_channels(g: Given) -> Outputs:
 
     w = (w - along("w_zero_point", 1)) * along("w_scale", 1)
     strides, dilations, pads = (g.attr(s) and tuple(g.attr(s)) for s in ("strides", "dilations", "pads"))
-    y = conv(x, w, None, strides=strides, dilations=dilations, pads=pads, groups=g.attr("group", 1),
-             padding=_PADDING[g.attr("auto_pad", "NOTSET")])  # fmt: skip
+    y = conv(
+        x,
+        w,
+        None,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        groups=g.attr("group", 1),
+        padding=_PADDING[g.attr("auto_pad", "NOTSET")],
+    )
     step = float(g["x_scale"].ravel()[0])
     y = np.asarray(y) * step
     if g["B"] is not None:
@@ -66,8 +76,10 @@ def _transposed(g: Given) -> np.ndarray:
     x, w = (g[s].astype(np.float64) - g.inst.args[s].quant["zero_point"][0] for s in ("input", "weights"))
     out = g["output_shape"].tolist()
     y, steps = np.zeros(out), (g.attr("stride_h", 1), g.attr("stride_w", 1))
-    begin = [max((n - 1) * s + k - m, 0) // 2 if g.attr("padding", "SAME") == "SAME" else 0
-             for n, s, k, m in zip(x.shape[1:3], steps, w.shape[1:3], out[1:3])]  # fmt: skip
+    begin = [
+        max((n - 1) * s + k - m, 0) // 2 if g.attr("padding", "SAME") == "SAME" else 0
+        for n, s, k, m in zip(x.shape[1:3], steps, w.shape[1:3], out[1:3])
+    ]
     for i, j, a, b in np.ndindex(*x.shape[1:3], *w.shape[1:3]):
         row, column = (p * s + t - q for p, s, t, q in zip((i, j), steps, (a, b), begin))
         if 0 <= row < out[1] and 0 <= column < out[2]:
@@ -82,11 +94,14 @@ def bias_of_another_channel(g: Given) -> Outputs:
     step = [g.inst.args[s].quant["scale"][0] for s in ("input", "weights")]
     sums, due = _transposed(g), g.expected[0].value
     ends = np.iinfo(due.dtype)
-    among = [np.clip(np.rint((sums + b) * step[0] * step[1] / to["scale"][0] + to["zero_point"][0]), ends.min, ends.max)
-             for b in (0, *g["bias"].tolist())]  # fmt: skip
+    among = [
+        np.clip(np.rint((sums + b) * step[0] * step[1] / to["scale"][0] + to["zero_point"][0]), ends.min, ends.max)
+        for b in (0, *g["bias"].tolist())
+    ]
 
     def held(a: np.ndarray) -> Any:
-        return a.shape == due.shape and np.all(np.any([np.abs(a.astype(np.int64) - v) <= 1 for v in among], 0)
-                                               | (np.abs(a.astype(np.int64) - due) <= 1))  # fmt: skip
+        return a.shape == due.shape and np.all(
+            np.any([np.abs(a.astype(np.int64) - v) <= 1 for v in among], 0) | (np.abs(a.astype(np.int64) - due) <= 1)
+        )
 
     return [Such(held, np.where(among[0] == due, among[-1], among[0]).astype(due.dtype))]

@@ -12,15 +12,24 @@ from suites.mil.definition.reading import Arrays, Attrs, Read, reader
 READ: dict[str, Read] = {}
 reads = reader(READ)
 _TWO: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
-    "maximum": lambda x, y: np.where(x > y, x, y), "minimum": lambda x, y: np.where(x < y, x, y),
-    "less": lambda x, y: x < y, "greater": lambda x, y: x > y, "logical_and": lambda x, y: x & y,
-}  # fmt: skip
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "maximum": lambda x, y: np.where(x > y, x, y),
+    "minimum": lambda x, y: np.where(x < y, x, y),
+    "less": lambda x, y: x < y,
+    "greater": lambda x, y: x > y,
+    "logical_and": lambda x, y: x & y,
+}
 _ONE: dict[str, Callable[..., Any]] = {
-    "relu": lambda x: np.where(x > 0, x, x - x), "abs": lambda x: np.where(x < 0, -x, x), "square": lambda x: x * x,
-    "identity": lambda x: x, "logical_not": lambda x: ~x, "reduce_max": lambda x: sorted(x.ravel())[-1],
+    "relu": lambda x: np.where(x > 0, x, x - x),
+    "abs": lambda x: np.where(x < 0, -x, x),
+    "square": lambda x: x * x,
+    "identity": lambda x: x,
+    "logical_not": lambda x: ~x,
+    "reduce_max": lambda x: sorted(x.ravel())[-1],
     "squeeze": lambda x: x.reshape([n for n in x.shape if n != 1]),
-}  # fmt: skip
+}
 
 
 def _block(graph: Any, around: dict[str, Any], given: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ reads = reader(READ)
 
 
 def _bits(packed: np.ndarray) -> list[int]:
-    """"Starting with the least significant bit and moving upward"."""
+    """ "Starting with the least significant bit and moving upward"."""
     return [(int(byte) >> k) & 1 for byte in packed for k in range(8)]
 
 

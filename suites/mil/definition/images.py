@@ -114,8 +114,10 @@ def _one_crop(image: np.ndarray, box: np.ndarray, at: Attrs) -> np.ndarray:
     extents = np.array(image.shape[1:])
     if at.get("normalized_coordinates", False):
         first, second = first * (extents - 1), second * (extents - 1)
-    places = [lo + _points(hi - lo + 1, at.get(name, 1), mode)
-              for lo, hi, name in zip(first, second, ("target_height", "target_width"))]  # fmt: skip
+    places = [
+        lo + _points(hi - lo + 1, at.get(name, 1), mode)
+        for lo, hi, name in zip(first, second, ("target_height", "target_width"))
+    ]
     y = _linear(_linear(image, places[0], 1), places[1], 2)
     ok = [(p >= 0) & (p <= n - 1) for p, n in zip(places, extents)]
     return np.where(ok[0][:, None] & ok[1], y, at.get("pad_value", 0.0))
@@ -142,8 +144,11 @@ def _pixel(image: np.ndarray, y: int, x: int, mode: str, value: float) -> np.nda
 
 def _at(image: np.ndarray, y: float, x: float, mode: str, value: float) -> np.ndarray:
     y0, x0 = floor(y), floor(x)
-    four = [(_pixel(image, y0 + i, x0 + j, mode, value), abs(1 - i - (y - y0)) * abs(1 - j - (x - x0)))
-            for i in (0, 1) for j in (0, 1)]  # fmt: skip
+    four = [
+        (_pixel(image, y0 + i, x0 + j, mode, value), abs(1 - i - (y - y0)) * abs(1 - j - (x - x0)))
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
     return sum((weight * p for p, weight in four if weight), np.zeros(len(image)))
 
 

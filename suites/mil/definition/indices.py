@@ -12,9 +12,14 @@ from suites.mil.definition.reading import Arrays, Attrs, Read, reader, wide
 READ: dict[str, Read] = {}
 reads = reader(READ)
 _WITH: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda x, u: x + u, "sub": lambda x, u: x - u, "mul": lambda x, u: x * u, "div": lambda x, u: x / u,
-    "max": np.maximum, "min": np.minimum, "update": lambda x, u: u,
-}  # fmt: skip
+    "add": lambda x, u: x + u,
+    "sub": lambda x, u: x - u,
+    "mul": lambda x, u: x * u,
+    "div": lambda x, u: x / u,
+    "max": np.maximum,
+    "min": np.minimum,
+    "update": lambda x, u: u,
+}
 
 
 @reads("gather")

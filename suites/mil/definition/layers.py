@@ -10,8 +10,13 @@ from suites.mil.definition.reading import Arrays, Attrs, Read, held, reader, wid
 
 READ: dict[str, Read] = {}
 reads = reader(READ)
-_FUNCTIONS = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
-              "linear": lambda x: x, "scaled_tanh": np.tanh}  # fmt: skip
+_FUNCTIONS = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "linear": lambda x: x,
+    "scaled_tanh": np.tanh,
+}
 _FUNCTIONS |= dict.fromkeys(("hard_sigmoid", "sigmoid_hard"), lambda x: np.clip(x / 5 + 0.5, 0, 1))
 
 
@@ -28,8 +33,9 @@ def lstm(at: Attrs, a: Arrays, version: str, clipped: str = "state", steps: bool
     """clipped: what clip bounds, the "state" c or the "gate" z after its activation.  steps: whether a reversed
     sequence comes out as it was computed."""
     limits = [np.inf if at.get("clip") is None or clipped != what else at["clip"] for what in ("gate", "state")]
-    gate, cell, out = _functions(at, ("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"),
-                                 ("activation", "tanh"))  # fmt: skip
+    gate, cell, out = _functions(
+        at, ("recurrent_activation", "sigmoid"), ("cell_activation", "tanh"), ("activation", "tanh")
+    )
     n = a["weight_hh"].shape[1]
 
     def run(x: np.ndarray, h: np.ndarray, c: np.ndarray, back: str) -> list[np.ndarray]:

@@ -22,8 +22,14 @@ def _amounts(at: Attrs, extents: Any, reach: Any, strides: Any) -> list[tuple[in
     for k, (n, r, s) in enumerate(zip(extents, reach, strides)):
         total = max(0, (-(-n // s) - 1) * s + r - n)
         small, large = total // 2, total - total // 2
-        out.append({"valid": (0, 0), "custom": (given[2 * k], given[2 * k + 1]), "same": (small, large),
-                    "same_lower": (large, small)}[kind])  # fmt: skip
+        out.append(
+            {
+                "valid": (0, 0),
+                "custom": (given[2 * k], given[2 * k + 1]),
+                "same": (small, large),
+                "same_lower": (large, small),
+            }[kind]
+        )
     return out
 
 
@@ -86,8 +92,9 @@ def _pool(at: Attrs, a: Arrays, version: str) -> list[Any]:
         sizes.append(size - (up and (size - 1) * s >= n + b and b + e > 0))
     out = {name: np.zeros((*x.shape[:2], *sizes)) for name in ("mean", "all", "max", "l2")}
     for o in np.ndindex(*sizes):
-        spans = [(p * s - b, min(p * s - b + k, n + e))
-                 for p, s, (b, e), k, n in zip(o, strides, pads, kernel, x.shape[2:])]  # fmt: skip
+        spans = [
+            (p * s - b, min(p * s - b + k, n + e)) for p, s, (b, e), k, n in zip(o, strides, pads, kernel, x.shape[2:])
+        ]
         seen = x[(slice(None), slice(None), *(slice(max(0, lo), max(0, hi)) for lo, hi in spans))]
         over, here = tuple(range(2, x.ndim)), (slice(None), slice(None), *o)
         out["mean"][here], out["max"][here] = seen.mean(over), seen.max(over)

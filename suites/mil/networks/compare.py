@@ -134,8 +134,14 @@ class Source:
                 self.buffers[k].copy_(v)
 
 
-def compare(source: Source, graph: Graph, inputs: Sequence[np.ndarray], states: dict[str, State], precision: str,
-            model: Any = None) -> Report:  # fmt: skip
+def compare(
+    source: Source,
+    graph: Graph,
+    inputs: Sequence[np.ndarray],
+    states: dict[str, State],
+    precision: str,
+    model: Any = None,
+) -> Report:
     """One call of the converted network (``model``, or the graph read from it) and of its source."""
     before = copy.deepcopy(states)
     tested = run(graph if model is None else model, inputs, states)
@@ -146,14 +152,26 @@ def compare(source: Source, graph: Graph, inputs: Sequence[np.ndarray], states: 
     return report
 
 
-def bounds(graph: Graph, inputs: Sequence[np.ndarray], states: dict[str, State], precision: str,
-           given: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:  # fmt: skip
+def bounds(
+    graph: Graph,
+    inputs: Sequence[np.ndarray],
+    states: dict[str, State],
+    precision: str,
+    given: dict[str, np.ndarray] | None = None,
+) -> dict[str, np.ndarray]:
     """How far every value may be from the source's, since the ``given`` ones; from the inputs where nothing is given.
 
     states: as they were before the call."""
     fed = {**copy.deepcopy(states), **dict(zip([n for n, a in graph.inputs if a.kind != "state"], inputs))}
-    found = spread(dialect, graph, fed, graph.meta["opset"], given=given, const=of_constant,
-                   attrs=F16 if precision == "FLOAT16" else F32)  # fmt: skip
+    found = spread(
+        dialect,
+        graph,
+        fed,
+        graph.meta["opset"],
+        given=given,
+        const=of_constant,
+        attrs=F16 if precision == "FLOAT16" else F32,
+    )
     return {name: v.bound for name, v in found.items()}
 
 

@@ -34,8 +34,16 @@ class Converted:
     states: dict[str, str]
 
 
-def convert(m: nn.Module, net: Network, target: str, precision: str, frontend: str, folder: Path, *,
-            without: Collection[str] = ()) -> Converted:  # fmt: skip
+def convert(
+    m: nn.Module,
+    net: Network,
+    target: str,
+    precision: str,
+    frontend: str,
+    folder: Path,
+    *,
+    without: Collection[str] = (),
+) -> Converted:
     """Convert ``m`` and save it under ``folder``.  without: graph passes to leave out."""
     inputs = net.inputs(torch.Generator().manual_seed(0))
     m = copy.deepcopy(m)  # tracing runs it, which moves its states on
@@ -53,9 +61,14 @@ def convert(m: nn.Module, net: Network, target: str, precision: str, frontend: s
                 more.update(_described(m, net, inputs))
             pipeline = ct.PassPipeline()
             pipeline.remove_passes(without)
-            return ct.convert(source, convert_to=to, minimum_deployment_target=getattr(ct.target, target),
-                              compute_precision=getattr(ct.precision, precision), pass_pipeline=pipeline,
-                              **more)  # fmt: skip
+            return ct.convert(
+                source,
+                convert_to=to,
+                minimum_deployment_target=getattr(ct.target, target),
+                compute_precision=getattr(ct.precision, precision),
+                pass_pipeline=pipeline,
+                **more,
+            )
 
         full = converted("milinternal", "FLOAT32")
         made = converted("mlprogram", precision, skip_model_load=True)

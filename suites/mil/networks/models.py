@@ -277,19 +277,29 @@ def _words(g: torch.Generator) -> tuple[Tensor, ...]:
 
 NETWORKS = {
     "convolutional": Network(Convolutional, _images(1, 3, 12, 12), ("iOS15", "iOS17"), folded=("stem", "conv")),
-    "depthwise": Network(Depthwise, _images(1, 4, 8, 8), ("iOS15", "iOS16"),
-                         folded=("expand", "depthwise", "project")),
+    "depthwise": Network(Depthwise, _images(1, 4, 8, 8), ("iOS15", "iOS16"), folded=("expand", "depthwise", "project")),
     "recurrent": Network(Recurrent, _words, ("iOS15", "iOS17"), ("trace",)),
-    "transformer": Network(lambda: Transformer(fused=True), _images(1, 3, 16), ("iOS18",),
-                           states=("keys.held", "values.held")),
-    "attention": Network(lambda: Transformer(fused=False), _images(1, 3, 16), ("iOS18",), folded=("heads_q",),
-                         states=("keys.held", "values.held")),
-    "decoder": Network(Decoder, _images(1, 2, 8, 8), ("iOS15", "iOS16"), folded=("group_norm",),
-                       departs={"FLOAT32": ("prelu", "ct-pass-batchnorm-epsilon")}),
+    "transformer": Network(
+        lambda: Transformer(fused=True), _images(1, 3, 16), ("iOS18",), states=("keys.held", "values.held")
+    ),
+    "attention": Network(
+        lambda: Transformer(fused=False),
+        _images(1, 3, 16),
+        ("iOS18",),
+        folded=("heads_q",),
+        states=("keys.held", "values.held"),
+    ),
+    "decoder": Network(
+        Decoder,
+        _images(1, 2, 8, 8),
+        ("iOS15", "iOS16"),
+        folded=("group_norm",),
+        departs={"FLOAT32": ("prelu", "ct-pass-batchnorm-epsilon")},
+    ),
     "signal": Network(Signal, _images(1, 4, 9), ("iOS16", "iOS17"), folded=("products",)),
     "picture": Network(Picture, _images(1, 3, 8, 8), ("iOS15", "iOS16")),
     "palettised": Network(Palettised, _images(1, 3, 8, 8), ("iOS16", "iOS18"), bits=4),
-}  # fmt: skip
+}
 
 
 def module(name: str) -> nn.Module:

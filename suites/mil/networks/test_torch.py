@@ -145,8 +145,13 @@ def test_palettised_weights_are_the_nearest_entries_and_are_read_as_they_stand(t
         case = Case("palettised", target, frontend, "FLOAT32", tmp_path)
         graph = dialect.parse(case.package)
         seen: dict[str, np.ndarray] = {}
-        run_graph(dialect, graph, dict(zip([n for n, _ in graph.inputs], case.calls[0])), graph.meta["opset"],
-                  watch=lambda node, outs, seen=seen: seen.update(zip(node.outputs, outs)))  # fmt: skip
+        run_graph(
+            dialect,
+            graph,
+            dict(zip([n for n, _ in graph.inputs], case.calls[0])),
+            graph.meta["opset"],
+            watch=lambda node, outs, seen=seen: seen.update(zip(node.outputs, outs)),
+        )
         stored = convert.decompressed(case.made.program)
         assert len(stored) == 4
         for name, w in stored.items():

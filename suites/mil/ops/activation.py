@@ -22,20 +22,34 @@ for name in (
     "softplus",
 ):
     op(name, getattr(s, name))
-op("softsign", s.softsign,
-   ambiguous=lambda c: silent("x / (1 + |x|) at an infinity: NaN by the formula, else its limit",
-                              np.isinf(c.inputs["x"])))  # fmt: skip
+op(
+    "softsign",
+    s.softsign,
+    ambiguous=lambda c: silent(
+        "x / (1 + |x|) at an infinity: NaN by the formula, else its limit", np.isinf(c.inputs["x"])
+    ),
+)
 op("sigmoid_hard", s.hard_sigmoid)
 op("silu", s.swish, fixed={"alpha": 1.0})
-op("thresholded_relu", s.thresholded_relu_inclusive,
-   ambiguous=lambda c: silent("NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
-                              np.isnan(c.inputs["x"]), np.zeros_like(c.inputs["x"]), c.inputs["x"]))  # fmt: skip
+op(
+    "thresholded_relu",
+    s.thresholded_relu_inclusive,
+    ambiguous=lambda c: silent(
+        "NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
+        np.isnan(c.inputs["x"]),
+        np.zeros_like(c.inputs["x"]),
+        c.inputs["x"],
+    ),
+)
 
 _GELU = {"EXACT": s.gelu_exact, "TANH_APPROXIMATION": s.gelu_tanh, "SIGMOID_APPROXIMATION": s.gelu_sigmoid}
 
 
-@semantics(error=bounded(lambda ctx: _GELU[ctx.params["mode"]].error.bound(ctx), "that of the mode's formula"),
-           data=s.gelu_exact.data, source="MIL gelu iOS15")  # fmt: skip
+@semantics(
+    error=bounded(lambda ctx: _GELU[ctx.params["mode"]].error.bound(ctx), "that of the mode's formula"),
+    data=s.gelu_exact.data,
+    source="MIL gelu iOS15",
+)
 def gelu(x: Float["*d"], *, mode: Choice(*_GELU)) -> Float["*d"]:
     """One of three formulas by name."""
     return _GELU[mode](x)
@@ -68,7 +82,16 @@ def _misfit(*slots: str) -> Any:
     return draw
 
 
-op("prelu", s.prelu_channels, draw=_channels("alpha"), breaks={"alpha-per-channel": _misfit("alpha")},
-   stated={"x": "b c h *_more", "alpha": "c"})  # fmt: skip
-op("softplus_parametric", s.softplus_parametric, draw=_channels("alpha", "beta"),
-   breaks={"alpha-per-channel": _misfit("alpha", "beta")})  # fmt: skip
+op(
+    "prelu",
+    s.prelu_channels,
+    draw=_channels("alpha"),
+    breaks={"alpha-per-channel": _misfit("alpha")},
+    stated={"x": "b c h *_more", "alpha": "c"},
+)
+op(
+    "softplus_parametric",
+    s.softplus_parametric,
+    draw=_channels("alpha", "beta"),
+    breaks={"alpha-per-channel": _misfit("alpha", "beta")},
+)

@@ -38,8 +38,14 @@ op(
     **DOMAIN,
 )
 op("complex_abs", s.magnitude, **_is(F32), **DOMAIN)
-op("complex_shape", evaluate=lambda c: np.array(c.inputs["x"].shape, np.int32), error=exact(),
-   draw=lambda d: {"x": T(d.shape(1))}, **_is(I32), **DOMAIN)  # fmt: skip
+op(
+    "complex_shape",
+    evaluate=lambda c: np.array(c.inputs["x"].shape, np.int32),
+    error=exact(),
+    draw=lambda d: {"x": T(d.shape(1))},
+    **_is(I32),
+    **DOMAIN,
+)
 
 
 def _one(call: Call) -> Any:
@@ -90,8 +96,18 @@ for name, meaning, inverse, result in (
 ):
     fixed = {} if inverse is None else {"inverse": inverse}
     sided = name == "irfft"
-    op(f"complex_{name}", meaning, x="data", shapes=Fn(_length), dims=Fn(_one), fixed=fixed, draw=_draw(False, sided),
-       breaks={"axes-in-range": _break(False)}, **_is(result), **DOMAIN)  # fmt: skip
+    op(
+        f"complex_{name}",
+        meaning,
+        x="data",
+        shapes=Fn(_length),
+        dims=Fn(_one),
+        fixed=fixed,
+        draw=_draw(False, sided),
+        breaks={"axes-in-range": _break(False)},
+        **_is(result),
+        **DOMAIN,
+    )
     op(
         f"complex_{name}n",
         meaning,

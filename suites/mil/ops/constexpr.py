@@ -27,24 +27,37 @@ def _draw_affine(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     size = [() if d.bool() else (shape[axis],) for _ in range(2)]
-    return {"quantized_data": T(shape, recipe="full"), "zero_point": _zero(d, "zero_point", size[0]),
-            "scale": T(size[1], recipe=_SCALE), "axis": axis}  # fmt: skip
+    return {
+        "quantized_data": T(shape, recipe="full"),
+        "zero_point": _zero(d, "zero_point", size[0]),
+        "scale": T(size[1], recipe=_SCALE),
+        "axis": axis,
+    }
 
 
 def _break_affine(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=2)
-    return {"quantized_data": T(shape), "zero_point": _zero(d, "zero_point", ()),
-            "scale": T((shape[0] + 1,), recipe=_SCALE), "axis": 0}  # fmt: skip
+    return {
+        "quantized_data": T(shape),
+        "zero_point": _zero(d, "zero_point", ()),
+        "scale": T((shape[0] + 1,), recipe=_SCALE),
+        "axis": 0,
+    }
 
 
-op("constexpr_affine_dequantize", s.affine_dequantize, x="quantized_data", draw=_draw_affine,
-   breaks={"vector-fits-axis": _break_affine}, out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+op(
+    "constexpr_affine_dequantize",
+    s.affine_dequantize,
+    x="quantized_data",
+    draw=_draw_affine,
+    breaks={"vector-fits-axis": _break_affine},
+    out_dtype=lambda c, i: of(c.inputs["scale"]),
+)
 
 
 def _draw_packed_lut(d: Draw) -> dict[str, Any]:
     shape, bits = d.shape(1, lo=1), d.pick((1, 2, 4, 6, 8))
-    return {"indices": T((-(-bits * prod(shape) // 8),), recipe="full"), "lut": T((1 << bits,)),
-            "shape": list(shape)}  # fmt: skip
+    return {"indices": T((-(-bits * prod(shape) // 8),), recipe="full"), "lut": T((1 << bits,)), "shape": list(shape)}
 
 
 def _break_packed_lut(d: Draw) -> dict[str, Any]:
@@ -56,25 +69,43 @@ def _break_palette(d: Draw) -> dict[str, Any]:
     return {"indices": T((3,)), "lut": T((8,)), "shape": [8]}
 
 
-op("constexpr_lut_to_dense", s.lut_packed, until="ios16", draw=_draw_packed_lut,
-   breaks={"packed-size": _break_packed_lut, "palette-size": _break_palette})  # fmt: skip
+op(
+    "constexpr_lut_to_dense",
+    s.lut_packed,
+    until="ios16",
+    draw=_draw_packed_lut,
+    breaks={"packed-size": _break_packed_lut, "palette-size": _break_palette},
+)
 
 
 def _draw_packed_sparse(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     bits = [d.int(0, 1) for _ in range(prod(shape))]
-    return {"nonzero_data": T((sum(bits),)), "mask": vector(np.packbits(bits, bitorder="little").tolist()),
-            "shape": list(shape)}  # fmt: skip
+    return {
+        "nonzero_data": T((sum(bits),)),
+        "mask": vector(np.packbits(bits, bitorder="little").tolist()),
+        "shape": list(shape),
+    }
 
 
 def _break_packed_sparse(d: Draw) -> dict[str, Any]:
     return {"nonzero_data": T((d.int(4, 6),)), "mask": vector([7]), "shape": [5]}
 
 
-op("constexpr_sparse_to_dense", s.sparse_packed, until="ios16", draw=_draw_packed_sparse,
-   breaks={"mask-counts-data": _break_packed_sparse})  # fmt: skip
-op("constexpr_cast", s.widen, x="source_val", out_dtype=lambda c, i: BY_NAME["f32"],
-   draw=lambda d: {"source_val": T(d.shape(0)), "output_dtype": BY_NAME["f32"]})  # fmt: skip
+op(
+    "constexpr_sparse_to_dense",
+    s.sparse_packed,
+    until="ios16",
+    draw=_draw_packed_sparse,
+    breaks={"mask-counts-data": _break_packed_sparse},
+)
+op(
+    "constexpr_cast",
+    s.widen,
+    x="source_val",
+    out_dtype=lambda c, i: BY_NAME["f32"],
+    draw=lambda d: {"source_val": T(d.shape(0)), "output_dtype": BY_NAME["f32"]},
+)
 
 
 # -- iOS 18: blocks, groups, vectors, masks of one bit
@@ -115,21 +146,32 @@ def _break_blocks(d: Draw) -> dict[str, Any]:
 
 
 def _break_offset(d: Draw) -> dict[str, Any]:
-    """"If provided, must have the same shape as the scale"."""
-    return {"data": T((4, 2), recipe="small"), "scale": T((2, 1), recipe=_SCALE),
-            "offset": T((1, 1), recipe="ints:-8:8", dtype=BY_NAME["f32"])}  # fmt: skip
+    """ "If provided, must have the same shape as the scale"."""
+    return {
+        "data": T((4, 2), recipe="small"),
+        "scale": T((2, 1), recipe=_SCALE),
+        "offset": T((1, 1), recipe="ints:-8:8", dtype=BY_NAME["f32"]),
+    }
 
 
 def _break_offset_type(d: Draw) -> dict[str, Any]:
-    """"If dtype is not fp16 or fp32, it must be the same as SrcT"."""
+    """ "If dtype is not fp16 or fp32, it must be the same as SrcT"."""
     one, other = d.pick((("i8", "u8"), ("u8", "i8"), ("i4", "i8"), ("i8", "i4")))
-    return {"data": T((4, 2), recipe="small", dtype=BY_NAME[one]), "scale": T((2, 1), recipe=_SCALE),
-            "offset": T((2, 1), recipe="small", dtype=BY_NAME[other])}  # fmt: skip
+    return {
+        "data": T((4, 2), recipe="small", dtype=BY_NAME[one]),
+        "scale": T((2, 1), recipe=_SCALE),
+        "offset": T((2, 1), recipe="small", dtype=BY_NAME[other]),
+    }
 
 
-op("constexpr_blockwise_shift_scale", s.blockwise_shift_scale, x="data", draw=_draw_blockwise,
-   breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type},
-   out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+op(
+    "constexpr_blockwise_shift_scale",
+    s.blockwise_shift_scale,
+    x="data",
+    draw=_draw_blockwise,
+    breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type},
+    out_dtype=lambda c, i: of(c.inputs["scale"]),
+)
 
 
 def _palette(d: Draw, slot: str, shape: tuple[int, ...]) -> tuple[T, dict[str, Any]]:
@@ -156,8 +198,13 @@ def _break_vector(d: Draw) -> dict[str, Any]:
     return {"indices": T((4,), recipe="index:2"), "lut": T((1, 1 << d.dtype("indices").bits, 2))}
 
 
-op("constexpr_lut_to_dense", s.lut_to_dense, since="ios18", draw=_draw_lut,
-   breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector})  # fmt: skip
+op(
+    "constexpr_lut_to_dense",
+    s.lut_to_dense,
+    since="ios18",
+    draw=_draw_lut,
+    breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector},
+)
 
 
 def _mask(d: Draw, shape: tuple[int, ...]) -> tuple[T, int]:
@@ -174,8 +221,13 @@ def _break_sparse(d: Draw) -> dict[str, Any]:
     return {"nonzero_data": T((d.int(4, 6),)), "mask": T((5,), values=[1, 0, 1, 1, 0])}
 
 
-op("constexpr_sparse_to_dense", s.sparse_to_dense, since="ios18", draw=_draw_sparse,
-   breaks={"mask-counts-data": _break_sparse})  # fmt: skip
+op(
+    "constexpr_sparse_to_dense",
+    s.sparse_to_dense,
+    since="ios18",
+    draw=_draw_sparse,
+    breaks={"mask-counts-data": _break_sparse},
+)
 
 
 def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
@@ -189,14 +241,20 @@ def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
 def _break_count(d: Draw) -> dict[str, Any]:
     """A value more than the mask has ones."""
     bits = d.dtype("indices_nonzero_data").bits
-    return {"indices_mask": T((5,), values=[1, 0, 1, 1, 0]), "indices_nonzero_data": T((4,), recipe="index:2"),
-            "lut": T((1, 1 << bits, 1))}  # fmt: skip
+    return {
+        "indices_mask": T((5,), values=[1, 0, 1, 1, 0]),
+        "indices_nonzero_data": T((4,), recipe="index:2"),
+        "lut": T((1, 1 << bits, 1)),
+    }
 
 
 def _break_sparse_palette(d: Draw) -> dict[str, Any]:
     bits = d.dtype("indices_nonzero_data").bits
-    return {"indices_mask": T((5,), values=[1, 0, 1, 1, 0]), "indices_nonzero_data": T((3,), recipe="index:2"),
-            "lut": T((1, 1 << bits, 2))}  # fmt: skip
+    return {
+        "indices_mask": T((5,), values=[1, 0, 1, 1, 0]),
+        "indices_nonzero_data": T((3,), recipe="index:2"),
+        "lut": T((1, 1 << bits, 2)),
+    }
 
 
 op(
@@ -219,15 +277,27 @@ def _draw_sparse_blockwise(d: Draw) -> dict[str, Any]:
 
 
 def _break_sparse_blocks(d: Draw) -> dict[str, Any]:
-    return {"data_mask": T((5,), values=[1, 0, 1, 1, 0]), "nonzero_data": T((3,), recipe="small"),
-            "scale": T((2,), recipe=_SCALE)}  # fmt: skip
+    return {
+        "data_mask": T((5,), values=[1, 0, 1, 1, 0]),
+        "nonzero_data": T((3,), recipe="small"),
+        "scale": T((2,), recipe=_SCALE),
+    }
 
 
 def _break_sparse_count(d: Draw) -> dict[str, Any]:
-    return {"data_mask": T((5,), values=[1, 0, 1, 1, 0]), "nonzero_data": T((4,), recipe="small"),
-            "scale": T((1,), recipe=_SCALE)}  # fmt: skip
+    return {
+        "data_mask": T((5,), values=[1, 0, 1, 1, 0]),
+        "nonzero_data": T((4,), recipe="small"),
+        "scale": T((1,), recipe=_SCALE),
+    }
 
 
-op("constexpr_sparse_blockwise_shift_scale", s.sparse_blockwise, mask="data_mask", x="nonzero_data",
-   breaks={"blocks-divide": _break_sparse_blocks, "mask-counts-data": _break_sparse_count}, draw=_draw_sparse_blockwise,
-   out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"]))  # fmt: skip
+op(
+    "constexpr_sparse_blockwise_shift_scale",
+    s.sparse_blockwise,
+    mask="data_mask",
+    x="nonzero_data",
+    breaks={"blocks-divide": _break_sparse_blocks, "mask-counts-data": _break_sparse_count},
+    draw=_draw_sparse_blockwise,
+    out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"]),
+)

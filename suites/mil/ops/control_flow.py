@@ -95,13 +95,24 @@ def _draw_cond(d: Draw) -> dict[str, Any]:
     kinds = (F32,) if d.bool() else (F32, I32, BOOL)  # mixtures are what a network of floats lacks
     dtypes = [d.pick(kinds) for _ in range(d.int(1, 3))]
     seen = {n: _seen(d, t, d.shape(1, lo=1)) for n, t in (("x", F32), ("n", I32), ("b", BOOL)) if t in dtypes}
-    return {"pred": T((), recipe="bool"), "_true_fn": _branch(d, dtypes), "_false_fn": _branch(d, dtypes),
-            "@outs": len(dtypes), "@captured": seen}  # fmt: skip
+    return {
+        "pred": T((), recipe="bool"),
+        "_true_fn": _branch(d, dtypes),
+        "_false_fn": _branch(d, dtypes),
+        "@outs": len(dtypes),
+        "@captured": seen,
+    }
 
 
 # a pred of one element is refused, and not drawn: every form of the package takes it
-op("cond", evaluate=_cond, error=bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch"), draw=_draw_cond,
-   stated={"pred": ""}, breaks={"shapes-stated": None})  # fmt: skip
+op(
+    "cond",
+    evaluate=_cond,
+    error=bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch"),
+    draw=_draw_cond,
+    stated={"pred": ""},
+    breaks={"shapes-stated": None},
+)
 
 
 def _type(v: Any) -> Any:
@@ -127,8 +138,12 @@ def _draw_while(d: Draw) -> dict[str, Any]:
         data.append((name, Arg(data[0][1].dtype, shape) if like else Arg(d.pick(kinds), d.shape(1, lo=1))))
     flag = [("flag", Arg(BOOL, shape))] if d.chance(3) else []
     inputs = [("i", Arg(I32, (1,))), *data, *flag]
-    test = Graph(inputs, [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])], ["go"],
-                 {"limit": np.array(limit, np.int32)})  # fmt: skip
+    test = Graph(
+        inputs,
+        [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])],
+        ["go"],
+        {"limit": np.array(limit, np.int32)},
+    )
     body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"])], ["i1"], {"one": np.array(1, np.int32)})
     seen: dict[str, Arg] = {}
     for k, (name, a) in enumerate(data):
@@ -147,13 +162,14 @@ def _draw_while(d: Draw) -> dict[str, Any]:
             body.outputs.append(_last(body, d.pick(_SUM[:3]), f"a{k}", x=name, y=other))
     if flag:
         body.outputs.append(_last(body, "logical_not", "f1", x="flag"))
-    values = [T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
-              *(T(a.shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag))]  # fmt: skip
+    values = [
+        T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
+        *(T(a.shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag)),
+    ]
     return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values), "@captured": seen}
 
 
-op("while_loop", evaluate=_while, error=exact(), draw=_draw_while,
-   out_dtype=lambda c, i: of(c.inputs["loop_vars"][i]))  # fmt: skip
+op("while_loop", evaluate=_while, error=exact(), draw=_draw_while, out_dtype=lambda c, i: of(c.inputs["loop_vars"][i]))
 
 
 # -- select
@@ -161,8 +177,11 @@ op("while_loop", evaluate=_while, error=exact(), draw=_draw_while,
 
 def _draw_select(d: Draw) -> dict[str, Any]:
     full = d.shape(0)
-    return {"cond": T(d.broadcast_from(full), recipe="bool"), "a": T(d.broadcast_from(full)),
-            "b": T(d.broadcast_from(full))}  # fmt: skip
+    return {
+        "cond": T(d.broadcast_from(full), recipe="bool"),
+        "a": T(d.broadcast_from(full)),
+        "b": T(d.broadcast_from(full)),
+    }
 
 
 def _break_select(d: Draw) -> dict[str, Any]:
@@ -213,8 +232,13 @@ def _draw_make_list(d: Draw) -> dict[str, Any]:
 
 
 op("make_list", evaluate=_make_list, error=exact(), draw=_draw_make_list, out_dtype=lambda c, i: I32)
-op("list_length", evaluate=lambda c: np.array(len(c.inputs["ls"]), np.int32), error=exact(),
-   draw=lambda d: {"ls": _list(d)[0]}, out_dtype=lambda c, i: I32)  # fmt: skip
+op(
+    "list_length",
+    evaluate=lambda c: np.array(len(c.inputs["ls"]), np.int32),
+    error=exact(),
+    draw=lambda d: {"ls": _list(d)[0]},
+    out_dtype=lambda c, i: I32,
+)
 
 
 def _at(ls: list[Any], i: int) -> int:
@@ -232,8 +256,13 @@ def _elem(call: Call, i: int) -> Any:
     return of(np.asarray(ls[0])) if ls else F32
 
 
-op("list_read", evaluate=lambda c: c.inputs["ls"][_at(c.inputs["ls"], scalar(c, "index"))], error=exact(),
-   draw=_draw_read, out_dtype=_elem)  # fmt: skip
+op(
+    "list_read",
+    evaluate=lambda c: c.inputs["ls"][_at(c.inputs["ls"], scalar(c, "index"))],
+    error=exact(),
+    draw=_draw_read,
+    out_dtype=_elem,
+)
 
 
 def _draw_gather(d: Draw) -> dict[str, Any]:
@@ -270,8 +299,14 @@ def _break_write(d: Draw) -> dict[str, Any]:
     return {"ls": ls, "index": T((), values=[0]), "value": T((*shape[:-1], shape[-1] + 1)), "@read": "list"}
 
 
-op("list_write", evaluate=_write, error=exact(), draw=_draw_write, breaks={"value-like-elements": _break_write},
-   out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+op(
+    "list_write",
+    evaluate=_write,
+    error=exact(),
+    draw=_draw_write,
+    breaks={"value-like-elements": _break_write},
+    out_dtype=lambda c, i: of(c.inputs["value"]),
+)
 
 
 def _scatter(call: Call) -> Any:
@@ -295,8 +330,14 @@ def _break_scatter(d: Draw) -> dict[str, Any]:
     return {"ls": ls, "indices": vector([0, 1], const=True), "value": T((3, *shape)), "@read": "list"}
 
 
-op("list_scatter", evaluate=_scatter, error=exact(), draw=_draw_scatter, breaks={"value-per-index": _break_scatter},
-   out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+op(
+    "list_scatter",
+    evaluate=_scatter,
+    error=exact(),
+    draw=_draw_scatter,
+    breaks={"value-per-index": _break_scatter},
+    out_dtype=lambda c, i: of(c.inputs["value"]),
+)
 
 
 # -- states
@@ -310,9 +351,13 @@ def _state(d: Draw, shape: tuple[int, ...], dtype: Any = None) -> T:
     return T(shape, dtype=dtype, kind="state", const=False)
 
 
-op("read_state", evaluate=lambda c: np.array(_value_of(c.inputs["input"])), error=exact(),
-   draw=lambda d: {"input": _state(d, d.shape(1, lo=1))},
-   out_dtype=lambda c, i: of(_value_of(c.inputs["input"])))  # fmt: skip
+op(
+    "read_state",
+    evaluate=lambda c: np.array(_value_of(c.inputs["input"])),
+    error=exact(),
+    draw=lambda d: {"input": _state(d, d.shape(1, lo=1))},
+    out_dtype=lambda c, i: of(_value_of(c.inputs["input"])),
+)
 
 
 def _update(call: Call) -> list[Any]:
@@ -334,8 +379,15 @@ def _break_update(d: Draw) -> dict[str, Any]:
     return {"state": _state(d, shape), "value": T((*shape, 2)), "@read": "state", "@outs": 2}
 
 
-op("coreml_update_state", evaluate=_update, error=exact(), draw=_draw_update, domain="coreml",
-   breaks={"value-like-state": _break_update}, out_dtype=lambda c, i: of(c.inputs["value"]))  # fmt: skip
+op(
+    "coreml_update_state",
+    evaluate=_update,
+    error=exact(),
+    draw=_draw_update,
+    domain="coreml",
+    breaks={"value-like-state": _break_update},
+    out_dtype=lambda c, i: of(c.inputs["value"]),
+)
 
 
 # -- classifier head, constants
@@ -351,8 +403,11 @@ def _classify(call: Call) -> list[Any]:
 
 def _draw_classify(d: Draw) -> dict[str, Any]:
     n = d.int(2, 6)
-    return {"probabilities": T((n,), values=[(k * 5 % 11 + 1) / 16 for k in d.shuffle(range(n))], const=False),
-            "classes": [f"class {k}" for k in range(n)], "@outs": 2}  # fmt: skip
+    return {
+        "probabilities": T((n,), values=[(k * 5 % 11 + 1) / 16 for k in d.shuffle(range(n))], const=False),
+        "classes": [f"class {k}" for k in range(n)],
+        "@outs": 2,
+    }
 
 
 op("classify", evaluate=_classify, error=exact(), draw=_draw_classify)

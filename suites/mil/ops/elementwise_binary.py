@@ -9,8 +9,21 @@ from suites.mil import op
 from suites.mil.codecs import overflowing
 from suites.semantics import elementwise as s
 
-for name in ("floor_div", "pow", "maximum", "minimum", "equal", "not_equal", "greater", "greater_equal", "less",
-             "less_equal", "logical_and", "logical_or", "logical_xor"):  # fmt: skip
+for name in (
+    "floor_div",
+    "pow",
+    "maximum",
+    "minimum",
+    "equal",
+    "not_equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+):
     op(name, getattr(s, name))
 for name, exact in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
     op(name, getattr(s, name), ambiguous=overflowing(exact))

@@ -13,11 +13,31 @@ from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast
 from suites.semantics import elementwise as s
 
-for name in ("acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "floor", "sin", "sinh",
-             "sqrt", "tan", "tanh", "logical_not"):  # fmt: skip
+for name in (
+    "acos",
+    "asin",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "floor",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "logical_not",
+):
     op(name, getattr(s, name))
-op("sign", s.sign,
-   ambiguous=lambda c: silent("\"either -1 or 1, or zero if x is zero\": NaN is none", np.isnan(c.inputs["x"])))
+op(
+    "sign",
+    s.sign,
+    ambiguous=lambda c: silent('"either -1 or 1, or zero if x is zero": NaN is none', np.isnan(c.inputs["x"])),
+)
 for name, exact in (("abs", np.abs), ("square", np.square)):
     op(name, getattr(s, name), ambiguous=overflowing(exact))
 op("round", s.round_half_even)
@@ -36,7 +56,7 @@ def _draw_clip(d: Draw) -> dict[str, Any]:
 
 
 def _beta(call: Call) -> float:
-    """"Strict validation to ensure that alpha < beta" is of iOS 17."""
+    """ "Strict validation to ensure that alpha < beta" is of iOS 17."""
     low, high = scalar(call, "alpha"), scalar(call, "beta")
     need(call.version.version == "ios15" or low < high, "limits-in-order", f"[{low}, {high}]")
     return high

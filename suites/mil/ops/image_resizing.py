@@ -49,9 +49,17 @@ def _border(call: Call) -> tuple[int, ...]:
 
 
 _SPATIAL = {"x": "*_lead c h w"}  # at least rank 3
-op("crop", movement.crop_spatial, border=Fn(_border), draw=_draw_crop, stated=_SPATIAL,
-   breaks={"crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]},
-           "two-amounts": lambda d: {**_draw_crop(d), d.pick(("crop_height", "crop_width")): [0, 0, 0]}})  # fmt: skip
+op(
+    "crop",
+    movement.crop_spatial,
+    border=Fn(_border),
+    draw=_draw_crop,
+    stated=_SPATIAL,
+    breaks={
+        "crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]},
+        "two-amounts": lambda d: {**_draw_crop(d), d.pick(("crop_height", "crop_width")): [0, 0, 0]},
+    },
+)
 
 
 # -- resize to a size
@@ -80,9 +88,16 @@ def _non_finite(call: Call) -> str | None:
     return "inf or NaN next to a weight of 0" if not np.isfinite(call.inputs["x"]).all() else None
 
 
-op("resize_bilinear", s.resize_linear, sizes=Fn(_target), mode=MODE, draw=_draw_bilinear, out_dtype=_type_of_x,
-   stated=_SPATIAL,
-   ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape))  # fmt: skip
+op(
+    "resize_bilinear",
+    s.resize_linear,
+    sizes=Fn(_target),
+    mode=MODE,
+    draw=_draw_bilinear,
+    out_dtype=_type_of_x,
+    stated=_SPATIAL,
+    ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape),
+)
 
 
 def _draw_nearest(d: Draw) -> dict[str, Any]:
@@ -106,8 +121,10 @@ def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
     shape = x.shape[-len(sizes) :]
     if not any(m % n for m, n in zip(sizes, shape)):
         return None
-    grids = [[s.grid(0, n - 1, m, mode) for m, n in zip(sizes, shape)]
-             for mode in ("default", "unalign_corners", "align_corners")]  # fmt: skip
+    grids = [
+        [s.grid(0, n - 1, m, mode) for m, n in zip(sizes, shape)]
+        for mode in ("default", "unalign_corners", "align_corners")
+    ]
     if factors:
         grids += [[(np.arange(m) + c) / f - c for m, f in zip(sizes, factors)] for c in (0.0, 0.5)]
     readings = [_taken(x, [np.floor(p + half + 1e-9) for p in at]) for at in grids for half in (0.0, 0.5)]
@@ -115,9 +132,15 @@ def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
     return silent("the grid of nearest-neighbour sampling is not spelled out", every, *readings)
 
 
-op("resize_nearest_neighbor", s.resize_nearest, sizes=Fn(_target), mode=Fn(lambda c: "default"), draw=_draw_nearest,
-   stated=_SPATIAL,
-   ambiguous=lambda c: _between(_target(c), c.inputs["x"]))  # fmt: skip
+op(
+    "resize_nearest_neighbor",
+    s.resize_nearest,
+    sizes=Fn(_target),
+    mode=Fn(lambda c: "default"),
+    draw=_draw_nearest,
+    stated=_SPATIAL,
+    ambiguous=lambda c: _between(_target(c), c.inputs["x"]),
+)
 
 
 # -- resize (iOS 17): the last resized_dims entries of shape, 0 keeps an extent
@@ -146,7 +169,7 @@ def _resize_bound(ctx: Context) -> Any:
 
 
 def _draw_resize(d: Draw) -> dict[str, Any]:
-    """"T[...]" and "resized_dims <= size(shape)": any rank, and any number of axes, two of an image above all."""
+    """ "T[...]" and "resized_dims <= size(shape)": any rank, and any number of axes, two of an image above all."""
     shape = d.shape(1, lo=1) if d.chance(4) else _image(d)
     k = d.int(0, min(3, len(shape))) if d.chance(4) else d.int(1, min(2, len(shape)))
     lead = d.int(0 if k else 1, len(shape) - k)
@@ -166,8 +189,11 @@ def _resize_open(call: Call) -> str | None:
             return why
         sides = [(np.floor(at + 1e-9), np.ceil(at - 1e-9)) for at in places]
         readings = [_taken(x, each) for each in product(*sides)]
-        return silent("how a nearest position between two elements is rounded is not stated",
-                      np.full(readings[0].shape, between), *readings)  # fmt: skip
+        return silent(
+            "how a nearest position between two elements is rounded is not stated",
+            np.full(readings[0].shape, between),
+            *readings,
+        )
     if of(x).kind != "f" and between:
         return "how interpolated integers are rounded is not stated"
     return _non_finite(call) or _one_point(call, sizes, x.shape)
@@ -220,11 +246,26 @@ def _up_sizes(call: Call) -> tuple[int, ...]:
     return tuple(int(np.floor(n * f)) for n, f in zip(call.inputs["x"].shape[-2:], _factors(call)))
 
 
-op("upsample_bilinear", s.upsample_linear, factors=Fn(_factors), align="align_corners", half=Fn(_half),
-   draw=_draw_up_bilinear, out_dtype=_type_of_x, ambiguous=_non_finite, stated=_SPATIAL)  # fmt: skip
-op("upsample_nearest_neighbor", s.resize_nearest, sizes=Fn(_up_sizes), mode=Fn(lambda c: "default"),
-   draw=lambda d: _draw_factors(d, (1.5, 2.5)), stated=_SPATIAL,
-   ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"], _factors(c)))  # fmt: skip
+op(
+    "upsample_bilinear",
+    s.upsample_linear,
+    factors=Fn(_factors),
+    align="align_corners",
+    half=Fn(_half),
+    draw=_draw_up_bilinear,
+    out_dtype=_type_of_x,
+    ambiguous=_non_finite,
+    stated=_SPATIAL,
+)
+op(
+    "upsample_nearest_neighbor",
+    s.resize_nearest,
+    sizes=Fn(_up_sizes),
+    mode=Fn(lambda c: "default"),
+    draw=lambda d: _draw_factors(d, (1.5, 2.5)),
+    stated=_SPATIAL,
+    ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"], _factors(c)),
+)
 
 
 # -- crop_resize: regions of every image (4 values), or of a named one (5 values, iOS 15 and 16; box_indices from
@@ -306,7 +347,7 @@ def _break_batch(d: Draw) -> dict[str, Any]:
 
 
 def _break_whole(d: Draw) -> dict[str, Any]:
-    """"If normalized_coordinates is True, only fp16 and fp32 dtypes are allowed"."""
+    """ "If normalized_coordinates is True, only fp16 and fp32 dtypes are allowed"."""
     whole = T((1, 4), values=[0, 0, 1, 1], dtype=BY_NAME["u16"])
     return {"x": T((1, 1, 3, 3)), "boxes": whole, "normalized_coordinates": True}
 
@@ -373,12 +414,17 @@ def _crop_open(call: Call) -> str | None:
     return _non_finite(call)
 
 
-_CROP = {"evaluate": _crop_resize, "error": bounded(_resize_bound), "draw": _draw_regions, "ambiguous": _crop_open,
-         "stated": {"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
-         "out_dtype": _type_of_x, "data": {"x": ("unit", "small", "uniform:-4:4")}}  # fmt: skip
+_CROP = {
+    "evaluate": _crop_resize,
+    "error": bounded(_resize_bound),
+    "draw": _draw_regions,
+    "ambiguous": _crop_open,
+    "stated": {"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
+    "out_dtype": _type_of_x,
+    "data": {"x": ("unit", "small", "uniform:-4:4")},
+}
 op("crop_resize", until="ios16", **_CROP, breaks={"image-in-range": _break_batch})
-op("crop_resize", since="ios17", **_CROP,
-   breaks={"image-in-range": _break_image, "normalized-floats": _break_whole})  # fmt: skip
+op("crop_resize", since="ios17", **_CROP, breaks={"image-in-range": _break_image, "normalized-floats": _break_whole})
 
 
 # -- resample and affine
@@ -392,9 +438,15 @@ def _draw_resample(d: Draw) -> dict[str, Any]:
     recipe = "ints:0:5" if u.kind == "u" else "ints:-2:7" if u.kind == "i" else "uniform:-1.5:1.5"
     if space == "unnormalized" and u.kind == "f":
         recipe = "ints:-2:7" if sampling == "nearest" else "uniform:-2:7"
-    return {"x": T((b, c, h, w)), "coordinates": T((b, d.dim(1, 4), d.dim(1, 4), 2), recipe=recipe),
-            "sampling_mode": sampling, "padding_mode": d.pick(s.PADDING), "padding_value": d.int(-8, 8) / 4,
-            "coordinates_mode": space, "align_corners": d.bool()}  # fmt: skip
+    return {
+        "x": T((b, c, h, w)),
+        "coordinates": T((b, d.dim(1, 4), d.dim(1, 4), 2), recipe=recipe),
+        "sampling_mode": sampling,
+        "padding_mode": d.pick(s.PADDING),
+        "padding_value": d.int(-8, 8) / 4,
+        "coordinates_mode": space,
+        "align_corners": d.bool(),
+    }
 
 
 def _resample_open(call: Call) -> str | None:
@@ -410,17 +462,34 @@ def _resample_open(call: Call) -> str | None:
     return _non_finite(call)
 
 
-op("resample", s.resample, sampling="sampling_mode", padding="padding_mode", value="padding_value",
-   space="coordinates_mode", align="align_corners", draw=_draw_resample, ambiguous=_resample_open,
-   out_dtype=_type_of_x, stated={"x": "b c h w", "coordinates": "b _h _w 2"})  # fmt: skip
+op(
+    "resample",
+    s.resample,
+    sampling="sampling_mode",
+    padding="padding_mode",
+    value="padding_value",
+    space="coordinates_mode",
+    align="align_corners",
+    draw=_draw_resample,
+    ambiguous=_resample_open,
+    out_dtype=_type_of_x,
+    stated={"x": "b c h w", "coordinates": "b _h _w 2"},
+)
 
 
 def _draw_affine(d: Draw) -> dict[str, Any]:
     b, least = d.dim(1, 3), 1 if d.chance(8) else 2  # where one point lies is open
-    return {"x": T((b, d.dim(1, 3), d.dim(1, 6), d.dim(1, 6))),
-            "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"), "output_height": d.int(least, 6),
-            "output_width": d.int(least, 6), "sampling_mode": "bilinear", "padding_mode": "constant",
-            "padding_value": 0.0, "coordinates_mode": "normalized_minus_one_to_one", "align_corners": True}  # fmt: skip
+    return {
+        "x": T((b, d.dim(1, 3), d.dim(1, 6), d.dim(1, 6))),
+        "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"),
+        "output_height": d.int(least, 6),
+        "output_width": d.int(least, 6),
+        "sampling_mode": "bilinear",
+        "padding_mode": "constant",
+        "padding_value": 0.0,
+        "coordinates_mode": "normalized_minus_one_to_one",
+        "align_corners": True,
+    }
 
 
 def _affine_size(call: Call) -> tuple[int, int]:
@@ -438,6 +507,14 @@ def _affine_open(call: Call) -> str | None:
     return _non_finite(call)
 
 
-op("affine", s.affine, matrix="transform_matrix", size=Fn(_affine_size), draw=_draw_affine, ambiguous=_affine_open,
-   out_dtype=_type_of_x, stated={"x": "b c h w", "transform_matrix": "_d 6"},
-   breaks={"padding-value-zero": lambda d: {**_draw_affine(d), "padding_value": 1.0}})  # fmt: skip
+op(
+    "affine",
+    s.affine,
+    matrix="transform_matrix",
+    size=Fn(_affine_size),
+    draw=_draw_affine,
+    ambiguous=_affine_open,
+    out_dtype=_type_of_x,
+    stated={"x": "b c h w", "transform_matrix": "_d 6"},
+    breaks={"padding-value-zero": lambda d: {**_draw_affine(d), "padding_value": 1.0}},
+)

@@ -73,9 +73,16 @@ def _open_linear(call: Call) -> str | None:
     return gathered(*own, s.linear.ambiguous(*call.version.decode(call)))
 
 
-op("linear", s.linear, w=_constant("weight"), b=_constant("bias"), draw=_draw_linear,
-   breaks={"contracted-agrees": _break_linear}, ambiguous=_open_linear,
-   out_dtype=lambda c, i: of(c.inputs["x"]))  # fmt: skip
+op(
+    "linear",
+    s.linear,
+    w=_constant("weight"),
+    b=_constant("bias"),
+    draw=_draw_linear,
+    breaks={"contracted-agrees": _break_linear},
+    ambiguous=_open_linear,
+    out_dtype=lambda c, i: of(c.inputs["x"]),
+)
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
@@ -104,9 +111,17 @@ def _open_matmul(call: Call) -> str | None:
     return gathered(own, s.matmul.ambiguous(*call.version.decode(call)))
 
 
-op("matmul", s.matmul, x=_operand("x"), y=_operand("y"), draw=_draw_matmul, ambiguous=_open_matmul,
-   out_dtype=lambda c, i: of(c.inputs[_leading(c)]), ranks=(1, 5),
-   breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}})  # fmt: skip
+op(
+    "matmul",
+    s.matmul,
+    x=_operand("x"),
+    y=_operand("y"),
+    draw=_draw_matmul,
+    ambiguous=_open_matmul,
+    out_dtype=lambda c, i: of(c.inputs[_leading(c)]),
+    ranks=(1, 5),
+    breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}},
+)
 
 
 def _draw_einsum(d: Draw) -> dict[str, Any]:
@@ -141,5 +156,11 @@ def _equation(call: Call) -> str:
     return equation
 
 
-op("einsum", s.einsum, xs="values", equation=Fn(_equation), draw=_draw_einsum,
-   breaks={"summed-extents-agree": _break_einsum})  # fmt: skip
+op(
+    "einsum",
+    s.einsum,
+    xs="values",
+    equation=Fn(_equation),
+    draw=_draw_einsum,
+    breaks={"summed-extents-agree": _break_einsum},
+)

@@ -24,9 +24,18 @@ def _misfit(slot: str, **more: Any) -> Any:
 
 
 _KEYS = {"scale": "gamma", "bias": "beta", "epsilon": Held("epsilon"), "out_dtype": _type_of_x}
-op("batch_norm", s.batch_norm, var="variance", spatial=Fn(lambda c: True), ranks=(3, 5), **_KEYS,
-   breaks={"channels-agree": _misfit("mean", variance=1)})  # fmt: skip
+op(
+    "batch_norm",
+    s.batch_norm,
+    var="variance",
+    spatial=Fn(lambda c: True),
+    ranks=(3, 5),
+    **_KEYS,
+    breaks={"channels-agree": _misfit("mean", variance=1)},
+)
 op("instance_norm", s.instance_norm, ranks=(3, 4), **_KEYS)
+
+
 def _break_gamma(d: Draw) -> dict[str, Any]:
     *lead, n = d.part(1, 3, lo=2)
     wrong = d.pick(((n + 1,), (1, n), (*lead, n, 2)))
@@ -42,8 +51,15 @@ def _order_open(call: Call) -> str | None:
     return None
 
 
-op("layer_norm", s.layer_norm, out=lambda c, r: r[:1], ranks=(1, 5), breaks={"scale-fits-axes": _break_gamma},
-   ambiguous=_order_open, **_KEYS)  # fmt: skip
+op(
+    "layer_norm",
+    s.layer_norm,
+    out=lambda c, r: r[:1],
+    ranks=(1, 5),
+    breaks={"scale-fits-axes": _break_gamma},
+    ambiguous=_order_open,
+    **_KEYS,
+)
 
 
 def _draw_l2(d: Draw) -> dict[str, Any]:
@@ -53,10 +69,25 @@ def _draw_l2(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("l2_norm", s.l2_normalization, fixed={"axes": (-3, -2, -1), "under": "sum"}, epsilon=Held("epsilon"), draw=_draw_l2,
-   breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}})  # fmt: skip
+op(
+    "l2_norm",
+    s.l2_normalization,
+    fixed={"axes": (-3, -2, -1), "under": "sum"},
+    epsilon=Held("epsilon"),
+    draw=_draw_l2,
+    breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}},
+)
 
 
-op("local_response_norm", s.lrn, bias=Held("k"), alpha=Held("alpha"), beta=Held("beta"), ranks=(3, 4),
-   axis=Fn(lambda c: 1), scaled=Fn(lambda c: True), out_dtype=_type_of_x)  # fmt: skip
+op(
+    "local_response_norm",
+    s.lrn,
+    bias=Held("k"),
+    alpha=Held("alpha"),
+    beta=Held("beta"),
+    ranks=(3, 4),
+    axis=Fn(lambda c: 1),
+    scaled=Fn(lambda c: True),
+    out_dtype=_type_of_x,
+)
 op("softmax", s.softmax, beta=Fn(lambda c: 1.0))

@@ -72,11 +72,34 @@ def _break_pads(d: Draw) -> dict[str, Any]:
 
 
 _BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel, "ceil-needs-symmetric-pads": _break_pads}
-op("avg_pool", s.avg_pool, draw=_draw(s.avg_pool), ranks=(3, 5), breaks=_BREAKS,
-   ambiguous=settles(s.avg_pool, STRIDE_ABOVE),
-   count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)), **_NAMES)  # fmt: skip
-op("max_pool", s.max_pool, draw=_draw(s.max_pool), ranks=(3, 5), breaks=_BREAKS,
-   ambiguous=settles(s.max_pool, STRIDE_ABOVE), column_major=Fn(lambda c: False),
-   out=lambda c, r: r[:1], **_NAMES)  # fmt: skip
-op("l2_pool", s.lp_pool, draw=_draw(s.lp_pool), ranks=(3, 4), breaks=_BREAKS,
-   ambiguous=settles(s.lp_pool, STRIDE_ABOVE), p=Fn(lambda c: 2.0), **_NAMES)
+op(
+    "avg_pool",
+    s.avg_pool,
+    draw=_draw(s.avg_pool),
+    ranks=(3, 5),
+    breaks=_BREAKS,
+    ambiguous=settles(s.avg_pool, STRIDE_ABOVE),
+    count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)),
+    **_NAMES,
+)
+op(
+    "max_pool",
+    s.max_pool,
+    draw=_draw(s.max_pool),
+    ranks=(3, 5),
+    breaks=_BREAKS,
+    ambiguous=settles(s.max_pool, STRIDE_ABOVE),
+    column_major=Fn(lambda c: False),
+    out=lambda c, r: r[:1],
+    **_NAMES,
+)
+op(
+    "l2_pool",
+    s.lp_pool,
+    draw=_draw(s.lp_pool),
+    ranks=(3, 4),
+    breaks=_BREAKS,
+    ambiguous=settles(s.lp_pool, STRIDE_ABOVE),
+    p=Fn(lambda c: 2.0),
+    **_NAMES,
+)

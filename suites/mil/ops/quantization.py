@@ -58,8 +58,11 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
     out_type = BY_NAME[d.pick(("u8", "i8"))]
     d.types["DstT"] = out_type
     size = () if d.bool() else (shape[axis],)
-    out: dict[str, Any] = {"input": T(shape, recipe=d.pick(("unit", "uniform:-20:20", "uniform:-4:4"))),
-                           "scale": T(size, recipe="uniform:0.0625:1"), "output_dtype": out_type}  # fmt: skip
+    out: dict[str, Any] = {
+        "input": T(shape, recipe=d.pick(("unit", "uniform:-20:20", "uniform:-4:4"))),
+        "scale": T(size, recipe="uniform:0.0625:1"),
+        "output_dtype": out_type,
+    }
     if d.bool():
         out["zero_point"] = T(size, recipe="ints:0:100" if out_type.kind == "u" else "ints:-100:100", dtype=out_type)
     if size:
@@ -88,14 +91,30 @@ def _break_vector(d: Draw) -> dict[str, Any]:
 
 
 def _break_type(d: Draw) -> dict[str, Any]:
-    """"The output_dtype value must match the zero_point dtype"."""
+    """ "The output_dtype value must match the zero_point dtype"."""
     one, other = d.pick((("u8", "i8"), ("i8", "u8")))
-    return {"input": T(d.shape(1, lo=1)), "scale": T((), recipe="uniform:0.0625:1"), "output_dtype": BY_NAME[one],
-            "zero_point": T((), values=[3], dtype=BY_NAME[other])}  # fmt: skip
+    return {
+        "input": T(d.shape(1, lo=1)),
+        "scale": T((), recipe="uniform:0.0625:1"),
+        "output_dtype": BY_NAME[one],
+        "zero_point": T((), values=[3], dtype=BY_NAME[other]),
+    }
 
 
-op("quantize", evaluate=_quantize, error=quantised(0), draw=_draw_quantize, ambiguous=_near_tie,
-   breaks={"vector-fits-axis": _break_vector, "zero-point-type": _break_type},
-   out_dtype=lambda c, i: c.attr("output_dtype"))  # fmt: skip
-op("dequantize", s.affine_dequantize, x="input", draw=_draw_dequantize, breaks={"vector-fits-axis": _break_vector},
-   out_dtype=lambda c, i: of(c.inputs["scale"]))  # fmt: skip
+op(
+    "quantize",
+    evaluate=_quantize,
+    error=quantised(0),
+    draw=_draw_quantize,
+    ambiguous=_near_tie,
+    breaks={"vector-fits-axis": _break_vector, "zero-point-type": _break_type},
+    out_dtype=lambda c, i: c.attr("output_dtype"),
+)
+op(
+    "dequantize",
+    s.affine_dequantize,
+    x="input",
+    draw=_draw_dequantize,
+    breaks={"vector-fits-axis": _break_vector},
+    out_dtype=lambda c, i: of(c.inputs["scale"]),
+)

@@ -53,8 +53,13 @@ def _dtype(call: Call, i: int) -> Any:
 _BREAKS = {"extents-positive": _break_shape}
 _KEYS = {"dtype": Fn(lambda c: None), "breaks": _BREAKS, "out_dtype": _dtype}
 op("random_uniform", s.uniform, draw=_uniform, **_KEYS)
-op("random_normal", s.normal, std="stddev", **_KEYS,
-   draw=_draw(mean=lambda d: d.int(-16, 16) / 8, stddev=lambda d: d.pick((0.5, 1.0, 2.0))))  # fmt: skip
+op(
+    "random_normal",
+    s.normal,
+    std="stddev",
+    **_KEYS,
+    draw=_draw(mean=lambda d: d.int(-16, 16) / 8, stddev=lambda d: d.pick((0.5, 1.0, 2.0))),
+)
 op("random_bernoulli", s.bernoulli, p="prob", **_KEYS, draw=_draw(prob=lambda d: d.int(0, 16) / 16))
 
 
@@ -69,6 +74,11 @@ def _draw_categorical(d: Draw) -> dict[str, Any]:
     return _seed(d, out)
 
 
-op("random_categorical", s.categorical, logits=Fn(lambda c: c.attr("mode", "logits") == "logits"),
-   draw=_draw_categorical, out_dtype=lambda c, i: of(c.inputs["x"]),
-   out=lambda c, r: [r[0].astype(c.inputs["x"].dtype)])  # fmt: skip
+op(
+    "random_categorical",
+    s.categorical,
+    logits=Fn(lambda c: c.attr("mode", "logits") == "logits"),
+    draw=_draw_categorical,
+    out_dtype=lambda c, i: of(c.inputs["x"]),
+    out=lambda c, r: [r[0].astype(c.inputs["x"].dtype)],
+)

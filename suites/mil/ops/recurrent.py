@@ -109,8 +109,9 @@ def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
             plain = meaning.fn(**ctx.inputs, **ctx.params)
             each = []
             for k, wide in enumerate(plain):
-                inner = Context(ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc,
-                                shared=ctx.shared)  # fmt: skip
+                inner = Context(
+                    ctx.inputs, ctx.params, np.asarray(wide), ctx.out, dims=ctx.dims, acc=ctx.acc, shared=ctx.shared
+                )
                 each.append(np.broadcast_to(meaning.error_of(k).bound(inner), np.shape(wide)))
             whole, turned = i > 0 or ctx.wide.shape[0] == plain[0].shape[0], ctx.params["direction"] == "reverse"
             return _arrange(each, whole, turned)[i]
@@ -163,15 +164,19 @@ def _draw(cell: str, gates: int) -> Any:
 def _break(gates: int, cell: str) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         i, h = 2, d.int(2, 4)
-        out: dict[str, Any] = {"x": T((2, 1, i)), "initial_h": T((1, h)), "weight_ih": T((gates * h, i)),
-                               "weight_hh": T((gates * h, h + 1))}  # fmt: skip
+        out: dict[str, Any] = {
+            "x": T((2, 1, i)),
+            "initial_h": T((1, h)),
+            "weight_ih": T((gates * h, i)),
+            "weight_hh": T((gates * h, h + 1)),
+        }
         return {**out, "initial_c": T((1, h))} if cell == "lstm" else out
 
     return draw
 
 
 def _break_back(d: Draw) -> dict[str, Any]:
-    """"Must be provided for bidirectional LSTM"."""
+    """ "Must be provided for bidirectional LSTM"."""
     i, h = 2, d.int(1, 3)
     weights = {f"weight_{n}{back}": T((4 * h, i if n == "ih" else h)) for n in ("ih", "hh") for back in ("", "_back")}
     weights.pop(d.pick(("weight_ih_back", "weight_hh_back")))

@@ -30,11 +30,17 @@ def _break_axes(d: Draw) -> dict[str, Any]:
 _AXES = Fn(lambda c: None if c.get("axes") is None else tuple(int(a) for a in np.ravel(c.get("axes"))))
 _KEEP = Fn(lambda c: bool(c.attr("keep_dims", False)))
 for mil, meaning in (
-    ("reduce_sum", s.reduce_sum), ("reduce_mean", s.reduce_mean), ("reduce_prod", s.reduce_prod),
-    ("reduce_max", s.reduce_max), ("reduce_min", s.reduce_min), ("reduce_sum_square", s.reduce_sum_square),
-    ("reduce_l1_norm", s.reduce_l1), ("reduce_l2_norm", s.reduce_l2), ("reduce_log_sum", s.reduce_log_sum),
+    ("reduce_sum", s.reduce_sum),
+    ("reduce_mean", s.reduce_mean),
+    ("reduce_prod", s.reduce_prod),
+    ("reduce_max", s.reduce_max),
+    ("reduce_min", s.reduce_min),
+    ("reduce_sum_square", s.reduce_sum_square),
+    ("reduce_l1_norm", s.reduce_l1),
+    ("reduce_l2_norm", s.reduce_l2),
+    ("reduce_log_sum", s.reduce_log_sum),
     ("reduce_log_sum_exp", s.reduce_log_sum_exp),
-):  # fmt: skip
+):
     told = {"in_double": False} if mil == "reduce_log_sum_exp" else {}
     op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes}, fixed=told)
 
@@ -60,9 +66,18 @@ def _break_axis(d: Draw) -> dict[str, Any]:
 
 
 for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
-    op(mil, meaning, keepdims=_KEEP, dtype=Fn(_index_type), fixed={"select_last": False}, draw=_draw_arg,
-       error=accepted(s.any_winner), out_dtype=_index_type, breaks={"axis-in-range": _break_axis},
-       out=lambda c, r: [r[0].astype(_index_type(c).np)])  # fmt: skip
+    op(
+        mil,
+        meaning,
+        keepdims=_KEEP,
+        dtype=Fn(_index_type),
+        fixed={"select_last": False},
+        draw=_draw_arg,
+        error=accepted(s.any_winner),
+        out_dtype=_index_type,
+        breaks={"axis-in-range": _break_axis},
+        out=lambda c, r: [r[0].astype(_index_type(c).np)],
+    )
 
 
 def _draw_cumsum(d: Draw) -> dict[str, Any]:

@@ -79,8 +79,14 @@ def _break_nd(d: Draw) -> dict[str, Any]:
 
 for span, sign in SPANS:
     op("gather", s.gather, **span, fixed=sign, breaks={"index-in-range": _break_gather})
-    op("gather_along_axis", s.gather_elements, **span, fixed=sign, draw=_draw_along,
-       breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")})  # fmt: skip
+    op(
+        "gather_along_axis",
+        s.gather_elements,
+        **span,
+        fixed=sign,
+        draw=_draw_along,
+        breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")},
+    )
     op("gather_nd", s.gather_nd, **span, fixed=sign, breaks={"index-in-range": _break_nd})
 
 
@@ -160,8 +166,11 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
             spot //= n
         values += reversed(one)
     lead = (rows,) if d.chance(2) or len(shape) - k > 3 else (1, rows)
-    out: dict[str, Any] = {"data": _data(d, shape), "indices": T((*lead, k), values=values),
-                           "updates": _updates(d, (*lead, *shape[k:]), mode)}  # fmt: skip
+    out: dict[str, Any] = {
+        "data": _data(d, shape),
+        "indices": T((*lead, k), values=values),
+        "updates": _updates(d, (*lead, *shape[k:]), mode),
+    }
     return _write_mode(d, out, mode)
 
 
@@ -171,8 +180,12 @@ def _break_scatter(kind: str) -> Any:
         bad = _beyond(d, shape[0])
         rest = shape[1:]
         at = {"slice": (1,), "along": (1, *rest), "nd": (1, 1)}[kind]
-        out = {"data": T(shape), "indices": T(at, values=[bad] * prod(at), const=True), "updates": T((1, *rest)),
-               "mode": "add"}  # fmt: skip
+        out = {
+            "data": T(shape),
+            "indices": T(at, values=[bad] * prod(at), const=True),
+            "updates": T((1, *rest)),
+            "mode": "add",
+        }
         return _checked(d, out if kind == "nd" else {**out, "axis": 0})
 
     return draw
@@ -207,14 +220,44 @@ def _open(meaning: Any, usual: str) -> Any:
 # layers, of NumPy's put_along_axis in the package's own value inference, and in its layer tests
 for span, sign in SPANS:
     fixed = {**sign, "later": True}
-    op("scatter", s.scatter, **span, fixed=fixed, x="data", mode=MODE, draw=_draw_scatter,
-       ambiguous=_open(s.scatter, "update"),
-       breaks={"index-in-range": _break_scatter("slice"), "updates-fit": _break_fit("slice"),
-               "axis-in-range": _break_axis("data")})  # fmt: skip
-    op("scatter_along_axis", s.scatter_elements, **span, fixed=fixed, x="data", reduction=MODE,
-       draw=_draw_scatter_along, ambiguous=_open(s.scatter_elements, "add"),
-       breaks={"index-in-range": _break_scatter("along"), "updates-fit": _break_fit("along"),
-               "axis-in-range": _break_axis("data")})  # fmt: skip
-    op("scatter_nd", s.scatter_nd, **span, fixed=fixed, x="data", reduction=MODE, draw=_draw_scatter_nd,
-       ambiguous=_open(s.scatter_nd, "add"),
-       breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")})  # fmt: skip
+    op(
+        "scatter",
+        s.scatter,
+        **span,
+        fixed=fixed,
+        x="data",
+        mode=MODE,
+        draw=_draw_scatter,
+        ambiguous=_open(s.scatter, "update"),
+        breaks={
+            "index-in-range": _break_scatter("slice"),
+            "updates-fit": _break_fit("slice"),
+            "axis-in-range": _break_axis("data"),
+        },
+    )
+    op(
+        "scatter_along_axis",
+        s.scatter_elements,
+        **span,
+        fixed=fixed,
+        x="data",
+        reduction=MODE,
+        draw=_draw_scatter_along,
+        ambiguous=_open(s.scatter_elements, "add"),
+        breaks={
+            "index-in-range": _break_scatter("along"),
+            "updates-fit": _break_fit("along"),
+            "axis-in-range": _break_axis("data"),
+        },
+    )
+    op(
+        "scatter_nd",
+        s.scatter_nd,
+        **span,
+        fixed=fixed,
+        x="data",
+        reduction=MODE,
+        draw=_draw_scatter_nd,
+        ambiguous=_open(s.scatter_nd, "add"),
+        breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")},
+    )

@@ -58,8 +58,13 @@ def _break_axis(slot: str, extra: int = 0) -> Any:
     return draw
 
 
-op("concat", evaluate=_concat, error=exact(), draw=_draw_concat,
-   breaks={"same-other-extents": _break_extents, "axis-in-range": _break_axis("values")})  # fmt: skip
+op(
+    "concat",
+    evaluate=_concat,
+    error=exact(),
+    draw=_draw_concat,
+    breaks={"same-other-extents": _break_extents, "axis-in-range": _break_axis("values")},
+)
 
 
 def _draw_stack(d: Draw) -> dict[str, Any]:
@@ -67,8 +72,13 @@ def _draw_stack(d: Draw) -> dict[str, Any]:
     return {"values": [T(shape) for _ in range(d.int(1, 4))], "axis": d.axis(len(shape) + 1)}
 
 
-op("stack", movement.stack, xs="values", draw=_draw_stack,
-   breaks={"same-shape": _break_extents, "axis-in-range": _break_axis("values", 1)})  # fmt: skip
+op(
+    "stack",
+    movement.stack,
+    xs="values",
+    draw=_draw_stack,
+    breaks={"same-shape": _break_extents, "axis-in-range": _break_axis("values", 1)},
+)
 
 
 def _split(call: Call) -> list[Any]:
@@ -105,8 +115,13 @@ def _break_even(d: Draw) -> dict[str, Any]:
     return {"x": T((2 * d.dim(1, 5) + 1, 2)), "axis": 0, "num_splits": 2, "@outs": 2}
 
 
-op("split", evaluate=_split, error=exact(), draw=_draw_split,
-   breaks={"sizes-sum": _break_split, "count-divides": _break_even})  # fmt: skip
+op(
+    "split",
+    evaluate=_split,
+    error=exact(),
+    draw=_draw_split,
+    breaks={"sizes-sum": _break_split, "count-divides": _break_even},
+)
 op("tile", movement.tile, repeats="reps", ranks=(1, 5))
 
 
@@ -140,9 +155,14 @@ def _break_negative(d: Draw) -> dict[str, Any]:
     return {"shape": vector([*d.shape(1, 3, lo=1), -2], const=True), "value": 1.0, "@T": "f32"}
 
 
-op("fill", evaluate=lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")), error=exact(),
-   draw=_draw_fill, out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"],
-   breaks={"extents-positive": _break_negative})  # fmt: skip
+op(
+    "fill",
+    evaluate=lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")),
+    error=exact(),
+    draw=_draw_fill,
+    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"],
+    breaks={"extents-positive": _break_negative},
+)
 
 
 def _draw_fill_like(d: Draw) -> dict[str, Any]:
@@ -151,16 +171,25 @@ def _draw_fill_like(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("fill_like", evaluate=lambda c: movement.fill_like(c.inputs["ref_tensor"], _value(c, "value", "U", 0.0)),
-   error=exact(), draw=_draw_fill_like,
-   out_dtype=lambda c, i: BY_NAME[c.attrs.get("@U", "f32") if c.has("value") else "f32"])  # fmt: skip
+op(
+    "fill_like",
+    evaluate=lambda c: movement.fill_like(c.inputs["ref_tensor"], _value(c, "value", "U", 0.0)),
+    error=exact(),
+    draw=_draw_fill_like,
+    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@U", "f32") if c.has("value") else "f32"],
+)
 
 
 def _one_hot(call: Call) -> Any:
     on, off = _value(call, "on_value", "T", 1), _value(call, "off_value", "T", 0)
     kind = on.dtype if call.has("on_value") else off.dtype if call.has("off_value") else np.dtype(np.int32)
-    return indexing.one_hot(call.inputs["indices"], on.astype(kind), off.astype(kind), axis=scalar(call, "axis"),
-                            depth=scalar(call, "one_hot_vector_size"))  # fmt: skip
+    return indexing.one_hot(
+        call.inputs["indices"],
+        on.astype(kind),
+        off.astype(kind),
+        axis=scalar(call, "axis"),
+        depth=scalar(call, "one_hot_vector_size"),
+    )
 
 
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
@@ -178,8 +207,13 @@ def _draw_one_hot(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("one_hot", evaluate=_one_hot, error=exact(), draw=_draw_one_hot,
-   out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "i32")])  # fmt: skip
+op(
+    "one_hot",
+    evaluate=_one_hot,
+    error=exact(),
+    draw=_draw_one_hot,
+    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "i32")],
+)
 
 
 op("range_1d", movement.range_of, limit="end", delta="step")
@@ -248,9 +282,13 @@ def _topk_types(call: Call, i: int) -> Any:
 
 
 def _break_alone(d: Draw) -> dict[str, Any]:
-    """"It can only be set when return_indices is True"."""
-    return {"x": T(d.shape(1, 3, lo=1)), "return_indices": False, "@outs": 1,
-            "output_indices_dtype": BY_NAME[d.pick(("i32", "u16"))]}  # fmt: skip
+    """ "It can only be set when return_indices is True"."""
+    return {
+        "x": T(d.shape(1, 3, lo=1)),
+        "return_indices": False,
+        "@outs": 1,
+        "output_indices_dtype": BY_NAME[d.pick(("i32", "u16"))],
+    }
 
 
 _TOPK: dict[str, Any] = {
@@ -263,8 +301,13 @@ _TOPK: dict[str, Any] = {
     "out_dtype": _topk_types,
 }
 op("topk", indexing.topk, until="ios16", breaks={"k-in-range": _break_k}, **_TOPK)
-op("topk", indexing.topk, since="ios17", **_TOPK,
-   breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone})  # fmt: skip
+op(
+    "topk",
+    indexing.topk,
+    since="ios17",
+    **_TOPK,
+    breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone},
+)
 
 
 def _to_i32(call: Call, results: list[Any]) -> list[Any]:
@@ -326,8 +369,13 @@ def _break_pairs(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "pad": vector([1] * (2 * len(shape) + 2), const=True)}
 
 
-op("pad", evaluate=_pad, error=exact(), draw=_draw_pad,
-   breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs})  # fmt: skip
+op(
+    "pad",
+    evaluate=_pad,
+    error=exact(),
+    draw=_draw_pad,
+    breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs},
+)
 
 
 # -- non-maximum suppression: iOS 17 has the boxes last, and neither a score threshold nor a count
@@ -357,8 +405,13 @@ def _draw_nms(last: bool) -> Any:
 
 def _break_nms(last: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        out = {"boxes": T((1, 4, 3) if last else (1, 3, 4)), "scores": T((1, 2, 5) if last else (1, 5, 2)),
-               "iou_threshold": 0.5, "max_boxes": 2, "@outs": 3 if last else 4}  # fmt: skip
+        out = {
+            "boxes": T((1, 4, 3) if last else (1, 3, 4)),
+            "scores": T((1, 2, 5) if last else (1, 5, 2)),
+            "iou_threshold": 0.5,
+            "max_boxes": 2,
+            "@outs": 3 if last else 4,
+        }
         return out if last else {**out, "score_threshold": 0.0}
 
     return draw
@@ -390,10 +443,24 @@ def _survivors(last: bool, i: int) -> ErrorClass:
 
 
 _NMS = {"per_class": "per_class_suppression", "out_dtype": _nms_types}
-op("non_maximum_suppression", padded_nms, until="ios15", draw=_draw_nms(False),
-   error=(*(_survivors(False, i) for i in range(3)), exact()),
-   breaks={"shapes-agree": _break_nms(False)}, **_NMS)  # fmt: skip
-op("non_maximum_suppression", padded_nms, since="ios17", boxes=Slotted("boxes", _swap), scores=Slotted("scores", _swap),
-   error=tuple(_survivors(True, i) for i in range(3)),
-   out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]], draw=_draw_nms(True), breaks={"shapes-agree": _break_nms(True)},
-   **_NMS)  # fmt: skip
+op(
+    "non_maximum_suppression",
+    padded_nms,
+    until="ios15",
+    draw=_draw_nms(False),
+    error=(*(_survivors(False, i) for i in range(3)), exact()),
+    breaks={"shapes-agree": _break_nms(False)},
+    **_NMS,
+)
+op(
+    "non_maximum_suppression",
+    padded_nms,
+    since="ios17",
+    boxes=Slotted("boxes", _swap),
+    scores=Slotted("scores", _swap),
+    error=tuple(_survivors(True, i) for i in range(3)),
+    out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]],
+    draw=_draw_nms(True),
+    breaks={"shapes-agree": _break_nms(True)},
+    **_NMS,
+)

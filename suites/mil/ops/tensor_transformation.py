@@ -66,15 +66,22 @@ def _break_inferred(d: Draw) -> dict[str, Any]:
 
 
 def _break_zero(d: Draw) -> dict[str, Any]:
-    """"If K == rank(x) then 0 means inheriting"; iOS 17 has a meaning for others."""
+    """ "If K == rank(x) then 0 means inheriting"; iOS 17 has a meaning for others."""
     shape = d.shape(1, 4, lo=1)
     return {"x": T(shape), "shape": vector([*([1] if d.bool() else [1, 1]), 0, *shape[1:]], const=True)}
 
 
 _BREAKS = {"count-kept": _break_count, "one-inferred": _break_inferred}
 _zero = {"zero": "literal"}
-op("reshape", s.reshape, until="ios15", fixed=_zero, shape=Fn(_shape15), draw=_draw_reshape(False),
-   breaks={**_BREAKS, "zero-needs-equal-rank": _break_zero})  # fmt: skip
+op(
+    "reshape",
+    s.reshape,
+    until="ios15",
+    fixed=_zero,
+    shape=Fn(_shape15),
+    draw=_draw_reshape(False),
+    breaks={**_BREAKS, "zero-needs-equal-rank": _break_zero},
+)
 op("reshape", s.reshape, since="ios17", fixed=_zero, shape=Fn(_shape17), draw=_draw_reshape(True), breaks=_BREAKS)
 
 
@@ -112,8 +119,13 @@ def _break_like(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "ref_tensors": [T(wide)], "begins": [0], "ends": [n], "end_masks": [False]}
 
 
-op("reshape_like", evaluate=_reshape_like, draw=_draw_reshape_like, error=s.reshape.error,
-   breaks={"count-kept": _break_like})  # fmt: skip
+op(
+    "reshape_like",
+    evaluate=_reshape_like,
+    draw=_draw_reshape_like,
+    error=s.reshape.error,
+    breaks={"count-kept": _break_like},
+)
 
 
 # -- axes
@@ -187,8 +199,14 @@ def _entry_per_axis(call: Call) -> str:
 # vectors with an entry for each axis: others are refused, and not drawn, since the package looks at neither rank nor
 # length of what is no constant
 _VECTORS = {"stated": dict.fromkeys(("begin", "end", "stride"), _entry_per_axis), "breaks": {"shapes-stated": None}}
-_SLICE = {**_VECTORS, "stride": _filled("stride"), "begin_mask": flags("begin_mask"), "end_mask": flags("end_mask"),
-          "squeeze_mask": flags("squeeze_mask"), "ambiguous": _open_question}  # fmt: skip
+_SLICE = {
+    **_VECTORS,
+    "stride": _filled("stride"),
+    "begin_mask": flags("begin_mask"),
+    "end_mask": flags("end_mask"),
+    "squeeze_mask": flags("squeeze_mask"),
+    "ambiguous": _open_question,
+}
 op("slice_by_index", s.strided_slice, **_SLICE)
 op("slice_by_size", s.slice_by_size)
 op("slice_update", s.slice_update, **_SLICE)
@@ -207,9 +225,8 @@ op("sliding_windows", s.sliding_windows, draw=_draw_windows)
 # -- blocks
 
 
-
 def _block(call: Call) -> int:
-    """"Must be greater than 1", which is said of these two alone."""
+    """ "Must be greater than 1", which is said of these two alone."""
     n = scalar(call, "block_size")
     need(n > 1, "block-above-one", f"{n}")
     return n
@@ -238,8 +255,14 @@ def _misfit(make: Any) -> Any:
 
 # a block of 1 is refused, and not drawn: nothing in the package looks at it
 for name, meaning in (("depth_to_space", s.depth_to_space), ("space_to_depth", s.space_to_depth)):
-    op(name, meaning, fixed={"mode": "dcr"}, block=Fn(_block, _write_block), draw=_in_blocks(meaning),
-       breaks={rule: _misfit(make) for rule, make in meaning.breakers.items()})  # fmt: skip
+    op(
+        name,
+        meaning,
+        fixed={"mode": "dcr"},
+        block=Fn(_block, _write_block),
+        draw=_in_blocks(meaning),
+        breaks={rule: _misfit(make) for rule, make in meaning.breakers.items()},
+    )
 op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
 op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
 
@@ -277,10 +300,20 @@ def _break_batch(d: Draw) -> dict[str, Any]:
     return {"x": T((3, 2, 2, 2)), "block_shape": [2, 2], "crops": [[0, 0], [0, 0]]}
 
 
-op("space_to_batch", evaluate=lambda c: _back(c, [s.space_to_batch(
-    _spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]),
-   error=s.space_to_batch.error, draw=_draw_space_to_batch, stated={"x": "n c h w"})  # fmt: skip
-op("batch_to_space", evaluate=lambda c: _back(c, [s.batch_to_space(
-    _spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
-   error=s.batch_to_space.error, draw=_draw_batch_to_space, breaks={"block-divides-batch": _break_batch},
-   stated={"x": "n c h w"})  # fmt: skip
+op(
+    "space_to_batch",
+    evaluate=lambda c: _back(
+        c, [s.space_to_batch(_spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]
+    ),
+    error=s.space_to_batch.error,
+    draw=_draw_space_to_batch,
+    stated={"x": "n c h w"},
+)
+op(
+    "batch_to_space",
+    evaluate=lambda c: _back(c, [s.batch_to_space(_spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
+    error=s.batch_to_space.error,
+    draw=_draw_batch_to_space,
+    breaks={"block-divides-batch": _break_batch},
+    stated={"x": "n c h w"},
+)

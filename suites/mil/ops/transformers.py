@@ -5,5 +5,12 @@ from __future__ import annotations
 from suites.mil import op
 from suites.semantics import attention as s
 
-op("scaled_dot_product_attention", s.scaled_dot_product_attention, q="query", k="key", v="value", mask="attn_mask",
-   ranks=(3, 5))  # fmt: skip
+op(
+    "scaled_dot_product_attention",
+    s.scaled_dot_product_attention,
+    q="query",
+    k="key",
+    v="value",
+    mask="attn_mask",
+    ranks=(3, 5),
+)

@@ -97,8 +97,10 @@ def _lstm(q: Any, w: Any, acts: Any, steps: Array, y: Array, c: Array, n: int, m
         return weights(getattr(w, f"{name}WeightMatrix"), n, m), weights(getattr(w, f"{name}RecursionMatrix"), n, n), b
 
     wi, wf, wz, wo = (part(k) for k in ("inputGate", "forgetGate", "blockInput", "outputGate"))
-    pi, pf, po = ((weights(getattr(w, f"{k}PeepholeVector"), n) if q.hasPeepholeVectors else 0.0)
-                  for k in ("inputGate", "forgetGate", "outputGate"))  # fmt: skip
+    pi, pf, po = (
+        (weights(getattr(w, f"{k}PeepholeVector"), n) if q.hasPeepholeVectors else 0.0)
+        for k in ("inputGate", "forgetGate", "outputGate")
+    )
     limit, out = q.cellClipThreshold or 50.0, []
 
     def into(gate: Any, v: Array, more: Any = 0.0) -> Array:
@@ -121,14 +123,23 @@ def lstm(p: Any, x: Array, h: Array | None = None, c: Array | None = None) -> li
     n, m = p.outputVectorSize, p.inputVectorSize
     steps = _sequence(x, m)
     b = steps.shape[1]
-    out, y, cell = _lstm(p.params, p.weightParams, p.activations, steps[::-1] if p.reverseInput else steps,
-                         _start(h, b, n), _start(c, b, n), n, m)  # fmt: skip
+    out, y, cell = _lstm(
+        p.params,
+        p.weightParams,
+        p.activations,
+        steps[::-1] if p.reverseInput else steps,
+        _start(h, b, n),
+        _start(c, b, n),
+        n,
+        m,
+    )
     return [_shaped(out if p.params.sequenceOutput else y), _shaped(y), _shaped(cell)]
 
 
 @layer("biDirectionalLSTM")
-def bi_lstm(p: Any, x: Array, h: Array | None = None, c: Array | None = None, hb: Array | None = None,
-            cb: Array | None = None) -> list[Array]:  # fmt: skip
+def bi_lstm(
+    p: Any, x: Array, h: Array | None = None, c: Array | None = None, hb: Array | None = None, cb: Array | None = None
+) -> list[Array]:
     """Both directions; step t pairs forward t with the backward output for the same element."""
     n, m = p.outputVectorSize, p.inputVectorSize
     steps = _sequence(x, m)

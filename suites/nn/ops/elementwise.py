@@ -190,7 +190,13 @@ def _bias_apart(d: Draw) -> dict[str, Any]:
 
 
 _RANK = {"x": "*_lead c h w"}  # at least 3
-op("scale", coreml.scale_bias, scale=Weight("scale"), bias=Weight("bias", flag="hasBias"), draw=_draw_scale,
-   stated=_RANK, breaks={"scale-shape": _scale_apart})  # fmt: skip
-op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, stated=_RANK,
-   breaks={"scale-shape": _bias_apart})  # fmt: skip
+op(
+    "scale",
+    coreml.scale_bias,
+    scale=Weight("scale"),
+    bias=Weight("bias", flag="hasBias"),
+    draw=_draw_scale,
+    stated=_RANK,
+    breaks={"scale-shape": _scale_apart},
+)
+op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, stated=_RANK, breaks={"scale-shape": _bias_apart})

@@ -59,8 +59,17 @@ def _inner_apart(d: Draw) -> dict[str, Any]:
     return {**out, "inputChannels": n, "weights": T((out["outputChannels"], n), const=True)}
 
 
-op("innerProduct", linear.linear, x=Fn(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold,
-   draw=_draw_inner, ambiguous=_dynamic, breaks={"channels-agree": _inner_apart})  # fmt: skip
+op(
+    "innerProduct",
+    linear.linear,
+    x=Fn(_fold_x),
+    w=Weight("weights"),
+    b=Weight("bias", flag="hasBias"),
+    out=_unfold,
+    draw=_draw_inner,
+    ambiguous=_dynamic,
+    breaks={"channels-agree": _inner_apart},
+)
 
 
 # -- embeddings
@@ -98,9 +107,16 @@ def _wide(draw: Any) -> Any:
     return fn
 
 
-op("embedding", s.embedding, indices=Fn(_embedded), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
-   draw=_draw_embedding, out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
-   breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)})  # fmt: skip
+op(
+    "embedding",
+    s.embedding,
+    indices=Fn(_embedded),
+    w=Weight("weights"),
+    bias=Weight("bias", flag="hasBias"),
+    draw=_draw_embedding,
+    out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
+    breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)},
+)
 
 
 def _embedded_nd(c: Call) -> np.ndarray:
@@ -116,9 +132,15 @@ def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
     return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}
 
 
-op("embeddingND", s.embedding, indices=Fn(_embedded_nd), w=Weight("weights"), bias=Weight("bias", flag="hasBias"),
-   draw=_draw_embedding_nd,
-   breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)})  # fmt: skip
+op(
+    "embeddingND",
+    s.embedding,
+    indices=Fn(_embedded_nd),
+    w=Weight("weights"),
+    bias=Weight("bias", flag="hasBias"),
+    draw=_draw_embedding_nd,
+    breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)},
+)
 
 
 # -- batchedMatmul: two inputs, or one and a matrix stored column-major
@@ -145,11 +167,21 @@ def _draw_product(d: Draw) -> dict[str, Any]:
     if d.bool():
         n, m = d.dim(1), d.dim(1)
         flags = {"transposeA": d.bool(), "transposeB": d.bool()} if d.bool() else {}  # ignored
-        return {"a": T((*d.part(0, 4), n)), "weights": T((m, n), const=True), "weightMatrixFirstDimension": n,
-                "weightMatrixSecondDimension": m, **_bias(d, m), **flags}  # fmt: skip
+        return {
+            "a": T((*d.part(0, 4), n)),
+            "weights": T((m, n), const=True),
+            "weightMatrixFirstDimension": n,
+            "weightMatrixSecondDimension": m,
+            **_bias(d, m),
+            **flags,
+        }
     v = linear.matmul.derive(d)
-    return {"a": v["x"], "b": v["y"], "transposeA": d.bool() if len(v["x"].shape) == 1 else v["transpose_x"],
-            "transposeB": d.bool() if len(v["y"].shape) == 1 else v["transpose_y"]}  # fmt: skip
+    return {
+        "a": v["x"],
+        "b": v["y"],
+        "transposeA": d.bool() if len(v["x"].shape) == 1 else v["transpose_x"],
+        "transposeB": d.bool() if len(v["y"].shape) == 1 else v["transpose_y"],
+    }
 
 
 def _product_apart(d: Draw) -> dict[str, Any]:
@@ -157,8 +189,18 @@ def _product_apart(d: Draw) -> dict[str, Any]:
     return {"a": T((3, k)), "b": T((k + 1, 2))}
 
 
-op("batchedMatmul", s.batched_matmul, x=Slotted("a"), y=Fn(_right), bias=Fn(_added),
-   transpose_x="transposeA", transpose_y="transposeB", stack=Fn(lambda c: "b" in c.inputs), draw=_draw_product,
-   ambiguous=_turned_vector, breaks={"contracted-agrees": _product_apart})  # fmt: skip
+op(
+    "batchedMatmul",
+    s.batched_matmul,
+    x=Slotted("a"),
+    y=Fn(_right),
+    bias=Fn(_added),
+    transpose_x="transposeA",
+    transpose_y="transposeB",
+    stack=Fn(lambda c: "b" in c.inputs),
+    draw=_draw_product,
+    ambiguous=_turned_vector,
+    breaks={"contracted-agrees": _product_apart},
+)
 
 op("dot", s.dot_channels, cosine="cosineSimilarity", ranks=(3, 5))

@@ -65,7 +65,7 @@ def _last(c: Call) -> str:
 
 
 def _zeros(c: Call) -> str | None:
-    """"Padding options are similar to ConvolutionLayerParams", whose padded values are zeros, and Pooling3D pads with
+    """ "Padding options are similar to ConvolutionLayerParams", whose padded values are zeros, and Pooling3D pads with
     zeros; whether one of them is the largest element of a window is not said."""
     try:
         tensors, params = c.version.decode(c)
@@ -150,8 +150,13 @@ _POOL: dict[str, Any] = {
     "fixed": {"dilations": None},
     "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
 }
-op("pooling.MAX", s.max_pool, draw=_draw(False), ambiguous=_zeros,
-   **{**_POOL, "fixed": {"dilations": None, "column_major": False}})  # fmt: skip
+op(
+    "pooling.MAX",
+    s.max_pool,
+    draw=_draw(False),
+    ambiguous=_zeros,
+    **{**_POOL, "fixed": {"dilations": None, "column_major": False}},
+)
 op(
     "pooling.AVERAGE",
     s.avg_pool,
@@ -222,8 +227,14 @@ _POOL3: dict[str, Any] = {
     "breaks": {"rank-5": _flat},
 }
 _FIXED = {"dilations": None, "ceil": False, "last": "keep"}
-op("pooling3d.MAX", s.max_pool, draw=_draw3(False), ambiguous=lambda c: gathered(_spread(c), _zeros(c)),
-   fixed={**_FIXED, "column_major": False}, **_POOL3)  # fmt: skip
+op(
+    "pooling3d.MAX",
+    s.max_pool,
+    draw=_draw3(False),
+    ambiguous=lambda c: gathered(_spread(c), _zeros(c)),
+    fixed={**_FIXED, "column_major": False},
+    **_POOL3,
+)
 op(
     "pooling3d.AVERAGE",
     s.avg_pool,

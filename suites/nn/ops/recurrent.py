@@ -22,8 +22,19 @@ _NAMES = {
     "scaledTanh": "scaled_tanh",
     "sigmoidHard": "hard_sigmoid",
 }
-_TEXTS = ("sigmoid", "tanh", "ReLU", "linear(1.0,0.0)", "scaledTanh(1.7159,0.6666667)", "sigmoidHard(0.2,0.5)",
-          "linear(1.5,-0.25)", "linear(-0.5,0.0)", "linear", "scaledTanh", "sigmoidHard")  # fmt: skip
+_TEXTS = (
+    "sigmoid",
+    "tanh",
+    "ReLU",
+    "linear(1.0,0.0)",
+    "scaledTanh(1.7159,0.6666667)",
+    "sigmoidHard(0.2,0.5)",
+    "linear(1.5,-0.25)",
+    "linear(-0.5,0.0)",
+    "linear",
+    "scaledTanh",
+    "sigmoidHard",
+)
 
 
 def _activation(text: str) -> tuple[str, float, float]:
@@ -92,8 +103,11 @@ def _alike(forward: str, *backward: str) -> Fn:
 
 def _turned(draw: Any) -> Any:
     def fn(d: Draw) -> dict[str, Any]:
-        return {**draw(d), "activationsForwardLSTM": ["sigmoid", "tanh", "tanh"],
-                "activationsBackwardLSTM": ["sigmoid", "ReLU", "tanh"]}  # fmt: skip
+        return {
+            **draw(d),
+            "activationsForwardLSTM": ["sigmoid", "tanh", "tanh"],
+            "activationsBackwardLSTM": ["sigmoid", "ReLU", "tanh"],
+        }
 
     return fn
 
@@ -311,8 +325,10 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
         cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
         coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
         draw=draw,
-        breaks={**_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
-                **({"directions-alike": _turned(draw)} if len(acts) == 2 else {})},
+        breaks={
+            **_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
+            **({"directions-alike": _turned(draw)} if len(acts) == 2 else {}),
+        },
         ambiguous=_ones_alone,
         out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
         **more,

@@ -200,8 +200,7 @@ def _aside(d: Draw) -> dict[str, Any]:
 
 def _no_such_image(d: Draw) -> dict[str, Any]:
     """ "must be in the interval [0, Batch - 1]"."""
-    return {"x": T((1, 2, 1, 3, 3)),
-            "roi": T((1, 1, 5, 1, 1), values=[d.pick((-1.0, 2.0)), 0.0, 0.0, 1.0, 1.0])}  # fmt: skip
+    return {"x": T((1, 2, 1, 3, 3)), "roi": T((1, 1, 5, 1, 1), values=[d.pick((-1.0, 2.0)), 0.0, 0.0, 1.0, 1.0])}
 
 
 def _crop_open(c: Call) -> str | None:

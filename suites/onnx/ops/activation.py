@@ -169,6 +169,12 @@ def _break_swiglu(d: Draw) -> dict:
     return {"A": T((n, m)), "B": T(other)} if d.bool() else {"A": T(other), "B": T((n, m))}
 
 
-op("SwiGLU", evaluate=_swiglu, draw=_draw_swiglu, breaks={"same-shape": _break_swiglu},
-   error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"), out_dtype=lambda c, i: of(c.inputs["A"]),
-   source="ONNX SwiGLU-28")  # fmt: skip
+op(
+    "SwiGLU",
+    evaluate=_swiglu,
+    draw=_draw_swiglu,
+    breaks={"same-shape": _break_swiglu},
+    error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"),
+    out_dtype=lambda c, i: of(c.inputs["A"]),
+    source="ONNX SwiGLU-28",
+)

@@ -77,8 +77,9 @@ def _power_fits(call: Call) -> str | None:
     if of(x).kind in "iu" and of(e).kind == "f":
         y = np.asarray(s.pow.fn(x, e), np.float64)
         lo, hi = int_range(of(x))
-        beyond = silent("an integer base with a real exponent whose power the type does not hold",
-                        ~((y >= lo) & (y <= hi)))  # fmt: skip
+        beyond = silent(
+            "an integer base with a real exponent whose power the type does not hold", ~((y >= lo) & (y <= hi))
+        )
         return gathered(beyond, s.pow.ambiguous({"x": x, "y": e}, {}))  # type: ignore[misc]
     return None
 
@@ -113,8 +114,15 @@ for _name, (_fn, _last) in _BINARY.items():
     op(_name, _fn, since=_last + 1, x=_a, y=_b, **_more)
 
 # every count has a result
-op("BitShift", s.bit_shift, since=28, x="X", y="Y", ambiguous=lambda c: None,
-   data={"x": ("full", "special", "small"), "y": ("shift", "shift", "small", "full")})  # fmt: skip
+op(
+    "BitShift",
+    s.bit_shift,
+    since=28,
+    x="X",
+    y="Y",
+    ambiguous=lambda c: None,
+    data={"x": ("full", "special", "small"), "y": ("shift", "shift", "small", "full")},
+)
 
 
 def _alike(d: Draw) -> dict:

@@ -20,13 +20,36 @@ def _outs(d: Draw, values: dict) -> int:
     return d.pick((3, 4)) if values.get("past_k") is not None else d.pick((1, 1, 4))
 
 
-op("Attention", s.attention, q="Q", k="K", v="V", mask="attn_mask", past_k="past_key", past_v="past_value",
-   lengths="nonpad_kv_seqlen", causal="is_causal", q_heads="q_num_heads", kv_heads="kv_num_heads",
-   qk_mode="qk_matmul_output_mode", softmax_type=ToType("softmax_precision"), left="left_window_size",
-   right="right_window_size", outs=_outs)  # fmt: skip
+op(
+    "Attention",
+    s.attention,
+    q="Q",
+    k="K",
+    v="V",
+    mask="attn_mask",
+    past_k="past_key",
+    past_v="past_value",
+    lengths="nonpad_kv_seqlen",
+    causal="is_causal",
+    q_heads="q_num_heads",
+    kv_heads="kv_num_heads",
+    qk_mode="qk_matmul_output_mode",
+    softmax_type=ToType("softmax_precision"),
+    left="left_window_size",
+    right="right_window_size",
+    outs=_outs,
+)
 
-op("RotaryEmbedding", streaming.rotary_embedding, x="X", cos="cos_cache", sin="sin_cache", at="position_ids",
-   size="rotary_embedding_dim", heads="num_heads")  # fmt: skip
+op(
+    "RotaryEmbedding",
+    streaming.rotary_embedding,
+    x="X",
+    cos="cos_cache",
+    sin="sin_cache",
+    at="position_ids",
+    size="rotary_embedding_dim",
+    heads="num_heads",
+)
 op("CausalConvWithState", streaming.causal_conv, x="input", w="weight", b="bias", past="past_state", outs=2)
 op(
     "LinearAttention",
@@ -50,6 +73,7 @@ def _state_type(call: Call, i: int) -> DType:
 
 
 # -- FlexAttention: blocks change the scores and the weights
+
 
 def _flex(call: Call) -> np.ndarray:
     """Raises RuleError "rank-4", "batch-agrees", "head-size-agrees", "keys-per-value", "heads-divide"."""

@@ -36,8 +36,9 @@ def _if(c: Call) -> list[Any]:
     return list(c.run(taken, []))
 
 
-def _branch(d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None,
-            boxed: Type | None = None) -> Graph:  # fmt: skip
+def _branch(
+    d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None, boxed: Type | None = None
+) -> Graph:
     """held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs."""
     b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
@@ -123,9 +124,12 @@ def _draw_if(d: Draw) -> dict:
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
     held, boxed = _held(d), _boxed(d)
-    return {"cond": T((), "bool"), "then_branch": _branch(d, dtypes, shapes, held, boxed),
-            "else_branch": _branch(d, dtypes, others, held, boxed),
-            "@outs": len(dtypes) + (held is not None) + (boxed is not None)}  # fmt: skip
+    return {
+        "cond": T((), "bool"),
+        "then_branch": _branch(d, dtypes, shapes, held, boxed),
+        "else_branch": _branch(d, dtypes, others, held, boxed),
+        "@outs": len(dtypes) + (held is not None) + (boxed is not None),
+    }
 
 
 def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
@@ -135,12 +139,18 @@ def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
     return {"cond": T(cond, "bool"), "then_branch": blocks[0], "else_branch": blocks[1], "@outs": then}
 
 
-op("If", evaluate=_if, error=exact(), draw=_draw_if, out_dtype=None,
-   breaks={
-       "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
-       "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
-   },
-   source="ONNX If-1, -11, -13, -16")  # fmt: skip
+op(
+    "If",
+    evaluate=_if,
+    error=exact(),
+    draw=_draw_if,
+    out_dtype=None,
+    breaks={
+        "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
+        "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
+    },
+    source="ONNX If-1, -11, -13, -16",
+)
 
 
 def _flag(v: Any) -> bool | None:
@@ -271,8 +281,15 @@ def _one_more(draw: Any, slot: str) -> Any:
 
 
 _LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
-op("Loop", evaluate=_loop, error=exact(), draw=_draw_loop, breaks=_LOOP_BREAKS, ambiguous=_never_made,
-   source="ONNX Loop-1, -11, -13, -16")  # fmt: skip
+op(
+    "Loop",
+    evaluate=_loop,
+    error=exact(),
+    draw=_draw_loop,
+    breaks=_LOOP_BREAKS,
+    ambiguous=_never_made,
+    source="ONNX Loop-1, -11, -13, -16",
+)
 
 
 # -- Scan
@@ -384,8 +401,13 @@ def _values(d: Draw, n: int, m: int) -> tuple[list[Value], list[Value]]:
     return [value(f"s{k}", False) for k in range(n)], [value(f"x{k}", True) for k in range(m)]
 
 
-def _scan_body(d: Draw, states: list[Value], elements: list[Value], args: list[T], outs: int,
-               ) -> tuple[Graph, list[int]]:  # fmt: skip
+def _scan_body(
+    d: Draw,
+    states: list[Value],
+    elements: list[Value],
+    args: list[T],
+    outs: int,
+) -> tuple[Graph, list[int]]:
     """The body, and the ranks of what it returns beside the states.  args: the node's operands: the body sees them."""
     around = [Value(f"{_SCAN_SLOT}{k}", t.dtype, tuple(t.shape)) for k, t in enumerate(args) if t.dtype is not None]
     b = Block(d, [*states, *elements], around)
@@ -415,8 +437,10 @@ def _draw_scan9(d: Draw) -> dict:
     out: dict[str, Any] = {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
     out_axes = [d.int(0, r) for r in ranks]
     signed = d.version.version >= 11  # since then axes may count from the end
-    for name, given, of in (("scan_input_axes", axes, [len(v.shape) for v in elements]),
-                            ("scan_output_axes", out_axes, ranks)):  # fmt: skip
+    for name, given, of in (
+        ("scan_input_axes", axes, [len(v.shape) for v in elements]),
+        ("scan_output_axes", out_axes, ranks),
+    ):
         if any(given) or d.bool():
             out[name] = [a - r - 1 if signed and d.chance(3) else a for a, r in zip(given, of)]
     if d.bool():
@@ -473,7 +497,22 @@ _SCAN_BREAKS = {
     "axis-in-range": _axis_beyond("scan_input_axes"),
     "one-per-scan": _many_axes,
 }
-op("Scan", evaluate=_scan8, error=exact(), draw=_draw_scan8, until=8, ambiguous=_beyond,
-   breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)}, source="ONNX Scan-8")  # fmt: skip
-op("Scan", evaluate=_scan9, error=exact(), draw=_draw_scan9, since=9, breaks=_SCAN_BREAKS,
-   source="ONNX Scan-9, -11, -16")  # fmt: skip
+op(
+    "Scan",
+    evaluate=_scan8,
+    error=exact(),
+    draw=_draw_scan8,
+    until=8,
+    ambiguous=_beyond,
+    breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)},
+    source="ONNX Scan-8",
+)
+op(
+    "Scan",
+    evaluate=_scan9,
+    error=exact(),
+    draw=_draw_scan9,
+    since=9,
+    breaks=_SCAN_BREAKS,
+    source="ONNX Scan-9, -11, -16",
+)

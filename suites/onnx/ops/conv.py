@@ -27,8 +27,17 @@ def _negative(call: Call) -> str | None:
     tensors, p = call.version.decode(call)
     x, w = tensors["x"], tensors["w"]
     if p["padding"].startswith("same") or p.get("output_shape"):
-        *_, pads, _ = s.transposed_geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"],
-                                            p["padding"], p["output_padding"], p["output_shape"], True)  # fmt: skip
+        *_, pads, _ = s.transposed_geometry(
+            x.shape[2:],
+            w.shape[2:],
+            p["strides"],
+            p["dilations"],
+            p["pads"],
+            p["padding"],
+            p["output_padding"],
+            p["output_shape"],
+            True,
+        )
         if any(a + b < 0 for a, b in zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])):
             return "a stride above the window: negative padding by the formula, none by its text"
     return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
@@ -42,9 +51,36 @@ def filters(slot: str) -> dict[str, Any]:
 
 _CONV: dict[str, Any] = {"groups": "group", "padding": AUTO_PAD}
 op("Conv", s.conv, x="X", w=Weight("W"), b="B", **filters("W"), **_CONV)
-op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", until=10, fixed={"odd": "upper_begin"},
-   **filters("W"), **_CONV)  # fmt: skip
-op("ConvTranspose", s.conv_transpose, x="X", w=Weight("W"), b="B", since=11, fixed={"odd": "upper_end"},
-   ambiguous=_negative, **filters("W"), **_CONV)  # fmt: skip
-op("ConvInteger", s.conv_integer, x="x", w=Weight("w"), x_zero="x_zero_point", w_zero="w_zero_point",
-   **filters("w"), **_CONV)  # fmt: skip
+op(
+    "ConvTranspose",
+    s.conv_transpose,
+    x="X",
+    w=Weight("W"),
+    b="B",
+    until=10,
+    fixed={"odd": "upper_begin"},
+    **filters("W"),
+    **_CONV,
+)
+op(
+    "ConvTranspose",
+    s.conv_transpose,
+    x="X",
+    w=Weight("W"),
+    b="B",
+    since=11,
+    fixed={"odd": "upper_end"},
+    ambiguous=_negative,
+    **filters("W"),
+    **_CONV,
+)
+op(
+    "ConvInteger",
+    s.conv_integer,
+    x="x",
+    w=Weight("w"),
+    x_zero="x_zero_point",
+    w_zero="w_zero_point",
+    **filters("w"),
+    **_CONV,
+)

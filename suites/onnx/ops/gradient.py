@@ -59,14 +59,25 @@ def _transpose(t: Tape, node: Node, xs: list[Var]) -> Var:
 
 
 RULES: dict[str, Callable[[Tape, Node, list[Var]], Var]] = {
-    "Identity": lambda t, n, xs: xs[0], "Add": lambda t, n, xs: t.add(*xs), "Mul": lambda t, n, xs: t.mul(*xs),
-    "Sub": lambda t, n, xs: t.add(xs[0], t.neg(xs[1])), "Div": lambda t, n, xs: t.mul(xs[0], t.reciprocal(xs[1])),
-    "Neg": lambda t, n, xs: t.neg(xs[0]), "Exp": lambda t, n, xs: t.exp(xs[0]), "Log": lambda t, n, xs: t.log(xs[0]),
-    "Sqrt": lambda t, n, xs: t.sqrt(xs[0]), "Tanh": lambda t, n, xs: t.tanh(xs[0]),
-    "Sigmoid": lambda t, n, xs: t.sigmoid(xs[0]), "Softplus": lambda t, n, xs: t.softplus(xs[0]),
-    "Relu": lambda t, n, xs: t.relu(xs[0]), "MatMul": _matmul, "Gemm": _gemm, "Transpose": _transpose,
-    "ReduceSum": lambda t, n, xs: _reduce(t, n, xs, False), "ReduceMean": lambda t, n, xs: _reduce(t, n, xs, True),
-}  # fmt: skip
+    "Identity": lambda t, n, xs: xs[0],
+    "Add": lambda t, n, xs: t.add(*xs),
+    "Mul": lambda t, n, xs: t.mul(*xs),
+    "Sub": lambda t, n, xs: t.add(xs[0], t.neg(xs[1])),
+    "Div": lambda t, n, xs: t.mul(xs[0], t.reciprocal(xs[1])),
+    "Neg": lambda t, n, xs: t.neg(xs[0]),
+    "Exp": lambda t, n, xs: t.exp(xs[0]),
+    "Log": lambda t, n, xs: t.log(xs[0]),
+    "Sqrt": lambda t, n, xs: t.sqrt(xs[0]),
+    "Tanh": lambda t, n, xs: t.tanh(xs[0]),
+    "Sigmoid": lambda t, n, xs: t.sigmoid(xs[0]),
+    "Softplus": lambda t, n, xs: t.softplus(xs[0]),
+    "Relu": lambda t, n, xs: t.relu(xs[0]),
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Transpose": _transpose,
+    "ReduceSum": lambda t, n, xs: _reduce(t, n, xs, False),
+    "ReduceMean": lambda t, n, xs: _reduce(t, n, xs, True),
+}
 
 
 def _names(node: Node) -> list[str]:
@@ -199,12 +210,23 @@ def _draw(d: Draw) -> dict[str, Any]:
         y = now
     inputs = [(x, Arg(dtype, shapes[x])) for x in (*xs, *zs)]
     return {
-        "xs": xs, "y": y, **({"zs": zs} if zs else {}), AROUND: Graph(inputs, nodes, [y], consts),
+        "xs": xs,
+        "y": y,
+        **({"zs": zs} if zs else {}),
+        AROUND: Graph(inputs, nodes, [y], consts),
         "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)],
         "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
-    }  # fmt: skip
+    }
 
 
-op("Gradient", evaluate=_evaluate, draw=_draw, domain=DOMAIN, out_dtype=lambda c, i: of(c.inputs["Inputs"][i]),
-   error=tuple(_bound(i) for i in range(3)), ambiguous=_open,
-   why="the operators around it are those with a rule", source="ONNX Gradient-1")  # fmt: skip
+op(
+    "Gradient",
+    evaluate=_evaluate,
+    draw=_draw,
+    domain=DOMAIN,
+    out_dtype=lambda c, i: of(c.inputs["Inputs"][i]),
+    error=tuple(_bound(i) for i in range(3)),
+    ambiguous=_open,
+    why="the operators around it are those with a rule",
+    source="ONNX Gradient-1",
+)

@@ -149,5 +149,12 @@ def _other_format(d: Draw) -> dict[str, Any]:
     return _draw_image(d) | {"pixel_format": d.pick(("CMYK", "rgb", "RGBA", "YCbCr", ""))}
 
 
-op("ImageDecoder", evaluate=_image, error=accepted(_near), draw=_draw_image, ambiguous=_silent,
-   breaks={"pixel-format": _other_format}, source="ONNX ImageDecoder-20")  # fmt: skip
+op(
+    "ImageDecoder",
+    evaluate=_image,
+    error=accepted(_near),
+    draw=_draw_image,
+    ambiguous=_silent,
+    breaks={"pixel-format": _other_format},
+    source="ONNX ImageDecoder-20",
+)

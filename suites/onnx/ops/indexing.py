@@ -25,9 +25,8 @@ op("Compress", s.compress, x="input", since=11)
 op("NonZero", s.nonzero, x="X")
 
 
-
 class Count(Scalar):
-    """"A 1-D tensor containing a single positive value", an attribute in version 1."""
+    """ "A 1-D tensor containing a single positive value", an attribute in version 1."""
 
     def __init__(self) -> None:
         super().__init__("K", (1,))
@@ -59,7 +58,7 @@ def _pick(i: int) -> Fn:
 
 
 def _values(c: Call) -> np.ndarray:
-    """"Rank 1 tensor containing exactly two elements": off, on."""
+    """ "Rank 1 tensor containing exactly two elements": off, on."""
     v = c.inputs["values"]
     if v.shape != (2,):
         raise RuleError("two-values", f"values has shape {list(v.shape)}")
@@ -72,8 +71,9 @@ def _draw_hot(negative: str):
         depth = d.int(1, 9)
         out = {
             "indices": hot_indices(d, depth, negative, d.dtype("indices").kind, shape),
-            "depth": T((1,) if d.bool() else (), values=[depth]), "values": T((2,)),
-        }  # fmt: skip
+            "depth": T((1,) if d.bool() else (), values=[depth]),
+            "values": T((2,)),
+        }
         if d.bool():
             low = -len(shape) - 1 if negative == "wrap" else -1
             out["axis"] = d.int(low, len(shape))
@@ -96,8 +96,12 @@ def _two_depths(d: Draw) -> dict:
     return {**out, "depth": T((2,), values=[*out["depth"].values] * 2)}
 
 
-_HOT = {"on": _pick(1), "off": _pick(0), "depth": Fn(_depth),
-        "breaks": {"two-values": _other_values, "one-element": _two_depths}}  # fmt: skip
+_HOT = {
+    "on": _pick(1),
+    "off": _pick(0),
+    "depth": Fn(_depth),
+    "breaks": {"two-values": _other_values, "one-element": _two_depths},
+}
 
 
 # version 9: "the values must be non-negative integers", one outside means off
@@ -106,8 +110,15 @@ op("OneHot", s.one_hot, since=11, fixed={"negative": "wrap"}, draw=_draw_hot("wr
 
 # "it is a scalar", which the op's own examples write as vectors of one: not clear enough to draw longer ones
 _LAX = dict.fromkeys(f"one-element:{s}" for s in ("max_output_boxes_per_class", "iou_threshold", "score_threshold"))
-op("NonMaxSuppression", s.non_max_suppression, limit=Scalar("max_output_boxes_per_class", (0, 1), 0),
-   iou_threshold=Scalar("iou_threshold", (0, 1), 0.0), score_threshold=Scalar("score_threshold", (0, 1)),
-   form=Fn(lambda c: "center" if c.attr("center_point_box", 0) else "corners",
-           lambda v, b: b.attr("center_point_box", int(v == "center"))),
-   breaks=_LAX)  # fmt: skip
+op(
+    "NonMaxSuppression",
+    s.non_max_suppression,
+    limit=Scalar("max_output_boxes_per_class", (0, 1), 0),
+    iou_threshold=Scalar("iou_threshold", (0, 1), 0.0),
+    score_threshold=Scalar("score_threshold", (0, 1)),
+    form=Fn(
+        lambda c: "center" if c.attr("center_point_box", 0) else "corners",
+        lambda v, b: b.attr("center_point_box", int(v == "center")),
+    ),
+    breaks=_LAX,
+)

@@ -33,14 +33,23 @@ def _old_gemm(d: Draw) -> dict:
 
 
 _GEMM = {"a": "A", "b": "B", "c": "C", "trans_a": "transA", "trans_b": "transB"}
+
+
 def _shape_of_c(call: Call) -> str:
     """That of the product, unless ``broadcast`` asks for more (ONNX Gemm-1, broadcast)."""
     a, b = (call.inputs[n].shape[:: -1 if call.attr(t, 0) else 1] for n, t in (("A", "transA"), ("B", "transB")))
     return "*c" if call.attr("broadcast", 0) else f"{a[0]} {b[1]}"
 
 
-op("Gemm", s.gemm, until=6, draw=_old_gemm, stated={"C": _shape_of_c}, breaks={"shapes-stated": None},  # may broadcast
-   **_GEMM)  # fmt: skip
+op(
+    "Gemm",
+    s.gemm,
+    until=6,
+    draw=_old_gemm,
+    stated={"C": _shape_of_c},
+    breaks={"shapes-stated": None},  # may broadcast
+    **_GEMM,
+)
 op("Gemm", s.gemm, since=7, **_GEMM)
 op("MatMulInteger", s.matmul_integer, x="A", y="B", x_zero="a_zero_point", y_zero="b_zero_point")
 op("Einsum", s.einsum, xs="Inputs")
@@ -66,5 +75,11 @@ def _draw_det(d: Draw) -> dict:
     return {"X": T((*d.shape(0, 2), n, n), "unit")}
 
 
-op("Det", evaluate=_det, draw=_draw_det, error=bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"),
-   out_dtype=lambda c, i: of(c.inputs["X"]), source="ONNX Det-11, -22")  # fmt: skip
+op(
+    "Det",
+    evaluate=_det,
+    draw=_draw_det,
+    error=bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"),
+    out_dtype=lambda c, i: of(c.inputs["X"]),
+    source="ONNX Det-11, -22",
+)

@@ -60,7 +60,7 @@ class FirstTwo(Default):
 
 
 def _third_axis(d: Draw) -> dict:
-    """"Must be one of" 0 and 1."""
+    """ "Must be one of" 0 and 1."""
     axes = {"time_axis": 2, "batch_axis": d.int(0, 1)} if d.bool() else {"time_axis": d.int(0, 1), "batch_axis": 2}
     shape = tuple(d.int(1, 4) for _ in range(3))
     n, t = shape[axes["batch_axis"]], shape[axes["time_axis"]]
@@ -145,18 +145,46 @@ def _both_sizes(d: Draw) -> dict:
     return {"input": T((n, *d.shape(0, 2))), "split": T((n,), values=[1] * n), "num_outputs": n, "@outs": n}
 
 
-op("Split", s.split, x="input", until=10, axis=Front("axis", default=0), sizes=Sizes(), outs=_parts,
-   breaks={"equal-parts": _unequal})  # fmt: skip
-op("Split", s.split, x="input", since=11, until=13, axis=Default("axis", 0), sizes=Sizes(), outs=_parts,
-   breaks={"equal-parts": _unequal})  # fmt: skip
-op("Split", s.split, x="input", since=18, axis=Default("axis", 0), sizes=Sizes(), outs=_parts,
-   agrees={"num_outputs": lambda c: c.n_outs}, breaks={"one-of-sizes": _both_sizes})  # fmt: skip
+op(
+    "Split",
+    s.split,
+    x="input",
+    until=10,
+    axis=Front("axis", default=0),
+    sizes=Sizes(),
+    outs=_parts,
+    breaks={"equal-parts": _unequal},
+)
+op(
+    "Split",
+    s.split,
+    x="input",
+    since=11,
+    until=13,
+    axis=Default("axis", 0),
+    sizes=Sizes(),
+    outs=_parts,
+    breaks={"equal-parts": _unequal},
+)
+op(
+    "Split",
+    s.split,
+    x="input",
+    since=18,
+    axis=Default("axis", 0),
+    sizes=Sizes(),
+    outs=_parts,
+    agrees={"num_outputs": lambda c: c.n_outs},
+    breaks={"one-of-sizes": _both_sizes},
+)
 
 
 def _before_the_first(call: Call) -> str | None:
     """Backward from before the first element: nothing by NumPy, which the text names; the first by the text of 13."""
-    given = [np.ravel(call.inputs[k]).tolist() if call.inputs.get(k) is not None else None
-             for k in ("starts", "axes", "steps")]  # fmt: skip
+    given = [
+        np.ravel(call.inputs[k]).tolist() if call.inputs.get(k) is not None else None
+        for k in ("starts", "axes", "steps")
+    ]
     shape = call.inputs["data"].shape
     starts, axes, steps = given
     for i, (b, step) in enumerate(zip(starts or (), steps or ())):
@@ -206,8 +234,11 @@ def _draw_center(d: Draw) -> dict:
     axes = d.subset(range(len(shape)), 1) if d.bool() else None
     at = range(len(shape)) if axes is None else axes
     target = [d.int(0 if d.empty else 1, shape[a] + 3) for a in at]
-    return {"input_data": T(shape), "shape": target,
-            "axes": None if axes is None else [a - len(shape) if d.bool() else a for a in axes]}  # fmt: skip
+    return {
+        "input_data": T(shape),
+        "shape": target,
+        "axes": None if axes is None else [a - len(shape) if d.bool() else a for a in axes],
+    }
 
 
 def _center_beyond(d: Draw) -> dict:
@@ -222,8 +253,14 @@ def _center_list(d: Draw) -> dict:
     return {**out, "shape": [*out["shape"], d.int(1, 3)]}
 
 
-op("CenterCropPad", evaluate=_center, error=exact(), draw=_draw_center, source="ONNX CenterCropPad-18",
-   breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list})  # fmt: skip
+op(
+    "CenterCropPad",
+    evaluate=_center,
+    error=exact(),
+    draw=_draw_center,
+    source="ONNX CenterCropPad-18",
+    breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list},
+)
 
 
 # -- constants
@@ -253,7 +290,7 @@ def _draw_fill(d: Draw) -> dict:
 
 
 def _negative_fill(d: Draw) -> dict:
-    """"All values must be >= 0"."""
+    """ "All values must be >= 0"."""
     return {**_draw_fill(d), "input": T((2,), values=[d.int(1, 3), -d.int(1, 3)])}
 
 
@@ -267,8 +304,14 @@ op(
     breaks={"extents-not-negative": _negative_fill},
 )
 
-_VALUES = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
-           "value_string": object, "value_strings": object}  # fmt: skip
+_VALUES = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_string": object,
+    "value_strings": object,
+}
 
 
 def _constant(call: Call) -> np.ndarray:
@@ -302,7 +345,13 @@ def _draw_constant(d: Draw) -> dict:
     return {how: [one[how[:-1]]() for _ in range(d.int(1, 4))]}
 
 
-op("Constant", evaluate=_constant, error=exact(), draw=_draw_constant, out_dtype=lambda c, i: of(_constant(c)),
-   source="ONNX Constant-1, -11, -12, -13")  # fmt: skip
+op(
+    "Constant",
+    evaluate=_constant,
+    error=exact(),
+    draw=_draw_constant,
+    out_dtype=lambda c, i: of(_constant(c)),
+    source="ONNX Constant-1, -11, -12, -13",
+)
 
 __all__ = ["Arg", "Fn"]

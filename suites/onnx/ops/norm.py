@@ -73,7 +73,15 @@ _COLUMN = Channels("X")  # "the op also accepts single dimension input of size N
 _OR_VECTOR = {**_BATCH, "x": _COLUMN, "out": _COLUMN.like}
 op("BatchNormalization", variants.batch_norm, since=7, until=8, **_INFERRED, **_BATCH)
 op("BatchNormalization", variants.batch_norm, since=9, until=9, **_INFERRED, **_OR_VECTOR)
-op("BatchNormalization", variants.batch_norm, since=14, mean="input_mean", var="input_var", training="training_mode",
-   outs=lambda d, v: 3 if v["training"] else 1, **_OR_VECTOR)  # fmt: skip
+op(
+    "BatchNormalization",
+    variants.batch_norm,
+    since=14,
+    mean="input_mean",
+    var="input_var",
+    training="training_mode",
+    outs=lambda d, v: 3 if v["training"] else 1,
+    **_OR_VECTOR,
+)
 
 __all__ = ["T"]

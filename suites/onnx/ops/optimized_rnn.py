@@ -59,9 +59,11 @@ def _draw(d: Draw) -> dict[str, Any]:
     value = d.pick((0.5, -0.25, 0.125, -0.0625))
     out: dict[str, Any] = {
         "weights": T((n,), values=[value] * n) if d.bool() else T((n,), "uniform:-1:1"),
-        "input": T((t, b, size), "unit"), "cell_type": cell, "hidden_size": hidden,
+        "input": T((t, b, size), "unit"),
+        "cell_type": cell,
+        "hidden_size": hidden,
         "@outs": d.int(1, 3 if cell == "lstm" else 2),
-    }  # fmt: skip
+    }
     for name in ("initial_h", "initial_c") if cell == "lstm" else ("initial_h",):
         if d.bool():
             out[name] = T((layers * ways, b, hidden), "unit")
@@ -79,6 +81,14 @@ def _short(d: Draw) -> dict[str, Any]:
     return out | {"weights": T((n,), "unit")}
 
 
-op("OptimizedRNN", evaluate=_run, error=tuple(_bound(k) for k in range(3)), draw=_draw, ambiguous=_layout,
-   breaks={"weights-size": _short}, only={"skip_input_transform": 0}, source=SOURCE,
-   why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said")  # fmt: skip
+op(
+    "OptimizedRNN",
+    evaluate=_run,
+    error=tuple(_bound(k) for k in range(3)),
+    draw=_draw,
+    ambiguous=_layout,
+    breaks={"weights-size": _short},
+    only={"skip_input_transform": 0},
+    source=SOURCE,
+    why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said",
+)

@@ -77,8 +77,15 @@ def _draw_q(d: Draw) -> dict:
 
 
 _Q = {"scale": "y_scale", "zero": "y_zero_point", "block": Default("block_size", 0), "axis": Default("axis", 1)}
-op("QuantizeLinear", s.quantize, draw=_draw_q, precision=ToType("precision"), dtype=ToType("output_dtype"),
-   out_dtype=_output_type, **_Q)  # fmt: skip
+op(
+    "QuantizeLinear",
+    s.quantize,
+    draw=_draw_q,
+    precision=ToType("precision"),
+    dtype=ToType("output_dtype"),
+    out_dtype=_output_type,
+    **_Q,
+)
 
 
 def _draw_dq(d: Draw) -> dict:
@@ -119,10 +126,16 @@ def _draw_qmm(d: Draw) -> dict:
     rows = (x[-2],) if len(x) == 2 and d.chance(3) else ()
     cols = (y[-1],) if len(y) == 2 and d.chance(3) else ()
     scale = d.types.get("TS", F32)
-    return {"a": T(x, "full"), "a_scale": _scales(d, rows, scale), "a_zero_point": _zeros(d, d.types["T1"], rows),
-            "b": T(y, "full"), "b_scale": _scales(d, cols, scale), "b_zero_point": _zeros(d, d.types["T2"], cols),
-            "y_scale": T((), values=[float(d.pick((1, 8, 64, 100, 500)))], dtype=scale),
-            "y_zero_point": _zeros(d, d.types["T3"], ())}  # fmt: skip
+    return {
+        "a": T(x, "full"),
+        "a_scale": _scales(d, rows, scale),
+        "a_zero_point": _zeros(d, d.types["T1"], rows),
+        "b": T(y, "full"),
+        "b_scale": _scales(d, cols, scale),
+        "b_zero_point": _zeros(d, d.types["T2"], cols),
+        "y_scale": T((), values=[float(d.pick((1, 8, 64, 100, 500)))], dtype=scale),
+        "y_zero_point": _zeros(d, d.types["T3"], ()),
+    }
 
 
 class _Plain:
@@ -140,15 +153,31 @@ def _apart(d: Draw) -> dict:
     """A column of a more than b has rows."""
     out = _draw_qmm(d)
     n = d.int(1, 3)
-    return {**out, "a": T((2, n + 2), "full"), "b": T((n + 1, 3), "full"),
-            **{f"{k}_scale": _scales(d, (), d.types.get("TS", F32)) for k in "ab"},
-            "a_zero_point": _zeros(d, d.types["T1"], ()), "b_zero_point": _zeros(d, d.types["T2"], ())}  # fmt: skip
+    return {
+        **out,
+        "a": T((2, n + 2), "full"),
+        "b": T((n + 1, 3), "full"),
+        **{f"{k}_scale": _scales(d, (), d.types.get("TS", F32)) for k in "ab"},
+        "a_zero_point": _zeros(d, d.types["T1"], ()),
+        "b_zero_point": _zeros(d, d.types["T2"], ()),
+    }
 
 
-op("QLinearMatMul", s.qlinear_matmul, x="a", x_scale="a_scale", x_zero="a_zero_point", y="b", y_scale="b_scale",
-   y_zero="b_zero_point", out_scale="y_scale", out_zero="y_zero_point", draw=_draw_qmm,
-   breaks={"contracted-agrees": _apart},
-   out_dtype=lambda c, i: of(c.inputs["y_zero_point"]))  # fmt: skip
+op(
+    "QLinearMatMul",
+    s.qlinear_matmul,
+    x="a",
+    x_scale="a_scale",
+    x_zero="a_zero_point",
+    y="b",
+    y_scale="b_scale",
+    y_zero="b_zero_point",
+    out_scale="y_scale",
+    out_zero="y_zero_point",
+    draw=_draw_qmm,
+    breaks={"contracted-agrees": _apart},
+    out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+)
 
 
 @s.qlinear_conv.breaks("zero-points-agree")
@@ -166,9 +195,14 @@ def _draw_qconv(d: Draw) -> dict:
     per = (m,) if d.chance(3) else ()
     types = d.types
     out = {k: v[k] for k in ("x", "w", "strides", "dilations", "pads", "padding", "groups")}
-    out |= {"x_scale": _scales(d, ()), "x_zero": _zeros(d, types["T1"], ()), "w_scale": _scales(d, per),
-            "w_zero": _zeros(d, types["T2"], per), "out_scale": T((), values=[float(d.pick((1, 8, 64, 100)))]),
-            "out_zero": _zeros(d, types["T3"], ())}  # fmt: skip
+    out |= {
+        "x_scale": _scales(d, ()),
+        "x_zero": _zeros(d, types["T1"], ()),
+        "w_scale": _scales(d, per),
+        "w_zero": _zeros(d, types["T2"], per),
+        "out_scale": T((), values=[float(d.pick((1, 8, 64, 100)))]),
+        "out_zero": _zeros(d, types["T3"], ()),
+    }
     out["x"].recipe = out["w"].recipe = "full"
     if "b" in v:
         out["b"] = T((m,), "ints:-1000:1000")

@@ -66,8 +66,16 @@ op(
     draw=_draw,
     out_dtype=_type(None),
 )
-op("RandomNormalLike", s.normal, shape=_SHAPE, std="scale", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw,
-   out_dtype=_type(None))  # fmt: skip
+op(
+    "RandomNormalLike",
+    s.normal,
+    shape=_SHAPE,
+    std="scale",
+    dtype=Fn(lambda c: None),
+    seed=_SEED,
+    draw=_draw,
+    out_dtype=_type(None),
+)
 
 
 def _draw_multinomial(d: Draw) -> dict:
@@ -97,8 +105,18 @@ def _integers(call: Call, results: list[Any]) -> list[Any]:
     return [results[0].astype(_type(I32)(call).np)]
 
 
-op("Multinomial", s.categorical, x="input", size="sample_size", fixed={"logits": True}, seed=_SEED, out=_integers,
-   draw=_draw_multinomial, out_dtype=_type(I32), breaks={"two-axes": _no_rows})  # fmt: skip
+op(
+    "Multinomial",
+    s.categorical,
+    x="input",
+    size="sample_size",
+    fixed={"logits": True},
+    seed=_SEED,
+    out=_integers,
+    draw=_draw_multinomial,
+    out_dtype=_type(I32),
+    breaks={"two-axes": _no_rows},
+)
 
 
 op(
@@ -175,6 +193,12 @@ def _dropout_outs(d: Draw, values: dict) -> int:
     return d.int(1, 2) if d.version.version >= 12 else 1
 
 
-op("Dropout", evaluate=_dropout, draw=_draw_dropout, outs=_dropout_outs, source="ONNX Dropout-1 .. -22",
-   error=(accepted(_kept, "zero or x / (1 - ratio)"), accepted(_any_mask, "any mask in training, else all ones")),
-   out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL)  # fmt: skip
+op(
+    "Dropout",
+    evaluate=_dropout,
+    draw=_draw_dropout,
+    outs=_dropout_outs,
+    source="ONNX Dropout-1 .. -22",
+    error=(accepted(_kept, "zero or x / (1 - ratio)"), accepted(_any_mask, "any mask in training, else all ones")),
+    out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL,
+)

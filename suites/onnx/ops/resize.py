@@ -39,10 +39,16 @@ class Roi(Slotted):
 
 
 _NAMES: dict[str, Any] = {
-    "x": "X", "roi": Roi("roi"), "scales": Given("scales"), "sizes": Given("sizes"),
-    "coordinates": "coordinate_transformation_mode", "nearest": "nearest_mode", "cubic_a": "cubic_coeff_a",
-    "extrapolation": "extrapolation_value", "policy": "keep_aspect_ratio_policy",
-}  # fmt: skip
+    "x": "X",
+    "roi": Roi("roi"),
+    "scales": Given("scales"),
+    "sizes": Given("sizes"),
+    "coordinates": "coordinate_transformation_mode",
+    "nearest": "nearest_mode",
+    "cubic_a": "cubic_coeff_a",
+    "extrapolation": "extrapolation_value",
+    "policy": "keep_aspect_ratio_policy",
+}
 # before 11 no coordinate rule is stated; the ops came from a framework whose rule is the asymmetric one
 _OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
 
@@ -65,16 +71,35 @@ op("Resize", s.resize, since=11, **_NAMES)
 
 def _draw_old(d: Draw) -> dict:
     mode = "nearest" if d.dtype("X").kind != "f" else d.pick(("nearest", "bilinear"))
-    return {"X": T((d.int(1, 2), d.int(1, 3), d.int(1, 5), d.int(1, 5))),
-            "height_scale": d.pick((1.0, 2.0, 1.5, 3.0)), "width_scale": d.pick((1.0, 2.0, 2.5, 3.0)),
-            **({"mode": mode} if mode != "nearest" or d.bool() else {})}  # fmt: skip
+    return {
+        "X": T((d.int(1, 2), d.int(1, 3), d.int(1, 5), d.int(1, 5))),
+        "height_scale": d.pick((1.0, 2.0, 1.5, 3.0)),
+        "width_scale": d.pick((1.0, 2.0, 2.5, 3.0)),
+        **({"mode": mode} if mode != "nearest" or d.bool() else {}),
+    }
 
 
-op("Upsample", s.resize, until=1, x="X", scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
-   mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}), fixed=_OLD, draw=_draw_old,
-   ambiguous=_unstated)  # fmt: skip
-op("Upsample", s.resize, since=7, until=7, x="X", fixed=_OLD, ambiguous=_unstated,
-   scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])))  # fmt: skip
+op(
+    "Upsample",
+    s.resize,
+    until=1,
+    x="X",
+    scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
+    mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}),
+    fixed=_OLD,
+    draw=_draw_old,
+    ambiguous=_unstated,
+)
+op(
+    "Upsample",
+    s.resize,
+    since=7,
+    until=7,
+    x="X",
+    fixed=_OLD,
+    ambiguous=_unstated,
+    scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])),
+)
 op("Upsample", s.resize, since=9, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
 
 __all__ = ["np"]

@@ -72,14 +72,37 @@ def _list(call: Call) -> Any:
     return call.inputs["input_sequence"]
 
 
-op("SequenceAt", evaluate=lambda c: s.take(_list(c), _at(c) or 0), error=EXACT, draw=_draw_at,
-   breaks={"position-in-range": _beyond(_draw_at)}, source="ONNX SequenceAt-11")  # fmt: skip
-op("SequenceErase", evaluate=lambda c: [s.erase(_list(c), _at(c))], error=EXACT, draw=_draw_erase,
-   breaks={"position-in-range": _beyond(_draw_at)}, source="ONNX SequenceErase-11")  # fmt: skip
-op("SequenceInsert", evaluate=lambda c: [s.insert(_list(c), c.inputs["tensor"], _at(c))], error=EXACT,
-   draw=_draw_insert, breaks={"position-in-range": _beyond(_draw_insert)}, source="ONNX SequenceInsert-11")  # fmt: skip
-op("SequenceLength", evaluate=lambda c: np.array(len(_list(c)), np.int64), error=EXACT,
-   draw=lambda d: {"input_sequence": seq_of(d, d.types["S"])}, source="ONNX SequenceLength-11")  # fmt: skip
+op(
+    "SequenceAt",
+    evaluate=lambda c: s.take(_list(c), _at(c) or 0),
+    error=EXACT,
+    draw=_draw_at,
+    breaks={"position-in-range": _beyond(_draw_at)},
+    source="ONNX SequenceAt-11",
+)
+op(
+    "SequenceErase",
+    evaluate=lambda c: [s.erase(_list(c), _at(c))],
+    error=EXACT,
+    draw=_draw_erase,
+    breaks={"position-in-range": _beyond(_draw_at)},
+    source="ONNX SequenceErase-11",
+)
+op(
+    "SequenceInsert",
+    evaluate=lambda c: [s.insert(_list(c), c.inputs["tensor"], _at(c))],
+    error=EXACT,
+    draw=_draw_insert,
+    breaks={"position-in-range": _beyond(_draw_insert)},
+    source="ONNX SequenceInsert-11",
+)
+op(
+    "SequenceLength",
+    evaluate=lambda c: np.array(len(_list(c)), np.int64),
+    error=EXACT,
+    draw=lambda d: {"input_sequence": seq_of(d, d.types["S"])},
+    source="ONNX SequenceLength-11",
+)
 op(
     "SequenceConstruct",
     evaluate=lambda c: [list(c.inputs["inputs"])],
@@ -174,13 +197,18 @@ def _unlike(d: Draw) -> dict:
     return {"input_sequence": T((), kind="seq", items=items, dtype=dtype), "axis": 0, "new_axis": new}
 
 
-op("ConcatFromSequence", evaluate=lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
-   error=EXACT, draw=_draw_join,
-   breaks={"axis-in-range": _axis_beyond(_draw_join, "input_sequence"), "shapes-agree": _unlike},
-   source="ONNX ConcatFromSequence-11")  # fmt: skip
+op(
+    "ConcatFromSequence",
+    evaluate=lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
+    error=EXACT,
+    draw=_draw_join,
+    breaks={"axis-in-range": _axis_beyond(_draw_join, "input_sequence"), "shapes-agree": _unlike},
+    source="ONNX ConcatFromSequence-11",
+)
 
 
 # -- optionals
+
 
 def _element(d: Draw, dtype: DType) -> T:
     return seq_of(d, dtype, 1) if d.chance(3) else T(d.shape(0, 4), dtype=dtype)
@@ -209,10 +237,20 @@ def _held(d: Draw, empty: bool) -> dict:
     return {"input": T((), kind="optional", items=items, dtype=dtype)}
 
 
-op("OptionalGetElement", evaluate=lambda c: [c.inputs["input"]], error=EXACT, draw=lambda d: _held(d, False),
-   source="ONNX OptionalGetElement-15, -18")  # fmt: skip
-op("OptionalHasElement", evaluate=lambda c: np.array(c.inputs.get("input") is not None), error=EXACT,
-   draw=lambda d: _held(d, True), source="ONNX OptionalHasElement-15, -18")  # fmt: skip
+op(
+    "OptionalGetElement",
+    evaluate=lambda c: [c.inputs["input"]],
+    error=EXACT,
+    draw=lambda d: _held(d, False),
+    source="ONNX OptionalGetElement-15, -18",
+)
+op(
+    "OptionalHasElement",
+    evaluate=lambda c: np.array(c.inputs.get("input") is not None),
+    error=EXACT,
+    draw=lambda d: _held(d, True),
+    source="ONNX OptionalHasElement-15, -18",
+)
 
 
 def _draw_identity(d: Draw) -> dict:
@@ -238,6 +276,7 @@ op(
 
 
 # -- SequenceMap
+
 
 def _map(c: Call) -> list:
     """Raises RuleError "body-inputs", "body-outputs", "samples-agree"."""
@@ -267,8 +306,15 @@ def _draw_map(d: Draw) -> dict:
         inputs.append(("c", Arg(dtype, (2,))))
         nodes.append(Node("Identity", {"input": "c"}, ["cc"], {}))
         outs.append("cc")
-    nodes.append(d.pick((Node("Identity", {"input": "a"}, ["y"], {}), Node("Shape", {"data": "a"}, ["y"], {}),
-                         Node("Concat", {"inputs": ["a", "a"]}, ["y"], {"axis": -1}))))  # fmt: skip
+    nodes.append(
+        d.pick(
+            (
+                Node("Identity", {"input": "a"}, ["y"], {}),
+                Node("Shape", {"data": "a"}, ["y"], {}),
+                Node("Concat", {"inputs": ["a", "a"]}, ["y"], {"axis": -1}),
+            )
+        )
+    )
     result = "i64" if nodes[-1].op == "Shape" else dtype.name
     body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **dict.fromkeys(outs, dtype.name)}})
     out = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
@@ -281,8 +327,10 @@ def _shorter(d: Draw) -> dict:
     one, n = T((3,), dtype=dtype), d.int(2, 4)
     body = Graph(
         [("a", Arg(dtype, (3,))), ("b", Arg(dtype, (3,)))],
-        [Node("Concat", {"inputs": ["a", "b"]}, ["y"], {"axis": 0})], ["y"], meta={"out_types": {"y": dtype.name}},
-    )  # fmt: skip
+        [Node("Concat", {"inputs": ["a", "b"]}, ["y"], {"axis": 0})],
+        ["y"],
+        meta={"out_types": {"y": dtype.name}},
+    )
     q, other = (T((), kind="seq", items=[one] * k, dtype=dtype) for k in (n, n - 1))
     return {"input_sequence": q, "additional_inputs": [other], "body": body}
 
@@ -293,7 +341,13 @@ def _unasked(d: Draw) -> dict:
     return {**out, "additional_inputs": [*out.get("additional_inputs", []), T((2,), dtype=d.types["S"])]}
 
 
-op("SequenceMap", evaluate=_map, error=EXACT, draw=_draw_map,
-   breaks={"samples-agree": _shorter, "body-inputs": _unasked}, source="ONNX SequenceMap-17")  # fmt: skip
+op(
+    "SequenceMap",
+    evaluate=_map,
+    error=EXACT,
+    draw=_draw_map,
+    breaks={"samples-agree": _shorter, "body-inputs": _unasked},
+    source="ONNX SequenceMap-17",
+)
 
 __all__ = ["I64", "literal"]

@@ -11,8 +11,15 @@ from suites.onnx.codecs import Default, Scalar
 from suites.semantics import signal as s
 
 op("DFT", s.dft, x="input", until=17, length=Scalar("dft_length", (0,)), axis=Default("axis", 1))
-op("DFT", s.dft, x="input", since=20, length=Scalar("dft_length", (0,)), axis=Scalar("axis", (0,), -2),
-   breaks={"one-element:axis": None})  # the reference alone refuses two axes
+op(
+    "DFT",
+    s.dft,
+    x="input",
+    since=20,
+    length=Scalar("dft_length", (0,)),
+    axis=Scalar("axis", (0,), -2),
+    breaks={"one-element:axis": None},
+)  # the reference alone refuses two axes
 op("STFT", s.stft, x="signal", step=Scalar("frame_step", (0,)), length=Scalar("frame_length", (0,)))
 
 

@@ -154,10 +154,12 @@ def _machine(d: Draw, how: int) -> dict[str, Any]:
         return out | {"coefficients": quarters(d, k * f), "rho": [d.int(-8, 8) / 8]}
     counts = [d.int(1, 3) for _ in range(k)]
     out |= {
-        "coefficients": quarters(d, (k - 1) * sum(counts)), "support_vectors": quarters(d, sum(counts) * f, -4, 4),
-        "vectors_per_class": counts, "rho": [d.int(-8, 8) / 8 for _ in range(pairs)],
+        "coefficients": quarters(d, (k - 1) * sum(counts)),
+        "support_vectors": quarters(d, sum(counts) * f, -4, 4),
+        "vectors_per_class": counts,
+        "rho": [d.int(-8, 8) / 8 for _ in range(pairs)],
         "kernel_params": [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))],
-    }  # fmt: skip
+    }
     kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
     if kind != "LINEAR" or d.bool():
         out["kernel_type"] = kind

@@ -25,8 +25,13 @@ def _draw_concat(d: Draw) -> dict:
     return {"X": words(d, d.broadcast_from(full)), "Y": words(d, full)}
 
 
-op("StringConcat", evaluate=lambda c: s.concat(c.inputs["X"], c.inputs["Y"]), error=exact(), draw=_draw_concat,
-   source="ONNX StringConcat-20")  # fmt: skip
+op(
+    "StringConcat",
+    evaluate=lambda c: s.concat(c.inputs["X"], c.inputs["Y"]),
+    error=exact(),
+    draw=_draw_concat,
+    source="ONNX StringConcat-20",
+)
 
 
 def _draw_split(d: Draw) -> dict:
@@ -38,13 +43,23 @@ def _draw_split(d: Draw) -> dict:
     return out
 
 
-op("StringSplit", evaluate=lambda c: s.split(c.inputs["X"], c.attr("delimiter"), c.attr("maxsplit")), error=exact(),
-   draw=_draw_split, outs=2, source="ONNX StringSplit-20")  # fmt: skip
+op(
+    "StringSplit",
+    evaluate=lambda c: s.split(c.inputs["X"], c.attr("delimiter"), c.attr("maxsplit")),
+    error=exact(),
+    draw=_draw_split,
+    outs=2,
+    source="ONNX StringSplit-20",
+)
 
 
 def _normalize(c: Call) -> np.ndarray:
-    return s.normalize(c.inputs["X"], c.attr("case_change_action", "NONE"), c.attr("stopwords") or (),
-                       bool(c.attr("is_case_sensitive", 0)))  # fmt: skip
+    return s.normalize(
+        c.inputs["X"],
+        c.attr("case_change_action", "NONE"),
+        c.attr("stopwords") or (),
+        bool(c.attr("is_case_sensitive", 0)),
+    )
 
 
 def _draw_normalize(d: Draw) -> dict:

@@ -36,5 +36,12 @@ op(
     out_dtype=_typed(3),
     **_COMMON,
 )
-op("Adam", s.adam, norm="norm_coefficient", norm_post=Default("norm_coefficient_post", 0.0), outs=_outs(4, 3),
-   out_dtype=_typed(4), **_COMMON)  # fmt: skip
+op(
+    "Adam",
+    s.adam,
+    norm="norm_coefficient",
+    norm_post=Default("norm_coefficient_post", 0.0),
+    outs=_outs(4, 3),
+    out_dtype=_typed(4),
+    **_COMMON,
+)

@@ -32,19 +32,42 @@ def _draw_scale(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("Scale", evaluate=lambda c: c.inputs["input"].astype(np.float64) * c.attr("scale"), error=rounded(1),
-   draw=_draw_scale, source=SOURCE)  # fmt: skip
+op(
+    "Scale",
+    evaluate=lambda c: c.inputs["input"].astype(np.float64) * c.attr("scale"),
+    error=rounded(1),
+    draw=_draw_scale,
+    source=SOURCE,
+)
 
 
 def _no_direction(c: Call) -> str | None:
     return None if (c.inputs["input"] != 0).any(-1).all() else "a row of zeros has no direction"
 
 
-op("Normalize", n.lp_norm, x="input", fixed={"axis": -1, "p": 2}, ranks=(2, 2), source=SOURCE, ambiguous=_no_direction,
-   breaks={"order-known": None})  # fmt: skip
+op(
+    "Normalize",
+    n.lp_norm,
+    x="input",
+    fixed={"axis": -1, "p": 2},
+    ranks=(2, 2),
+    source=SOURCE,
+    ambiguous=_no_direction,
+    breaks={"order-known": None},
+)
 
-op("SpatialBN", variants.batch_norm, x="X", scale="scale", bias="bias", mean="mean", var="var",
-   training=variants.NotFlag("is_test"), outs=1, source=SOURCE)  # fmt: skip
+op(
+    "SpatialBN",
+    variants.batch_norm,
+    x="X",
+    scale="scale",
+    bias="bias",
+    mean="mean",
+    var="var",
+    training=variants.NotFlag("is_test"),
+    outs=1,
+    source=SOURCE,
+)
 
 
 # -- a filter that moves over its output
@@ -58,9 +81,13 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     reach = [(k - 1) * t for k, t in zip(kernel, dilations)]
     pads = [d.int(0, min(1, v // 2)) for v in (*reach, *reach)]
     out: dict[str, Any] = {
-        "X": T((d.int(1, 2), c, *(d.int(1, 4) for _ in range(r)))), "filter": T((c, m // groups, *kernel)),
-        "bias": T((m,)), "strides": [d.int(1, 3) for _ in range(r)], "pads": pads, "kernel_shape": kernel,
-    }  # fmt: skip
+        "X": T((d.int(1, 2), c, *(d.int(1, 4) for _ in range(r)))),
+        "filter": T((c, m // groups, *kernel)),
+        "bias": T((m,)),
+        "strides": [d.int(1, 3) for _ in range(r)],
+        "pads": pads,
+        "kernel_shape": kernel,
+    }
     if groups > 1 or d.bool():
         out["group"] = groups
     if max(dilations) > 1 or d.bool():
@@ -68,9 +95,18 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("Caffe2ConvTranspose", conv.conv_transpose, x="X", w="filter", b="bias", groups="group",
-   fixed={"padding": "explicit", "odd": "upper_end"}, draw=_draw_transposed,
-   agrees={"kernel_shape": lambda c: list(c.inputs["filter"].shape[2:])}, source=SOURCE)  # fmt: skip
+op(
+    "Caffe2ConvTranspose",
+    conv.conv_transpose,
+    x="X",
+    w="filter",
+    b="bias",
+    groups="group",
+    fixed={"padding": "explicit", "odd": "upper_end"},
+    draw=_draw_transposed,
+    agrees={"kernel_shape": lambda c: list(c.inputs["filter"].shape[2:])},
+    source=SOURCE,
+)
 
 
 # -- fully connected
@@ -110,8 +146,11 @@ def _split(d: Draw, size: int) -> tuple[int, ...]:
 def _draw_fc(d: Draw) -> dict[str, Any]:
     m, k, units = d.int(1, 4), d.pick((1, 4, 6, 8)), d.int(1, 5)
     rows, out_rows = _split(d, m), _split(d, units)
-    out: dict[str, Any] = {"X": T((*rows, *_split(d, k)), "unit"), "W": T((*out_rows, *_split(d, k)), "unit"),
-                           "b": T((units,), "unit")}  # fmt: skip
+    out: dict[str, Any] = {
+        "X": T((*rows, *_split(d, k)), "unit"),
+        "W": T((*out_rows, *_split(d, k)), "unit"),
+        "b": T((units,), "unit"),
+    }
     for name, part in (("axis", rows), ("axis_w", out_rows)):
         if len(part) != 1 or d.bool():
             out[name] = len(part)
@@ -193,8 +232,15 @@ def _given_type(c: Call, i: int = 0) -> DType:
     return F32 if x is None else of(x)
 
 
-op("GivenTensorFill", evaluate=_given, error=exact(), draw=_draw_given, out_dtype=_given_type, source=SOURCE,
-   why="the input, which the documentation also calls shape, is shape_like here")  # fmt: skip
+op(
+    "GivenTensorFill",
+    evaluate=_given,
+    error=exact(),
+    draw=_draw_given,
+    out_dtype=_given_type,
+    source=SOURCE,
+    why="the input, which the documentation also calls shape, is shape_like here",
+)
 
 # -- one step of a recurrence
 
@@ -220,9 +266,11 @@ def _unit_bound(ctx: Context) -> Array:
 def _draw_unit(d: Draw) -> dict[str, Any]:
     batch, size = d.int(1, 3), d.int(1, 4)
     out: dict[str, Any] = {
-        "hidden_prev": T((1, batch, size), "unit"), "gates": T((1, batch, 3 * size), "uniform:-4:4"),
-        "seq_lengths": T((batch,), values=[d.int(0, 4) for _ in range(batch)]), "t": T((1,), values=[d.int(0, 3)]),
-    }  # fmt: skip
+        "hidden_prev": T((1, batch, size), "unit"),
+        "gates": T((1, batch, 3 * size), "uniform:-4:4"),
+        "seq_lengths": T((batch,), values=[d.int(0, 4) for _ in range(batch)]),
+        "t": T((1,), values=[d.int(0, 3)]),
+    }
     if d.bool():
         out["drop_states"] = d.int(0, 1)
     return out

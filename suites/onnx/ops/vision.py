@@ -29,5 +29,13 @@ op("RoiAlign", at.roi_align, until=15, fixed={"half": False}, **_ROI)
 op("RoiAlign", at.roi_align, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")
 op("MaxUnpool", s.max_unpool, x="X", index="I", kernel="kernel_shape", shape="output_shape")
-op("DeformConv", at.deform_conv, x="X", w=Weight("W"), b="B", groups="group", offset_groups="offset_group",
-   **filters("W"))  # fmt: skip
+op(
+    "DeformConv",
+    at.deform_conv,
+    x="X",
+    w=Weight("W"),
+    b="B",
+    groups="group",
+    offset_groups="offset_group",
+    **filters("W"),
+)

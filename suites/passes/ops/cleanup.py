@@ -71,11 +71,16 @@ def _almost_noop(d: Draw) -> dict[str, Any]:
     shape = (d.dim(2, 3), d.dim(2, 4))
     x = p.op("relu", x=p.input(shape))
     kind = d.pick(("add", "sub", "mul", "constant on the left", "broadcast", "transpose", "pad", "tile"))
-    y = {"add": lambda: p.op("add", x=x, y=0.5), "sub": lambda: p.op("sub", x=p.const(0.0), y=x),
-         "mul": lambda: p.op("mul", x=x, y=-1.0), "constant on the left": lambda: p.op("real_div", x=p.const(1.0), y=x),
-         "broadcast": lambda: p.op("add", x=x, y=np.zeros((3, *shape))),
-         "transpose": lambda: p.op("transpose", x=x, perm=[1, 0]), "pad": lambda: p.op("pad", x=x, pad=[0, 0, 0, 1]),
-         "tile": lambda: p.op("tile", x=x, reps=[1, 2])}[kind]()  # fmt: skip
+    y = {
+        "add": lambda: p.op("add", x=x, y=0.5),
+        "sub": lambda: p.op("sub", x=p.const(0.0), y=x),
+        "mul": lambda: p.op("mul", x=x, y=-1.0),
+        "constant on the left": lambda: p.op("real_div", x=p.const(1.0), y=x),
+        "broadcast": lambda: p.op("add", x=x, y=np.zeros((3, *shape))),
+        "transpose": lambda: p.op("transpose", x=x, perm=[1, 0]),
+        "pad": lambda: p.op("pad", x=x, pad=[0, 0, 0, 1]),
+        "tile": lambda: p.op("tile", x=x, reps=[1, 2]),
+    }[kind]()
     return p.done(p.op("abs", x=y), fires=False, pattern=f"near miss {kind}")
 
 
@@ -97,8 +102,12 @@ def _known(d: Draw, limit: int | None = None) -> dict[str, Any]:
     if limit is None:
         return p.done(y)
     told = {"skip_const_by_size": str(prod(shape) - limit)}  # "have larger number of elements than a threshold"
-    return p.done(y, fires=not limit, pattern="near miss large" if limit else "match at the limit",
-                  options={"const_elimination": told})  # fmt: skip
+    return p.done(
+        y,
+        fires=not limit,
+        pattern="near miss large" if limit else "match at the limit",
+        options={"const_elimination": told},
+    )
 
 
 def _unknown(d: Draw) -> dict[str, Any]:
@@ -142,8 +151,12 @@ def _twice(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
     x, kind = p.input(shape), d.pick(("relu", "add", "transpose", "reduce_sum"))
-    args = {"relu": {}, "add": {"y": 1.5}, "transpose": {"perm": list(range(len(shape)))[::-1]},
-            "reduce_sum": {"axes": [0], "keep_dims": True}}[kind]  # fmt: skip
+    args = {
+        "relu": {},
+        "add": {"y": 1.5},
+        "transpose": {"perm": list(range(len(shape)))[::-1]},
+        "reduce_sum": {"axes": [0], "keep_dims": True},
+    }[kind]
     a, b = p.op(kind, x=x, **args), p.op(kind, x=x, **args)
     return p.done(p.op("abs", x=a), p.op("square", x=b), pattern=f"match {kind}")
 
@@ -194,8 +207,13 @@ def _mean(d: Draw) -> dict[str, Any]:
 def _other_count(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     total = p.op("reduce_sum", x=p.input((2, 3, 4)), axes=[2], keep_dims=True)
-    y = d.pick((lambda: p.op("real_div", x=total, y=5.0), lambda: p.op("real_div", x=p.const(4.0), y=total),
-                lambda: p.op("mul", x=total, y=4.0)))()  # fmt: skip
+    y = d.pick(
+        (
+            lambda: p.op("real_div", x=total, y=5.0),
+            lambda: p.op("real_div", x=p.const(4.0), y=total),
+            lambda: p.op("mul", x=total, y=4.0),
+        )
+    )()
     return p.done(p.op("relu", x=y), fires=False)
 
 
@@ -210,13 +228,21 @@ def _loop(d: Draw, keep: bool) -> dict[str, Any]:
     shape = d.shape(1, 2, lo=1)
     i, acc, extra = p.input((1,), "ints:0:1", I32), p.input(shape), p.input(shape)
     inputs = [("i", Arg(I32, (1,))), ("acc", Arg(F32, shape)), ("k", Arg(F32, shape))]
-    test = Graph(inputs, [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "n"}, ["go"])], ["go"],
-                 {"n": np.array(d.int(1, 4), np.int32)})  # fmt: skip
+    test = Graph(
+        inputs,
+        [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "n"}, ["go"])],
+        ["go"],
+        {"n": np.array(d.int(1, 4), np.int32)},
+    )
     nodes = [Node("add", {"x": "i", "y": "one"}, ["i1"]), Node("add", {"x": "acc", "y": "k"}, ["a1"])]
     if not keep:
         nodes.append(Node("mul", {"x": "k", "y": "half"}, ["k1"]))
-    body = Graph(inputs, nodes, ["i1", "a1", "k" if keep else "k1"],
-                 {"one": np.array(1, np.int32), "half": np.array(0.5, np.float32)})  # fmt: skip
+    body = Graph(
+        inputs,
+        nodes,
+        ["i1", "a1", "k" if keep else "k1"],
+        {"one": np.array(1, np.int32), "half": np.array(0.5, np.float32)},
+    )
     outs = p.op("while_loop", outs=3, loop_vars=(i, acc, extra), _cond=test, _body=body)
     return p.done(p.op("relu", x=outs[1]), fires=keep)
 

@@ -40,8 +40,13 @@ def _chain(d: Draw) -> dict[str, Any]:
 def _short_time(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     n = d.pick((4, 5, 6))
-    z = p.op("complex_stft", input=p.input((d.dim(1, 2), n + d.int(0, 8)), "unit"), n_fft=n,
-             hop_length=d.int(1, 3), onesided=d.bool())  # fmt: skip
+    z = p.op(
+        "complex_stft",
+        input=p.input((d.dim(1, 2), n + d.int(0, 8)), "unit"),
+        n_fft=n,
+        hop_length=d.int(1, 3),
+        onesided=d.bool(),
+    )
     return p.done(*_parts(p, d, z), pattern="match stft")
 
 

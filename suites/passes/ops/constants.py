@@ -25,8 +25,13 @@ def _twice(d: Draw) -> dict[str, Any]:
 
 
 def _dequantised(p: Program, data: np.ndarray, scale: Any, dt: Any = I8) -> str:
-    return p.op("constexpr_affine_dequantize", quantized_data=p.const(data, dt), zero_point=p.const(0, dt),
-                scale=np.asarray(scale), axis=1)  # fmt: skip
+    return p.op(
+        "constexpr_affine_dequantize",
+        quantized_data=p.const(data, dt),
+        zero_point=p.const(0, dt),
+        scale=np.asarray(scale),
+        axis=1,
+    )
 
 
 def _compressed(d: Draw) -> dict[str, Any]:
@@ -37,8 +42,10 @@ def _compressed(d: Draw) -> dict[str, Any]:
     data = np.arange(120).reshape(12, 10) * d.pick((3, 7)) % 100
     scale = np.array([0.5**k for k in range(10)]) if d.bool() else np.array(0.25)
     if d.opset == "ios18" and d.bool():  # no offset is given
-        ws = [p.op("constexpr_blockwise_shift_scale", data=p.const(data, I8), scale=scale.reshape(1, -1))
-              for _ in range(2)]  # fmt: skip
+        ws = [
+            p.op("constexpr_blockwise_shift_scale", data=p.const(data, I8), scale=scale.reshape(1, -1))
+            for _ in range(2)
+        ]
     else:
         ws = [_dequantised(p, data, scale) for _ in range(2)]
     outs = [p.op("add", x=p.input((12, 10)), y=w) for w in ws]
@@ -80,8 +87,9 @@ def _different(d: Draw) -> dict[str, Any]:
         outs = [p.op("mul", x=p.input(s, "uniform:1:2"), y=c) for s, c in zip(shapes, (w, v))]
     if kind in ("type", "scale", "scales"):  # the data may become one constant, the weights not
         p.g.meta["watch"] = "compressed constants"
-    return p.done(*outs, fires=False, pattern=f"near miss {kind}",
-                  options={"const_deduplication": {"const_threshold": 100}})  # fmt: skip
+    return p.done(
+        *outs, fires=False, pattern=f"near miss {kind}", options={"const_deduplication": {"const_threshold": 100}}
+    )
 
 
 declare("const_deduplication", _twice, _compressed, _different, watch="constants")

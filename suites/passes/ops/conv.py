@@ -12,8 +12,9 @@ from suites.passes import declare
 from suites.passes.program import Program
 
 
-def _conv(p: Program, d: Draw, transposed: bool | None = None, bias: bool | None = None,
-          groups: int | None = None) -> tuple[str, int]:  # fmt: skip
+def _conv(
+    p: Program, d: Draw, transposed: bool | None = None, bias: bool | None = None, groups: int | None = None
+) -> tuple[str, int]:
     """A convolution or transposed one over a fresh input: its result and number of channels."""
     transposed = d.chance(3) if transposed is None else transposed
     groups = d.pick((1, 1, 2, 3)) if groups is None else groups
@@ -30,8 +31,12 @@ def _conv(p: Program, d: Draw, transposed: bool | None = None, bias: bool | None
 
 
 def _bn(p: Program, d: Draw, x: str, m: int) -> str:
-    args: dict[str, Any] = {"x": x, "mean": p.weights((m,)), "variance": np.abs(p.weights((m,))) + 0.5,
-                            "epsilon": 1e-3 if d.bool() else 1e-2}  # fmt: skip
+    args: dict[str, Any] = {
+        "x": x,
+        "mean": p.weights((m,)),
+        "variance": np.abs(p.weights((m,))) + 0.5,
+        "epsilon": 1e-3 if d.bool() else 1e-2,
+    }
     if d.bool():
         args["gamma"] = p.weights((m,)) + 0.125
     if d.bool():
@@ -51,8 +56,9 @@ def _shared(d: Draw) -> dict[str, Any]:
     y, m = _conv(p, d)
     kind = d.pick(("second user", "output", "between"))
     z = _bn(p, d, p.op("relu", x=y) if kind == "between" else y, m)
-    outs = {"second user": [p.op("relu", x=z), p.op("abs", x=y)], "output": [p.op("relu", x=z), y],
-            "between": [z]}[kind]  # fmt: skip
+    outs = {"second user": [p.op("relu", x=z), p.op("abs", x=y)], "output": [p.op("relu", x=z), y], "between": [z]}[
+        kind
+    ]
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
@@ -69,8 +75,11 @@ def _biased(d: Draw) -> dict[str, Any]:
     kind = d.pick(("add", "constant on the left", "sub"))
     y, m = _conv(p, d)
     c = p.const(_per_channel(p, m))
-    z = {"add": lambda: p.op("add", x=y, y=c), "constant on the left": lambda: p.op("add", x=c, y=y),
-         "sub": lambda: p.op("sub", x=y, y=c)}[kind]()  # fmt: skip
+    z = {
+        "add": lambda: p.op("add", x=y, y=c),
+        "constant on the left": lambda: p.op("add", x=c, y=y),
+        "sub": lambda: p.op("sub", x=y, y=c),
+    }[kind]()
     return p.done(p.op("relu", x=z), pattern=f"match {kind}")
 
 
@@ -99,8 +108,11 @@ def _scaled(d: Draw) -> dict[str, Any]:
     whole = d.bool()
     c = p.const(d.pick((0.5, -2.0, 3.0)) if whole else _per_channel(p, m) + 0.125)
     kind = d.pick(("mul", "constant on the left", "real_div"))
-    z = {"mul": lambda: p.op("mul", x=y, y=c), "constant on the left": lambda: p.op("mul", x=c, y=y),
-         "real_div": lambda: p.op("real_div", x=y, y=c)}[kind]()  # fmt: skip
+    z = {
+        "mul": lambda: p.op("mul", x=y, y=c),
+        "constant on the left": lambda: p.op("mul", x=c, y=y),
+        "real_div": lambda: p.op("real_div", x=y, y=c),
+    }[kind]()
     return p.done(p.op("relu", x=z), pattern=f"match {kind}" + (" by a scalar" if whole else ""))
 
 
@@ -139,8 +151,16 @@ def _one_dimensional(d: Draw, wrong: bool = False) -> dict[str, Any]:
     x = p.op("relu", x=p.input((d.dim(1, 2), c, d.dim(k, 6))))
     y = p.op("expand_dims", x=x, axes=[-2 if d.bool() else 2])
     pad = [1, 1, 0, 0] if wrong else [0, 0, d.int(0, 1), d.int(0, 1)]
-    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, 1, k))), pad_type="custom", pad=pad, strides=[1, d.int(1, 2)],
-             dilations=[1, 1], groups=1)  # fmt: skip
+    y = p.op(
+        "conv",
+        x=y,
+        weight=p.const(p.weights((m, c, 1, k))),
+        pad_type="custom",
+        pad=pad,
+        strides=[1, d.int(1, 2)],
+        dilations=[1, 1],
+        groups=1,
+    )
     if wrong:
         return p.done(p.op("relu", x=p.op("reduce_sum", x=y, axes=[2], keep_dims=False)), fires=False)
     return p.done(p.op("relu", x=p.op("squeeze", x=y, axes=[-2 if d.bool() else 2])))
@@ -159,8 +179,15 @@ def _padded(d: Draw, between: bool = False) -> dict[str, Any]:
     y = p.op("transpose", x=y, perm=[0, 3, 1, 2])
     if between:
         y = p.op("tanh", x=y)
-    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, 2, 2))), pad_type="valid", strides=[1, 1], dilations=[1, 1],
-             groups=1)  # fmt: skip
+    y = p.op(
+        "conv",
+        x=y,
+        weight=p.const(p.weights((m, c, 2, 2))),
+        pad_type="valid",
+        strides=[1, 1],
+        dilations=[1, 1],
+        groups=1,
+    )
     return p.done(p.op("relu", x=y), fires=not between)
 
 
@@ -176,8 +203,15 @@ def _spread(d: Draw, kind: str = "valid") -> dict[str, Any]:
     x = p.op("relu", x=p.input((d.dim(1, 2), c, *n)))
     y = p.op("space_to_batch", x=x, block_shape=[b, b], paddings=[[0, 0], [0, 0]])
     strides = [2, 2] if kind == "stride" else [1, 1]
-    y = p.op("conv", x=y, weight=p.const(p.weights((m, c, *k))), pad_type="valid", strides=strides, dilations=[1, 1],
-             groups=1)  # fmt: skip
+    y = p.op(
+        "conv",
+        x=y,
+        weight=p.const(p.weights((m, c, *k))),
+        pad_type="valid",
+        strides=strides,
+        dilations=[1, 1],
+        groups=1,
+    )
     y = p.op("batch_to_space", x=y, block_shape=[b, b], crops=[[0, 1 if kind == "crop" else 0], [0, 0]])
     return p.done(p.op("relu", x=y), fires=kind == "valid", pattern="" if kind == "valid" else f"near miss {kind}")
 

@@ -36,8 +36,11 @@ def _narrowed(d: Draw) -> dict[str, Any]:
         y = p.op("topk", outs=2, x=x, k=2, axis=1, ascending=d.bool())[1]
     fires = d.opset in ("ios17", "ios18")
     whole = kind in ("data", "constant data", "squeeze", "topk")
-    return p.done(p.op("add", x=y, y=np.int32(1)) if whole else p.op("abs", x=y),
-                  fires=fires, pattern=f"match {kind}" if fires else "near miss op set")  # fmt: skip
+    return p.done(
+        p.op("add", x=y, y=np.int32(1)) if whole else p.op("abs", x=y),
+        fires=fires,
+        pattern=f"match {kind}" if fires else "near miss op set",
+    )
 
 
 def _wide(d: Draw) -> dict[str, Any]:

@@ -104,8 +104,13 @@ def _static(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     weight: Any = p.weights((2, 4))
     if d.opset not in ("ios13", "ios15") and d.bool():
-        weight = p.op("constexpr_affine_dequantize", quantized_data=p.const([[1, 2, 3, 4], [5, 6, 7, 8]], I8),
-                      zero_point=p.const(0, I8), scale=0.5, axis=0)  # fmt: skip
+        weight = p.op(
+            "constexpr_affine_dequantize",
+            quantized_data=p.const([[1, 2, 3, 4], [5, 6, 7, 8]], I8),
+            zero_point=p.const(0, I8),
+            scale=0.5,
+            axis=0,
+        )
     bias = {"bias": p.weights((2,))} if d.bool() else {}
     return p.done(p.op("relu", x=p.op("linear", x=p.input((3, 4)), weight=weight, **bias)), fires=False)
 

@@ -78,10 +78,27 @@ def _any(d: Draw) -> dict[str, Any]:
     """Any family's program: whatever the pipeline makes of it, it computes the same.  Conversion also turns f32 into
     fp16.
     """
-    makes = [cleanup._noop, cleanup._known, cleanup._twice, conv._normalised, conv._biased, conv._scaled,
-             activation._gelu_exact, activation._leaky, repeat._transposes, repeat._reshapes, repeat._pads,
-             elementwise._divided, elementwise._scale_shift, linear._linear, linear._product, linear._turned,
-             linear._dynamic, symbols._reshape, _chain]  # fmt: skip
+    makes = [
+        cleanup._noop,
+        cleanup._known,
+        cleanup._twice,
+        conv._normalised,
+        conv._biased,
+        conv._scaled,
+        activation._gelu_exact,
+        activation._leaky,
+        repeat._transposes,
+        repeat._reshapes,
+        repeat._pads,
+        elementwise._divided,
+        elementwise._scale_shift,
+        linear._linear,
+        linear._product,
+        linear._turned,
+        linear._dynamic,
+        symbols._reshape,
+        _chain,
+    ]
     if d.opset not in ("ios13", "ios15"):
         makes += [constants._compressed, weights._folded]
     if d.opset in ("ios17", "ios18"):

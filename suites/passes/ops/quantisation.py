@@ -39,8 +39,13 @@ def _pair(d: Draw) -> dict[str, Any]:
     y = p.op("quantize", input=y, scale=other, output_dtype="int8", **more)
     same = other == scale
     if not same:  # halves are ties, which may go either way
-        y = p.op("quantize", input=p.op("mul", x=p.op("dequantize", input=q, scale=scale, **more), y=2.0), scale=other,
-                 output_dtype="int8", **more)  # fmt: skip
+        y = p.op(
+            "quantize",
+            input=p.op("mul", x=p.op("dequantize", input=q, scale=scale, **more), y=2.0),
+            scale=other,
+            output_dtype="int8",
+            **more,
+        )
     return p.done(p.op("dequantize", input=y, scale=other, **more), fires=same)
 
 

@@ -69,8 +69,14 @@ def _own_names(d: Draw) -> dict[str, Any]:
     return p.done(made[-1], names=names, fires=False)
 
 
-declare("dedup_op_and_var_names", _same_names, _same_names, _own_names, lambda d: _branches(d, d.bool()),
-        watch="unique names")  # fmt: skip
+declare(
+    "dedup_op_and_var_names",
+    _same_names,
+    _same_names,
+    _own_names,
+    lambda d: _branches(d, d.bool()),
+    watch="unique names",
+)
 
 
 # -- sanitize_input_output_names: [a-zA-Z_][a-zA-Z0-9_]*, and no name twice

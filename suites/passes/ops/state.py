@@ -118,8 +118,9 @@ def _not_used(d: Draw, p: Program) -> dict[str, Any]:
     outs.append(p.op("relu", x=_update(p, s, v)))
     if kind == "another update":
         _update(p, t, v)
-    return p.done(*outs, p.op("read_state", input=s), p.op("read_state", input=t), fires=False,
-                  pattern=f"near miss {kind}")  # fmt: skip
+    return p.done(
+        *outs, p.op("read_state", input=s), p.op("read_state", input=t), fires=False, pattern=f"near miss {kind}"
+    )
 
 
 declare("prefer_state_in_downstream", _value_used, _value_used, _not_used)

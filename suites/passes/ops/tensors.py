@@ -129,8 +129,14 @@ def _reflected(d: Draw, wrong: bool = False) -> dict[str, Any]:
 
     def column(i: int) -> str:
         end = (i + 1) if i != -1 else n
-        return p.op("slice_by_index", x=x, begin=[0, 0, 0, i], end=[0, 0, 0, end],
-                    end_mask=[True, True, True, False], begin_mask=[True, True, True, False])  # fmt: skip
+        return p.op(
+            "slice_by_index",
+            x=x,
+            begin=[0, 0, 0, i],
+            end=[0, 0, 0, end],
+            end_mask=[True, True, True, False],
+            begin_mask=[True, True, True, False],
+        )
 
     before = [column(i + (0 if wrong else 1)) for i in reversed(range(k))]
     after = [column(-2 - i) for i in range(k)]

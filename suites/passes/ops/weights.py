@@ -60,8 +60,13 @@ def _dequantised(d: Draw, p: Program, shape: list[int], channels: bool, data: st
     axis = d.int(0, len(shape) - 1)
     scale: Any = np.array([2.0 ** -(k % 4) for k in range(shape[axis])]) if channels else 0.5
     zero: Any = np.arange(shape[axis]) % 3 if channels and d.bool() else d.int(0, 3)
-    return p.op("constexpr_affine_dequantize", quantized_data=data or p.const(_data(d, tuple(shape), dt), dt),
-                zero_point=p.const(zero, dt), scale=scale, axis=axis)  # fmt: skip
+    return p.op(
+        "constexpr_affine_dequantize",
+        quantized_data=data or p.const(_data(d, tuple(shape), dt), dt),
+        zero_point=p.const(zero, dt),
+        scale=scale,
+        axis=axis,
+    )
 
 
 def _folded(d: Draw) -> dict[str, Any]:
@@ -143,8 +148,11 @@ def _right_order(d: Draw) -> dict[str, Any]:
     n, m = d.pick((2, 4)), d.dim(1, 3)
     kind = d.pick(("order", "no scale", "two users"))
     if kind == "order":
-        lut = p.op("constexpr_blockwise_shift_scale", data=p.const(_table(d, (n, 1)), I8),
-                   scale=np.array([0.5**k for k in range(n)]).reshape(n, 1, 1, 1))  # fmt: skip
+        lut = p.op(
+            "constexpr_blockwise_shift_scale",
+            data=p.const(_table(d, (n, 1)), I8),
+            scale=np.array([0.5**k for k in range(n)]).reshape(n, 1, 1, 1),
+        )
         ws = [_looked_up(d, p, lut, (n, m))]
     elif kind == "no scale":
         ws = [_looked_up(d, p, p.const(_table(d, (1, 1)) * 0.25), (n, m))]
@@ -215,8 +223,12 @@ def _kept(d: Draw) -> dict[str, Any]:
         op = "linear" if offset else d.pick(("linear", "matmul x", "matmul y", "conv2"))
         if offset:
             w = _looked_up(d, p, p.const(_table(d, (1, 1)) * 0.25), (3, 2))
-            w = p.op("constexpr_blockwise_shift_scale", data=w, scale=np.array([[1.0], [0.5], [2.0]]),
-                     offset=np.array([[1.0], [0.5], [0.0]]))  # fmt: skip
+            w = p.op(
+                "constexpr_blockwise_shift_scale",
+                data=w,
+                scale=np.array([[1.0], [0.5], [2.0]]),
+                offset=np.array([[1.0], [0.5], [0.0]]),
+            )
             outs = [p.op("linear", x=p.input((2, 2)), weight=w)]
         else:
             outs = _product(d, p, op, wrong=True)

@@ -25,8 +25,14 @@ def _factors(p: Program, d: Draw) -> tuple[str, Any, tuple[int, ...]]:
 def _beside(p: Program, d: Draw, shape: tuple[int, ...]) -> tuple[np.ndarray, str]:
     """What is added to a product: of the last axis, of all axes, of one element, of rows, or wider than it."""
     kind = d.pick(("columns", "columns", "all", "one", "rank 0", "rows", "wider"))
-    dims = {"columns": shape[-1:], "all": shape, "one": (1,), "rank 0": (), "rows": (shape[-2], 1),
-            "wider": (2, *(1 for _ in shape))}[kind]  # fmt: skip
+    dims = {
+        "columns": shape[-1:],
+        "all": shape,
+        "one": (1,),
+        "rank 0": (),
+        "rows": (shape[-2], 1),
+        "wider": (2, *(1 for _ in shape)),
+    }[kind]
     return p.weights(dims) + 0.125, kind
 
 
@@ -168,5 +174,4 @@ declare("matmul_scale", _scaled, source="onnxruntime/core/optimizer/matmul_scale
 declare("matmul_transpose", _transposed, source="onnxruntime/core/optimizer/matmul_transpose_fusion.h")
 declare("matmul_batchnorm", _matmul_normalised, source="onnxruntime/core/optimizer/matmul_bn_fusion.h")
 declare("gemm_batchnorm", _gemm_normalised, source="the same sum as Conv BatchNorm fusion, of a product")
-declare("matmul_integer_to_float", _quantised_on_the_way,
-        source="onnxruntime/core/optimizer/matmul_integer_to_float.h")  # fmt: skip
+declare("matmul_integer_to_float", _quantised_on_the_way, source="onnxruntime/core/optimizer/matmul_integer_to_float.h")

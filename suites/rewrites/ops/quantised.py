@@ -127,8 +127,9 @@ def _unary(d: Draw) -> dict[str, Any]:
     """One operand: pooling, activations, softmax."""
     p = Quantised(d)
     x = p.real((1, d.dim(1, 3), d.dim(3, 6), d.dim(3, 6)))
-    op = d.pick(("AveragePool", "GlobalAveragePool", "MaxPool", "Sigmoid", "LeakyRelu", "Softmax", "Relu", "Clip",
-                 "ReduceMean"))  # fmt: skip
+    op = d.pick(
+        ("AveragePool", "GlobalAveragePool", "MaxPool", "Sigmoid", "LeakyRelu", "Softmax", "Relu", "Clip", "ReduceMean")
+    )
     if op in ("AveragePool", "MaxPool"):
         more: dict[str, Any] = {"kernel_shape": [d.int(1, 3), d.int(1, 3)], "strides": [d.int(1, 2), d.int(1, 2)]}
         if op == "AveragePool" and d.bool():

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from harness.core.dtypes import float_max
-from harness.declare import (  # fmt: skip
+from harness.declare import (
     Context,
     Float,
     Num,
@@ -56,8 +56,10 @@ def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     if d.kind not in "iu":
         return None
     lowest = (y == -1) & (x == np.array(-(2 ** (d.bits - 1))).astype(x.dtype)) if d.kind == "i" else np.False_
-    return gathered(silent("integer division by zero is not defined", y == 0),
-                    silent("the lowest integer divided by -1 overflows: no result is defined", lowest))  # fmt: skip
+    return gathered(
+        silent("integer division by zero is not defined", y == 0),
+        silent("the lowest integer divided by -1 overflows: no result is defined", lowest),
+    )
 
 
 @semantics(
@@ -122,9 +124,11 @@ def _integer_power(inputs: dict[str, Any], params: dict[str, Any]) -> str | None
     wide = np.abs(native.binary("pow", native.convert(x, np.float64), native.convert(y, np.float64)))
     many = wide > 2.0**53 if of(y).kind == "f" else np.False_
     why = "an integer to a float power, beyond what a double counts: how it is rounded is not stated"
-    return gathered(silent("a negative power of an integer is not defined", below),
-                    silent("an integer power that overflows is not defined", wide >= 2.0 ** (d.bits - (d.kind == "i"))),
-                    silent(why, many))  # fmt: skip
+    return gathered(
+        silent("a negative power of an integer is not defined", below),
+        silent("an integer power that overflows is not defined", wide >= 2.0 ** (d.bits - (d.kind == "i"))),
+        silent(why, many),
+    )
 
 
 @semantics(
@@ -202,8 +206,11 @@ def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str
     return silent("a partial sum beyond the range of the type", total > float_max(of(inputs["xs"][0])))
 
 
-@semantics(error=accumulates(_count, extra=0.0), ambiguous=_overflows_on_the_way,
-           source="ONNX Sum-13; TFLite ADD_N; NN add: any order")  # fmt: skip
+@semantics(
+    error=accumulates(_count, extra=0.0),
+    ambiguous=_overflows_on_the_way,
+    source="ONNX Sum-13; TFLite ADD_N; NN add: any order",
+)
 def sum_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
     """Sum of one or more tensors, broadcast together."""
     return _fold("add", xs)

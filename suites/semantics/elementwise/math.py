@@ -137,8 +137,10 @@ def _power_of_two(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     if x.dtype.kind not in "iu":
         return None
     top = of(x).bits - (of(x).kind == "i")
-    return gathered(silent("a negative power of an integer is not defined", x < 0),
-                    silent("an integer power that overflows is not defined", x >= top))  # fmt: skip
+    return gathered(
+        silent("a negative power of an integer is not defined", x < 0),
+        silent("an integer power that overflows is not defined", x >= top),
+    )
 
 
 @semantics(error=rounded(3), data=GROWING, ambiguous=_power_of_two, source="MIL exp2 iOS15; NN exp2; OpenCL C: 3 ulp")

@@ -40,8 +40,15 @@ def greedy(boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: float) 
 
 
 @semantics(error=any_order(0), source="ONNX NonMaxSuppression-10, -11")
-def non_max_suppression(boxes: Float["b n 4"], scores: Float["b c n"], *, limit: Integer = 0, iou_threshold: Real = 0.0,
-                        score_threshold: Real = None, form: Choice("corners", "center") = "corners"):  # fmt: skip
+def non_max_suppression(
+    boxes: Float["b n 4"],
+    scores: Float["b c n"],
+    *,
+    limit: Integer = 0,
+    iou_threshold: Real = 0.0,
+    score_threshold: Real = None,
+    form: Choice("corners", "center") = "corners",
+):
     """Rows (batch, class, box) of the boxes that survive, int64 [count, 3].
 
     A score below ``score_threshold`` removes a box, an overlap above ``iou_threshold`` with a kept one too; at most
@@ -71,6 +78,11 @@ def _draw_nms(d: Draw) -> dict:
     scores = [((k * step) % 1009) / 1024 for k in range(size)]
     form = d.pick(("corners", "center"))
     coords = [d.int(0, 8) if form == "corners" or k % 4 < 2 else d.int(1, 8) for k in range(b * n * 4)]
-    return {"boxes": T((b, n, 4), values=[float(v) for v in coords]), "scores": T((b, c, n), values=scores),
-            "limit": d.pick((0, 1, 2, n, n + 2)), "iou_threshold": d.int(0, 64) / 64, "form": form,
-            "score_threshold": d.pick((None, -0.5, (d.int(0, 1009) - 0.5) / 1024))}  # fmt: skip
+    return {
+        "boxes": T((b, n, 4), values=[float(v) for v in coords]),
+        "scores": T((b, c, n), values=scores),
+        "limit": d.pick((0, 1, 2, n, n + 2)),
+        "iou_threshold": d.int(0, 64) / 64,
+        "form": form,
+        "score_threshold": d.pick((None, -0.5, (d.int(0, 1009) - 0.5) / 1024)),
+    }

@@ -13,8 +13,18 @@ from harness.core.errors import RuleError
 from harness.generate.draw import Draw, T
 from suites.semantics.movement.common import fixed, prod
 
-__all__ = ["distinct", "fixed", "in_extent", "in_range", "index_recipe", "indices_of", "prod", "resolve", "spoiled",
-           "within_data"]  # fmt: skip
+__all__ = [
+    "distinct",
+    "fixed",
+    "in_extent",
+    "in_range",
+    "index_recipe",
+    "indices_of",
+    "prod",
+    "resolve",
+    "spoiled",
+    "within_data",
+]
 
 
 def resolve(index: np.ndarray, extent: Any, signed: bool) -> np.ndarray:

@@ -51,8 +51,11 @@ def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: I
     lead = x.shape[:b]
     flat = x.reshape(prod(lead), *x.shape[b:])
     rows = i.reshape(prod(lead), *i.shape[b:])
-    out = np.stack([np.take(f, r, axis=a - b) for f, r in zip(flat, rows)]) if prod(lead) else np.zeros(
-        (0, *x.shape[b:a], *i.shape[b:], *x.shape[a + 1 :]), x.dtype)  # fmt: skip
+    out = (
+        np.stack([np.take(f, r, axis=a - b) for f, r in zip(flat, rows)])
+        if prod(lead)
+        else np.zeros((0, *x.shape[b:a], *i.shape[b:], *x.shape[a + 1 :]), x.dtype)
+    )
     return out.reshape(*lead, *out.shape[1:])
 
 
@@ -113,8 +116,12 @@ def _draw_elements(d: Draw) -> dict:
     e = [d.dim(1) if k == a else (n if keep else d.int(min(1, n), n)) for k, n in enumerate(shape)]
     if shape[a] == 0:
         e[a] = 0
-    return {"x": T(shape), "indices": T(e, index_recipe(shape[a], signed) if prod(e) else "small"),
-            "axis": axis, "signed": signed}  # fmt: skip
+    return {
+        "x": T(shape),
+        "indices": T(e, index_recipe(shape[a], signed) if prod(e) else "small"),
+        "axis": axis,
+        "signed": signed,
+    }
 
 
 @gather_elements.breaks("index-in-range")

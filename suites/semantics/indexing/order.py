@@ -50,9 +50,11 @@ def any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
 
 
 @semantics(
-    error=accepted(winners), source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2", data=ORDERED,
+    error=accepted(winners),
+    source="ONNX TopK-1, -10, -11, -24; MIL topk iOS15-17; TFLite TOPK_V2",
+    data=ORDERED,
     ambiguous=_beside_nan,
-)  # fmt: skip
+)
 def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
     """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index
     wins.
@@ -72,8 +74,13 @@ def _draw_topk(d: Draw) -> dict:
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
     n = shape[axis] = max(1, shape[axis])  # k is positive
     k = d.pick((1, n, d.int(1, n)))
-    return {"x": T(tuple(shape)), "k": k, "axis": axis, "largest": fixed(d, "largest", d.bool),
-            "sorted": fixed(d, "sorted", d.bool)}  # fmt: skip
+    return {
+        "x": T(tuple(shape)),
+        "k": k,
+        "axis": axis,
+        "largest": fixed(d, "largest", d.bool),
+        "sorted": fixed(d, "sorted", d.bool),
+    }
 
 
 @topk.breaks("k-in-range")
@@ -108,9 +115,11 @@ def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -
 
 
 @semantics(
-    error=exact(), source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)", data=ORDERED,
+    error=exact(),
+    source="ONNX Unique-11; TFLite UNIQUE (first occurrence, rank 1)",
+    data=ORDERED,
     ambiguous=has_nan("x"),
-)  # fmt: skip
+)
 def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
     """Distinct elements (axis None: of the flattened tensor) or slices along ``axis``.
 

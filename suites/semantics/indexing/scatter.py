@@ -47,8 +47,16 @@ def _rules() -> Iterator[None]:
         raise RuleError("indices-distinct", "two updates of one place, and no order is stated") from None
 
 
-def write(kernel: Callable[..., np.ndarray], x: np.ndarray, index: np.ndarray, updates: np.ndarray, mode: str,
-          signed: bool, *axis: int, later: bool = False) -> np.ndarray:  # fmt: skip
+def write(
+    kernel: Callable[..., np.ndarray],
+    x: np.ndarray,
+    index: np.ndarray,
+    updates: np.ndarray,
+    mode: str,
+    signed: bool,
+    *axis: int,
+    later: bool = False,
+) -> np.ndarray:
     """A copy of ``x`` with ``updates`` combined by one of native_ref's scatter kernels.
 
     Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.  later: of updates of
@@ -120,13 +128,16 @@ def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], mean
         # what is infinite stays so in any order, but for complex factors: their infinities have parts that may cancel
         endless = np.inf if factors and of(x).kind == "c" else 0.0
         top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, endless), 1.0 if factors else 0.0))
-        grown = silent("partial results that overflow: an infinity or NaN, by an order that is not stated",
-                       top > _largest(of(x)))  # fmt: skip
+        grown = silent(
+            "partial results that overflow: an infinity or NaN, by an order that is not stated", top > _largest(of(x))
+        )
         if not factors or (np.isfinite(old).all() and np.isfinite(new).all()):
             return grown
         low = written(lambda v: np.where(v > 0, np.fmin(v, 1.0), 1.0))
-        gone = silent("a partial product that may vanish beside an infinity, by an order that is not stated",
-                      low < _smallest(of(x)))  # fmt: skip
+        gone = silent(
+            "a partial product that may vanish beside an infinity, by an order that is not stated",
+            low < _smallest(of(x)),
+        )
     return gathered(grown, gone)
 
 
@@ -159,11 +170,21 @@ def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
     return ("none",)
 
 
-@semantics(error=SUMMED, source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15",
-           ambiguous=_elements_overflow)  # fmt: skip
-def scatter_elements(x: Any["*d"], indices: Int["*e"], updates: Any["*e"], *, axis: Integer = 0,
-                     reduction: Choice(*MODES) = "none", signed: Flag = True, later: Flag = False,
-                     ) -> Any["*d"]:  # fmt: skip
+@semantics(
+    error=SUMMED,
+    source="ONNX ScatterElements-11, -16, -18; Scatter-9; MIL scatter_along_axis iOS15",
+    ambiguous=_elements_overflow,
+)
+def scatter_elements(
+    x: Any["*d"],
+    indices: Int["*e"],
+    updates: Any["*e"],
+    *,
+    axis: Integer = 0,
+    reduction: Choice(*MODES) = "none",
+    signed: Flag = True,
+    later: Flag = False,
+) -> Any["*d"]:
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
 
     later: of two updates of one place the later one stays, with reduction none.
@@ -211,8 +232,9 @@ def _elements_outside(d: Draw) -> dict:
     return spoiled(d, v, "indices", v["x"].shape[v["axis"]], v["signed"])
 
 
-def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, signed: bool,
-        later: bool = False) -> np.ndarray:  # fmt: skip
+def _nd(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, signed: bool, later: bool = False
+) -> np.ndarray:
     k = indices.shape[-1]
     if k > x.ndim:
         raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim}")
@@ -221,10 +243,20 @@ def _nd(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, mode: str, sign
     return write(native.scatter_nd, x, indices, updates, mode, signed, later=later)
 
 
-@semantics(error=SUMMED, source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
-           ambiguous=_nd_overflow)  # fmt: skip
-def scatter_nd(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, reduction: Choice(*MODES) = "none",
-               signed: Flag = True, later: Flag = False) -> Any["*d"]:  # fmt: skip
+@semantics(
+    error=SUMMED,
+    source="ONNX ScatterND-11, -16, -18; MIL scatter_nd iOS15; TFLite TENSOR_SCATTER",
+    ambiguous=_nd_overflow,
+)
+def scatter_nd(
+    x: Any["*d"],
+    indices: Int["*e"],
+    updates: Any["*u"],
+    *,
+    reduction: Choice(*MODES) = "none",
+    signed: Flag = True,
+    later: Flag = False,
+) -> Any["*d"]:
     """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
 
     later: as of ``scatter_elements``.  Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range",
@@ -278,9 +310,13 @@ def _nd_misfit(d: Draw) -> dict:
     return v
 
 
-@semantics(error=bounded(lambda ctx: gamma(max(np.size(ctx.inputs["updates"]), 1), ctx.u) * ctx.scale() + ctx.ulp,
-                         "summing n duplicate updates in any order: gamma(n, u) * S"),
-           source="TFLite SCATTER_ND: indices, updates, shape; duplicates are summed")  # fmt: skip
+@semantics(
+    error=bounded(
+        lambda ctx: gamma(max(np.size(ctx.inputs["updates"]), 1), ctx.u) * ctx.scale() + ctx.ulp,
+        "summing n duplicate updates in any order: gamma(n, u) * S",
+    ),
+    source="TFLite SCATTER_ND: indices, updates, shape; duplicates are summed",
+)
 def scatter_nd_new(indices: Int["*e"], updates: Any["*u"], *, shape: Ints):
     """Zeros of ``shape`` with ``updates`` added at the index tuples; indices are not negative.
 
@@ -299,8 +335,16 @@ def _draw_new(d: Draw) -> dict:
 
 
 @semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter", ambiguous=_slices_overflow)
-def scatter(x: Any["*d"], indices: Int["*e"], updates: Any["*u"], *, axis: Integer = 0, mode: Choice(*MODES) = "add",
-            signed: Flag = True, later: Flag = False) -> Any["*d"]:  # fmt: skip
+def scatter(
+    x: Any["*d"],
+    indices: Int["*e"],
+    updates: Any["*u"],
+    *,
+    axis: Integer = 0,
+    mode: Choice(*MODES) = "add",
+    signed: Flag = True,
+    later: Flag = False,
+) -> Any["*d"]:
     """Slices ``updates`` combined into the slices of ``x`` along ``axis`` that ``indices`` names.
 
     updates: x.shape[:axis] + indices.shape + x.shape[axis+1:].  later: as of ``scatter_elements``.  Raises RuleError
@@ -340,8 +384,14 @@ __all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new
 
 
 @semantics(error=copied(), source="ONNX TensorScatter-24")
-def cache_write(x: Any["b *d"], update: Any["b *u"], starts: Int["b"] | None = None, *, axis: Integer = -2,
-                mode: Choice("linear", "circular") = "linear") -> Any["b *d"]:  # fmt: skip
+def cache_write(
+    x: Any["b *d"],
+    update: Any["b *u"],
+    starts: Int["b"] | None = None,
+    *,
+    axis: Integer = -2,
+    mode: Choice("linear", "circular") = "linear",
+) -> Any["b *d"]:
     """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around
     the end.
 
@@ -371,8 +421,12 @@ def _draw_cache(d: Draw) -> dict:
     n = shape[a]
     m = d.int(1, n)
     mode = d.pick(("linear", "circular"))
-    out: dict = {"x": T(shape), "update": T([m if k == a else v for k, v in enumerate(shape)]), "mode": mode,
-                 "axis": a if d.bool() else a - len(shape)}  # fmt: skip
+    out: dict = {
+        "x": T(shape),
+        "update": T([m if k == a else v for k, v in enumerate(shape)]),
+        "mode": mode,
+        "axis": a if d.bool() else a - len(shape),
+    }
     if len(shape) == 2:
         out["axis"] = d.pick((1, -1))
     if d.int(0, 2):

@@ -76,7 +76,7 @@ def compress(x: Any["*d"], condition: Bool["n"], *, axis: Integer = None):
 
 @compress.breaks("one-axis")
 def _compress_scalar(d: Draw) -> dict:
-    """"Tensor of rank r >= 1"."""
+    """ "Tensor of rank r >= 1"."""
     return {"x": T(()), "condition": T((1,), "bool"), "axis": None}
 
 
@@ -91,8 +91,15 @@ def _draw_compress(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="ONNX OneHot-9, -11; MIL one_hot iOS15; TFLite ONE_HOT")
-def one_hot(indices: Numeric["*e"], on: Any["*u"], off: Any["*v"], *, depth: Integer, axis: Integer = -1,
-            negative: Choice("off", "wrap") = "off"):  # fmt: skip
+def one_hot(
+    indices: Numeric["*e"],
+    on: Any["*u"],
+    off: Any["*v"],
+    *,
+    depth: Integer,
+    axis: Integer = -1,
+    negative: Choice("off", "wrap") = "off",
+):
     """A new axis of ``depth`` at ``axis``: ``on`` where it equals the index, ``off`` elsewhere and for indices outside.
 
     on, off: one element each.  negative: an index in [-depth, -1] counts from the end ("wrap", ONNX from 11) or means
@@ -123,8 +130,13 @@ def _draw_one_hot(d: Draw) -> dict:
     depth = d.int(1, 9)
     negative = fixed(d, "negative", lambda: "off")
     kind = d.dtype("indices").kind
-    return {"indices": hot_indices(d, depth, negative, kind, shape), "on": T(()), "off": T(()),
-            "axis": fixed(d, "axis", lambda: d.int(-1, len(shape))), "depth": depth}  # fmt: skip
+    return {
+        "indices": hot_indices(d, depth, negative, kind, shape),
+        "on": T(()),
+        "off": T(()),
+        "axis": fixed(d, "axis", lambda: d.int(-1, len(shape))),
+        "depth": depth,
+    }
 
 
 @one_hot.breaks("axis-in-range")

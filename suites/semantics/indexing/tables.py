@@ -150,8 +150,10 @@ def _draw_buckets(d: Draw) -> dict:
     for _ in range(d.int(1, 6)):
         out.append(at)
         at += d.pick((0.5, 1.0, 2.0, 3.0))
-    return {"x": T(d.shape(), d.pick(("small", "ties", "uniform:-10:10") if d.dtype("x").kind == "f" else ("small",))),
-            "boundaries": out}  # fmt: skip
+    return {
+        "x": T(d.shape(), d.pick(("small", "ties", "uniform:-10:10") if d.dtype("x").kind == "f" else ("small",))),
+        "boundaries": out,
+    }
 
 
 @bucketize.breaks("boundaries-rise")
@@ -268,8 +270,15 @@ def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
 
 
 @semantics(error=bounded(_combined), source="TFLite EMBEDDING_LOOKUP_SPARSE; TF embedding_lookup_sparse")
-def embedding_lookup_sparse(table: Any["r *d"], ids: Int["n"], at: Int["n k"], shape: Int["k"], weights: Num["n"], *,
-                            combiner: Choice("SUM", "MEAN", "SQRTN")):  # fmt: skip
+def embedding_lookup_sparse(
+    table: Any["r *d"],
+    ids: Int["n"],
+    at: Int["n k"],
+    shape: Int["k"],
+    weights: Num["n"],
+    *,
+    combiner: Choice("SUM", "MEAN", "SQRTN"),
+):
     """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum,
     over
     the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN); 0 where nothing is gathered."""
@@ -385,6 +394,11 @@ def _draw_soft(d: Draw) -> dict:
             v, u = v + d.int(0, 1), u + d.int(0, 1)
         boxes.append((y, x, v, u))
         corners += [float(c) for c in ((y, x, v, u) if d.int(0, 3) else (v, u, y, x))]
-    return {"boxes": T((n, 4), values=corners), "scores": T((n,), values=scores),
-            "limit": d.pick((1, 2, n, n + 2)), "iou_threshold": (d.int(4, 60) + 0.37) / 64,
-            "score_threshold": d.pick((0.0, 0.2539, 0.5039)), "sigma": d.pick((0.0, 0.5, 1.0))}  # fmt: skip
+    return {
+        "boxes": T((n, 4), values=corners),
+        "scores": T((n,), values=scores),
+        "limit": d.pick((1, 2, n, n + 2)),
+        "iou_threshold": (d.int(4, 60) + 0.37) / 64,
+        "score_threshold": d.pick((0.0, 0.2539, 0.5039)),
+        "sigma": d.pick((0.0, 0.5, 1.0)),
+    }

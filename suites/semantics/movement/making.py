@@ -180,5 +180,9 @@ def repeat_axis(x: Any["*d"], *, axis: Integer, times: Integer(1, 4), mode: Choi
 @repeat_axis.draw
 def _draw_repeat(d: Draw) -> dict:
     shape = d.shape(1)
-    return {"x": T(shape), "axis": fixed(d, "axis", lambda: d.axis(len(shape))), "times": d.int(1, 4),
-            "mode": d.pick(options(d, "mode"))}  # fmt: skip
+    return {
+        "x": T(shape),
+        "axis": fixed(d, "axis", lambda: d.axis(len(shape))),
+        "times": d.int(1, 4),
+        "mode": d.pick(options(d, "mode")),
+    }

@@ -70,9 +70,14 @@ def _no_zero(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | 
     ambiguous=_no_zero,
     source="ONNX Pad-1, -2, -11, -13, -18; MIL pad iOS15; TFLite PAD, PADV2, MIRROR_PAD; NN constantPad",
 )
-def pad(x: Any["*d"], value: Any[""] | None = None, *, pads: Ints,
-        mode: Choice("constant", "reflect", "symmetric", "edge", "wrap"),
-        axes: Ints = None):  # fmt: skip
+def pad(
+    x: Any["*d"],
+    value: Any[""] | None = None,
+    *,
+    pads: Ints,
+    mode: Choice("constant", "reflect", "symmetric", "edge", "wrap"),
+    axes: Ints = None,
+):
     """A border on the named axes (None: all).  pads: begins, then ends, in the order of ``axes``; negative
     ones crop, before
     anything is added.  mode: "constant" (``value``, absent: zero, false or the empty string), "reflect"

@@ -212,8 +212,11 @@ def shape_of(x: Any["*d"], *, start: Integer = 0, end: Integer = None):
 
 @shape_of.draw
 def _draw_shape_of(d: Draw) -> dict:
-    return {"x": T(d.shape(0)), "start": fixed(d, "start", lambda: d.pick((0, 0, d.int(-7, 7)))),
-            "end": fixed(d, "end", lambda: d.pick((None, None, d.int(-7, 7))))}  # fmt: skip
+    return {
+        "x": T(d.shape(0)),
+        "start": fixed(d, "start", lambda: d.pick((0, 0, d.int(-7, 7)))),
+        "end": fixed(d, "end", lambda: d.pick((None, None, d.int(-7, 7)))),
+    }
 
 
 @semantics(error=copied(), source="ONNX Size-1, -13")

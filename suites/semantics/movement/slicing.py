@@ -22,9 +22,15 @@ def _flag(mask: Sequence[bool], i: int) -> bool:
     return bool(mask[i]) if i < len(mask) else False
 
 
-def window(shape: Sequence[int], begin: Sequence[int], end: Sequence[int], stride: Sequence[int],
-           begin_mask: Sequence[bool] = (), end_mask: Sequence[bool] = (),
-           squeeze_mask: Sequence[bool] = ()) -> tuple[slice | int, ...]:  # fmt: skip
+def window(
+    shape: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    stride: Sequence[int],
+    begin_mask: Sequence[bool] = (),
+    end_mask: Sequence[bool] = (),
+    squeeze_mask: Sequence[bool] = (),
+) -> tuple[slice | int, ...]:
     """The NumPy index of a strided slice, one entry per axis given.
 
     Raises RuleError "stride-nonzero"; "index-in-range" and "squeeze-forward" for an axis taken at one index.
@@ -50,9 +56,16 @@ def window(shape: Sequence[int], begin: Sequence[int], end: Sequence[int], strid
     error=copied(),
     source="MIL slice_by_index iOS15; NN sliceStatic, sliceDynamic; the core of TFLite STRIDED_SLICE",
 )
-def strided_slice(x: Any["*d"], *, begin: Ints, end: Ints, stride: Ints = None,
-                  begin_mask: Ints = (), end_mask: Ints = (),
-                  squeeze_mask: Ints = ()):  # fmt: skip
+def strided_slice(
+    x: Any["*d"],
+    *,
+    begin: Ints,
+    end: Ints,
+    stride: Ints = None,
+    begin_mask: Ints = (),
+    end_mask: Ints = (),
+    squeeze_mask: Ints = (),
+):
     """One entry per axis of ``x``.  A true mask entry ignores begin / end; a true squeeze entry takes the
     element at begin
     and drops the axis (end, masks and stride do not matter there).  stride: None is 1 everywhere.
@@ -126,8 +139,15 @@ def _strided_zero(d: Draw) -> dict:
     r = len(shape)
     at = d.int(0, r - 1)
     stride = tuple(0 if i == at else 1 for i in range(r))
-    return {"x": T(shape), "begin": (0,) * r, "end": shape, "stride": stride,
-            "begin_mask": (False,) * r, "end_mask": (False,) * r, "squeeze_mask": (False,) * r}  # fmt: skip
+    return {
+        "x": T(shape),
+        "begin": (0,) * r,
+        "end": shape,
+        "stride": stride,
+        "begin_mask": (False,) * r,
+        "end_mask": (False,) * r,
+        "squeeze_mask": (False,) * r,
+    }
 
 
 @semantics(error=copied(), source="ONNX Slice-1, -10, -11, -13")
@@ -183,10 +203,19 @@ def _bit(mask: int, i: int) -> bool:
 
 
 @semantics(error=copied(), source="TFLite STRIDED_SLICE; tf.strided_slice")
-def strided_slice_bits(x: Any["*d"], *, begin: Ints, end: Ints, strides: Ints,
-                       begin_mask: Integer = 0, end_mask: Integer = 0,
-                       ellipsis_mask: Integer = 0, new_axis_mask: Integer = 0, shrink_axis_mask: Integer = 0,
-                       offset: Integer = 0):  # fmt: skip
+def strided_slice_bits(
+    x: Any["*d"],
+    *,
+    begin: Ints,
+    end: Ints,
+    strides: Ints,
+    begin_mask: Integer = 0,
+    end_mask: Integer = 0,
+    ellipsis_mask: Integer = 0,
+    new_axis_mask: Integer = 0,
+    shrink_axis_mask: Integer = 0,
+    offset: Integer = 0,
+):
     """The strided slice with masks as bit sets over the *entries* (TensorFlow).
 
     An ellipsis entry stands for as many whole axes as are missing; a new-axis entry inserts an extent of 1;
@@ -212,8 +241,15 @@ def strided_slice_bits(x: Any["*d"], *, begin: Ints, end: Ints, strides: Ints,
             index.append(None)
         else:
             e = int(end[i]) + (int(begin[i]) if offset else 0)
-            index += window(x.shape[axis : axis + 1], [begin[i]], [e], [strides[i]], [_bit(begin_mask, i)],
-                            [_bit(end_mask, i)], [_bit(shrink_axis_mask, i)])  # fmt: skip
+            index += window(
+                x.shape[axis : axis + 1],
+                [begin[i]],
+                [e],
+                [strides[i]],
+                [_bit(begin_mask, i)],
+                [_bit(end_mask, i)],
+                [_bit(shrink_axis_mask, i)],
+            )
             axis += 1
     return x[(*index, ...)]
 
@@ -246,8 +282,14 @@ def _draw_bits(d: Draw) -> dict:
             masks["end"] |= int(d.chance(5)) << k
         axis += 1
     begin, end, strides = (tuple(r[i] for r in rows) for i in range(3))
-    return {"x": T(shape), "begin": begin, "end": end, "strides": strides, "offset": 0,
-            **{f"{m}_mask": v for m, v in masks.items()}}  # fmt: skip
+    return {
+        "x": T(shape),
+        "begin": begin,
+        "end": end,
+        "strides": strides,
+        "offset": 0,
+        **{f"{m}_mask": v for m, v in masks.items()},
+    }
 
 
 @strided_slice_bits.breaks("stride-nonzero")
@@ -292,8 +334,17 @@ def _by_size_outside(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL slice_update iOS18")
-def slice_update(x: Any["*d"], update: Any["*e"], *, begin: Ints, end: Ints, stride: Ints = None,
-                 begin_mask: Ints = (), end_mask: Ints = (), squeeze_mask: Ints = ()) -> Any["*d"]:  # fmt: skip
+def slice_update(
+    x: Any["*d"],
+    update: Any["*e"],
+    *,
+    begin: Ints,
+    end: Ints,
+    stride: Ints = None,
+    begin_mask: Ints = (),
+    end_mask: Ints = (),
+    squeeze_mask: Ints = (),
+) -> Any["*d"]:
     """``x`` with the elements that ``strided_slice`` would take replaced by ``update``, which has the shape
     of that slice.
 

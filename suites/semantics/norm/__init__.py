@@ -1,7 +1,7 @@
 """Normalisation: softmax and its kin, by mean and variance, by a norm, across channels."""
 
 from suites.semantics.norm.batch import batch_norm, batch_norm_training
-from suites.semantics.norm.moments import (  # fmt: skip
+from suites.semantics.norm.moments import (
     group_norm,
     instance_norm,
     layer_norm,
@@ -15,10 +15,23 @@ from suites.semantics.norm.softmax import (
     log_softmax_flattened,
     softmax,
     softmax_flattened,
-)  # fmt: skip
+)
 
 __all__ = [
-    "batch_norm", "batch_norm_training", "group_norm", "hardmax", "hardmax_flattened", "instance_norm",
-    "l2_normalization", "layer_norm", "log_softmax", "log_softmax_flattened", "lp_norm", "lrn",
-    "mean_variance_normalization", "rms_norm", "softmax", "softmax_flattened",
-]  # fmt: skip
+    "batch_norm",
+    "batch_norm_training",
+    "group_norm",
+    "hardmax",
+    "hardmax_flattened",
+    "instance_norm",
+    "l2_normalization",
+    "layer_norm",
+    "log_softmax",
+    "log_softmax_flattened",
+    "lp_norm",
+    "lrn",
+    "mean_variance_normalization",
+    "rms_norm",
+    "softmax",
+    "softmax_flattened",
+]

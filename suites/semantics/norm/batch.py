@@ -22,7 +22,7 @@ from suites.semantics.norm.moments import (
     normalised,
     spread_bound,
     wide,
-)  # fmt: skip
+)
 
 Array = np.ndarray
 
@@ -30,9 +30,13 @@ Array = np.ndarray
 def _batch_parts(i: dict[str, Object]) -> tuple[Array, Array, Array, Object, Object]:
     x = wide(i["x"])
     scale, bias = i.get("scale"), i.get("bias")
-    return (x, along_channels(i["mean"], x.ndim), along_channels(i["var"], x.ndim),
-            None if scale is None else along_channels(scale, x.ndim),
-            None if bias is None else along_channels(bias, x.ndim))  # fmt: skip
+    return (
+        x,
+        along_channels(i["mean"], x.ndim),
+        along_channels(i["var"], x.ndim),
+        None if scale is None else along_channels(scale, x.ndim),
+        None if bias is None else along_channels(bias, x.ndim),
+    )
 
 
 @quiet
@@ -46,8 +50,12 @@ def _draw_batch(d: Draw) -> dict[str, Object]:
     shape = channels_shape(d, 2 if d.version.op != "batch_norm" else 3)
     c = shape[1]
     per = shape[1:] if param(d, "spatial", lambda: True) is False else (c,)
-    out = {"x": T(shape), "mean": T(per, "unit"), "var": T(per, d.pick(("uniform:0.25:4", "positive", "prob"))),
-           "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}  # fmt: skip
+    out = {
+        "x": T(shape),
+        "mean": T(per, "unit"),
+        "var": T(per, d.pick(("uniform:0.25:4", "positive", "prob"))),
+        "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS)),
+    }
     needed = {n for n, t in d.version.meaning.tensors.items() if not t.optional} if d.version.meaning else set()
     for name in ("scale", "bias"):
         codec = d.version.tensor_codecs.get(name)
@@ -67,8 +75,16 @@ def _draw_batch(d: Draw) -> dict[str, Object]:
     draw=_draw_batch,
     data={"x": ("unit", "small", "uniform:-4:4", "wide", "special"), "scale": SCALES, "bias": SCALES},
 )
-def batch_norm(x: Float["n c *s"], mean: Float["*e"], var: Float["*e"], scale: Float["*e"] | None = None,
-               bias: Float["*e"] | None = None, *, epsilon: Real = 1e-5, spatial: Flag = True):  # fmt: skip
+def batch_norm(
+    x: Float["n c *s"],
+    mean: Float["*e"],
+    var: Float["*e"],
+    scale: Float["*e"] | None = None,
+    bias: Float["*e"] | None = None,
+    *,
+    epsilon: Real = 1e-5,
+    spatial: Flag = True,
+):
     """(x - mean) / sqrt(var + epsilon) * scale + bias with given statistics.
 
     Vectors of c, or blocks [c, *s] where not ``spatial``.  Raises RuleError "channels-agree".
@@ -99,8 +115,17 @@ def _training_bound(ctx: Context) -> Array:
     x = wide(i["x"])
     mean, var = native.moments(x, _batch_axes(x))
     n = x.size / max(1, x.shape[1])
-    return spread_bound(ctx, x, mean, var, float(ctx.params["epsilon"]), along_channels(i["scale"], x.ndim),
-                        along_channels(i["bias"], x.ndim), n, ctx.acc_u)  # fmt: skip
+    return spread_bound(
+        ctx,
+        x,
+        mean,
+        var,
+        float(ctx.params["epsilon"]),
+        along_channels(i["scale"], x.ndim),
+        along_channels(i["bias"], x.ndim),
+        n,
+        ctx.acc_u,
+    )
 
 
 def _held(ctx: Context) -> float:
@@ -135,8 +160,16 @@ def _running_variance_bound(ctx: Context) -> Array:
     draw=_draw_batch,
     data={"x": ("unit", "small", "uniform:-4:4", "wide"), "scale": SCALES, "bias": SCALES},
 )
-def batch_norm_training(x: Float["n c *s"], scale: Float["c"], bias: Float["c"], mean: Float["c"], var: Float["c"], *,
-                        epsilon: Real = 1e-5, momentum: Real = 0.9):  # fmt: skip
+def batch_norm_training(
+    x: Float["n c *s"],
+    scale: Float["c"],
+    bias: Float["c"],
+    mean: Float["c"],
+    var: Float["c"],
+    *,
+    epsilon: Real = 1e-5,
+    momentum: Real = 0.9,
+):
     """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
 
     running = given * momentum + current * (1 - momentum).  Raises RuleError "channels-agree".

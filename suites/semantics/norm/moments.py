@@ -54,8 +54,18 @@ def _exponents_apart(x: Array, mean: Array, s: Array, scale: Array | None) -> Ar
     return np.asarray(np.ldexp(d, e))
 
 
-def spread_bound(ctx: Context, x: Array, mean: Array, var: Array, epsilon: float, scale: Array | None,
-                 bias: Array | None, n: float, u: float, given_moments: bool = False) -> Array:  # fmt: skip
+def spread_bound(
+    ctx: Context,
+    x: Array,
+    mean: Array,
+    var: Array,
+    epsilon: float,
+    scale: Array | None,
+    bias: Array | None,
+    n: float,
+    u: float,
+    given_moments: bool = False,
+) -> Array:
     """First-order error of ``normalised``.
 
     The mean is off by gamma(n+1) E|x|, the variance by gamma(n+3) (E x^2 + mean^2), which lets one-pass formulas in;
@@ -129,14 +139,25 @@ def _draw_instance(d: Draw) -> dict[str, Object]:
     return out
 
 
-@semantics(error=composed(_instance_bound), source="ONNX InstanceNormalization-1, -6, -22; MIL instance_norm iOS15",
-           draw=_draw_instance, data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
-def instance_norm(x: Float["n c *s"], scale: Float["c"] | None = None, bias: Float["c"] | None = None, *,
-                  epsilon: Real = 1e-5) -> Float["n c *s"]:  # fmt: skip
+@semantics(
+    error=composed(_instance_bound),
+    source="ONNX InstanceNormalization-1, -6, -22; MIL instance_norm iOS15",
+    draw=_draw_instance,
+    data=("unit", "small", "uniform:-4:4", "wide"),
+)
+def instance_norm(
+    x: Float["n c *s"], scale: Float["c"] | None = None, bias: Float["c"] | None = None, *, epsilon: Real = 1e-5
+) -> Float["n c *s"]:
     """Normalised over the spatial axes of every image and channel, then scaled and shifted per channel."""
     mean, var = native.moments(x, tuple(range(2, x.ndim)))
-    return normalised(wide(x), mean, var, epsilon, None if scale is None else along_channels(scale, x.ndim),
-                      None if bias is None else along_channels(bias, x.ndim))  # fmt: skip
+    return normalised(
+        wide(x),
+        mean,
+        var,
+        epsilon,
+        None if scale is None else along_channels(scale, x.ndim),
+        None if bias is None else along_channels(bias, x.ndim),
+    )
 
 
 def _layer_axes(x: Array, params: dict[str, Object]) -> list[int]:
@@ -256,9 +277,12 @@ def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
     return tuple(a - rank if sign == 3 or (sign == 2 and d.bool()) else a for a in some)
 
 
-@semantics(error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
-           source="ONNX LayerNormalization-17; MIL layer_norm iOS15", draw=_draw_layer,
-           data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
+@semantics(
+    error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
+    source="ONNX LayerNormalization-17; MIL layer_norm iOS15",
+    draw=_draw_layer,
+    data=("unit", "small", "uniform:-4:4", "wide"),
+)
 def layer_norm(
     x: Float["*d"],
     scale: Float["*e"] | None = None,
@@ -330,10 +354,22 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     }
 
 
-@semantics(error=composed(_group_bound), source="ONNX GroupNormalization-18, -21", draw=_draw_group,
-           data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
-def group_norm(x: Float["n c *s"], scale: Float["e"], bias: Float["e"], *, groups: Divisor["c"], epsilon: Real = 1e-5,
-               per_group: Flag = False, stash: ElementType(F32, BF16, F16, F64) = F32) -> Float["n c *s"]:  # fmt: skip
+@semantics(
+    error=composed(_group_bound),
+    source="ONNX GroupNormalization-18, -21",
+    draw=_draw_group,
+    data=("unit", "small", "uniform:-4:4", "wide"),
+)
+def group_norm(
+    x: Float["n c *s"],
+    scale: Float["e"],
+    bias: Float["e"],
+    *,
+    groups: Divisor["c"],
+    epsilon: Real = 1e-5,
+    per_group: Flag = False,
+    stash: ElementType(F32, BF16, F16, F64) = F32,
+) -> Float["n c *s"]:
     """Normalised over every group of channels of every image; scale and bias per channel, or per group (version 18).
 
     Raises RuleError "groups-divide", "scale-agrees".
@@ -393,8 +429,13 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
     if axes is None:
         shape = (*shape, 2, 3, 2, 3)[:4]
         axes = (0, 2, 3)
-    return {"x": T(shape), "axes": axes, "epsilon": param(d, "epsilon", lambda: 1e-9),
-            "outside": param(d, "outside", lambda: True), "divide": param(d, "divide", d.bool)}  # fmt: skip
+    return {
+        "x": T(shape),
+        "axes": axes,
+        "epsilon": param(d, "epsilon", lambda: 1e-9),
+        "outside": param(d, "outside", lambda: True),
+        "divide": param(d, "divide", d.bool),
+    }
 
 
 @semantics(

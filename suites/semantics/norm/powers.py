@@ -42,8 +42,12 @@ def _draw_norm(d: Draw) -> dict[str, Object]:
     return {"x": T(shape), "axis": axis, "p": param(d, "p", lambda: d.pick((2, 1)))}
 
 
-@semantics(error=composed(_norm_bound), source="ONNX LpNormalization-1, -22", draw=_draw_norm,
-           data=("unit", "small", "uniform:-4:4", "wide", "special"))  # fmt: skip
+@semantics(
+    error=composed(_norm_bound),
+    source="ONNX LpNormalization-1, -22",
+    draw=_draw_norm,
+    data=("unit", "small", "uniform:-4:4", "wide", "special"),
+)
 def lp_norm(x: Float["*d"], *, axis: Axis["d"] = -1, p: Choice(1, 2) = 2) -> Float["*d"]:
     """x divided by its L1 or L2 norm along ``axis``; 0 where the norm is 0.  Raises RuleError "axis-in-range",
     "order-known"."""
@@ -55,7 +59,7 @@ def lp_norm(x: Float["*d"], *, axis: Axis["d"] = -1, p: Choice(1, 2) = 2) -> Flo
 
 @lp_norm.breaks("order-known")
 def _other_order(d: Draw) -> dict[str, Object]:
-    """"Only 1 or 2 are supported"."""
+    """ "Only 1 or 2 are supported"."""
     return {**_draw_norm(d), "p": d.pick((0, 3))}
 
 
@@ -82,8 +86,12 @@ def _draw_l2(d: Draw) -> dict[str, Object]:
     if "axes" in d.fixed and d.fixed["axes"] is not None:
         shape = d.shape(max(-min(d.fixed["axes"]), max(d.fixed["axes"]) + 1, d.min_rank))
     axes = param(d, "axes", lambda: tuple(range(d.int(0, len(shape) - 1), len(shape))))
-    return {"x": T(shape), "axes": axes, "epsilon": param(d, "epsilon", lambda: d.pick((1e-6, 1e-6, 1e-3, 1.0))),
-            "under": param(d, "under", lambda: "sum")}  # fmt: skip
+    return {
+        "x": T(shape),
+        "axes": axes,
+        "epsilon": param(d, "epsilon", lambda: d.pick((1e-6, 1e-6, 1e-3, 1.0))),
+        "under": param(d, "under", lambda: "sum"),
+    }
 
 
 @semantics(
@@ -92,8 +100,9 @@ def _draw_l2(d: Draw) -> dict[str, Object]:
     draw=_draw_l2,
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
-def l2_normalization(x: Float["*d"], *, axes: Axes["d"] = (-1,), epsilon: Real = 1e-6,
-                     under: Choice("sum", "max_root") = "sum") -> Float["*d"]:  # fmt: skip
+def l2_normalization(
+    x: Float["*d"], *, axes: Axes["d"] = (-1,), epsilon: Real = 1e-6, under: Choice("sum", "max_root") = "sum"
+) -> Float["*d"]:
     """x / sqrt(sum x^2 + epsilon) over ``axes``; max_root: x / max(sqrt(sum x^2), epsilon) instead."""
     where = _l2_axes(x, axes)
     if under == "sum":
@@ -126,10 +135,20 @@ def _draw_rms(d: Draw) -> dict[str, Object]:
     }
 
 
-@semantics(error=composed(_rms_bound), source="ONNX RMSNormalization-23", draw=_draw_rms,
-           data=("unit", "small", "uniform:-4:4", "wide"))  # fmt: skip
-def rms_norm(x: Float["*d"], scale: Float["*e"] | None = None, *, axis: Integer = -1, epsilon: Real = 1e-5,
-             stash: ElementType(F32, BF16, F16, F64) = F32) -> Float["*d"]:  # fmt: skip
+@semantics(
+    error=composed(_rms_bound),
+    source="ONNX RMSNormalization-23",
+    draw=_draw_rms,
+    data=("unit", "small", "uniform:-4:4", "wide"),
+)
+def rms_norm(
+    x: Float["*d"],
+    scale: Float["*e"] | None = None,
+    *,
+    axis: Integer = -1,
+    epsilon: Real = 1e-5,
+    stash: ElementType(F32, BF16, F16, F64) = F32,
+) -> Float["*d"]:
     """x / sqrt(mean x^2 + epsilon) over all axes from ``axis`` on, times ``scale``, which broadcasts to x.
 
     Raises RuleError "scale-broadcasts"."""

@@ -131,15 +131,25 @@ def _together(count: int | None) -> Object:
     return over
 
 
-@semantics(error=exact(), source="ONNX Hardmax-13", draw=_draw_axis, ambiguous=has_nan("x", _together(1)),
-           data=("ties", "small", "unit", "special"))  # fmt: skip
+@semantics(
+    error=exact(),
+    source="ONNX Hardmax-13",
+    draw=_draw_axis,
+    ambiguous=has_nan("x", _together(1)),
+    data=("ties", "small", "unit", "special"),
+)
 def hardmax(x: Float["*d"], *, axis: Axis["d"] = -1) -> Float["*d"]:
     """1 at the first maximum along ``axis``, 0 elsewhere.  Raises RuleError "axis-in-range"."""
     return _one_hot(x, norm_axis(axis, x.ndim))
 
 
-@semantics(error=exact(), source="ONNX Hardmax-1, -11", draw=_draw_tail, ambiguous=has_nan("x", _together(None)),
-           data=("ties", "small", "unit", "special"))  # fmt: skip
+@semantics(
+    error=exact(),
+    source="ONNX Hardmax-1, -11",
+    draw=_draw_tail,
+    ambiguous=has_nan("x", _together(None)),
+    data=("ties", "small", "unit", "special"),
+)
 def hardmax_flattened(x: Float["*d"], *, axis: Axis["d"] = 1) -> Float["*d"]:
     """1 at the first maximum over all axes from ``axis`` on together, 0 elsewhere."""
     return _one_hot(flattened(x, axis)[0], 1).reshape(x.shape)

@@ -42,8 +42,15 @@ def step_of(x: Array, asymmetric: bool | None) -> float:
     return float(step(x.min(initial=0.0), x.max(initial=0.0), asymmetric))
 
 
-def moved(ctx: Context, product: Callable[[Array, Array], Array], x: Array, w: Array, b: Array | None, terms: float,
-          asymmetric: bool | None) -> Array:  # fmt: skip
+def moved(
+    ctx: Context,
+    product: Callable[[Array, Array], Array],
+    x: Array,
+    w: Array,
+    b: Array | None,
+    terms: float,
+    asymmetric: bool | None,
+) -> Array:
     """|product(e, |w|)| for activations moved by e, and the roundings of a sum of ``terms`` products.
 
     b: already shaped to broadcast over the result.
@@ -75,8 +82,9 @@ def _over_channels(b: Array | None, rank: int) -> Array | None:
 def _linear_bound(ctx: Context) -> Array:
     """|w| e + gamma(i + 8) (|x||w| + |b|) + ulp, e: half an activation's step"""
     p, x = ctx.params, ctx.inputs["x"]
-    return moved(ctx, lambda a, w: a @ w.T, x, weights(ctx.inputs["w"], p["wq"]), ctx.inputs["b"], x.shape[-1],
-                 p["asymmetric"])  # fmt: skip
+    return moved(
+        ctx, lambda a, w: a @ w.T, x, weights(ctx.inputs["w"], p["wq"]), ctx.inputs["b"], x.shape[-1], p["asymmetric"]
+    )
 
 
 @semantics(error=composed(_linear_bound), source=f"{_SPEC}, FULLY_CONNECTED")
@@ -119,8 +127,17 @@ def _conv_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_conv_bound), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
-def conv(x: Float["n c *s"], w: Int["m g *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque,
-         dilations: Opaque, padding: Opaque, groups: Opaque):  # fmt: skip
+def conv(
+    x: Float["n c *s"],
+    w: Int["m g *k"],
+    b: Float["m"] | None = None,
+    *,
+    wq: Opaque,
+    strides: Opaque,
+    dilations: Opaque,
+    padding: Opaque,
+    groups: Opaque,
+):
     """Convolution with the real weights, plus b."""
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
     bias = None if b is None else b.astype(np.float64)
@@ -137,13 +154,21 @@ def _transposed_bound(ctx: Context) -> Array:
     """conv_transpose(e, |w|) + gamma(terms + 8) (conv_transpose(|x|, |w|) + |b|) + ulp, e: half an activation's step"""
     p, x, w = ctx.params, ctx.inputs["x"], weights(ctx.inputs["w"], ctx.params["wq"], 1)
     terms = float(w.shape[0] * np.prod(w.shape[2:]))
-    return moved(ctx, lambda a, f: _transposed(a, f, p["strides"], p["pads"]), x, w,
-                 _over_channels(ctx.inputs["b"], x.ndim), terms, None)  # fmt: skip
+    return moved(
+        ctx,
+        lambda a, f: _transposed(a, f, p["strides"], p["pads"]),
+        x,
+        w,
+        _over_channels(ctx.inputs["b"], x.ndim),
+        terms,
+        None,
+    )
 
 
 @semantics(error=composed(_transposed_bound), source=f"{_SPEC}, TRANSPOSE_CONV")
-def conv_transpose(x: Float["n c *s"], w: Int["c m *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque,
-                   pads: Opaque):  # fmt: skip
+def conv_transpose(
+    x: Float["n c *s"], w: Int["c m *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque, pads: Opaque
+):
     """Transposed convolution with the real weights, plus b.  pads: begins then ends cut off the full result."""
     y = _transposed(x.astype(np.float64), weights(w, wq, 1), strides, pads)
     bias = _over_channels(b, x.ndim)

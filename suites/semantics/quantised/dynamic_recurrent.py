@@ -20,9 +20,12 @@ from suites.semantics.tensorflow_recurrent import GATES, newest, sigmoid
 
 Array = np.ndarray
 _ACT = {
-    "NONE": lambda x: x, "RELU": lambda x: np.maximum(x, 0), "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
-    "RELU6": lambda x: np.clip(x, 0, 6), "TANH": np.tanh,
-}  # fmt: skip
+    "NONE": lambda x: x,
+    "RELU": lambda x: np.maximum(x, 0),
+    "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
+    "RELU6": lambda x: np.clip(x, 0, 6),
+    "TANH": np.tanh,
+}
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 
@@ -103,8 +106,17 @@ def _given(x: Array | None, asymmetric: bool | str) -> list[Numbers]:
     return [Numbers(now, e) for now in x]
 
 
-def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetric: bool | str, u: float,
-              aux: Array | None = None, aux_w: Array | None = None) -> Array:  # fmt: skip
+def rnn_error(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array,
+    activation: str,
+    asymmetric: bool | str,
+    u: float,
+    aux: Array | None = None,
+    aux_w: Array | None = None,
+) -> Array:
     """Bound on act(w x + aux_w aux + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
     h, out, beside = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], _given(aux, asymmetric)
     for t, now in enumerate(_given(x, asymmetric)):
@@ -116,8 +128,15 @@ def rnn_error(x: Array, w: Array, r: Array, b: Array, activation: str, asymmetri
     return np.stack(out)
 
 
-def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float, proj_clip: float,
-               asymmetric: bool | str, u: float) -> Array:  # fmt: skip
+def lstm_error(
+    x: Array,
+    p: Mapping[str, Any],
+    activation: str,
+    cell_clip: float,
+    proj_clip: float,
+    asymmetric: bool | str,
+    u: float,
+) -> Array:
     """Bound on the cell of ``tensorflow_recurrent.lstm`` over x [t, b, i] from zero states: [t, b, outputs].  Peephole
     weights meet the cell state element by element, which stays float."""
     units = p["w_forget"].shape[0]
@@ -153,12 +172,14 @@ def lstm_error(x: Array, p: Mapping[str, Any], activation: str, cell_clip: float
     return np.stack(out)
 
 
-def svdf_error(x: Array, features: Array, times: Array, bias: Array | None, rank: int, asymmetric: bool,
-               u: float, calls: int = 1) -> Array:  # fmt: skip
+def svdf_error(
+    x: Array, features: Array, times: Array, bias: Array | None, rank: int, asymmetric: bool, u: float, calls: int = 1
+) -> Array:
     """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
     seen = Numbers(x, step_of(x, asymmetric)).times(features, u)
     met = newest(times, calls).T
     parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
-    error, size = (sum(a).reshape(len(x), -1, rank).sum(-1)
-                   for a in ([y.error for y in parts], [np.abs(y.value) for y in parts]))  # fmt: skip
+    error, size = (
+        sum(a).reshape(len(x), -1, rank).sum(-1) for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
+    )
     return error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))

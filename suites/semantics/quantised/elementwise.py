@@ -80,8 +80,15 @@ def sub(
 
 
 @semantics(error=rounding(_mul, _mul_window), source=f"{_SPEC}, MUL")
-def mul(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y"),
-        oq: Parameters("x", scale=_product_scale), activation: Choice(*ACTIVATIONS)) -> Int["*#d"]:  # fmt: skip
+def mul(
+    x: Int["*#d"],
+    y: Int["*#d"],
+    *,
+    xq: Parameters("x"),
+    yq: Parameters("y"),
+    oq: Parameters("x", scale=_product_scale),
+    activation: Choice(*ACTIVATIONS),
+) -> Int["*#d"]:
     """Product of the real values: the integer product times one fixed-point multiplier."""
     product = centred(x, xq) * centred(y, yq)
     return back(product, xq["scale"][0] * yq["scale"][0] / oq["scale"][0], oq, of(x), activation)
@@ -97,8 +104,9 @@ def _square_scale(d: Any, env: dict[str, Any]) -> float:
 
 
 @semantics(error=rounding(_squared, 0.5), source="TFLite SQUARED_DIFFERENCE")
-def squared_difference(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y"),
-                       oq: Parameters("x", scale=_square_scale)) -> Int["*#d"]:  # fmt: skip
+def squared_difference(
+    x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y"), oq: Parameters("x", scale=_square_scale)
+) -> Int["*#d"]:
     """(x - y)**2 of the real values; the difference is itself a rounded fixed-point number, so one step is free."""
     return finish(_squared(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))
 
@@ -113,7 +121,14 @@ def _quotient_scale(d: Any, env: dict[str, Any]) -> float:
 
 
 @semantics(error=rounding(_div, 0.5), source="TFLite DIV", data={"y": ("ints:1:255", "ints:1:9")})
-def div(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y", zero="low"),
-        oq: Parameters("x", scale=_quotient_scale), activation: Choice(*ACTIVATIONS)) -> Int["*#d"]:  # fmt: skip
+def div(
+    x: Int["*#d"],
+    y: Int["*#d"],
+    *,
+    xq: Parameters("x"),
+    yq: Parameters("y", zero="low"),
+    oq: Parameters("x", scale=_quotient_scale),
+    activation: Choice(*ACTIVATIONS),
+) -> Int["*#d"]:
     """Quotient of the real values; the divisor is never 0 here (the kernel refuses it)."""
     return finish(_div(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)

@@ -116,8 +116,13 @@ class Parameters(Param):
         self.of, self.zero, self.scale, self.pot = of, zero, scale, pot
 
     def draw(self, d: Draw, env: dict[str, Any]) -> Quant:
-        return draw_parameters(d, self.type_of(d, env), zero=self.zero, pot=self.pot,
-                               scale=None if self.scale is None else self.scale(d, env))  # fmt: skip
+        return draw_parameters(
+            d,
+            self.type_of(d, env),
+            zero=self.zero,
+            pot=self.pot,
+            scale=None if self.scale is None else self.scale(d, env),
+        )
 
     def type_of(self, d: Draw, env: dict[str, Any]) -> DType:
         return d.dtype(self.of)
@@ -213,8 +218,10 @@ def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], wh
     function of steps is computed, and two ways that both keep it are further apart than their roundings.
 
     readings: the unrounded result and its freedom in steps, as in ``within``."""
-    errors = [rounding(lambda fn=fn, **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)  # type: ignore[misc]
-              for fn, freedom in readings]  # fmt: skip
+    errors = [
+        rounding(lambda fn=fn, **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)  # type: ignore[misc]
+        for fn, freedom in readings
+    ]
 
     def ok(ctx: Context, actual: Array) -> Array:
         a = actual.astype(np.float64)

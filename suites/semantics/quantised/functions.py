@@ -20,7 +20,7 @@ from suites.semantics.quantised.fixed import (
     steps,
     window,
     within_one_of,
-)  # fmt: skip
+)
 from suites.semantics.quantised.output import finish
 
 _SPEC = "TFLite 8-bit quantization specification"
@@ -249,8 +249,13 @@ def _leaky_window(x: Array, *, xq: Quant, oq: Quant, alpha: float) -> Any:
 
 
 @semantics(error=rounding(_leaky, _leaky_window), source="TFLite LEAKY_RELU", data=("full", "small"))
-def leaky_relu(x: Int["*d"], *, xq: Parameters("x"), oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
-               alpha: Real(0.0, 1.0, (0.1, 0.01, 0.5))) -> Int["*d"]:  # fmt: skip
+def leaky_relu(
+    x: Int["*d"],
+    *,
+    xq: Parameters("x"),
+    oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
+    alpha: Real(0.0, 1.0, (0.1, 0.01, 0.5)),
+) -> Int["*d"]:
     """x where it is not negative, else alpha * x, on the real values."""
     return finish(_leaky(x, xq=xq, oq=oq, alpha=alpha), oq, of(x))
 
@@ -275,7 +280,13 @@ def _draw_prelu(d: Any) -> dict[str, Any]:
 
 
 @semantics(draw=_draw_prelu, error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
-def prelu(x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: _SMALL,
-          oq: Parameters("x", scale=about("xq", low=0.5, high=1.5))) -> Int["*#d"]:  # fmt: skip
+def prelu(
+    x: Int["*#d"],
+    y: Int["*#d"],
+    *,
+    xq: Parameters("x"),
+    yq: _SMALL,
+    oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
+) -> Int["*#d"]:
     """x where it is not negative, else x times the slope y, on the real values."""
     return finish(_prelu(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))

@@ -32,8 +32,17 @@ def channel_scales(xq: Quant, wq: Quant, oq: Quant, rank: int, axis: int) -> Arr
     return s.reshape(shape)
 
 
-def accumulate_conv(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, strides: Object, dilations: Object,
-                    padding: str, groups: int) -> Array:  # fmt: skip
+def accumulate_conv(
+    x: Array,
+    w: Array,
+    b: Array | None,
+    xq: Quant,
+    wq: Quant,
+    strides: Object,
+    dilations: Object,
+    padding: str,
+    groups: int,
+) -> Array:
     """Exact accumulator as int64, channels last as TFLite has them; padding stands for the zero point."""
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
     acc = native.conv(factor(x, xq), factor(w, wq, 0), b, g.strides, g.dilations, g.pads, groups, out=I64)
@@ -53,14 +62,38 @@ def freedom(scale: Array, acc: Array, x: Array) -> Array:
     return window(scale) + np.abs(acc * scale) * 2.0**-22
 
 
-def _conv_real(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, strides: Object,
-               dilations: Object, padding: str, groups: int, activation: str) -> Array:  # fmt: skip
+def _conv_real(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    xq: Quant,
+    wq: Quant,
+    oq: Quant,
+    strides: Object,
+    dilations: Object,
+    padding: str,
+    groups: int,
+    activation: str,
+) -> Array:
     acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
     return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
 
 
-def _conv_tie(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, strides: Object,
-              dilations: Object, padding: str, groups: int, activation: str) -> Array:  # fmt: skip
+def _conv_tie(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    xq: Quant,
+    wq: Quant,
+    oq: Quant,
+    strides: Object,
+    dilations: Object,
+    padding: str,
+    groups: int,
+    activation: str,
+) -> Array:
     acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
     return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
 
@@ -93,21 +126,51 @@ def _transposed_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, s
     return np.moveaxis(acc, 1, -1)
 
 
-def _transposed_real(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, strides: Object,
-                     pads: Object, activation: str) -> Array:  # fmt: skip
+def _transposed_real(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    xq: Quant,
+    wq: Quant,
+    oq: Quant,
+    strides: Object,
+    pads: Object,
+    activation: str,
+) -> Array:
     acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
     return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
 
 
-def _transposed_tie(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, strides: Object,
-                    pads: Object, activation: str) -> Array:  # fmt: skip
+def _transposed_tie(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    xq: Quant,
+    wq: Quant,
+    oq: Quant,
+    strides: Object,
+    pads: Object,
+    activation: str,
+) -> Array:
     acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
     return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
 
 
 @semantics(error=rounding(_transposed_real, _transposed_tie), source=f"{_SPEC}, TRANSPOSE_CONV")
-def conv_transpose(x: Int["n c *s"], w: Int["c m *k"], b: Int["m"] | None = None, *, xq: Opaque, wq: Opaque, oq: Opaque,
-                   strides: Opaque, pads: Opaque, activation: Choice(*ACTIVATIONS)):  # fmt: skip
+def conv_transpose(
+    x: Int["n c *s"],
+    w: Int["c m *k"],
+    b: Int["m"] | None = None,
+    *,
+    xq: Opaque,
+    wq: Opaque,
+    oq: Opaque,
+    strides: Opaque,
+    pads: Opaque,
+    activation: Choice(*ACTIVATIONS),
+):
     """Transposed convolution of the real values, requantised.  pads: begins then ends cut off the full result."""
     acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
     return _back(acc, wq, xq, oq, x, activation)
@@ -133,8 +196,16 @@ def _linear_tie(
 
 
 @semantics(error=rounding(_linear_real, _linear_tie), source=f"{_SPEC}, FULLY_CONNECTED")
-def linear(x: Int["*d i"], w: Int["o i"], b: Int["o"] | None = None, *, xq: Opaque, wq: Opaque, oq: Opaque,
-           activation: Choice(*ACTIVATIONS)):  # fmt: skip
+def linear(
+    x: Int["*d i"],
+    w: Int["o i"],
+    b: Int["o"] | None = None,
+    *,
+    xq: Opaque,
+    wq: Opaque,
+    oq: Opaque,
+    activation: Choice(*ACTIVATIONS),
+):
     """x w' + b of the real values, requantised."""
     acc = _linear_acc(x, w, b, xq, wq)
     return _back(acc, wq, xq, oq, x, activation)

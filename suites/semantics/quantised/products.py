@@ -21,7 +21,7 @@ from suites.semantics.quantised.fixed import (
     window,
     within,
     within_one_of,
-)  # fmt: skip
+)
 from suites.semantics.tensorflow_recurrent import newest
 
 _MOST = 6  # factors of one product: beyond, the roundings on the way say more than the data
@@ -87,14 +87,22 @@ def _draw_prod(d: Draw) -> dict[str, Object]:
     z = xq["zero_point"][0]
     typical = 0.5 * max(hi - z, z - lo) * xq["scale"][0]
     oq = draw_parameters(d, dt, scale=typical**n / (hi - lo) * d.pick((1, 2, 4, 8)))
-    return {"x": T(shape, "full"), "axes": tuple(a - rank if d.bool() else a for a in axes), "keepdims": d.bool(),
-            "xq": xq, "oq": oq}  # fmt: skip
+    return {
+        "x": T(shape, "full"),
+        "axes": tuple(a - rank if d.bool() else a for a in axes),
+        "keepdims": d.bool(),
+        "xq": xq,
+        "oq": oq,
+    }
 
 
 @semantics(
     draw=_draw_prod,
-    error=within_one_of((_prod, _half_step), (_stepwise, _half_step), what="the real product in steps, or the one "
-                        "whose partial products are integers"),
+    error=within_one_of(
+        (_prod, _half_step),
+        (_stepwise, _half_step),
+        what="the real product in steps, or the one whose partial products are integers",
+    ),
     source="TFLite REDUCE_PROD; its kernel: each multiplication is scaled by input_scale / nth_root(output_scale)",
     data=("full",),
 )
@@ -110,15 +118,41 @@ def _memory(x: Array, features: Array, xq: Quant, fq: Quant, sq: Quant) -> Array
     return np.clip(acc * (xq["scale"][0] * fq["scale"][0] / sq["scale"][0]), *int_range(I16))
 
 
-def _svdf(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
-          tq: Quant, sq: Quant, oq: Quant, activation: str, calls: int = 1) -> Array:  # fmt: skip
+def _svdf(
+    x: Array,
+    features: Array,
+    times: Array,
+    b: Array | None = None,
+    *,
+    rank: int,
+    xq: Quant,
+    fq: Quant,
+    tq: Quant,
+    sq: Quant,
+    oq: Quant,
+    activation: str,
+    calls: int = 1,
+) -> Array:
     seen = _memory(x, features, xq, fq, sq) * newest(centred(times, tq), calls).sum(-1)
     acc = seen.reshape(len(x), -1, rank).sum(-1) + (0 if b is None else b)
     return acc * (sq["scale"][0] * tq["scale"][0] / oq["scale"][0]) + oq["zero_point"][0]
 
 
-def _svdf_freedom(x: Array, features: Array, times: Array, b: Array | None = None, *, rank: int, xq: Quant, fq: Quant,
-                  tq: Quant, sq: Quant, oq: Quant, activation: str, calls: int = 1) -> Array:  # fmt: skip
+def _svdf_freedom(
+    x: Array,
+    features: Array,
+    times: Array,
+    b: Array | None = None,
+    *,
+    rank: int,
+    xq: Quant,
+    fq: Quant,
+    tq: Quant,
+    sq: Quant,
+    oq: Quant,
+    activation: str,
+    calls: int = 1,
+) -> Array:
     """Half a step of the memory for every filter and call, as its newest time weights carry it on."""
     ratio = sq["scale"][0] * tq["scale"][0] / oq["scale"][0]
     stored = 0.5 + float(window(xq["scale"][0] * fq["scale"][0] / sq["scale"][0]))
@@ -133,9 +167,21 @@ def _svdf_freedom(x: Array, features: Array, times: Array, b: Array | None = Non
     source="TFLite SVDF: the memory is a 16-bit operand with a scale of its own; 8-bit quantization specification: "
     "a bias has the scale of what it is added to",
 )
-def svdf_step(x: Int["n i"], features: Int["f i"], times: Int["f m"], b: Int["u"] | None = None, *, rank: Opaque,
-              xq: Parameters("x"), fq: Opaque, tq: Opaque, sq: Opaque, oq: Opaque,
-              activation: Choice(*ACTIVATIONS), calls: Opaque = 1):  # fmt: skip
+def svdf_step(
+    x: Int["n i"],
+    features: Int["f i"],
+    times: Int["f m"],
+    b: Int["u"] | None = None,
+    *,
+    rank: Opaque,
+    xq: Parameters("x"),
+    fq: Opaque,
+    tq: Opaque,
+    sq: Opaque,
+    oq: Opaque,
+    activation: Choice(*ACTIVATIONS),
+    calls: Opaque = 1,
+):
     """The last of some calls of rank-decomposed filters with the same x, before whose first the memory holds zeros:
     features seen go into the memory as 16-bit steps, their sums with the newest time weights and the bias into the
     output."""

@@ -21,7 +21,7 @@ from harness.declare import (
     bounded,
     composed,
     semantics,
-)  # fmt: skip
+)
 from harness.generate.draw import Draw
 from harness.tolerance.classes import ulp
 from suites.semantics.quantised.fixed import (
@@ -36,7 +36,7 @@ from suites.semantics.quantised.fixed import (
     window,
     within,
     within_one_of,
-)  # fmt: skip
+)
 from suites.semantics.quantised.output import ACTIVATIONS, finish
 from suites.semantics.resize import resize
 from suites.semantics.window import geometry
@@ -230,8 +230,11 @@ def _one(x: Array, **kw: Object) -> float:
 
 
 @semantics(
-    error=within_one_of((_interpolated, _weights), (_in_fixed_point, _one), what="1.5 steps, of 8 bits + spread * "
-                        "2**-11, or 1 from what positions in 10 fraction bits give"),
+    error=within_one_of(
+        (_interpolated, _weights),
+        (_in_fixed_point, _one),
+        what="1.5 steps, of 8 bits + spread * 2**-11, or 1 from what positions in 10 fraction bits give",
+    ),
     source=f"{_SPEC}, RESIZE_BILINEAR",
 )
 def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
@@ -241,8 +244,14 @@ def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
 
 # -- comparison
 
-_COMPARE = {"equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
-            "greater": np.greater, "greater_equal": np.greater_equal}  # fmt: skip
+_COMPARE = {
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
 
 
 def compare(name: str) -> Semantics:
@@ -270,8 +279,11 @@ def compare(name: str) -> Semantics:
         "return": Bool["*#d"],
     }
     # few steps, so that some are equal
-    return semantics(error=accepted(close), source=f"TFLite {name.upper()} on quantised operands",
-                     data=("ints:0:4", "ints:0:4", "small", "full"))(body)  # fmt: skip
+    return semantics(
+        error=accepted(close),
+        source=f"TFLite {name.upper()} on quantised operands",
+        data=("ints:0:4", "ints:0:4", "small", "full"),
+    )(body)
 
 
 # -- fake quantisation, tables
@@ -324,4 +336,3 @@ def _row_bound(ctx: Context) -> Array:
 def embedding_rows(table: Int["r *d"], indices: Int["n"], *, q: Opaque):
     """Rows of the table as real numbers."""
     return real(table, q)[indices.astype(np.int64)]
-

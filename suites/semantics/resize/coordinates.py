@@ -10,9 +10,16 @@ import numpy as np
 Array = np.ndarray
 
 COORDINATES = (
-    "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric", "tf_crop_and_resize",
-    "tf_half_pixel_for_nn", "align_corners_centred", "offset_corners",
-)  # fmt: skip
+    "half_pixel",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "half_pixel_symmetric",
+    "tf_crop_and_resize",
+    "tf_half_pixel_for_nn",
+    "align_corners_centred",
+    "offset_corners",
+)
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -98,8 +105,16 @@ def _cubic(t: Array, a: float) -> Array:
     return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
 
 
-def taps(axis: Axis, x: Array, mode: str, *, nearest: str = "round_prefer_floor", cubic_a: float = -0.75,
-         exclude_outside: bool = False, antialias: bool = False) -> tuple[Array, Array]:  # fmt: skip
+def taps(
+    axis: Axis,
+    x: Array,
+    mode: str,
+    *,
+    nearest: str = "round_prefer_floor",
+    cubic_a: float = -0.75,
+    exclude_outside: bool = False,
+    antialias: bool = False,
+) -> tuple[Array, Array]:
     """Indices i64 and weights f64, both [m, taps], for coordinates ``x``.
 
     Elements outside the axis are its first and last one, or (exclude_outside) left out with the weights divided by what

@@ -66,8 +66,12 @@ def plan(
 
 
 def _identity(axis: Axis, coordinates: str) -> bool:
-    return axis.n == axis.m and axis.scale == 1 and coordinates != "tf_crop_and_resize" and (
-        coordinates not in ("tf_half_pixel_for_nn", "offset_corners"))  # fmt: skip
+    return (
+        axis.n == axis.m
+        and axis.scale == 1
+        and coordinates != "tf_crop_and_resize"
+        and (coordinates not in ("tf_half_pixel_for_nn", "offset_corners"))
+    )
 
 
 def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: float, **filter_: Object) -> Array:
@@ -195,10 +199,22 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     "ResizeBilinear",
     ambiguous=_silent,
 )
-def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, scales: Reals = None, axes: Ints = None,
-           mode: Choice("nearest", "linear", "cubic") = "nearest", coordinates: Choice(*COORDINATES) = "half_pixel",
-           nearest: Choice(*NEAREST) = "round_prefer_floor", cubic_a: Real = -0.75, exclude_outside: Flag = False,
-           antialias: Flag = False, extrapolation: Real = 0.0, policy: Choice(*POLICIES) = "stretch"):  # fmt: skip
+def resize(
+    x: Num["*d"],
+    roi: Float["*r"] | None = None,
+    *,
+    sizes: Ints = None,
+    scales: Reals = None,
+    axes: Ints = None,
+    mode: Choice("nearest", "linear", "cubic") = "nearest",
+    coordinates: Choice(*COORDINATES) = "half_pixel",
+    nearest: Choice(*NEAREST) = "round_prefer_floor",
+    cubic_a: Real = -0.75,
+    exclude_outside: Flag = False,
+    antialias: Flag = False,
+    extrapolation: Real = 0.0,
+    policy: Choice(*POLICIES) = "stretch",
+):
     """``x`` resampled to ``sizes``, or by ``scales`` (extent = floor(extent * scale)), along ``axes`` (None: all).
 
     coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts
@@ -208,8 +224,13 @@ def resize(x: Num["*d"], roi: Float["*r"] | None = None, *, sizes: Ints = None, 
     """
     region = roi if coordinates == "tf_crop_and_resize" else None
     planned = plan(x.shape, sizes, scales, axes, coordinates, region, policy)
-    how = {"mode": mode, "nearest": nearest, "cubic_a": cubic_a, "exclude_outside": bool(exclude_outside),
-           "antialias": bool(antialias)}  # fmt: skip
+    how = {
+        "mode": mode,
+        "nearest": nearest,
+        "cubic_a": cubic_a,
+        "exclude_outside": bool(exclude_outside),
+        "antialias": bool(antialias),
+    }
     y = apply(x, planned, coordinates, extrapolation, **how)
     if mode == "nearest":  # floats wide: next to a rounding boundary the bound allows the neighbour
         return y.astype(np.float64 if of(x).kind == "f" else x.dtype)
@@ -250,8 +271,15 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
     moving = set(d.subset(where, 1)[:2]) if len(where) > 2 else set(where)
     by_scale = spells(d, "scales") and (not spells(d, "sizes") or d.bool())
     up_only = d.version.op.lower().startswith("upsample")
-    out: dict[str, Object] = {"x": T(shape), "mode": mode, "coordinates": coordinates, "axes": axes, "sizes": None,
-                              "scales": None, "policy": "stretch"}  # fmt: skip
+    out: dict[str, Object] = {
+        "x": T(shape),
+        "mode": mode,
+        "coordinates": coordinates,
+        "axes": axes,
+        "sizes": None,
+        "scales": None,
+        "policy": "stretch",
+    }
     if by_scale:
         options = [f for f in _FACTORS if f >= 1] if up_only else _FACTORS
         scales = [float(np.float32(d.pick(options))) if a in moving else 1.0 for a in where]

@@ -20,16 +20,22 @@ from suites.semantics.quantised.fixed import f32, reachable, real, steps
 from suites.tflite import op
 
 _OPERANDS = ("data_input", "prev_activ_input", "weights_input", "biases_input", "prev_state_input")
-_CELL = {"data": {"scale": [2.0**-7], "zero_point": [128], "axis": 0},
-         "state": {"scale": [2.0**-11], "zero_point": [0], "axis": 0},
-         "gates": {"scale": [2.0**-12], "zero_point": [0], "axis": 0}}  # fmt: skip
+_CELL = {
+    "data": {"scale": [2.0**-7], "zero_point": [128], "axis": 0},
+    "state": {"scale": [2.0**-11], "zero_point": [0], "axis": 0},
+    "gates": {"scale": [2.0**-12], "zero_point": [0], "axis": 0},
+}
 _SOURCE = "tfl basic_lstm; TensorFlow BasicLSTMCell (matrix [x, h], gates i, j, f, o), its forget bias in the biases"
 
 
 def _draw(d: Draw) -> dict[str, Any]:
     b, i, u = d.dim(1, 3), d.dim(1, 6), d.dim(1, 5)
-    out: dict[str, Any] = {"kernel_type": "BASIC", "fused_activation_function": "TANH", "cell_clip": 0.0,
-                           "proj_clip": 0.0}  # fmt: skip
+    out: dict[str, Any] = {
+        "kernel_type": "BASIC",
+        "fused_activation_function": "TANH",
+        "cell_clip": 0.0,
+        "proj_clip": 0.0,
+    }
     shapes = ((b, i), (b, u), (4 * u, i + u), (4 * u,), (b, u))
     if d.version.schema.domain != "quantised":
         for name, shape in zip(_OPERANDS, shapes):
@@ -38,12 +44,19 @@ def _draw(d: Draw) -> dict[str, Any]:
         return out
     w = {"scale": [f32(0.002 * (1 + d.int(0, 9)))], "zero_point": [d.pick((128, 0, 255, 100, 131))], "axis": 0}
     bias = {"scale": [w["scale"][0] * 2.0**-7], "zero_point": [0], "axis": 0}
-    plan = ((U8, "full", _CELL["data"]), (U8, "full", _CELL["data"]), (U8, "full", w),
-            (I32, "ints:-20000:20000", bias), (I16, d.pick(("full", "ints:-4000:4000")), _CELL["state"]))  # fmt: skip
+    plan = (
+        (U8, "full", _CELL["data"]),
+        (U8, "full", _CELL["data"]),
+        (U8, "full", w),
+        (I32, "ints:-20000:20000", bias),
+        (I16, d.pick(("full", "ints:-4000:4000")), _CELL["state"]),
+    )
     for name, shape, (dtype, recipe, quant) in zip(_OPERANDS, shapes, plan):
         out[name] = T(shape, recipe, dtype=dtype, quant=quant, const=name in ("weights_input", "biases_input"))
-    out["@outputs"] = [{"dtype": t.name, "quant": _CELL[kind]} for t, kind in
-                       ((U8, "data"), (I16, "state"), (U8, "data"), (I16, "gates"))]  # fmt: skip
+    out["@outputs"] = [
+        {"dtype": t.name, "quant": _CELL[kind]}
+        for t, kind in ((U8, "data"), (I16, "state"), (U8, "data"), (I16, "gates"))
+    ]
     return out
 
 
@@ -73,17 +86,21 @@ def _steps(call: Call) -> list[tuple[Any, Any]]:
     """Activation and state in steps, each with its error in steps."""
     x, h, w, b, c = (real(call.inputs[n], call.quant[n]) for n in _OPERANDS)
     found = fixed_cell(x, h, w, b, c)
-    return [(steps(r.value, _CELL[kind]), r.error / _CELL[kind]["scale"][0])
-            for r, kind in zip(found, ("data", "state"))]  # fmt: skip
+    return [
+        (steps(r.value, _CELL[kind]), r.error / _CELL[kind]["scale"][0]) for r, kind in zip(found, ("data", "state"))
+    ]
 
 
 def _quantised(call: Call) -> list[Any]:
     (h, _), (c, _) = _steps(call)
     x, before, w, b = (real(call.inputs[n], call.quant[n]) for n in _OPERANDS[:4])
     both, gates = _temporaries(call, x, before, w, b)
-    return [finish(h, _CELL["data"], U8), finish(c, _CELL["state"], I16),
-            finish(steps(both, _CELL["data"]), _CELL["data"], U8),
-            finish(steps(gates, _CELL["gates"]), _CELL["gates"], I16)]  # fmt: skip
+    return [
+        finish(h, _CELL["data"], U8),
+        finish(c, _CELL["state"], I16),
+        finish(steps(both, _CELL["data"]), _CELL["data"], U8),
+        finish(steps(gates, _CELL["gates"]), _CELL["gates"], I16),
+    ]
 
 
 def _near(ctx: Context, actual: Any, i: int) -> Any:
@@ -94,11 +111,33 @@ def _near(ctx: Context, actual: Any, i: int) -> Any:
 _UNTOLD = accepted(_anything)
 _SHAPES = dict(zip(_OPERANDS, ("b i", "b u", "4*u i+u", "4*u", "b u")))
 _ONLY = {"fused_activation_function": "TANH", "cell_clip": 0.0, "proj_clip": 0.0}
-op("BASIC_LSTM", None, evaluate=_float, draw=_draw, types={"T": (F32.name,)}, stated=_SHAPES, only=_ONLY,
-   source=_SOURCE,
-   error=(*(composed(partial(_bound, i=i), _bound.__doc__) for i in range(2)), _UNTOLD, _UNTOLD))  # fmt: skip
-op("BASIC_LSTM", None, domain="quantised", evaluate=_quantised, draw=_draw, types={"T": (U8.name,)}, stated=_SHAPES,
-   only=_ONLY,
-   error=(*(accepted(partial(_near, i=i), "QUANT: every stored stage half a step, carried through the cell")
-            for i in range(2)), _UNTOLD, _UNTOLD),
-   source=f"{_SOURCE}; NNAPI QUANTIZED_16BIT_LSTM: data at 1/128 around 128, a state of 4 integer bits")  # fmt: skip
+op(
+    "BASIC_LSTM",
+    None,
+    evaluate=_float,
+    draw=_draw,
+    types={"T": (F32.name,)},
+    stated=_SHAPES,
+    only=_ONLY,
+    source=_SOURCE,
+    error=(*(composed(partial(_bound, i=i), _bound.__doc__) for i in range(2)), _UNTOLD, _UNTOLD),
+)
+op(
+    "BASIC_LSTM",
+    None,
+    domain="quantised",
+    evaluate=_quantised,
+    draw=_draw,
+    types={"T": (U8.name,)},
+    stated=_SHAPES,
+    only=_ONLY,
+    error=(
+        *(
+            accepted(partial(_near, i=i), "QUANT: every stored stage half a step, carried through the cell")
+            for i in range(2)
+        ),
+        _UNTOLD,
+        _UNTOLD,
+    ),
+    source=f"{_SOURCE}; NNAPI QUANTIZED_16BIT_LSTM: data at 1/128 around 128, a state of 4 integer bits",
+)

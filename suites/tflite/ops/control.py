@@ -54,8 +54,15 @@ def block(d: Draw, args: list[Arg], results: int, depth: int = 0) -> Graph:
     tests = [f"in{k}" for k, a in enumerate(args) if a.dtype is BOOL and a.shape == ()]
     if tests and not depth and d.bool():  # a choice within the choice
         inner = [block(d, args[:1], 1, depth + 1) for _ in range(2)]
-        g.nodes.append(Node("IF", {"cond": tests[0], "input": [g.outputs[0]]}, ["chosen"],
-                            {"then_subgraph_index": inner[0], "else_subgraph_index": inner[1]}, version=1))  # fmt: skip
+        g.nodes.append(
+            Node(
+                "IF",
+                {"cond": tests[0], "input": [g.outputs[0]]},
+                ["chosen"],
+                {"then_subgraph_index": inner[0], "else_subgraph_index": inner[1]},
+                version=1,
+            )
+        )
         tensors["chosen"] = tensors[g.outputs[0]]
         g.outputs[0] = "chosen"
     g.meta = {"opset": 1, "tensors": tensors}
@@ -76,10 +83,13 @@ def _draw_if(d: Draw) -> dict[str, Any]:
         args.append(Arg(BOOL, ()))
     results = d.int(1, len(args))
     return {
-        "cond": T((), "bool", BOOL), "input": given(args),
-        "then_subgraph_index": block(d, args, results), "else_subgraph_index": block(d, args, results),
-        "@outputs": declared(args[:results]), "@outs": results,
-    }  # fmt: skip
+        "cond": T((), "bool", BOOL),
+        "input": given(args),
+        "then_subgraph_index": block(d, args, results),
+        "else_subgraph_index": block(d, args, results),
+        "@outputs": declared(args[:results]),
+        "@outs": results,
+    }
 
 
 def _if(call: Call) -> list[Any]:
@@ -99,11 +109,16 @@ def _draw_while(d: Draw) -> dict[str, Any]:
     args = [Arg(I32, ()), *(Arg(t, s) for t, s in zip(kinds(d, len(shapes)), shapes))]
     inputs = [(carried(k), a) for k, a in enumerate(args)]
     types = {carried(k): {"dtype": a.dtype, "shape": a.shape} for k, a in enumerate(args)}
-    cond = Graph(inputs, [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)], ["go"],
-                 {"limit": np.asarray(d.int(0, 4), np.int32)},
-                 {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}})  # fmt: skip
-    body = Graph(inputs, [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)], ["n0"],
-                 {"one": np.asarray(1, np.int32)})  # fmt: skip
+    cond = Graph(
+        inputs,
+        [Node("LESS", {"lhs": "v0", "rhs": "limit"}, ["go"], version=1)],
+        ["go"],
+        {"limit": np.asarray(d.int(0, 4), np.int32)},
+        {"opset": 1, "tensors": {**types, "go": {"dtype": BOOL, "shape": ()}}},
+    )
+    body = Graph(
+        inputs, [Node("ADD", {"lhs": "v0", "rhs": "one"}, ["n0"], version=1)], ["n0"], {"one": np.asarray(1, np.int32)}
+    )
     types["n0"] = {"dtype": I32, "shape": ()}
     for k, a in enumerate(args[1:], 1):
         how = d.int(0, 7)
@@ -122,8 +137,11 @@ def _draw_while(d: Draw) -> dict[str, Any]:
     body.meta = {"opset": 1, "tensors": {n: t for n, t in types.items() if n[0] == "v" or n in body.outputs}}
     return {
         "input": [T((), dtype=I32, values=[d.int(0, 5)]), *given(args[1:])],
-        "cond_subgraph_index": cond, "body_subgraph_index": body, "@outs": len(args), "@outputs": declared(args),
-    }  # fmt: skip
+        "cond_subgraph_index": cond,
+        "body_subgraph_index": body,
+        "@outs": len(args),
+        "@outputs": declared(args),
+    }
 
 
 def _while(call: Call) -> list[Any]:

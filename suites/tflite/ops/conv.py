@@ -21,10 +21,17 @@ def _groups() -> Fn:
 
 
 _CONV2D: dict[str, Any] = {
-    "x": nhwc("input"), "w": ohwi("filter"), "b": "bias", "strides": Each("stride_{}", HW),
-    "dilations": Each("dilation_{}_factor", HW), "padding": PADDING, "out": fused(nhwc_out), "ranks": (4, 4),
-    "tags": ("fused", "bias"), "ambiguous": nan_activation(s.conv),
-}  # fmt: skip
+    "x": nhwc("input"),
+    "w": ohwi("filter"),
+    "b": "bias",
+    "strides": Each("stride_{}", HW),
+    "dilations": Each("dilation_{}_factor", HW),
+    "padding": PADDING,
+    "out": fused(nhwc_out),
+    "ranks": (4, 4),
+    "tags": ("fused", "bias"),
+    "ambiguous": nan_activation(s.conv),
+}
 op("CONV_2D", s.conv, until=5, **_CONV2D, fixed={"pads": None, "groups": 1})
 
 
@@ -35,8 +42,15 @@ def _uneven_channels(d: Draw) -> dict[str, Any]:
     return {"input": T((1, 3, 3, c)), "filter": T((d.int(1, 4), 2, 2, g)), "stride_h": 1, "stride_w": 1}
 
 
-op("CONV_2D", s.conv, since=6, **_CONV2D, fixed={"pads": None}, groups=_groups(),
-   breaks={"channels-agree": _uneven_channels})  # fmt: skip
+op(
+    "CONV_2D",
+    s.conv,
+    since=6,
+    **_CONV2D,
+    fixed={"pads": None},
+    groups=_groups(),
+    breaks={"channels-agree": _uneven_channels},
+)
 
 
 def _dhwio(slot: str) -> Slotted:
@@ -44,9 +58,21 @@ def _dhwio(slot: str) -> Slotted:
     return Slotted(slot, lambda w: w.transpose(4, 3, 0, 1, 2), lambda v: (*v[2:], v[1], v[0]))
 
 
-op("CONV_3D", s.conv, x=nhwc("input"), w=_dhwio("filter"), b="bias", strides=Each("stride_{}", DHW),
-   dilations=Each("dilation_{}_factor", DHW), padding=PADDING, out=fused(nhwc_out), ranks=(5, 5), tags=("fused",),
-   ambiguous=nan_activation(s.conv), fixed={"pads": None, "groups": 1})  # fmt: skip
+op(
+    "CONV_3D",
+    s.conv,
+    x=nhwc("input"),
+    w=_dhwio("filter"),
+    b="bias",
+    strides=Each("stride_{}", DHW),
+    dilations=Each("dilation_{}_factor", DHW),
+    padding=PADDING,
+    out=fused(nhwc_out),
+    ranks=(5, 5),
+    tags=("fused",),
+    ambiguous=nan_activation(s.conv),
+    fixed={"pads": None, "groups": 1},
+)
 
 
 # -- depthwise
@@ -64,10 +90,13 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
     c, multiplier = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3))
     out: dict[str, Any] = {
-        "input": T((d.dim(hi=3), *w.extents, c)), "filter": T((1, *w.kernel, c * multiplier)),
-        "stride_h": w.strides[0], "stride_w": w.strides[1], "padding": PADDING.table[w.padding],
+        "input": T((d.dim(hi=3), *w.extents, c)),
+        "filter": T((1, *w.kernel, c * multiplier)),
+        "stride_h": w.strides[0],
+        "stride_w": w.strides[1],
+        "padding": PADDING.table[w.padding],
         "depth_multiplier": multiplier,
-    }  # fmt: skip
+    }
     if not later(d, "dilation"):
         out["dilation_h_factor"], out["dilation_w_factor"] = w.dilations
     if d.int(0, 7):
@@ -75,10 +104,23 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("DEPTHWISE_CONV_2D", s.conv, x=nhwc("input"), w=_Depthwise(), b="bias", strides=Each("stride_{}", HW),
-   dilations=Each("dilation_{}_factor", HW), padding=PADDING, fixed={"pads": None}, out=fused(nhwc_out), ranks=(4, 4),
-   groups=Fn(lambda call: call.inputs["input"].shape[-1]), draw=draw_depthwise, tags=("fused",),
-   ambiguous=nan_activation(s.conv))  # fmt: skip
+op(
+    "DEPTHWISE_CONV_2D",
+    s.conv,
+    x=nhwc("input"),
+    w=_Depthwise(),
+    b="bias",
+    strides=Each("stride_{}", HW),
+    dilations=Each("dilation_{}_factor", HW),
+    padding=PADDING,
+    fixed={"pads": None},
+    out=fused(nhwc_out),
+    ranks=(4, 4),
+    groups=Fn(lambda call: call.inputs["input"].shape[-1]),
+    draw=draw_depthwise,
+    tags=("fused",),
+    ambiguous=nan_activation(s.conv),
+)
 
 
 # -- transposed
@@ -129,10 +171,12 @@ def draw_transposed(names: tuple[str, ...]) -> Any:
             s_out.append(least + d.int(0, strides[i] - 1))
         batch, c, m = d.dim(1, 3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
         out: dict[str, Any] = {
-            "output_shape": [batch, *s_out, m], "input": T((batch, *s_in, c)), "padding": padding,
+            "output_shape": [batch, *s_out, m],
+            "input": T((batch, *s_in, c)),
+            "padding": padding,
             ("weights" if n == 2 else "filter"): T((m, *k, c) if n == 2 else (*k, m, c)),
             **{f"stride_{a}": v for a, v in zip(names, strides)},
-        }  # fmt: skip
+        }
         if n == 3:
             out |= {f"dilation_{a}_factor": v for a, v in zip(names, dilations)}
         if not later(d, "bias") and d.bool():
@@ -154,12 +198,23 @@ class _Turned(Slotted):
 
 
 _TRANSPOSED: dict[str, Any] = {
-    "x": nhwc("input"), "b": "bias", "pads": Fn(transposed_pads),
+    "x": nhwc("input"),
+    "b": "bias",
+    "pads": Fn(transposed_pads),
     "fixed": {"groups": 1, "output_padding": None, "output_shape": None, "padding": "explicit", "odd": "upper_end"},
-}  # fmt: skip
-op("TRANSPOSE_CONV", s.conv_transpose, until=3, w=_Turned("weights"), strides=Each("stride_{}", HW), out=nhwc_out,
-   dilations=Fn(lambda call: (1, 1)), draw=draw_transposed(HW), only={"fused_activation_function": "NONE"},
-   **_TRANSPOSED)  # fmt: skip
+}
+op(
+    "TRANSPOSE_CONV",
+    s.conv_transpose,
+    until=3,
+    w=_Turned("weights"),
+    strides=Each("stride_{}", HW),
+    out=nhwc_out,
+    dilations=Fn(lambda call: (1, 1)),
+    draw=draw_transposed(HW),
+    only={"fused_activation_function": "NONE"},
+    **_TRANSPOSED,
+)
 op(
     "TRANSPOSE_CONV",
     s.conv_transpose,
@@ -173,6 +228,15 @@ op(
     ambiguous=nan_activation(s.conv_transpose),
     **_TRANSPOSED,
 )
-op("CONV_3D_TRANSPOSE", s.conv_transpose, w=_Turned("filter"), strides=Each("stride_{}", DHW), out=fused(nhwc_out),
-   dilations=Each("dilation_{}_factor", DHW), draw=draw_transposed(DHW), tags=("fused",),
-   ambiguous=nan_activation(s.conv_transpose), **_TRANSPOSED)  # fmt: skip
+op(
+    "CONV_3D_TRANSPOSE",
+    s.conv_transpose,
+    w=_Turned("filter"),
+    strides=Each("stride_{}", DHW),
+    out=fused(nhwc_out),
+    dilations=Each("dilation_{}_factor", DHW),
+    draw=draw_transposed(DHW),
+    tags=("fused",),
+    ambiguous=nan_activation(s.conv_transpose),
+    **_TRANSPOSED,
+)

@@ -73,9 +73,12 @@ arithmetic("MUL", s.mul, until=5)
 arithmetic("MUL", tf.product, since=6, error=tf.product.error)  # from here on complex numbers, too
 arithmetic("DIV", s.div)
 for _name, _meaning in (
-    ("POW", s.pow), ("SQUARED_DIFFERENCE", s.squared_difference),
-    ("LOGICAL_AND", s.logical_and), ("LOGICAL_OR", s.logical_or), ("BITWISE_XOR", s.bitwise_xor),
-):  # fmt: skip
+    ("POW", s.pow),
+    ("SQUARED_DIFFERENCE", s.squared_difference),
+    ("LOGICAL_AND", s.logical_and),
+    ("LOGICAL_OR", s.logical_or),
+    ("BITWISE_XOR", s.bitwise_xor),
+):
     op(_name, _meaning, x="lhs", y="rhs")
 
 
@@ -96,10 +99,13 @@ op("ATAN2", s.atan2, draw=lambda d: _same_shape(d, ("y", "x")))
 both("MAXIMUM", s.maximum, x="lhs", y="rhs")
 both("MINIMUM", s.minimum, x="lhs", y="rhs")
 for _name, _meaning, _x, _y in (
-    ("EQUAL", s.equal, "x", "y"), ("NOT_EQUAL", s.not_equal, "lhs", "rhs"), ("LESS", s.less, "lhs", "rhs"),
-    ("LESS_EQUAL", s.less_equal, "lhs", "rhs"), ("GREATER", s.greater, "lhs", "rhs"),
+    ("EQUAL", s.equal, "x", "y"),
+    ("NOT_EQUAL", s.not_equal, "lhs", "rhs"),
+    ("LESS", s.less, "lhs", "rhs"),
+    ("LESS_EQUAL", s.less_equal, "lhs", "rhs"),
+    ("GREATER", s.greater, "lhs", "rhs"),
     ("GREATER_EQUAL", s.greater_equal, "lhs", "rhs"),
-):  # fmt: skip
+):
     op(_name, _meaning, x=_x, y=_y)
 
 
@@ -136,8 +142,14 @@ def _another_condition(d: Draw) -> dict[str, Any]:
     return {"condition": T(d.pick(((n + 1,), (n, 1), (1, *shape))), "bool"), "x": T(shape), "y": T(shape)}
 
 
-both("SELECT", tf.select_rows, c="condition", draw=_draw_select, stated={"x": "*d", "y": "*d", "condition": _condition},
-     breaks={"shapes-stated": _another_condition})  # fmt: skip
+both(
+    "SELECT",
+    tf.select_rows,
+    c="condition",
+    draw=_draw_select,
+    stated={"x": "*d", "y": "*d", "condition": _condition},
+    breaks={"shapes-stated": _another_condition},
+)
 both("SELECT_V2", s.where, c="condition")
 
 # -- reinterpretation

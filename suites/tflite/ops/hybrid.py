@@ -23,8 +23,11 @@ RECIPES = ("small", "unit", "unit", "ties", "uniform:-4:4", "uniform:0:6", "unif
 def weight_scales(d: Draw, channels: int, axis: int) -> dict[str, Any]:
     """Symmetric parameters: one scale, or one per channel of ``axis``."""
     n = channels if channels > 1 else 1
-    return {"scale": [f32(0.002 * (1 + d.int(0, 40))) for _ in range(n)], "zero_point": [0] * n,
-            "axis": axis if n > 1 else 0}  # fmt: skip
+    return {
+        "scale": [f32(0.002 * (1 + d.int(0, 40))) for _ in range(n)],
+        "zero_point": [0] * n,
+        "axis": axis if n > 1 else 0,
+    }
 
 
 def full_range(dt: DType) -> str:
@@ -92,23 +95,55 @@ def in_blocks(d: Draw, out: dict[str, Any]) -> None:
     out["input"] = T((*out["input"].shape[:-1], 32 * blocks), d.pick(RECIPES), const=False)
 
 
-op("FULLY_CONNECTED", h.linear, domain="hybrid", x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION,
-   draw=_draw_rows, out=fused(), tags=("fused",), only=PLAIN_WEIGHTS)  # fmt: skip
+op(
+    "FULLY_CONNECTED",
+    h.linear,
+    domain="hybrid",
+    x=Rows(),
+    w="filter",
+    b="bias",
+    wq=Q("filter"),
+    asymmetric=_OPTION,
+    draw=_draw_rows,
+    out=fused(),
+    tags=("fused",),
+    only=PLAIN_WEIGHTS,
+)
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
     tx, ty = d.bool(), d.bool()
     m, k, n = d.dim(1, 6), d.dim(1, 12), d.dim(1, 6)
     lead = d.part(0, 2, 1)
-    return asymmetric(d, {
-        "x": T((*lead, *((k, m) if tx else (m, k))), d.pick(RECIPES), const=False), "adj_x": tx, "adj_y": ty,
-        "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), full_range(d.types["W"]), const=True,
-               quant=weight_scales(d, 1, 0)),
-    })  # fmt: skip
+    return asymmetric(
+        d,
+        {
+            "x": T((*lead, *((k, m) if tx else (m, k))), d.pick(RECIPES), const=False),
+            "adj_x": tx,
+            "adj_y": ty,
+            "y": T(
+                (*d.broadcast_from(lead), *((n, k) if ty else (k, n))),
+                full_range(d.types["W"]),
+                const=True,
+                quant=weight_scales(d, 1, 0),
+            ),
+        },
+    )
 
 
-op("BATCH_MATMUL", h.matmul, domain="hybrid", x="x", y="y", yq=Q("y"), transpose_x="adj_x", transpose_y="adj_y",
-   asymmetric=_OPTION, draw=_draw_matmul, ranks=(2, 5))  # fmt: skip
+op(
+    "BATCH_MATMUL",
+    h.matmul,
+    domain="hybrid",
+    x="x",
+    y="y",
+    yq=Q("y"),
+    transpose_x="adj_x",
+    transpose_y="adj_y",
+    asymmetric=_OPTION,
+    draw=_draw_matmul,
+    ranks=(2, 5),
+)
 
 # -- windows
 
@@ -118,10 +153,15 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
     c, m, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 2, 3, 4, 8)), d.dim(1, 3)
     groups = d.pick((2, 3)) if not later(d, "grouped") and d.chance(4) else 1
     out: dict[str, Any] = {
-        "input": T((n, *w.extents, c * groups)), "filter": T((m * groups, *w.kernel, c)), "bias": T((m * groups,)),
-        "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
-        "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
-    }  # fmt: skip
+        "input": T((n, *w.extents, c * groups)),
+        "filter": T((m * groups, *w.kernel, c)),
+        "bias": T((m * groups,)),
+        "stride_h": w.strides[0],
+        "stride_w": w.strides[1],
+        "dilation_h_factor": w.dilations[0],
+        "dilation_w_factor": w.dilations[1],
+        "padding": PADDING.table[w.padding],
+    }
     if d.chance(8):
         del out["bias"]
     quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
@@ -135,14 +175,33 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
 
 
 _CONV: dict[str, Any] = {
-    "x": nhwc("input"), "b": "bias", "strides": Each("stride_{}", HW), "dilations": Each("dilation_{}_factor", HW),
-    "padding": PADDING, "wq": Q("filter"), "ranks": (4, 4), "domain": "hybrid", "out": fused(nhwc_out),
+    "x": nhwc("input"),
+    "b": "bias",
+    "strides": Each("stride_{}", HW),
+    "dilations": Each("dilation_{}_factor", HW),
+    "padding": PADDING,
+    "wq": Q("filter"),
+    "ranks": (4, 4),
+    "domain": "hybrid",
+    "out": fused(nhwc_out),
     "tags": ("fused",),
-}  # fmt: skip
-op("CONV_2D", h.conv, w=ohwi("filter"), draw=_draw_conv, **_CONV,
-   groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])))  # fmt: skip
-op("DEPTHWISE_CONV_2D", h.conv, w=_Depthwise(), draw=_draw_depthwise, **_CONV,
-   groups=Fn(lambda call: call.inputs["input"].shape[-1]))  # fmt: skip
+}
+op(
+    "CONV_2D",
+    h.conv,
+    w=ohwi("filter"),
+    draw=_draw_conv,
+    **_CONV,
+    groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])),
+)
+op(
+    "DEPTHWISE_CONV_2D",
+    h.conv,
+    w=_Depthwise(),
+    draw=_draw_depthwise,
+    **_CONV,
+    groups=Fn(lambda call: call.inputs["input"].shape[-1]),
+)
 
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
@@ -153,6 +212,16 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("TRANSPOSE_CONV", h.conv_transpose, domain="hybrid", x=nhwc("input"), w=_Turned("weights"), b="bias",
-   wq=Q("weights"), strides=Each("stride_{}", HW), pads=Fn(transposed_pads), draw=_draw_transposed,
-   out=fused(nhwc_out))  # fmt: skip
+op(
+    "TRANSPOSE_CONV",
+    h.conv_transpose,
+    domain="hybrid",
+    x=nhwc("input"),
+    w=_Turned("weights"),
+    b="bias",
+    wq=Q("weights"),
+    strides=Each("stride_{}", HW),
+    pads=Fn(transposed_pads),
+    draw=_draw_transposed,
+    out=fused(nhwc_out),
+)

@@ -53,13 +53,20 @@ def hybrid(draw: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], dict[str,
 
 def real_inputs(call: Call) -> Inputs:
     """Every operand as the real numbers that it stands for."""
-    return {n: None if x is None else real(x, call.quant[n]) if call.quant.get(n) else np.asarray(x, np.float64)
-            for n, x in call.inputs.items()}  # fmt: skip
+    return {
+        n: None if x is None else real(x, call.quant[n]) if call.quant.get(n) else np.asarray(x, np.float64)
+        for n, x in call.inputs.items()
+    }
 
 
-def entry(name: str, draw: Callable[[Draw], dict[str, Any]], value: Callable[[Call, Inputs], list[Any]],
-          error: Callable[[Call, Inputs, float], list[Any]], stated: dict[str, Any],
-          lenient: bool = False) -> None:  # fmt: skip
+def entry(
+    name: str,
+    draw: Callable[[Draw], dict[str, Any]],
+    value: Callable[[Call, Inputs], list[Any]],
+    error: Callable[[Call, Inputs, float], list[Any]],
+    stated: dict[str, Any],
+    lenient: bool = False,
+) -> None:
     """value and error, of all outputs, from real operands; their bound adds an ulp.  stated: shapes, which are
     not drawn otherwise where that is lenient."""
 
@@ -68,9 +75,17 @@ def entry(name: str, draw: Callable[[Draw], dict[str, Any]], value: Callable[[Ca
 
     text = "the largest error that quantising every operand of a product can make, carried through the cell; + ulp"
     classes = tuple(composed(partial(bound, i=i), text) for i in range(2))
-    op(name, None, domain="hybrid", evaluate=lambda call: value(call, real_inputs(call)), draw=hybrid(draw),
-       error=classes, stated=stated,
-       breaks=plain.LENIENT if lenient else {}, source=_SOURCE + name)  # fmt: skip
+    op(
+        name,
+        None,
+        domain="hybrid",
+        evaluate=lambda call: value(call, real_inputs(call)),
+        draw=hybrid(draw),
+        error=classes,
+        stated=stated,
+        breaks=plain.LENIENT if lenient else {},
+        source=_SOURCE + name,
+    )
 
 
 def _option(call: Call) -> bool:
@@ -86,8 +101,11 @@ def _activation(call: Call) -> str:
 
 def _rnn(call: Call, v: Inputs, run: Callable[..., Any]) -> list[Any]:
     one = call.version.op == "RNN"
-    names = ("input_weights", "recurrent_weights", "bias") if one else (
-        "input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")  # fmt: skip
+    names = (
+        ("input_weights", "recurrent_weights", "bias")
+        if one
+        else ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")
+    )
     x = v["input"]
     major = bool(call.attr("time_major", False))
     xt = x[None] if one else x if major else np.swapaxes(x, 0, 1)
@@ -105,9 +123,14 @@ def _rnn_error(call: Call, u: float) -> Callable[..., Any]:
 
 
 for _name, _sequence in (("RNN", False), ("UNIDIRECTIONAL_SEQUENCE_RNN", True)):
-    entry(_name, plain.draw_rnn(_sequence), lambda call, v: _rnn(call, v, _rnn_value),
-          lambda call, v, u: _rnn(call, v, _rnn_error(call, u)),
-          plain.SEQUENCE_RNN_SHAPES if _sequence else plain.RNN_SHAPES, not _sequence)  # fmt: skip
+    entry(
+        _name,
+        plain.draw_rnn(_sequence),
+        lambda call, v: _rnn(call, v, _rnn_value),
+        lambda call, v, u: _rnn(call, v, _rnn_error(call, u)),
+        plain.SEQUENCE_RNN_SHAPES if _sequence else plain.RNN_SHAPES,
+        not _sequence,
+    )
 
 
 def _lstm_error(call: Call, u: float) -> Callable[..., Any]:
@@ -120,26 +143,42 @@ def _lstm_error(call: Call, u: float) -> Callable[..., Any]:
 
 
 for _name, _sequence in (("LSTM", False), ("UNIDIRECTIONAL_SEQUENCE_LSTM", True)):
-    entry(_name, plain.draw_lstm(_sequence), lambda call, v: [plain.direction(v, call)],
-          lambda call, v, u: [plain.direction(v, call, run=_lstm_error(call, u))],
-          plain.lstm_shapes(3 if _sequence else 2, ""))  # fmt: skip
+    entry(
+        _name,
+        plain.draw_lstm(_sequence),
+        lambda call, v: [plain.direction(v, call)],
+        lambda call, v, u: [plain.direction(v, call, run=_lstm_error(call, u))],
+        plain.lstm_shapes(3 if _sequence else 2, ""),
+    )
 
 
 def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
     return v["input"], v["feature_weights"], v["time_weights"], v.get("input_gate_bias")
 
 
-entry("SVDF", plain.draw_svdf,
-      lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call), plain.calls_of(call))],
-      lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u,
-                                       plain.calls_of(call))],
-      plain.SVDF_SHAPES, True)  # fmt: skip
+entry(
+    "SVDF",
+    plain.draw_svdf,
+    lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call), plain.calls_of(call))],
+    lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u, plain.calls_of(call))],
+    plain.SVDF_SHAPES,
+    True,
+)
 
 # -- both directions
 
-entry("BIDIRECTIONAL_SEQUENCE_RNN", plain.draw_both_rnn, lambda call, v: plain.both_rnn(call, v),
-      lambda call, v, u: plain.both_rnn(call, v, _rnn_error(call, u)), plain.BOTH_RNN_SHAPES,
-      True)  # fmt: skip
-entry("BIDIRECTIONAL_SEQUENCE_LSTM", plain.draw_both, lambda call, v: plain.both_directions(call, v),
-      lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)),
-      plain.lstm_shapes(3, "fw_", "bw_"))  # fmt: skip
+entry(
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+    plain.draw_both_rnn,
+    lambda call, v: plain.both_rnn(call, v),
+    lambda call, v, u: plain.both_rnn(call, v, _rnn_error(call, u)),
+    plain.BOTH_RNN_SHAPES,
+    True,
+)
+entry(
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    plain.draw_both,
+    lambda call, v: plain.both_directions(call, v),
+    lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)),
+    plain.lstm_shapes(3, "fw_", "bw_"),
+)

@@ -62,8 +62,15 @@ def _values_and_index(call: Call, results: list[Any]) -> list[Any]:
     return cast_to_declared(call, [results[0], results[2]])
 
 
-both("UNIQUE", s.unique, x="input", fixed={"axis": None, "sorted": False}, draw=_draw_unique, out=_values_and_index,
-     stated={"input": "_n"})  # fmt: skip
+both(
+    "UNIQUE",
+    s.unique,
+    x="input",
+    fixed={"axis": None, "sorted": False},
+    draw=_draw_unique,
+    out=_values_and_index,
+    stated={"input": "_n"},
+)
 
 
 def _index_type(b: Any) -> None:
@@ -77,15 +84,27 @@ def _encode_k(value: int, b: Any) -> None:
     _index_type(b)
 
 
-both("TOPK_V2", s.topk, x="input", fixed={"axis": -1, "largest": True, "sorted": True}, out=cast_to_declared,
-     k=Fn(lambda call: int(np.asarray(call.inputs["k"]).ravel()[0]), _encode_k),
-     breaks={"axis-in-range": None})  # fmt: skip
+both(
+    "TOPK_V2",
+    s.topk,
+    x="input",
+    fixed={"axis": -1, "largest": True, "sorted": True},
+    out=cast_to_declared,
+    k=Fn(lambda call: int(np.asarray(call.inputs["k"]).ravel()[0]), _encode_k),
+    breaks={"axis-in-range": None},
+)
 
 # -- segments
 
 for _name, _mode in (("SUM", "sum"), ("PROD", "prod"), ("MAX", "max"), ("MIN", "min")):
-    op(f"UNSORTED_SEGMENT_{_name}", tables.unsorted_segment, x="input", ids="segment_ids", count="num_segments",
-       fixed={"mode": _mode})  # fmt: skip
+    op(
+        f"UNSORTED_SEGMENT_{_name}",
+        tables.unsorted_segment,
+        x="input",
+        ids="segment_ids",
+        count="num_segments",
+        fixed={"mode": _mode},
+    )
 op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
 
 # -- lookup
@@ -98,12 +117,24 @@ op("BROADCAST_ARGS", tables.broadcast_args, x="s0", y="s1")
 def _draw_sparse(d: Draw) -> dict[str, Any]:
     """The indices rise and do not repeat, so that validating them changes nothing."""
     v = tables.sparse_to_dense.drawer(d)
-    return {"sparse_indices": v["indices"], "sparse_values": v["values"], "default_value": v["default"],
-            "output_shape": list(v["shape"]), "validate_indices": d.bool()}  # fmt: skip
+    return {
+        "sparse_indices": v["indices"],
+        "sparse_values": v["values"],
+        "default_value": v["default"],
+        "output_shape": list(v["shape"]),
+        "validate_indices": d.bool(),
+    }
 
 
-both("SPARSE_TO_DENSE", tables.sparse_to_dense, indices="sparse_indices", values="sparse_values",
-     default="default_value", shape=shape_input("output_shape"), draw=_draw_sparse)  # fmt: skip
+both(
+    "SPARSE_TO_DENSE",
+    tables.sparse_to_dense,
+    indices="sparse_indices",
+    values="sparse_values",
+    default="default_value",
+    shape=shape_input("output_shape"),
+    draw=_draw_sparse,
+)
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
 op("EMBEDDING_LOOKUP_SPARSE", tables.embedding_lookup_sparse, table="value", at="indices", shape="dense_shape")
@@ -123,6 +154,12 @@ _NMS: dict[str, Any] = {
     "iou_threshold": _scalar("iou_threshold"),
     "score_threshold": _scalar("score_threshold"),
 }
-op("NON_MAX_SUPPRESSION_V4", tables.soft_nms, fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS,
-   error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)))  # fmt: skip
+op(
+    "NON_MAX_SUPPRESSION_V4",
+    tables.soft_nms,
+    fixed={"sigma": 0.0},
+    out=lambda call, r: [r[0], r[2]],
+    **_NMS,
+    error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)),
+)
 op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)

@@ -48,6 +48,16 @@ def draw_rows(d: Draw) -> dict[str, Any]:
 
 
 PLAIN_WEIGHTS = {"weights_format": "DEFAULT"}
-op("FULLY_CONNECTED", s.linear, x=Rows(), w="filter", b="bias", draw=draw_rows, out=fused(), tags=("fused",),
-   only=PLAIN_WEIGHTS, ambiguous=nan_activation(s.linear))  # fmt: skip
+op(
+    "FULLY_CONNECTED",
+    s.linear,
+    x=Rows(),
+    w="filter",
+    b="bias",
+    draw=draw_rows,
+    out=fused(),
+    tags=("fused",),
+    only=PLAIN_WEIGHTS,
+    ambiguous=nan_activation(s.linear),
+)
 op("BATCH_MATMUL", s.matmul, transpose_x="adj_x", transpose_y="adj_y", ranks=(2, 5), ambiguous=nan_activation(s.matmul))

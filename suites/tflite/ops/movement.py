@@ -22,7 +22,7 @@ from suites.tflite.codecs import (
     nhwc_out,
     pairs,
     shape_input,
-)  # fmt: skip
+)
 
 # -- shape
 
@@ -46,8 +46,15 @@ def _shape_of_reshape(call: Call) -> Any:
     return tuple(int(n) for n in (call.attr("new_shape") if v is None else v.ravel()))
 
 
-both("RESHAPE", s.reshape, x="input", shape=Fn(_shape_of_reshape), fixed={"zero": "literal"}, draw=_draw_reshape,
-     source="TFLite RESHAPE: the shape operand, else the new_shape option")  # fmt: skip
+both(
+    "RESHAPE",
+    s.reshape,
+    x="input",
+    shape=Fn(_shape_of_reshape),
+    fixed={"zero": "literal"},
+    draw=_draw_reshape,
+    source="TFLite RESHAPE: the shape operand, else the new_shape option",
+)
 
 
 def _squeeze_dims() -> Fn:
@@ -88,8 +95,13 @@ def _draw_transpose(d: Draw) -> dict[str, Any]:
     return {"input": T(shape), "perm": d.shuffle(range(len(shape)))}
 
 
-both("TRANSPOSE", s.transpose, x="input", perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"])),
-     draw=_draw_transpose)  # fmt: skip
+both(
+    "TRANSPOSE",
+    s.transpose,
+    x="input",
+    perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"])),
+    draw=_draw_transpose,
+)
 
 
 def _draw_reverse(d: Draw) -> dict[str, Any]:
@@ -97,8 +109,14 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
     return {"input": T(shape), "axis": [d.axis(len(shape))]}
 
 
-both("REVERSE_V2", s.reverse, x="input", axes=AxesInput("axis"), draw=_draw_reverse,
-     source="TFLite REVERSE_V2: the axis operand has one element")  # fmt: skip
+both(
+    "REVERSE_V2",
+    s.reverse,
+    x="input",
+    axes=AxesInput("axis"),
+    draw=_draw_reverse,
+    source="TFLite REVERSE_V2: the axis operand has one element",
+)
 both(
     "REVERSE_SEQUENCE", s.reverse_sequence, x="input", lengths="seq_lengths", seq_axis="seq_dim", batch_axis="batch_dim"
 )
@@ -106,19 +124,33 @@ both(
 # -- joining and splitting
 
 both("CONCATENATION", s.concat, xs="values", only={"fused_activation_function": "NONE"})
-both("PACK", s.stack, xs="values",
-     axis=Fn(lambda call: call.attr("axis"),
-             lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]),
-     agrees={"values_count": lambda c: len(c.inputs["values"])})  # fmt: skip
-both("UNPACK", s.unstack, x="input", outs=lambda d, v: v["x"].shape[v["axis"]],
-     axis=Fn(lambda call: call.attr("axis"),
-             lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
-     agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]})  # fmt: skip
+both(
+    "PACK",
+    s.stack,
+    xs="values",
+    axis=Fn(
+        lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]
+    ),
+    agrees={"values_count": lambda c: len(c.inputs["values"])},
+)
+both(
+    "UNPACK",
+    s.unstack,
+    x="input",
+    outs=lambda d, v: v["x"].shape[v["axis"]],
+    axis=Fn(lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
+    agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]},
+)
 both("SPLIT", s.split_even, x="value", axis="split_dim", count="num_splits", outs=lambda d, v: v["count"])
-both("SPLIT_V", s.split, x="value", axis="split_dim", outs=lambda d, v: len(v["sizes"]),
-     sizes=Fn(lambda call: _sizes(call),
-              lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]),
-     agrees={"num_splits": lambda c: c.inputs["size_splits"].size})  # fmt: skip
+both(
+    "SPLIT_V",
+    s.split,
+    x="value",
+    axis="split_dim",
+    outs=lambda d, v: len(v["sizes"]),
+    sizes=Fn(lambda call: _sizes(call), lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]),
+    agrees={"num_splits": lambda c: c.inputs["size_splits"].size},
+)
 
 
 def _sizes(call: Call) -> tuple[int, ...]:
@@ -160,8 +192,16 @@ def _bits(until: int | None, since: int | None, **fixed: int) -> None:
     names["end"] = _End()
     if "offset" not in fixed:
         names["offset"] = Fn(lambda call: int(bool(call.attr("offset", False))))
-    both("STRIDED_SLICE", s.strided_slice_bits, x="input", since=since, until=until, fixed=fixed, only=dict(fixed),
-         **names)  # fmt: skip
+    both(
+        "STRIDED_SLICE",
+        s.strided_slice_bits,
+        x="input",
+        since=since,
+        until=until,
+        fixed=fixed,
+        only=dict(fixed),
+        **names,
+    )
 
 
 _bits(5, None, ellipsis_mask=0, new_axis_mask=0, offset=0)
@@ -189,10 +229,27 @@ def _cut(slot: str, **more: Any) -> Any:
 
 
 _CONSTANT = {"mode": "constant", "axes": None}
-both("PAD", s.pad, x="input", value=_zero_point("input"), pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",),
-     breaks=_cut("padding"))  # fmt: skip
-both("PADV2", s.pad, x="input", value="constant_values", pads=pairs("padding"), fixed=_CONSTANT, tags=("nonnegative",),
-     draw=lambda d: _draw_padv2(d), breaks=_cut("padding", constant_values=T((), recipe="small")))  # fmt: skip
+both(
+    "PAD",
+    s.pad,
+    x="input",
+    value=_zero_point("input"),
+    pads=pairs("padding"),
+    fixed=_CONSTANT,
+    tags=("nonnegative",),
+    breaks=_cut("padding"),
+)
+both(
+    "PADV2",
+    s.pad,
+    x="input",
+    value="constant_values",
+    pads=pairs("padding"),
+    fixed=_CONSTANT,
+    tags=("nonnegative",),
+    draw=lambda d: _draw_padv2(d),
+    breaks=_cut("padding", constant_values=T((), recipe="small")),
+)
 
 
 def _draw_padv2(d: Draw) -> dict[str, Any]:
@@ -213,9 +270,18 @@ def _mirrored(call: Call) -> tuple[int, ...]:
 
 
 _PADS = pairs("pad")
-both("MIRROR_PAD", s.pad, x="input", value=Fn(lambda call: None), pads=Fn(_mirrored, _PADS.encode),
-     fixed={"axes": None}, mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
-     tags=("nonnegative",), stated={"pad": "_n 2"}, breaks=_cut("pad", mode="SYMMETRIC"))  # fmt: skip
+both(
+    "MIRROR_PAD",
+    s.pad,
+    x="input",
+    value=Fn(lambda call: None),
+    pads=Fn(_mirrored, _PADS.encode),
+    fixed={"axes": None},
+    mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
+    tags=("nonnegative",),
+    stated={"pad": "_n 2"},
+    breaks=_cut("pad", mode="SYMMETRIC"),
+)
 
 # -- blocks
 
@@ -256,10 +322,23 @@ def _rank34(drawer: Any) -> Any:
     return draw
 
 
-both("SPACE_TO_BATCH_ND", s.space_to_batch, x=_shift("input"), block=shape_input("block_shape"), out=_unshift,
-     pads=interleaved("paddings"), draw=_rank34(s.space_to_batch.drawer))  # fmt: skip
-both("BATCH_TO_SPACE_ND", s.batch_to_space, x="input", block=shape_input("block_shape"), crops=interleaved("indices"),
-     draw=_rank34(s.batch_to_space.drawer))  # fmt: skip
+both(
+    "SPACE_TO_BATCH_ND",
+    s.space_to_batch,
+    x=_shift("input"),
+    block=shape_input("block_shape"),
+    out=_unshift,
+    pads=interleaved("paddings"),
+    draw=_rank34(s.space_to_batch.drawer),
+)
+both(
+    "BATCH_TO_SPACE_ND",
+    s.batch_to_space,
+    x="input",
+    block=shape_input("block_shape"),
+    crops=interleaved("indices"),
+    draw=_rank34(s.batch_to_space.drawer),
+)
 
 # -- making
 

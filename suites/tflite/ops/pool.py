@@ -11,9 +11,14 @@ from suites.tflite.codecs import Each, fused, nan_activation, nhwc, nhwc_out
 from suites.tflite.ops.conv import HW, PADDING
 
 _POOL: dict[str, Any] = {
-    "x": nhwc("input"), "kernel": Each("filter_{}", HW, words=("height", "width")), "strides": Each("stride_{}", HW),
-    "padding": PADDING, "ranks": (4, 4), "out": fused(nhwc_out), "tags": ("fused",),
-}  # fmt: skip
+    "x": nhwc("input"),
+    "kernel": Each("filter_{}", HW, words=("height", "width")),
+    "strides": Each("stride_{}", HW),
+    "padding": PADDING,
+    "ranks": (4, 4),
+    "out": fused(nhwc_out),
+    "tags": ("fused",),
+}
 _FIXED = {"dilations": None, "pads": None, "ceil": False, "last": "keep"}
 op(
     "AVERAGE_POOL_2D",

@@ -29,8 +29,12 @@ def skip_grams(words: list[str], size: int, skip: int, shorter: bool) -> list[st
 def _skip_gram(call: Call) -> list[Any]:
     text = call.inputs["input"].ravel()[0]
     text = text.decode() if isinstance(text, bytes) else text
-    grams = skip_grams(text.split(), call.attr("ngram_size", 0), call.attr("max_skip_size", 0),
-                       bool(call.attr("include_all_ngrams", False)))  # fmt: skip
+    grams = skip_grams(
+        text.split(),
+        call.attr("ngram_size", 0),
+        call.attr("max_skip_size", 0),
+        bool(call.attr("include_all_ngrams", False)),
+    )
     out = np.empty(len(grams), object)
     out[:] = grams
     return [out]
@@ -39,8 +43,12 @@ def _skip_gram(call: Call) -> list[Any]:
 def _draw_skip_gram(d: Draw) -> dict[str, Any]:
     """Words between single blanks: how longer runs of whitespace are taken is not said."""
     words = ["".join(d.pick("abcdeyz") for _ in range(d.int(1, 4))) for _ in range(d.int(1, 7))]
-    return {"input": T((1,), values=[" ".join(words)]), "ngram_size": d.int(1, 4), "max_skip_size": d.int(0, 3),
-            "include_all_ngrams": d.bool()}  # fmt: skip
+    return {
+        "input": T((1,), values=[" ".join(words)]),
+        "ngram_size": d.int(1, 4),
+        "max_skip_size": d.int(0, 3),
+        "include_all_ngrams": d.bool(),
+    }
 
 
 op(
@@ -96,8 +104,9 @@ def _draw_lsh(d: Draw) -> dict[str, Any]:
         functions[-1] = functions[0]
     out: dict[str, Any] = {
         "hash": T((n, bits), values=[f for row in functions for f in row]),
-        "input": T((rows, *d.part(0, 2, 1))), "type": d.pick(("SPARSE", "DENSE")),
-    }  # fmt: skip
+        "input": T((rows, *d.part(0, 2, 1))),
+        "type": d.pick(("SPARSE", "DENSE")),
+    }
     if d.bool():
         out["weight"] = T((rows,), "unit") if d.int(0, 3) else T((rows,), values=[0.0] * rows)
     return out
@@ -136,8 +145,11 @@ def _bits(call: Call) -> list[Any]:
     state = call.inputs["initial_state"]
     size = tuple(call.outs[1]["shape"])  # type: ignore[index]
     source = np.random.Generator(np.random.Philox(key=state.astype(np.uint64)[:2]))
-    raw = source.integers(0, 2**t.bits, size, np.dtype(f"u{t.bits // 8}").type, endpoint=False) if t.bits < 64 else (
-        source.integers(0, 2**64 - 1, size, np.uint64, endpoint=True))  # fmt: skip
+    raw = (
+        source.integers(0, 2**t.bits, size, np.dtype(f"u{t.bits // 8}").type, endpoint=False)
+        if t.bits < 64
+        else (source.integers(0, 2**64 - 1, size, np.uint64, endpoint=True))
+    )
     return [state + np.uint64(1), raw.view(t.np)]
 
 
@@ -149,9 +161,11 @@ def _draw_bits(d: Draw) -> dict[str, Any]:
     shape = list(d.shape(1, 3, 1))
     shape[0] *= d.pick((1, 4, 16))
     return {
-        "initial_state": T((words,), "full"), "algorithm": algorithm, "@outs": 2,
+        "initial_state": T((words,), "full"),
+        "algorithm": algorithm,
+        "@outs": 2,
         "@outputs": [{"dtype": "u64", "shape": [words]}, {"dtype": t.name, "shape": shape}],
-    }  # fmt: skip
+    }
 
 
 op(

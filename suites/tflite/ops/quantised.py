@@ -78,20 +78,39 @@ for _name, _meaning, _slot in (
     op(_name, _meaning, domain="quantised", x=_slot, xq=Q(_slot), oq=OutQ(_slot))
 
 op("LEAKY_RELU", functions.leaky_relu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
-op("GELU", functions.gelu, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
-   approximate=Fn(lambda call: bool(call.attr("approximate"))), draw=lambda d: _draw_gelu(d))  # fmt: skip
+op(
+    "GELU",
+    functions.gelu,
+    domain="quantised",
+    x="input",
+    xq=Q("input"),
+    oq=OutQ("input"),
+    approximate=Fn(lambda call: bool(call.attr("approximate"))),
+    draw=lambda d: _draw_gelu(d),
+)
 
 
 def _draw_gelu(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.03, 0.05, 0.1)))
     oq = draw_parameters(d, dt, scale=xq["scale"][0] * (0.5 + d.int(0, 16) / 16))
-    return {"input": T(d.shape(), d.pick(("full", "small")), quant=xq), "approximate": d.bool(),
-            "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+    return {
+        "input": T(d.shape(), d.pick(("full", "small")), quant=xq),
+        "approximate": d.bool(),
+        "@outputs": [{"dtype": dt.name, "quant": oq}],
+    }
 
 
-op("REDUCE_PROD", products.reduce_prod, domain="quantised", x="input", axes=AxesInput("axes"), keepdims="keep_dims",
-   xq=Q("input"), oq=OutQ("input"))  # fmt: skip
+op(
+    "REDUCE_PROD",
+    products.reduce_prod,
+    domain="quantised",
+    x="input",
+    axes=AxesInput("axes"),
+    keepdims="keep_dims",
+    xq=Q("input"),
+    oq=OutQ("input"),
+)
 
 
 # -- QUANTIZE, DEQUANTIZE
@@ -108,8 +127,11 @@ def _channels(d: Draw, q: dict[str, Any], shape: tuple[int, ...], dt: Any) -> di
     axis = d.int(0, len(shape) - 1)
     if shape[axis] < 2:
         return q
-    return {"scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[axis])],
-            "zero_point": [0] * shape[axis], "axis": axis}  # fmt: skip
+    return {
+        "scale": [draw_parameters(d, dt)["scale"][0] for _ in range(shape[axis])],
+        "zero_point": [0] * shape[axis],
+        "axis": axis,
+    }
 
 
 def _draw_quantize(d: Draw) -> dict[str, Any]:
@@ -134,12 +156,22 @@ def _draw_requantize(d: Draw) -> dict[str, Any]:
     xq = draw_parameters(d, have)
     ratio = 2.0 ** (have.bits - dt.bits) * (0.3 + d.int(0, 32) / 16)
     oq = draw_parameters(d, dt, scale=xq["scale"][0] * ratio)
-    return {"input": T(d.shape(), d.pick(("full", "small")), dtype=have, quant=xq),
-            "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+    return {
+        "input": T(d.shape(), d.pick(("full", "small")), dtype=have, quant=xq),
+        "@outputs": [{"dtype": dt.name, "quant": oq}],
+    }
 
 
-op("QUANTIZE", convert.requantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_requantize,
-   out_dtype=lambda call, i: _declared_type(call), **_OUT)  # fmt: skip
+op(
+    "QUANTIZE",
+    convert.requantize,
+    domain="quantised",
+    x="input",
+    xq=Q("input"),
+    draw=_draw_requantize,
+    out_dtype=lambda call, i: _declared_type(call),
+    **_OUT,
+)
 
 
 def _draw_dequantize(d: Draw) -> dict[str, Any]:

@@ -47,8 +47,11 @@ class Filters:
         if self.x is I16 and "quantized_bias_type" in schema.attrs and not later(d, "quantized_bias_type") and d.bool():
             self.b = d.pick((I32, I64))
             self.bias_type = self.b.name
-        self.bq = {"scale": [f32(s * self.xq["scale"][0]) for s in self.wq["scale"]],
-                   "zero_point": [0] * len(self.wq["scale"]), "axis": 0}  # fmt: skip
+        self.bq = {
+            "scale": [f32(s * self.xq["scale"][0]) for s in self.wq["scale"]],
+            "zero_point": [0] * len(self.wq["scale"]),
+            "axis": 0,
+        }
 
     def tensors(
         self, d: Draw, x: tuple[int, ...], w: tuple[int, ...], bias: int | None, slot: str = "filter"
@@ -80,10 +83,17 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
     shape = (m, *w.kernel, c // groups)
     f = Filters(d, shape, 0, c // groups * w.kernel[0] * w.kernel[1])
     out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else m)
-    return _activation(d, out | {
-        "stride_h": w.strides[0], "stride_w": w.strides[1], "dilation_h_factor": w.dilations[0],
-        "dilation_w_factor": w.dilations[1], "padding": PADDING.table[w.padding],
-    })  # fmt: skip
+    return _activation(
+        d,
+        out
+        | {
+            "stride_h": w.strides[0],
+            "stride_w": w.strides[1],
+            "dilation_h_factor": w.dilations[0],
+            "dilation_w_factor": w.dilations[1],
+            "padding": PADDING.table[w.padding],
+        },
+    )
 
 
 def _draw_depthwise(d: Draw) -> dict[str, Any]:
@@ -94,19 +104,45 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
     out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else c * multiplier)
     if not later(d, "dilation"):
         out |= {"dilation_h_factor": w.dilations[0], "dilation_w_factor": w.dilations[1]}
-    return _activation(d, out | {"stride_h": w.strides[0], "stride_w": w.strides[1], "depth_multiplier": multiplier,
-                                 "padding": PADDING.table[w.padding]})  # fmt: skip
+    return _activation(
+        d,
+        out
+        | {
+            "stride_h": w.strides[0],
+            "stride_w": w.strides[1],
+            "depth_multiplier": multiplier,
+            "padding": PADDING.table[w.padding],
+        },
+    )
 
 
 _QUANT = {"xq": Q("input"), "wq": Q("filter"), "oq": OutQ("input"), "activation": "fused_activation_function"}
 _CONV: dict[str, Any] = {
-    "x": nhwc("input"), "b": "bias", "strides": Each("stride_{}", HW), "dilations": Each("dilation_{}_factor", HW),
-    "padding": PADDING, "ranks": (4, 4), "domain": "quantised", **_QUANT,
-}  # fmt: skip
-op("CONV_2D", q.conv, w=ohwi("filter"), draw=_draw_conv, **_CONV,
-   groups=Fn(lambda call: call.inputs["input"].shape[-1] // call.inputs["filter"].shape[-1]))  # fmt: skip
-op("DEPTHWISE_CONV_2D", q.conv, w=_Depthwise(), draw=_draw_depthwise, **_CONV,
-   groups=Fn(lambda call: call.inputs["input"].shape[-1]))  # fmt: skip
+    "x": nhwc("input"),
+    "b": "bias",
+    "strides": Each("stride_{}", HW),
+    "dilations": Each("dilation_{}_factor", HW),
+    "padding": PADDING,
+    "ranks": (4, 4),
+    "domain": "quantised",
+    **_QUANT,
+}
+op(
+    "CONV_2D",
+    q.conv,
+    w=ohwi("filter"),
+    draw=_draw_conv,
+    **_CONV,
+    groups=Fn(lambda call: call.inputs["input"].shape[-1] // call.inputs["filter"].shape[-1]),
+)
+op(
+    "DEPTHWISE_CONV_2D",
+    q.conv,
+    w=_Depthwise(),
+    draw=_draw_depthwise,
+    **_CONV,
+    groups=Fn(lambda call: call.inputs["input"].shape[-1]),
+)
 
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
@@ -121,9 +157,21 @@ def _declared_activation(call: Call) -> str:
     return call.attr("fused_activation_function", "NONE") or "NONE"
 
 
-op("TRANSPOSE_CONV", q.conv_transpose, domain="quantised", x=nhwc("input"), w=_Turned("weights"), b="bias",
-   strides=Each("stride_{}", HW), pads=Fn(transposed_pads), draw=_draw_transposed, xq=Q("input"),
-   wq=Q("weights"), oq=OutQ("input"), activation=Fn(_declared_activation))  # fmt: skip
+op(
+    "TRANSPOSE_CONV",
+    q.conv_transpose,
+    domain="quantised",
+    x=nhwc("input"),
+    w=_Turned("weights"),
+    b="bias",
+    strides=Each("stride_{}", HW),
+    pads=Fn(transposed_pads),
+    draw=_draw_transposed,
+    xq=Q("input"),
+    wq=Q("weights"),
+    oq=OutQ("input"),
+    activation=Fn(_declared_activation),
+)
 
 
 def _draw_rows(d: Draw) -> dict[str, Any]:
@@ -136,8 +184,17 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     return _activation(d, out)
 
 
-op("FULLY_CONNECTED", q.linear, domain="quantised", x=Rows(), w="filter", b="bias", draw=_draw_rows,
-   only=PLAIN_WEIGHTS, **_QUANT)  # fmt: skip
+op(
+    "FULLY_CONNECTED",
+    q.linear,
+    domain="quantised",
+    x=Rows(),
+    w="filter",
+    b="bias",
+    draw=_draw_rows,
+    only=PLAIN_WEIGHTS,
+    **_QUANT,
+)
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
@@ -153,11 +210,23 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
         scale=xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8) / {8: 127, 16: 32767}[dt.bits],
     )
     return {
-        "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq), "adj_x": tx, "adj_y": ty,
+        "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq),
+        "adj_x": tx,
+        "adj_y": ty,
         "y": T((*d.broadcast_from(lead), *((n, k) if ty else (k, n))), "full", dtype=dt, quant=yq),
         "@outputs": [{"dtype": dt.name, "quant": oq}],
-    }  # fmt: skip
+    }
 
 
-op("BATCH_MATMUL", q.matmul, domain="quantised", xq=Q("x"), yq=Q("y"), oq=OutQ("x"), transpose_x="adj_x",
-   transpose_y="adj_y", draw=_draw_matmul, ranks=(2, 5))  # fmt: skip
+op(
+    "BATCH_MATMUL",
+    q.matmul,
+    domain="quantised",
+    xq=Q("x"),
+    yq=Q("y"),
+    oq=OutQ("x"),
+    transpose_x="adj_x",
+    transpose_y="adj_y",
+    draw=_draw_matmul,
+    ranks=(2, 5),
+)

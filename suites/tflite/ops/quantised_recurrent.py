@@ -28,8 +28,12 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
     fq, tq = _symmetric(0.004 * (1 + d.int(0, 16))), _symmetric(0.0002 * (1 + d.int(0, 16)))
     # a memory that what is seen fills to a good part, an output that sums of it fill
     sq = _symmetric(xq["scale"][0] * fq["scale"][0] * 90 * 64 * i**0.5 / 32767 * (0.5 + d.int(0, 16) / 8))
-    oq = draw_parameters(d, I8, zero=d.pick(("low", "low", None)), scale=sq["scale"][0] * tq["scale"][0] * 8000 * 4000
-                         * rank**0.5 / 127 * (0.5 + d.int(0, 16) / 8))  # fmt: skip
+    oq = draw_parameters(
+        d,
+        I8,
+        zero=d.pick(("low", "low", None)),
+        scale=sq["scale"][0] * tq["scale"][0] * 8000 * 4000 * rank**0.5 / 127 * (0.5 + d.int(0, 16) / 8),
+    )
     out: dict[str, Any] = {
         "input": T((b, i), "full", quant=xq),
         "feature_weights": T((u * rank, i), "ints:-127:127", dtype=I8, quant=fq, const=True),
@@ -45,11 +49,27 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
     return out | calls(d, m + 1)
 
 
-op("SVDF", products.svdf_step, domain="quantised", x="input", features="feature_weights", times="time_weights",
-   b="input_gate_bias", calls=CALLS, xq=Q("input"), fq=Q("feature_weights"), tq=Q("time_weights"),
-   sq=Q("activation_state"), activation="fused_activation_function", oq=OutQ("input"), draw=_draw_svdf,
-   types={"W": ("i8",)}, stated=SVDF_SHAPES, breaks=LENIENT,
-   why="signed weights, as the specification asks")  # fmt: skip
+op(
+    "SVDF",
+    products.svdf_step,
+    domain="quantised",
+    x="input",
+    features="feature_weights",
+    times="time_weights",
+    b="input_gate_bias",
+    calls=CALLS,
+    xq=Q("input"),
+    fq=Q("feature_weights"),
+    tq=Q("time_weights"),
+    sq=Q("activation_state"),
+    activation="fused_activation_function",
+    oq=OutQ("input"),
+    draw=_draw_svdf,
+    types={"W": ("i8",)},
+    stated=SVDF_SHAPES,
+    breaks=LENIENT,
+    why="signed weights, as the specification asks",
+)
 
 
 # -- LSTM: 8-bit activations and weights, 16-bit memory, in every version: the version rules ask for more than 1 only
@@ -123,10 +143,17 @@ def _lstm_ok(ctx: Context, actual: Any) -> Any:
 
 
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
-    op(_name, None, domain="quantised", evaluate=_lstm, draw=_draw_lstm, types={"T": ("i8",)},
-       stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
-       only={"fused_activation_function": "TANH", "proj_clip": 0.0, "diagonal_recurrent_tensors": False},
-       why="the recipe of Li and Alvarez is for 8-bit activations",
-       error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
-       source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"
-       " the quantization of recurrent neural networks")  # fmt: skip
+    op(
+        _name,
+        None,
+        domain="quantised",
+        evaluate=_lstm,
+        draw=_draw_lstm,
+        types={"T": ("i8",)},
+        stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
+        only={"fused_activation_function": "TANH", "proj_clip": 0.0, "diagonal_recurrent_tensors": False},
+        why="the recipe of Li and Alvarez is for 8-bit activations",
+        error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
+        source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"
+        " the quantization of recurrent neural networks",
+    )

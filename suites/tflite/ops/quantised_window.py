@@ -37,10 +37,16 @@ def _draw_pool(d: Draw) -> dict[str, Any]:
 
 
 _POOL: dict[str, Any] = {
-    "x": nhwc("input"), "q": Q("input"), "kernel": Each("filter_{}", HW, words=("height", "width")),
-    "strides": Each("stride_{}", HW), "padding": PADDING, "activation": "fused_activation_function", "ranks": (4, 4),
-    "domain": "quantised", "draw": _draw_pool,
-}  # fmt: skip
+    "x": nhwc("input"),
+    "q": Q("input"),
+    "kernel": Each("filter_{}", HW, words=("height", "width")),
+    "strides": Each("stride_{}", HW),
+    "padding": PADDING,
+    "activation": "fused_activation_function",
+    "ranks": (4, 4),
+    "domain": "quantised",
+    "draw": _draw_pool,
+}
 op("AVERAGE_POOL_2D", q.avg_pool, **_POOL)
 op("MAX_POOL_2D", q.max_pool, **_POOL)
 
@@ -65,8 +71,12 @@ def _draw_fold(slot: str, mean: bool) -> Any:
         oq = draw_parameters(d, dt, scale=xq["scale"][0] * (1 if mean else n**0.5) * (0.3 + d.int(0, 16) / 16))
         if mean and d.bool():
             oq = xq
-        return {"input": T(shape, "full", quant=xq), slot: [a - len(shape) if d.chance(3) else a for a in axes],
-                "keep_dims": d.bool(), "@outputs": [{"dtype": dt.name, "quant": oq}]}  # fmt: skip
+        return {
+            "input": T(shape, "full", quant=xq),
+            slot: [a - len(shape) if d.chance(3) else a for a in axes],
+            "keep_dims": d.bool(),
+            "@outputs": [{"dtype": dt.name, "quant": oq}],
+        }
 
     return draw
 
@@ -89,8 +99,15 @@ for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
 
 op("SOFTMAX", q.softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"), beta="beta")
 op("LOG_SOFTMAX", q.log_softmax, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"))
-op("L2_NORMALIZATION", q.l2_normalize, domain="quantised", x="input", xq=Q("input"), oq=OutQ("input"),
-   only={"fused_activation_function": "NONE"})  # fmt: skip
+op(
+    "L2_NORMALIZATION",
+    q.l2_normalize,
+    domain="quantised",
+    x="input",
+    xq=Q("input"),
+    oq=OutQ("input"),
+    only={"fused_activation_function": "NONE"},
+)
 
 # -- resizing
 
@@ -115,21 +132,55 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
     h, w = d.dim(1, 7), d.dim(1, 7)
     size = [d.pick((h, 2 * h, 3 * h, d.int(1, 12))), d.pick((w, 2 * w, (w + 1) // 2, d.int(1, 12)))]
     recipe = d.pick(("small", "unit", "iota") if d.types["T"] is F32 else ("full", "small"))
-    return {"input": T((d.dim(1, 3), h, w, d.dim(1, 5)), recipe), "size": size, "align_corners": how == 1,
-            "half_pixel_centers": how == 2}  # fmt: skip
+    return {
+        "input": T((d.dim(1, 3), h, w, d.dim(1, 5)), recipe),
+        "size": size,
+        "align_corners": how == 1,
+        "half_pixel_centers": how == 2,
+    }
 
 
 _LINEAR = {"roi": Fn(lambda call: None), "sizes": Fn(_sizes), "coordinates": Fn(_coordinates), "draw": _draw_resize}
-_PINNED = {"scales": None, "axes": (1, 2), "cubic_a": -0.75, "exclude_outside": False, "antialias": False,
-           "extrapolation": 0.0, "policy": "stretch"}  # fmt: skip
+_PINNED = {
+    "scales": None,
+    "axes": (1, 2),
+    "cubic_a": -0.75,
+    "exclude_outside": False,
+    "antialias": False,
+    "extrapolation": 0.0,
+    "policy": "stretch",
+}
 _IMAGES = {"input": "_n _h _w _c", "size": "2"}  # ranks by tfl resize_bilinear and resize_nearest_neighbor
-op("RESIZE_BILINEAR", r.resize, x="input", **_LINEAR, fixed={**_PINNED, "mode": "linear", "nearest": "floor"},
-   stated=_IMAGES)  # fmt: skip
-op("RESIZE_BILINEAR", q.resize_bilinear, domain="quantised", x="input", sizes=Fn(_sizes), coordinates=Fn(_coordinates),
-   draw=_draw_resize, stated=_IMAGES)  # fmt: skip
-both("RESIZE_NEAREST_NEIGHBOR", r.resize, x="input", roi=Fn(lambda call: None), sizes=Fn(_sizes), draw=_draw_resize,
-     coordinates=Fn(_nearest_coordinates), fixed={**_PINNED, "mode": "nearest"}, stated=_IMAGES,
-     nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"))  # fmt: skip
+op(
+    "RESIZE_BILINEAR",
+    r.resize,
+    x="input",
+    **_LINEAR,
+    fixed={**_PINNED, "mode": "linear", "nearest": "floor"},
+    stated=_IMAGES,
+)
+op(
+    "RESIZE_BILINEAR",
+    q.resize_bilinear,
+    domain="quantised",
+    x="input",
+    sizes=Fn(_sizes),
+    coordinates=Fn(_coordinates),
+    draw=_draw_resize,
+    stated=_IMAGES,
+)
+both(
+    "RESIZE_NEAREST_NEIGHBOR",
+    r.resize,
+    x="input",
+    roi=Fn(lambda call: None),
+    sizes=Fn(_sizes),
+    draw=_draw_resize,
+    coordinates=Fn(_nearest_coordinates),
+    fixed={**_PINNED, "mode": "nearest"},
+    stated=_IMAGES,
+    nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"),
+)
 
 # -- comparison
 
@@ -148,9 +199,12 @@ for _name, _x, _y in (
 
 def _draw_fake(d: Draw) -> dict[str, Any]:
     low = d.pick((-6.0, -1.0, 0.0, -0.5, -3.7))
-    out: dict[str, Any] = {"input": T(d.shape(), d.pick(("uniform:-8:8", "small", "unit"))), "min": low,
-                           "max": low + d.pick((1.0, 6.0, 12.0, 7.3)) if low > -1 else d.pick((1.0, 6.0, 3.3)),
-                           "num_bits": d.pick((2, 4, 8, 8, 16))}  # fmt: skip
+    out: dict[str, Any] = {
+        "input": T(d.shape(), d.pick(("uniform:-8:8", "small", "unit"))),
+        "min": low,
+        "max": low + d.pick((1.0, 6.0, 12.0, 7.3)) if low > -1 else d.pick((1.0, 6.0, 3.3)),
+        "num_bits": d.pick((2, 4, 8, 8, 16)),
+    }
     if not later(d, "narrow_range"):
         out["narrow_range"] = d.bool()
     return out

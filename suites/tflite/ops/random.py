@@ -35,13 +35,24 @@ op(
     fixed={"low": 0.0, "high": 1.0, "dtype": None},
     out_dtype=lambda call, i: F32,
 )
-op("RANDOM_STANDARD_NORMAL", s.normal, shape=_SHAPE, seed=Fn(_seed), draw=_draw_shape,
-   fixed={"mean": 0.0, "std": 1.0, "dtype": None}, out_dtype=lambda call, i: F32)  # fmt: skip
+op(
+    "RANDOM_STANDARD_NORMAL",
+    s.normal,
+    shape=_SHAPE,
+    seed=Fn(_seed),
+    draw=_draw_shape,
+    fixed={"mean": 0.0, "std": 1.0, "dtype": None},
+    out_dtype=lambda call, i: F32,
+)
 
 
 def _draw_multinomial(d: Draw) -> dict[str, Any]:
-    return {"logits": T((d.dim(1, 4), d.dim(2, 6)), "unit"), "num_samples": d.int(1, 300), **_seeds(d),
-            "@outputs": [{"dtype": d.pick(("i32", "i64"))}]}  # fmt: skip
+    return {
+        "logits": T((d.dim(1, 4), d.dim(2, 6)), "unit"),
+        "num_samples": d.int(1, 300),
+        **_seeds(d),
+        "@outputs": [{"dtype": d.pick(("i32", "i64"))}],
+    }
 
 
 def _width(call: Call) -> Any:
@@ -49,6 +60,14 @@ def _width(call: Call) -> Any:
     return BY_NAME[t] if isinstance(t, str) else t
 
 
-op("MULTINOMIAL", s.categorical, x="logits", fixed={"logits": True}, seed=Fn(_seed), draw=_draw_multinomial,
-   size=Fn(lambda call: int(np.asarray(call.inputs["num_samples"]).ravel()[0])), out_dtype=lambda call, i: _width(call),
-   out=lambda call, r: [r[0].astype(_width(call).np)])  # fmt: skip
+op(
+    "MULTINOMIAL",
+    s.categorical,
+    x="logits",
+    fixed={"logits": True},
+    seed=Fn(_seed),
+    draw=_draw_multinomial,
+    size=Fn(lambda call: int(np.asarray(call.inputs["num_samples"]).ravel()[0])),
+    out_dtype=lambda call, i: _width(call),
+    out=lambda call, r: [r[0].astype(_width(call).np)],
+)

@@ -57,8 +57,11 @@ def draw_rnn(sequence: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         b, t, i, u = d.dim(1, 3), d.dim(1, 4), d.dim(1, 6), d.dim(1, 5)
         out: dict[str, Any] = {"fused_activation_function": d.pick(_ACTIVATIONS), "hidden_state": _state(b, u)}
-        names = ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias") if sequence else (
-            "input_weights", "recurrent_weights", "bias")  # fmt: skip
+        names = (
+            ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")
+            if sequence
+            else ("input_weights", "recurrent_weights", "bias")
+        )
         out |= {names[0]: _w(d, u, i), names[1]: _w(d, u, u), names[2]: _w(d, u)}
         if sequence:
             out["time_major"] = d.bool()
@@ -73,14 +76,38 @@ def draw_rnn(sequence: bool) -> Any:
 # not drawn with an axis too many: no text names these ranks, only the products do
 LENIENT: dict[str, Any] = {"shapes-stated": None}
 RNN_SHAPES = {"input": "_b i", "input_weights": "u i", "recurrent_weights": "u u", "bias": "u"}
-SEQUENCE_RNN_SHAPES = {"input": "_b _t i", "input_to_input_weights": "u i", "recurrent_to_input_weights": "u u",
-                       "input_gate_bias": "u"}  # fmt: skip
-op("UNIDIRECTIONAL_SEQUENCE_RNN", s.sequence_rnn, x="input", w="input_to_input_weights", r="recurrent_to_input_weights",
-   b="input_gate_bias", calls=CALLS, activation="fused_activation_function", draw=draw_rnn(True),
-   stated=SEQUENCE_RNN_SHAPES)  # fmt: skip
-op("RNN", s.sequence_rnn, x="input", w="input_weights", r="recurrent_weights", b="bias", fixed={"time_major": False},
-   calls=CALLS, activation="fused_activation_function", draw=draw_rnn(False), stated=RNN_SHAPES,
-   breaks=LENIENT)  # fmt: skip
+SEQUENCE_RNN_SHAPES = {
+    "input": "_b _t i",
+    "input_to_input_weights": "u i",
+    "recurrent_to_input_weights": "u u",
+    "input_gate_bias": "u",
+}
+op(
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+    s.sequence_rnn,
+    x="input",
+    w="input_to_input_weights",
+    r="recurrent_to_input_weights",
+    b="input_gate_bias",
+    calls=CALLS,
+    activation="fused_activation_function",
+    draw=draw_rnn(True),
+    stated=SEQUENCE_RNN_SHAPES,
+)
+op(
+    "RNN",
+    s.sequence_rnn,
+    x="input",
+    w="input_weights",
+    r="recurrent_weights",
+    b="bias",
+    fixed={"time_major": False},
+    calls=CALLS,
+    activation="fused_activation_function",
+    draw=draw_rnn(False),
+    stated=RNN_SHAPES,
+    breaks=LENIENT,
+)
 
 
 def draw_svdf(d: Draw) -> dict[str, Any]:
@@ -99,19 +126,41 @@ def draw_svdf(d: Draw) -> dict[str, Any]:
 
 
 SVDF_SHAPES = {
-    "input": "_b i", "feature_weights": "n i", "time_weights": "n _m",
+    "input": "_b i",
+    "feature_weights": "n i",
+    "time_weights": "n _m",
     "input_gate_bias": lambda call: str(len(call.inputs["feature_weights"]) // call.attr("rank")),
-}  # fmt: skip
-op("SVDF", s.svdf_step, x="input", features="feature_weights", times="time_weights", b="input_gate_bias", calls=CALLS,
-   activation="fused_activation_function", draw=draw_svdf, stated=SVDF_SHAPES,
-   breaks=LENIENT)  # fmt: skip
+}
+op(
+    "SVDF",
+    s.svdf_step,
+    x="input",
+    features="feature_weights",
+    times="time_weights",
+    b="input_gate_bias",
+    calls=CALLS,
+    activation="fused_activation_function",
+    draw=draw_svdf,
+    stated=SVDF_SHAPES,
+    breaks=LENIENT,
+)
 
 
 # -- LSTM: forty operands, so decoded by name rather than by annotation
 
 
-def gates(d: Draw, prefix: str, i: int, u: int, *, coupled: bool, peephole: bool, projection: int, norm: bool,
-          diagonal: bool = False) -> dict[str, Any]:  # fmt: skip
+def gates(
+    d: Draw,
+    prefix: str,
+    i: int,
+    u: int,
+    *,
+    coupled: bool,
+    peephole: bool,
+    projection: int,
+    norm: bool,
+    diagonal: bool = False,
+) -> dict[str, Any]:
     """Weights of one direction under the dialect's names."""
     out: dict[str, Any] = {}
     o = projection or u
@@ -212,8 +261,15 @@ def _lstm(call: Call) -> list[Any]:
     return [direction(call.inputs, call)]
 
 
-def direction(v: dict[str, Any], call: Call, prefix: str = "", backward: bool = False, x: Any = None, aux: Any = None,
-              run: Any = s.run_cell) -> Any:  # fmt: skip
+def direction(
+    v: dict[str, Any],
+    call: Call,
+    prefix: str = "",
+    backward: bool = False,
+    x: Any = None,
+    aux: Any = None,
+    run: Any = s.run_cell,
+) -> Any:
     """One direction of an LSTM in the layout of the output, over x or the input.  aux: what is added to it.  run: what
     is done with x [t, b, i] and the operands."""
     x = np.asarray(v["input"] if x is None else x, np.float64)
@@ -254,10 +310,24 @@ def _lstm_bound(ctx: Context, i: int) -> Any:
 
 
 _BOUND = tuple(composed(partial(_lstm_bound, i=i), _lstm_bound.__doc__) for i in range(2))
-op("UNIDIRECTIONAL_SEQUENCE_LSTM", None, evaluate=_lstm, draw=draw_lstm(True), error=_BOUND,
-   stated=lstm_shapes(3, ""), source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM")  # fmt: skip
-op("LSTM", None, evaluate=_lstm, draw=draw_lstm(False), error=_BOUND, stated=lstm_shapes(2, ""),
-   source="TFLite LSTM, full kernel")  # fmt: skip
+op(
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    None,
+    evaluate=_lstm,
+    draw=draw_lstm(True),
+    error=_BOUND,
+    stated=lstm_shapes(3, ""),
+    source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM",
+)
+op(
+    "LSTM",
+    None,
+    evaluate=_lstm,
+    draw=draw_lstm(False),
+    error=_BOUND,
+    stated=lstm_shapes(2, ""),
+    source="TFLite LSTM, full kernel",
+)
 
 
 def draw_both(d: Draw) -> dict[str, Any]:
@@ -274,8 +344,13 @@ def draw_both(d: Draw) -> dict[str, Any]:
     out["time_major"], out["merge_outputs"] = d.bool(), d.bool()
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
-    _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_input_to_{g}_weights": _w(d, u, a) for g in GATES
-                                          if not (coupled and g == "input")})  # fmt: skip
+    _auxiliary(
+        d,
+        out,
+        lambda prefix, a: {
+            f"{prefix}aux_input_to_{g}_weights": _w(d, u, a) for g in GATES if not (coupled and g == "input")
+        },
+    )
     return out | calls(d)
 
 
@@ -306,8 +381,12 @@ def draw_both_rnn(d: Draw) -> dict[str, Any]:
         "merge_outputs": d.bool(),
     }
     for prefix in ("fw_", "bw_"):
-        out |= {f"{prefix}input_to_input_weights": _w(d, u, i), f"{prefix}recurrent_weights": _w(d, u, u),
-                f"{prefix}bias": _w(d, u), f"{prefix}hidden_state": _state(b, u)}  # fmt: skip
+        out |= {
+            f"{prefix}input_to_input_weights": _w(d, u, i),
+            f"{prefix}recurrent_weights": _w(d, u, u),
+            f"{prefix}bias": _w(d, u),
+            f"{prefix}hidden_state": _state(b, u),
+        }
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
     _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_weights": _w(d, u, a)})
@@ -332,8 +411,11 @@ def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
     for prefix, step in (("fw_", 1), ("bw_", -1)):
         w, r, b = (v[prefix + n].astype(np.float64) for n in ("input_to_input_weights", "recurrent_weights", "bias"))
         x = time_first(v["input"] if other is None or step > 0 else other)
-        aux = () if added is None else (carried(time_first(added)[::step], call),
-                                        v[f"{prefix}aux_weights"].astype(np.float64))  # fmt: skip
+        aux = (
+            ()
+            if added is None
+            else (carried(time_first(added)[::step], call), v[f"{prefix}aux_weights"].astype(np.float64))
+        )
         y = run(carried(x[::step], call), w, r, b, act, *aux)[-len(x) :][::step]
         results.append(y if major else np.swapaxes(y, 0, 1))
     return [np.concatenate(results, -1)] if call.attr("merge_outputs", False) else results
@@ -349,10 +431,21 @@ def _both_rnn_bound(ctx: Context, i: int) -> Any:
 
 
 BOTH_RNN_SHAPES = {
-    "input": "_b _t i", "fw_input_to_input_weights": "u i", "fw_recurrent_weights": "u u", "fw_bias": "u",
-    "bw_input_to_input_weights": "v _a", "bw_recurrent_weights": "v v", "bw_bias": "v",
-}  # fmt: skip
-op("BIDIRECTIONAL_SEQUENCE_RNN", None, evaluate=lambda call: both_rnn(call, call.inputs), draw=draw_both_rnn,
-   stated=BOTH_RNN_SHAPES, breaks=LENIENT,
-   error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
-   source="TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input")  # fmt: skip
+    "input": "_b _t i",
+    "fw_input_to_input_weights": "u i",
+    "fw_recurrent_weights": "u u",
+    "fw_bias": "u",
+    "bw_input_to_input_weights": "v _a",
+    "bw_recurrent_weights": "v v",
+    "bw_bias": "v",
+}
+op(
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+    None,
+    evaluate=lambda call: both_rnn(call, call.inputs),
+    draw=draw_both_rnn,
+    stated=BOTH_RNN_SHAPES,
+    breaks=LENIENT,
+    error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
+    source="TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input",
+)

@@ -36,8 +36,12 @@ class _Ordered(Slotted):
         super().encode(value, b)
 
 
-_ARG: dict[str, Any] = {"x": _Ordered(), "axis": "dim", "dtype": OutType("output_type"),
-                        "fixed": {"keepdims": False, "select_last": False}}  # fmt: skip
+_ARG: dict[str, Any] = {
+    "x": _Ordered(),
+    "axis": "dim",
+    "dtype": OutType("output_type"),
+    "fixed": {"keepdims": False, "select_last": False},
+}
 both("ARG_MAX", s.argmax, **_ARG)
 both("ARG_MIN", s.argmin, **_ARG)
 op("CUMSUM", s.cumsum, x="input")

@@ -13,8 +13,15 @@ from suites.tflite import op
 _FEW = 96  # elements at most, since an instance holds them all
 
 
-def draw_sparse(d: Draw, dt: DType, shape: tuple[int, ...], block: dict[int, int], order: list[int], csr: list[bool],
-                quant: Any = None) -> tuple[T, dict[str, Any]]:  # fmt: skip
+def draw_sparse(
+    d: Draw,
+    dt: DType,
+    shape: tuple[int, ...],
+    block: dict[int, int],
+    order: list[int],
+    csr: list[bool],
+    quant: Any = None,
+) -> tuple[T, dict[str, Any]]:
     """A constant of ``shape`` whose blocks are mostly zero, and its layout.
 
     block: dimension -> extent of a block along it, which divides the dimension.  csr: per walked dimension.
@@ -27,8 +34,13 @@ def draw_sparse(d: Draw, dt: DType, shape: tuple[int, ...], block: dict[int, int
         mask = mask.repeat(n, i)
     low = -9 if dt.kind != "u" else 1
     values = np.array([d.int(low, 9) or 3 for _ in range(mask.size)], np.int64).reshape(shape) * mask
-    layout = {"order": order, "block_map": list(block), "block": list(block.values()), "csr": csr,
-              "width": d.pick((8, 16, 32))}  # fmt: skip
+    layout = {
+        "order": order,
+        "block_map": list(block),
+        "block": list(block.values()),
+        "csr": csr,
+        "width": d.pick((8, 16, 32)),
+    }
     flat = [float(v) / 4 if dt.kind == "f" else int(v) for v in values.ravel()]
     return T(shape, values=flat, dtype=dt, const=True, quant=quant), layout
 
@@ -57,5 +69,11 @@ def _draw_densify(d: Draw) -> dict[str, Any]:
     return {"input": t, "@sparsity": {"input": layout}}
 
 
-op("DENSIFY", None, evaluate=lambda call: [call.inputs["input"]], error=copied(), draw=_draw_densify,
-   source="tfl densify; schema, SparsityParameters: the dense tensor that a sparse one stands for")  # fmt: skip
+op(
+    "DENSIFY",
+    None,
+    evaluate=lambda call: [call.inputs["input"]],
+    error=copied(),
+    draw=_draw_densify,
+    source="tfl densify; schema, SparsityParameters: the dense tensor that a sparse one stands for",
+)

@@ -39,10 +39,25 @@ def _draw_shift(d: Draw) -> dict[str, Any]:
     return {"lhs": T(shape, "full"), "rhs": T(shape, f"ints:0:{d.types['T'].bits - 1}")}
 
 
-op("STABLEHLO_SHIFT_LEFT", e.bit_shift, x="lhs", y="rhs", fixed={"direction": "LEFT"}, draw=_draw_shift,
-   stated={"lhs": "*d", "rhs": "*d"}, breaks={"shapes-stated": None})  # fmt: skip
-op("STABLEHLO_PAD", s.pad, x="operand", value="padding_value", low="edge_padding_low", high="edge_padding_high",
-   interior="interior_padding")  # fmt: skip
+op(
+    "STABLEHLO_SHIFT_LEFT",
+    e.bit_shift,
+    x="lhs",
+    y="rhs",
+    fixed={"direction": "LEFT"},
+    draw=_draw_shift,
+    stated={"lhs": "*d", "rhs": "*d"},
+    breaks={"shapes-stated": None},
+)
+op(
+    "STABLEHLO_PAD",
+    s.pad,
+    x="operand",
+    value="padding_value",
+    low="edge_padding_low",
+    high="edge_padding_high",
+    interior="interior_padding",
+)
 
 # -- windows
 
@@ -63,10 +78,19 @@ def _no_pads(call: Call) -> Any:
     return [(0, 0)] * call.inputs["input"].ndim
 
 
-op("REDUCE_WINDOW", s.reduce_window, x="input", start="init_value", size=shape_input("window_shape"),
-   strides=shape_input("window_strides"), dilations=shape_input("window_dilations"), pads=Fn(_no_pads),
-   base=Fn(lambda call: [1] * call.inputs["input"].ndim), fold=Fn(lambda call: call.attr("reduce_function").lower()),
-   draw=_draw_reduce_window)  # fmt: skip
+op(
+    "REDUCE_WINDOW",
+    s.reduce_window,
+    x="input",
+    start="init_value",
+    size=shape_input("window_shape"),
+    strides=shape_input("window_strides"),
+    dilations=shape_input("window_dilations"),
+    pads=Fn(_no_pads),
+    base=Fn(lambda call: [1] * call.inputs["input"].ndim),
+    fold=Fn(lambda call: call.attr("reduce_function").lower()),
+    draw=_draw_reduce_window,
+)
 
 _BODIES = {
     "add": "STABLEHLO_ADD",
@@ -85,8 +109,13 @@ def body(fold: str, dt: DType) -> Graph:
     if fold == "update":
         del types["c"]
         return Graph([("a", a), ("b", a)], [], ["b"], {}, {"opset": 1, "tensors": types})
-    return Graph([("a", a), ("b", a)], [Node(_BODIES[fold], {"lhs": "a", "rhs": "b"}, ["c"], version=1)], ["c"], {},
-                 {"opset": 1, "tensors": types})  # fmt: skip
+    return Graph(
+        [("a", a), ("b", a)],
+        [Node(_BODIES[fold], {"lhs": "a", "rhs": "b"}, ["c"], version=1)],
+        ["c"],
+        {},
+        {"opset": 1, "tensors": types},
+    )
 
 
 def _body_of(attr: str) -> Fn:
@@ -182,9 +211,18 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     }
 
 
-op("STABLEHLO_SCATTER", s.scatter, x="input", indices="scatter_indices", window_dims="update_window_dims",
-   inserted="inserted_window_dims", to_operand="scatter_dims_to_operand_dims", index_dim="index_vector_dim",
-   body=_body_of("update_computation_subgraph_index"), draw=_draw_scatter)  # fmt: skip
+op(
+    "STABLEHLO_SCATTER",
+    s.scatter,
+    x="input",
+    indices="scatter_indices",
+    window_dims="update_window_dims",
+    inserted="inserted_window_dims",
+    to_operand="scatter_dims_to_operand_dims",
+    index_dim="index_vector_dim",
+    body=_body_of("update_computation_subgraph_index"),
+    draw=_draw_scatter,
+)
 
 # -- blocks
 
@@ -215,9 +253,13 @@ op(
 def _draw_case(d: Draw) -> dict[str, Any]:
     args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
     n = d.int(1, 3)
-    return {"index": T((), values=[d.int(-1, n)]), "input": given(args),
-            "branch_subgraph_indices": [block(d, args, 1) for _ in range(n)],
-            "@outputs": declared(args[:1]), "@outs": 1}  # fmt: skip
+    return {
+        "index": T((), values=[d.int(-1, n)]),
+        "input": given(args),
+        "branch_subgraph_indices": [block(d, args, 1) for _ in range(n)],
+        "@outputs": declared(args[:1]),
+        "@outs": 1,
+    }
 
 
 def _case(call: Call) -> list[Any]:

@@ -45,8 +45,15 @@ def stateful(name: str, draw: Any, node: Any, source: str, **kw: Any) -> None:
     op(name, None, evaluate=evaluate, draw=draw, error=exact(), breaks=_HANDLES, source=source, **kw)
 
 
-def _program(nodes: list[Node], out: str, dt: DType, shape: tuple[int, ...], consts: dict[str, Any] | None = None,
-             inputs: list[tuple[str, Arg]] | None = None, quant: Any = None) -> Graph:  # fmt: skip
+def _program(
+    nodes: list[Node],
+    out: str,
+    dt: DType,
+    shape: tuple[int, ...],
+    consts: dict[str, Any] | None = None,
+    inputs: list[tuple[str, Arg]] | None = None,
+    quant: Any = None,
+) -> Graph:
     """A graph with resources under the names "handle" and "handle2"; values named like constants and inputs."""
     g = Graph(inputs or [], nodes, [out], consts or {})
     handle = {"dtype": "resource", "shape": ()}
@@ -125,8 +132,13 @@ _VARIABLE: dict[str, Any] = {
 }
 for _domain in ("", "quantised"):
     stateful("ASSIGN_VARIABLE", _draw_assign, _do_assign, domain=_domain, **_VARIABLE)
-    stateful("READ_VARIABLE", _draw_read, lambda call: [_handle(call, "resource_id", Variable).read()], domain=_domain,
-             source="TFLite READ_VARIABLE: the value last assigned")  # fmt: skip
+    stateful(
+        "READ_VARIABLE",
+        _draw_read,
+        lambda call: [_handle(call, "resource_id", Variable).read()],
+        domain=_domain,
+        source="TFLite READ_VARIABLE: the value last assigned",
+    )
 
 
 def _var_handle(call: Call) -> list[Any]:
@@ -176,8 +188,9 @@ def _draw_find(d: Draw) -> dict[str, Any]:
     return {
         "keys": T((n,), dtype=k, values=queries),
         "default_value": T((1,), dtype=v, values=[-1 if vt == "i64" else "?"]),
-        "@program": g, **_declares(v),
-    }  # fmt: skip
+        "@program": g,
+        **_declares(v),
+    }
 
 
 def _find(call: Call) -> list[Any]:

@@ -124,8 +124,7 @@ def _draw_squeeze(d: Draw) -> dict[str, Any]:
     return {"x": v["x"], **({"squeezeAll": True} if v["axes"] is None else {"axes": list(v["axes"])})}
 
 
-op("squeeze", s.squeeze, axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))),
-   draw=_draw_squeeze)  # fmt: skip
+op("squeeze", s.squeeze, axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))), draw=_draw_squeeze)
 
 
 # -- the two layers that know an image order of their own

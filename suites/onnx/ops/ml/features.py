@@ -195,6 +195,13 @@ def _uneven(d: Draw) -> dict:
     return {"X": [T((n, widths[0])), T((n + 1, widths[1]))], "inputdimensions": widths}
 
 
-op("FeatureVectorizer", evaluate=_join, error=exact(), draw=_draw_join, out_dtype=single, domain=ML,
-   breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")},
-   source="ONNX ai.onnx.ml FeatureVectorizer-1")  # fmt: skip
+op(
+    "FeatureVectorizer",
+    evaluate=_join,
+    error=exact(),
+    draw=_draw_join,
+    out_dtype=single,
+    domain=ML,
+    breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")},
+    source="ONNX ai.onnx.ml FeatureVectorizer-1",
+)

@@ -140,11 +140,27 @@ def _draw_label(d: Draw) -> dict:
     return out
 
 
-op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, until=1,
-   source="ONNX ai.onnx.ml LabelEncoder-1")
-op("LabelEncoder", evaluate=_label, error=exact(), draw=_draw_label, out_dtype=label_type, domain=ML, since=2,
-   breaks={"value-per-key": _more_values, "one-of-keys": _more_keys},
-   source="ONNX ai.onnx.ml LabelEncoder-2, -4")  # fmt: skip
+op(
+    "LabelEncoder",
+    evaluate=_label,
+    error=exact(),
+    draw=_draw_label,
+    out_dtype=label_type,
+    domain=ML,
+    until=1,
+    source="ONNX ai.onnx.ml LabelEncoder-1",
+)
+op(
+    "LabelEncoder",
+    evaluate=_label,
+    error=exact(),
+    draw=_draw_label,
+    out_dtype=label_type,
+    domain=ML,
+    since=2,
+    breaks={"value-per-key": _more_values, "one-of-keys": _more_keys},
+    source="ONNX ai.onnx.ml LabelEncoder-2, -4",
+)
 
 
 def _map_category(c: Call) -> Array:
@@ -198,8 +214,10 @@ def _draw_hot(d: Draw) -> dict:
     pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
     values = [d.pick(pool) for _ in range(n)]
     part = 0.25 * d.int(0, 3) if d.bool() else 0.0  # "the data will be cast to integers": toward zero
-    out = {"X": T(shape, values=[v + (part if v > 0 else -part) for v in values] if dtype.kind == "f" else values),
-           "cats_strings" if dtype.kind == "s" else "cats_int64s": cats}  # fmt: skip
+    out = {
+        "X": T(shape, values=[v + (part if v > 0 else -part) for v in values] if dtype.kind == "f" else values),
+        "cats_strings" if dtype.kind == "s" else "cats_int64s": cats,
+    }
     return {**out, **({"zeros": d.int(0, 1)} if all_known else {})}
 
 

@@ -51,8 +51,15 @@ def _map(kt: DType, keys: list[Any], vt: DType, values: list[Any]) -> T:
     )
 
 
-op("CastMap", evaluate=_cast_map, error=exact(), draw=_draw_cast_map, domain=ML, source="ONNX ai.onnx.ml CastMap-1",
-   out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")])  # fmt: skip
+op(
+    "CastMap",
+    evaluate=_cast_map,
+    error=exact(),
+    draw=_draw_cast_map,
+    domain=ML,
+    source="ONNX ai.onnx.ml CastMap-1",
+    out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")],
+)
 
 
 def _plain(v: Any) -> Any:
@@ -86,8 +93,15 @@ def _draw_vectorize(d: Draw) -> dict:
     }
 
 
-op("DictVectorizer", evaluate=_vectorize, error=exact(), draw=_draw_vectorize, domain=ML, out_dtype=_value_type,
-   source="ONNX ai.onnx.ml DictVectorizer-1")  # fmt: skip
+op(
+    "DictVectorizer",
+    evaluate=_vectorize,
+    error=exact(),
+    draw=_draw_vectorize,
+    domain=ML,
+    out_dtype=_value_type,
+    source="ONNX ai.onnx.ml DictVectorizer-1",
+)
 
 
 def _zip_map(c: Call) -> list[Any]:
@@ -116,10 +130,17 @@ def _break_zip_map(d: Draw) -> dict[str, Any]:
     return {"X": T((2, n + 1)), "classlabels_int64s": list(range(n))}
 
 
-op("ZipMap", evaluate=_zip_map, error=exact(), draw=_draw_zip_map, domain=ML, out_dtype=single,
-   breaks={
-       "column-per-key": _break_zip_map,
-       "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
-       "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
-   },
-   source="ONNX ai.onnx.ml ZipMap-1")  # fmt: skip
+op(
+    "ZipMap",
+    evaluate=_zip_map,
+    error=exact(),
+    draw=_draw_zip_map,
+    domain=ML,
+    out_dtype=single,
+    breaks={
+        "column-per-key": _break_zip_map,
+        "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
+        "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
+    },
+    source="ONNX ai.onnx.ml ZipMap-1",
+)
