@@ -22,7 +22,7 @@ BAD = tuple(v.value for v in Verdict if v.bad)
 JUDGED = tuple(v.value for v in Verdict if v.judged)
 PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one kind tell nothing new
 SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out")  # of what fails
-ORDER = (*SEVERITY, "unsteady", "known", "ambiguous")
+ORDER = (*SEVERITY, "flaky", "known", "ambiguous")
 LIMIT = 20_000  # cases kept in all
 
 _RESUMED = ("seed", "command", "selection", "shard")  # the same in a run and in what resumes it

@@ -25,7 +25,7 @@ class Status(str, Enum):
 
 class Verdict(str, Enum):
     """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
-    ``unsteady`` a wrong answer that was right when asked for again in a fresh process, ``mistrusted`` an instance whose
+    ``flaky`` a wrong answer that was right when asked for again in a fresh process, ``mistrusted`` an instance whose
     output, or its bound, says too little for its agreement to count, ``unknown`` no verdict possible.
 
     ``judged`` tells whether the answer of a backend was compared and the result counts: ``mistrusted``, ``unsupported``
@@ -39,7 +39,7 @@ class Verdict(str, Enum):
     TIMED_OUT = "timed_out"
     KNOWN = "known"
     AMBIGUOUS = "ambiguous"
-    UNSTEADY = "unsteady"
+    FLAKY = "flaky"
     MISTRUSTED = "mistrusted"
     UNSUPPORTED = "unsupported"
     UNKNOWN = "unknown"

@@ -401,7 +401,7 @@ class Engine:
             self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
         if verdict.bad:
             self.summary.failures += 1
-        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.UNSTEADY, Verdict.UNKNOWN):
+        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.FLAKY, Verdict.UNKNOWN):
             record = self.on_failure(judged, votes) if self.on_failure is not None else None
             if record is not None and self.sink is not None:
                 self.sink(record)

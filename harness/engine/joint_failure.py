@@ -1,6 +1,6 @@
 """A model that was refused, or ended its process, although each of its instances passes alone, is asked again in a
 fresh process: the fewest instances that fail together are a true difference.  Where a fresh process survives it, the
-models that the first one had served last go before it: a true difference that takes those, or ``unsteady``.
+models that the first one had served last go before it: a true difference that takes those, or ``flaky``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harness.cases.case import Case
 from harness.cases.result import Judged, Profile
 from harness.core.outcome import Verdict
 from harness.engine.batching import served
-from harness.engine.requery import Asker, forms, unsteady
+from harness.engine.requery import Asker, flaky, forms
 from harness.engine.verdict import BY_STATUS
 
 
@@ -51,7 +51,7 @@ def settle(
     first = said(every[-1], company[-1])
     if len(company) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
         asker.ledger.explain(first, profile)
-    return company[-1], unsteady(first) if first.verdict.bad else first
+    return company[-1], flaky(first) if first.verdict.bad else first
 
 
 def _least(

@@ -5,7 +5,7 @@ buffer spoils what lies beside it.  And a model may be run several times: what a
 next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
 again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
 there too: the models that the process had served go before it, of which the fewest that it takes go into the record.
-Right even then: ``unsteady``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+Right even then: ``flaky``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.backends.pool import BackendHandle
 from harness.cases.case import Case
 from harness.cases.result import Judged, Profile
 from harness.core.outcome import Verdict
-from harness.engine.requery import Asker, fewer, forms, unsteady, whole
+from harness.engine.requery import Asker, fewer, flaky, forms, whole
 from harness.ledger.ledger import Ledger
 
 # Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
@@ -59,7 +59,7 @@ class Again(Asker):
         deep = self.left > 0 and self._wavered[kind] < SURE
         with self.timed():
             found = self._settle(judged, profile, company, before) if deep else self._alone(judged, profile)
-        if found.verdict is Verdict.UNSTEADY or found.company or found.before:
+        if found.verdict is Verdict.FLAKY or found.company or found.before:
             self._wavered[kind] += 1
         elif found.verdict.bad:
             self._stood[kind] += 1
@@ -69,13 +69,13 @@ class Again(Asker):
         alone = self.ask(judged, profile, [judged.asked or judged.case])
         if alone.outcome.phase == "start":  # no second process can be had
             return judged
-        return alone if alone.verdict not in RIGHT else unsteady(judged)
+        return alone if alone.verdict not in RIGHT else flaky(judged)
 
     def _settle(
         self, judged: Judged, profile: Profile, company: Sequence[Case], before: Callable[[], list[list[Case]]]
     ) -> Judged:
         alone = self._alone(judged, profile)
-        if alone.verdict is not Verdict.UNSTEADY:
+        if alone.verdict is not Verdict.FLAKY:
             return alone
         if judged.run:
             after = self._after(judged, profile)

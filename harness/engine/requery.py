@@ -99,13 +99,13 @@ class Asker:
         return some, judged
 
 
-def unsteady(judged: Judged) -> Judged:
+def flaky(judged: Judged) -> Judged:
     """The verdict on what nobody could reproduce."""
     why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
     if judged.outcome.status is not Status.VALUE:
         why += f": {judged.outcome.message}"
     out = Outcome(judged.outcome.status, judged.outcome.outputs, judged.outcome.phase, why)
-    return replace(judged, verdict=Verdict.UNSTEADY, outcome=out)
+    return replace(judged, verdict=Verdict.FLAKY, outcome=out)
 
 
 def forms(company: Sequence[Case], run: int) -> list[list[Case]]:

@@ -16,7 +16,7 @@ _ORDER = (
     "timed_out",
     "known",
     "ambiguous",
-    "unsteady",
+    "flaky",
     "mistrusted",
     "unsupported",
     "unknown",

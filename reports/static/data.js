@@ -7,7 +7,7 @@ const VERDICTS = {
   wrongly_accepted: { glyph: "⊕", label: "wrongly accepted", note: "an invalid instance was not refused" },
   wrongly_rejected: { glyph: "⊘", label: "wrongly rejected", note: "a valid instance was refused" },
   timed_out: { glyph: "◷", label: "timed out", note: "no answer before the deadline" },
-  unsteady: { glyph: "≈", label: "unsteady", note: "wrong once, right when asked again in a fresh process" },
+  flaky: { glyph: "≈", label: "flaky", note: "wrong once, right when asked again in a fresh process" },
   known: { glyph: "≡", label: "known", note: "a listed difference, with its reason" },
   ambiguous: { glyph: "?", label: "ambiguous", note: "the specification is silent" },
   unknown: { glyph: "·", label: "unknown", note: "no verdict was possible" },

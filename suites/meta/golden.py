@@ -385,7 +385,7 @@ def _verdict(
     if planted is not None:
         return planted
     roll = rng.random()
-    return "unknown" if roll < 0.001 else "unsteady" if roll < 0.002 else "agree"
+    return "unknown" if roll < 0.001 else "flaky" if roll < 0.002 else "agree"
 
 
 def _case(
@@ -403,7 +403,7 @@ def _case(
         "crashed": "worker ended with signal 11 (SIGSEGV) while running the model",
         "timed_out": "no answer within 20 s",
         "unknown": "reference: index rule not met by the drawn data",
-        "unsteady": "mismatch once, right when asked again in a fresh process",
+        "flaky": "mismatch once, right when asked again in a fresh process",
         "wrongly_rejected": "tensorflow/lite/kernels/conv.cc:412 stride_width != 3 was not true.\n"
         "Node 0 failed to prepare.",
     }.get(verdict, "")
@@ -469,7 +469,7 @@ def _slots(key: str) -> tuple[str, ...]:
 def many(mismatches: int, seed: int = 5) -> list[dict[str, Any]]:
     """A run with at least ``mismatches`` unexplained cases: those of ``records``, each many times under other ids."""
     rows = records(4000, seed)
-    bad = [r for r in rows if r["t"] == "case" and r["verdict"] not in ("known", "ambiguous", "unknown", "unsteady")]
+    bad = [r for r in rows if r["t"] == "case" and r["verdict"] not in ("known", "ambiguous", "unknown", "flaky")]
     copies = []
     for n in range(mismatches):
         r = bad[n % len(bad)]

@@ -57,7 +57,7 @@ def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
 def test_an_answer_that_nobody_can_reproduce_is_unsteady(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
     summary, records = run("Moody", tmp_path)
-    assert {r["verdict"] for r in records} == {"unsteady"}
+    assert {r["verdict"] for r in records} == {"flaky"}
     assert not summary.failures and not summary.problems
     assert "right when asked again" in records[0]["message"]
     (tmp_path / "erred").unlink()
@@ -70,7 +70,7 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
     summary, records = run("Tired", tmp_path)
     bad = [r for r in records if r["verdict"] == "mismatch"]
     assert summary.failures == len(bad) == SURE * len({r["dtype"] for r in records})  # then it is not looked for
-    assert {r["verdict"] for r in records} == {"mismatch", "unsteady"} and {r["key"] for r in records} == {"toy/Add/1"}
+    assert {r["verdict"] for r in records} == {"mismatch", "flaky"} and {r["key"] for r in records} == {"toy/Add/1"}
     for r in bad:
         assert not r["company"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
@@ -87,7 +87,7 @@ def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
     summary, records = run("Overwrites", tmp_path)
     wrong = [r for r in records if r["verdict"] == "mismatch"]
     assert summary.failures == len(wrong) >= SURE
-    assert {r["verdict"] for r in records} <= {"mismatch", "unsteady"}, "after a few, nobody looks for what it takes"
+    assert {r["verdict"] for r in records} <= {"mismatch", "flaky"}, "after a few, nobody looks for what it takes"
     for r in wrong:
         assert len(r["company"]) == 2 and "flip" in " ".join(r["company"]).lower(), r["company"]
         assert r["key"].split("/")[1] != "Flip"
@@ -149,7 +149,7 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
 def test_a_death_that_never_comes_again_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
     summary, records = run("Frail", tmp_path)
-    assert not summary.failures and not summary.problems and {r["verdict"] for r in records} == {"unsteady"}
+    assert not summary.failures and not summary.problems and {r["verdict"] for r in records} == {"flaky"}
     assert all("SIGSEGV" in r["message"] and "right when asked again" in r["message"] for r in records)
 
 
@@ -180,7 +180,7 @@ def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.
         ledger = ledger_of(tmp_path, "frail", "toy/*", "crashed", 'message = "SIGSEGV"')
         engine = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger))
         (tally,) = engine.run(units([v for v in toy.versions.values() if v.op == "Sum"], 64)).tally.values()
-    assert tally["known"] == 1 and not tally["unsteady"], tally
+    assert tally["known"] == 1 and not tally["flaky"], tally
 
 
 def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
