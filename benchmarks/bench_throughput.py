@@ -123,7 +123,7 @@ class Bench:
 
     def _sink(self, record: dict[str, Any]) -> None:
         if record["t"] == "batch":
-            n = sum(row[3] for row in record["tally"] if row[2] in ("agree", "mistrusted"))
+            n = sum(row[3] for row in record["tally"] if row[2] in ("agree", "uninformative"))
             if n:
                 self.keys.add(record["key"])
             self.values += n

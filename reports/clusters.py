@@ -64,7 +64,7 @@ class _Counts:
         self.verdict: Counter[tuple[str, str, str]] = Counter()
         self.exact: Counter[tuple[str, str, str]] = Counter()
         for (key, opset, backend, dtype, verdict), n in cube.items():
-            if verdict in ("unsupported", "mistrusted", "unknown", "flaky"):
+            if verdict in ("unsupported", "uninformative", "unknown", "flaky"):
                 continue
             self.ran[key, backend] += n
             self.verdict[key, backend, verdict] += n

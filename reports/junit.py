@@ -38,8 +38,8 @@ def junit(data: dict[str, Any]) -> str:
             elif not judged:
                 skipped += 1
                 why = f"declared unsupported by {backend}"
-                if verdicts["mistrusted"]:
-                    why = f"nothing judged: {verdicts['mistrusted']} answers of {backend} say too little to count"
+                if verdicts["uninformative"]:
+                    why = f"nothing judged: {verdicts['uninformative']} answers of {backend} say too little to count"
                 inner = f"<skipped message={xml_attribute(why)}/>"
             dialect = key.partition("/")[0]
             body.append(

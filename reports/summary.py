@@ -324,7 +324,7 @@ class _Reader:
                 "choices": {},
                 "pairs": [0, 0],
                 "rules": {},
-                "mistrusted": 0,
+                "uninformative": 0,
                 "instances": 0,
                 "valid": 0,
                 "counted": 0,
@@ -368,8 +368,8 @@ class _Reader:
             s.cube[key, opset, label[named], dtype, verdict] += n
         s.elements = {key: {label[named]: n for named, n in by.items()} for key, by in self.elements.items()}
         for (key, _, _, _, verdict), n in s.cube.items():
-            if verdict == Verdict.MISTRUSTED.value and key in s.coverage and key in s.elements:
-                s.coverage[key]["mistrusted"] += n
+            if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
+                s.coverage[key]["uninformative"] += n
         for id, n in self.hits.items():
             _listed(s.ambiguity if id in s.ambiguity else s.known, {"id": id, "hits": n})
         for key, pairs in self.pairs.items():

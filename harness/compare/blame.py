@@ -28,7 +28,7 @@ def blame(votes: Mapping[str, Verdict | str]) -> Blame:
     One dissenter among several is to blame; if every one of three or more independent backends dissents, the
     reference is suspect and the case wants a review of the oracle."""
     said = {n: Verdict(v) for n, v in votes.items()}
-    agree = sorted(n for n, v in said.items() if v in (Verdict.AGREE, Verdict.MISTRUSTED))
+    agree = sorted(n for n, v in said.items() if v in (Verdict.AGREE, Verdict.UNINFORMATIVE))
     differ = sorted(n for n, v in said.items() if v in (Verdict.MISMATCH, Verdict.KNOWN, Verdict.AMBIGUOUS))
     if not differ:
         return Blame(None, "all that ran agree with the reference" if agree else "nobody gave a value")
@@ -57,7 +57,7 @@ def groups(
     for name, o in outcomes.items():
         if o.status is not Status.VALUE or o.outputs is None:
             continue
-        if verdicts.get(name) in (Verdict.AGREE, Verdict.MISTRUSTED):
+        if verdicts.get(name) in (Verdict.AGREE, Verdict.UNINFORMATIVE):
             out[0][0].append(name)
             continue
         for members, values in out[1:]:

@@ -21,7 +21,7 @@ UNSEEN = 1 << 28  # bytes of an output of which a worker sends the type alone
 
 @dataclass(slots=True)
 class Judgement:
-    """verdict: agree, mismatch, mistrusted, or unknown when the bound itself could not be computed.
+    """verdict: agree, mismatch, uninformative, or unknown when the bound itself could not be computed.
     output: number of the output that decided.  kind: what is wrong: missing, type, length, dtype, shape, nan, inf,
     zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
     unjudged: elements that passed only because their bound is infinite or wider than a tenth of the expected value (of
@@ -94,7 +94,7 @@ def _plain(x: np.ndarray) -> list[Any]:
 
 
 _AGREE = Judgement(Verdict.AGREE)
-_MISTRUSTED = Judgement(Verdict.MISTRUSTED)
+_UNINFORMATIVE = Judgement(Verdict.UNINFORMATIVE)
 
 
 def look(expected: Sequence[Expected], got: Sequence[Any], flushes: Sequence[str]) -> int:
@@ -126,7 +126,7 @@ def judge(
     """Judge the outputs of one run.  acc, flushes: the backend's numeric profile by dtype name."""
     got = outcome.outputs or ()
     if seen := look(expected, got, flushes):
-        return _AGREE if seen == 1 else _MISTRUSTED
+        return _AGREE if seen == 1 else _UNINFORMATIVE
     if len(got) != len(expected):
         e = expected[min(len(got), len(expected) - 1)]
         return _wrong(
@@ -152,7 +152,7 @@ def judge(
         if j.verdict in (Verdict.MISMATCH, Verdict.UNKNOWN):
             return j
         unjudged += j.unjudged
-        if j.verdict is Verdict.MISTRUSTED:
+        if j.verdict is Verdict.UNINFORMATIVE:
             dull += 1
         elif j.sample is not None:
             samples.append(j.sample)
@@ -160,8 +160,8 @@ def judge(
         return Judgement(Verdict.AGREE, sample=np.concatenate(samples))
     says_nothing = (dull and dull == len(expected)) or unjudged > MOST * total
     if unjudged:
-        return Judgement(Verdict.MISTRUSTED if says_nothing else Verdict.AGREE, unjudged=unjudged)
-    return _MISTRUSTED if says_nothing else _AGREE
+        return Judgement(Verdict.UNINFORMATIVE if says_nothing else Verdict.AGREE, unjudged=unjudged)
+    return _UNINFORMATIVE if says_nothing else _AGREE
 
 
 def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str]) -> Judgement:
@@ -226,7 +226,7 @@ def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) ->
         k = error.k
         c = compare(a, wide, ulps=k, signed_zero=signed, flush=flush)
         if not c.bad and not (flush and c.flushed):
-            return _AGREE if c.size < SMALL or c.uninformative <= MOST * c.size else _MISTRUSTED
+            return _AGREE if c.size < SMALL or c.uninformative <= MOST * c.size else _UNINFORMATIVE
         return _settle(e, error, a, i, c, wide, 0.0, k, flush, acc)
     c = compare(a, wide, ulps=1.0 if error.kind == "accumulates" else 0.5, signed_zero=signed)
     if not c.bad:
@@ -257,7 +257,7 @@ def _passed(plain: Judgement, i: int, unjudged: int, size: int) -> Judgement:
     """An output within its bounds, some of which bind too little."""
     if not unjudged:
         return plain
-    return Judgement(Verdict.MISTRUSTED if unjudged > MOST * size else plain.verdict, i, unjudged=unjudged)
+    return Judgement(Verdict.UNINFORMATIVE if unjudged > MOST * size else plain.verdict, i, unjudged=unjudged)
 
 
 def _settle(
@@ -341,12 +341,12 @@ def _dull(e: Any, c: Any) -> Judgement:
     if c.size < SMALL:
         return _AGREE
     if c.zeros > DULL * c.size:
-        return _MISTRUSTED
+        return _UNINFORMATIVE
     v = e.value
     if v.dtype.kind == "f" and (v.ravel()[0] == v).all():
-        return _MISTRUSTED
+        return _UNINFORMATIVE
     if np.count_nonzero(np.isfinite(e.wide)) < (1 - DULL) * c.size:
-        return _MISTRUSTED
+        return _UNINFORMATIVE
     return _AGREE
 
 

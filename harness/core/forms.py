@@ -201,7 +201,7 @@ _COVER: dict[str, Form] = {
     "valid": count,
     "counted": count,
     "pairs": maybe(row("[met, possible]", count, count)),
-    "mistrusted": maybe(count),
+    "uninformative": maybe(count),
     "sets": maybe(listed(listed(count))),
 }
 _foretold = table(row("[asked, true]", count, count))

@@ -25,11 +25,11 @@ class Status(str, Enum):
 
 class Verdict(str, Enum):
     """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
-    ``flaky`` a wrong answer that was right when asked for again in a fresh process, ``mistrusted`` an instance whose
+    ``flaky`` a wrong answer that was right when asked for again in a fresh process, ``uninformative`` an instance whose
     output, or its bound, says too little for its agreement to count, ``unknown`` no verdict possible.
 
-    ``judged`` tells whether the answer of a backend was compared and the result counts: ``mistrusted``, ``unsupported``
-    and ``unknown`` are no judged outcomes."""
+    ``judged`` tells whether the answer of a backend was compared and the result counts: ``uninformative``,
+    ``unsupported`` and ``unknown`` are no judged outcomes."""
 
     AGREE = "agree"
     MISMATCH = "mismatch"
@@ -40,7 +40,7 @@ class Verdict(str, Enum):
     KNOWN = "known"
     AMBIGUOUS = "ambiguous"
     FLAKY = "flaky"
-    MISTRUSTED = "mistrusted"
+    UNINFORMATIVE = "uninformative"
     UNSUPPORTED = "unsupported"
     UNKNOWN = "unknown"
 
@@ -50,7 +50,7 @@ class Verdict(str, Enum):
 
 
 for _v in Verdict:
-    _v.judged = _v.value not in ("mistrusted", "unsupported", "unknown")
+    _v.judged = _v.value not in ("uninformative", "unsupported", "unknown")
     _v.bad = _v.value in ("mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out")
 
 

@@ -288,7 +288,7 @@ class Engine:
                         seen[0] += judged.judgement.unjudged
                         seen[1] += case.size
                         seen[2] += 1
-                        seen[3] += judged.verdict is Verdict.MISTRUSTED
+                        seen[3] += judged.verdict is Verdict.UNINFORMATIVE
                     entry = judged.known or judged.ambiguity
                     if entry is not None and judged.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
                         hits[name, entry] += 1

@@ -26,7 +26,7 @@ from harness.ledger.ledger import Ledger
 # what the others take is not looked for any more.
 SURE = 4
 ASKED = (Verdict.MISMATCH, Verdict.WRONGLY_REJECTED, Verdict.WRONGLY_ACCEPTED)
-RIGHT = (Verdict.AGREE, Verdict.MISTRUSTED)
+RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
 DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already, but with all runs to the last
 
 

@@ -120,7 +120,7 @@ def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | Non
     if why is None or rest is None:
         return
     again = _one(case, profile, rest[1], wrong.draw, rest[0])
-    if again.verdict in (Verdict.AGREE, Verdict.MISTRUSTED):
+    if again.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE):
         wrong.verdict, wrong.ambiguity = Verdict.AMBIGUOUS, str(why)
         if ledger is not None:
             ledger.met(str(why))

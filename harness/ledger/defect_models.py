@@ -207,7 +207,7 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
     outcome = replace(judged.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
         Verdict.AGREE,
-        Verdict.MISTRUSTED,
+        Verdict.UNINFORMATIVE,
     )
 
 

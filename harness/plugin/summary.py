@@ -17,7 +17,7 @@ _ORDER = (
     "known",
     "ambiguous",
     "flaky",
-    "mistrusted",
+    "uninformative",
     "unsupported",
     "unknown",
 )

@@ -2,7 +2,7 @@
 
 function coverage() {
   const list = new VirtualList(38, row, { "aria-label": "Coverage by op version", role: "grid", id: "coverage-list" });
-  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "mistrusted", "not judged"].map((t) => h("span", {}, t)));
+  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "uninformative", "not judged"].map((t) => h("span", {}, t)));
   const summary = h("div", {});
   const unsupported = h("div", {});
   const side = h("div", { class: "side" });
@@ -33,7 +33,7 @@ function coverage() {
       h("span", { class: "dtypes", title: dtypes.map(([d, n]) => `${d} ${n}`).join(", ") }, dtypes.map(([d]) => h("i", { class: "dt" }, d))),
       h("span", { class: "pairs" }, meter(c.pairs[0], c.pairs[1], `${c.pairs[0]} of ${c.pairs[1]} pairs`), h("span", { class: "dim num" }, c.pairs[1] ? `${whole(c.pairs[0])}/${whole(c.pairs[1])}` : "–")),
       h("span", { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") }, rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–"),
-      h("span", { class: "num dim" }, c.mistrusted ? whole(c.mistrusted) : ""),
+      h("span", { class: "num dim" }, c.uninformative ? whole(c.uninformative) : ""),
       notJudged(r.key));
   }
 

@@ -12,7 +12,7 @@ const VERDICTS = {
   ambiguous: { glyph: "?", label: "ambiguous", note: "the specification is silent" },
   unknown: { glyph: "·", label: "unknown", note: "no verdict was possible" },
   agree: { glyph: "✓", label: "agree", note: "within the bound, or refused as it must be" },
-  mistrusted: { glyph: "~", label: "mistrusted", note: "the output says too little to count" },
+  uninformative: { glyph: "~", label: "uninformative", note: "the output says too little to count" },
   unsupported: { glyph: "–", label: "unsupported", note: "the backend does not claim to support it" },
 };
 const SEVERITY = Object.keys(VERDICTS);

@@ -115,7 +115,7 @@ function opPanel(key) {
 function oracles(cells, key) {
   const rows = D.cube.backends.map((b) => [b, tally(cells.filter((c) => c.backend === b))]).filter(([, t]) => Object.keys(t).length);
   const columns = [["agreed", (t) => t.agree || 0], ["differs", badOf], ["listed", (t) => (t.known || 0) + (t.ambiguous || 0)],
-    ["flaky", (t) => t.flaky || 0], ["mistrusted", (t) => (t.mistrusted || 0) + (t.unknown || 0)], ["gap", (t) => t.unsupported || 0]];
+    ["flaky", (t) => t.flaky || 0], ["uninformative", (t) => (t.uninformative || 0) + (t.unknown || 0)], ["gap", (t) => t.unsupported || 0]];
   const took = rows.filter(([, t]) => ranOf(t));
   const agreed = took.filter(([, t]) => t.agree && !badOf(t));
   return [

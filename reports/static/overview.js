@@ -11,7 +11,7 @@ function overview() {
       notes(),
       h("div", { class: "kpis" },
         kpi(compact(bad), "unexplained", bad ? "bad" : t.unknown ? "" : "ok", { view: "cases", verdict: D.bad_verdicts.join(",") }, bad ? `${percent(bad, judgedOf(t))} of what was judged` : t.unknown ? `${whole(t.unknown)} without verdict` : "every deviation has its reason"),
-        kpi(compact(judgedOf(t)), "judged outcomes", "", null, `${percent(t.agree || 0, judgedOf(t))} agree; ${compact(t.unsupported || 0)} unsupported, ${compact(t.mistrusted || 0)} mistrusted`),
+        kpi(compact(judgedOf(t)), "judged outcomes", "", null, `${percent(t.agree || 0, judgedOf(t))} agree; ${compact(t.unsupported || 0)} unsupported, ${compact(t.uninformative || 0)} uninformative`),
         kpi(whole(versions.size), "op versions", "", { view: "coverage" }, [...groupBy([...versions], (k) => k.split("/")[0])].map(([d, v]) => `${d} ${v.length}`).join(" · ")),
         kpi(whole(D.clusters.length), "clusters", "", { view: "clusters" }, D.clusters.length ? `largest: ${whole(D.clusters[0].failed)} failures` : "nothing to explain"),
         kpi(compact((t.known || 0) + (t.ambiguous || 0)), "known or ambiguous", "", { view: "listed" }, `${plural(Object.keys(D.known).length, "entry", "entries")}, ${plural(Object.keys(D.ambiguity).length, "ambiguity", "ambiguities")}`),

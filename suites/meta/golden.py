@@ -301,7 +301,7 @@ def _op_version(
     choices: Counter[str] = Counter()
     drawn: Counter[str] = Counter()
     rules: Counter[str] = Counter()
-    mistrusted = 0
+    uninformative = 0
     for turn, first in enumerate(range(0, each, BATCH)):
         opset = opsets[[-1, 0, rng.randrange(len(opsets))][turn % 3]]
         tally: Counter[tuple[str, str, str]] = Counter()
@@ -317,11 +317,11 @@ def _op_version(
                 choices.update(features(inst.to_json(), _attrs(key), _slots(key)))
             votes = {b: _verdict(inst, b, rng, broken, fixed, lacks) for b in runners}
             if not broken and rng.random() < 0.01:
-                votes = dict.fromkeys(votes, "mistrusted")
-                mistrusted += 1
+                votes = dict.fromkeys(votes, "uninformative")
+                uninformative += 1
             for b, v in votes.items():
                 tally[b, dt, v] += 1
-                if v not in ("agree", "unsupported", "mistrusted"):
+                if v not in ("agree", "unsupported", "uninformative"):
                     out.append(_case(inst, b, v, votes, dt, rng, index, seed))
         out.append(
             {
@@ -344,7 +344,7 @@ def _op_version(
             "pairs": [min(total, each // 2 + rng.randrange(20)), total],
             "valid": sum(drawn.values()) - sum(rules.values()),
             "counted": sum(drawn.values()) - sum(rules.values()),
-            "mistrusted": mistrusted,
+            "uninformative": uninformative,
         }
     )
     for fault in FAULTS:

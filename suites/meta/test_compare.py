@@ -511,10 +511,10 @@ def test_uninformative_results_are_mistrusted():
     h = np.linspace(1, 2, 64)
     wild = classes.bounded(lambda c: np.full(64, 0.5), "0.5")
     a = (h + 0.4).astype(np.float32)
-    assert verdict(wide_of(h, F32, wild), a).verdict is Verdict.MISTRUSTED
+    assert verdict(wide_of(h, F32, wild), a).verdict is Verdict.UNINFORMATIVE
     assert verdict(wide_of(h, F32, wild), h.astype(np.float32)).verdict is Verdict.AGREE  # within half an ulp anyway
     zeros = with_class(np.zeros(64), F32, "accumulates")
-    assert verdict(zeros, np.zeros(64, np.float32)).verdict is Verdict.MISTRUSTED
+    assert verdict(zeros, np.zeros(64, np.float32)).verdict is Verdict.UNINFORMATIVE
     assert agrees(expect(np.zeros(64, np.float32)), np.zeros(64, np.float32))  # an exact zero is a result
     assert kind(zeros, np.ones(64, np.float32)) == "value"
 
@@ -524,7 +524,7 @@ def test_several_outputs_say_nothing_only_if_none_says_something():
     none, some = np.zeros(64, np.float32), np.arange(64, dtype=np.float32)
     for outs, seen in (((none, none), 2), ((none, some), 1), ((some, none), 1)):
         expected = [zeros if a is none else expect(some) for a in outs]
-        assert verdict(expected, *outs).verdict is (Verdict.MISTRUSTED if seen == 2 else Verdict.AGREE)
+        assert verdict(expected, *outs).verdict is (Verdict.UNINFORMATIVE if seen == 2 else Verdict.AGREE)
         assert look(expected, outs, ()) == seen
         assert look(expected, outs[:1], ()) == look(expected, (outs[0], -some - 1), ()) == 0  # all have to be right
     assert verdict([]).verdict is Verdict.AGREE and look([], [], ()) == 0

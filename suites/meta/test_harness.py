@@ -150,7 +150,7 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
     summary, records = run("Dies", tmp_path, ("Flip", "Sum"))
     verdicts = summary.tally["toy", "suites.meta.toy_backends:Dies"]
     assert sum(verdicts.values()) == 2 * CASES
-    assert set(verdicts) <= {"agree", "crashed", "timed_out", "mistrusted"}
+    assert set(verdicts) <= {"agree", "crashed", "timed_out", "uninformative"}
     for r in bad(records):
         args = r["instance"]["args"]["x"]
         if r["verdict"] == "crashed":

@@ -42,7 +42,7 @@ def test_elements_under_a_useless_bound_are_counted(useless: float) -> None:
         j = judged([expected(bounds(unbound, useless))], near)
         wide = np.fmin(bounds(unbound, useless), np.inf) if useless == useless else bounds(unbound, np.inf)
         assert j.unjudged == np.count_nonzero(wide > 0.1 * WIDE)
-        assert j.verdict is (Verdict.MISTRUSTED if unbound > 32 else Verdict.AGREE)
+        assert j.verdict is (Verdict.UNINFORMATIVE if unbound > 32 else Verdict.AGREE)
 
 
 def test_a_wrong_element_beside_unbound_ones_is_a_mismatch() -> None:
@@ -61,7 +61,7 @@ def test_elements_of_all_outputs_count_together() -> None:
     sharp, open_ = expected(bounds(0, 0)), expected(bounds(64, np.inf))
     one = judged([sharp, open_], near, near)
     assert one.verdict is Verdict.AGREE and one.unjudged == 64, "half of them are judged"
-    assert judged([sharp, open_, open_], near, near, near).verdict is Verdict.MISTRUSTED
+    assert judged([sharp, open_, open_], near, near, near).verdict is Verdict.UNINFORMATIVE
 
 
 def test_a_quantised_bound_of_a_tenth_of_the_range_judges_nothing() -> None:
@@ -71,7 +71,7 @@ def test_a_quantised_bound_of_a_tenth_of_the_range_judges_nothing() -> None:
         error = classes.quantised(real=lambda c: want.astype(np.float64), tie=steps)
         e = Expected(want, None, of(want), error, lambda: classes.Context({}, {}, want.astype(np.float64), I8))
         j = judged([e], got)
-        assert j.unjudged == unjudged and j.verdict is (Verdict.MISTRUSTED if unjudged else Verdict.AGREE)
+        assert j.unjudged == unjudged and j.verdict is (Verdict.UNINFORMATIVE if unjudged else Verdict.AGREE)
 
 
 def run_of(tmp_path: Path, uninformative: int) -> Path:
@@ -80,7 +80,7 @@ def run_of(tmp_path: Path, uninformative: int) -> Path:
     backend = next(iter(head["backends"]))
     tally = [
         [backend, "f32", "agree", 10 - uninformative],
-        [backend, "f32", "mistrusted", uninformative],
+        [backend, "f32", "uninformative", uninformative],
         [backend, "f32", "unsupported", 5],
         [backend, "f32", "unknown", 1],
     ]
@@ -111,7 +111,9 @@ def test_the_report_lists_op_versions_that_are_mostly_uninformative(tmp_path: Pa
 def test_what_was_judged_is_counted_everywhere_alike(tmp_path: Path) -> None:
     """Not what is unsupported, says too little, or has no verdict."""
     done = reports.render(run_of(tmp_path, 3), tmp_path / "out")
-    assert done.summary.judged == 7 and done.summary.unjudged == {"mistrusted": 3, "unsupported": 5, "unknown": 1}
-    assert "0 unexplained** of 7 judged outcomes (3 mistrusted, 5 unsupported not counted)" in done.markdown.read_text()
+    assert done.summary.judged == 7 and done.summary.unjudged == {"uninformative": 3, "unsupported": 5, "unknown": 1}
+    assert (
+        "0 unexplained** of 7 judged outcomes (3 uninformative, 5 unsupported not counted)" in done.markdown.read_text()
+    )
     assert 'assertions="7"' in done.junit.read_text()
     assert "0 unexplained of 7" in done.html.read_text()

@@ -199,7 +199,7 @@ def test_op_panel_shows_opsets_and_dtypes(page: browser.Browser, made: reports.R
         "[...r.children].map(c => c.textContent)))"
     )
     tally = {row[0]: [0 if x == "–" else int(x.replace(",", "")) for x in row[1:]] for row in oracles}
-    columns = (("agree",), BAD, ("known", "ambiguous"), ("flaky",), ("mistrusted", "unknown"), ("unsupported",))
+    columns = (("agree",), BAD, ("known", "ambiguous"), ("flaky",), ("uninformative", "unknown"), ("unsupported",))
     cube = [(b, v, n) for (k, _, b, _, v), n in made.summary.cube.items() if k == "onnx/Conv/11"]
     assert tally == {
         b: [sum(n for x, v, n in cube if x == b and v in column) for column in columns] for b in {x for x, _, _ in cube}

@@ -36,7 +36,7 @@ def test_the_second_reading_agrees(key: str, second: Definition) -> None:
         feeds = {n: arrays[s] if j is None else arrays[s][j] for n, s, j in model.inputs[0]}
         out = second.run(second.load(model.data, "nn"), feeds)
         judged = judge(case.expected[0], Outcome(Status.VALUE, [out[n] for n in model.outputs[0]]))
-        assert judged.verdict in (Verdict.AGREE, Verdict.MISTRUSTED), (i, judged, case.inst.dumps())
+        assert judged.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE), (i, judged, case.inst.dumps())
 
 
 @pytest.mark.parametrize("key", [v.key for v in mil.versions.values() if v.op in READINGS])
@@ -54,6 +54,6 @@ def test_the_second_reading_of_mil_agrees(key: str) -> None:
             told = READINGS[v.op](case.inst.attrs, arrays, v.version)
             values = [np.asarray(x).astype(e.value.dtype) for x, e in zip(told, case.expected[0])]
         judged = judge(case.expected[0], Outcome(Status.VALUE, values))
-        assert judged.verdict in (Verdict.AGREE, Verdict.MISTRUSTED), (i, judged, case.inst.dumps())
+        assert judged.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE), (i, judged, case.inst.dumps())
         compared += 1
     assert compared > 10
