@@ -325,7 +325,7 @@ def _smaller(ctx: Context) -> np.ndarray:
             return [small(x) for x in v]
         return v * 2.0**-200 if isinstance(v, np.ndarray) and v.dtype == np.float64 else v
 
-    return np.asarray(ctx.again(**{k: small(v) for k, v in ctx.inputs.items()}), np.float64)
+    return np.asarray(ctx.reevaluate(**{k: small(v) for k, v in ctx.inputs.items()}), np.float64)
 
 
 def _without_subnormals(v: Any, tiny: float) -> Any:

@@ -25,7 +25,7 @@ class Chunk:
 
     cases: list[Case]
     model: Model
-    again: bool = False
+    requeried: bool = False
 
 
 @dataclass
@@ -180,12 +180,12 @@ class Pack:
         since they may fail together."""
         _, backend, chunk = result.job.tag
         rows, answers = result.outcomes, self.outcomes[backend]
-        for k, case in enumerate(chunk.cases if not chunk.again else ()):
+        for k, case in enumerate(chunk.cases if not chunk.requeried else ()):
             n = max(1, len(case.draws))
             answers[id(case)] = [row[k] for row in rows[:n]]
         if result.unblamed:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
-        if result.masked and not chunk.again:
+        if result.masked and not chunk.requeried:
             return self._without(result, result.masked)
         self.waiting -= 1
         return None
@@ -199,7 +199,7 @@ class Pack:
         def rebuild(some: Sequence[int]) -> Model:
             return whole([which[k] for k in some])
 
-        rest = Chunk([chunk.cases[k] for k in which], whole(which), again=True)
+        rest = Chunk([chunk.cases[k] for k in which], whole(which), requeried=True)
         feeds = [[row[k] for k in which] for row in job.feeds]
         return Job(rest.model, feeds, rebuild, (self, backend, rest), job.quarantine)
 

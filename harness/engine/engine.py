@@ -29,7 +29,7 @@ from harness.engine.coverage import Cover
 from harness.engine.cross_dialect import cross_all, judge_crossed
 from harness.engine.learned_support import Habits
 from harness.engine.learning_stages import Answers, stage
-from harness.engine.recheck import Again
+from harness.engine.recheck import Recheck
 from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
 
@@ -73,12 +73,12 @@ class Engine:
         sink: Sink | None = None,
         on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
         progress: Callable[[Summary], None] | None = None,
-        again: Again | None = None,
+        recheck: Recheck | None = None,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
-        self.again = again
+        self.recheck = recheck
         self.summary = Summary()
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
@@ -139,10 +139,10 @@ class Engine:
             judged = judge_crossed(case, asked, profile, outcomes, self.ledger)
         else:
             judged = judge_case(case, profile, outcomes, self.ledger)
-        if judged.verdict.bad and self.again is not None:
+        if judged.verdict.bad and self.recheck is not None:
             handle = next(h for h in self.handles if h.name == backend)
             given = asked or case
-            return self.again(judged, profile, pack.company(backend, given), partial(pack.before, handle, given))
+            return self.recheck(judged, profile, pack.company(backend, given), partial(pack.before, handle, given))
         return judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:
@@ -376,12 +376,12 @@ class Engine:
     def _together(self, pack: Pack) -> dict[tuple[str, int], Judged]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
         out: dict[tuple[str, int], Judged] = {}
-        if self.again is None:
+        if self.recheck is None:
             return out
         for p in (pack, *pack.across):
             for backend, cases, failure in p.unblamed:
                 of = {id(a): c for c in pack.cases if (a := pack.asked.get(backend, {}).get(id(c))) is not None}
-                found = joint_failure.settle(self.again, failure, self.profiles[backend], cases, of)
+                found = joint_failure.settle(self.recheck, failure, self.profiles[backend], cases, of)
                 if found is not None:
                     key = backend, id(of.get(id(found[0]), found[0]))
                     if key not in out or found[1].verdict.bad:

@@ -13,12 +13,12 @@ from harness.cases.case import Case
 from harness.cases.result import Judged, Profile
 from harness.core.outcome import Verdict
 from harness.engine.batching import served
-from harness.engine.requery import Asker, flaky, forms
+from harness.engine.requery import Requery, flaky, forms
 from harness.engine.verdict import BY_STATUS
 
 
 def settle(
-    asker: Asker, failure: Unblamed, profile: Profile, company: Sequence[Case], origins: Mapping[int, Case]
+    asker: Requery, failure: Unblamed, profile: Profile, company: Sequence[Case], origins: Mapping[int, Case]
 ) -> tuple[Case, Judged] | None:
     """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
 
@@ -55,7 +55,7 @@ def settle(
 
 
 def _least(
-    asker: Asker,
+    asker: Requery,
     found: Judged,
     company: Sequence[Case],
     beside: Sequence[Case],

@@ -19,7 +19,7 @@ from harness.backends.pool import BackendHandle
 from harness.cases.case import Case
 from harness.cases.result import Judged, Profile
 from harness.core.outcome import Verdict
-from harness.engine.requery import Asker, fewer, flaky, forms, whole
+from harness.engine.requery import Requery, fewer, flaky, forms, whole
 from harness.ledger.ledger import Ledger
 
 # Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
@@ -30,7 +30,7 @@ RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
 DEATHS = (Verdict.CRASHED, Verdict.TIMED_OUT)  # asked again by the pool already, but with all runs to the last
 
 
-class Again(Asker):
+class Recheck(Requery):
     """The verdicts that stand, of answers that seem wrong."""
 
     def __init__(

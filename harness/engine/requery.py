@@ -22,7 +22,7 @@ from harness.ledger.ledger import Ledger
 T = TypeVar("T")
 
 
-class Asker:
+class Requery:
     """Asks again what a run is about to call wrong, and with less and less.
 
     handle: gives a second handle of a backend by name, whose process is renewed for each question.  ledger: listed

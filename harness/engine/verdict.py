@@ -119,13 +119,13 @@ def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | Non
         _failed(wrong, case.problem)
     if why is None or rest is None:
         return
-    again = _one(case, profile, rest[1], wrong.draw, rest[0])
-    if again.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE):
+    closed = _one(case, profile, rest[1], wrong.draw, rest[0])
+    if closed.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE):
         wrong.verdict, wrong.ambiguity = Verdict.AMBIGUOUS, str(why)
         if ledger is not None:
             ledger.met(str(why))
-    elif again.judgement is not None:
-        wrong.judgement = again.judgement
+    elif closed.judgement is not None:
+        wrong.judgement = closed.judgement
 
 
 def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:

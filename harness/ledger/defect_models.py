@@ -77,7 +77,7 @@ class Given:
         self.arrays: dict[str, Any] = case.draws[min(run, len(case.draws) - 1)]
         self._others: list[tuple[Case, list[Expected]]] = []
         row: list[Expected] = case.expected[min(run, len(case.expected) - 1)]
-        self.expected = (self.again() or row) if SKIPPED in self.inst.attrs else row
+        self.expected = (self.reevaluate() or row) if SKIPPED in self.inst.attrs else row
 
     def __getitem__(self, slot: str) -> Any:
         return self.arrays.get(slot)
@@ -85,7 +85,7 @@ class Given:
     def attr(self, name: str, default: Any = None) -> Any:
         return self.inst.attrs.get(name, default)
 
-    def again(
+    def reevaluate(
         self,
         attrs: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
@@ -132,7 +132,7 @@ Model = Callable[[Given], "Sequence[Any] | None"]
 
 def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
     """The model of ``as_if``: the answer is right for the instance with other attributes and without some operands."""
-    return lambda g: g.again(edit["attrs"], edit["args"])
+    return lambda g: g.reevaluate(edit["attrs"], edit["args"])
 
 
 @cache

@@ -46,7 +46,7 @@ class Scene:
         m = self.case.version.meaning
         return m.params if m is not None and self.decoded is not None else {}
 
-    def again(self, tensors: dict[str, Any] | None = None, params: dict[str, Any] | None = None) -> Outputs | None:
+    def reevaluate(self, tensors: dict[str, Any] | None = None, params: dict[str, Any] | None = None) -> Outputs | None:
         """The reference with other tensors or parameters; None where it refuses them."""
         if self.decoded is None:
             return None

@@ -154,7 +154,7 @@ def dropped_bias(s: Scene) -> Outputs | None:
     if m is None or s.decoded is None:
         return None
     given = [n for n, t in m.tensors.items() if t.optional and s.decoded[0].get(n) is not None]
-    return _first(s.again({n: None}) for n in reversed(given))
+    return _first(s.reevaluate({n: None}) for n in reversed(given))
 
 
 def operands_swapped(s: Scene) -> Outputs | None:
@@ -165,7 +165,7 @@ def operands_swapped(s: Scene) -> Outputs | None:
     if len(tensors) < 2 or tensors[0][1].shape != tensors[1][1].shape or tensors[0][1].dtype != tensors[1][1].dtype:
         return None
     (a, x), (b, y) = tensors[:2]
-    return s.again({a: y, b: x})
+    return s.reevaluate({a: y, b: x})
 
 
 def wrong_axis(s: Scene) -> Outputs | None:
@@ -178,9 +178,9 @@ def wrong_axis(s: Scene) -> Outputs | None:
             if rank < 2 or v is None:
                 continue
             if isinstance(p, Axis):
-                yield s.again(params={name: (v + 1) % rank})
+                yield s.reevaluate(params={name: (v + 1) % rank})
             elif len(v) == 1:
-                yield s.again(params={name: ((v[0] + 1) % rank,)})
+                yield s.reevaluate(params={name: ((v[0] + 1) % rank,)})
 
     return _first(tries())
 
@@ -200,7 +200,7 @@ def pad_off_by_one(s: Scene) -> Outputs | None:
                     moved = list(v)
                     moved[i] += step
                     moved[n + i] -= step
-                    yield s.again(params={name: tuple(moved)})
+                    yield s.reevaluate(params={name: tuple(moved)})
 
     return _first(tries())
 
@@ -212,10 +212,10 @@ def parameter_off_by_one(s: Scene) -> Outputs | None:
         for name, p in s.params.items():
             v = s.decoded[1].get(name) if s.decoded else None
             if isinstance(p, Integer) and isinstance(v, int):
-                yield s.again(params={name: v + 1})
+                yield s.reevaluate(params={name: v + 1})
             elif isinstance(p, (Each, Ints)) and isinstance(v, tuple) and v and all(isinstance(x, int) for x in v):
                 for i in range(len(v)):
-                    yield s.again(params={name: (*v[:i], v[i] + 1, *v[i + 1 :])})
+                    yield s.reevaluate(params={name: (*v[:i], v[i] + 1, *v[i + 1 :])})
 
     return _first(tries())
 
@@ -228,7 +228,7 @@ def other_mode(s: Scene) -> Outputs | None:
             if isinstance(p, Choice) and s.decoded is not None:
                 for o in p.options:
                     if o != s.decoded[1].get(name):
-                        yield s.again(params={name: o})
+                        yield s.reevaluate(params={name: o})
 
     return _first(tries())
 

@@ -16,7 +16,7 @@ from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
 from harness.declare import registry
 from harness.engine.engine import Engine, Summary
-from harness.engine.recheck import Again
+from harness.engine.recheck import Recheck
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
@@ -143,7 +143,7 @@ class Bench:
                 seed=option("--case-seed"),
                 draws=option("--draws"),
                 ledger=self.ledger,
-                again=Again(self.spare, self.ledger),
+                recheck=Recheck(self.spare, self.ledger),
             )
         return self._engines[name]
 

@@ -28,7 +28,7 @@ from harness.declare.validation import misfit
 from harness.engine.batching import build
 from harness.engine.case_record import record
 from harness.engine.engine import Engine, Summary, profile_of
-from harness.engine.recheck import Again
+from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
 from harness.evidence.failure import Evidence, kind_of, load_company, load_instance
 from harness.evidence.minimize import Budget
@@ -146,7 +146,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
             sink=writer.write,
             on_failure=evidence,
             progress=progress,
-            again=Again(bench.spare, ledger),
+            recheck=Recheck(bench.spare, ledger),
         )
         for (key, _, first), learnt in before.learnt.items():
             engine.recall(key, first, learnt)

@@ -135,7 +135,7 @@ class Context:
         """ulp of the wide result in the output type."""
         return ulp(self.wide, self.out)
 
-    def again(self, **changed: Any) -> Array:
+    def reevaluate(self, **changed: Any) -> Array:
         """The semantics once more, wide, with some inputs replaced."""
         if self._rerun is None:
             raise TypeError("this error context cannot evaluate the semantics again")
@@ -144,12 +144,12 @@ class Context:
     def finished(self, **changed: Any) -> Array:
         """As ``again``, and clamped as the output is."""
         if self.finish is None:
-            return self.again(**changed)
+            return self.reevaluate(**changed)
         return widened(self.finish({**self.inputs, **changed}))
 
     @cached_property
     def _scale(self) -> Array:
-        return np.abs(self.again(**{k: absolute(v) for k, v in self.inputs.items()}))
+        return np.abs(self.reevaluate(**{k: absolute(v) for k, v in self.inputs.items()}))
 
     def scale(self) -> Array:
         """S: the same semantics on |inputs|."""
@@ -163,7 +163,7 @@ class Context:
         for _ in range(draws):
             moved = {k: _moved(v, rel, rng) for k, v in self.inputs.items() if not only or k in only}
             with np.errstate(all="ignore"):
-                d = np.abs(self.again(**moved) - self.wide)
+                d = np.abs(self.reevaluate(**moved) - self.wide)
             worst = np.maximum(worst, np.where(np.isfinite(d), d, 0.0))
         return worst
 

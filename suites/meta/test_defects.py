@@ -62,10 +62,10 @@ def verdict(tmp_path, fields, answer, defects="", c=None):
 HALF = "def told(g):\n    return [np.where(g['X'] < 0, g['X'], g['X'] * 1).astype(np.float32)]\n"
 NEAR = "def told(g):\n    return [Near(g['X'].astype(np.float64), 0.25)]\n"
 OTHER = "def told(g):\n    return [Near(g['X'].astype(np.float64), 0.25, np.full(4, np.nan))]\n"
-AGAIN = "def told(g):\n    return g.again({'alpha': None})\n"
-TURNED = "def told(g):\n    return g.again(inputs={'X': -g['X'][:4]})\n"
+AGAIN = "def told(g):\n    return g.reevaluate({'alpha': None})\n"
+TURNED = "def told(g):\n    return g.reevaluate(inputs={'X': -g['X'][:4]})\n"
 FLIPPED = """def told(g):
-    x = g.again({'alpha': None}, {'X': g['X'][::-1].copy()})
+    x = g.reevaluate({'alpha': None}, {'X': g['X'][::-1].copy()})
     return [Turned(x[0], lambda y: np.moveaxis(y, 0, 0)[::-1])]
 """
 SUCH = "def told(g):\n    return [Such(lambda a: a.shape == (2,) and a[0] == 5, np.array([5, 0]))]\n"
@@ -195,7 +195,7 @@ def test_what_the_other_instance_leaves_open_is_open(tmp_path):
     )
     c = Case(registry.version_of(inst), inst, 0)
     c._draws = [{"X": np.array([[[1, np.nan, 3]]], np.float32)}]
-    wider = "def told(g):\n    return g.again({'kernel_shape': [2]})\n"
+    wider = "def told(g):\n    return g.reevaluate({'kernel_shape': [2]})\n"
     assert verdict(tmp_path, 'gives = "told"', [[[5, 3]]], wider, c).verdict is Verdict.KNOWN
     assert verdict(tmp_path, 'gives = "told"', [[[5, 3, 3]]], wider, c).verdict is Verdict.MISMATCH
 

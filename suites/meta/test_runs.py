@@ -23,7 +23,7 @@ from harness.core.outcome import Verdict
 from harness.declare import OpVersion, registry
 from harness.engine.batching import build
 from harness.engine.engine import Engine
-from harness.engine.recheck import SURE, Again
+from harness.engine.recheck import SURE, Recheck
 from harness.evidence.failure import Evidence, load_instance
 from harness.generate.recipes import arrays_of
 from harness.ledger.ledger import Ledger
@@ -179,7 +179,7 @@ def run(
             sink=out.append,
             on_failure=Evidence(lambda _: spare, tmp),
             ledger=ledger,
-            again=Again(lambda _: spare, ledger),
+            recheck=Recheck(lambda _: spare, ledger),
         )
         summary = engine.run(units(list(toy.versions.values()), 96))
         return summary, [r for r in out if r["t"] == "case"]

@@ -24,7 +24,7 @@ def _heads(x: Array, heads: int) -> Array:
 def _rotation_bound(ctx: Context) -> Array:
     """gamma(4) * (|x cos| + |x' sin|) + ulp: two products and a sum, either sign"""
     x, c, s = (np.abs(ctx.inputs[n]) for n in ("x", "cos", "sin"))
-    scale = np.maximum(ctx.again(x=x, cos=c, sin=s), ctx.again(x=x, cos=c, sin=-s))
+    scale = np.maximum(ctx.reevaluate(x=x, cos=c, sin=s), ctx.reevaluate(x=x, cos=c, sin=-s))
     return gamma(4, ctx.acc_u) * np.abs(scale) + ctx.ulp
 
 

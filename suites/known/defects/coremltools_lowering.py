@@ -59,20 +59,20 @@ def limited_gates(g: Given) -> Outputs:
 def lstm_with_forward_flags(g: Given) -> Outputs:
     """Biases and peepholes that only the backward direction has are lost."""
     lost = {f"{k}_back": None for k in ("bias", "peephole") if g[k] is None and g[f"{k}_back"] is not None}
-    return g.again(inputs=lost) if lost else None
+    return g.reevaluate(inputs=lost) if lost else None
 
 
 def channels_third_from_the_end(g: Given) -> Outputs:
     """local_response_norm: the layer's channels are the third axis from the end."""
     x = g["x"]
     turned = x.reshape(-1, *x.shape[-3:])
-    again = g.again(inputs={"x": turned})
+    again = g.reevaluate(inputs={"x": turned})
     return again and [Turned(again[0], lambda a: a.reshape(turned.shape))]
 
 
 def power_of_shifted(g: Given) -> Outputs:
     """pow by one constant: the shift of 0 that the layer adds first makes 0 of -0."""
-    return g.again(inputs={"x": g["x"] + np.float32(0)})
+    return g.reevaluate(inputs={"x": g["x"] + np.float32(0)})
 
 
 def silu_of_rounded_sigmoid(g: Given) -> Outputs:
@@ -114,4 +114,4 @@ def loop_variables_in_turn(g: Given) -> Outputs:
     for i, name in enumerate(body.outputs):
         j = given.get(name, i)
         outputs.append(outputs[j] if j < i else name)
-    return g.again({"_body": replace(body, outputs=outputs)}) if outputs != list(body.outputs) else None
+    return g.reevaluate({"_body": replace(body, outputs=outputs)}) if outputs != list(body.outputs) else None

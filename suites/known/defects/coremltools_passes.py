@@ -21,7 +21,7 @@ def _changed(g: Given, edit: Callable[[Graph], Any], fires: bool | None = None) 
     program = deepcopy(g.attr("program"))
     if edit(program) is False:
         return None
-    again = g.again({"program": program})
+    again = g.reevaluate({"program": program})
     return again if again is None or fires is None else [np.array(fires), *again[1:]]
 
 
@@ -142,7 +142,7 @@ def duplicates_removed(g: Given) -> Outputs:
 
 def cut_to_16_bits(g: Given) -> Outputs:
     """Integers that a run brings keep their lower 16 bits."""
-    return g.again(
+    return g.reevaluate(
         inputs={"inputs": [v.astype(np.int16).astype(v.dtype) if v.dtype == np.int32 else v for v in g["inputs"]]}
     )
 

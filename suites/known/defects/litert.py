@@ -86,7 +86,7 @@ def rows_of_signed_bytes(g: Given) -> Outputs:
 
 def backward_over_the_input(g: Given) -> Outputs:
     """Parallel linking: the backward cell runs over the input, too."""
-    return g.again(inputs={"aux_input": g["input"]}) if g["input"].shape == g["aux_input"].shape else None
+    return g.reevaluate(inputs={"aux_input": g["input"]}) if g["input"].shape == g["aux_input"].shape else None
 
 
 def backward_anything_of_another_extent(g: Given) -> Outputs:
@@ -108,7 +108,7 @@ def auxiliary_steps_of_the_input(g: Given) -> Outputs:
     at = starts[:, None] + np.arange(rows * aux.shape[2])
     if at.size and at.max() >= aux.size:
         return [Near(e.value, np.inf) for e in g.expected]
-    return g.again(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})
+    return g.reevaluate(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})
 
 
 def multiplied_without_subnormals(g: Given) -> Outputs:
@@ -120,7 +120,7 @@ def multiplied_without_subnormals(g: Given) -> Outputs:
     def total(*parts: Any) -> Any:
         bias = {} if g["bias"] is None else {"bias": np.zeros_like(g["bias"])}
         made = {s: np.float32(p(np.abs(g[s]))) for s, p in zip(slots, parts)}
-        other = g.again({"fused_activation_function": None}, {**made, **bias})
+        other = g.reevaluate({"fused_activation_function": None}, {**made, **bias})
         return 0 if other is None else np.asarray(other[0].wide, np.float64)
 
     def ones(x: np.ndarray) -> np.ndarray:

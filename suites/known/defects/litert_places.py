@@ -58,7 +58,7 @@ def ellipsis_takes_an_axis(g: Given) -> Outputs:
         "end_mask": kept(ends) | whole,
         "shrink_axis_mask": kept(shrink) & ~whole,
     }
-    return g.again(attrs, {s: entries(s) for s in ("begin", "end", "strides")})
+    return g.reevaluate(attrs, {s: entries(s) for s in ("begin", "end", "strides")})
 
 
 def rows_of_whole_bytes(g: Given) -> Outputs:
@@ -190,7 +190,7 @@ def dense_prefix_of_sparse(g: Given) -> Outputs:
     _, stored = sparsity.encode(g["filter"], g.attr("@sparsity")["filter"])
     flat = np.zeros(g["filter"].size, g["filter"].dtype)
     flat[: stored.size] = stored[: flat.size]
-    made = g.again({"@sparsity": None}, {"filter": flat.reshape(g["filter"].shape)})
+    made = g.reevaluate({"@sparsity": None}, {"filter": flat.reshape(g["filter"].shape)})
     if made is None:
         return None
     known = (np.arange(g["filter"].shape[0]) + 1) * g["filter"].shape[1] <= stored.size
@@ -199,7 +199,7 @@ def dense_prefix_of_sparse(g: Given) -> Outputs:
 
 def only_the_bias(g: Given) -> Outputs:
     """The weights count for nothing."""
-    return g.again(inputs={"filter": np.zeros_like(g["filter"])})
+    return g.reevaluate(inputs={"filter": np.zeros_like(g["filter"])})
 
 
 def other_sequences_anywhere(g: Given) -> Outputs:
@@ -213,7 +213,7 @@ def other_sequences_anywhere(g: Given) -> Outputs:
 
 def steps_run_twice(g: Given) -> Outputs:
     """All steps are run once more, from the states that they have left."""
-    return g.again({"@calls": 2 * g.attr("@calls", 1)})
+    return g.reevaluate({"@calls": 2 * g.attr("@calls", 1)})
 
 
 def rows_without_stored_weights(g: Given) -> Outputs:

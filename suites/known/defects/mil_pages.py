@@ -19,7 +19,7 @@ def mil_printed_padding(g: Given) -> Outputs:
     front."""
     kernel = g["weight"].shape[2:]
     whole = [d * (k - 1) for k, d in zip(kernel, g.attr("dilations") or [1] * len(kernel))]
-    return g.again({"pad_type": "custom", "pad": [n for t in whole for n in (t - t // 2, t // 2)]})
+    return g.reevaluate({"pad_type": "custom", "pad": [n for t in whole for n in (t - t // 2, t // 2)]})
 
 
 def mil_printed_pool_padding(g: Given) -> Outputs:
@@ -27,7 +27,7 @@ def mil_printed_pool_padding(g: Given) -> Outputs:
     front."""
     halves = [(k // 2, k - k // 2) for k in g.attr("kernel_sizes")]
     front = -1 if g.attr("pad_type") == "same_lower" else 1
-    return g.again({"pad_type": "custom", "pad": [n for pair in halves for n in pair[::front]]})
+    return g.reevaluate({"pad_type": "custom", "pad": [n for pair in halves for n in pair[::front]]})
 
 
 def mil_in_order_of_the_input(g: Given) -> Outputs:
@@ -37,7 +37,7 @@ def mil_in_order_of_the_input(g: Given) -> Outputs:
 
 def mil_longer_before(g: Given) -> Outputs:
     """An even neighbourhood of channels reaches one further before than after."""
-    again = g.again(inputs={"x": np.ascontiguousarray(g["x"][:, ::-1])})
+    again = g.reevaluate(inputs={"x": np.ascontiguousarray(g["x"][:, ::-1])})
     return again and [Turned(again[0], lambda a: np.ascontiguousarray(a[:, ::-1]))]
 
 
@@ -125,4 +125,4 @@ mil_clip_of_the_cell_gate, mil_clip_of_the_cell_gate_in_steps = (_mil_lstm(s) fo
 
 
 def mil_log_without_epsilon(g: Given) -> Outputs:
-    return g.again({"epsilon": 0.0})
+    return g.reevaluate({"epsilon": 0.0})

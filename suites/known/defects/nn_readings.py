@@ -23,7 +23,7 @@ def nn_longer_before(g: Given) -> Outputs:
     def turned(a: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(np.flip(a, -3))
 
-    again = g.again(inputs={"x": turned(g["x"])})
+    again = g.reevaluate(inputs={"x": turned(g["x"])})
     return again and [Turned(again[0], turned)]
 
 
@@ -40,7 +40,7 @@ def nn_epsilon_beside_the_root(g: Given) -> Outputs:
 
 def nn_log_with_epsilon(g: Given) -> Outputs:
     """log(scale * x + shift + epsilon): as of a shift that is larger by epsilon."""
-    return g.again({"shift": (g.attr("shift") or 0.0) + float(np.float32(g.attr("epsilon") or 1e-6))})
+    return g.reevaluate({"shift": (g.attr("shift") or 0.0) + float(np.float32(g.attr("epsilon") or 1e-6))})
 
 
 def _stored(text: str) -> str:
@@ -58,4 +58,4 @@ def nn_zeros_as_stored(g: Given) -> Outputs:
         for k, v in g.inst.attrs.items()
         if k.startswith("activation")
     }
-    return g.again(changed)
+    return g.reevaluate(changed)

@@ -17,7 +17,7 @@ def first_activation_only(g: Given) -> list[Any] | None:
     """RNN: both directions have the activation of the first; clip and sequence_lens are not read; the last state of an
     affine one is f32."""
     first = {k: [v[0]] * len(v) for k in ("activations", "activation_alpha", "activation_beta") if (v := g.attr(k))}
-    found: list[Any] | None = g.again({**first, "clip": None}, {"sequence_lens": None})
+    found: list[Any] | None = g.reevaluate({**first, "clip": None}, {"sequence_lens": None})
     if found and len(found) > 1 and g["X"].dtype.itemsize == 2 and "Affine" in first.get("activations", [])[:1]:
         found[1] = Turned(found[1], lambda y: y.astype(g["X"].dtype) if y.dtype == np.float32 else y)
     return found
@@ -28,7 +28,7 @@ def scanned_along_axis_0(g: Given) -> list[Any] | None:
     args, count = g["initial_state_and_scan_inputs"], g.attr("num_scan_inputs")
     states, scanned = args[:-count], args[-count:]
     steps = scanned[0].shape[(g.attr("scan_input_axes") or [0])[0]]
-    return g.again(
+    return g.reevaluate(
         {"scan_input_axes": None, "scan_output_axes": None},
         {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]},
     )
@@ -71,7 +71,7 @@ def broadcast_from_the_right(g: Given) -> list[Expected] | None:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except ValueError:  # refused
         return None
-    return g.again(
+    return g.reevaluate(
         {"axis": None, "broadcast": None}, {first: np.broadcast_to(a, shape), second: np.broadcast_to(b, shape)}
     )
 
@@ -95,12 +95,12 @@ def sliced_extents(g: Given) -> list[Any]:
 def inserted_modulo_the_length(g: Given) -> list[Expected] | None:
     """SequenceInsert: a position at the end is that at the beginning."""
     n = len(g["input_sequence"])
-    return g.again(inputs={"position": (g["position"] + n) % n}) if n else None
+    return g.reevaluate(inputs={"position": (g["position"] + n) % n}) if n else None
 
 
 def scans_end_to_end(g: Given) -> list[Any] | None:
     """Loop: scanned outputs are put end to end, not stacked; one without a condition does not run."""
-    found: list[Any] | None = g.again(inputs={"cond": np.array(False)}) if g["cond"] is None else list(g.expected)
+    found: list[Any] | None = g.reevaluate(inputs={"cond": np.array(False)}) if g["cond"] is None else list(g.expected)
     states = len(g["v_initial"] or [])
     return found and [e if i < states else _stacked(e) for i, e in enumerate(found)]
 
@@ -126,7 +126,7 @@ def nan_is_no_key(g: Given) -> list[Expected] | None:
     other = next(k for k in range(1, len(keys) + 2) if k not in keys)
     x = np.where(np.isnan(g["X"]), other, g["X"])
     zeros = [k for k in keys if k == 0]
-    return g.again(inputs={"X": (np.where(x == 0, zeros[0], x) if zeros else x).astype(g["X"].dtype)})
+    return g.reevaluate(inputs={"X": (np.where(x == 0, zeros[0], x) if zeros else x).astype(g["X"].dtype)})
 
 
 def tree_as_it_is_built(g: Given) -> list[Expected] | None:
@@ -138,4 +138,4 @@ def tree_as_it_is_built(g: Given) -> list[Expected] | None:
     if members is not None:
         ends = np.where(members == 0, np.nan, members).astype(members.dtype)
         attrs["membership_values"] = ends[: np.flatnonzero(np.isnan(ends))[(modes == 6).sum() - 1] + 1]
-    return g.again(attrs)
+    return g.reevaluate(attrs)

@@ -24,7 +24,7 @@ def truncated(g: Given) -> Outputs:
 def along_the_axis_alone(g: Given, default: int = -1) -> list[Any] | None:
     """Softmax, Hardmax before 13: over the one axis, not over all from there on; the default is -1."""
     axis, x = g.attr("axis", default), g["input"]
-    found = g.again({"axis": -1 if g.inst.version >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
+    found = g.reevaluate({"axis": -1 if g.inst.version >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
     return found and [Turned(found[0], lambda y: np.moveaxis(y, axis, -1))]
 
 
@@ -98,7 +98,7 @@ def _cut(y: np.ndarray, d: Any) -> Near:
 def on_times_difference(g: Given) -> list[Any] | None:
     """OneHot: one times the difference of on and off, plus off."""
     off, on = g["values"]
-    found = g.again(inputs={"values": np.array([0, 1], np.uint8)})
+    found = g.reevaluate(inputs={"values": np.array([0, 1], np.uint8)})
     return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
 
 
@@ -118,10 +118,10 @@ def root_of_the_scale_in_f32(g: Given, fill: int = 0) -> list[Expected] | None:
     if not flex and not mode and g.attr("softcap", 0) > 0:
         attrs["qk_matmul_output_mode"] = 1
     if mask is None or mask.dtype.kind != "u":
-        return g.again(attrs)
+        return g.reevaluate(attrs)
     room = g["K"].shape[-2] + (0 if g["past_key"] is None else g["past_key"].shape[-2]) - mask.shape[-1]
     filled = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, room)], constant_values=mask.dtype.type(fill))
-    return g.again(attrs, {"attn_mask": filled})
+    return g.reevaluate(attrs, {"attn_mask": filled})
 
 
 def mask_filled_with_the_highest_bit(g: Given) -> list[Expected] | None:
@@ -195,7 +195,7 @@ def sixth_in_f32(g: Given) -> list[Near]:
 
 def defaults_of_selu_6(g: Given) -> list[Expected] | None:
     """Selu-1: what is left out has the default of version 6."""
-    return g.again({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
+    return g.reevaluate({"alpha": 1.6732631921768188, "gamma": 1.0507010221481323, **g.inst.attrs})
 
 
 def slope_times_everything(g: Given) -> list[Any] | None:
@@ -229,7 +229,7 @@ def divided_as_numpy(g: Given) -> list[Expected] | None:
     """QuantizeLinear without precision: divided in the type that NumPy gives to the two."""
     x, scale = g["x"], g["y_scale"]
     wide = {x.dtype, scale.dtype} != {np.dtype(np.float16)} and x.dtype != np.int32
-    return g.again({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
+    return g.reevaluate({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
 
 
 def product_of_integers(g: Given) -> list[Any] | None:
@@ -292,7 +292,7 @@ def power_as_numpy(g: Given) -> list[Any]:
 
 def cast_through_f32(g: Given) -> list[Expected] | None:
     """Cast to a type that NumPy lacks: rounded to f32 before."""
-    return g.again(inputs={"input": g["input"].astype(np.float32)})
+    return g.reevaluate(inputs={"input": g["input"].astype(np.float32)})
 
 
 def text_0_for_nothing(g: Given) -> list[Any]:
@@ -319,7 +319,7 @@ def right_but_for_the_type(g: Given) -> list[Turned]:
 
 def beta_unread_and_wide(g: Given) -> list[Turned] | None:
     """Gemm before 7: C is added as it is, in a wider type."""
-    found = g.again({"beta": None})
+    found = g.reevaluate({"beta": None})
     return found and [Turned(e, partial(_converted, e=e)) for e in found]
 
 

@@ -54,7 +54,7 @@ def scores_in_the_type(g: Given) -> Outputs:
         return [_as(e, np.full(e.value.shape, np.nan), kinds, 0)]  # absent ones are no numbers
     if g.inst.op == "LinearRegressor" and g["X"].dtype.kind == "i":
         whole = {k: np.trunc(g.attr(k)).tolist() for k in ("coefficients", "intercepts") if g.attr(k) is not None}
-        told = g.again(whole)
+        told = g.reevaluate(whole)
         if told is None:
             return None
         return [_as(e, told[0].wide, kinds, 0)]
@@ -169,7 +169,7 @@ def program_trains(g: Given) -> Outputs:
         elif node.inputs["X"] in (f"p{k}" for k in range(len(g["inputs"]))):
             x = g["inputs"][int(node.inputs["X"].lstrip("p"))]
         else:
-            told = g.again({"program": before}, outs=1)
+            told = g.reevaluate({"program": before}, outs=1)
             if told is None:
                 return None
             x = told[0].value
@@ -180,7 +180,7 @@ def program_trains(g: Given) -> Outputs:
             given = program.consts[name] if name in program.consts else g["inputs"][int(name.lstrip("p"))]
             node.inputs[slot] = f"{node.inputs[slot]}_{i}_{slot}"
             program.consts[node.inputs[slot]] = (kept * given + (1 - kept) * value).astype(given.dtype)
-    return g.again({"program": program})
+    return g.reevaluate({"program": program})
 
 
 def program_pools(g: Given) -> Outputs:
@@ -194,7 +194,7 @@ def program_pools(g: Given) -> Outputs:
     else:
         before = deepcopy(program)
         before.nodes, before.outputs = before.nodes[:-1], [pool.inputs["X"]]
-        again = g.again({"program": before}, outs=1)
+        again = g.reevaluate({"program": before}, outs=1)
         if again is None:
             return None
         x = again[0].value

@@ -36,7 +36,7 @@ def squares_of_few_channels(g: Given) -> list[Near]:
 def padded_with_the_text_0(g: Given) -> list[Any] | None:
     """Pad, CenterCropPad of strings: the text "0" is put where nothing is given."""
     slot = "data" if g.inst.op == "Pad" else "input_data"
-    found = g.again(inputs={slot: np.full(g[slot].shape, "x", object)})
+    found = g.reevaluate(inputs={slot: np.full(g[slot].shape, "x", object)})
     return found and [np.where(found[0].value == "", "0", g.expected[0].value)]
 
 
@@ -185,7 +185,7 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
     b, group, shape = g["B"], g.attr("group", 1), g.attr("output_shape")
     inputs = {} if b is None else {"B": np.tile(b[: len(b) // group], group)}
     if shape is None or g.attr("auto_pad", "NOTSET")[:4] == "SAME":
-        return g.again(inputs=inputs)
+        return g.reevaluate(inputs=inputs)
     n, kernel, r = g["X"].shape[2:], g["W"].shape[2:], len(shape)
     strides, dilations = (g.attr(name) or [1] * r for name in ("strides", "dilations"))
     pads = g.attr("pads") or [0] * 2 * r
@@ -193,7 +193,7 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
         shape[i] + pads[i] + pads[r + i] - strides[i] * (n[i] - 1) - (kernel[i] - 1) * dilations[i] - 1
         for i in range(r)
     ]
-    return g.again({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
+    return g.reevaluate({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
 
 
 def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
@@ -207,7 +207,7 @@ def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
         at = ((n + one) * size - one).astype(half) / half(2)
     at, size = at.astype(np.float32).astype(np.float64), size.astype(np.float64)
     back = at / np.maximum(size - 1, 1) * 2 - 1 if corners else (2 * at + 1) / size - 1
-    return g.again(inputs={"grid": back})
+    return g.reevaluate(inputs={"grid": back})
 
 
 def places_in_f32(g: Given) -> list[Near] | None:
@@ -220,19 +220,22 @@ def places_in_f32(g: Given) -> list[Near] | None:
         base = np.add.outer(np.arange(kernel[a]) * dilations[a], np.arange(out[a]) * strides[a] - pads[a])
         base = base[:, None, :, None] if a == 0 else base[None, :, None, :]
         moved[:, :, :, :, a] = (moved[:, :, :, :, a] + base).astype(np.float32) - base.astype(np.float64)
-    found, most = g.again(inputs={"offset": moved.reshape(g["offset"].shape)}), 1 if g["mask"] is None else g["mask"]
+    found, most = (
+        g.reevaluate(inputs={"offset": moved.reshape(g["offset"].shape)}),
+        1 if g["mask"] is None else g["mask"],
+    )
     off = np.abs(g["W"]).sum((1, 2, 3)) * np.abs(g["X"]).max() * np.abs(most).max() * 4 * np.finfo(np.float32).eps
     return found and [Near(found[0].value, off[:, None, None])]
 
 
 def half_a_pixel_off(g: Given) -> list[Expected] | None:
     """RoiAlign-10: as version 16 does with half_pixel."""
-    return g.again({"coordinate_transformation_mode": "half_pixel"}, version=16)
+    return g.reevaluate({"coordinate_transformation_mode": "half_pixel"}, version=16)
 
 
 def weights_of_the_places(g: Given) -> list[Any] | None:
     """TfIdfVectorizer: a weight is that of the place in the output, not of the n-gram."""
-    found, weights = g.again({"mode": "TF"}), g.attr("weights")
+    found, weights = g.reevaluate({"mode": "TF"}), g.attr("weights")
     if not found or not weights:
         return None
     count = found[0].value
@@ -251,9 +254,9 @@ def nothing_counts_as_one(g: Given) -> list[Any]:
 def zero_points_of_the_second_axis(g: Given) -> list[Any] | None:
     """ConvInteger: those of the filters are broadcast from the right as [m, 1, 1, 1], whatever the rank."""
     w, z = g["w"], g["w_zero_point"]
-    plain = g.again(inputs={"w_zero_point": None})
+    plain = g.reevaluate(inputs={"w_zero_point": None})
     try:
-        lost = g.again(inputs={"w_zero_point": None, "w": np.broadcast_to(z.reshape(-1, 1, 1, 1), w.shape).copy()})
+        lost = g.reevaluate(inputs={"w_zero_point": None, "w": np.broadcast_to(z.reshape(-1, 1, 1, 1), w.shape).copy()})
     except ValueError:  # refused
         return None
     return plain and lost and [plain[0].value - lost[0].value]
@@ -262,7 +265,7 @@ def zero_points_of_the_second_axis(g: Given) -> list[Any] | None:
 def scales_of_the_second_axis(g: Given) -> list[Any] | None:
     """QLinearConv: those of the filters are broadcast from the right as [1, m, 1, 1], whatever the rank."""
     scales = g["w_scale"]
-    each = [g.again(inputs={"w_scale": s.reshape(())}) for s in scales]
+    each = [g.reevaluate(inputs={"w_scale": s.reshape(())}) for s in scales]
     if any(e is None for e in each):
         return None
     all_ = np.stack([e[0].value for e in each if e])
@@ -285,7 +288,7 @@ def length_unrounded(g: Given) -> list[Expected] | None:
         if length != 1:
             roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
     none = None if g.inst.version > 11 else np.zeros(0, np.float32)
-    return g.again(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)})
+    return g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)})
 
 
 def half_pixel_of_one(g: Given) -> list[Any] | None:
@@ -294,7 +297,7 @@ def half_pixel_of_one(g: Given) -> list[Any] | None:
     factors = [] if g["scales"] is None else list(zip(g["scales"], _extents_resized(g), strict=True))
     if not factors or any(float(f) * n == 1 != f for f, n in factors):
         return None
-    found = g.again({"coordinate_transformation_mode": "half_pixel"})
+    found = g.reevaluate({"coordinate_transformation_mode": "half_pixel"})
     whole = g["X"].dtype.kind in "iu" and g["X"].dtype.itemsize == 8
     return [_through_double(found[0].value)] if found and whole else found
 

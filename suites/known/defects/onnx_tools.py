@@ -46,7 +46,7 @@ def axes_in_order(g: Given) -> Outputs:
 
 def shape_of_the_other_branch(g: Given) -> Outputs:
     """If: the shape is that of the other branch."""
-    told = g.again(None, {"cond": ~g["cond"]})
+    told = g.reevaluate(None, {"cond": ~g["cond"]})
     if told is None:
         return None
     shapes = [getattr(t.value, "shape", None) for t in told]
@@ -115,38 +115,38 @@ def slope_at_the_end(g: Given) -> Outputs:
 
 def as_version_6(g: Given) -> Outputs:
     """The node is that of version 6."""
-    return g.again(version=6)
+    return g.reevaluate(version=6)
 
 
 def as_version_8(g: Given) -> Outputs:
     """The node is that of version 8."""
-    return g.again(version=8)
+    return g.reevaluate(version=8)
 
 
 def as_scan_9(g: Given) -> Outputs:
     """Scan: the node is that of version 9."""
     turned = {"directions": None, "scan_input_directions": g.attr("directions")}
-    return g.again(turned, {"sequence_lens": None}, version=9)
+    return g.reevaluate(turned, {"sequence_lens": None}, version=9)
 
 
 def as_version_11(g: Given) -> Outputs:
     """The node is that of version 11."""
-    return g.again(version=11)
+    return g.reevaluate(version=11)
 
 
 def as_version_13(g: Given) -> Outputs:
     """The node is that of version 13."""
-    return g.again(version=13)
+    return g.reevaluate(version=13)
 
 
 def as_pool_before_22(g: Given) -> Outputs:
     """AveragePool is that of version 19, MaxPool that of version 12."""
-    return g.again(version=19 if g.inst.op == "AveragePool" else 12)
+    return g.reevaluate(version=19 if g.inst.op == "AveragePool" else 12)
 
 
 def as_version_21(g: Given) -> Outputs:
     """The node is that of version 21."""
-    return g.again(version=21)
+    return g.reevaluate(version=21)
 
 
 def dequantized_to_the_scale(g: Given) -> Outputs:
@@ -166,7 +166,7 @@ def dequantized_to_the_scale(g: Given) -> Outputs:
 def through_f32(g: Given) -> Outputs:
     """Integers are cast to f32 and back."""
     cast = {k: x.astype(np.float32) for k, x in g.arrays.items() if isinstance(x, np.ndarray) and x.dtype.kind in "iu"}
-    told = g.again(None, cast)
+    told = g.reevaluate(None, cast)
     if told is None:
         return None
     e, y = g.expected[0], told[0].value

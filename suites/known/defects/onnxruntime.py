@@ -53,14 +53,14 @@ def ort_same(g: Given) -> list[Any] | None:
         left = [0 if sum(z) else p for p, z in zip(begins + ends, 2 * zeros[2:])]
         left[len(short) :] = [p + more for p, more in zip(left[len(short) :], short)]
         attrs |= {"pads": left, "count_include_pad": 0}
-    out: list[Any] | None = g.again(attrs, {slot: inside})
+    out: list[Any] | None = g.reevaluate(attrs, {slot: inside})
     if out and len(out) > 1 and inside.shape != x.shape:  # of a maximum, its place
         axes = (0, 1, *range(x.ndim - 1, 1, -1)) if g.attr("storage_order", 0) else tuple(range(x.ndim))
         places = np.arange(x.size, dtype=np.int64).reshape(x.transpose(axes).shape).transpose(axes)
-        seen = g.again(attrs, {slot: np.isnan(inside.astype(np.float32)).astype(np.float32)})
+        seen = g.reevaluate(attrs, {slot: np.isnan(inside.astype(np.float32)).astype(np.float32)})
         open_ = seen is not None and np.where(seen[0].value > 0, np.inf, 0)  # where a NaN is, it may win or lose
         out[1] = Near(places[tuple(cut)].transpose(axes).ravel()[out[1].value], open_)
-    ones = g.inst.op == "MaxPool" and g.again(attrs, {slot: np.ones(inside.shape, np.float32)}, outs=1)
+    ones = g.inst.op == "MaxPool" and g.reevaluate(attrs, {slot: np.ones(inside.shape, np.float32)}, outs=1)
     if out and ones and np.any(ones[0].value < 1):  # a window of padding alone: the lowest number, from nowhere
         blank, lowest = ones[0].value < 1, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
         out[0] = np.where(blank, lowest, out[0].value).astype(x.dtype)
@@ -110,7 +110,7 @@ def ort_counts_beyond(g: Given) -> list[Any] | None:
     begins = (g.attr("pads") or [0] * 2 * len(kernel))[: len(kernel)]
     extents = zip(g.expected[0].value.shape[2:], strides, kernel, dilations, x.shape[2:], begins)
     ends = [max(0, (out - 1) * s + d * (k - 1) + 1 - n - b) for out, s, k, d, n, b in extents]
-    return g.again({"auto_pad": None, "pads": [*begins, *ends], "ceil_mode": 0})
+    return g.reevaluate({"auto_pad": None, "pads": [*begins, *ends], "ceil_mode": 0})
 
 
 _PARTS = {"LSTM": (4, "Sigmoid Tanh Tanh"), "GRU": (3, "Sigmoid Tanh"), "RNN": (1, "Tanh")}  # gates, activations
@@ -183,7 +183,7 @@ def _with(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] | None:
     """What is expected with the parameters of these activations."""
     taken = [a for a in acts if a[0] in _TAKES]
     alphas, betas = [a for _, a, _ in taken], [b for name, _, b in taken if _TAKES[name] > 1]
-    return g.again({"activation_alpha": alphas or None, "activation_beta": betas or None})
+    return g.reevaluate({"activation_alpha": alphas or None, "activation_beta": betas or None})
 
 
 def deviation_alone(g: Given) -> list[Any] | None:
@@ -192,7 +192,7 @@ def deviation_alone(g: Given) -> list[Any] | None:
     if not np.isfinite(x).all():
         return None
     top = np.abs(x).max(tuple(g.attr("axes", (0, 2, 3))), keepdims=True, initial=0.0)
-    return g.again(inputs={"X": np.ldexp(x, 14 - np.frexp(top)[1]).astype(g["X"].dtype)})
+    return g.reevaluate(inputs={"X": np.ldexp(x, 14 - np.frexp(top)[1]).astype(g["X"].dtype)})
 
 
 def affine_of_0(g: Given) -> list[Any] | None:
@@ -205,7 +205,7 @@ def forward_activations(g: Given) -> list[Any] | None:
     acts = _activations(g)
     both = acts[: len(acts) // 2] * 2
     names = [g.attr("activations")[i % (len(acts) // 2)] for i in range(len(acts))]
-    return g.again(
+    return g.reevaluate(
         {
             "activations": names,
             "activation_alpha": [a for name, a, _ in both if name in _TAKES] or None,
@@ -280,7 +280,7 @@ def _resized(g: Given, attrs: dict[str, Any], **inputs: Any) -> list[Any] | None
         inputs["scales"] = np.where(same, 1, g["scales"]).astype(g["scales"].dtype)
     if g["roi"] is not None and g["roi"].size:
         inputs["roi"] = np.where(np.tile(same, 2), np.repeat([0, 1], len(axes)), g["roi"]).astype(g["roi"].dtype)
-    return g.again(attrs, inputs)
+    return g.reevaluate(attrs, inputs)
 
 
 def ort_resize_same(g: Given) -> list[Any] | None:
@@ -292,7 +292,7 @@ def ort_resize_same(g: Given) -> list[Any] | None:
     where, ways = [], []
     for a, n in enumerate(x.shape):  # the element that is taken along each axis
         along = np.arange(n, dtype=np.float32).reshape([n if b == a else 1 for b in range(x.ndim)])
-        taken = g.again(None, {"X": np.broadcast_to(along, x.shape).copy()})
+        taken = g.reevaluate(None, {"X": np.broadcast_to(along, x.shape).copy()})
         if taken is None:
             return None
         where.append(np.indices(shape)[a] if shape[a] == n else taken[0].value.astype(int))
@@ -336,7 +336,7 @@ def ort_tree(g: Given, cut: bool = True, **attrs: Any) -> list[Any] | None:
         x, end = np.unique(g["X"]).astype(members.dtype), members.dtype.type(np.nan)
         sets = [np.union1d(s, x[np.isin(np.trunc(x), s)]) if (s < 0).any() else s for s in sets]
         attrs["membership_values"] = np.concatenate([np.append(s, end) for s in sets])
-    return g.again(attrs)
+    return g.reevaluate(attrs)
 
 
 def ort_tree_of_sets(g: Given) -> list[Any] | None:
@@ -479,12 +479,12 @@ def ort_slice_ends(g: Given) -> list[Any] | None:
     if steps is None:
         return None
     first = (steps < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))
-    return g.again(None, {"ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype)})
+    return g.reevaluate(None, {"ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype)})
 
 
 def ort_loop_asks(g: Given) -> list[Any] | None:
     """Without a condition the one that the body gives ends the loop all the same."""
-    return g.again(None, {"cond": np.array(True)})
+    return g.reevaluate(None, {"cond": np.array(True)})
 
 
 def ort_turns_counted(g: Given) -> list[Any] | None:
@@ -504,8 +504,8 @@ def ort_labels(g: Given) -> list[Any] | None:
     edit = {n: v[kept] if isinstance(v, np.ndarray) else [v[i] for i in kept] for n in names for v in [g.attr(n)]}
     if "keys_floats" in edit and g.case.version.version == 2:
         edit["keys_floats"] = [3e38 if np.isnan(k) else abs(k) if k == 0 else k for k in edit["keys_floats"]]
-        return g.again(edit, {"X": np.where(g["X"] == 0, 0, g["X"]).astype(g["X"].dtype)})
-    return g.again(edit)
+        return g.reevaluate(edit, {"X": np.where(g["X"] == 0, 0, g["X"]).astype(g["X"].dtype)})
+    return g.reevaluate(edit)
 
 
 def ort_imputed(g: Given) -> list[Any]:
@@ -594,4 +594,4 @@ def over_magnitudes(g: Given) -> Outputs:
 
 def ort_bias_of_columns(g: Given) -> list[Any] | None:
     """Gemm of f16 on Arm: what is to be added to the rows is added to the columns."""
-    return g.again(inputs={"C": np.ascontiguousarray(g["C"].T)})
+    return g.reevaluate(inputs={"C": np.ascontiguousarray(g["C"].T)})

@@ -89,7 +89,7 @@ def ort_arm_attention(g: Given) -> list[Any]:
 def ort_arm_bf16(g: Given) -> list[Near] | None:
     """BFMMLA takes subnormal operands for 0, and gives 0 for subnormal products and sums (Arm ARM, BFloat16)."""
     least = 2.0**-126
-    out = g.again(
+    out = g.reevaluate(
         inputs={"Inputs": [np.where(np.abs(x.astype(np.float32)) < least, 0, x).astype(x.dtype) for x in g["Inputs"]]}
     )
     if out is None:

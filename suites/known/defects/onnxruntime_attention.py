@@ -52,7 +52,7 @@ def _scale(g: Given) -> float:
 
 def attention_scaled_in_f32(g: Given) -> Outputs:
     """f64 goes through the function body, in which the root of the scale is f32."""
-    return g.again({"scale": _scale(g)})
+    return g.reevaluate({"scale": _scale(g)})
 
 
 def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
@@ -66,8 +66,8 @@ def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
     bias = _bias(g, lowest[mask.dtype.name]).astype(kind).astype(np.float64)
     plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None, "scale": _scale(g)}
     inputs: dict[str, Any] = {"attn_mask": bias, "nonpad_kv_seqlen": None}
-    told = g.again(plain, inputs, outs=4)
-    scores = g.again({**plain, "qk_matmul_output_mode": 1}, {**inputs, "attn_mask": None}, outs=4)
+    told = g.reevaluate(plain, inputs, outs=4)
+    scores = g.reevaluate({**plain, "qk_matmul_output_mode": 1}, {**inputs, "attn_mask": None}, outs=4)
     if told is None or scores is None:
         return None
     capped, off = scores[3].wide, scores[3].error.bound(scores[3].context())
@@ -123,7 +123,7 @@ def _body_of_1_23(g: Given, moved: bool) -> Outputs:
         bias = bias + np.where(np.arange(k.shape[2]) <= np.arange(rows)[:, None], 0, -np.inf)
     inputs = {"Q": q, "K": k, "V": v, "past_key": None, "past_value": None}
     masks = None if mask is None and not g.attr("is_causal", 0) else bias.astype(q.dtype)
-    told = g.again({**attrs, "scale": _scale(g)}, {**inputs, "attn_mask": masks}, outs=4)
+    told = g.reevaluate({**attrs, "scale": _scale(g)}, {**inputs, "attn_mask": masks}, outs=4)
     if told is None:
         return None
     y, within = told[0].value, told[0].error.bound(told[0].context())
@@ -160,7 +160,7 @@ def _causal_from(g: Given, offset: Any) -> Outputs:
     plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None}
     if g["Q"].dtype == np.float64 or (mask is not None and mask.dtype not in (np.bool_, g["Q"].dtype)):
         plain["scale"] = _scale(g)
-    told = g.again(plain, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
+    told = g.reevaluate(plain, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
     if told is None:
         return None
     blind = np.broadcast_to(np.isneginf(bias).all(-1, keepdims=True), (*told[3].value.shape[:3], 1))

@@ -64,7 +64,7 @@ def ort_policy_without_negative_axes(g: Given) -> Outputs:
     """Resize: with a policy that keeps the aspect ratio an axis that is given from the end counts as not given."""
     axes = g.attr("axes")
     kept = [i for i, a in enumerate(axes) if a >= 0]
-    return g.again({"axes": [axes[i] for i in kept]}, {"sizes": g["sizes"][kept]}) if kept else [g["X"]]
+    return g.reevaluate({"axes": [axes[i] for i in kept]}, {"sizes": g["sizes"][kept]}) if kept else [g["X"]]
 
 
 def ort_softplus_f16(g: Given) -> Outputs:

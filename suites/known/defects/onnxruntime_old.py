@@ -63,7 +63,7 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
         bias = bias + np.where(np.arange(keys) < lengths.reshape(-1, 1, 1, 1), 0, -np.inf)
     early = bias if stage_with_lengths else early
     plain: dict[str, Any] = {"is_causal": None, "softcap": None, "qk_matmul_output_mode": 0}
-    scores = g.again(plain, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
+    scores = g.reevaluate(plain, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
     if scores is None:
         return None
     e, cap = scores[3], g.attr("softcap", 0.0)
@@ -77,7 +77,7 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
     else:
         stages = [s, s + early, cap * np.tanh((s + bias) / cap)]
     bias = stages[2] - s
-    told = g.again({**plain, "qk_matmul_output_mode": mode}, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
+    told = g.reevaluate({**plain, "qk_matmul_output_mode": mode}, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
     if told is None:
         return None
     # the cap has an error of its own, and the scale of f64 is one of f32 in the function body
@@ -115,7 +115,7 @@ def _heads_in_a_row(g: Given, then: Callable[[Given], Outputs]) -> Outputs:
         flat = apart.reshape(-1, *apart.shape[2:])
         read = flat[np.minimum(at, len(flat) - 1)]
         parts[n] = read if x.ndim == 4 else read.swapaxes(1, 2).reshape(*x.shape[:2], -1)
-    again = g.again({"kv_num_heads": heads if g["Q"].ndim == 3 else None}, parts, outs=len(g.expected))
+    again = g.reevaluate({"kv_num_heads": heads if g["Q"].ndim == 3 else None}, parts, outs=len(g.expected))
     origin = again and g.origin(again[0])
     told = origin and then(Given(origin[0], 0))
     if not told:

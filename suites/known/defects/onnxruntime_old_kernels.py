@@ -22,7 +22,7 @@ def _first(g: Given) -> np.ndarray:
 def ort_old_weights_by_place(g: Given) -> Outputs:
     """TfIdfVectorizer: the weight of what is counted at a place of the output is the one at that place."""
     places, weights = g.attr("ngram_indexes"), g.attr("weights")
-    told = g.again({"weights": [weights[i] if i < len(weights) else 0.0 for i in places]})
+    told = g.reevaluate({"weights": [weights[i] if i < len(weights) else 0.0 for i in places]})
     if told is None:
         return None
     beyond = np.arange(told[0].value.shape[-1]) >= len(weights)  # what lies behind the weights
@@ -74,7 +74,7 @@ def ort_old_log(g: Given) -> Outputs:
     """Log: a subnormal number counts as the smallest normal one."""
     x = g["input"]
     tiny = np.finfo(x.dtype).tiny
-    return g.again(None, {"input": np.where((x > 0) & (x < tiny), tiny, x)})
+    return g.reevaluate(None, {"input": np.where((x > 0) & (x < tiny), tiny, x)})
 
 
 def ort_old_truncated_quotients(g: Given) -> Outputs:
@@ -137,7 +137,7 @@ def ort_old_halves(g: Given) -> Outputs:
     flip = np.int64(2**31)
     slots = [k for k in ("data_0", "data", "input", "min", "max") if g[k] is not None]
     flipped = {k: [x ^ flip for x in g[k]] if isinstance(g[k], list) else g[k] ^ flip for k in slots}
-    told = g.again(None, flipped)
+    told = g.reevaluate(None, flipped)
     return told and [told[0].value ^ flip]
 
 
@@ -159,7 +159,7 @@ def ort_old_negative_axes_left(g: Given) -> Outputs:
     if not kept:
         return [_first(g)]
     held = g["axes"] is not None
-    return g.again(None, {"axes": np.array(kept, np.int64)}) if held else g.again({"axes": kept})
+    return g.reevaluate(None, {"axes": np.array(kept, np.int64)}) if held else g.reevaluate({"axes": kept})
 
 
 def _same_counted(g: Given, by_place: bool) -> Outputs:

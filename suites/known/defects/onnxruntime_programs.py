@@ -26,7 +26,7 @@ def epsilon_of_its_own(g: Given) -> Outputs:
                     one = 1e-5 if slot == "A" else value.flat[0]
                     program.consts[node.inputs[slot]] = np.full(value.shape, one, np.float32)
                     found = True
-    return g.again({"program": program}) if found else None
+    return g.reevaluate({"program": program}) if found else None
 
 
 def bias_times_alpha(g: Given) -> Outputs:
@@ -35,7 +35,7 @@ def bias_times_alpha(g: Given) -> Outputs:
     for node in program.nodes:
         if node.op == "Gemm":
             node.attrs["beta"] = node.attrs.get("alpha", 1.0)
-    return g.again({"program": program})
+    return g.reevaluate({"program": program})
 
 
 def _with_epsilon(g: Given, default: bool, off: float = 0.0) -> Outputs:
@@ -51,7 +51,7 @@ def _with_epsilon(g: Given, default: bool, off: float = 0.0) -> Outputs:
                 if value is not None:
                     own = not default or (slot == "B" and value.size == 1)
                     program.consts[node.inputs[slot]] = ((value if own else 1e-5) + moved).astype(np.float32)
-    return g.again({"program": program})
+    return g.reevaluate({"program": program})
 
 
 def epsilon_of_the_default(g: Given) -> Outputs:
@@ -87,7 +87,7 @@ def padding_is_the_lowest(g: Given) -> Outputs:
         if node.op == "Pad":
             node.inputs["constant_value"] = "lowest"
             program.consts["lowest"] = np.array(np.finfo(np.float32).min, np.float32)
-    return g.again({"program": program})
+    return g.reevaluate({"program": program})
 
 
 def quantised_average_divided_by_pads(g: Given) -> Outputs:

@@ -48,7 +48,7 @@ def overlap_may_equal(g: Given) -> Outputs:
 
 def transformed_along_axis_1(g: Given) -> Outputs:
     """DFT-20: along axis 1, whatever the input axis says."""
-    return g.again(inputs={"axis": np.array(1)})
+    return g.reevaluate(inputs={"axis": np.array(1)})
 
 
 def bytes_saturate(g: Given) -> Outputs:
@@ -66,7 +66,7 @@ def bytes_saturate(g: Given) -> Outputs:
 
 def alpha_times_b(g: Given) -> Outputs:
     """Gemm: alpha is multiplied with B before it meets A, and may overflow there."""
-    return g.again({"alpha": None}, {"B": (g["B"] * np.float32(g.attr("alpha", 1.0))).astype(g["B"].dtype)})
+    return g.reevaluate({"alpha": None}, {"B": (g["B"] * np.float32(g.attr("alpha", 1.0))).astype(g["B"].dtype)})
 
 
 def one_turn(g: Given) -> Outputs:
@@ -79,7 +79,7 @@ def one_turn(g: Given) -> Outputs:
         np.take(v, [-1 if way else 0], axis) if v.shape[axis] else np.zeros_like(np.insert(v, 0, 0, axis))
         for v, way, axis in zip(g[slot][-n:], ways, axes)
     ]
-    return g.again(inputs={slot: [*g[slot][:-n], *scanned]})
+    return g.reevaluate(inputs={slot: [*g[slot][:-n], *scanned]})
 
 
 def rows_of_no_turn(g: Given) -> Outputs:
@@ -102,7 +102,7 @@ def whole_batch_scanned(g: Given) -> Outputs:
         "scan_output_axes": [1] * made,
     }
     try:
-        return g.again(edit, {"sequence_lens": None}, version=9)
+        return g.reevaluate(edit, {"sequence_lens": None}, version=9)
     except ValueError:  # elements that do not go together
         return None
 
@@ -111,12 +111,12 @@ def last_of_an_odd_row(g: Given) -> Outputs:
     """FULLY_CONNECTED: of an odd number of 4-bit weights a row the last, at n, is that at n % 16."""
     w = g["filter"].copy()
     w[:, -1] = w[:, (w.shape[1] - 1) % 16]
-    return g.again(inputs={"filter": w})
+    return g.reevaluate(inputs={"filter": w})
 
 
 def strides_left_out(g: Given) -> Outputs:
     """CONV_2D: the result of strides of 1, or what of it fits into the memory of the right one."""
-    told = g.again({"stride_h": 1, "stride_w": 1})
+    told = g.reevaluate({"stride_h": 1, "stride_w": 1})
     if not told:
         return None
     v, due = told[0].value, g.expected[0].value.shape
@@ -141,7 +141,7 @@ def padded_at_the_end(g: Given) -> Outputs:
         s * (n - 1) + m + (k - 1) * d + 1 - due
         for s, n, m, k, d, due in zip(strides, x, more, w, dilations, g.attr("output_shape")[-len(x) :])
     ]
-    return g.again(
+    return g.reevaluate(
         {
             "output_shape": None,
             "auto_pad": "NOTSET",
@@ -157,7 +157,7 @@ def traversal_order_unread(g: Given) -> Outputs:
     v = g[slot]
     if more or v.ndim != 2 or v.shape[0] != v.shape[1] or list(how["order"]) != [1, 0] or how["block"]:
         return None
-    return g.again(inputs={slot: v.T.copy()})
+    return g.reevaluate(inputs={slot: v.T.copy()})
 
 
 def relu_of_infinity(g: Given) -> Outputs:
@@ -188,4 +188,4 @@ def nan_is_false(g: Given) -> Outputs:
 
 def exponent_in_the_type_of_the_base(g: Given) -> Outputs:
     """Pow: the exponent is rounded to the type of the base."""
-    return g.again(inputs={"Y": g["Y"].astype(g["X"].dtype)})
+    return g.reevaluate(inputs={"Y": g["Y"].astype(g["X"].dtype)})

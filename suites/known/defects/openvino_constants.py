@@ -29,7 +29,7 @@ def _reread(
         return how(v) if isinstance(a, Arg) and isinstance(v, np.ndarray) and which(a) else v
 
     found = {k: read(a, g[k]) for k, a in g.inst.args.items()}
-    return g.again(attrs, {k: v for k, v in found.items() if isinstance(v, list) or v is not g[k]})
+    return g.reevaluate(attrs, {k: v for k, v in found.items() if isinstance(v, list) or v is not g[k]})
 
 
 def _number_of_bits(x: np.ndarray) -> np.ndarray:
@@ -82,7 +82,7 @@ def bits_are_numbers_saturated(g: Given) -> Outputs:
 def _to_float8(g: Given, through: Any) -> Outputs:
     x, to = _numbers(g, "input"), g.expected[0].dtype.name
     with_bits = x.astype(np.float32)
-    told = g.again({"saturate": 0}, {"input": with_bits.astype(through).astype(np.float32)})
+    told = g.reevaluate({"saturate": 0}, {"input": with_bits.astype(through).astype(np.float32)})
     if not told:
         return None
     lost = np.isnan(with_bits) & (with_bits.view(np.uint32) & 0x600000 == 0) & (to == "f8e5m2")
@@ -182,11 +182,11 @@ def integers_rounded_to_f32(g: Given) -> Outputs:
 
 def fill_in_f32(g: Given) -> Outputs:
     """Pad: the fill of integers is rounded to f32."""
-    return g.again(inputs={"constant_value": _through_f32(g["constant_value"])})
+    return g.reevaluate(inputs={"constant_value": _through_f32(g["constant_value"])})
 
 
 def _divided_in_f32(g: Given, x: np.ndarray) -> Outputs:
-    return g.again(
+    return g.reevaluate(
         {"precision": None, "saturate": None}, {"x": x.astype(np.float32), "y_scale": g["y_scale"].astype(np.float32)}
     )
 
@@ -203,7 +203,7 @@ def bits_divided_in_f32(g: Given) -> Outputs:
 
 def saturated_and_rounded_twice(g: Given) -> Outputs:
     """QuantizeLinear to float8 saturates, and is off by the steps of float8 that a second rounding may cost."""
-    told = g.again({"saturate": None})
+    told = g.reevaluate({"saturate": None})
     return told and [
         Near(v, np.maximum(np.abs(v) * 2.0**-2, 2.0**-9)) for e in told for v in [e.value.astype(np.float64)]
     ]
@@ -294,7 +294,7 @@ def moments_rounded(g: Given) -> Outputs:
 def weighted_losses_rounded(g: Given) -> Outputs:
     """NegativeLogLikelihoodLoss: the weighted losses, and the sum of weights, are rounded to the type of input."""
     weight, x = (_numbers(g, s) for s in ("weight", "input"))
-    sizes = g.again(inputs={"input": -np.abs(x), "weight": weight})
+    sizes = g.reevaluate(inputs={"input": -np.abs(x), "weight": weight})
     told, unit = bits_are_numbers(g), _UNIT[x.dtype.name]
     if not told or not sizes or np.any(weight < 0):
         return None
@@ -340,9 +340,9 @@ def gaps_multiplied(g: Given) -> Outputs:
         return np.where(np.abs(v.astype(np.float32)) < 2.0**-126, 0, v).astype(v.dtype)
 
     x, w, groups = normal(_numbers(g, "X")), normal(_numbers(g, "W")), g.attr("group", 1)
-    told, unit = g.again(inputs={"X": x, "W": w, **({} if g["B"] is None else {"B": _numbers(g, "B")})}), 2.0**-8
+    told, unit = g.reevaluate(inputs={"X": x, "W": w, **({} if g["B"] is None else {"B": _numbers(g, "B")})}), 2.0**-8
     odd = (~np.isfinite(w.astype(np.float32))).astype(np.float32)
-    met = g.again(inputs={"X": np.ones(x.shape, np.float32), "W": odd, "B": None})
+    met = g.reevaluate(inputs={"X": np.ones(x.shape, np.float32), "W": odd, "B": None})
     if not told or not met:
         return None
     ranks = (1,) * (x.ndim - 2)
@@ -358,14 +358,14 @@ def largest_sample(g: Given) -> Outputs:
     x, rois = _numbers(g, "X"), g["rois"]
     ratio, scale = g.attr("sampling_ratio", 1), g.attr("spatial_scale", 1.0)
     if g.attr("mode", "avg") == "avg":
-        return g.again({"sampling_ratio": ratio}, {"X": x})
+        return g.reevaluate({"sampling_ratio": ratio}, {"X": x})
     halved = g.inst.version > 10 and g.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     bins, rows = [g.attr("output_height", 1), g.attr("output_width", 1)], []
     for k, (x1, y1, x2, y2) in enumerate(rois.astype(np.float64) * scale):
         sides = [v if halved else max(v, 1.0) for v in (y2 - y1, x2 - x1)]
         n = [ratio or max(1, int(np.ceil(v / b))) for v, b in zip(sides, bins)]
         fine = {"output_height": bins[0] * n[0], "output_width": bins[1] * n[1]}
-        told = g.again(
+        told = g.reevaluate(
             {"mode": "avg", "sampling_ratio": 1, **fine},
             {"X": x, "rois": rois[k : k + 1], "batch_indices": g["batch_indices"][k : k + 1]},
         )
@@ -403,7 +403,7 @@ def unread_of_recurrent(g: Given) -> Outputs:
     """RNN, GRU and LSTM: layout, input_forget and peepholes are not read, both directions take the activations of the
     first, and the last state of an empty sequence is 0."""
     read = {s: None if s == "P" else _numbers(g, s) for s, a in g.inst.args.items() if isinstance(a, Arg)}
-    told = g.again(_as_read(g, len(g["W"])), read)
+    told = g.reevaluate(_as_read(g, len(g["W"])), read)
     if not told or g["sequence_lens"] is None:
         return told
     some = g["sequence_lens"].reshape(-1, 1) > 0
@@ -439,7 +439,7 @@ def state_rounded(g: Given) -> Outputs:
         for t in turns if d == 0 and g.attr("direction") != "reverse" else reversed(turns):
             given = {**of, "X": x[t : t + 1, row : row + 1], "initial_h": h}
             given |= {"initial_c": c, "P": None} if lstm else {}
-            told = g.again(as_read, given, outs=3 if lstm else 2)
+            told = g.reevaluate(as_read, given, outs=3 if lstm else 2)
             if not told:
                 return None
             h = _to_narrow(told[1].value, kind).astype(np.float32)
@@ -453,7 +453,7 @@ def state_rounded(g: Given) -> Outputs:
 
 def partial_sums_rounded(g: Given) -> Outputs:
     """Einsum: sums over an axis of one operand, and those over an axis of both, are rounded to the type one by one."""
-    sizes = g.again(inputs={"Inputs": [np.abs(v) for v in g["Inputs"]]})
+    sizes = g.reevaluate(inputs={"Inputs": [np.abs(v) for v in g["Inputs"]]})
     told = bits_are_numbers(g)
     return told and sizes and _near(told, 4 * _UNIT[g["Inputs"][0].dtype.name] * sizes[0].value.astype(np.float64))
 
@@ -466,7 +466,7 @@ def dequantized_in_steps(g: Given) -> Outputs:
     x = g["x"]
     if x.dtype.kind in "iu" and x.dtype.itemsize == 4 and "float16" in names:
         x = np.clip(x, -65504, 65504)
-    apart, told = g.again(inputs={"x": x, "x_zero_point": None}), g.again(inputs={"x": x})
+    apart, told = g.reevaluate(inputs={"x": x, "x_zero_point": None}), g.reevaluate(inputs={"x": x})
     if not apart or not told:
         return None
     size, v = (np.abs(t[0].value.astype(np.float64)) for t in (apart, told))

@@ -55,7 +55,7 @@ def states_in_shared_memory(g: Given) -> Outputs:
             held = [there[k if m is None else m] for k, m in enumerate(shared)]
             states = [v if v.shape == s.shape else s for v, s in zip(held, states)]
         try:
-            told = g.again(edit, {_SLOT: [*states, *slices], "sequence_lens": None}, version=9 if old else None)
+            told = g.reevaluate(edit, {_SLOT: [*states, *slices], "sequence_lens": None}, version=9 if old else None)
         except ValueError:  # elements that do not go together
             return None
         if not told:

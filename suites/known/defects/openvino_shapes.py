@@ -47,9 +47,9 @@ def axis_1_transformed(g: Given) -> Outputs:
     half, inverse = g.attr("onesided", 0) == 1, g.attr("inverse", 0) == 1
     beside = half and not inverse and x.shape[-1] == 1
     if g.inst.version == 17:
-        told = g.again({"axis": axis + x.ndim - 1 if axis < 0 and not beside else axis}, {"input": x})
+        told = g.reevaluate({"axis": axis + x.ndim - 1 if axis < 0 and not beside else axis}, {"input": x})
     else:
-        told = g.again(inputs={"axis": np.array(1), "input": x})
+        told = g.reevaluate(inputs={"axis": np.array(1), "input": x})
     if not told:
         return None
     e = told[0]
@@ -105,7 +105,7 @@ def broadcast_of_open_extents(g: Given) -> Outputs:
     if any(x != y and 1 not in (x, y) for x, y in zip(*true)):
         shows = np.zeros([max(ms) if -1 not in ms else 0 for ms in zip(*rows)], g.expected[0].value.dtype)
         return [Such(lambda v: v.ndim == n and all(-1 in ms or k in ms for k, *ms in zip(v.shape, *rows)), shows)]
-    told = g.again({"broadcast": None, "axis": None}, version=7)
+    told = g.reevaluate({"broadcast": None, "axis": None}, version=7)
     if not told or g.inst.op == "Pow":
         return told
     e, (a, b) = told[0], (g[s] for s in slots)
@@ -118,7 +118,7 @@ def broadcast_of_open_extents(g: Given) -> Outputs:
 def stretched_to_sizes(g: Given) -> Outputs:
     """Resize: keep_aspect_ratio_policy is not read, the extents are the sizes, of symbolic ones 0; the elements are no
     larger than a cubic of those of X, where no extent is symbolic."""
-    told = g.again({"keep_aspect_ratio_policy": None})
+    told = g.reevaluate({"keep_aspect_ratio_policy": None})
     if not told:
         return None
     shape, most = told[0].value.shape, 2 * float(np.abs(g["X"].astype(np.float64)).max(initial=0))

@@ -36,13 +36,13 @@ def bytes_transposed(g: Given) -> Outputs:
 def bias_of_the_first_run(g: Given) -> Outputs:
     """Conv, CONV_2D and DEPTHWISE_CONV_2D of constants: the bias is that of the first run."""
     slot = "B" if g["bias"] is None else "bias"
-    return g.again(inputs={slot: g.case.draws[0][slot]})
+    return g.reevaluate(inputs={slot: g.case.draws[0][slot]})
 
 
 def zero_point_of_the_first_run(g: Given) -> Outputs:
     """QLinearMatMul: the zero point of a constant is that of the first run."""
     slots = [f"{s}_zero_point" for s in "ab" if g.inst.args[s].const]
-    return g.again(inputs={s: g.case.draws[0][s] for s in slots})
+    return g.reevaluate(inputs={s: g.case.draws[0][s] for s in slots})
 
 
 def any_zero_point_of_a_constant(g: Given) -> Outputs:
@@ -73,7 +73,7 @@ def any_zero_point_of_a_constant(g: Given) -> Outputs:
 def index_of_the_lowest(g: Given) -> Outputs:
     """MaxPool of 8-bit integers: where the maximum is the lowest number, its index is any; storage_order is not read,
     and the spatial axes of indices are in reverse order then."""
-    told, turned = g.again({"storage_order": 0}), g.attr("storage_order", 0) == 1
+    told, turned = g.reevaluate({"storage_order": 0}), g.attr("storage_order", 0) == 1
     if not told or len(told) < 2:
         return None
     values, indices = told[0].value, told[1].value
@@ -90,7 +90,7 @@ def index_of_the_lowest(g: Given) -> Outputs:
 def x_not_transposed(g: Given) -> Outputs:
     """BATCH_MATMUL: what x holds is taken for the transpose already."""
     x = g["x"]
-    return g.again({"adj_x": False}, {"x": x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])})
+    return g.reevaluate({"adj_x": False}, {"x": x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])})
 
 
 def slopes_along_the_second_axis(g: Given) -> Outputs:
@@ -99,7 +99,7 @@ def slopes_along_the_second_axis(g: Given) -> Outputs:
     ranks = (-1,) + (1,) * (g[x].ndim - 2)
     turned = g[slope].reshape(ranks)
     if g.inst.dialect == "tflite" or g[x].dtype.kind not in "iu":
-        return g.again(inputs={slope: turned})
+        return g.reevaluate(inputs={slope: turned})
     v = g[x].astype(np.float32)
     v = np.where(v < 0, v * turned.astype(np.float32), v).astype(np.float64)
     ends = np.iinfo(g[x].dtype)
@@ -150,7 +150,7 @@ def value_of_the_other(g: Given) -> Outputs:
 
 def product_rounded(g: Given) -> Outputs:
     """Gemm: the product is rounded to the type of its factors before it is scaled and C is added."""
-    product = g.again({"alpha": None}, {s: _numbers(g, s) if s != "C" else None for s in ("A", "B", "C")})
+    product = g.reevaluate({"alpha": None}, {s: _numbers(g, s) if s != "C" else None for s in ("A", "B", "C")})
     told = bits_are_numbers(g)
     if not product or not told:
         return None
@@ -165,7 +165,7 @@ def one_axis_normalised(g: Given) -> Outputs:
     """Softmax and LogSoftmax of versions that take all axes from one on together: that one alone is normalised, and a
     row of it with NaN or an infinity holds anything."""
     x, axis = g["input"].astype(np.float64), g.attr("axis", 1)
-    told = g.again({"axis": axis}, version=13)
+    told = g.reevaluate({"axis": axis}, version=13)
     if not told:
         return None
     odd = np.broadcast_to(np.any(~np.isfinite(x), axis, keepdims=True), x.shape)
@@ -205,7 +205,7 @@ def mask_from_the_last_key(g: Given) -> Outputs:
     else:
         mask = np.where(allowed, mask.astype(np.float32), -np.inf).astype(mask.dtype)
     unread = {"left_window_size": None, "right_window_size": None} if g.inst.version > 24 else {}
-    told = g.again({"is_causal": 0, **unread}, {**read, "attn_mask": mask})
+    told = g.reevaluate({"is_causal": 0, **unread}, {**read, "attn_mask": mask})
     return (
         told
         if not told or g["Q"].dtype.name != "bfloat16"
@@ -240,7 +240,7 @@ def unchanged_axes_skipped(g: Given) -> Outputs:
             index.append(np.arange(n))
             continue
         along = np.arange(n).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
-        told = g.again(inputs={"X": np.broadcast_to(along, x.shape).astype(x.dtype)})
+        told = g.reevaluate(inputs={"X": np.broadcast_to(along, x.shape).astype(x.dtype)})
         if not told:
             return None
         index.append(np.moveaxis(told[0].value, axis, 0).reshape(m, -1)[:, 0].astype(np.int64))

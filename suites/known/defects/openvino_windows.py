@@ -31,7 +31,7 @@ def padded_behind_open_axes(g: Given) -> Outputs:
         edit["storage_order"] = 0
     if "ceil_mode" in g.inst.attrs:
         edit["ceil_mode"] = 0
-    told = g.again(edit)
+    told = g.reevaluate(edit)
     if not told or not turned or len(told) < 2:
         return told
 

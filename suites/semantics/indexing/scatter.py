@@ -102,7 +102,7 @@ def _underflow(ctx: Context, mode: str) -> np.ndarray:
     if mode == "div":
         grown["updates"] = np.minimum(np.abs(data["updates"]), 1.0)
     with np.errstate(all="ignore"):
-        return step * np.abs(ctx.again(**grown))
+        return step * np.abs(ctx.reevaluate(**grown))
 
 
 SUMMED = bounded(_bound)

@@ -17,7 +17,7 @@ from harness.core.outcome import Status, Verdict
 from harness.engine.batching import Pack
 from harness.engine.case_record import paragraph
 from harness.engine.engine import Engine
-from harness.engine.recheck import SURE, Again
+from harness.engine.recheck import SURE, Recheck
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
@@ -34,7 +34,7 @@ def run(name: str, tmp: Path, cases: int = 64, again: bool = True) -> tuple[Any,
             [main],
             sink=out.append,
             on_failure=Evidence(lambda _: spare, tmp),
-            again=Again(lambda _: spare) if again else None,
+            recheck=Recheck(lambda _: spare) if again else None,
         )
         summary = engine.run(units(list(toy.versions.values()), cases))
     return summary, [r for r in out if r["t"] == "case"]
@@ -140,7 +140,7 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
             ledger=ledger,
             sink=out.append,
             on_failure=Evidence(lambda _: spare, None),
-            again=Again(lambda _: spare, ledger),
+            recheck=Recheck(lambda _: spare, ledger),
         )
         assert not engine.run(units(list(toy.versions.values()), 64)).failures
     assert {r["known"] for r in out if r["t"] == "case"} == {"max-after-flip"}
@@ -178,7 +178,7 @@ def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.
     spec = "suites.meta.toy_backends:Frail"
     with backends.create(spec) as main, backends.create(spec) as spare:
         ledger = ledger_of(tmp_path, "frail", "toy/*", "crashed", 'message = "SIGSEGV"')
-        engine = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger))
+        engine = Engine([main], ledger=ledger, recheck=Recheck(lambda _: spare, ledger))
         (tally,) = engine.run(units([v for v in toy.versions.values() if v.op == "Sum"], 64)).tally.values()
     assert tally["known"] == 1 and not tally["flaky"], tally
 
@@ -218,7 +218,7 @@ def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
         ledger = ledger_of(
             tmp_path, "flip-overwrites", "toy/Flip", "crashed", """when = "rank('x') >= 0\"""", "spoils = true"
         )
-        summary = Engine([main], ledger=ledger, again=Again(lambda _: spare, ledger)).run(
+        summary = Engine([main], ledger=ledger, recheck=Recheck(lambda _: spare, ledger)).run(
             units(list(toy.versions.values()), 64)
         )
         assert not summary.failures and main.stats["spawns"] > 64 // 2
@@ -229,7 +229,7 @@ def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
 def test_only_so_many_of_a_kind_are_asked_again(tmp_path: Path) -> None:
     spec = "suites.meta.toy_backends:DroppedNan"
     with backends.create(spec) as main, backends.create(spec) as spare:
-        engine = Engine([main], again=Again(lambda _: spare))
+        engine = Engine([main], recheck=Recheck(lambda _: spare))
         summary = engine.run(units([v for v in toy.versions.values() if v.op == "Max"], 400))
         kinds = 4  # value kinds of the toy's Max: types times what differs
         assert summary.failures > SURE * kinds >= spare.stats["tasks"] > 0
