@@ -31,7 +31,7 @@ ours in a worker, reading the program, the feeds, executing what was loaded, is 
 round trip.
 Taken of the cheap routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols, rare
 collections (up to a third of folding otherwise), one weight folder for all.  Not taken: many instances in one program.
-It takes a seventh off a round trip, and programs of lists and of complex numbers fail in company.
+It takes a seventh off a round trip, and programs of lists and of complex numbers fail in neighbours.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def bare(name: str, cases: list[Case], pack: int, turns: int) -> dict[str, Any]:
         try:
             run(*job(part))
             jobs.append(job(part))
-        except Exception:  # one that passes alone and fails in company: they travel alone, as in the real thing
+        except Exception:  # one that passes alone and fails in neighbours: they travel alone, as in the real thing
             jobs += [job([c]) for c in part]
     took, spent = 0.0, Counter()  # type: ignore[var-annotated]
     with clocked(sys.modules["opconform_backend"]) as clock:

@@ -191,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
     v.set_defaults(cases=0, out=Path(".opconform/campaign"))
 
     v = _verb(verbs, "replay", _replay, "judge one instance again")
-    v.add_argument("case", metavar="CASE", help="instance.json, its folder, company.json, or onnx/Conv/11@17#0.5")
+    v.add_argument("case", metavar="CASE", help="instance.json, its folder, neighbours.json, or onnx/Conv/11@17#0.5")
     _backend(v)
     v.add_argument("--raw", action="store_true", help="ignore the known differences")
 
@@ -483,11 +483,11 @@ def _figures(s: Any) -> list[str]:
 
 def _replay(args: argparse.Namespace) -> int:
     from harness.engine import case_record
-    from harness.evidence.repro_folder import COMPANY
+    from harness.evidence.repro_folder import NEIGHBOURS
     from harness.session import session, terminal
 
-    if Path(args.case).name == COMPANY:
-        judged = session.replay_company(Path(args.case), args.backend, _placed(args), explain=not args.raw)
+    if Path(args.case).name == NEIGHBOURS:
+        judged = session.replay_neighbours(Path(args.case), args.backend, _placed(args), explain=not args.raw)
     else:
         inst = session.find_case(args.case)
         judged = session.replay(inst, args.backend, _placed(args), explain=not args.raw)

@@ -32,7 +32,7 @@ class Judged:
 
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
     entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
-    backend was given instead (``harness.engine.cross_dialect``).  company: the cases in one model, itself
+    backend was given instead (``harness.engine.cross_dialect``).  neighbours: the cases in one model, itself
     among them, that the answer takes; right alone (``harness.engine.recheck``).  before: the cases of each model
     that its process must have served for it.  origin, run: the case with all its runs of
     which ``case`` is one, where it is."""
@@ -46,7 +46,7 @@ class Judged:
     known: str | None = None
     ambiguity: str | None = None
     asked: Case | None = None
-    company: tuple[Case, ...] = ()
+    neighbours: tuple[Case, ...] = ()
     before: tuple[tuple[Case, ...], ...] = ()
     origin: Case | None = None
     run: int = 0

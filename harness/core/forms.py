@@ -273,7 +273,7 @@ RECORDS: dict[str, Form] = {
             "diff": maybe(DIFF),
             "votes": maybe(table(text)),
             "blame": maybe(text),
-            "company": maybe(words),
+            "neighbours": maybe(words),
             "before": maybe(listed(words)),
             "known": maybe(text),
             "ambiguity": maybe(text),

@@ -158,7 +158,7 @@ class Pack:
                 return p.outcomes[backend][id(asked)], asked
         return None, asked
 
-    def company(self, backend: str, case: Case) -> list[Case]:
+    def neighbours(self, backend: str, case: Case) -> list[Case]:
         """The cases of the model in which a backend was given the case, itself among them."""
         for p in (self, *self.across):
             for chunk in p.chunks.get(backend, ()):

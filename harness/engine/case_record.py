@@ -11,7 +11,7 @@ from harness.cases.result import Judged
 from harness.compare import blame
 from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
-from harness.evidence.repro_folder import COMPANY, notation
+from harness.evidence.repro_folder import NEIGHBOURS, notation
 
 
 def address(case: Case, seed: int) -> str | None:
@@ -24,7 +24,7 @@ def address(case: Case, seed: int) -> str | None:
 
 def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
     """One line that runs the case again, in the same place; empty where neither a folder nor an address tells it."""
-    name = COMPANY if judged.company or judged.before else "instance.json"
+    name = NEIGHBOURS if judged.neighbours or judged.before else "instance.json"
     what = str(folder / name) if folder is not None else address(judged.case, seed)
     if what is None:
         return ""
@@ -56,7 +56,7 @@ def blank(case: Case, **facts: Any) -> dict[str, Any]:
         "diff": {},
         "votes": {},
         "blame": "",
-        "company": [],
+        "neighbours": [],
         "before": [],
         "known": None,
         "ambiguity": None,
@@ -102,7 +102,7 @@ def record(
         blame=blame(votes).text,
         minimal=shown.case.inst.to_json() if small is not None else None,
         notation=notation(shown),
-        company=[c.version.dialect.notation(c.inst) for c in judged.company],
+        neighbours=[c.version.dialect.notation(c.inst) for c in judged.neighbours],
         before=[[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
         known=judged.known,
         ambiguity=judged.ambiguity,
@@ -137,9 +137,9 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     if rec["message"]:
         lines.append(f"  {rec['phase'] or 'message'}: {one_line(rec['message'])[:500]}")
     lines += ["  | " + x for x in rec["notation"].splitlines()]
-    if rec.get("company"):
-        lines.append(f"  right alone, wrong in one model of {len(rec['company'])}:")
-        lines += ["  & " + x for text in rec["company"] for x in text.splitlines()]
+    if rec.get("neighbours"):
+        lines.append(f"  right alone, wrong in one model of {len(rec['neighbours'])}:")
+        lines += ["  & " + x for text in rec["neighbours"] for x in text.splitlines()]
     if rec.get("before"):
         lines.append(f"  right in a fresh process, wrong in one that has served {len(rec['before'])} before:")
         lines += ["  < " + x for model in rec["before"] for text in model for x in text.splitlines()]

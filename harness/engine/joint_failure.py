@@ -18,7 +18,7 @@ from harness.engine.verdict import BY_STATUS
 
 
 def settle(
-    asker: Requery, failure: Unblamed, profile: Profile, company: Sequence[Case], origins: Mapping[int, Case]
+    asker: Requery, failure: Unblamed, profile: Profile, neighbours: Sequence[Case], origins: Mapping[int, Case]
 ) -> tuple[Case, Judged] | None:
     """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
 
@@ -26,38 +26,38 @@ def settle(
     status = failure.outcome.status
 
     def said(k: int, case: Case) -> Judged:
-        of = origins.get(id(company[k]))
+        of = origins.get(id(neighbours[k]))
         return Judged(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
 
     def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Judged:
         return asker.ask(said(at, beside[at]), profile, [beside[k] for k in which])
 
-    every = list(range(len(company)))
-    if len(company) > 1 and asker.left > 0:
+    every = list(range(len(neighbours)))
+    if len(neighbours) > 1 and asker.left > 0:
         with asker.timed():
-            for beside in forms(company, failure.sets[0]):
+            for beside in forms(neighbours, failure.sets[0]):
                 found = ask(beside, every, every[-1])
                 if found.verdict is Verdict.UNSUPPORTED:
                     return None
                 if found.outcome.status is status:
-                    return _least(asker, found, company, beside, ask)
+                    return _least(asker, found, neighbours, beside, ask)
     before = served(failure.before)
     if before and not origins and asker.left > 0:
         with asker.timed():
-            beside = forms(company, failure.sets[0])[0]
+            beside = forms(neighbours, failure.sets[0])[0]
             later = asker.used(profile, beside, before, None, lambda got: got.outcome.status is status)
         if later is not None:
-            return company[later[0]], later[1]
-    first = said(every[-1], company[-1])
-    if len(company) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
+            return neighbours[later[0]], later[1]
+    first = said(every[-1], neighbours[-1])
+    if len(neighbours) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
         asker.ledger.explain(first, profile)
-    return company[-1], flaky(first) if first.verdict.bad else first
+    return neighbours[-1], flaky(first) if first.verdict.bad else first
 
 
 def _least(
     asker: Requery,
     found: Judged,
-    company: Sequence[Case],
+    neighbours: Sequence[Case],
     beside: Sequence[Case],
     ask: Callable[[Sequence[Case], Sequence[int], int], Judged],
 ) -> tuple[Case, Judged]:
@@ -68,9 +68,9 @@ def _least(
         got = ask(beside, which, which[-1])
         return got if got.outcome.status is status else None
 
-    which, found = asker.fewest(list(range(len(company))), 2, fails, found)
+    which, found = asker.fewest(list(range(len(neighbours))), 2, fails, found)
     at = which[-1]
     for k in reversed(which[:-1]):
         if found.known is None and (got := ask(beside, which, k)).known is not None:
             at, found = k, got
-    return company[at], replace(found, company=() if found.known else tuple(beside[k] for k in which))
+    return neighbours[at], replace(found, neighbours=() if found.known else tuple(beside[k] for k in which))

@@ -3,7 +3,7 @@
 Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
 buffer spoils what lies beside it.  And a model may be run several times: what a runtime keeps of one run may spoil the
 next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
-again: a true difference that takes those runs or that company, of which the fewest found go into the record.  Right
+again: a true difference that takes those runs or that neighbours, of which the fewest found go into the record.  Right
 there too: the models that the process had served go before it, of which the fewest that it takes go into the record.
 Right even then: ``flaky``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
 """
@@ -44,13 +44,13 @@ class Recheck(Requery):
         self,
         judged: Judged,
         profile: Profile,
-        company: Sequence[Case] = (),
+        neighbours: Sequence[Case] = (),
         before: Callable[[], list[list[Case]]] = list,
     ) -> Judged:
-        """The verdict that stands: ``judged``, the same found alone, or one that names the runs, company or earlier
+        """The verdict that stands: ``judged``, the same found alone, or one that names the runs, neighbours or earlier
         models it takes.
 
-        company: the cases of the model in which the answer was given, in their order, the case itself among them.
+        neighbours: the cases of the model in which the answer was given, in their order, the case itself among them.
         before: gives those of the models that the process had served."""
         kind = (judged.case.version.key, judged.backend, *judged.signature, judged.run > 0)
         asked = judged.verdict in ASKED or (judged.verdict in DEATHS and judged.run > 0)
@@ -58,8 +58,8 @@ class Recheck(Requery):
             return whole(judged)
         deep = self.left > 0 and self._wavered[kind] < SURE
         with self.timed():
-            found = self._settle(judged, profile, company, before) if deep else self._alone(judged, profile)
-        if found.verdict is Verdict.FLAKY or found.company or found.before:
+            found = self._settle(judged, profile, neighbours, before) if deep else self._alone(judged, profile)
+        if found.verdict is Verdict.FLAKY or found.neighbours or found.before:
             self._wavered[kind] += 1
         elif found.verdict.bad:
             self._stood[kind] += 1
@@ -72,7 +72,7 @@ class Recheck(Requery):
         return alone if alone.verdict not in RIGHT else flaky(judged)
 
     def _settle(
-        self, judged: Judged, profile: Profile, company: Sequence[Case], before: Callable[[], list[list[Case]]]
+        self, judged: Judged, profile: Profile, neighbours: Sequence[Case], before: Callable[[], list[list[Case]]]
     ) -> Judged:
         alone = self._alone(judged, profile)
         if alone.verdict is not Verdict.FLAKY:
@@ -81,16 +81,16 @@ class Recheck(Requery):
             after = self._after(judged, profile)
             if after is not None:
                 return after
-        at = next((k for k, c in enumerate(company) if c is judged.given), None)
+        at = next((k for k, c in enumerate(neighbours) if c is judged.given), None)
         if at is None:
             return alone
-        shapes = forms(company, judged.run) if judged.origin is not None else [company]
-        for beside in shapes if len(company) > 1 else ():
+        shapes = forms(neighbours, judged.run) if judged.origin is not None else [neighbours]
+        for beside in shapes if len(neighbours) > 1 else ():
             together = self.ask(judged.about(beside[at]), profile, beside)
             if together.verdict in ASKED:
                 return self._fewer(together, profile, beside)
-            if together.known is not None:  # the entry names the company that it takes
-                return replace(together, company=())
+            if together.known is not None:  # the entry names the neighbours that it takes
+                return replace(together, neighbours=())
         models = before() if judged.asked is None else []
         used = self.used(profile, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
         return alone if used is None else used[1]
@@ -106,17 +106,17 @@ class Recheck(Requery):
                 return got
         return None
 
-    def _fewer(self, judged: Judged, profile: Profile, company: Sequence[Case]) -> Judged:
-        """The smallest company found in which the answer is still wrong."""
+    def _fewer(self, judged: Judged, profile: Profile, neighbours: Sequence[Case]) -> Judged:
+        """The smallest neighbours found in which the answer is still wrong."""
         case = judged.asked or judged.case
 
         def among(others: list[Case]) -> list[Case]:
-            return [c for c in company if c is case or any(c is o for o in others)]
+            return [c for c in neighbours if c is case or any(c is o for o in others)]
 
         def fails(others: list[Case]) -> Judged | None:
             got = self.ask(judged, profile, among(others))
             return got if got.verdict is judged.verdict else None
 
-        others, found = self.fewest([c for c in company if c is not case], 1, fails, judged)
-        found.company = tuple(among(others))
+        others, found = self.fewest([c for c in neighbours if c is not case], 1, fails, judged)
+        found.neighbours = tuple(among(others))
         return found

@@ -108,10 +108,10 @@ def flaky(judged: Judged) -> Judged:
     return replace(judged, verdict=Verdict.FLAKY, outcome=out)
 
 
-def forms(company: Sequence[Case], run: int) -> list[list[Case]]:
+def forms(neighbours: Sequence[Case], run: int) -> list[list[Case]]:
     """Cases of one model asked again: for one of their runs, then, if it is not the first, for all runs to it."""
-    one = [c.at(run) for c in company]
-    return [one, [c.up_to(run) for c in company]] if run else [one]
+    one = [c.at(run) for c in neighbours]
+    return [one, [c.up_to(run) for c in neighbours]] if run else [one]
 
 
 def whole(judged: Judged) -> Judged:
@@ -136,10 +136,10 @@ def judge_beside(
     ledger: Ledger | None = None,
     before: Sequence[Sequence[Case]] = (),
 ) -> Judged:
-    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its company.
+    """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its neighbours.
     before: the cases of models that the process serves first."""
-    company = tuple(cases) if len(cases) > 1 else ()
-    judged = judge_case(case, profile, outcomes_of(handle, case, cases, before), ledger, company)
+    neighbours = tuple(cases) if len(cases) > 1 else ()
+    judged = judge_case(case, profile, outcomes_of(handle, case, cases, before), ledger, neighbours)
     judged.before = tuple(map(tuple, before))
     return judged
 

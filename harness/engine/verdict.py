@@ -40,10 +40,14 @@ def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> boo
 
 
 def judge_case(
-    case: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None, company: tuple[Case, ...] = ()
+    case: Case,
+    profile: Profile,
+    outcomes: list[Outcome],
+    ledger: Ledger | None = None,
+    neighbours: tuple[Case, ...] = (),
 ) -> Judged:
-    """The verdict of one backend on one case: the worst of its runs, then what explains it.  company: the cases of its
-    model, where that is known to matter.
+    """The verdict of one backend on one case: the worst of its runs, then what explains it.  neighbours: the cases
+    of its model, where that is known to matter.
 
     What goes wrong in one of several runs of a drawn case is told of that run alone; whether it shows alone is for
     ``harness.engine.recheck`` to find out."""
@@ -57,7 +61,7 @@ def judge_case(
         if one.verdict.bad:
             break
     assert worst is not None
-    worst.company = company
+    worst.neighbours = neighbours
     if worst.verdict.bad:
         if case.drawn and len(outcomes) > 1:
             case = case.at(worst.draw)

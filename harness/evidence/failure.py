@@ -17,7 +17,7 @@ from harness.core.instance import Instance
 from harness.engine.case_record import address, record
 from harness.engine.engine import Engine, profile_of
 from harness.evidence.minimize import Budget, minimize
-from harness.evidence.repro_folder import COMPANY, write_folder
+from harness.evidence.repro_folder import NEIGHBOURS, write_folder
 from harness.ledger.ledger import Ledger
 
 
@@ -60,7 +60,7 @@ class Evidence:
         if self._kinds[kind] > self.recorded:
             return None
         small: Judged | None = None
-        lonely = not judged.company and not judged.before
+        lonely = not judged.neighbours and not judged.before
         if judged.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
             start = time.monotonic()
             small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
@@ -116,16 +116,16 @@ def load_instance(path: Path) -> Instance:
         raise FormatError(f"{path}: not a case file: {e}") from None
 
 
-def load_company(path: Path) -> tuple[list[Instance], int, list[list[Instance]]]:
-    """The instances of a ``company.json``, the place of the one that goes wrong beside the others, and the instances of
-    the models that the process serves first.  Raises FormatError or UsageError."""
+def load_neighbours(path: Path) -> tuple[list[Instance], int, list[list[Instance]]]:
+    """The instances of a ``neighbours.json``, the place of the one that goes wrong beside the others, and the
+    instances of the models that the process serves first.  Raises FormatError or UsageError."""
     try:
         form = _json(path)
         instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
         instances[at]
         before = [[Instance.from_json(x) for x in model] for model in form.get("before", [])]
     except (FormatError, ValueError, KeyError, TypeError, IndexError, RecursionError) as e:
-        raise FormatError(f"{path}: expected {{at, instances}} as in {COMPANY}: {type(e).__name__}: {e}") from None
+        raise FormatError(f"{path}: expected {{at, instances}} as in {NEIGHBOURS}: {type(e).__name__}: {e}") from None
     return instances, at, before
 
 

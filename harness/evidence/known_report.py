@@ -61,7 +61,9 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
             version = registry.version_of(e.instance)
             if version.dialect.format not in h.hello["formats"]:
                 continue
-            judged = in_company(e, h) if e.company else next(iter(engine.judge([fill(version, e.instance)])), None)
+            judged = (
+                in_neighbours(e, h) if e.neighbours else next(iter(engine.judge([fill(version, e.instance)])), None)
+            )
             if judged is None:
                 continue
             if judged.verdict is Verdict.AMBIGUOUS and judged.outcome.status is Status.REJECTED:
@@ -76,9 +78,9 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
     return rows
 
 
-def in_company(e: Entry, handle: BackendHandle) -> Judged:
+def in_neighbours(e: Entry, handle: BackendHandle) -> Judged:
     """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
-    cases = [fill(registry.version_of(i), i) for i in (*e.company, e.instance)]
+    cases = [fill(registry.version_of(i), i) for i in (*e.neighbours, e.instance)]
     return judge_beside(handle, profile_of(handle), cases[-1], cases)
 
 

@@ -20,7 +20,9 @@ from harness.declare import Expected
 from harness.engine.batching import build, feed
 from harness.evidence.repro_script import BEFORE, script
 
-COMPANY = "company.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
+NEIGHBOURS = (
+    "neighbours.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
+)
 
 
 def write_folder(root: Path, judged: Judged, version: str, processor: str = "") -> Path:
@@ -41,7 +43,7 @@ def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
     case = judged.case
     inst = case.inst
     asked = judged.asked or case  # what the backend was really given
-    together = judged.company or (asked,)
+    together = judged.neighbours or (asked,)
     at = next(k for k, c in enumerate(together) if c is asked)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
     (folder / "notation.txt").write_text(utf8(notation(judged)) + "\n", encoding="utf-8")
@@ -58,11 +60,11 @@ def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
     for r in range(judged.draw + 1):
         save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), _given(together, model, r))
     earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.before)]
-    if judged.company or judged.before:
+    if judged.neighbours or judged.before:
         listed: dict[str, Any] = {"at": at, "instances": [c.inst.to_json() for c in together]}
         if judged.before:
             listed["before"] = [[c.inst.to_json() for c in cases] for cases in judged.before]
-        (folder / COMPANY).write_text(json.dumps(listed, indent=1) + "\n")
+        (folder / NEIGHBOURS).write_text(json.dumps(listed, indent=1) + "\n")
     rows = case.expected or [[]]
     absent = _save_expected(folder, model.named(at, rows[judged.draw if judged.draw < len(rows) else 0]))
     came = model.named(at, judged.outcome.outputs or ())

@@ -61,7 +61,7 @@ class Entry:
     readings: tuple[str, ...] = ()
     hits: int = 0
     spoils: bool = False
-    company: tuple[Any, ...] = ()
+    neighbours: tuple[Any, ...] = ()
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
     elements: str = ""
@@ -94,7 +94,7 @@ class Entry:
             return False
         if self.dtypes and str(judged.case.dtype) not in self.dtypes:
             return False
-        if self.company and len(judged.company) < 2:
+        if self.neighbours and len(judged.neighbours) < 2:
             return False
         if self.kinds and (judged.judgement is None or judged.judgement.kind not in self.kinds):
             return False
@@ -144,7 +144,7 @@ class Entry:
             return False
 
     def shuns(self, case: Case, profile: Profile) -> bool:
-        """Is this one of the instances that go wrong in company?"""
+        """Is this one of the instances that go wrong in neighbours?"""
         return self._fits(case, profile) and self._told(case)
 
     def there(self, profile: Profile) -> bool:
@@ -171,7 +171,7 @@ class Entry:
         """Does the instance alone tell that it will be refused, end the process, or damage it?"""
         return (
             self.when is not None
-            and not self.company
+            and not self.neighbours
             and not self.when.names & OUTCOME
             and (self.spoils or all(v in _REFUSALS for v in self.verdicts))
         )
@@ -315,7 +315,7 @@ class Ledger:
             and e.there(profile)
         ]
         foretelling = sorted((e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.spoils)
-        shy = [e for e in here if e.company]
+        shy = [e for e in here if e.neighbours]
         return Listed(profile, foretelling, shy) if foretelling or shy else None
 
     def excuses(self, key: str, profile: Profile) -> bool:
@@ -369,7 +369,7 @@ class Ledger:
             for e in self.entries
             if e.kind_of == "known"
             and not e.hits
-            and not e.company
+            and not e.neighbours
             and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
             and e.concerns(keys, took(e))
         ]

@@ -27,7 +27,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
                                            # without as_if and gives
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
-    company = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes alone
+    neighbours = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes
+    alone
 
     [[ambiguous]]
     id, op, when, ... as above             # backend omitted: any
@@ -111,7 +112,7 @@ _COMMON = {
     "link",
     "instance",
     "shown_by",
-    "company",
+    "neighbours",
     "spoils",
 }
 _KEYS = {
@@ -122,7 +123,7 @@ _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
-_WHOLE = {"kind", "message", "verdict", "company", "gives"}  # what is said of a whole answer
+_WHOLE = {"kind", "message", "verdict", "neighbours", "gives"}  # what is said of a whole answer
 _BAD = {v.value for v in Verdict if v.bad}
 
 
@@ -191,7 +192,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
             _instance(t.get("instance")),
             _texts(t, "readings"),
             spoils=t.get("spoils", False),
-            company=tuple(map(_instance, _texts(t, "company"))),
+            neighbours=tuple(map(_instance, _texts(t, "neighbours"))),
             cpu=_texts(t, "cpu"),
             shown_by=_texts(t, "shown_by"),
             elements=t.get("elements", ""),
@@ -245,8 +246,8 @@ def _check(kind: str, t: dict[str, Any]) -> None:
         raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
     if elements and _WHOLE & set(t):
         raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
-    if "company" in t and "instance" not in t:
-        raise FormatError("company needs the instance that goes wrong in it")
+    if "neighbours" in t and "instance" not in t:
+        raise FormatError("neighbours needs the instance that goes wrong in it")
     if "shown_by" in t and "instance" not in t:
         raise FormatError("shown_by needs the instance that shows")
 

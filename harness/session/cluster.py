@@ -22,7 +22,7 @@ from harness.backends import registry as backends
 from harness.cases.selection import versions
 from harness.core.errors import OpconformError, UsageError
 from harness.core.escape import shell
-from harness.evidence.repro_folder import COMPANY
+from harness.evidence.repro_folder import NEIGHBOURS
 from harness.session import run_folder, session
 from harness.session.campaign import Outcome
 from harness.session.terminal import Progress
@@ -167,7 +167,7 @@ def _placed(records: bytes, name: str, root: Path) -> Iterator[bytes]:
             if record.get("folder"):
                 there = record["folder"]
                 record["folder"] = there.replace(name, str(root), 1)
-                for file in ("instance.json", COMPANY):
+                for file in ("instance.json", NEIGHBOURS):
                     was, now = shell(f"{there}/{file}"), shell(f"{record['folder']}/{file}")
                     record["replay"] = record["replay"].replace(was, now, 1)
                 line = json.dumps(record, separators=(",", ":")).encode() + b"\n"

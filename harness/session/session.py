@@ -30,7 +30,7 @@ from harness.engine.case_record import record
 from harness.engine.engine import Engine, Summary, profile_of
 from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
-from harness.evidence.failure import Evidence, kind_of, load_company, load_instance
+from harness.evidence.failure import Evidence, kind_of, load_instance, load_neighbours
 from harness.evidence.minimize import Budget
 from harness.ledger import corpus
 from harness.ledger.loader import load_ledger
@@ -311,10 +311,10 @@ def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, expla
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
 
 
-def replay_company(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
-    """Judge the instance of a ``company.json`` beside the others in one model, after the models before it.  Raises
+def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
+    """Judge the instance of a ``neighbours.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
-    instances, at, earlier = load_company(path)
+    instances, at, earlier = load_neighbours(path)
     cases, *before = [[usable(checked(i)) for i in some] for some in (instances, *earlier)]
     case = cases[at]
     ledger = load_ledger() if explain else None

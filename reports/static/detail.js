@@ -15,7 +15,7 @@ function caseDetail(c) {
     // What the records tell about a failure (text, elements, pictures) is told of the smallest instance that shows it.
     h("h3", {}, c.minimal ? "Minimal instance" : "Instance"),
     c.notation ? h("pre", { class: "notation", tabindex: "0" }, c.notation) : null,
-    c.company && c.company.length ? [h("p", {}, `Right alone, wrong in one model of ${c.company.length}:`), h("pre", { class: "notation", tabindex: "0" }, c.company.join("\n"))] : null,
+    c.neighbours && c.neighbours.length ? [h("p", {}, `Right alone, wrong in one model of ${c.neighbours.length}:`), h("pre", { class: "notation", tabindex: "0" }, c.neighbours.join("\n"))] : null,
     c.before && c.before.length ? [h("p", {}, `Right in a fresh process, wrong in one that has served ${c.before.length} before:`), h("pre", { class: "notation", tabindex: "0" }, c.before.flat().join("\n"))] : null,
     instanceTable(c.minimal || c.instance),
     c.minimal ? h("details", {}, h("summary", {}, "As it was drawn"), instanceTable(c.instance)) : null,

@@ -99,7 +99,7 @@ def rows(s: str) -> list[dict[str, Any]]:
         "replay": s,
         "folder": s,
         "votes": {s: s},
-        "company": [s],
+        "neighbours": [s],
         "before": [[s]],
         "known": None,
         "ambiguity": None,

@@ -12,7 +12,7 @@ from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine, profile_of
-from harness.evidence.known_report import in_company
+from harness.evidence.known_report import in_neighbours
 from harness.ledger import corpus
 from harness.ledger.ledger import Entry
 from harness.ledger.loader import load_ledger
@@ -52,7 +52,7 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
     assert not gone, f"these known differences no longer occur: {' '.join(gone)}"
 
 
-SHY = [e for e in load_ledger().entries if e.company]
+SHY = [e for e in load_ledger().entries if e.neighbours]
 
 
 @pytest.mark.parametrize("entry", SHY, ids=[e.id for e in SHY])
@@ -69,8 +69,8 @@ def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: Entry) -> 
         for h in handles:
             (alone,) = Engine([h]).judge([fill(registry.version_of(entry.instance), entry.instance)])
             assert alone.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE)
-            beside = in_company(entry, h)
-            assert beside.verdict.bad and len(beside.company) > 1
+            beside = in_neighbours(entry, h)
+            assert beside.verdict.bad and len(beside.neighbours) > 1
             assert entry.matches(beside, profile_of(h))
             assert entry.shuns(beside.case, profile_of(h))
 

@@ -20,7 +20,7 @@ from harness.declare.validation import misfit
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.corpus import saved
 from harness.ledger.loader import load_ledger
-from harness.session.session import find_case, replay, replay_company, usable
+from harness.session.session import find_case, replay, replay_neighbours, usable
 
 DRAWN = 12
 CLIP, CONCAT, CONV = "onnx/Clip/13", "onnx/Concat/13", "onnx/Conv/11"
@@ -219,9 +219,9 @@ def test_a_wrong_edit_is_told_and_no_backend_asked(what: str, tmp_path: Path) ->
     with pytest.raises(UsageError) as e:
         find_case(str(path))
     assert str(e.value).startswith(f"{key}: {told}")
-    (tmp_path / "company.json").write_text(json.dumps({"at": 0, "instances": [form, instance(key)]}))
+    (tmp_path / "neighbours.json").write_text(json.dumps({"at": 0, "instances": [form, instance(key)]}))
     with pytest.raises(UsageError) as e:
-        replay_company(tmp_path / "company.json", ["onnxruntime"])
+        replay_neighbours(tmp_path / "neighbours.json", ["onnxruntime"])
     assert str(e.value).startswith(f"{key}: {told}")
 
 

@@ -254,7 +254,9 @@ def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any,
 def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
     inst = case().inst.dumps()
     habits(tmp_path, "mismatch")
-    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"instance = '{inst}'\ncompany = ['{inst}']\n")
+    (tmp_path / "x.toml").write_text(
+        (tmp_path / "x.toml").read_text() + f"instance = '{inst}'\nneighbours = ['{inst}']\n"
+    )
     ledger = load_ledger([tmp_path])
     h = Habits(Profile("b"), ledger)
     for _ in range(2 * SELDOM):
@@ -263,15 +265,15 @@ def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
         h.agreed(c)
     wrong = Judged(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
     assert ledger.explain(wrong, h.profile) is None, "it went wrong alone"
-    wrong.company = (case(2), wrong.case)
+    wrong.neighbours = (case(2), wrong.case)
     assert ledger.explain(wrong, h.profile) is not None
     assert ledger.unused([KEY], [Profile("b", "1.0")]) == [] == ledger.unmarked().unused([KEY], [Profile("b", "1.0")])
 
 
 def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> None:
     habits(tmp_path, "mismatch")
-    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"company = ['{case().inst.dumps()}']\n")
-    with pytest.raises(FormatError, match="company needs the instance"):
+    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"neighbours = ['{case().inst.dumps()}']\n")
+    with pytest.raises(FormatError, match="neighbours needs the instance"):
         load_ledger([tmp_path])
 
 

@@ -1,4 +1,4 @@
-"""A wrong answer is asked for again before it is told: what stands, what needs company, what was seen once."""
+"""A wrong answer is asked for again before it is told: what stands, what needs neighbours, what was seen once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.engine.recheck import SURE, Recheck
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
-from harness.session.session import replay_company
+from harness.session.session import replay_neighbours
 from suites.meta.toy import toy
 
 
@@ -72,14 +72,14 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
     assert summary.failures == len(bad) == SURE * len({r["dtype"] for r in records})  # then it is not looked for
     assert {r["verdict"] for r in records} == {"mismatch", "flaky"} and {r["key"] for r in records} == {"toy/Add/1"}
     for r in bad:
-        assert not r["company"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
+        assert not r["neighbours"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
     said = subprocess.run([sys.executable, str(file.parent / "repro.py")], capture_output=True, text=True, timeout=60)
     assert said.returncode == 1 and "expected" in said.stdout, said
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Tired"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Tired"], explain=False)
     assert judged.verdict is Verdict.MISMATCH
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Right"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Right"], explain=False)
     assert judged.verdict is Verdict.AGREE
 
 
@@ -89,9 +89,9 @@ def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
     assert summary.failures == len(wrong) >= SURE
     assert {r["verdict"] for r in records} <= {"mismatch", "flaky"}, "after a few, nobody looks for what it takes"
     for r in wrong:
-        assert len(r["company"]) == 2 and "flip" in " ".join(r["company"]).lower(), r["company"]
+        assert len(r["neighbours"]) == 2 and "flip" in " ".join(r["neighbours"]).lower(), r["neighbours"]
         assert r["key"].split("/")[1] != "Flip"
-        assert r["replay"].split()[2].endswith("company.json")
+        assert r["replay"].split()[2].endswith("neighbours.json")
     text = paragraph(wrong[0])
     assert "right alone, wrong in one model of 2" in text
 
@@ -102,8 +102,8 @@ def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict
     assert summary.failures == len(records) > 0
     for r in records:
         assert r["verdict"] == verdict and r["key"] == "toy/Max/1"
-        assert len(r["company"]) == 2 and "flip" in r["company"][0].lower(), r["company"]
-        assert r["replay"].split()[2].endswith("company.json")
+        assert len(r["neighbours"]) == 2 and "flip" in r["neighbours"][0].lower(), r["neighbours"]
+        assert r["replay"].split()[2].endswith("neighbours.json")
         assert (Path(r["folder"]) / "repro.py").exists()
     assert not run(name, tmp_path / "raw", again=False)[0].failures  # nobody had heard of it
 
@@ -124,8 +124,8 @@ def test_what_fails_together_is_not_hidden_by_what_fails_alone() -> None:
         assert more is not None and not pack.done
         (second,) = handle.run([more])
         assert pack.take(second) is None and pack.done
-    ((_, company, _),) = pack.unblamed
-    assert drawn["Flip"] in company and drawn["Max"] in company and drawn["Add"] not in company
+    ((_, neighbours, _),) = pack.unblamed
+    assert drawn["Flip"] in neighbours and drawn["Max"] in neighbours and drawn["Add"] not in neighbours
     refused = [op for op, c in drawn.items() if pack.answer(handle.name, c)[0][0].status is not Status.VALUE]  # type: ignore[index]
     assert refused == ["Add"]
 
@@ -158,7 +158,7 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     bad = [r for r in records if r["verdict"] == "crashed"]
     assert summary.failures == len(bad) > 0
     for r in bad:
-        assert r["key"] == "toy/MatMul/1" and not r["company"]
+        assert r["key"] == "toy/MatMul/1" and not r["neighbours"]
         ((flip,),) = r["before"]
         assert "flip" in flip.lower()
     assert "right in a fresh process, wrong in one that has served 1 before" in paragraph(bad[0])
@@ -167,9 +167,9 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     compile((folder / "repro.py").read_text(), "repro.py", "exec")
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Remembers"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Remembers"], explain=False)
     assert judged.verdict is Verdict.CRASHED
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Right"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Right"], explain=False)
     assert judged.verdict is Verdict.AGREE
 
 
@@ -187,9 +187,9 @@ def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     _, records = run("Overwrites", tmp_path)
     file = Path(records[0]["replay"].split()[2])
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Overwrites"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Overwrites"], explain=False)
     assert judged.verdict is Verdict.MISMATCH
-    (judged,) = replay_company(file, ["suites.meta.toy_backends:Right"], explain=False)
+    (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Right"], explain=False)
     assert judged.verdict is Verdict.AGREE
 
 
@@ -206,10 +206,10 @@ def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ids=str,
 )
 def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "company.json"
+    path = tmp_path / "neighbours.json"
     path.write_text(text)
     code, said = main(["replay", str(path)]), capsys.readouterr().err
-    assert code == 2 and said.count("\n") == 1 and "company.json" in said, said
+    assert code == 2 and said.count("\n") == 1 and "neighbours.json" in said, said
 
 
 def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:

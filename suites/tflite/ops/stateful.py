@@ -1,4 +1,4 @@
-"""Variables, hash tables and initialisation: operators that need company.
+"""Variables, hash tables and initialisation: operators that need neighbours.
 
 An instance carries a small program (``@program``) that the builder writes in place of one node: a variable is assigned
 before it is read, a table is filled before it is asked.  In a whole model the same operators work on the session's
