@@ -163,7 +163,7 @@ class BackendHandle:
         order = {id(job): i for i, job in enumerate(jobs)}
         return sorted(self.collect(wait=True), key=lambda r: order.get(id(r.job), -1))
 
-    def before(self, asked: Callable[[Task], bool]) -> list[Task]:
+    def prior_models(self, asked: Callable[[Task], bool]) -> list[Task]:
         """What the process had served when it answered the latest task of that kind, the latest last; as much of it as
         is still remembered."""
         for i in range(len(self._history) - 1, -1, -1):
@@ -494,8 +494,8 @@ class BackendHandle:
 
     def _note(self, task: Task, failed: list[int], outcome: Outcome) -> None:
         dead = outcome.status in DEATHS
-        before = self._served_by(self.stats["spawns"], len(self._history)) if dead else []
-        task.root.failures.append(Unblamed(task.instances, failed, outcome, before))
+        prior_models = self._served_by(self.stats["spawns"], len(self._history)) if dead else []
+        task.root.failures.append(Unblamed(task.instances, failed, outcome, prior_models))
 
     def _blame_set(self, task: Task, bad: int, outcome: Outcome) -> list[Task]:
         """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second

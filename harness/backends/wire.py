@@ -51,7 +51,7 @@ class Unblamed:
     instances: list[int]
     sets: list[int]
     outcome: Outcome
-    before: list[Task] = field(default_factory=list)
+    prior_models: list[Task] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ class Judged:
     ambiguity: str | None = None
     asked: Case | None = None
     neighbours: tuple[Case, ...] = ()
-    before: tuple[tuple[Case, ...], ...] = ()
+    prior_models: tuple[tuple[Case, ...], ...] = ()
     origin: Case | None = None
     run: int = 0
 

@@ -166,13 +166,13 @@ class Pack:
                     return chunk.cases
         return [case]
 
-    def before(self, handle: BackendHandle, case: Case) -> list[list[Case]]:
+    def prior_models(self, handle: BackendHandle, case: Case) -> list[list[Case]]:
         """The cases of the models that the backend's process had served when it answered for the case."""
         for p in (self, *self.across):
             for chunk in p.chunks.get(handle.name, ()):
                 for k, c in enumerate(chunk.cases):
                     if c is case:
-                        return served(handle.before(partial(_asks, chunk, k)))
+                        return served(handle.prior_models(partial(_asks, chunk, k)))
         return []
 
     def take(self, result: Result) -> Job | None:

@@ -24,7 +24,7 @@ def address(case: Case, seed: int) -> str | None:
 
 def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
     """One line that runs the case again, in the same place; empty where neither a folder nor an address tells it."""
-    name = NEIGHBOURS if judged.neighbours or judged.before else "instance.json"
+    name = NEIGHBOURS if judged.neighbours or judged.prior_models else "instance.json"
     what = str(folder / name) if folder is not None else address(judged.case, seed)
     if what is None:
         return ""
@@ -57,7 +57,7 @@ def blank(case: Case, **facts: Any) -> dict[str, Any]:
         "votes": {},
         "blame": "",
         "neighbours": [],
-        "before": [],
+        "prior_models": [],
         "known": None,
         "ambiguity": None,
         "replay": "",
@@ -103,7 +103,7 @@ def record(
         minimal=shown.case.inst.to_json() if small is not None else None,
         notation=notation(shown),
         neighbours=[c.version.dialect.notation(c.inst) for c in judged.neighbours],
-        before=[[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.before],
+        prior_models=[[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.prior_models],
         known=judged.known,
         ambiguity=judged.ambiguity,
         folder=None if folder is None else str(folder),
@@ -140,9 +140,9 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
     if rec.get("neighbours"):
         lines.append(f"  right alone, wrong in one model of {len(rec['neighbours'])}:")
         lines += ["  & " + x for text in rec["neighbours"] for x in text.splitlines()]
-    if rec.get("before"):
-        lines.append(f"  right in a fresh process, wrong in one that has served {len(rec['before'])} before:")
-        lines += ["  < " + x for model in rec["before"] for text in model for x in text.splitlines()]
+    if rec.get("prior_models"):
+        lines.append(f"  right in a fresh process, wrong in one that has served {len(rec['prior_models'])} before:")
+        lines += ["  < " + x for model in rec["prior_models"] for text in model for x in text.splitlines()]
     if rec["folder"]:
         lines.append(f"  folder: {rec['folder']}")
     if rec["replay"]:

@@ -142,7 +142,9 @@ class Engine:
         if judged.verdict.bad and self.recheck is not None:
             handle = next(h for h in self.handles if h.name == backend)
             given = asked or case
-            return self.recheck(judged, profile, pack.neighbours(backend, given), partial(pack.before, handle, given))
+            return self.recheck(
+                judged, profile, pack.neighbours(backend, given), partial(pack.prior_models, handle, given)
+            )
         return judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:

@@ -41,11 +41,11 @@ def settle(
                     return None
                 if found.outcome.status is status:
                     return _least(asker, found, neighbours, beside, ask)
-    before = served(failure.before)
-    if before and not origins and asker.left > 0:
+    prior_models = served(failure.prior_models)
+    if prior_models and not origins and asker.left > 0:
         with asker.timed():
             beside = forms(neighbours, failure.sets[0])[0]
-            later = asker.used(profile, beside, before, None, lambda got: got.outcome.status is status)
+            later = asker.used(profile, beside, prior_models, None, lambda got: got.outcome.status is status)
         if later is not None:
             return neighbours[later[0]], later[1]
     first = said(every[-1], neighbours[-1])

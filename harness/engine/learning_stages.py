@@ -117,7 +117,7 @@ class Knowledge:
 
     def reach(self, at: int) -> None:
         """Begin a stage: what was noted of earlier ones counts from now on."""
-        now = [answers for before, answers in self._later if before < at]
+        now = [answers for prior_models, answers in self._later if prior_models < at]
         if not now:
             return
         self._later = [x for x in self._later if x[0] >= at]

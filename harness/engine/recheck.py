@@ -45,7 +45,7 @@ class Recheck(Requery):
         judged: Judged,
         profile: Profile,
         neighbours: Sequence[Case] = (),
-        before: Callable[[], list[list[Case]]] = list,
+        prior_models: Callable[[], list[list[Case]]] = list,
     ) -> Judged:
         """The verdict that stands: ``judged``, the same found alone, or one that names the runs, neighbours or earlier
         models it takes.
@@ -58,8 +58,8 @@ class Recheck(Requery):
             return whole(judged)
         deep = self.left > 0 and self._wavered[kind] < SURE
         with self.timed():
-            found = self._settle(judged, profile, neighbours, before) if deep else self._alone(judged, profile)
-        if found.verdict is Verdict.FLAKY or found.neighbours or found.before:
+            found = self._settle(judged, profile, neighbours, prior_models) if deep else self._alone(judged, profile)
+        if found.verdict is Verdict.FLAKY or found.neighbours or found.prior_models:
             self._wavered[kind] += 1
         elif found.verdict.bad:
             self._stood[kind] += 1
@@ -72,7 +72,7 @@ class Recheck(Requery):
         return alone if alone.verdict not in RIGHT else flaky(judged)
 
     def _settle(
-        self, judged: Judged, profile: Profile, neighbours: Sequence[Case], before: Callable[[], list[list[Case]]]
+        self, judged: Judged, profile: Profile, neighbours: Sequence[Case], prior_models: Callable[[], list[list[Case]]]
     ) -> Judged:
         alone = self._alone(judged, profile)
         if alone.verdict is not Verdict.FLAKY:
@@ -91,7 +91,7 @@ class Recheck(Requery):
                 return self._fewer(together, profile, beside)
             if together.known is not None:  # the entry names the neighbours that it takes
                 return replace(together, neighbours=())
-        models = before() if judged.asked is None else []
+        models = prior_models() if judged.asked is None else []
         used = self.used(profile, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
         return alone if used is None else used[1]
 

@@ -134,25 +134,25 @@ def judge_beside(
     case: Case,
     cases: Sequence[Case],
     ledger: Ledger | None = None,
-    before: Sequence[Sequence[Case]] = (),
+    prior_models: Sequence[Sequence[Case]] = (),
 ) -> Judged:
     """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its neighbours.
     before: the cases of models that the process serves first."""
     neighbours = tuple(cases) if len(cases) > 1 else ()
-    judged = judge_case(case, profile, outcomes_of(handle, case, cases, before), ledger, neighbours)
-    judged.before = tuple(map(tuple, before))
+    judged = judge_case(case, profile, outcomes_of(handle, case, cases, prior_models), ledger, neighbours)
+    judged.prior_models = tuple(map(tuple, prior_models))
     return judged
 
 
 def outcomes_of(
-    handle: BackendHandle, case: Case, cases: Sequence[Case], before: Sequence[Sequence[Case]] = ()
+    handle: BackendHandle, case: Case, cases: Sequence[Case], prior_models: Sequence[Sequence[Case]] = ()
 ) -> list[Outcome]:
     """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
     has served other models.  If it ended, that is the outcome, whatever came of the same alone."""
     at = next(k for k, c in enumerate(cases) if c is case)
     handle.renew()
-    *_, result = handle.run([job_of(some) for some in (*before, cases)])
-    if before and result.unblamed:
+    *_, result = handle.run([job_of(some) for some in (*prior_models, cases)])
+    if prior_models and result.unblamed:
         return [result.unblamed[-1].outcome]
     return [row[at] for row in result.outcomes][: max(1, len(case.draws))]
 

@@ -60,7 +60,7 @@ class Evidence:
         if self._kinds[kind] > self.recorded:
             return None
         small: Judged | None = None
-        lonely = not judged.neighbours and not judged.before
+        lonely = not judged.neighbours and not judged.prior_models
         if judged.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
             start = time.monotonic()
             small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
@@ -123,10 +123,10 @@ def load_neighbours(path: Path) -> tuple[list[Instance], int, list[list[Instance
         form = _json(path)
         instances, at = [Instance.from_json(x) for x in form["instances"]], form["at"]
         instances[at]
-        before = [[Instance.from_json(x) for x in model] for model in form.get("before", [])]
+        prior_models = [[Instance.from_json(x) for x in model] for model in form.get("prior_models", [])]
     except (FormatError, ValueError, KeyError, TypeError, IndexError, RecursionError) as e:
         raise FormatError(f"{path}: expected {{at, instances}} as in {NEIGHBOURS}: {type(e).__name__}: {e}") from None
-    return instances, at, before
+    return instances, at, prior_models
 
 
 def _json(path: Path) -> Any:

@@ -59,11 +59,11 @@ def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
     (folder / name).write_bytes(model.data)
     for r in range(judged.draw + 1):
         save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), _given(together, model, r))
-    earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.before)]
-    if judged.neighbours or judged.before:
+    earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.prior_models)]
+    if judged.neighbours or judged.prior_models:
         listed: dict[str, Any] = {"at": at, "instances": [c.inst.to_json() for c in together]}
-        if judged.before:
-            listed["before"] = [[c.inst.to_json() for c in cases] for cases in judged.before]
+        if judged.prior_models:
+            listed["prior_models"] = [[c.inst.to_json() for c in cases] for cases in judged.prior_models]
         (folder / NEIGHBOURS).write_text(json.dumps(listed, indent=1) + "\n")
     rows = case.expected or [[]]
     absent = _save_expected(folder, model.named(at, rows[judged.draw if judged.draw < len(rows) else 0]))

@@ -131,11 +131,16 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
         if not any(_asked(handles, d) for d in asked):  # a run of nothing would pass
             whom = f"none of {' '.join(plan.names)} takes" if plan.names else "no backend here takes"
             raise UsageError(f"{whom} models of {' '.join(sorted(asked))}; `opconform list backends` tells why")
-        before = resumed(path, partial(_asked, handles), kind_of)
+        prior_models = resumed(path, partial(_asked, handles), kind_of)
         writer.write({**_header(plan, handles), "missing": bench.missing})
         ledger = load_ledger()
         evidence = Evidence(
-            bench.spare, plan.out / "failures", seconds=plan.minimize, seed=plan.seed, ledger=ledger, kinds=before.cases
+            bench.spare,
+            plan.out / "failures",
+            seconds=plan.minimize,
+            seed=plan.seed,
+            ledger=ledger,
+            kinds=prior_models.cases,
         )
         engine = Engine(
             handles,
@@ -148,14 +153,16 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
             progress=progress,
             recheck=Recheck(bench.spare, ledger),
         )
-        for (key, _, first), learnt in before.learnt.items():
+        for (key, _, first), learnt in prior_models.learnt.items():
             engine.recall(key, first, learnt)
         tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
-        work = units(chosen, plan.cases, plan.selection.opset, before.done, plan.cases == 0, min(tops, default=None))
+        work = units(
+            chosen, plan.cases, plan.selection.opset, prior_models.done, plan.cases == 0, min(tops, default=None)
+        )
         old = list(corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)) if plan.saved else []
         ids = {u.name: c.inst.id for u, c in old}
-        ledger.lacks.update((ids[unit], backend) for unit, backend in before.lacks if unit in ids)
-        summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in before.done])
+        ledger.lacks.update((ids[unit], backend) for unit, backend in prior_models.lacks if unit in ids)
+        summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in prior_models.done])
         replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not record_writer.has(path, "sensitivity"):
             measured = measure(
@@ -163,7 +170,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
             )
             for rec in measured.records():
                 writer.write(rec)
-        ledger.count(before.hits + engine.hits)
+        ledger.count(prior_models.hits + engine.hits)
         unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
         writer.write(
             {
@@ -315,12 +322,12 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
     """Judge the instance of a ``neighbours.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_neighbours(path)
-    cases, *before = [[usable(checked(i)) for i in some] for some in (instances, *earlier)]
+    cases, *prior_models = [[usable(checked(i)) for i in some] for some in (instances, *earlier)]
     case = cases[at]
     ledger = load_ledger() if explain else None
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return [judge_beside(h, profile_of(h), case, cases, ledger, before) for h in handles]
+        return [judge_beside(h, profile_of(h), case, cases, ledger, prior_models) for h in handles]
 
 
 def minimize(

@@ -100,7 +100,7 @@ def rows(s: str) -> list[dict[str, Any]]:
         "folder": s,
         "votes": {s: s},
         "neighbours": [s],
-        "before": [[s]],
+        "prior_models": [[s]],
         "known": None,
         "ambiguity": None,
         "minimal": None,

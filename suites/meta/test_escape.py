@@ -169,7 +169,12 @@ def test_the_folder_of_a_failure_can_be_written(tmp_path_factory: pytest.TempPat
 def test_the_terminal_shows_lines_of_ours_only(s: str) -> None:
     def lines(w: str) -> list[str]:
         told = record(judged(w), {w: "agree"}, folder=Path(w.replace("\0", "") or "x"), replay=w)
-        told |= {"notation": one_line(w), "neighbours": [one_line(w)], "before": [[one_line(w)]], "cluster_index": 0}
+        told |= {
+            "notation": one_line(w),
+            "neighbours": [one_line(w)],
+            "prior_models": [[one_line(w)]],
+            "cluster_index": 0,
+        }
         cluster = {"separates": True, "predicate": w, "failed": 1, "passed": 1}
         cube = {(f"{w}/a/1", 1, w, "f32", "agree"): 1}
         text = [

@@ -72,7 +72,7 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
     assert summary.failures == len(bad) == SURE * len({r["dtype"] for r in records})  # then it is not looked for
     assert {r["verdict"] for r in records} == {"mismatch", "flaky"} and {r["key"] for r in records} == {"toy/Add/1"}
     for r in bad:
-        assert not r["neighbours"] and 15 <= len(r["before"]) <= 29, len(r["before"])  # of one run or two
+        assert not r["neighbours"] and 15 <= len(r["prior_models"]) <= 29, len(r["prior_models"])  # of one run or two
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
     said = subprocess.run([sys.executable, str(file.parent / "repro.py")], capture_output=True, text=True, timeout=60)
@@ -159,7 +159,7 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     assert summary.failures == len(bad) > 0
     for r in bad:
         assert r["key"] == "toy/MatMul/1" and not r["neighbours"]
-        ((flip,),) = r["before"]
+        ((flip,),) = r["prior_models"]
         assert "flip" in flip.lower()
     assert "right in a fresh process, wrong in one that has served 1 before" in paragraph(bad[0])
     folder = Path(bad[0]["folder"])
