@@ -153,8 +153,8 @@ class Case:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """Op version, the types that attributes name or have, and those of the arguments: what a backend's habits are
-        learned by."""
+        """Op version, the types that attributes name or have, and those of the arguments: what a backend's
+        learned_support are learned by."""
         if self._types is None:
             types: list[Any] = [self.version.key]
             for x in self.inst.attrs.values():

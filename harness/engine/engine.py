@@ -27,7 +27,7 @@ from harness.engine.batching import Pack
 from harness.engine.case_record import blank, record
 from harness.engine.coverage import Cover
 from harness.engine.cross_dialect import cross_all, judge_crossed
-from harness.engine.learned_support import Habits
+from harness.engine.learned_support import LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
 from harness.engine.verdict import judge_case, plainly_agrees
@@ -83,7 +83,7 @@ class Engine:
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, Cover] = defaultdict(Cover)
-        self.habits = {h.name: Habits(self.profiles[h.name], ledger) for h in self.handles}
+        self.learned_support = {h.name: LearnedSupport(self.profiles[h.name], ledger) for h in self.handles}
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by the entry's id
         self._told: set[str] = set()  # entries and backends' remarks that the records hold already
         self._last = 0.0
@@ -91,8 +91,8 @@ class Engine:
     def recall(self, key: str, first: int, learnt: Mapping[str, Answers]) -> None:
         """Take in what an earlier process of the same run learnt from a unit, by backend."""
         for name, answers in learnt.items():
-            if name in self.habits:
-                self.habits[name].recall(key, first, answers)
+            if name in self.learned_support:
+                self.learned_support[name].recall(key, first, answers)
 
     # -- one pass
 
@@ -204,15 +204,15 @@ class Engine:
                 self._send(h, other, sources)
 
     def _send(self, h: BackendHandle, pack: Pack, sources: Mapping[int, str] | None = None) -> set[int]:
-        """Submit a pack to one backend; ids of the cases that need no asking.  sources: see ``Habits.plan``."""
+        """Submit a pack to one backend; ids of the cases that need no asking.  sources: see ``LearnedSupport.plan``."""
         liked = h.hello.get("pack", 1)
         by_format = isinstance(liked, Mapping)
         size = max(1, min(int(liked.get(pack.dialect.format, 1) if by_format else liked), pack.dialect.package_size))
         settled, alone = self._above(h, pack), set[int]()
         if (size > 1 or by_format) and not settled:
-            settled, alone = self.habits[h.name].plan(pack.cases, sources)
-        habits, apart = self.habits[h.name], frozenset(h.hello.get("apart", ()))
-        quarantined, hanging = habits.spoilers(pack.cases), habits.hanging(pack.cases)
+            settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
+        learned_support, apart = self.learned_support[h.name], frozenset(h.hello.get("apart", ()))
+        quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
         for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging):
             h.submit(job)
         return set(settled)
@@ -276,7 +276,7 @@ class Engine:
                         seen[1] += case.size
                         seen[2] += 1
                         rows[name, dtype, Verdict.AGREE] += 1
-                        self.habits[name].agreed(case)
+                        self.learned_support[name].agreed(case)
                         continue
                     judged = self._verdict(pack, name, case)
                     if judged is None:
@@ -298,7 +298,7 @@ class Engine:
                         self.pool.add((key, dtype, name), judged.judgement.sample, case)
                         pooled = True
                     if judged.verdict is Verdict.AGREE:
-                        self.habits[name].agreed(judged.given, key)
+                        self.learned_support[name].agreed(judged.given, key)
                     else:
                         notable = True
                 if notable:
@@ -334,7 +334,7 @@ class Engine:
         key = unit.version.key
         learnt: dict[str, list[Any]] = {}
         for name in backends:
-            told = self.habits[name].closed(key, unit.first).to_json()
+            told = self.learned_support[name].closed(key, unit.first).to_json()
             if told:
                 learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
         beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
@@ -391,12 +391,12 @@ class Engine:
         return out
 
     def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
-        """Everything but plain agreement: habits, counts, evidence."""
+        """Everything but plain agreement: learned_support, counts, evidence."""
         verdict = judged.verdict
         if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
             self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
-            self.habits[judged.backend].learn(judged)
+            self.learned_support[judged.backend].learn(judged)
         if judged.outcome.status is Status.HARNESS_ERROR:
             self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
         elif verdict is Verdict.UNKNOWN and judged.judgement is not None:

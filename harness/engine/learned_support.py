@@ -45,8 +45,8 @@ SURE = 4  # times that a foreseen end must have come true before most such cases
 UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody asked for
 
 
-class Habits:
-    """The habits of one backend in one run.  ledger: listed differences, which foretell refusals.
+class LearnedSupport:
+    """The learned_support of one backend in one run.  ledger: listed differences, which foretell refusals.
 
     Knowledge is kept by the op version of the run.  That is the one of the case, except where a backend of another
     dialect is asked: there ``source`` names the op version that the case was made from."""

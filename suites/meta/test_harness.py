@@ -194,7 +194,7 @@ def test_an_opset_beyond_the_backend_teaches_nothing_about_types() -> None:
         gap = Outcome(Status.UNSUPPORTED, None, "load", "no")
         for _ in range(4):
             engine._note_verdict(Judged(case, "b", Verdict.UNSUPPORTED, gap), {})
-        engine.habits["b"].closed(version.key, -1)
+        engine.learned_support["b"].closed(version.key, -1)
         case.index = 1  # of the cases that follow, one in many is asked again
-        settled, _ = engine.habits["b"].plan([case])
+        settled, _ = engine.learned_support["b"].plan([case])
         assert bool(settled) is learnt

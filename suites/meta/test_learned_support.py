@@ -9,7 +9,7 @@ from harness.cases.case import Case, draw_case
 from harness.cases.result import Judged, Profile
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, Habits
+from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.verdict import judge_case
 from harness.ledger.loader import load_ledger
@@ -35,20 +35,20 @@ def case(i: int = 1, opset: int = 1) -> Case:
     return c
 
 
-def habits(tmp_path: Any = None, verdict: str = "") -> Habits:
+def learned_support(tmp_path: Any = None, verdict: str = "") -> LearnedSupport:
     ledger = None
     if verdict:
         op, slot = KEY.rsplit("/", 1)[0], VERSION.schema.inputs[0].name
         (tmp_path / "x.toml").write_text(KNOWN.format(op=op, slot=slot, verdict=verdict))
         ledger = load_ledger([tmp_path])
-    return Habits(Profile("b"), ledger)
+    return LearnedSupport(Profile("b"), ledger)
 
 
-def answer(h: Habits, c: Case, status: Status, verdict: Verdict) -> None:
+def answer(h: LearnedSupport, c: Case, status: Status, verdict: Verdict) -> None:
     h.learn(Judged(c, "b", verdict, Outcome(status)))
 
 
-def plan(h: Habits, c: Case) -> str:
+def plan(h: LearnedSupport, c: Case) -> str:
     """What becomes of a case at a later stage than all that was answered before."""
     h.closed(KEY, -1)
     settled, alone = h.plan([c])
@@ -56,14 +56,14 @@ def plan(h: Habits, c: Case) -> str:
 
 
 def test_types_go_alone_until_they_passed() -> None:
-    h = habits()
+    h = learned_support()
     assert plan(h, case()) == "alone"
     h.agreed(case())
     assert plan(h, case()) == "together"
 
 
 def test_types_that_lack_are_asked_now_and_then() -> None:
-    h = habits()
+    h = learned_support()
     for _ in range(GAP):
         assert plan(h, case()) == "alone"
         answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
@@ -74,7 +74,7 @@ def test_types_that_lack_are_asked_now_and_then() -> None:
 
 
 def test_a_type_that_never_passed_in_any_combination_is_a_gap() -> None:
-    h = habits()
+    h = learned_support()
 
     def of(*types: str, index: int = 1) -> Case:
         c = case(index)
@@ -93,7 +93,7 @@ def test_a_type_that_never_passed_in_any_combination_is_a_gap() -> None:
 
 
 def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked() -> None:
-    h = habits()
+    h = learned_support()
 
     def of(*types: str) -> Case:
         c = case()
@@ -110,7 +110,7 @@ def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked()
 
 
 def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
-    h = habits()
+    h = learned_support()
     h.agreed(case(opset=7))
     for _ in range(GAP):
         answer(h, case(opset=5), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
@@ -122,7 +122,7 @@ def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
     "status, verdict", [(Status.REJECTED, Verdict.WRONGLY_REJECTED), (Status.CRASHED, Verdict.CRASHED)]
 )
 def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, verdict: Verdict) -> None:
-    h = habits()
+    h = learned_support()
     for _ in range(3):
         h.agreed(case())
     answer(h, case(), status, verdict)
@@ -133,7 +133,7 @@ def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, 
 
 
 def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
-    h = habits(tmp_path, "wrongly_rejected")
+    h = learned_support(tmp_path, "wrongly_rejected")
     h.agreed(case())
     for _ in range(SURE):
         c = case()
@@ -146,7 +146,7 @@ def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
 
 
 def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) -> None:
-    h = habits(tmp_path, "wrongly_rejected")
+    h = learned_support(tmp_path, "wrongly_rejected")
     h.agreed(case())
     for _ in range(SELDOM + 1):
         c = case()
@@ -156,7 +156,7 @@ def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) ->
 
 
 def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> None:
-    h = habits(tmp_path, "crashed")
+    h = learned_support(tmp_path, "crashed")
     h.agreed(case())
     for _ in range(SURE):
         c = case()
@@ -173,7 +173,7 @@ def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> N
 
 
 def test_a_listed_death_of_types_that_never_passed_is_not_asked_each_time(tmp_path: Any) -> None:
-    h = habits(tmp_path, "crashed")
+    h = learned_support(tmp_path, "crashed")
     for _ in range(SURE):
         c = case()
         assert plan(h, c) == "alone"
@@ -183,7 +183,7 @@ def test_a_listed_death_of_types_that_never_passed_is_not_asked_each_time(tmp_pa
 
 
 def test_a_gap_is_a_gap_whatever_was_foretold(tmp_path: Any) -> None:
-    h = habits(tmp_path, "wrongly_rejected")
+    h = learned_support(tmp_path, "wrongly_rejected")
     for _ in range(GAP):
         c = case()
         assert plan(h, c) == "alone"
@@ -200,7 +200,7 @@ def broken(rule: str, i: int = 1) -> Case:
 
 
 def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
-    h = habits()
+    h = learned_support()
     for _ in range(SURE):
         assert plan(h, broken("a")) == "together"
         answer(h, broken("a"), Status.CRASHED, Verdict.KNOWN)
@@ -219,14 +219,14 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
 
 @pytest.mark.parametrize("status, verdict", [(Status.CRASHED, Verdict.CRASHED), (Status.VALUE, Verdict.KNOWN)])
 def test_a_broken_rule_is_asked_while_its_end_is_no_listed_death(status: Status, verdict: Verdict) -> None:
-    h = habits()
+    h = learned_support()
     for _ in range(2 * SURE):
         answer(h, broken("a"), status, verdict)
     assert plan(h, broken("a")) == "together"
 
 
 def test_saved_instances_are_always_asked() -> None:
-    h = habits()
+    h = learned_support()
     for _ in range(GAP):
         answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, case(-7)) == "alone"
@@ -235,30 +235,30 @@ def test_saved_instances_are_always_asked() -> None:
 @pytest.mark.parametrize("verdict,hangs", [("crashed", False), ("timed_out", True)])
 def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool) -> None:
     c = case()
-    assert habits(tmp_path, verdict).hanging([c]) == ({id(c)} if hangs else set())
+    assert learned_support(tmp_path, verdict).hanging([c]) == ({id(c)} if hangs else set())
 
 
 @pytest.mark.parametrize("verdict", ["crashed", "mismatch"])
 def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
-    h = habits(tmp_path, verdict)
+    h = learned_support(tmp_path, verdict)
     assert h.spoilers([case()]) == set()
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "spoils = true\n")
-    h = Habits(Profile("b"), load_ledger([tmp_path]))
+    h = LearnedSupport(Profile("b"), load_ledger([tmp_path]))
     for _ in range(2 * SELDOM):  # right every time, and still not trusted
         c = case()
         assert plan(h, c) == "alone" and h.spoilers([c]) == {id(c)}
         h.agreed(c)
-    assert Habits(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
+    assert LearnedSupport(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
 
 
 def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
     inst = case().inst.dumps()
-    habits(tmp_path, "mismatch")
+    learned_support(tmp_path, "mismatch")
     (tmp_path / "x.toml").write_text(
         (tmp_path / "x.toml").read_text() + f"instance = '{inst}'\nneighbours = ['{inst}']\n"
     )
     ledger = load_ledger([tmp_path])
-    h = Habits(Profile("b"), ledger)
+    h = LearnedSupport(Profile("b"), ledger)
     for _ in range(2 * SELDOM):
         c = case()
         assert plan(h, c) == "alone"
@@ -271,7 +271,7 @@ def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
 
 
 def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> None:
-    habits(tmp_path, "mismatch")
+    learned_support(tmp_path, "mismatch")
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"neighbours = ['{case().inst.dumps()}']\n")
     with pytest.raises(FormatError, match="neighbours needs the instance"):
         load_ledger([tmp_path])
@@ -279,7 +279,7 @@ def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> Non
 
 def test_what_a_stage_learns_counts_from_the_next_one_on() -> None:
     assert [stage(i) for i in (-3, 0, 15, 16, 31, 32, 63, 64, 127, 128)] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
-    h = habits()
+    h = learned_support()
     for _ in range(GAP):
         answer(h, case(33), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     h.closed(KEY, 32)
@@ -289,8 +289,8 @@ def test_what_a_stage_learns_counts_from_the_next_one_on() -> None:
 def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() -> None:
     """Answers of several units, in several orders, and taken back from the JSON of a record."""
 
-    def teach(order: list[int]) -> Habits:
-        h = habits()
+    def teach(order: list[int]) -> LearnedSupport:
+        h = learned_support()
         for first in order:
             for i in range(first, first + 4):
                 c = case(i)
@@ -304,7 +304,7 @@ def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() ->
             told[first] = h.closed(KEY, first).to_json()
         return h
 
-    def plans(h: Habits) -> list[str]:
+    def plans(h: LearnedSupport) -> list[str]:
         out = []
         for i in range(65, 97):
             c = case(i)
@@ -314,7 +314,7 @@ def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() ->
         return out
 
     told: dict[int, Any] = {}
-    one, other, recalled = teach([0, 4, 8, 12, 16]), teach([16, 12, 0, 8, 4]), habits()
+    one, other, recalled = teach([0, 4, 8, 12, 16]), teach([16, 12, 0, 8, 4]), learned_support()
     for first, answers in told.items():
         recalled.recall(KEY, first, Answers.from_json(json.loads(json.dumps(answers))))
     assert plans(one) == plans(other) == plans(recalled)
@@ -324,7 +324,7 @@ def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() ->
 def test_op_versions_teach_each_other_nothing(tmp_path: Any) -> None:
     """An entry that holds of several is learnt of each by itself: else shards would ask what the whole run does not."""
     other = next(v for k, v in toy.versions.items() if k != KEY)
-    h = habits(tmp_path, "wrongly_rejected")
+    h = learned_support(tmp_path, "wrongly_rejected")
     for _ in range(2 * SURE):
         c = case()
         assert plan(h, c) in ("alone", "settled")
