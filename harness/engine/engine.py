@@ -250,7 +250,7 @@ class Engine:
 
     def _judge(self, pack: Pack) -> None:
         backends = [h.name for h in self._for(pack.dialect.format)]
-        together = self._together(pack)
+        together = self._joint_failure(pack)
         # What a backend was given as it is, in models that show no failure of their own, by id of the case.
         own = {name: pack.outcomes[name] for name in backends if name not in pack.asked and not together}
         at = 0
@@ -375,7 +375,7 @@ class Engine:
                 new.append(entries[id].told())
         return {"explained": rows, "listed": new}
 
-    def _together(self, pack: Pack) -> dict[tuple[str, int], Judged]:
+    def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Judged]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
         out: dict[tuple[str, int], Judged] = {}
         if self.recheck is None:
