@@ -65,8 +65,8 @@ import floor
 
 from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job, Result
-from harness.cases.result import Judged
+from harness.backends.wire import Job, JobResult
+from harness.cases.result import Result
 from harness.cases.selection import UNIT, Selection, Unit, opset_at, units, versions
 from harness.core.outcome import Status
 from harness.declare import OpVersion, registry
@@ -129,8 +129,8 @@ class Bench:
             self.values += n
         self._write(record)
 
-    def _failure(self, judged: Judged, votes: dict[str, str]) -> None:
-        self.values += judged.outcome.status is Status.VALUE
+    def _failure(self, result: Result, votes: dict[str, str]) -> None:
+        self.values += result.outcome.status is Status.VALUE
 
     def spend(self, work: Iterator[Unit]) -> tuple[int, float, float, float]:
         """Values judged, CPU seconds of host and worker, wall seconds."""
@@ -237,7 +237,7 @@ def listen(handle: BackendHandle) -> list[Job]:
     jobs: list[Job] = []
     collect = handle.collect
 
-    def keep(wait: bool = False) -> list[Result]:
+    def keep(wait: bool = False) -> list[JobResult]:
         results = collect(wait)
         sound = [r for r in results if not (r.job.quarantine or r.job.hangs)]
         jobs.extend(r.job for r in sound if all(o.status is Status.VALUE for row in r.outcomes for o in row))

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.backends import wire
 from harness.backends.process import BackendError, Spec, Zygote
-from harness.backends.wire import Job, Result, Root, Task, Unblamed
+from harness.backends.wire import Job, JobResult, Root, Task, Unblamed
 from harness.core.outcome import Outcome, Status
 
 FRAME_TASKS = 32  # tasks that travel together at most
@@ -61,7 +61,7 @@ class BackendHandle:
         self._pid = 0
         self._queue: deque[Task] = deque()
         self._flying: dict[int, deque[Task]] = {}  # frame number -> tasks not answered yet, in order
-        self._done: deque[Result] = deque()
+        self._done: deque[JobResult] = deque()
         self._ids = itertools.count(1)
         self._left = 0  # tasks until the process gives way to a fresh one
         self._history: deque[tuple[int, Task]] = deque()  # number of the process, what it served
@@ -136,7 +136,7 @@ class BackendHandle:
         k, r = len(job.model.outputs), len(job.feeds)
         root = Root(job, [[None] * k for _ in range(r)], k * r)
         if not root.left:
-            self._done.append(Result(job, [[] for _ in range(r)]))
+            self._done.append(JobResult(job, [[] for _ in range(r)]))
             return
         self._queue.append(Task(root, list(range(k)), list(range(r)), job.model))
         self.pump(0.0)
@@ -146,7 +146,7 @@ class BackendHandle:
         """Tasks queued or under way."""
         return len(self._queue) + sum(len(q) for q in self._flying.values())
 
-    def collect(self, wait: bool = False) -> list[Result]:
+    def collect(self, wait: bool = False) -> list[JobResult]:
         """Finished jobs, in the order in which they finished; with ``wait`` all that were submitted."""
         self.pump(0.0)
         while wait and self.pending:
@@ -155,7 +155,7 @@ class BackendHandle:
         self._done.clear()
         return out
 
-    def run(self, jobs: Iterable[Job]) -> list[Result]:
+    def run(self, jobs: Iterable[Job]) -> list[JobResult]:
         """Submit and collect; results in the order of the jobs."""
         jobs = list(jobs)
         for job in jobs:
@@ -398,7 +398,7 @@ class BackendHandle:
             row[k] = outcome
         root.left -= len(instances)
         if not root.left:
-            done = Result(root.job, root.outcomes, root.unblamed, root.masked)  # type: ignore[arg-type]
+            done = JobResult(root.job, root.outcomes, root.unblamed, root.masked)  # type: ignore[arg-type]
             self._done.append(done)
 
     def _split(self, task: Task, failed: list[int], outcome: Outcome) -> None:

@@ -55,7 +55,7 @@ class Unblamed:
 
 
 @dataclass(slots=True)
-class Result:
+class JobResult:
     """outcomes[r][k]: what the backend did with instance k on set r.  unblamed: what no outcome tells.  masked: the
     instances that passed, of a model that failed and held others which fail alone: whether they fail together was not
     seen."""

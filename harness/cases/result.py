@@ -27,7 +27,7 @@ class Profile:
 
 
 @dataclass(slots=True)
-class Judged:
+class Result:
     """The verdict on one case and one backend.
 
     judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
@@ -56,7 +56,7 @@ class Judged:
         """The case as the backend got it, with all its runs."""
         return self.origin or self.asked or self.case
 
-    def about(self, case: Case) -> Judged:
+    def about(self, case: Case) -> Result:
         """The same, said of another form of what was given."""
         if self.asked is not None:
             return replace(self, asked=case, origin=None, run=0)

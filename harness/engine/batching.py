@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job, Result, Task, Unblamed
+from harness.backends.wire import Job, JobResult, Task, Unblamed
 from harness.cases.case import Case
 from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
@@ -175,7 +175,7 @@ class Pack:
                         return served(handle.prior_models(partial(_asks, chunk, k)))
         return []
 
-    def take(self, result: Result) -> Job | None:
+    def take(self, result: JobResult) -> Job | None:
         """Note a finished job; another one where those that passed of a failed model are to be asked without the rest,
         since they may fail together."""
         _, backend, chunk = result.job.tag
@@ -190,7 +190,7 @@ class Pack:
         self.waiting -= 1
         return None
 
-    def _without(self, result: Result, which: Sequence[int]) -> Job:
+    def _without(self, result: JobResult, which: Sequence[int]) -> Job:
         """The job of some of the cases of a job."""
         job, (_, backend, chunk) = result.job, result.job.tag
         whole = job.rebuild

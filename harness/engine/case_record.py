@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.backends.process import HERE_ONLY, Place
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.compare import blame
 from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
@@ -22,13 +22,13 @@ def address(case: Case, seed: int) -> str | None:
     return f"{case.version.key}@{case.inst.opset}#{seed}.{case.index}"
 
 
-def replay_line(judged: Judged, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
+def replay_line(result: Result, folder: Path | None, seed: int, place: Place = HERE_ONLY) -> str:
     """One line that runs the case again, in the same place; empty where neither a folder nor an address tells it."""
-    name = NEIGHBOURS if judged.neighbours or judged.prior_models else "instance.json"
-    what = str(folder / name) if folder is not None else address(judged.case, seed)
+    name = NEIGHBOURS if result.neighbours or result.prior_models else "instance.json"
+    what = str(folder / name) if folder is not None else address(result.case, seed)
     if what is None:
         return ""
-    return f"opconform replay {shell(what)} --backend {shell(judged.backend)}{place.options}"
+    return f"opconform replay {shell(what)} --backend {shell(result.backend)}{place.options}"
 
 
 def blank(case: Case, **facts: Any) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def blank(case: Case, **facts: Any) -> dict[str, Any]:
 
 
 def record(
-    judged: Judged,
+    result: Result,
     votes: dict[str, str],
-    small: Judged | None = None,
+    small: Result | None = None,
     folder: Path | None = None,
     seed: int = 0,
     place: Place = HERE_ONLY,
@@ -78,8 +78,8 @@ def record(
 ) -> dict[str, Any]:
     """The "case" record of a verdict; numbers are those of the smaller instance where there is one.  replay: the line
     that runs it again, where the caller knows it."""
-    shown = small or judged
-    j, outcome = shown.judgement, judged.outcome
+    shown = small or result
+    j, outcome = shown.judgement, result.outcome
     numbers: dict[str, Any] = (
         {}
         if j is None
@@ -92,9 +92,9 @@ def record(
         }
     )
     return blank(
-        judged.case,
-        backend=judged.backend,
-        verdict=judged.verdict.value,
+        result.case,
+        backend=result.backend,
+        verdict=result.verdict.value,
         status=outcome.status.value,
         phase=outcome.phase,
         message=outcome.message,
@@ -102,12 +102,12 @@ def record(
         blame=blame(votes).text,
         minimal=shown.case.inst.to_json() if small is not None else None,
         notation=notation(shown),
-        neighbours=[c.version.dialect.notation(c.inst) for c in judged.neighbours],
-        prior_models=[[c.version.dialect.notation(c.inst) for c in cases] for cases in judged.prior_models],
-        known=judged.known,
-        ambiguity=judged.ambiguity,
+        neighbours=[c.version.dialect.notation(c.inst) for c in result.neighbours],
+        prior_models=[[c.version.dialect.notation(c.inst) for c in cases] for cases in result.prior_models],
+        known=result.known,
+        ambiguity=result.ambiguity,
         folder=None if folder is None else str(folder),
-        replay=replay_line(judged, folder, seed, place) if replay is None else replay,
+        replay=replay_line(result, folder, seed, place) if replay is None else replay,
         **numbers,
     )
 

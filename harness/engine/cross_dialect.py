@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.cases.translation import Crossing, Uncrossable, same
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
@@ -58,26 +58,26 @@ def cross_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case],
 
 def judge_crossed(
     case: Case, asked: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None
-) -> Judged:
+) -> Result:
     """The verdict on ``case`` of what a backend did with ``asked``.
 
     A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves
     the original's bound but keeps within the one that the other dialect states."""
-    judged = judge_case(case, profile, outcomes, ledger)
-    if judged.origin is not None:
-        judged.origin, asked = asked, asked.at(judged.run)
-        case, outcomes = judged.case, [judged.outcome]
-    judged.asked = asked
-    if not judged.verdict.bad:
-        return judged
-    if judged.verdict is Verdict.WRONGLY_REJECTED:
-        return _gap(judged, f"refused as {asked.version.key}: {judged.outcome.message}")
+    result = judge_case(case, profile, outcomes, ledger)
+    if result.origin is not None:
+        result.origin, asked = asked, asked.at(result.run)
+        case, outcomes = result.case, [result.outcome]
+    result.asked = asked
+    if not result.verdict.bad:
+        return result
+    if result.verdict is Verdict.WRONGLY_REJECTED:
+        return _gap(result, f"refused as {asked.version.key}: {result.outcome.message}")
     theirs = judge_case(asked, replace(profile, name=profile.info.get("known_as", profile.name)), outcomes, ledger)
     if theirs.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
-        judged.verdict, judged.known, judged.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
+        result.verdict, result.known, result.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
     elif not theirs.verdict.bad and _same_answer(case, asked):
-        return _gap(judged, f"within what {asked.version.key} allows, which is more")
-    return judged
+        return _gap(result, f"within what {asked.version.key} allows, which is more")
+    return result
 
 
 def _same_answer(case: Case, asked: Case) -> bool:
@@ -88,6 +88,6 @@ def _same_answer(case: Case, asked: Case) -> bool:
     )
 
 
-def _gap(judged: Judged, why: str) -> Judged:
-    out = Outcome(Status.UNSUPPORTED, None, judged.outcome.phase, why, judged.outcome.millis)
-    return replace(judged, verdict=Verdict.UNSUPPORTED, outcome=out, judgement=None)
+def _gap(result: Result, why: str) -> Result:
+    out = Outcome(Status.UNSUPPORTED, None, result.outcome.phase, why, result.outcome.millis)
+    return replace(result, verdict=Verdict.UNSUPPORTED, outcome=out, judgement=None)

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle, wait_all
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.cases.selection import Unit
 from harness.compare import Judgement
 from harness.compare.statistics import Pool
@@ -71,7 +71,7 @@ class Engine:
         invalid: bool = True,
         ledger: Ledger | None = None,
         sink: Sink | None = None,
-        on_failure: Callable[[Judged, dict[str, str]], dict[str, Any] | None] | None = None,
+        on_failure: Callable[[Result, dict[str, str]], dict[str, Any] | None] | None = None,
         progress: Callable[[Summary], None] | None = None,
         recheck: Recheck | None = None,
     ) -> None:
@@ -118,7 +118,7 @@ class Engine:
         self._judge_pools()
         return self.summary
 
-    def judge(self, cases: Sequence[Case]) -> Iterator[Judged]:
+    def judge(self, cases: Sequence[Case]) -> Iterator[Result]:
         """Judge some cases of one dialect and opset right away."""
         if not cases:
             return iter(())
@@ -130,7 +130,7 @@ class Engine:
             found = [self._verdict(pack, name, case) for case in cases for name in names]
         return iter([judged for judged in found if judged is not None])
 
-    def _verdict(self, pack: Pack, backend: str, case: Case) -> Judged | None:
+    def _verdict(self, pack: Pack, backend: str, case: Case) -> Result | None:
         outcomes, asked = pack.answer(backend, case)
         if not outcomes:
             return None
@@ -266,7 +266,7 @@ class Engine:
                     self._problem(case)
                     rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
-                votes: dict[str, Judged | None] = {}  # None: plain agreement
+                votes: dict[str, Result | None] = {}  # None: plain agreement
                 dtype, notable = case.dtype_name, False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
@@ -375,9 +375,9 @@ class Engine:
                 new.append(entries[id].told())
         return {"explained": rows, "listed": new}
 
-    def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Judged]:
+    def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
-        out: dict[tuple[str, int], Judged] = {}
+        out: dict[tuple[str, int], Result] = {}
         if self.recheck is None:
             return out
         for p in (pack, *pack.across):
@@ -390,7 +390,7 @@ class Engine:
                         out[key] = found[1]
         return out
 
-    def _note_verdict(self, judged: Judged, votes: dict[str, str]) -> None:
+    def _note_verdict(self, judged: Result, votes: dict[str, str]) -> None:
         """Everything but plain agreement: learned_support, counts, evidence."""
         verdict = judged.verdict
         if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
@@ -429,12 +429,12 @@ class Engine:
     def _judge_pools(self) -> None:
         """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
         unless it is listed."""
-        found: defaultdict[tuple[str, str], list[Judged]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[Result]] = defaultdict(list)
         for (key, dtype, backend), why in self.pool.failures().items():
             case = self.pool.examples[key, dtype, backend]
             formula = f"STATISTICAL, all draws of the run: {why}"
             wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
-            judged = Judged(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
+            judged = Result(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
             if self.ledger is not None:
                 self.ledger.explain(judged, self.profiles[backend])
             found[key, backend].append(judged)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from harness.backends.wire import Unblamed
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.outcome import Verdict
 from harness.engine.batching import served
 from harness.engine.requery import Requery, flaky, forms
@@ -19,17 +19,17 @@ from harness.engine.verdict import BY_STATUS
 
 def settle(
     asker: Requery, failure: Unblamed, profile: Profile, neighbours: Sequence[Case], origins: Mapping[int, Case]
-) -> tuple[Case, Judged] | None:
+) -> tuple[Case, Result] | None:
     """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
 
     origins: by id of a case, the one of another dialect for which it was asked."""
     status = failure.outcome.status
 
-    def said(k: int, case: Case) -> Judged:
+    def said(k: int, case: Case) -> Result:
         of = origins.get(id(neighbours[k]))
-        return Judged(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
+        return Result(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
 
-    def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Judged:
+    def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Result:
         return asker.ask(said(at, beside[at]), profile, [beside[k] for k in which])
 
     every = list(range(len(neighbours)))
@@ -56,15 +56,15 @@ def settle(
 
 def _least(
     asker: Requery,
-    found: Judged,
+    found: Result,
     neighbours: Sequence[Case],
     beside: Sequence[Case],
-    ask: Callable[[Sequence[Case], Sequence[int], int], Judged],
-) -> tuple[Case, Judged]:
+    ask: Callable[[Sequence[Case], Sequence[int], int], Result],
+) -> tuple[Case, Result]:
     """The fewest of the cases that fail together, told of the last one, or of one of which it is listed."""
     status = found.outcome.status
 
-    def fails(which: list[int]) -> Judged | None:
+    def fails(which: list[int]) -> Result | None:
         got = ask(beside, which, which[-1])
         return got if got.outcome.status is status else None
 

@@ -27,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
@@ -176,22 +176,22 @@ class LearnedSupport:
         else:
             new.entries.setdefault(name, Foretold()).asked += 1
 
-    def learn(self, judged: Judged) -> None:
+    def learn(self, result: Result) -> None:
         """Take in anything else than plain agreement."""
-        case, status, key = judged.given, judged.outcome.status, judged.case.version.key
-        if judged.outcome.phase == UNASKED:
+        case, status, key = result.given, result.outcome.status, result.case.version.key
+        if result.outcome.phase == UNASKED:
             return
         new = self._new[key]
         if case.inst.rule is not None:
             seen = new.rules.setdefault(str(case.inst.rule), Foretold())
             seen.asked += 1
-            seen.true += status in (Status.CRASHED, Status.TIMED_OUT) and judged.verdict is Verdict.KNOWN
+            seen.true += status in (Status.CRASHED, Status.TIMED_OUT) and result.verdict is Verdict.KNOWN
             return
         if status is Status.VALUE:
             self.agreed(case, key)
             return
         name = self._foretold_by(case)
-        if judged.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold
+        if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold
             new.types.setdefault(self._combination(case, key), Count()).gaps += 1
             return
         if name is not None:
@@ -199,7 +199,7 @@ class LearnedSupport:
             seen.asked += 1
             seen.true += 1
             return
-        if judged.verdict is Verdict.AMBIGUOUS:
+        if result.verdict is Verdict.AMBIGUOUS:
             new.excused = True
         n = new.types.setdefault(self._combination(case, key), Count())
         n.asked += 1

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.outcome import Verdict
 from harness.engine.requery import Requery, fewer, flaky, forms, whole
 from harness.ledger.ledger import Ledger
@@ -42,81 +42,81 @@ class Recheck(Requery):
 
     def __call__(
         self,
-        judged: Judged,
+        result: Result,
         profile: Profile,
         neighbours: Sequence[Case] = (),
         prior_models: Callable[[], list[list[Case]]] = list,
-    ) -> Judged:
+    ) -> Result:
         """The verdict that stands: ``judged``, the same found alone, or one that names the runs, neighbours or earlier
         models it takes.
 
         neighbours: the cases of the model in which the answer was given, in their order, the case itself among them.
         before: gives those of the models that the process had served."""
-        kind = (judged.case.version.key, judged.backend, *judged.signature, judged.run > 0)
-        asked = judged.verdict in ASKED or (judged.verdict in DEATHS and judged.run > 0)
+        kind = (result.case.version.key, result.backend, *result.signature, result.run > 0)
+        asked = result.verdict in ASKED or (result.verdict in DEATHS and result.run > 0)
         if not asked or self._stood[kind] >= SURE or (self.left <= 0 and not self._wavered[kind]):
-            return whole(judged)
+            return whole(result)
         deep = self.left > 0 and self._wavered[kind] < SURE
         with self.timed():
-            found = self._settle(judged, profile, neighbours, prior_models) if deep else self._alone(judged, profile)
+            found = self._settle(result, profile, neighbours, prior_models) if deep else self._alone(result, profile)
         if found.verdict is Verdict.FLAKY or found.neighbours or found.prior_models:
             self._wavered[kind] += 1
         elif found.verdict.bad:
             self._stood[kind] += 1
         return found
 
-    def _alone(self, judged: Judged, profile: Profile) -> Judged:
-        alone = self.ask(judged, profile, [judged.asked or judged.case])
+    def _alone(self, result: Result, profile: Profile) -> Result:
+        alone = self.ask(result, profile, [result.asked or result.case])
         if alone.outcome.phase == "start":  # no second process can be had
-            return judged
-        return alone if alone.verdict not in RIGHT else flaky(judged)
+            return result
+        return alone if alone.verdict not in RIGHT else flaky(result)
 
     def _settle(
-        self, judged: Judged, profile: Profile, neighbours: Sequence[Case], prior_models: Callable[[], list[list[Case]]]
-    ) -> Judged:
-        alone = self._alone(judged, profile)
+        self, result: Result, profile: Profile, neighbours: Sequence[Case], prior_models: Callable[[], list[list[Case]]]
+    ) -> Result:
+        alone = self._alone(result, profile)
         if alone.verdict is not Verdict.FLAKY:
             return alone
-        if judged.run:
-            after = self._after(judged, profile)
+        if result.run:
+            after = self._after(result, profile)
             if after is not None:
                 return after
-        at = next((k for k, c in enumerate(neighbours) if c is judged.given), None)
+        at = next((k for k, c in enumerate(neighbours) if c is result.given), None)
         if at is None:
             return alone
-        shapes = forms(neighbours, judged.run) if judged.origin is not None else [neighbours]
+        shapes = forms(neighbours, result.run) if result.origin is not None else [neighbours]
         for beside in shapes if len(neighbours) > 1 else ():
-            together = self.ask(judged.about(beside[at]), profile, beside)
+            together = self.ask(result.about(beside[at]), profile, beside)
             if together.verdict in ASKED:
                 return self._fewer(together, profile, beside)
             if together.known is not None:  # the entry names the neighbours that it takes
                 return replace(together, neighbours=())
-        models = prior_models() if judged.asked is None else []
+        models = prior_models() if result.asked is None else []
         used = self.used(profile, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
         return alone if used is None else used[1]
 
-    def _after(self, judged: Judged, profile: Profile) -> Judged | None:
+    def _after(self, result: Result, profile: Profile) -> Result | None:
         """What goes wrong with the runs before it, listed or not: the one among them that suffices, or all."""
-        if judged.asked is not None:
+        if result.asked is not None:
             return None
-        every = judged.given.up_to(judged.run)
-        for case in (*(fewer(every, k) for k in range(judged.run)), every):
-            got = self.ask(judged.about(case), profile, [case])
+        every = result.given.up_to(result.run)
+        for case in (*(fewer(every, k) for k in range(result.run)), every):
+            got = self.ask(result.about(case), profile, [case])
             if got.draw and got.verdict not in RIGHT:
                 return got
         return None
 
-    def _fewer(self, judged: Judged, profile: Profile, neighbours: Sequence[Case]) -> Judged:
+    def _fewer(self, result: Result, profile: Profile, neighbours: Sequence[Case]) -> Result:
         """The smallest neighbours found in which the answer is still wrong."""
-        case = judged.asked or judged.case
+        case = result.asked or result.case
 
         def among(others: list[Case]) -> list[Case]:
             return [c for c in neighbours if c is case or any(c is o for o in others)]
 
-        def fails(others: list[Case]) -> Judged | None:
-            got = self.ask(judged, profile, among(others))
-            return got if got.verdict is judged.verdict else None
+        def fails(others: list[Case]) -> Result | None:
+            got = self.ask(result, profile, among(others))
+            return got if got.verdict is result.verdict else None
 
-        others, found = self.fewest([c for c in neighbours if c is not case], 1, fails, judged)
+        others, found = self.fewest([c for c in neighbours if c is not case], 1, fails, result)
         found.neighbours = tuple(among(others))
         return found

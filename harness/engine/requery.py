@@ -12,7 +12,7 @@ from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
 from harness.cases.case import Case
 from harness.cases.reruns import args_of
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.batching import build, feed
 from harness.engine.cross_dialect import judge_crossed
@@ -43,7 +43,7 @@ class Requery:
         finally:
             self.left -= time.monotonic() - start
 
-    def ask(self, judged: Judged, profile: Profile, cases: Sequence[Case]) -> Judged:
+    def ask(self, judged: Result, profile: Profile, cases: Sequence[Case]) -> Result:
         """The verdict on one of the cases, side by side in one model, in a fresh process."""
         case = judged.asked or judged.case
         handle = self.handle(judged.backend)
@@ -57,15 +57,15 @@ class Requery:
         beside: Sequence[Case],
         served: list[list[Case]],
         told: int | None,
-        wrong: Callable[[Judged], bool],
-    ) -> tuple[int, Judged] | None:
+        wrong: Callable[[Result], bool],
+    ) -> tuple[int, Result] | None:
         """What takes models that the process served before: the fewest of them, cases of a lone one, and cases beside
         the one that tells it, whose number comes with it; None if it does not go wrong again.
 
         told: that number, where it is given; else the last one that is left tells it."""
         handle, kept = self.handle(profile.name), [] if told is None else [told]
 
-        def fails(others: list[int], models: list[list[Case]]) -> Judged | None:
+        def fails(others: list[int], models: list[list[Case]]) -> Result | None:
             which = sorted(others + kept)
             case = beside[which[-1] if told is None else told]
             got = judge_beside(handle, profile, case, [beside[k] for k in which], self.ledger, models)
@@ -82,8 +82,8 @@ class Requery:
         return max(others) if told is None else told, found
 
     def fewest(
-        self, some: list[T], least: int, fails: Callable[[list[T]], Judged | None], judged: Judged
-    ) -> tuple[list[T], Judged]:
+        self, some: list[T], least: int, fails: Callable[[list[T]], Result | None], judged: Result
+    ) -> tuple[list[T], Result]:
         """What suffices for a failure, left out by halves, then singly, so many kept; ``judged`` is that of all."""
         step = max(1, len(some) // 2)
         while step:
@@ -99,7 +99,7 @@ class Requery:
         return some, judged
 
 
-def flaky(judged: Judged) -> Judged:
+def flaky(judged: Result) -> Result:
     """The verdict on what nobody could reproduce."""
     why = f"{judged.verdict.value.replace('_', ' ')} once, right when asked again in a fresh process"
     if judged.outcome.status is not Status.VALUE:
@@ -114,7 +114,7 @@ def forms(neighbours: Sequence[Case], run: int) -> list[list[Case]]:
     return [one, [c.up_to(run) for c in neighbours]] if run else [one]
 
 
-def whole(judged: Judged) -> Judged:
+def whole(judged: Result) -> Result:
     """The verdict told of all runs to the one that went wrong, as long as nobody has seen it go wrong alone."""
     if not judged.run or judged.asked is not None:
         return judged
@@ -135,7 +135,7 @@ def judge_beside(
     cases: Sequence[Case],
     ledger: Ledger | None = None,
     prior_models: Sequence[Sequence[Case]] = (),
-) -> Judged:
+) -> Result:
     """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its neighbours.
     before: the cases of models that the process serves first."""
     neighbours = tuple(cases) if len(cases) > 1 else ()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.compare import judge, look
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
@@ -45,13 +45,13 @@ def judge_case(
     outcomes: list[Outcome],
     ledger: Ledger | None = None,
     neighbours: tuple[Case, ...] = (),
-) -> Judged:
+) -> Result:
     """The verdict of one backend on one case: the worst of its runs, then what explains it.  neighbours: the cases
     of its model, where that is known to matter.
 
     What goes wrong in one of several runs of a drawn case is told of that run alone; whether it shows alone is for
     ``harness.engine.recheck`` to find out."""
-    worst: Judged | None = None
+    worst: Result | None = None
     for r, outcome in enumerate(outcomes):
         one = _one(case, profile, outcome, r)
         if one.verdict is Verdict.MISMATCH:
@@ -82,21 +82,21 @@ def judge_case(
     return worst
 
 
-def _failed(judged: Judged, problem: str) -> Judged:
+def _failed(result: Result, problem: str) -> Result:
     """No verdict: what explains wrong answers is itself broken."""
-    judged.outcome = Outcome(Status.HARNESS_ERROR, judged.outcome.outputs, "judge", problem)
-    judged.verdict, judged.judgement = Verdict.UNKNOWN, None
-    return judged
+    result.outcome = Outcome(Status.HARNESS_ERROR, result.outcome.outputs, "judge", problem)
+    result.verdict, result.judgement = Verdict.UNKNOWN, None
+    return result
 
 
-def _weight(judged: Judged) -> int:
+def _weight(result: Result) -> int:
     """How much a run says about the whole."""
-    return 3 if judged.verdict.bad else {Verdict.UNKNOWN: 2, Verdict.AMBIGUOUS: 1}.get(judged.verdict, 0)
+    return 3 if result.verdict.bad else {Verdict.UNKNOWN: 2, Verdict.AMBIGUOUS: 1}.get(result.verdict, 0)
 
 
-def _typed(judged: Judged) -> bool:
+def _typed(result: Result) -> bool:
     """Is the type wrong?  Values may be open, that is not."""
-    return judged.judgement is not None and judged.judgement.kind in ("dtype", "type")
+    return result.judgement is not None and result.judgement.kind in ("dtype", "type")
 
 
 def _silence(case: Case, run: int) -> str | None:
@@ -105,13 +105,13 @@ def _silence(case: Case, run: int) -> str | None:
     return found[run if run < len(found) else 0] if found else None
 
 
-def _all_open(case: Case, wrong: Judged) -> str | None:
+def _all_open(case: Case, wrong: Result) -> str | None:
     """Why the spec says nothing of any element of a wrong answer."""
     why = _silence(case, wrong.draw)
     return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
 
 
-def _set_aside(case: Case, profile: Profile, wrong: Judged, ledger: Ledger | None) -> None:
+def _set_aside(case: Case, profile: Profile, wrong: Result, ledger: Ledger | None) -> None:
     """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open: ambiguous is what
     is right there."""
     if _typed(wrong):
@@ -154,26 +154,26 @@ def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[lis
     return row, replace(outcome, outputs=out)
 
 
-def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Judged:
+def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Result:
     """The verdict on one run.  row: what is expected, where that is not all that the reference says."""
     if case.inst.rule is not None:
         if profile.info.get("validates") is False and outcome.status in (Status.VALUE, Status.REJECTED):
             gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, "makes no claim about invalid models")
-            return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+            return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
         if outcome.status is Status.VALUE:
-            return Judged(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
+            return Result(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
         if outcome.status is Status.REJECTED:
-            return Judged(case, profile.name, Verdict.AGREE, outcome, None, r)
-        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
+            return Result(case, profile.name, Verdict.AGREE, outcome, None, r)
+        return Result(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
     if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
-        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+        return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is Status.REJECTED and (why := case.version.schema.refusable):
         told = f"{why}, which may be refused: {outcome.message}"
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
-        return Judged(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+        return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:
-        return Judged(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
+        return Result(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
     rows = case.expected
     assert rows is not None
     expected = row or rows[r if r < len(rows) else 0]
@@ -182,8 +182,8 @@ def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expec
             judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
     except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
-        return Judged(case, profile.name, Verdict.UNKNOWN, failed, None, r)
-    return Judged(case, profile.name, judgement.verdict, outcome, judgement, r)
+        return Result(case, profile.name, Verdict.UNKNOWN, failed, None, r)
+    return Result(case, profile.name, judgement.verdict, outcome, judgement, r)
 
 
 def _claimed(case: Case, info: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.cases.case import Case, fill
-from harness.cases.result import Judged, first_words
+from harness.cases.result import Result, first_words
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.engine.case_record import address, record
@@ -53,30 +53,30 @@ class Evidence:
         self.seed, self.recorded = seed, recorded
         self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
 
-    def __call__(self, judged: Judged, votes: dict[str, str]) -> dict[str, Any] | None:
-        verdict, status, why = judged.signature
-        kind = (judged.case.version.key, judged.backend, verdict.value, status.value, why, judged.known or "")
+    def __call__(self, result: Result, votes: dict[str, str]) -> dict[str, Any] | None:
+        verdict, status, why = result.signature
+        kind = (result.case.version.key, result.backend, verdict.value, status.value, why, result.known or "")
         self._kinds[kind] += 1
         if self._kinds[kind] > self.recorded:
             return None
-        small: Judged | None = None
-        lonely = not judged.neighbours and not judged.prior_models
-        if judged.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
+        small: Result | None = None
+        lonely = not result.neighbours and not result.prior_models
+        if result.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
             start = time.monotonic()
-            small = self.shrink(judged, Budget(seconds=min(6.0, self.left)))
+            small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
             self.left -= time.monotonic() - start
         folder = None
         first = self._kinds[kind] <= self.per_kind
-        told = lonely and address(judged.case, self.seed) is not None  # else known to its folder alone
-        if judged.verdict.bad and self.folder is not None and (first or not told):
-            folder = self.write(small or judged)
-        return record(judged, votes, small, folder, self.seed, self.handle(judged.backend).spec.place)
+        told = lonely and address(result.case, self.seed) is not None  # else known to its folder alone
+        if result.verdict.bad and self.folder is not None and (first or not told):
+            folder = self.write(small or result)
+        return record(result, votes, small, folder, self.seed, self.handle(result.backend).spec.place)
 
-    def shrink(self, judged: Judged, budget: Budget) -> Judged | None:
+    def shrink(self, result: Result, budget: Budget) -> Result | None:
         """The same failure on a smaller instance, or None if none was found."""
-        case, want = judged.case, judged.signature
-        engine = Engine([self.handle(judged.backend)], ledger=self.ledger)
-        found: dict[str, Judged] = {}
+        case, want = result.case, result.signature
+        engine = Engine([self.handle(result.backend)], ledger=self.ledger)
+        found: dict[str, Result] = {}
 
         def fails(inst: Instance) -> bool:
             candidate = fill(case.version, inst)
@@ -93,11 +93,11 @@ class Evidence:
         small = minimize(case.version, case.inst, fails, budget)
         return found.get(small.dumps())
 
-    def write(self, judged: Judged) -> Path | None:
+    def write(self, result: Result) -> Path | None:
         assert self.folder is not None
-        handle = self.handle(judged.backend)
+        handle = self.handle(result.backend)
         try:
-            return write_folder(self.folder, judged, profile_of(handle).version, handle.processor)
+            return write_folder(self.folder, result, profile_of(handle).version, handle.processor)
         except OSError as e:
             where = e.filename or self.folder
             raise UsageError(f"failures: cannot write {where}: {e.strerror}; what was judged before is kept") from e

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.backends.pool import BackendHandle
 from harness.cases.case import fill
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.cases.selection import matches
 from harness.core.escape import file_name, markdown, markdown_code
 from harness.core.outcome import Status, Verdict
@@ -61,24 +61,24 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
             version = registry.version_of(e.instance)
             if version.dialect.format not in h.hello["formats"]:
                 continue
-            judged = (
+            result = (
                 in_neighbours(e, h) if e.neighbours else next(iter(engine.judge([fill(version, e.instance)])), None)
             )
-            if judged is None:
+            if result is None:
                 continue
-            if judged.verdict is Verdict.AMBIGUOUS and judged.outcome.status is Status.REJECTED:
+            if result.verdict is Verdict.AMBIGUOUS and result.outcome.status is Status.REJECTED:
                 # a refusal has a cause, whatever the spec leaves open about the data (``judge_case``)
-                judged = replace(judged, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
+                result = replace(result, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
             folder = None
-            if judged.verdict.bad:
-                folder = write_folder(out / file_name(e.id), judged, profile.version, h.processor)
-            rows.append(Row(e, h.name, version.key, judged.verdict.value, folder, not e.there(profile)))
+            if result.verdict.bad:
+                folder = write_folder(out / file_name(e.id), result, profile.version, h.processor)
+            rows.append(Row(e, h.name, version.key, result.verdict.value, folder, not e.there(profile)))
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).write_text(index(rows, out), encoding="utf-8")
     return rows
 
 
-def in_neighbours(e: Entry, handle: BackendHandle) -> Judged:
+def in_neighbours(e: Entry, handle: BackendHandle) -> Result:
     """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
     cases = [fill(registry.version_of(i), i) for i in (*e.neighbours, e.instance)]
     return judge_beside(handle, profile_of(handle), cases[-1], cases)

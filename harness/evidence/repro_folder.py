@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.cases.case import Case
 from harness.cases.reruns import at_run
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.core.dtypes import of
 from harness.core.escape import file_name, utf8
 from harness.core.outcome import Model, TypeOnly
@@ -25,28 +25,28 @@ NEIGHBOURS = (
 )
 
 
-def write_folder(root: Path, judged: Judged, version: str, processor: str = "") -> Path:
+def write_folder(root: Path, result: Result, version: str, processor: str = "") -> Path:
     """Write ``<root>/<op>-<id>-<backend>/`` and return it.  version: of the backend.  processor: that it ran on."""
-    inst, v = judged.case.inst, judged.case.version
-    folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{judged.backend}")
+    inst, v = result.case.inst, result.case.version
+    folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{result.backend}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _fill(folder, judged, version, processor)
+        _fill(folder, result, version, processor)
     except OSError:  # half a folder would look like a whole one, and takes the room that the report needs
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
 
 
-def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
+def _fill(folder: Path, result: Result, version: str, processor: str) -> None:
     """Write the files of a failure."""
-    case = judged.case
+    case = result.case
     inst = case.inst
-    asked = judged.asked or case  # what the backend was really given
-    together = judged.neighbours or (asked,)
+    asked = result.asked or case  # what the backend was really given
+    together = result.neighbours or (asked,)
     at = next(k for k, c in enumerate(together) if c is asked)
     (folder / "instance.json").write_text(json.dumps(inst.to_json(), indent=1) + "\n")
-    (folder / "notation.txt").write_text(utf8(notation(judged)) + "\n", encoding="utf-8")
+    (folder / "notation.txt").write_text(utf8(notation(result)) + "\n", encoding="utf-8")
     try:
         model = build(asked.version.dialect, together)
     except Exception as error:
@@ -57,19 +57,19 @@ def _fill(folder: Path, judged: Judged, version: str, processor: str) -> None:
     if asked is not case:
         (folder / "asked.json").write_text(json.dumps(asked.inst.to_json(), indent=1) + "\n")
     (folder / name).write_bytes(model.data)
-    for r in range(judged.draw + 1):
-        save(folder / ("inputs.npz" if r == judged.draw else BEFORE.format(r)), _given(together, model, r))
-    earlier = [_earlier(folder, k, cases) for k, cases in enumerate(judged.prior_models)]
-    if judged.neighbours or judged.prior_models:
+    for r in range(result.draw + 1):
+        save(folder / ("inputs.npz" if r == result.draw else BEFORE.format(r)), _given(together, model, r))
+    earlier = [_earlier(folder, k, cases) for k, cases in enumerate(result.prior_models)]
+    if result.neighbours or result.prior_models:
         listed: dict[str, Any] = {"at": at, "instances": [c.inst.to_json() for c in together]}
-        if judged.prior_models:
-            listed["prior_models"] = [[c.inst.to_json() for c in cases] for cases in judged.prior_models]
+        if result.prior_models:
+            listed["prior_models"] = [[c.inst.to_json() for c in cases] for cases in result.prior_models]
         (folder / NEIGHBOURS).write_text(json.dumps(listed, indent=1) + "\n")
     rows = case.expected or [[]]
-    absent = _save_expected(folder, model.named(at, rows[judged.draw if judged.draw < len(rows) else 0]))
-    came = model.named(at, judged.outcome.outputs or ())
+    absent = _save_expected(folder, model.named(at, rows[result.draw if result.draw < len(rows) else 0]))
+    came = model.named(at, result.outcome.outputs or ())
     save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
-    text = script(judged, version, name, _names(model, at), earlier, absent, processor)
+    text = script(result, version, name, _names(model, at), earlier, absent, processor)
     (folder / "repro.py").write_text(text, encoding="ascii")
 
 
@@ -117,16 +117,16 @@ def _given(cases: Sequence[Case], model: Model, run: int) -> dict[str, Any]:
     return out
 
 
-def notation(judged: Judged) -> str:
+def notation(result: Result) -> str:
     """The instance in its dialect's text, the runs after the first one, and the text of the dialect in which the
     backend was asked."""
-    dialect, inst = judged.case.version.dialect, judged.case.inst
+    dialect, inst = result.case.version.dialect, result.case.inst
     text = dialect.notation(inst)
     for r in range(1, 1 + len(inst.reruns)):
         text += f"\nrun {r + 1} of the same loaded model:\n{dialect.notation(at_run(inst, r))}"
-    if judged.asked is None:
+    if result.asked is None:
         return text
-    return f"{text}\nasked as\n{judged.asked.version.dialect.notation(judged.asked.inst)}"
+    return f"{text}\nasked as\n{result.asked.version.dialect.notation(result.asked.inst)}"
 
 
 def save(path: Path, arrays: dict[str, Any]) -> None:

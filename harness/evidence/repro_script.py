@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.backends import registry
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.core.errors import UsageError
 
 BEFORE = "inputs-{}.npz"  # of the runs before the one that counts
 
 
 def script(
-    judged: Judged,
+    result: Result,
     version: str,
     model: str,
     outputs: list[str],
@@ -27,16 +27,16 @@ def script(
 
     earlier: models that the process serves first, with their inputs and outputs.  absent: outputs that are to be an
     empty optional.  processor: on which it was seen."""
-    inst, backend, j = judged.case.inst, judged.backend, judged.judgement
+    inst, backend, j = result.case.inst, result.backend, result.judgement
     values: dict[str, Any] = {
-        "WHAT": f"{judged.case.version.key} at opset {inst.opset} on {backend} {version}: {judged.verdict.value}",
+        "WHAT": f"{result.case.version.key} at opset {inst.opset} on {backend} {version}: {result.verdict.value}",
         "BREAKS": inst.rule,  # the rule that the instance breaks
         "RULE": j.formula if j is not None else "",
         "SEEN_ON": processor,
         "ENVIRONMENT": _environment(backend),
         "MODEL": model,
         "OUTPUTS": outputs,
-        "INPUTS": [BEFORE.format(r) for r in range(judged.draw)] + ["inputs.npz"],
+        "INPUTS": [BEFORE.format(r) for r in range(result.draw)] + ["inputs.npz"],
         "EARLIER": [list(e) for e in earlier],
         "KIND": j.kind if j is not None else "",
         "ABSENT": list(absent),

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.compare import judge
 from harness.core.dtypes import of
 from harness.core.errors import FormatError
@@ -164,9 +164,9 @@ def model(folder: Path, name: str) -> Model:
     return found
 
 
-def explains(told: Model, judged: Judged, profile: Profile) -> bool:
+def explains(told: Model, result: Result, profile: Profile) -> bool:
     """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
-    given, got = Given(judged.case, judged.draw), judged.outcome.outputs
+    given, got = Given(result.case, result.draw), result.outcome.outputs
     with quiet:
         outputs = told(given)
     if outputs is None or got is None:
@@ -196,26 +196,26 @@ def explains(told: Model, judged: Judged, profile: Profile) -> bool:
             e, a = _settled(
                 e if told_ is None else told_,
                 a,
-                *(other or (judged.case, i)),
-                0 if other else judged.draw,
-                None if other else judged,
+                *(other or (result.case, i)),
+                0 if other else result.draw,
+                None if other else result,
             )
             row.append(e)
             answer.append(a)
-        elif not _same(told_, a, e, _right(judged, profile, e, i, a)):
+        elif not _same(told_, a, e, _right(result, profile, e, i, a)):
             return False
-    outcome = replace(judged.outcome, outputs=answer)
+    outcome = replace(result.outcome, outputs=answer)
     return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
         Verdict.AGREE,
         Verdict.UNINFORMATIVE,
     )
 
 
-def _settled(e: Expected, a: Any, case: Case, i: int, run: int, judged: Judged | None) -> tuple[Expected, Any]:
+def _settled(e: Expected, a: Any, case: Case, i: int, run: int, result: Result | None) -> tuple[Expected, Any]:
     """An output and what came of it, as if it were right where the specification leaves it open, or the judgement on
     that output left it out."""
     mask = _open(case, e, a, i, run)
-    j = judged.judgement if judged is not None else None
+    j = result.judgement if result is not None else None
     left_out = j.open() if j is not None and j.output == i else None
     if left_out is not None and left_out.shape == np.shape(a):
         mask = mask | left_out
@@ -224,15 +224,15 @@ def _settled(e: Expected, a: Any, case: Case, i: int, run: int, judged: Judged |
     return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
 
 
-def _right(judged: Judged, profile: Profile, e: Expected, i: int, a: Any) -> Any:
+def _right(result: Result, profile: Profile, e: Expected, i: int, a: Any) -> Any:
     """Mask of the elements of an output that need no model: they are right, or the specification leaves them open."""
-    j = judged.judgement
+    j = result.judgement
     if j is not None and j.output == i:
         wrong = j.bad()
         return False if wrong is None else ~wrong
-    one = judge([e], replace(judged.outcome, outputs=[a]), acc=profile.acc, flushes=profile.flushes)
+    one = judge([e], replace(result.outcome, outputs=[a]), acc=profile.acc, flushes=profile.flushes)
     wrong = one.bad() if one.verdict is Verdict.MISMATCH else np.zeros(np.shape(a), bool)
-    return False if wrong is None else ~wrong | _open(judged.case, e, a, i, judged.draw)
+    return False if wrong is None else ~wrong | _open(result.case, e, a, i, result.draw)
 
 
 def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:

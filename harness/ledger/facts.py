@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.cases.case import Case
 from harness.cases.reruns import at_run
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
 
@@ -52,10 +52,10 @@ PREDICATES = _VALUES | _ASKS
 class Facts(Mapping[str, Any]):
     """Names of a condition, computed when asked for."""
 
-    def __init__(self, case: Case, plain: Mapping[str, Any], judged: Judged | None = None) -> None:
-        self.case, self.inst, self.plain, self.judged = case, case.inst, plain, judged
-        if judged is not None and judged.draw and case.inst.reruns:  # what is true of the run that went wrong
-            self.inst = at_run(case.inst, judged.draw)
+    def __init__(self, case: Case, plain: Mapping[str, Any], result: Result | None = None) -> None:
+        self.case, self.inst, self.plain, self.judged = case, case.inst, plain, result
+        if result is not None and result.draw and case.inst.reruns:  # what is true of the run that went wrong
+            self.inst = at_run(case.inst, result.draw)
 
     def __getitem__(self, name: str) -> Any:
         if name in self.plain:

@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
@@ -80,9 +80,9 @@ class Entry:
             "readings": list(self.readings),
         }
 
-    def matches(self, judged: Judged, profile: Profile) -> bool:
-        inst = judged.case.inst
-        if self.elements or judged.verdict.value not in self.verdicts:
+    def matches(self, result: Result, profile: Profile) -> bool:
+        inst = result.case.inst
+        if self.elements or result.verdict.value not in self.verdicts:
             return False
         if not any(fnmatchcase(profile.name, b) for b in self.backends):
             return False
@@ -92,30 +92,30 @@ class Entry:
             return False
         if self.opsets and inst.opset not in self.opsets:
             return False
-        if self.dtypes and str(judged.case.dtype) not in self.dtypes:
+        if self.dtypes and str(result.case.dtype) not in self.dtypes:
             return False
-        if self.neighbours and len(judged.neighbours) < 2:
+        if self.neighbours and len(result.neighbours) < 2:
             return False
-        if self.kinds and (judged.judgement is None or judged.judgement.kind not in self.kinds):
+        if self.kinds and (result.judgement is None or result.judgement.kind not in self.kinds):
             return False
-        if self.message is not None and not self.message.search(judged.outcome.message):
+        if self.message is not None and not self.message.search(result.outcome.message):
             return False
-        facts = Facts(judged.case, PLAIN, judged)
+        facts = Facts(result.case, PLAIN, result)
         if not self.there(profile):
             return False
         if self.when is not None and self.when.names & {"wrong", "at"} and not facts["wrong"]:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        return judged.verdict is not Verdict.MISMATCH or not self.gives or self._given(judged, profile)
+        return result.verdict is not Verdict.MISMATCH or not self.gives or self._given(result, profile)
 
-    def _given(self, judged: Judged, profile: Profile) -> bool:
+    def _given(self, result: Result, profile: Profile) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
         answer that a model could tell.  Raises FormatError, naming the entry, where a model fails."""
-        if judged.outcome.outputs is None:
+        if result.outcome.outputs is None:
             return True
         try:
-            return any(explains(told, judged, profile) for told in self.gives)
+            return any(explains(told, result, profile) for told in self.gives)
         except Exception as e:
             raise FormatError(f"{self.source}: {self.kind_of} {self.id}: gives: {type(e).__name__}: {e}") from None
 
@@ -274,22 +274,22 @@ class Ledger:
     entries: list[Entry] = field(default_factory=list)
     lacks: set[tuple[str, str]] = field(default_factory=set)
 
-    def explain(self, judged: Judged, profile: Profile) -> Entry | None:
+    def explain(self, result: Result, profile: Profile) -> Entry | None:
         """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
         evaluated leaves no verdict, and says why."""
-        for e in self._candidates(judged.case.inst.dialect, judged.case.inst.op):
+        for e in self._candidates(result.case.inst.dialect, result.case.inst.op):
             try:
-                matches = e.matches(judged, profile)
+                matches = e.matches(result, profile)
             except FormatError as error:
-                judged.verdict, judged.judgement = Verdict.UNKNOWN, None
-                judged.outcome = Outcome(Status.HARNESS_ERROR, judged.outcome.outputs, "judge", str(error))
+                result.verdict, result.judgement = Verdict.UNKNOWN, None
+                result.outcome = Outcome(Status.HARNESS_ERROR, result.outcome.outputs, "judge", str(error))
                 return None
             if matches:
                 e.hits += 1
                 if e.kind_of == "known":
-                    judged.verdict, judged.known = Verdict.KNOWN, e.id
+                    result.verdict, result.known = Verdict.KNOWN, e.id
                 else:
-                    judged.verdict, judged.ambiguity = Verdict.AMBIGUOUS, e.id
+                    result.verdict, result.ambiguity = Verdict.AMBIGUOUS, e.id
                 return e
         return None
 

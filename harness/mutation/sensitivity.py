@@ -216,11 +216,11 @@ class FaultyHandle:
         return None
 
     def submit(self, job: Any) -> None:
-        from harness.backends.wire import Result
+        from harness.backends.wire import JobResult
 
         cases = job.tag[2].cases
         rows = [[self._answer(c, r) for c in cases] for r in range(len(job.feeds))]
-        self._done.append(Result(job, rows))
+        self._done.append(JobResult(job, rows))
 
     def collect(self, wait: bool = False) -> list[Any]:
         out, self._done = self._done, []

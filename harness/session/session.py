@@ -17,7 +17,7 @@ from harness.backends import registry as backends
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.cases.selection import Selection, units, versions
 from harness.core.errors import OpconformError, Unsupported, UsageError, reading
 from harness.core.escape import shell_line
@@ -309,7 +309,7 @@ def _valid(inst: Instance) -> bool:
     return True
 
 
-def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
+def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
     """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
     itself cannot evaluate it."""
     case = usable(inst)
@@ -318,7 +318,7 @@ def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, expla
         return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
 
 
-def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Judged]:
+def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
     """Judge the instance of a ``neighbours.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_neighbours(path)
@@ -332,14 +332,14 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
 
 def minimize(
     inst: Instance, backend: str, folder: Path, seconds: float = 60.0, place: Place = HERE_ONLY
-) -> tuple[Judged | None, dict[str, Any] | None]:
+) -> tuple[Result | None, dict[str, Any] | None]:
     """Make a failing instance smaller and write its folder; (None, None) if it does not fail."""
     with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)
         case = usable(inst)
-        judged = next(iter(Engine(bench.open([backend], strict=True)).judge([case])), None)
-        if judged is None or not judged.verdict.bad:
+        result = next(iter(Engine(bench.open([backend], strict=True)).judge([case])), None)
+        if result is None or not result.verdict.bad:
             return None, None
-        small = evidence.shrink(judged, Budget(evaluations=3000, seconds=seconds)) or judged
+        small = evidence.shrink(result, Budget(evaluations=3000, seconds=seconds)) or result
         path = evidence.write(small)
-        return small, record(judged, {backend: judged.verdict.value}, small, path, place=place)
+        return small, record(result, {backend: result.verdict.value}, small, path, place=place)

@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 import reports
 from harness import cli
 from harness.cases.case import draw_case
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.compare import Judgement
 from harness.core.escape import file_name, markdown, markdown_code, one_line, shell, utf8, visible, xml, xml_attribute
 from harness.core.outcome import Outcome, Status, Verdict
@@ -115,13 +115,13 @@ def test_a_shell_gives_back_the_words() -> None:
 # The writers
 
 
-def judged(s: str, verdict: Verdict = Verdict.MISMATCH) -> Judged:
+def result(s: str, verdict: Verdict = Verdict.MISMATCH) -> Result:
     """A verdict on a toy instance in which every word is ``s``."""
     case = draw_case(toy.versions["toy/Add/1"], 1, 0, 0)
     case.inst.rule = s if verdict is Verdict.WRONGLY_ACCEPTED else None
     outcome = Outcome(Status.VALUE, tuple(e.value for e in (case.expected or [[]])[0]), s, s)
     judgement = Judgement(Verdict.MISMATCH, 0, s, s, s)
-    return Judged(case, s, verdict, outcome, judgement, known=s, ambiguity=s)
+    return Result(case, s, verdict, outcome, judgement, known=s, ambiguity=s)
 
 
 def blanked(source: str) -> str:
@@ -141,7 +141,7 @@ def blanked(source: str) -> str:
 @given(words, st.sampled_from([Verdict.MISMATCH, Verdict.WRONGLY_ACCEPTED]))
 def test_a_repro_script_has_the_words_as_values_only(s: str, verdict: Verdict) -> None:
     def text(w: str) -> str:
-        return script(judged(w, verdict), w, w, [w], [(w, [w], [w])], [w], w)
+        return script(result(w, verdict), w, w, [w], [(w, [w], [w])], [w], w)
 
     assert text(s).isascii() and blanked(text(s)) == blanked(text("x"))
     values: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def test_a_repro_script_has_the_words_as_values_only(s: str, verdict: Verdict) -
 @given(s=words)
 def test_the_folder_of_a_failure_can_be_written(tmp_path_factory: pytest.TempPathFactory, s: str) -> None:
     root = tmp_path_factory.mktemp("folders")
-    folder = write_folder(root, judged(s), s, s)
+    folder = write_folder(root, result(s), s, s)
     assert [folder] == list(root.iterdir()) and re.fullmatch(r"[\w.+-]+", folder.name, re.ASCII)
     for name in ("notation.txt", "repro.py", "instance.json"):
         (folder / name).read_bytes().decode("utf-8")
@@ -168,7 +168,7 @@ def test_the_folder_of_a_failure_can_be_written(tmp_path_factory: pytest.TempPat
 @given(words)
 def test_the_terminal_shows_lines_of_ours_only(s: str) -> None:
     def lines(w: str) -> list[str]:
-        told = record(judged(w), {w: "agree"}, folder=Path(w.replace("\0", "") or "x"), replay=w)
+        told = record(result(w), {w: "agree"}, folder=Path(w.replace("\0", "") or "x"), replay=w)
         told |= {
             "notation": one_line(w),
             "neighbours": [one_line(w)],

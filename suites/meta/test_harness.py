@@ -12,7 +12,7 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.cases.case import draw_case
-from harness.cases.result import Judged
+from harness.cases.result import Result
 from harness.cases.selection import units
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.pairs import Pairs
@@ -193,7 +193,7 @@ def test_an_opset_beyond_the_backend_teaches_nothing_about_types() -> None:
         case.inst.opset = opset
         gap = Outcome(Status.UNSUPPORTED, None, "load", "no")
         for _ in range(4):
-            engine._note_verdict(Judged(case, "b", Verdict.UNSUPPORTED, gap), {})
+            engine._note_verdict(Result(case, "b", Verdict.UNSUPPORTED, gap), {})
         engine.learned_support["b"].closed(version.key, -1)
         case.index = 1  # of the cases that follow, one in many is asked again
         settled, _ = engine.learned_support["b"].plan([case])

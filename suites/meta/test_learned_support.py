@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, LearnedSupport
@@ -45,7 +45,7 @@ def learned_support(tmp_path: Any = None, verdict: str = "") -> LearnedSupport:
 
 
 def answer(h: LearnedSupport, c: Case, status: Status, verdict: Verdict) -> None:
-    h.learn(Judged(c, "b", verdict, Outcome(status)))
+    h.learn(Result(c, "b", verdict, Outcome(status)))
 
 
 def plan(h: LearnedSupport, c: Case) -> str:
@@ -209,9 +209,9 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
     assert plan(h, broken("b")) == plan(h, broken("a", -3)) == "together"  # another rule; a saved instance
     c = broken("a")
     (outcome,) = h.plan([c])[0].values()
-    judged = judge_case(c, h.profile, [outcome])
-    assert judged.verdict is Verdict.UNSUPPORTED and judged.outcome.phase == UNASKED
-    h.learn(judged)  # which teaches nothing
+    result = judge_case(c, h.profile, [outcome])
+    assert result.verdict is Verdict.UNSUPPORTED and result.outcome.phase == UNASKED
+    h.learn(result)  # which teaches nothing
     assert plan(h, broken("a")) == "settled"
     h.agreed(broken("a"))  # mended: refused as it should be
     assert plan(h, broken("a")) == "together"
@@ -263,7 +263,7 @@ def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
         c = case()
         assert plan(h, c) == "alone"
         h.agreed(c)
-    wrong = Judged(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
+    wrong = Result(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
     assert ledger.explain(wrong, h.profile) is None, "it went wrong alone"
     wrong.neighbours = (case(2), wrong.case)
     assert ledger.explain(wrong, h.profile) is not None

@@ -188,8 +188,8 @@ def run(
 def judge(path: Path, name: str) -> Verdict:
     inst = load_instance(path)
     with backends.create(f"suites.meta.toy_backends:{name}", deadline=2.0) as handle:
-        (judged,) = Engine([handle]).judge([fill(toy.version_of(inst), inst)])
-        return judged.verdict
+        (result,) = Engine([handle]).judge([fill(toy.version_of(inst), inst)])
+        return result.verdict
 
 
 def test_a_right_backend_stays_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
     """A failure that takes a run before it, on a real runtime: the script asks for both and compares the last."""
     version = registry.dialect("onnx").versions["onnx/Relu/14"]
     case = next(c for c in rerun_cases([version], 200, 14))
-    from harness.cases.result import Judged
+    from harness.cases.result import Result
     from harness.compare import judge as compare
     from harness.core.outcome import Outcome, Status
     from harness.evidence.repro_folder import write_folder
@@ -260,8 +260,8 @@ def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
     assert whole.expected is not None
     (last,) = whole.expected[1]
     wrong = Outcome(Status.VALUE, [last.value + np.ones((), last.value.dtype)])
-    judged = Judged(whole, "onnxruntime", Verdict.MISMATCH, wrong, compare([last], wrong), 1)
-    folder = write_folder(tmp_path, judged, "0")
+    result = Result(whole, "onnxruntime", Verdict.MISMATCH, wrong, compare([last], wrong), 1)
+    folder = write_folder(tmp_path, result, "0")
     assert sorted(p.name for p in folder.glob("inputs*")) == ["inputs-0.npz", "inputs.npz"]
     done = subprocess.run([sys.executable, str(folder / "repro.py")], capture_output=True, text=True)
     assert done.returncode == 0 and "0 different" in done.stdout, done.stderr

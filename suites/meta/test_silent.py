@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.core.dtypes import of
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
@@ -54,7 +54,7 @@ def case_of(
     return fill(registry.dialect(dialect).version_of(inst), inst)
 
 
-def judged(case: Case, *changes: tuple[int, Any], ledger: Ledger | None = None) -> Judged:
+def result(case: Case, *changes: tuple[int, Any], ledger: Ledger | None = None) -> Result:
     """The verdict on what the reference gives, but for these elements of the first output."""
     assert case.expected is not None, case.problem
     outputs = [e.value.copy() for e in case.expected[0]]
@@ -68,11 +68,11 @@ RELU = {"X": ("f32", [4], [{"f": "nan"}, 1.0, -1.0, 2.0])}
 
 def test_what_a_nan_leaves_open_is_that_element():
     case = case_of("Relu", 14, RELU)
-    assert judged(case).verdict is Verdict.AGREE
-    assert judged(case, (0, 0.0)).verdict is Verdict.AMBIGUOUS
-    assert judged(case, (0, 0.0)).ambiguity == NAN_SILENT
+    assert result(case).verdict is Verdict.AGREE
+    assert result(case, (0, 0.0)).verdict is Verdict.AMBIGUOUS
+    assert result(case, (0, 0.0)).ambiguity == NAN_SILENT
     for wrong in ([(2, -1.0)], [(0, 0.0), (2, -1.0)]):
-        found = judged(case, *wrong)
+        found = result(case, *wrong)
         assert found.verdict is Verdict.MISMATCH
         assert found.judgement is not None
         assert [e["index"] for e in found.judgement.diff()["elements"]] == [[2]]  # nothing is said of what is open
@@ -87,12 +87,12 @@ def test_no_shape_is_open_where_elements_are():
 
 def test_an_integer_mean_is_one_of_the_integers_beside_it():
     case = case_of("ReduceMean", 18, {"data": ("i32", [2, 2], [1, 2, 10, 11])}, {"keepdims": 0})
-    assert judged(case).verdict is Verdict.AGREE  # 24 / 4
+    assert result(case).verdict is Verdict.AGREE  # 24 / 4
     case = case_of("ReduceMean", 13, {"data": ("i32", [2, 2], [1, 2, -10, -11])}, {"axes": [1], "keepdims": 0})
     for one, other in ((1, -10), (2, -11), (1, -11)):
-        assert judged(case, (0, one), (1, other)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
+        assert result(case, (0, one), (1, other)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
     for at, wrong in ((0, 0), (0, 3), (1, -9), (1, -12), (1, 10)):
-        assert judged(case, (at, wrong)).verdict is Verdict.MISMATCH
+        assert result(case, (at, wrong)).verdict is Verdict.MISMATCH
 
 
 def test_every_run_is_looked_at():
@@ -111,10 +111,10 @@ def test_a_border_of_zeros_is_open_where_the_type_has_none():
     args = {"data": ("f8e8m0", [2], [1, 2]), "pads": ("i64", [2], [0, 1])}
     case = case_of("Pad", 24, args, {"mode": "constant"})
     for zero in (2.0**-127, float("nan")):
-        assert judged(case, (2, zero)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
-    assert judged(case, (1, 4)).verdict is Verdict.MISMATCH
+        assert result(case, (2, zero)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
+    assert result(case, (1, 4)).verdict is Verdict.MISMATCH
     given = case_of("Pad", 24, {**args, "constant_value": ("f8e8m0", [], [4])}, {"mode": "constant"})
-    assert judged(given, (2, 2)).verdict is Verdict.MISMATCH and given.silences == [None]
+    assert result(given, (2, 2)).verdict is Verdict.MISMATCH and given.silences == [None]
 
 
 def test_flushing_shows_beside_what_is_open():
@@ -175,13 +175,13 @@ def ledger_of(tmp_path: Any, text: str) -> Ledger:
 def test_an_entry_may_speak_of_elements(tmp_path):
     ledger = ledger_of(tmp_path, ENTRY + 'elements = "lowest"\n')
     case = case_of("Neg", 13, {"X": ("i8", [3], [-128, 5, 0])})
-    found = judged(case, (0, 127), ledger=ledger)
+    found = result(case, (0, 127), ledger=ledger)
     assert (found.verdict, found.ambiguity) == (Verdict.AMBIGUOUS, "lowest")
     assert ledger.counts() == {"lowest": 1}
-    assert judged(case, (0, 127), (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
-    assert judged(case, (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
+    assert result(case, (0, 127), (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
+    assert result(case, (1, 5), ledger=ledger).verdict is Verdict.MISMATCH
     whole = ledger_of(tmp_path, ENTRY)
-    assert judged(case, (1, 5), ledger=whole).verdict is Verdict.AMBIGUOUS
+    assert result(case, (1, 5), ledger=whole).verdict is Verdict.AMBIGUOUS
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_entries_of_elements_excuse_no_others(entry):
     mask = np.broadcast_to(mask, value.shape).reshape(-1)
     other = int(np.flatnonzero(~mask)[0])
     wrong = 100 if not np.any(value.reshape(-1)[other] == 100) else 99
-    assert judged(case, (int(np.flatnonzero(mask)[0]), 77), ledger=own).verdict is Verdict.AMBIGUOUS
-    assert judged(case, (other, wrong), ledger=own).verdict is not Verdict.AMBIGUOUS
+    assert result(case, (int(np.flatnonzero(mask)[0]), 77), ledger=own).verdict is Verdict.AMBIGUOUS
+    assert result(case, (other, wrong), ledger=own).verdict is not Verdict.AMBIGUOUS
 
 
 # -- entries that say what the backend takes the instance for
@@ -242,7 +242,7 @@ def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
     case = fill(registry.dialect("mil").version_of(inst), inst)
     ledger = ledger_of(tmp_path, IGNORED)
 
-    def answer(*values: int) -> Judged:
+    def answer(*values: int) -> Result:
         outcome = Outcome(Status.VALUE, [np.array(values, np.int32)], "run")
         return judge_case(case, SOMEBODY, [outcome], ledger)
 
@@ -398,9 +398,9 @@ clause = "-"
 """
     case = case_of("Neg", 13, {"X": ("i8", [3], [1, -5, 2])})
     ledger = ledger_of(tmp_path, entry)
-    assert judged(case, (0, 0), (2, 0), ledger=ledger).verdict is Verdict.KNOWN
-    assert judged(case, (0, 0), (1, 0), ledger=ledger).verdict is Verdict.MISMATCH  # 5 came as 0, too
-    assert judged(case, (0, 1), ledger=ledger).verdict is Verdict.MISMATCH
+    assert result(case, (0, 0), (2, 0), ledger=ledger).verdict is Verdict.KNOWN
+    assert result(case, (0, 0), (1, 0), ledger=ledger).verdict is Verdict.MISMATCH  # 5 came as 0, too
+    assert result(case, (0, 1), ledger=ledger).verdict is Verdict.MISMATCH
     short = judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [np.zeros(2, np.int8)], "run")], ledger)
     assert short.verdict is Verdict.MISMATCH  # of another shape: there is no element to speak of
 
@@ -425,7 +425,7 @@ def test_a_contraction_that_leaves_the_type_on_its_way_may_be_infinite_and_no_ot
         return fill(registry.dialect("onnx").version_of(inst), inst)
 
     case = einsum(200.0)
-    assert judged(case).verdict is Verdict.AGREE
-    assert judged(case, (0, np.inf)).verdict is Verdict.AMBIGUOUS
-    assert judged(case, (0, 5000.0)).verdict is Verdict.MISMATCH
-    assert judged(einsum(100.0), (0, np.inf)).verdict is Verdict.MISMATCH
+    assert result(case).verdict is Verdict.AGREE
+    assert result(case, (0, np.inf)).verdict is Verdict.AMBIGUOUS
+    assert result(case, (0, 5000.0)).verdict is Verdict.MISMATCH
+    assert result(einsum(100.0), (0, np.inf)).verdict is Verdict.MISMATCH

@@ -18,7 +18,7 @@ from onnx import helper
 from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
 from harness.cases.case import Case
-from harness.cases.result import Judged, Profile
+from harness.cases.result import Profile, Result
 from harness.compare.layers import Layer, Report, Row, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
@@ -209,7 +209,7 @@ def _with_values(case: Case) -> Instance:
     return case.inst
 
 
-def _words(j: Judged) -> str:
+def _words(j: Result) -> str:
     if j.judgement is None:
         return j.outcome.message or j.verdict.value
     return " ".join(x for x in (j.judgement.kind, j.judgement.detail) if x) or j.verdict.value
