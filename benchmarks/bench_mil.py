@@ -60,7 +60,7 @@ from harness.backends.process import HERE
 from harness.cases.case import Case, draw_case
 from harness.cases.selection import UNIT, Selection, versions
 from harness.engine.batching import build, feed
-from harness.session.record_writer import Writer
+from harness.session.record_writer import RecordWriter
 
 BACKENDS = ("coremltools-fold", "coremltools-types", "coremltools-roundtrip")
 
@@ -197,7 +197,7 @@ def main() -> int:
             handle.start()
             if a.pack:
                 handle.hello["pack"] = a.pack
-            with Writer(Path(tmp) / "records.jsonl") as writer:
+            with RecordWriter(Path(tmp) / "records.jsonl") as writer:
                 bench = Bench(handle, writer, 0, 1, False)
                 bench.spend(rounds(chosen, a.opset, 0, None, turns=a.learn // UNIT))
                 live = [v for v in chosen if v.key in bench.keys]

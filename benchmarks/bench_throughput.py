@@ -72,7 +72,7 @@ from harness.core.outcome import Status
 from harness.declare import OpVersion, registry
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
-from harness.session.record_writer import Writer
+from harness.session.record_writer import RecordWriter
 
 FAMILIES = {  # those of the target, by backend
     "onnxruntime": ("onnx", "arithmetic activation reduction linear conv"),
@@ -105,7 +105,7 @@ def rss(pid: int | str = "self") -> float:
 class Bench:
     """An engine with one backend, and the values that it has judged."""
 
-    def __init__(self, handle: BackendHandle, writer: Writer, seed: int, draws: int, invalid: bool) -> None:
+    def __init__(self, handle: BackendHandle, writer: RecordWriter, seed: int, draws: int, invalid: bool) -> None:
         self.handle, self.draws = handle, draws
         self.values = 0
         self.keys: set[str] = set()  # op versions that gave a value
@@ -190,7 +190,7 @@ def main() -> int:
         chosen = [v for v in chosen if opset in v.opsets]
     with tempfile.TemporaryDirectory() as tmp, backends.create(a.backend) as handle:
         handle.start()
-        with Writer(Path(tmp) / "records.jsonl") as writer:
+        with RecordWriter(Path(tmp) / "records.jsonl") as writer:
             benches = [Bench(handle, writer, a.seed, d, a.invalid) for d in a.draws]
             if a.memory:
                 return memory(benches[0], chosen, a.memory)

@@ -44,7 +44,7 @@ class Layer:
 
 
 @dataclass(slots=True)
-class Row:
+class LayerRow:
     """The figures of one layer; those of single elements are taken where the bound is missed by most.
 
     beyond: elements out of bounds, of ``size``.  share: the largest part of its bound that an element used (above 1 is
@@ -76,10 +76,10 @@ class Row:
 class Report:
     """All layers judged, in order."""
 
-    rows: list[Row]
+    rows: list[LayerRow]
 
     @property
-    def first(self) -> Row | None:
+    def first(self) -> LayerRow | None:
         """The first layer that leaves its bound."""
         return next((r for r in self.rows if r.out), None)
 
@@ -136,21 +136,23 @@ def first_out_of_bounds(layers: Iterable[Layer]) -> Report:
     return Report(rows)
 
 
-def judge_layer(layer: Layer) -> Row:
+def judge_layer(layer: Layer) -> LayerRow:
     """The figures of one layer."""
     got = np.asarray(layer.got)
     given = np.asarray(layer.expected)
     if got.shape != given.shape:
-        return Row(layer.name, wrong=f"shape {list(got.shape)}, expected {list(given.shape)}")
+        return LayerRow(layer.name, wrong=f"shape {list(got.shape)}, expected {list(given.shape)}")
     g, source = got.astype(np.float64), given.astype(np.float64)
     want = source if layer.fed is None else np.asarray(layer.fed).astype(np.float64)
     if want.shape != g.shape:
-        return Row(layer.name, wrong=f"shape {list(g.shape)}, expected {list(want.shape)} from the inputs that it got")
+        return LayerRow(
+            layer.name, wrong=f"shape {list(g.shape)}, expected {list(want.shape)} from the inputs that it got"
+        )
     own_bound = np.broadcast_to(np.asarray(layer.bound, np.float64), g.shape)
     extra = np.broadcast_to(np.asarray(layer.carried, np.float64), g.shape)
     if not (np.all(own_bound >= 0) and np.all(extra >= 0)):
         raise UsageError(f"layer-by-layer comparison: {layer.name}: a bound is negative or NaN")
-    row = Row(layer.name, size=g.size)
+    row = LayerRow(layer.name, size=g.size)
     if not g.size:
         return row
     for name, test in (("NaN", np.isnan), ("infinities", np.isinf)):
@@ -178,7 +180,7 @@ def judge_layer(layer: Layer) -> Row:
     return row
 
 
-def _what(r: Row) -> str:
+def _what(r: LayerRow) -> str:
     if r.wrong:
         return r.wrong
     return (

@@ -27,7 +27,7 @@ from harness.declare.interpreter import Watch, fed, run_graph
 from harness.declare.op_version import OpVersion
 from harness.declare.schema import OpSchema, Slot, load
 from harness.declare.semantics import Semantics
-from harness.generate.draw import Draw, Engine, T
+from harness.generate.draw import Draw, DrawEngine, T
 from native_ref import convert
 
 Results = Sequence[tuple[DType, int] | None]  # element type and rank of each output, None of what is no tensor
@@ -280,7 +280,7 @@ class Dialect:
         """The reference's outputs of a valid instance."""
         return self.version_of(inst).evaluate(self.call_of(inst, arrays))
 
-    def draw(self, key: str, engine: Engine, opset: Any = None) -> Instance:
+    def draw(self, key: str, engine: DrawEngine, opset: Any = None) -> Instance:
         return self.versions[key].draw(engine, opset)
 
     # -- what every dialect must give

@@ -11,7 +11,7 @@ from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance
 from harness.declare.entry import agreement
 from harness.declare.op_version import OpVersion
-from harness.generate.draw import Draw, Engine, T
+from harness.generate.draw import Draw, DrawEngine, T
 
 Breaker = Callable[[Draw], "Instance | None"]
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")
@@ -52,7 +52,7 @@ def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | No
     return None if values is None else v._instance(d, v._encode(d, values))
 
 
-def draw_invalid(v: OpVersion, rule: str, engine: Engine, opset: Any = None) -> Instance | None:
+def draw_invalid(v: OpVersion, rule: str, engine: DrawEngine, opset: Any = None) -> Instance | None:
     """An instance that breaks ``rule``, or None if this draw could not break it."""
     if opset is None:
         opset = v.opsets[-1]

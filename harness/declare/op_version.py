@@ -16,7 +16,7 @@ from harness.declare.codec import Build, Call, Codec, Named, Slotted
 from harness.declare.entry import Entry, agreement
 from harness.declare.expected import Expected, context_of
 from harness.declare.schema import OpSchema
-from harness.generate.draw import Draw, Engine, T
+from harness.generate.draw import Draw, DrawEngine, T
 from harness.tolerance.classes import Context, ErrorClass
 
 # how often a type is drawn, relative to 1 for the ones not listed
@@ -120,7 +120,7 @@ class OpVersion:
 
     # -- drawing
 
-    def draw(self, engine: Engine, opset: Any = None) -> Instance:
+    def draw(self, engine: DrawEngine, opset: Any = None) -> Instance:
         """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured."""
         if opset is None:
             r = self.opsets
@@ -134,7 +134,7 @@ class OpVersion:
             b = self._encode(d, self.meaning.derive(d))
         return self._instance(d, b)
 
-    def _draw(self, engine: Engine, opset: Any) -> Draw:
+    def _draw(self, engine: DrawEngine, opset: Any) -> Draw:
         types: dict[str, DType] = {}
         first: DType | None = None
         alike = self._may_agree and engine.int(0, 1) == 0

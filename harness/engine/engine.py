@@ -42,7 +42,7 @@ POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say to
 
 
 @dataclass
-class Summary:
+class RunTotals:
     """Counts of a run.  tally: (dialect, backend) -> verdict -> cases."""
 
     tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -72,14 +72,14 @@ class Engine:
         ledger: Ledger | None = None,
         sink: Sink | None = None,
         on_failure: Callable[[Result, dict[str, str]], dict[str, Any] | None] | None = None,
-        progress: Callable[[Summary], None] | None = None,
+        progress: Callable[[RunTotals], None] | None = None,
         recheck: Recheck | None = None,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
         self.recheck = recheck
-        self.summary = Summary()
+        self.summary = RunTotals()
         self.pool = Pool()
         self.profiles = {h.name: profile_of(h) for h in self.handles}
         self._cover: dict[str, Cover] = defaultdict(Cover)
@@ -96,7 +96,7 @@ class Engine:
 
     # -- one pass
 
-    def run(self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = ()) -> Summary:
+    def run(self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = ()) -> RunTotals:
         """Judge the saved cases, then all units; what was judged before an interruption is in the records."""
         start = time.monotonic()
         waiting: list[Pack] = []

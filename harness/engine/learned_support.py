@@ -32,7 +32,7 @@ from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
 from harness.generate.draw_engines import mix
-from harness.ledger.ledger import Entry, Ledger, Listed
+from harness.ledger.ledger import Ledger, LedgerEntry, Listed
 
 GAP = 3
 LACK = 4
@@ -227,7 +227,7 @@ def _sure(seen: Foretold) -> bool:
     return seen.true >= SURE and seen.true * 8 >= seen.asked * 7
 
 
-def _spoils(listed: Listed, case: Case) -> Entry | None:
+def _spoils(listed: Listed, case: Case) -> LedgerEntry | None:
     """The listed difference that says that the case may damage its process."""
     if not listed.spoils:
         return None

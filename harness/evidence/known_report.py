@@ -18,17 +18,17 @@ from harness.declare import registry
 from harness.engine.engine import Engine, profile_of
 from harness.engine.requery import judge_beside
 from harness.evidence.repro_folder import write_folder
-from harness.ledger.ledger import Entry, Ledger
+from harness.ledger.ledger import Ledger, LedgerEntry
 
 INDEX = "index.md"
 
 
 @dataclass
-class Row:
+class KnownReportRow:
     """A known difference on one backend.  verdict: what its minimal instance gets today; folder: of the evidence, None
     where it does not occur any more.  elsewhere: it speaks of another release or processor."""
 
-    entry: Entry
+    entry: LedgerEntry
     backend: str
     key: str
     verdict: str
@@ -40,7 +40,7 @@ class Row:
         return self.verdict in (Verdict.CRASHED.value, Verdict.TIMED_OUT.value)
 
 
-def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator[Entry]:
+def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator[LedgerEntry]:
     """The known differences of a backend that carry an instance, of all ops or of those that a pattern names."""
     ops = list(ops)
     for e in ledger.entries:
@@ -51,7 +51,9 @@ def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator
             yield e
 
 
-def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: Iterable[str] = ()) -> list[Row]:
+def collect(
+    ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: Iterable[str] = ()
+) -> list[KnownReportRow]:
     """Judge the instances, write ``out/<id>/<folder>`` and ``out/index.md``."""
     rows = []
     for h in handles:
@@ -72,19 +74,19 @@ def collect(ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: It
             folder = None
             if result.verdict.bad:
                 folder = write_folder(out / file_name(e.id), result, profile.version, h.processor)
-            rows.append(Row(e, h.name, version.key, result.verdict.value, folder, not e.there(profile)))
+            rows.append(KnownReportRow(e, h.name, version.key, result.verdict.value, folder, not e.there(profile)))
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).write_text(index(rows, out), encoding="utf-8")
     return rows
 
 
-def in_neighbours(e: Entry, handle: BackendHandle) -> Result:
+def in_neighbours(e: LedgerEntry, handle: BackendHandle) -> Result:
     """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
     cases = [fill(registry.version_of(i), i) for i in (*e.neighbours, e.instance)]
     return judge_beside(handle, profile_of(handle), cases[-1], cases)
 
 
-def index(rows: list[Row], out: Path) -> str:
+def index(rows: list[KnownReportRow], out: Path) -> str:
     """Markdown: crashes, then the other differences by backend, then what no longer occurs."""
     stands = [r for r in rows if r.folder is not None]
     gone = [r for r in rows if r.folder is None]
@@ -100,7 +102,7 @@ def index(rows: list[Row], out: Path) -> str:
     return "\n".join(text)
 
 
-def _section(title: str, rows: list[Row], out: Path) -> list[str]:
+def _section(title: str, rows: list[KnownReportRow], out: Path) -> list[str]:
     if not rows:
         return []
     text = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 X = TypeVar("X")
 
 
-class Engine(Protocol):
+class DrawEngine(Protocol):
     """Gives integers; small ones are simpler, so a shrinker lowers them."""
 
     def int(self, lo: int, hi: int) -> int:
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         the dialect.  budget: elements a tensor may have.  breaking: is the instance to break a rule?  empty: may this
         instance have empty axes (one in twenty)?"""
 
-        engine: Engine
+        engine: DrawEngine
         version: OpVersion
         opset: int | str
         fixed: dict[str, Any]
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
         def __init__(
             self,
-            engine: Engine,
+            engine: DrawEngine,
             version: OpVersion,
             opset: int | str,
             fixed: dict[str, Any],

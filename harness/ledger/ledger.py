@@ -38,7 +38,7 @@ Range = tuple[str, SpecifierSet]  # name of a package and a space, or nothing; i
 
 
 @dataclass
-class Entry:
+class LedgerEntry:
     """One table of a file; see ``harness.ledger.loader`` for the fields."""
 
     id: str
@@ -249,12 +249,12 @@ class Listed:
     foretelling: the backend refuses them, or they end or damage its process; those that damage it first.  shy: they go
     wrong beside others.  spoils, hangs: does one of them damage the process, or hang at times?"""
 
-    def __init__(self, profile: Profile, foretelling: list[Entry], shy: list[Entry]) -> None:
+    def __init__(self, profile: Profile, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
         self.profile, self.foretelling, self.shy = profile, foretelling, shy
         self.spoils = any(e.spoils for e in foretelling)
         self.hangs = any(e.may_hang for e in foretelling)
 
-    def foretells(self, case: Case) -> Entry | None:
+    def foretells(self, case: Case) -> LedgerEntry | None:
         """The first known difference that says the backend will not take this instance; one that spoils before all."""
         for e in self.foretelling:
             if e.foretells(case, self.profile):
@@ -271,10 +271,10 @@ class Ledger:
     """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so.  lacks: saved
     instances, by id, and backends that do not take them."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
     lacks: set[tuple[str, str]] = field(default_factory=set)
 
-    def explain(self, result: Result, profile: Profile) -> Entry | None:
+    def explain(self, result: Result, profile: Profile) -> LedgerEntry | None:
         """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
         evaluated leaves no verdict, and says why."""
         for e in self._candidates(result.case.inst.dialect, result.case.inst.op):
@@ -325,22 +325,22 @@ class Ledger:
             for e in self._candidates(*key.split("/")[:2])
         )
 
-    def _candidates(self, dialect: str, op: str) -> list[Entry]:
+    def _candidates(self, dialect: str, op: str) -> list[LedgerEntry]:
         key = f"{dialect}/{op}"
         if key not in self._by_op:
             self._by_op[key] = [e for e in self._ordered if any(fnmatchcase(key, o) for o in e.ops)]
         return self._by_op[key]
 
     @cached_property
-    def by_id(self) -> dict[str, Entry]:
+    def by_id(self) -> dict[str, LedgerEntry]:
         return {e.id: e for e in self.entries}
 
     @cached_property
-    def _by_op(self) -> dict[str, list[Entry]]:
+    def _by_op(self) -> dict[str, list[LedgerEntry]]:
         return {}
 
     @cached_property
-    def _ordered(self) -> list[Entry]:
+    def _ordered(self) -> list[LedgerEntry]:
         return sorted(self.entries, key=lambda e: e.kind_of != "known")
 
     def unused(
@@ -352,7 +352,7 @@ class Ledger:
         replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted."""
         keys, backends = list(keys), list(backends)
 
-        def took(e: Entry) -> list[Profile]:
+        def took(e: LedgerEntry) -> list[Profile]:
             if e.instance is None:
                 return backends
             fmt = registry.dialect(e.instance.dialect).format

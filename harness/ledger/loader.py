@@ -87,7 +87,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.ledger.defect_models import model, taken_for
-from harness.ledger.ledger import ELEMENTS, Entry, Ledger, releases
+from harness.ledger.ledger import ELEMENTS, Ledger, LedgerEntry, releases
 from harness.ledger.predicate import condition
 
 try:
@@ -141,7 +141,7 @@ def folders() -> list[Path]:
 
 def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
     """Read all files.  Raises FormatError naming file, entry and field."""
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     for folder in places if places is not None else folders():
         for path in sorted(folder.glob("*.toml")):
             entries += read(path)
@@ -153,7 +153,7 @@ def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
     return Ledger(entries)
 
 
-def read(path: Path) -> list[Entry]:
+def read(path: Path) -> list[LedgerEntry]:
     """The entries of one file."""
     try:
         data = tomllib.loads(path.read_text())
@@ -167,12 +167,12 @@ def read(path: Path) -> list[Entry]:
     return out
 
 
-def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> Entry:
+def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
     name = f"{path.name}: {kind} {t.get('id') or f'number {i + 1}'}"
     try:
         _check(kind, t)
         as_if = [taken_for(_edit(x)) for x in _texts(t, "as_if")]
-        return Entry(
+        return LedgerEntry(
             t["id"],
             path.name,
             kind,

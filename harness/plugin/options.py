@@ -15,12 +15,12 @@ from harness.backends.process import Place
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
 from harness.declare import registry
-from harness.engine.engine import Engine, Summary
+from harness.engine.engine import Engine, RunTotals
 from harness.engine.recheck import Recheck
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
-from harness.session.record_writer import Writer, in_use, read
+from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 
 
@@ -93,9 +93,9 @@ class Bench:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.summary = Summary()
+        self.summary = RunTotals()
         self.ledger: Ledger | None = None
-        self.writer: Writer | None = None
+        self.writer: RecordWriter | None = None
         self._handles: dict[str, BackendHandle] = {}
         self._spare: dict[str, BackendHandle] = {}
         self._engines: dict[str, Engine] = {}
@@ -160,7 +160,7 @@ class Bench:
         if path is None:
             return
         if self.writer is None:
-            self.writer = Writer(records_of(path, worker_of(self.config)))
+            self.writer = RecordWriter(records_of(path, worker_of(self.config)))
         if self._told != list(self._handles):  # a reader wants to know who is spoken of
             option = self.config.getoption
             self._told = list(self._handles)

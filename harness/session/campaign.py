@@ -20,7 +20,7 @@ from typing import Any
 from harness.backends import registry as backends
 from harness.cases.selection import versions
 from harness.core.errors import OpconformError, UsageError
-from harness.engine.engine import Summary
+from harness.engine.engine import RunTotals
 from harness.session import run_folder, session
 from harness.session.terminal import Progress
 
@@ -31,7 +31,7 @@ STOP_SOFT = 5.0  # of these it may finish the batch that it is at: then it is in
 
 
 @dataclass
-class Outcome:
+class CampaignOutcome:
     """records: files of all workers.  missing: backends that could not be had.  problem: what stopped a worker."""
 
     records: list[Path] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Outcome:
     interrupted: bool = False
 
 
-def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
+def run(plan: session.Plan, jobs: int, fresh: bool = False) -> CampaignOutcome:
     """Carry the plan out with ``jobs`` processes.  Raises UsageError when no worker could begin."""
     for name in plan.names:
         backends.find(name, plan.place)  # a wrong name is told before anything starts
@@ -57,7 +57,7 @@ def run(plan: session.Plan, jobs: int, fresh: bool = False) -> Outcome:
     workers = [ctx.Process(target=_work, args=(i, part, stop, told)) for i, part in enumerate(parts)]
     for w in workers:
         w.start()
-    out = Outcome()
+    out = CampaignOutcome()
     seen: dict[int, tuple[int, int, Counter[str]]] = {}
     left, start = set(range(jobs)), time.monotonic()
     with Progress() as show:
@@ -105,7 +105,7 @@ def _work(i: int, plan: session.Plan, stop: Any, told: Any) -> None:
     heard = threading.Event()
     threading.Thread(target=_interrupt, args=(stop, parent, heard), daemon=True).start()
 
-    def progress(s: Summary) -> None:
+    def progress(s: RunTotals) -> None:
         told.put(("progress", i, s.cases, s.failures, sum(s.tally.values(), Counter())))
         if stop.is_set() or parent is None or not parent.is_alive():
             heard.set()

@@ -24,7 +24,7 @@ from harness.core.errors import OpconformError, UsageError
 from harness.core.escape import shell
 from harness.evidence.repro_folder import NEIGHBOURS
 from harness.session import run_folder, session
-from harness.session.campaign import Outcome
+from harness.session.campaign import CampaignOutcome
 from harness.session.terminal import Progress
 
 SLICE = 300.0  # seconds of a slice unless told otherwise: what is lost with a machine
@@ -43,7 +43,7 @@ class Slice:
     problem: str = ""
 
 
-def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fresh: bool = False) -> Outcome:
+def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fresh: bool = False) -> CampaignOutcome:
     """Carry an endless plan out on the cluster at ``address`` ("local": this machine), ``jobs`` slices at a time.
 
     Raises UsageError when Ray is not installed, when the cluster cannot be reached, or when no slice came home."""
@@ -57,7 +57,7 @@ def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fre
     work = ray.remote(num_cpus=1, max_retries=3)(carry_out)
     todo = _missing(plan, jobs)
     end = None if plan.seconds is None else time.monotonic() + plan.seconds
-    out, flying = Outcome(), list[Any]()
+    out, flying = CampaignOutcome(), list[Any]()
     sums, start = Slice(""), time.monotonic()
     try:
         with Progress() as show:
@@ -142,7 +142,7 @@ def carry_out(plan: session.Plan, name: str, seconds: float) -> Slice:
     return out
 
 
-def _home(plan: session.Plan, got: Slice, out: Outcome) -> None:
+def _home(plan: session.Plan, got: Slice, out: CampaignOutcome) -> None:
     """Write what a task handed back; the records last and at once, since they say that the slice is complete."""
     out.missing.update(got.missing)
     if got.problem:

@@ -17,7 +17,7 @@ FORMAT = 1
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
 
 
-class Writer:
+class RecordWriter:
     """Appends records to a file; a line is written whole or not at all.  One writer at a time.  Raises UsageError when
     the disk is full, or another is writing there."""
 
@@ -62,7 +62,7 @@ class Writer:
                 os.close(self._fd)
                 self._fd = -1
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> RecordWriter:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -44,7 +44,7 @@ def run(plan: session.Plan, jobs: int, progress: Callable[[int, int], None] | No
     done = {o["key"] for o in record_writer.read(path) if o["t"] == "measured"} if path.is_file() else set()
     todo = [v.key for v in chosen if v.key not in done]
     context = multiprocessing.get_context("spawn")
-    with record_writer.Writer(path) as writer, ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with record_writer.RecordWriter(path) as writer, ProcessPoolExecutor(jobs, mp_context=context) as pool:
         writer.write({**told, **session.identity(plan)})
         work = [pool.submit(_of, key, plan.seed, plan.sensitivity, profiles) for key in todo]
         try:

@@ -27,7 +27,7 @@ from harness.declare.invalid import breakers_of
 from harness.declare.validation import misfit
 from harness.engine.batching import build
 from harness.engine.case_record import record
-from harness.engine.engine import Engine, Summary, profile_of
+from harness.engine.engine import Engine, RunTotals, profile_of
 from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
 from harness.evidence.failure import Evidence, kind_of, load_instance, load_neighbours
@@ -64,11 +64,11 @@ class Plan:
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What came of a run.  missing: backends that could not be had, with the reason.  unused: known differences that
     did not occur although their instances were replayed on backends that they speak of."""
 
-    summary: Summary
+    summary: RunTotals
     path: Path
     missing: dict[str, str]
     unused: list[str]
@@ -121,11 +121,11 @@ def names_for(selection: Selection) -> list[str]:
     return list(out)
 
 
-def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcome:
+def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunOutcome:
     """Carry a plan out.  Raises UsageError for what does not exist; a full disk or Ctrl-C keeps what was judged."""
     chosen = versions(plan.selection)
     path = plan.out / "records.jsonl"
-    with Backends(plan.place) as bench, record_writer.Writer(path) as writer:
+    with Backends(plan.place) as bench, record_writer.RecordWriter(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
         asked = {v.dialect.name for v in versions(replace(plan.selection, shard=(1, 1)))}
         if not any(_asked(handles, d) for d in asked):  # a run of nothing would pass
@@ -182,7 +182,7 @@ def run(plan: Plan, progress: Callable[[Summary], None] | None = None) -> Outcom
                 "beside": {h.name: h.beside for h in handles if h.beside},
             }
         )
-        return Outcome(summary, path, bench.missing, unused)
+        return RunOutcome(summary, path, bench.missing, unused)
 
 
 def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from harness.cases.result import first_words
 from harness.core.escape import one_line, visible
 from harness.core.outcome import Verdict
 from harness.engine.case_record import paragraph
-from harness.engine.engine import Summary
+from harness.engine.engine import RunTotals
 
 BAD = tuple(v.value for v in Verdict if v.bad)
 JUDGED = tuple(v.value for v in Verdict if v.judged)
@@ -98,7 +98,7 @@ class Progress:
         self.next = time.monotonic() + (0.0 if self.live else 30.0)
         self.width = 0
 
-    def __call__(self, s: Summary) -> None:
+    def __call__(self, s: RunTotals) -> None:
         self.show(s.cases, s.seconds, s.tally.values(), s.failures)
 
     def show(self, cases: int, seconds: float, tally: Iterable[Counter[str]], failures: int) -> None:

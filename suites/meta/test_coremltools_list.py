@@ -16,7 +16,7 @@ from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.declare import registry
 from harness.engine.verdict import judge_case
 from harness.ledger.facts import OUTCOME
-from harness.ledger.ledger import Entry
+from harness.ledger.ledger import LedgerEntry
 from harness.ledger.loader import load_ledger, tomllib
 
 FILE = Path(__file__).parent.parent / "known" / "coremltools.toml"
@@ -41,7 +41,7 @@ def test_what_comes_is_said_of_every_mismatch() -> None:
     assert len(without) <= 0.05 * len(found)
 
 
-def entry(id: str) -> Entry:
+def entry(id: str) -> LedgerEntry:
     return next(e for e in ledger().entries if e.id == id)
 
 

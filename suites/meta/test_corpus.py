@@ -14,7 +14,7 @@ from harness.declare import registry
 from harness.engine.engine import Engine, profile_of
 from harness.evidence.known_report import in_neighbours
 from harness.ledger import corpus
-from harness.ledger.ledger import Entry
+from harness.ledger.ledger import LedgerEntry
 from harness.ledger.loader import load_ledger
 from harness.session.session import Backends
 
@@ -56,7 +56,7 @@ SHY = [e for e in load_ledger().entries if e.neighbours]
 
 
 @pytest.mark.parametrize("entry", SHY, ids=[e.id for e in SHY])
-def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: Entry) -> None:
+def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: LedgerEntry) -> None:
     d = registry.version_of(entry.instance).dialect
     with Backends() as bench:
         handles = [

@@ -15,13 +15,13 @@ from suites.meta.runtimes import running
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[known_report.Row]]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[known_report.KnownReportRow]]:
     out = tmp_path_factory.mktemp("known")
     with running("onnxruntime") as h:
         return out, known_report.collect(load_ledger(), [h], out, ["Div", "Resize"])
 
 
-def test_a_script_shows_the_difference(written: tuple[Path, list[known_report.Row]]) -> None:
+def test_a_script_shows_the_difference(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
     _, rows = written
     row = next(r for r in rows if r.verdict == "mismatch" and r.folder is not None)
     assert row.folder is not None
@@ -30,7 +30,7 @@ def test_a_script_shows_the_difference(written: tuple[Path, list[known_report.Ro
     assert "different" in done.stdout and "expected" in done.stdout
 
 
-def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_report.Row]]) -> None:
+def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
     out, rows = written
     row, *more = [r for r in rows if r.crash]  # older releases have more of them
     text = (out / known_report.INDEX).read_text()
@@ -86,9 +86,9 @@ def test_every_script_shows_its_difference(backend: str, tmp_path: Path) -> None
     assert not every(backend, None, tmp_path)
 
 
-def test_what_no_longer_occurs_is_said(written: tuple[Path, list[known_report.Row]]) -> None:
+def test_what_no_longer_occurs_is_said(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
     out, rows = written
-    gone = known_report.Row(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)
+    gone = known_report.KnownReportRow(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)
     assert f"* {gone.entry.id} " in known_report.index([*rows, gone], out).partition("## Not seen")[2]
 
 

@@ -31,7 +31,7 @@ from harness.engine.case_record import paragraph, record
 from harness.evidence import known_report
 from harness.evidence.repro_folder import write_folder
 from harness.evidence.repro_script import script
-from harness.ledger.ledger import Entry
+from harness.ledger.ledger import LedgerEntry
 from harness.session.terminal import columns, failures, table, undecided
 from suites.meta import golden
 from suites.meta.hostile import NASTY, rows, words
@@ -236,14 +236,14 @@ def test_parquet_holds_every_row(tmp_path_factory: pytest.TempPathFactory, s: st
 def test_the_index_of_known_differences_keeps_its_form(s: str) -> None:
     def text(w: str) -> str:
         entry = dataclasses.replace(ENTRY, id=w, reason=w, clause=w)
-        stands = known_report.Row(entry, w, "toy/Add/1", "mismatch", Path("out/a|b`c"))
-        gone = known_report.Row(entry, w, "toy/Add/1", "agree", None)
+        stands = known_report.KnownReportRow(entry, w, "toy/Add/1", "mismatch", Path("out/a|b`c"))
+        gone = known_report.KnownReportRow(entry, w, "toy/Add/1", "agree", None)
         return known_report.index([stands, gone], Path("out"))
 
     assert list(blocks(text(f"a{s}"))) == list(blocks(text("a")))
 
 
-ENTRY = Entry(id="a", source="x.toml", kind_of="known", backends=("b",), ops=("toy/Add",), reason="r", clause="c")
+ENTRY = LedgerEntry(id="a", source="x.toml", kind_of="known", backends=("b",), ops=("toy/Add",), reason="r", clause="c")
 
 
 @pytest.mark.parametrize("verb", ["report", "diff", "report with a bad name"])

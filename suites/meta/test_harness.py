@@ -161,19 +161,19 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
-    from harness.session.record_writer import FORMAT, Writer
+    from harness.session.record_writer import FORMAT, RecordWriter
 
     path = tmp_path / "records.jsonl"
     chosen = list(toy.versions.values())
     every = list(units(chosen, 64))
     with backends.create("suites.meta.toy_backends:Right") as handle:
         asked = {handle.name: str(handle.hello["version"])}
-        with Writer(path) as w:
+        with RecordWriter(path) as w:
             w.write({"t": "run", "format": FORMAT, "backends": {handle.name: {"version": asked[handle.name]}}})
             Engine([handle], sink=w.write).run(every[:7])
         with open(path, "ab") as f:
             f.write(b'{"t":"batch","key":"toy/Add')  # the process was killed while writing
-        with Writer(path) as w:
+        with RecordWriter(path) as w:
             rest = list(units(chosen, 64, done=resumed(path, lambda _: asked).done))
             assert len(rest) == len(every) - 7
             for other in ({**asked, "newcomer": "1"}, {handle.name: "2.0"}):  # whom nobody has asked for anything

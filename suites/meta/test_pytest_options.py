@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reports
-from harness.session.record_writer import Writer
+from harness.session.record_writer import RecordWriter
 
 ROOT = Path(__file__).parents[2]
 ASKED = ("suites/onnx", "-m", "onnx", "-k", "Relu/14", "--backend", "onnxruntime")
@@ -47,7 +47,7 @@ def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
     code, text = run("--cases", "4", "-n", "2", "--records", str(tmp_path / "apart/records.jsonl"))
     s = reports.summarise(tmp_path / "apart")
     assert code == 0 and s.judged == 4 and not s.interrupted and not s.notes, text
-    with Writer(path):
+    with RecordWriter(path):
         code, text = run("--cases", "4", "--records", str(path))
     assert code == 4 and f"--records: another run is writing {path}" in text
     path.write_text("no record\n")

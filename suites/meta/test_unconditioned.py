@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.ledger.ledger import Entry
+from harness.ledger.ledger import LedgerEntry
 from harness.ledger.loader import load_ledger
 
 MOST = 0.05  # of the entries that excuse wrong answers, those that excuse any
@@ -32,17 +32,17 @@ instance = '{"format": 1, "dialect": "toy", "op": "Add", "version": 1, "opset": 
 
 
 @pytest.fixture(scope="module")
-def entries() -> list[Entry]:
+def entries() -> list[LedgerEntry]:
     return [e for e in load_ledger().entries if e.of_answers]
 
 
-def test_an_entry_without_a_condition_on_the_answer_says_why(entries: list[Entry]) -> None:
+def test_an_entry_without_a_condition_on_the_answer_says_why(entries: list[LedgerEntry]) -> None:
     """`opconform list unconditioned` tells which: they want as_if, gives or a condition on the answer, or else wide."""
     found = Counter(e.source for e in entries if e.unconditioned and not e.wide)
     assert not {source: n for source, n in found.items() if n > WITHOUT_REASON.get(source, 0)}
 
 
-def test_few_entries_have_no_condition_on_the_answer(entries: list[Entry]) -> None:
+def test_few_entries_have_no_condition_on_the_answer(entries: list[LedgerEntry]) -> None:
     wide = [e.id for e in entries if e.wide]
     assert len(wide) <= MOST * len(entries), f"{len(wide)} of {len(entries)}"
     assert not [e.id for e in entries if e.wide and not e.unconditioned], "wide is said of a narrow entry"
@@ -67,7 +67,7 @@ def test_what_is_a_condition_on_the_answer(more: str, unconditioned: bool, tmp_p
     assert entry.unconditioned is unconditioned
 
 
-def test_the_list_tells_them_and_their_share(capsys: pytest.CaptureFixture[str], entries: list[Entry]) -> None:
+def test_the_list_tells_them_and_their_share(capsys: pytest.CaptureFixture[str], entries: list[LedgerEntry]) -> None:
     assert cli.main(["list", "unconditioned"]) == 0
     said = capsys.readouterr().out
     open_ = [e for e in entries if e.unconditioned]

@@ -19,7 +19,7 @@ from harness.backends.pool import BackendHandle
 from harness.backends.wire import Job
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
-from harness.compare.layers import Layer, Report, Row, judge_layer
+from harness.compare.layers import Layer, LayerRow, Report, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Graph, Instance, Node
@@ -119,7 +119,7 @@ class _Steps:
         for scope in (self.theirs, self.ours):
             scope.update(g.consts)
             scope.update(inputs)
-        self.rows: list[Row] = []
+        self.rows: list[LayerRow] = []
         self.known: dict[str, list[str]] = {}
         self.gaps: dict[str, str] = {}
         self.fault: Instance | None = None
@@ -139,7 +139,7 @@ class _Steps:
             self.rows.append(self.judged(name, node, fed, own, outs))
             values = [e.value for e in own]
         except RuleError as e:
-            self.rows.append(Row(name, wrong=f"the backend gives values for what is forbidden: {e}"))
+            self.rows.append(LayerRow(name, wrong=f"the backend gives values for what is forbidden: {e}"))
         except OpconformError as e:
             self.gaps[name] = str(e)
         except Exception as e:  # our failure, to be seen among what was not judged
@@ -148,7 +148,7 @@ class _Steps:
             if o:
                 self.theirs[o], self.ours[o] = v, w
 
-    def judged(self, name: str, node: Node, fed: list[Expected], own: list[Expected], outs: list[Any]) -> Row:
+    def judged(self, name: str, node: Node, fed: list[Expected], own: list[Expected], outs: list[Any]) -> LayerRow:
         """The judge of single operators decides; the figures are those of the output that uses most of its bound, or of
         the one that is out of it."""
         named = [i for i, o in enumerate(node.outputs) if o]
@@ -159,7 +159,7 @@ class _Steps:
         if verdict.verdict not in (Verdict.MISMATCH, Verdict.UNKNOWN):
             if verdict.known or verdict.ambiguity:
                 self.known.setdefault(str(verdict.known or verdict.ambiguity), []).append(name)
-            row = max(rows, key=lambda r: min(r.share, 1.0), default=Row(name))
+            row = max(rows, key=lambda r: min(r.share, 1.0), default=LayerRow(name))
             row.beyond, row.wrong, row.share = 0, "", min(row.share, 1.0)
             return row
         row = rows[verdict.judgement.output if verdict.judgement is not None else 0]
@@ -215,11 +215,11 @@ def _words(j: Result) -> str:
     return " ".join(x for x in (j.judgement.kind, j.judgement.detail) if x) or j.verdict.value
 
 
-def _figures(name: str, fed: Expected, own: Expected, got: Any) -> Row:
+def _figures(name: str, fed: Expected, own: Expected, got: Any) -> LayerRow:
     """Errors against the bound; none where a bound is no number (strings, sequences, random results)."""
     arrays = isinstance(got, np.ndarray) and isinstance(fed.value, np.ndarray) and isinstance(own.value, np.ndarray)
     if not arrays or fed.error.kind not in MEASURED or fed.dtype.kind not in "fiub":
-        return Row(name, size=getattr(got, "size", 0))
+        return LayerRow(name, size=getattr(got, "size", 0))
     want, bound = fed.value, np.zeros(())
     if fed.wide is not None and fed.error.kind != "exact":
         want = fed.wide
