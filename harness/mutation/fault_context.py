@@ -19,7 +19,7 @@ Outputs = list[Any]
 
 
 @dataclass
-class Scene:
+class FaultContext:
     """One instance with its arrays and what the reference says."""
 
     case: Case
@@ -91,7 +91,7 @@ def _values(run: Callable[[], Sequence[Any]]) -> Outputs | None:
         return None
 
 
-def differs(s: Scene, outputs: Outputs) -> bool:
+def differs(s: FaultContext, outputs: Outputs) -> bool:
     """Is it another answer at all?  Bit for bit, but NaN is NaN, and zeros are equal unless their sign is fixed.
     Random outputs always are another, so they do not count."""
     for e, a in zip(s.expected, outputs, strict=False):

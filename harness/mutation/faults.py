@@ -14,15 +14,15 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.declare.params import Axes, Axis, Choice, Each, Integer, Ints, Pads
-from harness.mutation.fault_context import Outputs, Scene
+from harness.mutation.fault_context import FaultContext, Outputs
 
-Fault = Callable[[Scene], Outputs | None]
+Fault = Callable[[FaultContext], Outputs | None]
 
 
 # -- faults of the output ---------------------------------------------------------------------------------------
 
 
-def output_transposed(s: Scene) -> Outputs | None:
+def output_transposed(s: FaultContext) -> Outputs | None:
     """The right numbers with two axes exchanged in memory."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
@@ -33,7 +33,7 @@ def output_transposed(s: Scene) -> Outputs | None:
     return s.map(change)
 
 
-def stale_memory(s: Scene) -> Outputs | None:
+def stale_memory(s: FaultContext) -> Outputs | None:
     """The last quarter was never written."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray:
@@ -45,7 +45,7 @@ def stale_memory(s: Scene) -> Outputs | None:
     return s.map(change, "fiubc")
 
 
-def k_ulp(s: Scene) -> Outputs | None:
+def k_ulp(s: FaultContext) -> Outputs | None:
     """A low quality approximation: four ulp beyond a rounded class, 64 ulp elsewhere."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
@@ -60,12 +60,12 @@ def k_ulp(s: Scene) -> Outputs | None:
     return s.map(change, "f")
 
 
-def nan_dropped(s: Scene) -> Outputs | None:
+def nan_dropped(s: FaultContext) -> Outputs | None:
     """NaN becomes zero."""
     return s.map(lambda v, e: np.where(np.isnan(v.astype(np.float64)), v.dtype.type(0), v), "f")
 
 
-def infinity_clipped(s: Scene) -> Outputs | None:
+def infinity_clipped(s: FaultContext) -> Outputs | None:
     """Infinity becomes the largest finite number."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray:
@@ -75,12 +75,12 @@ def infinity_clipped(s: Scene) -> Outputs | None:
     return s.map(change, "f")
 
 
-def negative_zero_lost(s: Scene) -> Outputs | None:
+def negative_zero_lost(s: FaultContext) -> Outputs | None:
     """-0 becomes +0, where the operator fixes the sign."""
     return s.map(lambda v, e: v + v.dtype.type(0) if e.error.signed_zero else None, "f")
 
 
-def subnormals_flushed(s: Scene) -> Outputs | None:
+def subnormals_flushed(s: FaultContext) -> Outputs | None:
     """Subnormal results become zero; where a sum's bound is wider than a subnormal, that is no fault."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
@@ -92,7 +92,7 @@ def subnormals_flushed(s: Scene) -> Outputs | None:
     return s.map(change, "f")
 
 
-def truncated_result(s: Scene) -> Outputs | None:
+def truncated_result(s: FaultContext) -> Outputs | None:
     """Rounded toward zero instead of to nearest, where the result must be correctly rounded."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
@@ -113,7 +113,7 @@ def _toward_zero(v: np.ndarray) -> np.ndarray:
     return np.where(v != 0, bits - 1, bits).astype(bits.dtype).view(v.dtype)
 
 
-def through_f32(s: Scene) -> Outputs | None:
+def through_f32(s: FaultContext) -> Outputs | None:
     """Integers carried through f32."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray:
@@ -125,7 +125,7 @@ def through_f32(s: Scene) -> Outputs | None:
     return s.map(lambda v, e: change(v, e) if e.dtype.bits >= 32 else None, "iu")
 
 
-def f16_accumulation(s: Scene) -> Outputs | None:
+def f16_accumulation(s: FaultContext) -> Outputs | None:
     """Partial sums kept in the 16-bit output type: the typical error of that, sqrt(K) roundings of the scale."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
@@ -148,7 +148,7 @@ def f16_accumulation(s: Scene) -> Outputs | None:
 # -- faults of the arguments ------------------------------------------------------------------------------------
 
 
-def dropped_bias(s: Scene) -> Outputs | None:
+def dropped_bias(s: FaultContext) -> Outputs | None:
     """An optional input that is given is not read."""
     m = s.case.version.meaning
     if m is None or s.decoded is None:
@@ -157,7 +157,7 @@ def dropped_bias(s: Scene) -> Outputs | None:
     return _first(s.reevaluate({n: None}) for n in reversed(given))
 
 
-def operands_swapped(s: Scene) -> Outputs | None:
+def operands_swapped(s: FaultContext) -> Outputs | None:
     """The first two inputs exchanged."""
     if s.decoded is None:
         return None
@@ -168,7 +168,7 @@ def operands_swapped(s: Scene) -> Outputs | None:
     return s.reevaluate({a: y, b: x})
 
 
-def wrong_axis(s: Scene) -> Outputs | None:
+def wrong_axis(s: FaultContext) -> Outputs | None:
     """The neighbour of the axis that was asked for."""
 
     def tries() -> Iterator[Outputs | None]:
@@ -185,7 +185,7 @@ def wrong_axis(s: Scene) -> Outputs | None:
     return _first(tries())
 
 
-def pad_off_by_one(s: Scene) -> Outputs | None:
+def pad_off_by_one(s: FaultContext) -> Outputs | None:
     """One more before, one less after: the shape stays."""
 
     def tries() -> Iterator[Outputs | None]:
@@ -205,7 +205,7 @@ def pad_off_by_one(s: Scene) -> Outputs | None:
     return _first(tries())
 
 
-def parameter_off_by_one(s: Scene) -> Outputs | None:
+def parameter_off_by_one(s: FaultContext) -> Outputs | None:
     """One integer parameter is one too large."""
 
     def tries() -> Iterator[Outputs | None]:
@@ -220,7 +220,7 @@ def parameter_off_by_one(s: Scene) -> Outputs | None:
     return _first(tries())
 
 
-def other_mode(s: Scene) -> Outputs | None:
+def other_mode(s: FaultContext) -> Outputs | None:
     """Another of the named modes."""
 
     def tries() -> Iterator[Outputs | None]:
@@ -233,7 +233,7 @@ def other_mode(s: Scene) -> Outputs | None:
     return _first(tries())
 
 
-def ignored_attribute(s: Scene) -> Outputs | None:
+def ignored_attribute(s: FaultContext) -> Outputs | None:
     """An attribute that is written is not read: its default holds."""
     attrs = s.case.inst.attrs
     schema = s.case.version.schema.attrs
@@ -247,7 +247,7 @@ def ignored_attribute(s: Scene) -> Outputs | None:
     return _first(tries())
 
 
-def wrong_default(s: Scene) -> Outputs | None:
+def wrong_default(s: FaultContext) -> Outputs | None:
     """An attribute that is left out is taken for something else than its default."""
     attrs = s.case.inst.attrs
 
@@ -274,7 +274,7 @@ def _others(a: Any) -> list[Any]:
     return []
 
 
-def saturates(s: Scene) -> Outputs | None:
+def saturates(s: FaultContext) -> Outputs | None:
     """Integer results are clipped where they should wrap around."""
     if s.decoded is None:
         return None
@@ -299,7 +299,7 @@ def saturates(s: Scene) -> Outputs | None:
     return out
 
 
-def _plain(s: Scene, tensors: dict[str, Any], params: dict[str, Any]) -> list[Any] | None:
+def _plain(s: FaultContext, tensors: dict[str, Any], params: dict[str, Any]) -> list[Any] | None:
     """The meaning's own results, before the dialect's output type."""
     m = s.case.version.meaning
     if m is None or s.case.version.entry.out is not None:
@@ -312,7 +312,7 @@ def _plain(s: Scene, tensors: dict[str, Any], params: dict[str, Any]) -> list[An
     return list(raw) if isinstance(raw, (tuple, list)) else [raw]
 
 
-def truncated_division(s: Scene) -> Outputs | None:
+def truncated_division(s: FaultContext) -> Outputs | None:
     """Quotients rounded toward zero where they should be rounded down, or the reverse: sign(a b) f(|a|, |b|) and its
     counterpart f(a, b) - 1 on inexact negative quotients."""
     if s.decoded is None:
@@ -346,7 +346,7 @@ def truncated_division(s: Scene) -> Outputs | None:
     return None
 
 
-def ties_broken_otherwise(s: Scene) -> Outputs | None:
+def ties_broken_otherwise(s: FaultContext) -> Outputs | None:
     """Step functions (rounding, quantising) decide ties the other way: the inputs are a hair larger in magnitude."""
     if s.decoded is None or not all(_steps(e) for e in s.expected):
         return None

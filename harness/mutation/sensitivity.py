@@ -24,7 +24,7 @@ from harness.core.quiet import quiet
 from harness.declare import OpVersion
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
-from harness.mutation.fault_context import Outputs, Scene, differs
+from harness.mutation.fault_context import FaultContext, Outputs, differs
 from harness.mutation.faults import FAULTS
 
 INSTANCES = 200  # tried per op version and element type
@@ -155,14 +155,14 @@ def _one(
         case = draw_case(typed, v.opsets[-1 - i % min(2, len(v.opsets))], seed, i, 1, invalid=False)
         if case.problem or case.expected is None or case.ambiguous is not None:
             continue
-        scene = Scene(case)
+        context = FaultContext(case)
         for n in sorted(open_):
-            outputs = faults[n](scene)
-            if outputs is None or not differs(scene, outputs):
+            outputs = faults[n](context)
+            if outputs is None or not differs(context, outputs):
                 continue
             s = sights[n]
             s.shown += 1
-            if not found(scene, outputs):
+            if not found(context, outputs):
                 s.missed = case.inst.id
                 continue
             s.caught = i if s.caught < 0 else s.caught
@@ -186,15 +186,15 @@ def _listed(sight: Sight, case: Case, profile: Profile, outputs: Outputs, ledger
         ids[judged.known] += 1
 
 
-def plant(scene: Scene, name: str, fault: Any) -> bool | None:
+def plant(context: FaultContext, name: str, fault: Any) -> bool | None:
     """None where the instance cannot show the fault, else: was it caught?"""
-    outputs = fault(scene)
-    return None if outputs is None or not differs(scene, outputs) else found(scene, outputs)
+    outputs = fault(context)
+    return None if outputs is None or not differs(context, outputs) else found(context, outputs)
 
 
-def found(scene: Scene, outputs: Outputs) -> bool:
+def found(context: FaultContext, outputs: Outputs) -> bool:
     """Does the judge call these outputs wrong?"""
-    return judge(scene.expected, Outcome(Status.VALUE, outputs)).verdict is Verdict.MISMATCH
+    return judge(context.expected, Outcome(Status.VALUE, outputs)).verdict is Verdict.MISMATCH
 
 
 class FaultyHandle:
@@ -235,9 +235,9 @@ class FaultyHandle:
     def _answer(self, case: Case, r: int) -> Outcome:
         if case.expected is None:
             return Outcome(Status.REJECTED, None, "load", "invalid")
-        scene = Scene(case, min(r, len(case.expected) - 1))
-        outputs = self.fault(scene)
-        if outputs is None or not differs(scene, outputs):
-            return Outcome(Status.VALUE, [e.value for e in scene.expected])
+        context = FaultContext(case, min(r, len(case.expected) - 1))
+        outputs = self.fault(context)
+        if outputs is None or not differs(context, outputs):
+            return Outcome(Status.VALUE, [e.value for e in context.expected])
         self.planted.add(case.inst.id)
         return Outcome(Status.VALUE, outputs)

@@ -13,7 +13,7 @@ from harness.core.outcome import Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
-from harness.mutation.fault_context import Scene, differs
+from harness.mutation.fault_context import FaultContext, differs
 from harness.mutation.faults import FAULTS
 from harness.mutation.sensitivity import FaultyHandle, by_type, measure, plant
 from reports.summary import hidden_faults
@@ -101,10 +101,10 @@ def test_no_fault_no_catch():
                 case = draw_case(typed, v.opsets[-1], 1, i, 1, invalid=False)
                 if case.expected is None:
                     continue
-                scene = Scene(case)
-                right = [e.value for e in scene.expected]
-                assert not differs(scene, right)
-                assert plant(scene, "none", lambda s, right=right: right) is None
+                context = FaultContext(case)
+                right = [e.value for e in context.expected]
+                assert not differs(context, right)
+                assert plant(context, "none", lambda s, right=right: right) is None
 
 
 @pytest.mark.parametrize("fault", ["output transposed", "stale memory", "operands swapped", "wrong axis"])
