@@ -55,7 +55,7 @@ class Value:
     bound: Array
 
 
-def spread(
+def propagate_error(
     dialect: Dialect,
     graph: Graph,
     inputs: Mapping[str, Any],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.compare import Layer, first_out_of_bounds
-from harness.compare.error_propagation import spread
+from harness.compare.error_propagation import propagate_error
 from harness.core.dtypes import F16, F32
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph
@@ -107,7 +107,7 @@ def _of_constant(name: str, v: np.ndarray) -> np.ndarray:
 
 def _bounds(graph: Graph, inputs: dict[str, np.ndarray], **how: Any) -> list[np.ndarray]:
     """How far each result may be from the exact one."""
-    found = spread(dialect, graph, inputs, graph.meta["opset"], **how)
+    found = propagate_error(dialect, graph, inputs, graph.meta["opset"], **how)
     return [found[n].bound for n in graph.outputs]
 
 
@@ -156,15 +156,17 @@ def test_rounding_every_value_of_a_network_keeps_it_within_the_bound(name: str) 
     """Each result pushed by half an ulp, up or down at random, a dozen times: the bound holds what may happen."""
     graph = dialect.parse(NETWORKS[name](ct.target.iOS15))
     inputs = _inputs(name, graph)
-    bounds = spread(dialect, graph, inputs, graph.meta["opset"])
+    bounds = propagate_error(dialect, graph, inputs, graph.meta["opset"])
     wide = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in {**graph.consts, **inputs}.items()}
-    exact = spread(dialect, replace(graph, consts=wide), wide, graph.meta["opset"])
+    exact = propagate_error(dialect, replace(graph, consts=wide), wide, graph.meta["opset"])
     rng = np.random.default_rng(5)
     used = dict.fromkeys(exact, 0.0)
     for _ in range(12):
         pushed = dict(wide)
         for node in graph.nodes:
-            made = spread(dialect, replace(graph, inputs=[], nodes=[node], consts=pushed), {}, graph.meta["opset"])
+            made = propagate_error(
+                dialect, replace(graph, inputs=[], nodes=[node], consts=pushed), {}, graph.meta["opset"]
+            )
             for n, v in made.items():
                 rounds = bool(v.bound.any())  # its inputs are exact here: what is left is its own rounding
                 pushed[n] = v.wide + rounds * rng.choice([-0.5, 0.5], np.shape(v.wide)) * ulp(v.wide, F32)
@@ -187,10 +189,10 @@ def test_the_accumulation_type_widens_the_bound() -> None:
 def test_given_values_are_gone_on_with_and_begin_anew() -> None:
     graph = dialect.parse(_convolutional(ct.target.iOS15))
     inputs = _inputs("convolutional", graph)
-    plain = spread(dialect, graph, inputs, graph.meta["opset"])
+    plain = propagate_error(dialect, graph, inputs, graph.meta["opset"])
     name = graph.nodes[3].outputs[0]
     moved = plain[name].value + 1
-    found = spread(dialect, graph, inputs, graph.meta["opset"], given={name: moved})
+    found = propagate_error(dialect, graph, inputs, graph.meta["opset"], given={name: moved})
     after = graph.nodes[4].outputs[0]
     assert np.array_equal(found[name].value, plain[name].value) and np.array_equal(found[name].bound, plain[name].bound)
     assert np.abs(found[after].value - plain[after].value).max() > 0.1
@@ -200,7 +202,7 @@ def test_given_values_are_gone_on_with_and_begin_anew() -> None:
 def test_an_input_that_is_missing_is_named() -> None:
     graph = dialect.parse(_attention(ct.target.iOS15))
     with pytest.raises(UsageError, match=r"inputs are missing: \['x'\]"):
-        spread(dialect, graph, {}, graph.meta["opset"])
+        propagate_error(dialect, graph, {}, graph.meta["opset"])
 
 
 def test_a_loop_has_no_bound() -> None:
@@ -214,7 +216,7 @@ def test_a_loop_has_no_bound() -> None:
 
     graph = dialect.parse(prog)
     with pytest.raises(UsageError, match=r"node while_loop -> .* inside a block is not followed"):
-        spread(dialect, graph, {"x": np.zeros(1, np.float32)}, graph.meta["opset"])
+        propagate_error(dialect, graph, {"x": np.zeros(1, np.float32)}, graph.meta["opset"])
 
 
 def test_the_ledger_of_known_differences_can_be_read() -> None:

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from harness.compare import Layer, Report, first_out_of_bounds
-from harness.compare.error_propagation import spread
+from harness.compare.error_propagation import propagate_error
 from harness.core.dtypes import F16, F32, of
 from harness.core.instance import Graph
 from harness.declare.interpreter import run_graph
@@ -163,7 +163,7 @@ def bounds(
 
     states: as they were before the call."""
     fed = {**copy.deepcopy(states), **dict(zip([n for n, a in graph.inputs if a.kind != "state"], inputs))}
-    found = spread(
+    found = propagate_error(
         dialect,
         graph,
         fed,
