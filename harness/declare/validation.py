@@ -31,7 +31,7 @@ _OWN = re.compile(r"[a-z_]+: (?!Input operand)\S.*$")  # what a kernel of native
 MAX_RANK = 16  # of native_ref; no dialect has more than 8
 
 
-def misfit(version: OpVersion, inst: Instance) -> str | None:
+def validation_error(version: OpVersion, inst: Instance) -> str | None:
     """The first thing in which an instance is none of its op version: what was expected and what came."""
     return None if inst.rule is not None else next(_misfits(version, inst), None)
 

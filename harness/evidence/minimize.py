@@ -74,7 +74,7 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         known = Invariants(version, best)
 
         def valid(candidate: Instance) -> bool:
-            return known.kept(candidate) and fits(version, candidate) and check(candidate)
+            return known.kept(candidate) and validates(version, candidate) and check(candidate)
 
         best = _shrink_data(best, valid, budget)
         cropped = best if _declares_shapes(best) or best.reruns else _crop(best, valid, budget)
@@ -143,7 +143,7 @@ def _declares_shapes(inst: Instance) -> bool:
     )
 
 
-def fits(version: OpVersion, inst: Instance) -> bool:
+def validates(version: OpVersion, inst: Instance) -> bool:
     """Do the shapes still bind to the signature, and the stated rules hold?"""
     m = version.meaning
     if m is None or version.entry.evaluate is not None:

@@ -24,7 +24,7 @@ from harness.core.escape import shell_line
 from harness.core.instance import Instance
 from harness.declare import OpVersion, registry
 from harness.declare.invalid import breakers_of
-from harness.declare.validation import misfit
+from harness.declare.validation import validation_error
 from harness.engine.batching import build
 from harness.engine.case_record import record
 from harness.engine.engine import Engine, RunTotals, profile_of
@@ -268,7 +268,7 @@ def checked(inst: Instance) -> Instance:
     v = registry.version_of(inst)
     _in_force(v, inst.opset)
     with reading(inst.key):
-        why = misfit(v, inst)
+        why = validation_error(v, inst)
     if why is not None:
         raise UsageError(f"{v.key}: {why}")
     return inst

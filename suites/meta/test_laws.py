@@ -16,7 +16,7 @@ from harness.core.instance import Instance
 from harness.declare import OpVersion, ShapeMismatch, registry
 from harness.declare.invalid import breakers_of, draw_invalid
 from harness.declare.semantics import Semantics
-from harness.declare.validation import misfit
+from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, Replay, case_seed
 from harness.generate.recipes import arrays_of
 
@@ -136,7 +136,7 @@ def test_the_reference_refuses_what_breaks_a_rule(name: str) -> None:
                 if inst is None:
                     continue
                 inst.rule = None
-                if misfit(v, inst) is None and _taken(v, inst):
+                if validation_error(v, inst) is None and _taken(v, inst):
                     bad.append(f"{v.key} {rule} case {i}: {inst.dumps()[:200]}")
     report(bad)
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.core.instance import SKIPPED, Arg, Instance
 from harness.declare import OpVersion
-from harness.declare.validation import misfit
+from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.onnx import dialect
@@ -459,4 +459,6 @@ def test_a_skipped_output_has_no_name_in_the_model() -> None:
         np.testing.assert_array_equal(got, due.value)
     for wrong in ([2], [-1], "0", [0.0]):
         inst.attrs["@skipped"] = wrong
-        assert "@skipped: expected numbers of outputs among [0, 1]" in str(misfit(dialect.version_of(inst), inst))
+        assert "@skipped: expected numbers of outputs among [0, 1]" in str(
+            validation_error(dialect.version_of(inst), inst)
+        )

@@ -11,7 +11,7 @@ import pytest
 from harness.core.dtypes import BY_NAME
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
-from harness.declare.validation import misfit
+from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, Replay, case_seed
 from harness.generate.recipes import arrays_of
 from suites.onnx import builder, dialect, notation
@@ -50,7 +50,7 @@ def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
     for encoding in ("", field, "Constant"):
         inst = identity(dtype, encoding)
         assert written(inst) == encoding
-        assert misfit(dialect.version_of(inst), inst) is None
+        assert validation_error(dialect.version_of(inst), inst) is None
         assert (f"constant in {encoding}, " in notation.text(inst)) == bool(encoding)
         assert (f"input: constant in {encoding}" in features(inst.to_json())) == bool(encoding)
         again = Instance.from_json(inst.to_json())
@@ -71,7 +71,7 @@ def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
 )
 def test_an_encoding_that_the_format_lacks_is_refused(inst: Instance, words: str) -> None:
     inst = replace(inst, version=dialect.at(inst.op, None, inst.opset).version)
-    said = misfit(dialect.version_of(inst), inst)
+    said = validation_error(dialect.version_of(inst), inst)
     assert said is not None and "encoding: expected" in said and words in said
 
 

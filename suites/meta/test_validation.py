@@ -16,7 +16,7 @@ from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Instance
 from harness.declare import registry
 from harness.declare.invalid import breakers_of, draw_invalid
-from harness.declare.validation import misfit
+from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.corpus import saved
 from harness.ledger.loader import load_ledger
@@ -32,7 +32,7 @@ def test_what_is_drawn_fits(name: str) -> None:
     for v in registry.dialect(name).versions.values():
         for i in range(DRAWN):
             case = draw_case(v, v.opsets[i % len(v.opsets)], 12, i, invalid=False, lazy=True)
-            why = misfit(v, case.inst)
+            why = validation_error(v, case.inst)
             if why is not None:
                 bad.append(f"{v.key} case {i}: {why}")
     assert not bad, "\n".join(bad[:20])
@@ -40,7 +40,7 @@ def test_what_is_drawn_fits(name: str) -> None:
 
 def test_what_is_saved_fits() -> None:
     found = saved(load_ledger())
-    bad = [f"{i.key}: {why}" for i in found if (why := misfit(registry.version_of(i), i)) is not None]
+    bad = [f"{i.key}: {why}" for i in found if (why := validation_error(registry.version_of(i), i)) is not None]
     for inst in found:
         case = Case(registry.version_of(inst), inst, 0)
         try:
@@ -315,4 +315,4 @@ def test_what_breaks_a_rule_on_purpose_is_not_asked() -> None:
     for rule in breakers_of(v):
         for i in range(8):
             inst = draw_invalid(v, rule, Prng(case_seed(1, v.key, i)))
-            assert inst is None or misfit(v, inst) is None
+            assert inst is None or validation_error(v, inst) is None
