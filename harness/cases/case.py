@@ -15,7 +15,7 @@ from harness.core.instance import Arg, Instance
 from harness.core.memory import bounded
 from harness.core.quiet import quiet
 from harness.declare import Expected, OpVersion
-from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.declare.validation import evaluated
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import materialize
@@ -193,7 +193,7 @@ def draw_case(
     engine = Prng(start)
     inst = None
     if invalid and index % INVALID_EVERY == INVALID_EVERY - 1:
-        rules = list(breakers_of(v))
+        rules = list(invalid_generators_of(v))
         if rules:
             rule = rules[index // INVALID_EVERY % len(rules)]
             try:

@@ -13,13 +13,13 @@ from harness.declare.entry import agreement
 from harness.declare.op_version import OpVersion
 from harness.generate.draw import Draw, DrawEngine, T
 
-Breaker = Callable[[Draw], "Instance | None"]
+InvalidGenerator = Callable[[Draw], "Instance | None"]
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")
 
 
-def breakers(v: OpVersion) -> dict[str, Breaker]:
+def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
     """Rule name -> generator of an instance that breaks it; the generator may return None where this draw cannot."""
-    out: dict[str, Breaker] = {}
+    out: dict[str, InvalidGenerator] = {}
     for rule, fn in _schema_rules(v):
         out[rule] = fn
     for name in v.entry.agrees:
@@ -34,7 +34,7 @@ def breakers(v: OpVersion) -> dict[str, Breaker]:
                 out.update(_param_rules(v, name))
         if m.drawer is None:
             out.update(_dim_rules(v))
-        for rule, make in m.breakers.items():
+        for rule, make in m.invalid_generators.items():
             out[rule] = lambda d, make=make: _made(v, d, make(d))
     for rule, make in v.entry.breaks.items():
         out[rule] = lambda d, make=make: v._instance(d, v._encode_raw(d, make(d)))
@@ -58,16 +58,16 @@ def draw_invalid(v: OpVersion, rule: str, engine: DrawEngine, opset: Any = None)
         opset = v.opsets[-1]
     d = v._draw(engine, opset)
     d.breaking = True
-    inst = breakers_of(v)[rule](d)
+    inst = invalid_generators_of(v)[rule](d)
     if inst is not None:
         inst.rule = rule
     return inst
 
 
-def breakers_of(v: OpVersion) -> dict[str, Breaker]:
-    cached = v.__dict__.get("_breakers")
+def invalid_generators_of(v: OpVersion) -> dict[str, InvalidGenerator]:
+    cached = v.__dict__.get("_invalid_generators")
     if cached is None:
-        cached = v.__dict__["_breakers"] = breakers(v)
+        cached = v.__dict__["_invalid_generators"] = invalid_generators(v)
     return cached
 
 
@@ -75,7 +75,7 @@ def _valid(v: OpVersion, d: Draw) -> Instance:
     return v.draw(d.engine, d.opset)
 
 
-def _schema_rules(v: OpVersion) -> Iterator[tuple[str, Breaker]]:
+def _schema_rules(v: OpVersion) -> Iterator[tuple[str, InvalidGenerator]]:
     s = v.schema
     for slot in s.inputs:
         if not slot.optional and not slot.variadic:
@@ -163,7 +163,7 @@ def _untie(v: OpVersion, d: Draw, t: str, slots: list[str]) -> Instance | None:
     return i
 
 
-def _param_rules(v: OpVersion, name: str) -> dict[str, Breaker]:
+def _param_rules(v: OpVersion, name: str) -> dict[str, InvalidGenerator]:
     m = v.meaning
     assert m is not None
     p = m.params[name]
@@ -183,7 +183,7 @@ def _param_rules(v: OpVersion, name: str) -> dict[str, Breaker]:
 
     rules = [r for r, _ in p.invalid(_Probe(), _Dims())]  # type: ignore[arg-type]
 
-    def make(rule: str) -> Breaker:
+    def make(rule: str) -> InvalidGenerator:
         def fn(d: Draw) -> Instance | None:
             values = m.derive(d)
             tensors = {n: _Shape(x.shape) for n, x in values.items() if isinstance(x, T)}
@@ -204,7 +204,7 @@ class _Shape:
         self.shape = shape
 
 
-def _dim_rules(v: OpVersion) -> dict[str, Breaker]:
+def _dim_rules(v: OpVersion) -> dict[str, InvalidGenerator]:
     """A plain dim tied between two tensors, or a broadcast, is broken by changing one extent."""
     m = v.meaning
     assert m is not None
@@ -216,7 +216,7 @@ def _dim_rules(v: OpVersion) -> dict[str, Breaker]:
                 seen.setdefault(t.name, []).append((name, i))
             if t.many and t.broadcast and t.name and len(ann.tokens) == 1:
                 shared.setdefault(t.name, []).append(name)
-    out: dict[str, Breaker] = {}
+    out: dict[str, InvalidGenerator] = {}
     for dim, places in seen.items():
         if len(places) > 1 and not any(t.many for n, _ in places for t in m.tensors[n].tokens[: places[0][1]]):
             out[f"tied-dim:{dim}"] = _dim_breaker(v, places)
@@ -226,7 +226,7 @@ def _dim_rules(v: OpVersion) -> dict[str, Breaker]:
     return out
 
 
-def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> Breaker:
+def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
         values = v.meaning.derive(d)  # type: ignore[union-attr]
         given = [(n, i) for n, i in places if isinstance(values.get(n), T)]
@@ -240,7 +240,7 @@ def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> Breaker:
     return fn
 
 
-def _broadcast_breaker(v: OpVersion, names: list[str]) -> Breaker:
+def _broadcast_breaker(v: OpVersion, names: list[str]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
         values = v.meaning.derive(d)  # type: ignore[union-attr]
         full = max((values[n].shape for n in names if isinstance(values.get(n), T)), key=len, default=())

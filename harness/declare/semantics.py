@@ -95,7 +95,7 @@ class Semantics:
     rules: dict[str, Any] = field(default_factory=dict)
     drawer: DrawFn | None = None
     data: Mapping[str, Any] | tuple[str, ...] | None = None
-    breakers: dict[str, Callable[[Draw], dict[str, Any]]] = field(default_factory=dict)
+    invalid_generators: dict[str, Callable[[Draw], dict[str, Any]]] = field(default_factory=dict)
     min_rank: int = 0
     max_rank: int | None = None
     ambiguous: Callable[..., str | None] | None = None
@@ -112,7 +112,7 @@ class Semantics:
         """Decorator: ``fn(d)`` draws arguments that break ``rule`` and nothing else."""
 
         def add(fn: DrawFn) -> DrawFn:
-            self.breakers[rule] = fn
+            self.invalid_generators[rule] = fn
             return fn
 
         return add

@@ -13,7 +13,7 @@ from harness.cases.selection import Selection, versions
 from harness.compare.steps import others
 from harness.core.quiet import quiet
 from harness.declare import registry
-from harness.declare.invalid import breakers_of
+from harness.declare.invalid import invalid_generators_of
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from harness.ledger.loader import load_ledger
@@ -63,7 +63,7 @@ def meanings(sel: Selection) -> Rows:
         errors = told if isinstance(told, tuple) else (told,)
         source = v.entry.source or (v.meaning.source if v.meaning is not None else "")
         formulas = "; ".join(dict.fromkeys(e.formula for e in errors))
-        rows.append([v.key, source, formulas, "rules: " + " ".join(breakers_of(v))])
+        rows.append([v.key, source, formulas, "rules: " + " ".join(invalid_generators_of(v))])
     return rows
 
 

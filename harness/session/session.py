@@ -23,7 +23,7 @@ from harness.core.errors import OpconformError, Unsupported, UsageError, reading
 from harness.core.escape import shell_line
 from harness.core.instance import Instance
 from harness.declare import OpVersion, registry
-from harness.declare.invalid import breakers_of
+from harness.declare.invalid import invalid_generators_of
 from harness.declare.validation import validation_error
 from harness.engine.batching import build
 from harness.engine.case_record import record
@@ -284,7 +284,7 @@ def usable(inst: Instance) -> Case:
     """The case of an instance; raises UsageError where it breaks a rule after all, the reference cannot evaluate it, or
     it can be neither written nor built: then no backend is to be blamed for it."""
     v = registry.version_of(inst)
-    if inst.rule is not None and inst.rule not in breakers_of(v) and _valid(replace(inst, rule=None)):
+    if inst.rule is not None and inst.rule not in invalid_generators_of(v) and _valid(replace(inst, rule=None)):
         raise UsageError(f"{inst.key}: rule: expected one that the instance breaks, got {inst.rule!r}")
     case = Case(v, inst, 0)
     try:

@@ -14,7 +14,7 @@ from harness.core.dtypes import of
 from harness.core.errors import RuleError, Unsupported
 from harness.core.instance import Instance
 from harness.declare import OpVersion, ShapeMismatch, registry
-from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.declare.semantics import Semantics
 from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, Replay, case_seed
@@ -98,7 +98,7 @@ def test_an_invalid_instance_breaks_its_rule_and_nothing_else(name: str) -> None
     """It names its rule, differs from the valid instance of the same draw, and is drawn the same way again."""
     bad = []
     for v in versions(name):
-        for rule in breakers_of(v):
+        for rule in invalid_generators_of(v):
             drawn = 0
             for i in range(64):
                 try:
@@ -128,7 +128,7 @@ def test_the_reference_refuses_what_breaks_a_rule(name: str) -> None:
     """Else a draw may be valid after all, and a backend that answers it right be blamed."""
     bad = []
     for v in versions(name):
-        for rule in breakers_of(v):
+        for rule in invalid_generators_of(v):
             if rule.startswith(OF_SCHEMA) or (v.key, rule) in TAKEN:
                 continue
             for i in range(3):

@@ -13,7 +13,7 @@ from harness.cases.result import Profile
 from harness.core.dtypes import I32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import literal
@@ -428,7 +428,7 @@ def test_no_padding_is_negative(op: str) -> None:
 def test_what_a_page_forbids_is_drawn_and_refused(key: str, rules: set[str]) -> None:
     """Of the sentences with "must", "only" and "invalid": these were broken by no draw."""
     v = dialect.versions[f"mil/{key}"]
-    assert rules <= set(breakers_of(v))
+    assert rules <= set(invalid_generators_of(v))
     for rule in rules:
         inst = draw_invalid(v, rule, Prng(case_seed(4, v.key, 1)))
         assert inst is not None

@@ -15,7 +15,7 @@ from harness.cases.case import Case, draw_case
 from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Instance
 from harness.declare import registry
-from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.corpus import saved
@@ -312,7 +312,7 @@ def test_a_field_of_another_form_is_told(field: str, value: object, told: str) -
 
 def test_what_breaks_a_rule_on_purpose_is_not_asked() -> None:
     v = registry.dialect("onnx").versions[CONV]
-    for rule in breakers_of(v):
+    for rule in invalid_generators_of(v):
         for i in range(8):
             inst = draw_invalid(v, rule, Prng(case_seed(1, v.key, i)))
             assert inst is None or validation_error(v, inst) is None

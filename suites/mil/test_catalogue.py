@@ -36,9 +36,9 @@ def test_every_documented_class_draws_at_each_opset_it_serves() -> None:
 
 
 def test_every_class_has_something_invalid_to_offer() -> None:
-    from harness.declare.invalid import breakers_of
+    from harness.declare.invalid import invalid_generators_of
 
-    without = [v.key for v in dialect.versions.values() if not breakers_of(v)]
+    without = [v.key for v in dialect.versions.values() if not invalid_generators_of(v)]
     assert without == []
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.core.errors import OpconformError
-from harness.declare.invalid import breakers_of, draw_invalid
+from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.nn import dialect
@@ -46,7 +46,7 @@ def test_a_model_means_what_its_instance_means(key: str) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_what_breaks_a_rule_is_refused_by_both_readings(key: str, second: Definition) -> None:
     v = dialect.versions[key]
-    for rule in breakers_of(v):
+    for rule in invalid_generators_of(v):
         drawn = [draw_invalid(v, rule, Prng(case_seed(23, key + rule, i))) for i in range(12)]
         drawn = [i for i in drawn if i is not None]
         assert drawn, f"{key}: {rule} was never broken"

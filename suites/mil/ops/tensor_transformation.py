@@ -261,7 +261,7 @@ for name, meaning in (("depth_to_space", s.depth_to_space), ("space_to_depth", s
         fixed={"mode": "dcr"},
         block=Fn(_block, _write_block),
         draw=_in_blocks(meaning),
-        breaks={rule: _misfit(make) for rule, make in meaning.breakers.items()},
+        breaks={rule: _misfit(make) for rule, make in meaning.invalid_generators.items()},
     )
 op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
 op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
