@@ -39,7 +39,7 @@ class Case:
     drawn: bool = False
     _draws: list[dict[str, Any]] | None = None
     _expected: tuple[list[list[Expected]] | None] | None = None
-    _silences: list[str | None] | None = None
+    _underspecified: list[str | None] | None = None
     _types: tuple[Any, ...] | None = None
     _dtype: str | None = None
 
@@ -114,20 +114,20 @@ class Case:
         return None
 
     @property
-    def silences(self) -> list[str | None]:
+    def underspecified(self) -> list[str | None]:
         """Of every data draw, what the spec leaves open (``harness.tolerance.underspecified``); found when first
         asked for, since few cases need an excuse.  A predicate that fails leaves its words in ``problem``."""
-        if self._silences is None:
+        if self._underspecified is None:
             found: list[str | None] = []
             try:
                 with quiet, timed:
                     v = self.version
                     for arrays in self.draws if self.expected is not None else ():
-                        found.append(v.silence(v.dialect.call_of(self.inst, arrays, v)))
+                        found.append(v.underspecified(v.dialect.call_of(self.inst, arrays, v)))
             except Exception as e:
                 self.problem = f"ambiguity: {type(e).__name__}: {e}"
-            self._silences = found
-        return self._silences
+            self._underspecified = found
+        return self._underspecified
 
     @property
     def size(self) -> int:
@@ -137,7 +137,7 @@ class Case:
     @property
     def ambiguous(self) -> str | None:
         """Why the spec gives no single answer on some of the data."""
-        return next((why for why in self.silences if why is not None), None)
+        return next((why for why in self.underspecified if why is not None), None)
 
     @property
     def dtype(self) -> DType | None:

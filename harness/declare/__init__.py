@@ -54,7 +54,7 @@ from harness.tolerance.classes import (
     rounded,
     statistical,
 )
-from harness.tolerance.underspecified import Part, Silent, beside, first_of, gathered, silent
+from harness.tolerance.underspecified import Part, Underspecified, beside, first_of, gathered, underspecified
 
 __all__ = [
     "Any",
@@ -97,7 +97,7 @@ __all__ = [
     "Reals",
     "Semantics",
     "ShapeMismatch",
-    "Silent",
+    "Underspecified",
     "Slot",
     "Slotted",
     "Str",
@@ -121,6 +121,6 @@ __all__ = [
     "rounded",
     "semantics",
     "shape_function",
-    "silent",
+    "underspecified",
     "statistical",
 ]

@@ -13,7 +13,7 @@ from harness.core import dims
 from harness.core.dtypes import DType, of
 from harness.declare.codec import Call
 from harness.tolerance.classes import Context, ErrorClass, widened
-from harness.tolerance.underspecified import Silent
+from harness.tolerance.underspecified import Underspecified
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def _wide(v: Any) -> Any:
     return widened(v) if isinstance(v, np.ndarray) and of(v).kind in "fc" else v
 
 
-def open_at(call: Call, why: Silent, i: int, actual: np.ndarray) -> np.ndarray:
+def open_at(call: Call, why: Underspecified, i: int, actual: np.ndarray) -> np.ndarray:
     """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
     readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
     out = np.zeros(actual.shape, bool)

@@ -359,7 +359,7 @@ class OpVersion:
         shared: dict[Any, Any] = {}
         return [self._expect(call, i, r, tensors, params, shared) for i, r in enumerate(results[: call.n_outs])]
 
-    def silence(self, call: Call) -> str | None:
+    def underspecified(self, call: Call) -> str | None:
         """What the spec leaves open about a call, or None; a plain string leaves all open."""
         own, m = self.entry.ambiguous, self.meaning
         if own is not None:

@@ -13,7 +13,7 @@ from harness.cases.result import Profile, Result
 from harness.compare import judge, look
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
-from harness.declare import Expected, Silent, gathered, open_at
+from harness.declare import Expected, Underspecified, gathered, open_at
 from harness.ledger.ledger import Ledger
 
 BY_STATUS = {
@@ -99,15 +99,15 @@ def _typed(result: Result) -> bool:
     return result.judgement is not None and result.judgement.kind in ("dtype", "type")
 
 
-def _silence(case: Case, run: int) -> str | None:
+def _underspecified(case: Case, run: int) -> str | None:
     """What the spec leaves open in one of the runs."""
-    found = case.silences
+    found = case.underspecified
     return found[run if run < len(found) else 0] if found else None
 
 
 def _all_open(case: Case, wrong: Result) -> str | None:
     """Why the spec says nothing of any element of a wrong answer."""
-    why = _silence(case, wrong.draw)
+    why = _underspecified(case, wrong.draw)
     return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
 
 
@@ -116,8 +116,8 @@ def _set_aside(case: Case, profile: Profile, wrong: Result, ledger: Ledger | Non
     is right there."""
     if _typed(wrong):
         return
-    listed = None if ledger is None else ledger.silence(case.at(wrong.draw), profile)
-    why = gathered(_silence(case, wrong.draw), listed)
+    listed = None if ledger is None else ledger.underspecified(case.at(wrong.draw), profile)
+    why = gathered(_underspecified(case, wrong.draw), listed)
     rest = None if why is None else _without_open(case, wrong.outcome, wrong.draw, why)
     if rest is None and case.problem:
         _failed(wrong, case.problem)
@@ -135,7 +135,7 @@ def _set_aside(case: Case, profile: Profile, wrong: Result, ledger: Ledger | Non
 def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:
     """What to judge where some elements are open: the expected outputs, and the outcome with these elements as the
     reference has them.  None where all is open."""
-    if not isinstance(why, Silent) or why.masks(0) is None:
+    if not isinstance(why, Underspecified) or why.masks(0) is None:
         return None
     rows, v = case.expected or [[]], case.version
     arrays = case.draws[run if run < len(case.draws) else 0]

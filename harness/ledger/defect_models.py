@@ -34,7 +34,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import SKIPPED, Arg
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
-from harness.declare import Expected, Silent, open_at, registry
+from harness.declare import Expected, Underspecified, open_at, registry
 
 FOLDER = "defects"
 
@@ -237,9 +237,9 @@ def _right(result: Result, profile: Profile, e: Expected, i: int, a: Any) -> Any
 
 def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
     """Mask of the elements of an output that the specification leaves open."""
-    silences = case.silences
-    why = silences[min(run, len(silences) - 1)] if silences else None
-    if not isinstance(why, Silent) or why.masks(0) is None or getattr(a, "shape", None) != e.value.shape:
+    underspecified = case.underspecified
+    why = underspecified[min(run, len(underspecified) - 1)] if underspecified else None
+    if not isinstance(why, Underspecified) or why.masks(0) is None or getattr(a, "shape", None) != e.value.shape:
         return False
     v, arrays = case.version, case.draws[min(run, len(case.draws) - 1)]
     with quiet:

@@ -23,7 +23,7 @@ from harness.cases.result import Profile, Result
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.declare import Silent, gathered, registry, silent
+from harness.declare import Underspecified, gathered, registry, underspecified
 from harness.ledger.defect_models import Model, explains
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
@@ -119,14 +119,14 @@ class LedgerEntry:
         except Exception as e:
             raise FormatError(f"{self.source}: {self.kind_of} {self.id}: gives: {type(e).__name__}: {e}") from None
 
-    def silence(self, case: Case, profile: Profile) -> Silent | None:
+    def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
         if not (
             any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile) and self._told(case)
         ):
             return None
         x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
-        return silent(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
+        return underspecified(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
 
     def _holds(self, facts: Facts) -> bool:
         """Does the condition hold?  Raises FormatError, naming the entry, where it cannot be evaluated."""
@@ -293,10 +293,10 @@ class Ledger:
                 return e
         return None
 
-    def silence(self, case: Case, profile: Profile) -> Silent | None:
+    def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
         """What entries say is open of single elements of an instance of one run."""
         here = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.elements]
-        return gathered(*(e.silence(case, profile) for e in here)) if here else None
+        return gathered(*(e.underspecified(case, profile) for e in here)) if here else None
 
     def met(self, id: str) -> None:
         """An entry, by its id, has explained an answer; a reason that is no entry's is counted nowhere."""

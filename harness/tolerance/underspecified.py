@@ -27,13 +27,13 @@ class Part:
     readings: tuple[Array, ...] = ()
 
 
-class Silent(str):
+class Underspecified(str):
     """Why the spec gives no single answer: the first of its parts' reasons.  A reason that is a plain string leaves
     all open."""
 
     parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: Part) -> Silent:
+    def __new__(cls, *parts: Part) -> Underspecified:
         self = super().__new__(cls, parts[0].why)
         self.parts = parts
         return self
@@ -50,16 +50,16 @@ class Silent(str):
             if mask is not None:
                 yield np.asarray(mask), p.readings
 
-    def without(self, why: str) -> Silent | None:
+    def without(self, why: str) -> Underspecified | None:
         """The rest, where something else has settled one of the questions."""
         rest = [p for p in self.parts if p.why != why]
-        return Silent(*rest) if rest else None
+        return Underspecified(*rest) if rest else None
 
 
-def silent(why: str, at: Where, *readings: Array) -> Silent | None:
+def underspecified(why: str, at: Where, *readings: Array) -> Underspecified | None:
     """``why`` holds of the elements of ``at``; None where there are none."""
     some = any(m is not None and bool(np.any(m)) for m in (at if isinstance(at, tuple) else (at,)))
-    return Silent(Part(why, at, readings)) if some else None
+    return Underspecified(Part(why, at, readings)) if some else None
 
 
 def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | None:
@@ -70,13 +70,15 @@ def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | No
         free = ~((np.asarray(blur) < 0.25) & (real - 1 >= lo - 1) & (real + 1 <= hi + 1))
         near = [f(np.where(free, 0.0, real) + d) for f in (np.floor, np.ceil) for d in (-blur, blur)]
     readings = tuple(native_ref.convert(np.where(free, 0.0, r), dtype.np) for r in near)  # the nearest of the type
-    return gathered(silent(why, free), Silent(Part(why, np.ones((), bool), readings)))
+    return gathered(underspecified(why, free), Underspecified(Part(why, np.ones((), bool), readings)))
 
 
-def gathered(*found: str | None) -> Silent | None:
+def gathered(*found: str | None) -> Underspecified | None:
     """All that is left open, with the words of the first that leaves something."""
-    parts = [p for why in found if why is not None for p in (why.parts if isinstance(why, Silent) else (Part(why),))]
-    return Silent(*parts) if parts else None
+    parts = [
+        p for why in found if why is not None for p in (why.parts if isinstance(why, Underspecified) else (Part(why),))
+    ]
+    return Underspecified(*parts) if parts else None
 
 
 def first_of(*checks: Predicate) -> Predicate:

@@ -40,7 +40,7 @@ def test_every_count_has_a_result() -> None:
         assert np.ravel(v.evaluate(call)[0].value).tolist() == want, inst.dumps()
         outside = any(not 0 <= b < bits for b in y.ravel().tolist())
         beyond += outside
-        assert v.silence(call) is None
+        assert v.underspecified(call) is None
     assert beyond > 20
 
 
@@ -84,7 +84,7 @@ def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
     for i in range(60):
         inst = v.draw(Prng(case_seed(8, v.key, i)))
         broken = any(inst.attrs[n] % 1 for n in ("height_scale", "width_scale"))
-        why = v.silence(dialect.call_of(inst, arrays_of(inst)))
+        why = v.underspecified(dialect.call_of(inst, arrays_of(inst)))
         assert not broken or why is not None
         seen.add(broken)
     assert seen == {True, False}

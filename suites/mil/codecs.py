@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Draw, Named, OpVersion, Param, Silent, T, silent
+from harness.declare import Build, Call, Draw, Named, OpVersion, Param, T, Underspecified, underspecified
 
 
 class Usual(Named):
@@ -103,7 +103,7 @@ def overflowing(exact: Callable[..., np.ndarray]) -> Callable[[Call], str | None
             return None
         lo, hi = int_range(of(arrays[0]))
         wide = exact(*(x.astype(np.int64) for x in arrays))
-        return silent("integer overflow: the op set does not say what comes out", (wide < lo) | (wide > hi))
+        return underspecified("integer overflow: the op set does not say what comes out", (wide < lo) | (wide > hi))
 
     return why
 
@@ -113,7 +113,7 @@ def settles(meaning: Any, why: str) -> Callable[[Call], str | None]:
 
     def rest(call: Call) -> str | None:
         found = meaning.ambiguous(*call.version.decode(call))
-        return found.without(why) if isinstance(found, Silent) else None if found == why else found
+        return found.without(why) if isinstance(found, Underspecified) else None if found == why else found
 
     return rest
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Codec, Dialect, Entry, Fn, Silent, T, gathered
+from harness.declare import Build, Call, Codec, Dialect, Entry, Fn, T, Underspecified, gathered
 from harness.declare.semantics import Semantics
 
 
@@ -61,7 +61,7 @@ def declare(dialect: Dialect) -> Callable[..., Entry]:
             why = None if ambiguous is None else ambiguous(call)
             if meaning is not None and meaning.ambiguous is not None:
                 why = gathered(why, meaning.ambiguous(*call.version.decode(call)))
-            return why.without(settles) if isinstance(why, Silent) else why
+            return why.without(settles) if isinstance(why, Underspecified) else why
 
         own = unclear if ambiguous is not None or settles else None
         return dialect.op(name, meaning, out=finish, ambiguous=own, **kw)

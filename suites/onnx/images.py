@@ -38,7 +38,7 @@ class Picture:
     steps: how far another decoder may be, one number a channel; zeros where nothing is lost."""
 
     pixels: Array
-    silent: str | None
+    underspecified: str | None
     steps: tuple[int, ...]
 
 
@@ -52,7 +52,7 @@ def read(b: bytes) -> Picture | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of what it then refuses
             im = Image.open(io.BytesIO(b), formats=FORMATS)
-            silent = _scaled(im) or _open_questions(im, b)  # in this order: to look for EXIF may load a PNG
+            underspecified = _scaled(im) or _open_questions(im, b)  # in this order: to look for EXIF may load a PNG
             if im.format == "JPEG2000" and b.rfind(b"\xff\xd9") < _codestream(b):
                 return None  # no end of codestream (T.800, A.4.4): OpenJPEG may give what is missing as zeros
             im.load()
@@ -61,7 +61,7 @@ def read(b: bytes) -> Picture | None:
         return None
     pixels, why = _pixels(im)
     pixels.flags.writeable = False
-    return Picture(pixels, silent or why, _steps(im))
+    return Picture(pixels, underspecified or why, _steps(im))
 
 
 def _whole() -> None:
@@ -95,8 +95,8 @@ def _pixels(im: Any) -> tuple[Array, str | None]:
     grey = im.mode in ("1", "L", "LA")
     if "A" in im.mode or "transparency" in im.info:
         x = np.array(im.convert("LA" if im.mode == "LA" else "RGBA"))
-        silent = "alpha" if (x[..., -1] != 255).any() else None
-        return np.ascontiguousarray(x[..., : 1 if grey else 3]), silent
+        underspecified = "alpha" if (x[..., -1] != 255).any() else None
+        return np.ascontiguousarray(x[..., : 1 if grey else 3]), underspecified
     x = np.array(im.convert("L" if grey else "RGB"))
     return x[..., None] if grey else x, None
 

@@ -33,7 +33,7 @@ def decoded(data: bytes, **attrs: object) -> np.ndarray:
 def left_open(data: bytes) -> str | None:
     found = read(data)
     assert found is not None
-    return found.silent
+    return found.underspecified
 
 
 PPM = b"P6 2 1\n255\n" + bytes(RED + GREEN)
@@ -185,7 +185,7 @@ def test_jpeg_is_read_as_near_as_we_take_it_to(mode: str, subsampling: int, chro
         how = {"subsampling": subsampling, "quality": quality, "optimize": bool(seed % 2)}
         data = encoded("JPEG", mode, how, _mosaic(seed, h, w, 1 + seed))
         found, exact = read(data), pixels(data)
-        assert found is not None and found.silent is None
+        assert found is not None and found.underspecified is None
         assert (np.abs(found.pixels - exact) <= np.array(near) + 0.5).all()
         assert found.steps == tuple(map(math.ceil, apart))
 

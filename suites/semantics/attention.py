@@ -22,7 +22,7 @@ from harness.declare import (
     exact,
     first_of,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context, gamma, ulp, unit
@@ -247,7 +247,7 @@ def _overflowing(inputs: dict[str, Object], params: dict[str, Object]) -> str | 
         rows = rows.transpose(0, 2, 1, 3).reshape(*inputs["q"].shape[:2], -1)
     mode = int(params.get("qk_mode") or 0)
     stages = over | over.any(-1, keepdims=True) if mode == 3 else over
-    return silent(_BEYOND, (rows, None, None, np.broadcast_to(stages, _qk(a, mode).shape)))
+    return underspecified(_BEYOND, (rows, None, None, np.broadcast_to(stages, _qk(a, mode).shape)))
 
 
 _DATA = {
@@ -408,7 +408,7 @@ def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     if why := _hidden_infinity(inputs, params):
         return why
     over = _beyond(_plain(inputs["q"], inputs["k"], inputs["v"], m), [of(inputs["q"])])
-    return silent(_BEYOND, over.any(-1, keepdims=True))
+    return underspecified(_BEYOND, over.any(-1, keepdims=True))
 
 
 @semantics(

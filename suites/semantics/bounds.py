@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
-from harness.declare import silent
+from harness.declare import underspecified
 from harness.tolerance.classes import Context, ErrorClass, composed, gamma
 
 Array = np.ndarray
@@ -91,7 +91,7 @@ def overflows(size: Any) -> Any:
 def _beyond(why: str, size: Any, limit: float) -> str | None:
     if isinstance(size, (int, float)):
         return why if size > limit else None
-    return silent(why, ~(np.asarray(size) <= limit))
+    return underspecified(why, ~(np.asarray(size) <= limit))
 
 
 def tamed(v: Any) -> Any:
@@ -113,6 +113,6 @@ def has_nan(name: str, over: Any = None) -> Any:
         if not at.any():
             return None
         why = f"NaN in {name}: the op set does not say whether it wins or loses"
-        return why if over is None else silent(why, np.asarray(over(at.astype(np.float64), params)) != 0)
+        return why if over is None else underspecified(why, np.asarray(over(at.astype(np.float64), params)) != 0)
 
     return check

@@ -27,7 +27,7 @@ from harness.core.dtypes import (
     of,
 )
 from harness.declare import Any as Any_
-from harness.declare import Choice, ElementType, Flag, exact, gathered, semantics, silent
+from harness.declare import Choice, ElementType, Flag, exact, gathered, semantics, underspecified
 
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
@@ -51,11 +51,11 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
             return None
         x = np.array([_number(v, F64) for v in x.ravel()], np.float64).reshape(x.shape)
     rounding = "round_half_even" if to.bits < 8 and of(inputs["x"]).kind == "f" else "trunc"
-    found = [silent("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to, rounding))]
+    found = [underspecified("ONNX Cast: float to fixed point is undefined out of range", out_of_range(x, to, rounding))]
     if to is F8E8M0:
         wide = native.convert(x, np.float64)
         found.append(
-            silent(
+            underspecified(
                 "ONNX Cast: negative numbers to float8e8m0 are unspecified",
                 (wide < 0) | (np.signbit(wide) & (wide == 0)),
             )
@@ -63,12 +63,12 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         saturate, mode = params.get("saturate", True), params.get("round_mode", "up")
         if not (saturate and mode == "up") and (saturate or mode != "nearest"):
             why = "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
-            found.append(silent(why, wide < 2.0**-127))
+            found.append(underspecified(why, wide < 2.0**-127))
     if to in _FINITE and of(x).kind in "fiu":
         with np.errstate(all="ignore"):
             wide = np.abs(native.convert(x, np.float64))
         why = f"ONNX Cast: out of range is infinite, and NaN is kept, but {to} has neither"
-        found.append(silent(why, ~(wide <= float_max(to))))
+        found.append(underspecified(why, ~(wide <= float_max(to))))
     if to.kind == "s" and of(x).kind == "f":
         return "ONNX Cast: the number of digits of a float as a string is not stated"
     return gathered(*found)
@@ -111,8 +111,8 @@ def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | N
         (low, high), (lo, hi) = int_range(d), int_range(to)
         outside = (x < max(lo, low)) | (x > min(hi, high))  # limits that the type of x holds
     return gathered(
-        silent("float to integer out of range is not defined", out_of_range(x, to)),
-        silent("integer to integer out of range is not defined", outside),
+        underspecified("float to integer out of range is not defined", out_of_range(x, to)),
+        underspecified("integer to integer out of range is not defined", outside),
     )
 
 

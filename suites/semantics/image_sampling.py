@@ -27,7 +27,7 @@ from harness.declare import (
     composed,
     gathered,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from suites.semantics.conv import check_channels
@@ -137,7 +137,9 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
         elif of(x).kind != "f":
             near[...] = True
     why = "cubic taps at a position outside: whether the border rule moves the position or the taps"
-    return gathered(silent(why, outside[:, None]), silent("a position next to a rounding boundary", near[:, None]))
+    return gathered(
+        underspecified(why, outside[:, None]), underspecified("a position next to a rounding boundary", near[:, None])
+    )
 
 
 @semantics(

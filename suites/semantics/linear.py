@@ -22,7 +22,7 @@ from harness.declare import (
     exact,
     first_of,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.declare.params import Opaque
 from harness.generate.draw import Draw
@@ -395,7 +395,7 @@ def _partial_contractions(inputs: dict[str, Object], params: dict[str, Object]) 
         for i in some:
             part = part * _aligned(wide[i], ins[i], order)
         if part.sum(tuple(k for k, c in enumerate(order) if c not in later)).max(initial=0.0) > top:
-            return silent(
+            return underspecified(
                 "a product of some of the operands leaves the type, that of all may not",
                 np.True_,
                 *(np.array(v) for v in (np.inf, -np.inf, np.nan)),

@@ -28,7 +28,7 @@ from harness.declare import (
     quantised,
     rounded,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.tolerance.classes import unit
 from suites.semantics.conv import check_channels, check_grain
@@ -114,7 +114,9 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     scale = inputs["scale"]
     quotient = _quotient(x, spread(scale, x, params["axis"], params["block"]), _precision(scale, params["precision"]))
     nothing = np.zeros(x.shape)
-    return silent("the sign of a zero quotient, to which a zero point of zero is added or not", quotient == 0, nothing)
+    return underspecified(
+        "the sign of a zero quotient, to which a zero point of zero is added or not", quotient == 0, nothing
+    )
 
 
 @semantics(

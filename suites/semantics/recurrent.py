@@ -10,7 +10,20 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import I32, float_max, of
 from harness.core.errors import RuleError
-from harness.declare import Choice, Flag, Float, Int, Real, Reals, Strings, T, composed, first_of, semantics, silent
+from harness.declare import (
+    Choice,
+    Flag,
+    Float,
+    Int,
+    Real,
+    Reals,
+    Strings,
+    T,
+    composed,
+    first_of,
+    semantics,
+    underspecified,
+)
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context
 from suites.semantics.bounds import quiet, tiny
@@ -335,7 +348,7 @@ def _runs_over(cell: str) -> Object:
         last = over if steps_first else np.swapaxes(over, 0, 1)
         rows = over if steps_first else last[:, None]
         at = tuple(np.broadcast_to(m, v.shape) for m, v in zip((rows, *[last] * (len(found) - 1)), found))
-        return silent("a state or its product beyond the range of the type", at)
+        return underspecified("a state or its product beyond the range of the type", at)
 
     return check
 

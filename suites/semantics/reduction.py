@@ -25,7 +25,7 @@ from harness.declare import (
     first_of,
     gathered,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context, gamma, unit
@@ -70,7 +70,7 @@ def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Objec
     zero, endless = (np.any(at, axis=axes, keepdims=keep) for at in (x == 0, ~np.isfinite(x)))
     limit = np.log2(float_max(of(inputs["x"])))
     mixed = (high >= limit) & (low < 2 - limit)  # some order meets a 0, another an infinity, a third multiplies the two
-    return silent(
+    return underspecified(
         "an intermediate product may become 0 next to an infinity, or infinite next to a 0",
         mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero),
     )
@@ -268,7 +268,7 @@ def _sign_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     s, size = (native.reduce(name, wide, axes, bool(params["keepdims"])) for name in ("sum", "l1"))
     k = x.size / max(1, s.size)
     near = (s < 0) & (-s <= gamma(k + 2, unit(of(x))) * size)
-    return silent("the logarithm of a sum that rounding may take to the other side of zero", near)
+    return underspecified("the logarithm of a sum that rounding may take to the other side of zero", near)
 
 
 @semantics(
@@ -334,8 +334,8 @@ def _exponential_leaves(inputs: dict[str, Object], params: dict[str, Object]) ->
     over = np.isfinite(m) & (y >= np.log(float_max(carrier)) - slack)
     under = np.isfinite(m) & (m <= np.log(smallest_normal(carrier)) + slack)
     return gathered(
-        silent("exponentials whose sum leaves their type", over, np.full(y.shape, np.inf)),
-        silent("exponentials below the normal numbers of their type", under, np.full(y.shape, -np.inf)),
+        underspecified("exponentials whose sum leaves their type", over, np.full(y.shape, np.inf)),
+        underspecified("exponentials below the normal numbers of their type", under, np.full(y.shape, -np.inf)),
     )
 
 
@@ -347,7 +347,7 @@ def _exponential_beyond(inputs: dict[str, Object], params: dict[str, Object]) ->
         return None
     m = native.reduce("max", x.astype(np.float64), norm_axes(params["axes"], x.ndim), bool(params["keepdims"]))
     terms = x.size / max(1, m.size)
-    return silent("the exponential of an integer goes beyond double", m + np.log(max(1, terms)) >= _LOG_TOP)
+    return underspecified("the exponential of an integer goes beyond double", m + np.log(max(1, terms)) >= _LOG_TOP)
 
 
 _LOG_TOP = float(np.log(np.finfo(np.float64).max))

@@ -19,7 +19,7 @@ from harness.declare import (
     bounded,
     gathered,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from suites.semantics import elementwise as e
@@ -45,7 +45,7 @@ def _zero_open(inputs: dict, params: dict) -> str | None:
         x, y = np.broadcast_arrays(*(np.asarray(inputs[k], np.float64) for k in "xy"))
         none = np.fmod(x, y) == 0
     at = none & np.signbit(x) & (x == 0) & (y > 0) if params["fmod"] else none & (x != 0)
-    return silent("the sign of a zero remainder", at, np.zeros(at.shape), -np.zeros(at.shape))
+    return underspecified("the sign of a zero remainder", at, np.zeros(at.shape), -np.zeros(at.shape))
 
 
 @semantics(error=bounded(_mod_bound).signed(), source="ONNX Mod-10, -13, -28", ambiguous=_mod_open)

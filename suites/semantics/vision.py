@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
-from harness.declare import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, silent
+from harness.declare import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, underspecified
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import prod
 from suites.semantics.window import geometry
@@ -82,7 +82,7 @@ def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str 
         return None
     sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
     total = _summed(sizes, *(params.get(n) for n in ("image", "block", "strides", "pads", "dilations")))
-    return silent("a partial sum beyond the range of the type", total > float_max(of(x)))
+    return underspecified("a partial sum beyond the range of the type", total > float_max(of(x)))
 
 
 @semantics(

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, silent
+from harness.declare import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, underspecified
 from suites.semantics.window import STRIDE_ABOVE
 from suites.tflite import op, schemas
 
@@ -267,7 +267,7 @@ def overflowing(call: Call) -> str | None:
 
 def _not_finite(why: str, result: Any) -> str | None:
     """Open is what is infinite or NaN in exact arithmetic: there an infinity or NaN took part."""
-    return silent(why, ~np.isfinite(np.asarray(result[0] if isinstance(result, tuple) else result, np.float64)))
+    return underspecified(why, ~np.isfinite(np.asarray(result[0] if isinstance(result, tuple) else result, np.float64)))
 
 
 class Each(Codec):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Choice, Draw, Float, T, bounded, semantics, silent
+from harness.declare import Choice, Draw, Float, T, bounded, semantics, underspecified
 from suites.mil import op
 from suites.semantics import elementwise as s
 
@@ -25,7 +25,7 @@ for name in (
 op(
     "softsign",
     s.softsign,
-    ambiguous=lambda c: silent(
+    ambiguous=lambda c: underspecified(
         "x / (1 + |x|) at an infinity: NaN by the formula, else its limit", np.isinf(c.inputs["x"])
     ),
 )
@@ -34,7 +34,7 @@ op("silu", s.swish, fixed={"alpha": 1.0})
 op(
     "thresholded_relu",
     s.thresholded_relu_inclusive,
-    ambiguous=lambda c: silent(
+    ambiguous=lambda c: underspecified(
         "NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
         np.isnan(c.inputs["x"]),
         np.zeros_like(c.inputs["x"]),

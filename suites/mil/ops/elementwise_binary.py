@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.declare import Call, gathered, silent
+from harness.declare import Call, gathered, underspecified
 from suites.mil import op
 from suites.mil.codecs import overflowing
 from suites.semantics import elementwise as s
@@ -38,7 +38,9 @@ def _rounding(call: Call) -> str | None:
         return why
     with np.errstate(all="ignore"):
         part = np.mod(x, np.where(y == 0, 1, y)) != 0
-    return gathered(why, silent("rounding of an integer quotient", part, s.floor_div(x, y), s.floor_div(x, y) + 1))
+    return gathered(
+        why, underspecified("rounding of an integer quotient", part, s.floor_div(x, y), s.floor_div(x, y) + 1)
+    )
 
 
 op("real_div", s.div, ambiguous=_rounding)

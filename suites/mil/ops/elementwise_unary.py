@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Call, Draw, Fn, T, gathered, silent
+from harness.declare import Call, Draw, Fn, T, gathered, underspecified
 from suites.mil import op
 from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast
@@ -36,7 +36,7 @@ for name in (
 op(
     "sign",
     s.sign,
-    ambiguous=lambda c: silent('"either -1 or 1, or zero if x is zero": NaN is none', np.isnan(c.inputs["x"])),
+    ambiguous=lambda c: underspecified('"either -1 or 1, or zero if x is zero": NaN is none', np.isnan(c.inputs["x"])),
 )
 for name, exact in (("abs", np.abs), ("square", np.square)):
     op(name, getattr(s, name), ambiguous=overflowing(exact))
@@ -91,9 +91,9 @@ def _fraction(call: Call) -> str | None:
     x, d = call.inputs["x"], _target(call)
     own: str | None = None
     if of(x).kind == "f" and d.kind in "iu":
-        own = silent("float to integer: the rounding is not stated", ~(np.isfinite(x) & (x == np.trunc(x))))
+        own = underspecified("float to integer: the rounding is not stated", ~(np.isfinite(x) & (x == np.trunc(x))))
     if d.kind == "b" and of(x).kind == "f":
-        own = silent("the truth of NaN", np.isnan(x))
+        own = underspecified("the truth of NaN", np.isnan(x))
     return gathered(own, s_cast.cast_in_range.ambiguous({"x": x}, {"to": d}))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Call, Context, Draw, Fn, Map, T, bounded, silent
+from harness.declare import Call, Context, Draw, Fn, Map, T, bounded, underspecified
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import movement
@@ -129,7 +129,7 @@ def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
         grids += [[(np.arange(m) + c) / f - c for m, f in zip(sizes, factors)] for c in (0.0, 0.5)]
     readings = [_taken(x, [np.floor(p + half + 1e-9) for p in at]) for at in grids for half in (0.0, 0.5)]
     every = np.ones(readings[0].shape, bool)
-    return silent("the grid of nearest-neighbour sampling is not spelled out", every, *readings)
+    return underspecified("the grid of nearest-neighbour sampling is not spelled out", every, *readings)
 
 
 op(
@@ -189,7 +189,7 @@ def _resize_open(call: Call) -> str | None:
             return why
         sides = [(np.floor(at + 1e-9), np.ceil(at - 1e-9)) for at in places]
         readings = [_taken(x, each) for each in product(*sides)]
-        return silent(
+        return underspecified(
             "how a nearest position between two elements is rounded is not stated",
             np.full(readings[0].shape, between),
             *readings,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, int_range, of
-from harness.declare import Call, Draw, T, quantised, silent
+from harness.declare import Call, Draw, T, quantised, underspecified
 from suites.mil import op
 from suites.mil.codecs import need, scalar
 from suites.semantics import constexpr as s
@@ -49,7 +49,7 @@ def _near_tie(call: Call) -> str | None:
     u = 2.0 ** -(of(call.inputs["input"]).frac + 1)
     near = np.abs(q - np.floor(q) - 0.5) <= 4 * u * np.maximum(np.abs(q), 1)
     below, above = (_placed(call, whole(q), zero) for whole in (np.floor, np.ceil))
-    return silent("the tie rule of round is not stated", near & (below != above), below, above)
+    return underspecified("the tie rule of round is not stated", near & (below != above), below, above)
 
 
 def _draw_quantize(d: Draw) -> dict[str, Any]:

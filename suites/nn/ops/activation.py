@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T, silent
+from harness.declare import Call, Draw, Fn, T, underspecified
 from suites.nn import op
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
@@ -18,7 +18,7 @@ from suites.semantics.elementwise import math
 
 def infinite(c: Call) -> str | None:
     """The printed formula meets inf / inf or 0 * inf there; its limit is finite."""
-    return silent("formula-at-infinity", np.isinf(c.inputs["x"]))
+    return underspecified("formula-at-infinity", np.isinf(c.inputs["x"]))
 
 
 op("activation.linear", s.linear_activation)

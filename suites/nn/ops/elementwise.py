@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Draw, Fn, Real, T, silent
+from harness.declare import Call, Draw, Fn, Real, T, underspecified
 from suites.nn import op
 from suites.nn.spell import Or, Weight, several
 from suites.semantics import coreml
@@ -21,7 +21,7 @@ op("sign", m.sign)
 def _half(c: Call) -> str | None:
     """The text says the nearest integer, and nothing of two that are equally near."""
     with np.errstate(all="ignore"):
-        return silent("nearest-of-two", np.abs(c.inputs["x"] - np.floor(c.inputs["x"])) == 0.5)
+        return underspecified("nearest-of-two", np.abs(c.inputs["x"] - np.floor(c.inputs["x"])) == 0.5)
 
 
 op("round", m.round_half_even, ambiguous=_half, data=("uniform:-8:8", "wide", "ties", "special", "unit"))
@@ -67,7 +67,7 @@ def _two_signs(c: Call) -> str | None:
     """The text says the modular operation, and nothing of the sign of the remainder."""
     a, b = np.broadcast_arrays(c.inputs["a"], c.inputs["b"])
     with np.errstate(all="ignore"):
-        return silent("sign-of-the-remainder", ((a < 0) != (b < 0)) & (np.fmod(a, b) != 0))
+        return underspecified("sign-of-the-remainder", ((a < 0) != (b < 0)) & (np.fmod(a, b) != 0))
 
 
 op(

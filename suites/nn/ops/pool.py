@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T, silent
+from harness.declare import Call, Draw, Fn, T, underspecified
 from harness.tolerance.underspecified import gathered
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
@@ -74,7 +74,7 @@ def _zeros(c: Call) -> str | None:
         return None
     among = s.maxima_among_zeros(tensors["x"], **params)
     at = np.logical_or.reduce([(y != z) & ~(np.isnan(y) & np.isnan(z)) for z in among])
-    return silent("zeros-in-a-maximum", at, np.asarray(y), *among)
+    return underspecified("zeros-in-a-maximum", at, np.asarray(y), *among)
 
 
 def _cells(c: Call) -> str | None:
@@ -89,7 +89,7 @@ def _cells(c: Call) -> str | None:
     over = []
     for n, k, t, p, z in zip(tensors["x"].shape[-2:], c.attr("kernelSize") or (3, 3), _strides(c), _amounts(c), sizes):
         over.append(np.arange(z) * t - p + k > n + p)
-    return silent("cells-behind-the-padding", over[0][:, None] | over[1])
+    return underspecified("cells-behind-the-padding", over[0][:, None] | over[1])
 
 
 def _draw(average: bool) -> Any:

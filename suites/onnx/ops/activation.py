@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, Slotted, T, beside, bounded, gathered, silent
+from harness.declare import Call, Context, Draw, Slotted, T, beside, bounded, gathered, underspecified
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot
@@ -91,7 +91,7 @@ def _open_end(call: Call) -> str | None:
     if high is None:
         at = at | np.isposinf(x) | (low is not None and np.isposinf(low).any())
     why = "an infinite element and an absent bound: the prose says the largest finite value, the body no bound"
-    return gathered(silent(why, at), meant)
+    return gathered(underspecified(why, at), meant)
 
 
 op("Clip", s.clip, since=11, until=12, x="input", lo=Limit("min", -1), hi=Limit("max", 1))

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Slotted, T, exact, gathered, silent
+from harness.declare import Call, Draw, Fn, Slotted, T, exact, gathered, underspecified
 from suites.onnx import op
 from suites.onnx.decode import unpack
 from suites.onnx.proto import pack
@@ -77,7 +77,7 @@ def _power_fits(call: Call) -> str | None:
     if of(x).kind in "iu" and of(e).kind == "f":
         y = np.asarray(s.pow.fn(x, e), np.float64)
         lo, hi = int_range(of(x))
-        beyond = silent(
+        beyond = underspecified(
             "an integer base with a real exponent whose power the type does not hold", ~((y >= lo) & (y <= hi))
         )
         return gathered(beyond, s.pow.ambiguous({"x": x, "y": e}, {}))  # type: ignore[misc]

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph
-from harness.declare import Call, Draw, T, exact, silent
+from harness.declare import Call, Draw, T, exact, underspecified
 from suites.onnx import op, schemas
 from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control
@@ -386,7 +386,7 @@ def _beyond(c: Call) -> str | None:
     for x in _scan8(c)[n:]:
         late = np.arange(x.shape[1]) >= lens[:, None]
         masks.append(np.broadcast_to(late.reshape(late.shape + (1,) * (x.ndim - 2)), x.shape))
-    return silent("beyond the length of its sequence an output has an undefined value", (*masks, None))
+    return underspecified("beyond the length of its sequence an output has an undefined value", (*masks, None))
 
 
 def _values(d: Draw, n: int, m: int) -> tuple[list[Value], list[Value]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.core.errors import RuleError
-from harness.declare import Context, Float, Num, Real, exact, rounded, semantics, silent
-from suites.semantics.elementwise.common import NAN_SILENT, any_nan, native, np, plus_absolute, x_of
+from harness.declare import Context, Float, Num, Real, exact, rounded, semantics, underspecified
+from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
 SLOPES = Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
@@ -213,7 +213,7 @@ def softsign(x: Float["*d"]) -> Float["*d"]:
     return native.unary("softsign", x)
 
 
-softsign.ambiguous = lambda inputs, params: silent(
+softsign.ambiguous = lambda inputs, params: underspecified(
     "at infinity the formula is inf/inf, its limit is 1", native.unary("is_inf", inputs["x"], 1, 1)
 )
 
@@ -276,7 +276,7 @@ def _no_line(inputs: dict[str, object], params: dict[str, float]) -> str | None:
     """max and min of a NaN: x is one, or 0 * inf."""
     with np.errstate(all="ignore"):
         at = np.isnan(params["alpha"] * np.asarray(inputs["x"], np.float64) + params["beta"])
-    return silent(NAN_SILENT, at)
+    return underspecified(NAN_UNDERSPECIFIED, at)
 
 
 @semantics(

@@ -19,7 +19,7 @@ from harness.declare import (
     gathered,
     rounded,
     semantics,
-    silent,
+    underspecified,
 )
 from suites.semantics.elementwise.common import any_nan, native, np, of, plus_absolute
 
@@ -47,7 +47,7 @@ def mul(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
 def _zero_modulus(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     """The lowest integer modulo -1 is 0, although the quotient overflows."""
     y = np.asarray(inputs["y"])
-    return silent("integer division by zero is not defined", y == 0) if of(y).kind in "iu" else None
+    return underspecified("integer division by zero is not defined", y == 0) if of(y).kind in "iu" else None
 
 
 def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
@@ -57,8 +57,8 @@ def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         return None
     lowest = (y == -1) & (x == np.array(-(2 ** (d.bits - 1))).astype(x.dtype)) if d.kind == "i" else np.False_
     return gathered(
-        silent("integer division by zero is not defined", y == 0),
-        silent("the lowest integer divided by -1 overflows: no result is defined", lowest),
+        underspecified("integer division by zero is not defined", y == 0),
+        underspecified("the lowest integer divided by -1 overflows: no result is defined", lowest),
     )
 
 
@@ -125,9 +125,9 @@ def _integer_power(inputs: dict[str, Any], params: dict[str, Any]) -> str | None
     many = wide > 2.0**53 if of(y).kind == "f" else np.False_
     why = "an integer to a float power, beyond what a double counts: how it is rounded is not stated"
     return gathered(
-        silent("a negative power of an integer is not defined", below),
-        silent("an integer power that overflows is not defined", wide >= 2.0 ** (d.bits - (d.kind == "i"))),
-        silent(why, many),
+        underspecified("a negative power of an integer is not defined", below),
+        underspecified("an integer power that overflows is not defined", wide >= 2.0 ** (d.bits - (d.kind == "i"))),
+        underspecified(why, many),
     )
 
 
@@ -203,7 +203,7 @@ def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str
     if not xs:
         return None
     total = functools.reduce(np.add, xs, np.zeros(()))
-    return silent("a partial sum beyond the range of the type", total > float_max(of(inputs["xs"][0])))
+    return underspecified("a partial sum beyond the range of the type", total > float_max(of(inputs["xs"][0])))
 
 
 @semantics(

@@ -16,10 +16,10 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.quiet import quiet
-from harness.declare import Context, ErrorClass, bounded, composed, silent
+from harness.declare import Context, ErrorClass, bounded, composed, underspecified
 
 __all__ = [
-    "NAN_SILENT",
+    "NAN_UNDERSPECIFIED",
     "any_nan",
     "composed_of",
     "native",
@@ -29,7 +29,7 @@ __all__ = [
     "x_of",
 ]
 
-NAN_SILENT = "the definition names no result for a NaN operand (IEEE 754 has both maximum and maximumNumber)"
+NAN_UNDERSPECIFIED = "the definition names no result for a NaN operand (IEEE 754 has both maximum and maximumNumber)"
 
 
 def x_of(ctx: Context) -> Any:
@@ -66,6 +66,6 @@ def any_nan(*names: str) -> Callable[..., str | None]:
             for v in value if isinstance(value, (list, tuple)) else [value]:
                 if v is not None and of(np.asarray(v)).kind == "f":
                     at = at | native.unary("is_nan", v)
-        return silent(NAN_SILENT, at)
+        return underspecified(NAN_UNDERSPECIFIED, at)
 
     return check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.declare import Any as Any_
-from harness.declare import Bool, Choice, Flag, Float, Int, Num, Real_, semantics, silent
+from harness.declare import Bool, Choice, Flag, Float, Int, Num, Real_, semantics, underspecified
 from harness.declare import exact as exact_class
 from suites.semantics.elementwise.common import native, np, of
 
@@ -125,7 +125,7 @@ def bitwise_not(x: Int["*d"]) -> Int["*d"]:
 def _count_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, y = inputs["x"], native.convert(inputs["y"], np.int64, saturate=True)
     beyond = (y < 0) | (y >= of(x).bits)
-    return silent("a shift count below 0 or of the width and more is not defined", beyond)
+    return underspecified("a shift count below 0 or of the width and more is not defined", beyond)
 
 
 @semantics(

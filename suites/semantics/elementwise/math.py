@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Context, Float, Num, Real, exact, gathered, rounded, semantics, silent
+from harness.declare import Context, Float, Num, Real, exact, gathered, rounded, semantics, underspecified
 from suites.semantics.elementwise.common import native, np, of, plus_absolute, x_of
 
 # Data worth trying on a function that is defined everywhere / on positive numbers / on [-1, 1].
@@ -138,8 +138,8 @@ def _power_of_two(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         return None
     top = of(x).bits - (of(x).kind == "i")
     return gathered(
-        silent("a negative power of an integer is not defined", x < 0),
-        silent("an integer power that overflows is not defined", x >= top),
+        underspecified("a negative power of an integer is not defined", x < 0),
+        underspecified("an integer power that overflows is not defined", x >= top),
     )
 
 

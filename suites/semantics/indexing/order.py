@@ -7,7 +7,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, silent
+from harness.declare import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, underspecified
 from harness.generate.draw import Draw
 from suites.semantics.bounds import has_nan
 from suites.semantics.indexing.common import fixed
@@ -23,7 +23,7 @@ def _beside_nan(inputs: dict[str, object], params: dict[str, object]) -> str | N
     if of(x).kind != "f":
         return None
     at = np.isnan(x.astype(np.float64)).any(norm_axis(params["axis"], x.ndim), keepdims=True)  # type: ignore[arg-type]
-    return silent("NaN has no place in the order", at)
+    return underspecified("NaN has no place in the order", at)
 
 
 def winners(ctx: Context, actual: np.ndarray) -> np.ndarray:

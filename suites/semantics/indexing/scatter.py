@@ -26,7 +26,7 @@ from harness.declare import (
     exact,
     gathered,
     semantics,
-    silent,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance.classes import gamma
@@ -128,13 +128,13 @@ def _overflows_on_the_way(inputs: dict[str, Any_], params: dict[str, Any_], mean
         # what is infinite stays so in any order, but for complex factors: their infinities have parts that may cancel
         endless = np.inf if factors and of(x).kind == "c" else 0.0
         top = written(lambda v: np.maximum(np.where(np.isfinite(v), v, endless), 1.0 if factors else 0.0))
-        grown = silent(
+        grown = underspecified(
             "partial results that overflow: an infinity or NaN, by an order that is not stated", top > _largest(of(x))
         )
         if not factors or (np.isfinite(old).all() and np.isfinite(new).all()):
             return grown
         low = written(lambda v: np.where(v > 0, np.fmin(v, 1.0), 1.0))
-        gone = silent(
+        gone = underspecified(
             "a partial product that may vanish beside an infinity, by an order that is not stated",
             low < _smallest(of(x)),
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F8E8M0, of
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, Ints, T, copied, semantics, silent
+from harness.declare import Any, Choice, Ints, T, copied, semantics, underspecified
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
 
@@ -62,7 +62,7 @@ def _no_zero(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | 
     if of(x) is not F8E8M0 or params["mode"] != "constant" or inputs.get("value") is not None:
         return None
     border = pad(np.zeros(x.shape, bool), np.array(True), **params)
-    return silent("float8e8m0 has no 0, which the border is to hold", border)
+    return underspecified("float8e8m0 has no 0, which the border is to hold", border)
 
 
 @semantics(

@@ -9,7 +9,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import F32, float_max, of
 from harness.core.errors import RuleError
-from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, silent
+from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, underspecified
 from harness.generate.draw import Draw
 from harness.tolerance.classes import Context, unit
 from suites.semantics.bounds import quiet
@@ -182,7 +182,7 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         for k, v in axes.items():
             near = np.asarray(unsettled(v, p["coordinates"], p["nearest"]) >= 0)
             at = at | near.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
-        return silent("a coordinate next to a rounding boundary", at)
+        return underspecified("a coordinate next to a rounding boundary", at)
     if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
         return "inf or NaN next to an element of weight 0"
     if of(x).kind == "f" and p["mode"] == "cubic":  # the weights of an axis sum to 1, their sizes to 1 + |a| / 2

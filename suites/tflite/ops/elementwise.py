@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.declare import Call, Draw, Fn, Semantics, T, gathered, silent
+from harness.declare import Call, Draw, Fn, Semantics, T, gathered, underspecified
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op
@@ -47,7 +47,7 @@ op("PRELU", s.prelu, x="input", slope="alpha")
 
 
 def _minus_infinity(x: Any) -> str | None:
-    return silent("x * Phi(x) at minus infinity: the formula gives NaN, its limit is 0", x == -np.inf)
+    return underspecified("x * Phi(x) at minus infinity: the formula gives NaN, its limit is 0", x == -np.inf)
 
 
 def _draw_complex(d: Draw) -> dict[str, Any]:
@@ -84,7 +84,7 @@ for _name, _meaning in (
 
 def _by_zero(call: Call) -> str | None:
     why = "a division by zero: no document says whether it is refused"
-    return gathered(silent(why, call.inputs["rhs"] == 0), _silent(call))
+    return gathered(underspecified(why, call.inputs["rhs"] == 0), _silent(call))
 
 
 def _silent(call: Call) -> str | None:

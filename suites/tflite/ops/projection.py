@@ -82,8 +82,8 @@ def _projected(ctx: Context, actual: np.ndarray) -> np.ndarray:
         same = np.array([actual[k] == actual[first[f]] for k, f in enumerate(functions.ravel().tolist())])
     weight = call.inputs.get("weight")
     if weight is not None and not np.any(weight):
-        silent = ~np.any(table, axis=1)
-        same &= silent if call.attr("type") == "SPARSE" else np.repeat(silent, bits)
+        underspecified = ~np.any(table, axis=1)
+        same &= underspecified if call.attr("type") == "SPARSE" else np.repeat(underspecified, bits)
     return ok & same
 
 

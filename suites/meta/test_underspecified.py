@@ -17,11 +17,11 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
-from harness.declare import Part, Silent, first_of, gathered, open_at, registry, silent
+from harness.declare import Part, Underspecified, first_of, gathered, open_at, registry, underspecified
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger, read
-from suites.semantics.elementwise.common import NAN_SILENT
+from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED
 
 SYSTEMS = sorted(set(registry.names()) - {"passes", "rewrites"})
 DRAWS = 16
@@ -70,7 +70,7 @@ def test_what_a_nan_leaves_open_is_that_element():
     case = case_of("Relu", 14, RELU)
     assert result(case).verdict is Verdict.AGREE
     assert result(case, (0, 0.0)).verdict is Verdict.AMBIGUOUS
-    assert result(case, (0, 0.0)).ambiguity == NAN_SILENT
+    assert result(case, (0, 0.0)).ambiguity == NAN_UNDERSPECIFIED
     for wrong in ([(2, -1.0)], [(0, 0.0), (2, -1.0)]):
         found = result(case, *wrong)
         assert found.verdict is Verdict.MISMATCH
@@ -114,7 +114,7 @@ def test_a_border_of_zeros_is_open_where_the_type_has_none():
         assert result(case, (2, zero)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
     assert result(case, (1, 4)).verdict is Verdict.MISMATCH
     given = case_of("Pad", 24, {**args, "constant_value": ("f8e8m0", [], [4])}, {"mode": "constant"})
-    assert result(given, (2, 2)).verdict is Verdict.MISMATCH and given.silences == [None]
+    assert result(given, (2, 2)).verdict is Verdict.MISMATCH and given.underspecified == [None]
 
 
 def test_flushing_shows_beside_what_is_open():
@@ -141,8 +141,8 @@ def test_flushing_shows_beside_what_is_open():
 
 
 def test_reasons_are_gathered():
-    a, b = silent("a", np.array([True, False])), silent("b", np.array([False, True]))
-    assert silent("none", np.array([False])) is None and gathered(None, None) is None
+    a, b = underspecified("a", np.array([True, False])), underspecified("b", np.array([False, True]))
+    assert underspecified("none", np.array([False])) is None and gathered(None, None) is None
     both = gathered(a, None, b)
     assert both == "a" and [p.why for p in both.parts] == ["a", "b"]
     assert both.without("a") == "b" and both.without("a").without("b") is None
@@ -150,7 +150,7 @@ def test_reasons_are_gathered():
     assert gathered(a, "all").masks(0) is None and gathered("all").without("all") is None
     check = first_of(lambda i, p: None, lambda i, p: b, lambda i, p: a)
     assert check({}, {}) == "b" and len(check({}, {}).parts) == 2
-    per_result = Silent(Part("c", (None, np.array([True]))))
+    per_result = Underspecified(Part("c", (None, np.array([True]))))
     assert list(per_result.masks(0)) == [] and len(list(per_result.masks(1))) == 1
 
 
@@ -201,7 +201,7 @@ def test_entries_of_elements_excuse_no_others(entry):
     """The entry's own instance, answered wrongly at an element that it does not speak of."""
     case = fill(registry.dialect(entry.instance.dialect).version_of(entry.instance), entry.instance)
     own = Ledger([entry])
-    at = entry.silence(case, SOMEBODY)
+    at = entry.underspecified(case, SOMEBODY)
     assert at is not None, "its instance has no such element"
     ((mask, _),) = at.masks(0)
     assert case.expected is not None
@@ -272,20 +272,20 @@ def test_what_as_if_cannot_say(tmp_path, text, words):
 
 
 @cache
-def open_cases(system: str) -> list[tuple[Case, Silent]]:
+def open_cases(system: str) -> list[tuple[Case, Underspecified]]:
     """Drawn cases that leave some elements open, and not all."""
     out = []
     for v in registry.dialect(system).versions.values():
         for i in range(DRAWS):
             c = draw_case(v, v.opsets[i % len(v.opsets)], 77, i, 1, False, lazy=True)
-            why = c.silences[0] if not c.problem and c.expected is not None and c.silences else None
-            if isinstance(why, Silent) and why.masks(0) is not None:
+            why = c.underspecified[0] if not c.problem and c.expected is not None and c.underspecified else None
+            if isinstance(why, Underspecified) and why.masks(0) is not None:
                 out.append((c, why))
             assert not c.problem, f"{v.key}: {c.problem}"
     return out
 
 
-def masks(c: Case, why: Silent) -> Iterator[tuple[int, Any, np.ndarray]]:
+def masks(c: Case, why: Underspecified) -> Iterator[tuple[int, Any, np.ndarray]]:
     """Output, what is expected, and the elements that may be anything."""
     assert c.expected is not None
     call = c.version.dialect.call_of(c.inst, c.draws[0], c.version)
@@ -335,7 +335,9 @@ def test_what_a_nan_leaves_settled_does_not_hang_on_it(system):
     """Whatever stands in its place, the elements that are not open stay as they are."""
     seen = 0
     for c, why in open_cases(system):
-        if not all(p.why == NAN_SILENT or p.why.startswith("NaN in ") for p in why.parts) or "q" in str(c.inst.version):
+        if not all(p.why == NAN_UNDERSPECIFIED or p.why.startswith("NaN in ") for p in why.parts) or "q" in str(
+            c.inst.version
+        ):
             continue
         with quiet:
             settled = [(i, ~at) for i, _, at in masks(c, why)]
