@@ -205,7 +205,7 @@ class _Pool(_Group):
         self.passed = sum(g.passed for g in self.parts)
 
     def passing_with(self, fact: str) -> float | None:
-        """Summed over the op versions; one that has failures with an uncounted fact spoils it."""
+        """Summed over the op versions; one that has failures with an uncounted fact corrupts_process it."""
         total = 0.0
         for g in self.parts:
             passing = g.passing_with(fact)

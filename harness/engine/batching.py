@@ -81,9 +81,9 @@ class Pack:
                 return build(dialect, [cases[i] for i in which])
 
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
-            spoils = bool(quarantined) and any(id(c) in quarantined for c in cases)
+            corrupts_process = bool(quarantined) and any(id(c) in quarantined for c in cases)
             hangs = bool(hanging) and any(id(c) in hanging for c in cases)
-            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), spoils, hangs))
+            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), corrupts_process, hangs))
         self.waiting += len(out)
         return out
 

@@ -80,9 +80,9 @@ class LearnedSupport:
                 alone.add(id(c))
                 continue
             listed = self._listed_of(c)
-            spoils = None if listed is None else _spoils(listed, c)
-            if spoils is not None:
-                self._foreseen[id(c)] = c, spoils.id
+            corrupts_process = None if listed is None else _spoils(listed, c)
+            if corrupts_process is not None:
+                self._foreseen[id(c)] = c, corrupts_process.id
                 alone.add(id(c))
                 continue
             combination = self._combination(c, source)
@@ -229,10 +229,10 @@ def _sure(seen: Foretold) -> bool:
 
 def _spoils(listed: Listed, case: Case) -> LedgerEntry | None:
     """The listed difference that says that the case may damage its process."""
-    if not listed.spoils:
+    if not listed.corrupts_process:
         return None
     entry = listed.foretells(case)
-    return entry if entry is not None and entry.spoils else None
+    return entry if entry is not None and entry.corrupts_process else None
 
 
 def _may_hang(listed: Listed, case: Case) -> bool:

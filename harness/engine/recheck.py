@@ -1,7 +1,8 @@
 """A wrong answer is asked for again before anybody hears of it: alone, in a fresh process.
 
 Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
-buffer spoils what lies beside it.  And a model may be run several times: what a runtime keeps of one run may spoil the
+buffer corrupts_process what lies beside it.  And a model may be run several times: what a runtime keeps of one run
+may corrupt the
 next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
 again: a true difference that takes those runs or that neighbours, of which the fewest found go into the record.  Right
 there too: the models that the process had served go before it, of which the fewest that it takes go into the record.

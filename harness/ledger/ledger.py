@@ -60,7 +60,7 @@ class LedgerEntry:
     instance: Any = None
     readings: tuple[str, ...] = ()
     hits: int = 0
-    spoils: bool = False
+    corrupts_process: bool = False
     neighbours: tuple[Any, ...] = ()
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class LedgerEntry:
             self.when is not None
             and not self.neighbours
             and not self.when.names & OUTCOME
-            and (self.spoils or all(v in _REFUSALS for v in self.verdicts))
+            and (self.corrupts_process or all(v in _REFUSALS for v in self.verdicts))
         )
 
     @property
@@ -247,15 +247,16 @@ class Listed:
     """The differences of an op version and a backend that its instances tell before they are asked.
 
     foretelling: the backend refuses them, or they end or damage its process; those that damage it first.  shy: they go
-    wrong beside others.  spoils, hangs: does one of them damage the process, or hang at times?"""
+    wrong beside others.  corrupts_process, hangs: does one of them damage the process, or hang at times?"""
 
     def __init__(self, profile: Profile, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
         self.profile, self.foretelling, self.shy = profile, foretelling, shy
-        self.spoils = any(e.spoils for e in foretelling)
+        self.corrupts_process = any(e.corrupts_process for e in foretelling)
         self.hangs = any(e.may_hang for e in foretelling)
 
     def foretells(self, case: Case) -> LedgerEntry | None:
-        """The first known difference that says the backend will not take this instance; one that spoils before all."""
+        """The first known difference that says the backend will not take this instance; one that corrupts_process
+        before all."""
         for e in self.foretelling:
             if e.foretells(case, self.profile):
                 return e
@@ -314,7 +315,9 @@ class Ledger:
             and (not e.op_versions or version in map(str, e.op_versions))
             and e.there(profile)
         ]
-        foretelling = sorted((e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.spoils)
+        foretelling = sorted(
+            (e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.corrupts_process
+        )
         shy = [e for e in here if e.neighbours]
         return Listed(profile, foretelling, shy) if foretelling or shy else None
 

@@ -17,8 +17,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     reason = "..."                         # why it is a difference, in a sentence
     clause = "..."                         # the sentence of the specification it departs from
     link = "..."                           # upstream issue, if there is one
-    spoils = true                          # it damages its process, even where the answer is right: nobody shares that
-    instance = '{"format": 1, ...}'        # the minimal instance as JSON
+    corrupts_process = true                          # it damages its process, even where the answer is right: nobody
+    shares that instance = '{"format": 1, ...}'        # the minimal instance as JSON
     as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
     gives = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the file,
@@ -113,7 +113,7 @@ _COMMON = {
     "instance",
     "shown_by",
     "neighbours",
-    "spoils",
+    "corrupts_process",
 }
 _KEYS = {
     "known": _COMMON | {"reason", "as_if", "gives", "wide"},
@@ -191,7 +191,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
             t.get("link", ""),
             _instance(t.get("instance")),
             _texts(t, "readings"),
-            spoils=t.get("spoils", False),
+            corrupts_process=t.get("corrupts_process", False),
             neighbours=tuple(map(_instance, _texts(t, "neighbours"))),
             cpu=_texts(t, "cpu"),
             shown_by=_texts(t, "shown_by"),
@@ -230,9 +230,9 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for o in _texts(t, "op"):
         if "/" not in o:
             raise FormatError(f"op reads dialect/op, got {o!r}")
-    spoils = t.get("spoils", False)
-    if not isinstance(spoils, bool):
-        raise FormatError(f"spoils must be true or false, got {spoils!r}")
+    corrupts_process = t.get("corrupts_process", False)
+    if not isinstance(corrupts_process, bool):
+        raise FormatError(f"corrupts_process must be true or false, got {corrupts_process!r}")
     for v in _verdicts(t):
         if v not in _BAD:
             raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")

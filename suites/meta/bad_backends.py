@@ -206,7 +206,7 @@ class Unsayable(Toy):
 
 
 class Corrupts(Toy):
-    """Every third run spoils the process, which dies a little later, at somebody else's work."""
+    """Every third run corrupts_process the process, which dies a little later, at somebody else's work."""
 
     name = "corrupts"
 

@@ -242,7 +242,7 @@ def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool
 def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
     h = learned_support(tmp_path, verdict)
     assert h.spoilers([case()]) == set()
-    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "spoils = true\n")
+    (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "corrupts_process = true\n")
     h = LearnedSupport(Profile("b"), load_ledger([tmp_path]))
     for _ in range(2 * SELDOM):  # right every time, and still not trusted
         c = case()

@@ -216,7 +216,12 @@ def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
     spec = "suites.meta.toy_backends:Overwrites"
     with backends.create(spec) as main, backends.create(spec) as spare:
         ledger = ledger_of(
-            tmp_path, "flip-overwrites", "toy/Flip", "crashed", """when = "rank('x') >= 0\"""", "spoils = true"
+            tmp_path,
+            "flip-overwrites",
+            "toy/Flip",
+            "crashed",
+            """when = "rank('x') >= 0\"""",
+            "corrupts_process = true",
         )
         summary = Engine([main], ledger=ledger, recheck=Recheck(lambda _: spare, ledger)).run(
             units(list(toy.versions.values()), 64)

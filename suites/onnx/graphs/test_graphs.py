@@ -98,7 +98,7 @@ X = {"x": np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 1, 2, 4)}
 ROWS = 7 + (3 * 4 + 1 + 3 + 1) + (2 + 1)
 
 
-def spoil(model: onnx.ModelProto, weight: str, by: float = 1.01) -> onnx.ModelProto:
+def corrupt(model: onnx.ModelProto, weight: str, by: float = 1.01) -> onnx.ModelProto:
     """The model with one of its initializers a little off."""
     out = onnx.ModelProto()
     out.CopyFrom(model)
@@ -119,7 +119,7 @@ def test_control_flow_is_laid_flat_without_changing_a_bit() -> None:
 
 
 def test_the_other_branch_is_taken_too() -> None:
-    model = spoil(net(), "limit", -1.0)
+    model = corrupt(net(), "limit", -1.0)
     flat = unfold(model, X)
     assert [n.op_type for n in flat.graph.node].count("Neg") == 1 and "Loop" not in {n.op_type for n in flat.graph.node}
     assert run_model(model, X)[0].tobytes() == run_model(flat, X)[0].tobytes()
@@ -138,7 +138,7 @@ def test_every_layer_of_a_good_run_is_within_its_bound(ort: BackendHandle) -> No
 )
 def test_a_planted_fault_is_named(ort: BackendHandle, weight: str, layer: str) -> None:
     """The backend runs other weights than the reference; every layer behind the first faulty one is wrong as well."""
-    found = walk(net(), X, ort, subject=spoil(net(), weight))
+    found = walk(net(), X, ort, subject=corrupt(net(), weight))
     first = found.report.first
     assert first is not None and first.name.replace("if/", "") == layer
     wrong = [r.name for r in found.report.rows if r.out]
@@ -155,7 +155,7 @@ def test_a_planted_attribute_is_named(ort: BackendHandle) -> None:
 
 
 def test_the_fault_is_an_instance_with_its_values(ort: BackendHandle) -> None:
-    found = walk(net(), X, ort, subject=spoil(net(), "dense"))
+    found = walk(net(), X, ort, subject=corrupt(net(), "dense"))
     assert found.fault is not None
     inst = Instance.from_json(json.loads(found.fault.dumps()))
     assert inst.key == "onnx/Gemm/13" and inst.args["B"].shape == (6, 4) and len(inst.args["B"].values) == 24
