@@ -1,6 +1,7 @@
 """Models of defects: what a backend with a known difference gives, so that no other wrong answer is excused by it.
 
-The field ``gives`` of an entry names a function of ``defects/*.py`` beside the entry's file.  It is told of an instance
+The field ``defect_model`` of an entry names a function of ``defects/*.py`` beside the entry's file.  It is told of
+an instance
 and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
 
 * ``None`` where it is right,
@@ -160,7 +161,7 @@ def model(folder: Path, name: str) -> Model:
     where there is none."""
     found = _functions((folder / FOLDER).resolve()).get(name)
     if found is None:
-        raise FormatError(f"gives {name!r}: expected a function of {FOLDER}/*.py beside the file, got none")
+        raise FormatError(f"defect_model {name!r}: expected a function of {FOLDER}/*.py beside the file, got none")
     return found
 
 

@@ -65,7 +65,7 @@ class LedgerEntry:
     cpu: tuple[str, ...] = ()
     shown_by: tuple[str, ...] = ()
     elements: str = ""
-    gives: tuple[Model, ...] = ()
+    defect_model: tuple[Model, ...] = ()
     wide: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -107,7 +107,7 @@ class LedgerEntry:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        return result.verdict is not Verdict.MISMATCH or not self.gives or self._given(result, profile)
+        return result.verdict is not Verdict.MISMATCH or not self.defect_model or self._given(result, profile)
 
     def _given(self, result: Result, profile: Profile) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
@@ -115,9 +115,11 @@ class LedgerEntry:
         if result.outcome.outputs is None:
             return True
         try:
-            return any(explains(told, result, profile) for told in self.gives)
+            return any(explains(told, result, profile) for told in self.defect_model)
         except Exception as e:
-            raise FormatError(f"{self.source}: {self.kind_of} {self.id}: gives: {type(e).__name__}: {e}") from None
+            raise FormatError(
+                f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"
+            ) from None
 
     def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
@@ -186,7 +188,7 @@ class LedgerEntry:
         """Does it excuse wrong answers of the instances that it speaks of, whatever they are?  What is of the wrong
         type or shape (``kinds``) is no narrower: the values are not looked at."""
         told = self.when is not None and bool(self.when.names & OUTCOME)
-        return self.of_answers and not (self.gives or self.elements or told)
+        return self.of_answers and not (self.defect_model or self.elements or told)
 
     @property
     def may_hang(self) -> bool:

@@ -21,7 +21,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     shares that instance = '{"format": 1, ...}'        # the minimal instance as JSON
     as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
-    gives = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the file,
+    defect_model = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the
+    file,
                                            # says of the instance (harness/ledger/defect_models.py); both of a
                                            mismatch only
     wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
@@ -35,7 +36,8 @@ Every ``known/*.toml`` beside the dialects holds tables::
     question = "..."                       # what the specification leaves open
     clause = "..."
     readings = ["...", "..."]              # the readings seen; the first is ours
-    gives = "ends_in_0"                    # or a list: the answer is what this function says, another of the readings
+    defect_model = "ends_in_0"                    # or a list: the answer is what this function says, another of the
+    readings
     elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
                                            # operand; or inf, lowest (the lowest integer).  The rest is judged
 
@@ -116,14 +118,14 @@ _COMMON = {
     "corrupts_process",
 }
 _KEYS = {
-    "known": _COMMON | {"reason", "as_if", "gives", "wide"},
-    "ambiguous": _COMMON | {"question", "readings", "elements", "gives"},
+    "known": _COMMON | {"reason", "as_if", "defect_model", "wide"},
+    "ambiguous": _COMMON | {"question", "readings", "elements", "defect_model"},
 }
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
-_WHOLE = {"kind", "message", "verdict", "neighbours", "gives"}  # what is said of a whole answer
+_WHOLE = {"kind", "message", "verdict", "neighbours", "defect_model"}  # what is said of a whole answer
 _BAD = {v.value for v in Verdict if v.bad}
 
 
@@ -196,7 +198,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
             cpu=_texts(t, "cpu"),
             shown_by=_texts(t, "shown_by"),
             elements=t.get("elements", ""),
-            gives=(*as_if, *(model(path.parent, n) for n in _texts(t, "gives"))),
+            defect_model=(*as_if, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
             wide=t.get("wide", ""),
         )
     except InvalidSpecifier as e:
@@ -236,10 +238,10 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for v in _verdicts(t):
         if v not in _BAD:
             raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
-    for key in ("as_if", "gives", "wide"):
+    for key in ("as_if", "defect_model", "wide"):
         if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{key} explains a mismatch alone")
-    if "wide" in t and {"as_if", "gives"} & set(t):
+    if "wide" in t and {"as_if", "defect_model"} & set(t):
         raise FormatError("wide says why nothing is known of the answer, as_if and gives say what it is")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:

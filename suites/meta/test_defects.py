@@ -103,11 +103,11 @@ NONE = r"expected a function of defects/\*.py beside the file, got none"
     ],
 )
 def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
-    assert verdict(tmp_path, 'gives = "told"', answer, defects).verdict.value == found
+    assert verdict(tmp_path, 'defect_model = "told"', answer, defects).verdict.value == found
 
 
 def test_an_output_that_does_not_come(tmp_path):
-    (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
+    (tmp_path / "x.toml").write_text(ENTRY.format('defect_model = "told"'))
     (tmp_path / "defects").mkdir()
     (tmp_path / "defects" / "toy.py").write_text(
         "from harness.ledger.defect_models import NOTHING\n\n\ndef told(g):\n    return [NOTHING]\n"
@@ -118,7 +118,7 @@ def test_an_output_that_does_not_come(tmp_path):
 
 
 def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
-    (tmp_path / "x.toml").write_text(ENTRY.format('gives = "told"'))
+    (tmp_path / "x.toml").write_text(ENTRY.format('defect_model = "told"'))
     (tmp_path / "defects").mkdir(exist_ok=True)
     (tmp_path / "defects" / "toy.py").write_text("import numpy as np\n" + HALF)
     outcome = Outcome(Status.VALUE, [np.array([1, -2, -4, np.nan], np.float64)])
@@ -128,21 +128,21 @@ def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
 def test_one_of_several_models_is_enough(tmp_path):
     both = HALF + AGAIN.replace("told", "other")
     for answer in ([1, -2, -4, np.nan], [1, -0.02, -0.04, np.nan]):
-        assert verdict(tmp_path, 'gives = ["told", "other"]', answer, both).verdict is Verdict.KNOWN
-    assert verdict(tmp_path, 'gives = ["told", "other"]', [0, 0, 0, 0], both).verdict is Verdict.MISMATCH
+        assert verdict(tmp_path, 'defect_model = ["told", "other"]', answer, both).verdict is Verdict.KNOWN
+    assert verdict(tmp_path, 'defect_model = ["told", "other"]', [0, 0, 0, 0], both).verdict is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(
     "fields,defects,words",
     [
-        ('gives = "told"', "", NONE),
-        ('gives = "gone"', HALF, NONE),
-        ('gives = "_told"', HALF.replace("told", "_told"), NONE),
-        ('gives = "np"', HALF, NONE),
-        ('gives = "Near"', HALF, NONE),  # what a file imports is no model
-        ('gives = "told"\nverdict = "crashed"', HALF, "gives explains a mismatch alone"),
+        ('defect_model = "told"', "", NONE),
+        ('defect_model = "gone"', HALF, NONE),
+        ('defect_model = "_told"', HALF.replace("told", "_told"), NONE),
+        ('defect_model = "np"', HALF, NONE),
+        ('defect_model = "Near"', HALF, NONE),  # what a file imports is no model
+        ('defect_model = "told"\nverdict = "crashed"', HALF, "defect_model explains a mismatch alone"),
         ('wide = "told"\nverdict = "crashed"', HALF, "wide explains a mismatch alone"),
-        ('wide = "any number"\ngives = "told"', HALF, "wide says why nothing is known of the answer"),
+        ('wide = "any number"\ndefect_model = "told"', HALF, "wide says why nothing is known of the answer"),
         ('wide = " "', HALF, "wide must be a text"),
     ],
 )
@@ -154,8 +154,8 @@ def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
 
 @pytest.mark.parametrize("body", ["    return [1 / 0]\n", "    return [None, None]\n"])
 def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
-    j = verdict(tmp_path, 'gives = "told"', [0, 0, 0, 0], "def told(g):\n" + body)
-    assert j.verdict is Verdict.UNKNOWN and "known shape-of-it: gives: " in j.outcome.message
+    j = verdict(tmp_path, 'defect_model = "told"', [0, 0, 0, 0], "def told(g):\n" + body)
+    assert j.verdict is Verdict.UNKNOWN and "known shape-of-it: defect_model: " in j.outcome.message
 
 
 @pytest.mark.parametrize(
@@ -196,15 +196,15 @@ def test_what_the_other_instance_leaves_open_is_open(tmp_path):
     c = Case(registry.version_of(inst), inst, 0)
     c._draws = [{"X": np.array([[[1, np.nan, 3]]], np.float32)}]
     wider = "def told(g):\n    return g.reevaluate({'kernel_shape': [2]})\n"
-    assert verdict(tmp_path, 'gives = "told"', [[[5, 3]]], wider, c).verdict is Verdict.KNOWN
-    assert verdict(tmp_path, 'gives = "told"', [[[5, 3, 3]]], wider, c).verdict is Verdict.MISMATCH
+    assert verdict(tmp_path, 'defect_model = "told"', [[[5, 3]]], wider, c).verdict is Verdict.KNOWN
+    assert verdict(tmp_path, 'defect_model = "told"', [[[5, 3, 3]]], wider, c).verdict is Verdict.MISMATCH
 
 
 def test_an_ambiguity_may_name_a_reading(tmp_path):
     other = ENTRY.replace("known", "ambiguous").replace("reason", "question") + 'readings = ["ours", "the other"]\n'
     (tmp_path / "defects").mkdir(exist_ok=True)
     (tmp_path / "defects" / "toy.py").write_text(AGAIN)
-    (tmp_path / "x.toml").write_text(other.format('gives = "told"'))
+    (tmp_path / "x.toml").write_text(other.format('defect_model = "told"'))
     ledger = load_ledger([tmp_path])
     for answer, found in (([1, -0.02, -0.04, np.nan], "ambiguous"), ([1, -0.03, -0.04, np.nan], "mismatch")):
         outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
@@ -216,7 +216,7 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
     [
         e
         for e in load_ledger().entries
-        if e.gives and ("openvino" in e.backends or e.id.startswith(("ort-arm", "ort-sve")))
+        if e.defect_model and ("openvino" in e.backends or e.id.startswith(("ort-arm", "ort-sve")))
     ],
     ids=lambda e: e.id,
 )
@@ -234,7 +234,7 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
         first = [Outcome(Status.VALUE, [e.value for e in c.expected[0]])] * run
         return judge_case(c, profile, [*first, Outcome(Status.VALUE, row)], own).verdict
 
-    for told in entry.gives:
+    for told in entry.defect_model:
         given = Given(c, run)
         with quiet:
             outputs = told(given)
@@ -281,4 +281,4 @@ def test_a_name_belongs_to_one_file(tmp_path):
     (tmp_path / "defects").mkdir()
     (tmp_path / "defects" / "other.py").write_text("import numpy as np\n" + HALF)
     with pytest.raises(FormatError, match="told is the name of a model in another file already"):
-        verdict(tmp_path, 'gives = "told"', [0, 0, 0, 0], HALF)
+        verdict(tmp_path, 'defect_model = "told"', [0, 0, 0, 0], HALF)

@@ -37,7 +37,8 @@ def entries() -> list[LedgerEntry]:
 
 
 def test_an_entry_without_a_condition_on_the_answer_says_why(entries: list[LedgerEntry]) -> None:
-    """`opconform list unconditioned` tells which: they want as_if, gives or a condition on the answer, or else wide."""
+    """`opconform list unconditioned` tells which: they want as_if, defect_model or a condition on the answer, or
+    else wide."""
     found = Counter(e.source for e in entries if e.unconditioned and not e.wide)
     assert not {source: n for source, n in found.items() if n > WITHOUT_REASON.get(source, 0)}
 
