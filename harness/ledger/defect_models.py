@@ -132,7 +132,8 @@ Model = Callable[[Given], "Sequence[Any] | None"]
 
 
 def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
-    """The model of ``as_if``: the answer is right for the instance with other attributes and without some operands."""
+    """The model of ``behaves_as``: the answer is right for the instance with other attributes and without some
+    operands."""
     return lambda g: g.reevaluate(edit["attrs"], edit["args"])
 
 

@@ -19,14 +19,14 @@ Every ``known/*.toml`` beside the dialects holds tables::
     link = "..."                           # upstream issue, if there is one
     corrupts_process = true                          # it damages its process, even where the answer is right: nobody
     shares that instance = '{"format": 1, ...}'        # the minimal instance as JSON
-    as_if = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
+    behaves_as = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
                                            # (null: absent) and without the slots that are null in "args"
     defect_model = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the
     file,
                                            # says of the instance (harness/ledger/defect_models.py); both of a
                                            mismatch only
     wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
-                                           # without as_if and gives
+                                           # without behaves_as and gives
     shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
     neighbours = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes
     alone
@@ -118,7 +118,7 @@ _COMMON = {
     "corrupts_process",
 }
 _KEYS = {
-    "known": _COMMON | {"reason", "as_if", "defect_model", "wide"},
+    "known": _COMMON | {"reason", "behaves_as", "defect_model", "wide"},
     "ambiguous": _COMMON | {"question", "readings", "elements", "defect_model"},
 }
 _NEED = {
@@ -173,7 +173,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
     name = f"{path.name}: {kind} {t.get('id') or f'number {i + 1}'}"
     try:
         _check(kind, t)
-        as_if = [taken_for(_edit(x)) for x in _texts(t, "as_if")]
+        behaves_as = [taken_for(_edit(x)) for x in _texts(t, "behaves_as")]
         return LedgerEntry(
             t["id"],
             path.name,
@@ -198,7 +198,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
             cpu=_texts(t, "cpu"),
             shown_by=_texts(t, "shown_by"),
             elements=t.get("elements", ""),
-            defect_model=(*as_if, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
+            defect_model=(*behaves_as, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
             wide=t.get("wide", ""),
         )
     except InvalidSpecifier as e:
@@ -238,11 +238,11 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for v in _verdicts(t):
         if v not in _BAD:
             raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
-    for key in ("as_if", "defect_model", "wide"):
+    for key in ("behaves_as", "defect_model", "wide"):
         if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{key} explains a mismatch alone")
-    if "wide" in t and {"as_if", "defect_model"} & set(t):
-        raise FormatError("wide says why nothing is known of the answer, as_if and gives say what it is")
+    if "wide" in t and {"behaves_as", "defect_model"} & set(t):
+        raise FormatError("wide says why nothing is known of the answer, behaves_as and gives say what it is")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:
         raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
@@ -274,13 +274,13 @@ def _edit(text: str) -> dict[str, dict[str, Any]]:
     try:
         edit = json.loads(text)
     except json.JSONDecodeError as e:
-        raise FormatError(f"as_if: {e}") from None
+        raise FormatError(f"behaves_as: {e}") from None
     known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
     attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
     if not isinstance(attrs, dict) or not isinstance(args, dict):
-        raise FormatError(f'as_if: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
+        raise FormatError(f'behaves_as: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
     if any(v is not None for v in args.values()):
-        raise FormatError(f"as_if: slots can only be left out (null), got {args}")
+        raise FormatError(f"behaves_as: slots can only be left out (null), got {args}")
     return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
 
 

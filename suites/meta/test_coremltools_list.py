@@ -35,7 +35,7 @@ def test_what_comes_is_said_of_every_mismatch() -> None:
     without = {
         t["id"]
         for t in found
-        if not {"as_if", "defect_model"} & set(t) and not OUTCOME & set(re.findall(r"\w+", t.get("when", "")))
+        if not {"behaves_as", "defect_model"} & set(t) and not OUTCOME & set(re.findall(r"\w+", t.get("when", "")))
     }
     assert without == set(SILENT)
     assert len(without) <= 0.05 * len(found)

@@ -37,7 +37,7 @@ def entries() -> list[LedgerEntry]:
 
 
 def test_an_entry_without_a_condition_on_the_answer_says_why(entries: list[LedgerEntry]) -> None:
-    """`opconform list unconditioned` tells which: they want as_if, defect_model or a condition on the answer, or
+    """`opconform list unconditioned` tells which: they want behaves_as, defect_model or a condition on the answer, or
     else wide."""
     found = Counter(e.source for e in entries if e.unconditioned and not e.wide)
     assert not {source: n for source, n in found.items() if n > WITHOUT_REASON.get(source, 0)}
@@ -56,7 +56,7 @@ CASES = {
     "wide": ('wide = "uninitialised memory"', True),
     "wrong elements": ('when = "wrong and all(c == 0 for e, c in wrong)"', False),
     "distance": ('when = "ulp < 4"', False),
-    "as_if": ('as_if = \'{"attrs": {"axis": 1}}\'', False),
+    "behaves_as": ('behaves_as = \'{"attrs": {"axis": 1}}\'', False),
     "no answer": ('verdict = "crashed"', False),
 }
 

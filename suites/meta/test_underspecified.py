@@ -220,7 +220,7 @@ IGNORED = """
 id = "interleave"
 backend = "*"
 op = "mil/concat"
-as_if = '{"attrs":{"interleave":false}}'
+behaves_as = '{"attrs":{"interleave":false}}'
 reason = "interleave is ignored"
 clause = "-"
 """
@@ -255,16 +255,16 @@ def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("no", "as_if: Expecting value"),
-        ("[]", "as_if: expected"),
-        ('{"outs": 2}', "as_if: expected"),
+        ("no", "behaves_as: Expecting value"),
+        ("[]", "behaves_as: expected"),
+        ('{"outs": 2}', "behaves_as: expected"),
         ('{"args": {"x": 1}}', "slots can only be left out"),
     ],
 )
 def test_what_as_if_cannot_say(tmp_path, text, words):
     with pytest.raises(FormatError, match=words):
         ledger_of(tmp_path, IGNORED.replace('{"attrs":{"interleave":false}}', text))
-    with pytest.raises(FormatError, match="as_if explains a mismatch alone"):
+    with pytest.raises(FormatError, match="behaves_as explains a mismatch alone"):
         ledger_of(tmp_path, IGNORED + 'verdict = "crashed"')
 
 
