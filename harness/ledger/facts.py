@@ -14,8 +14,8 @@ from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
 
 # What only a verdict tells.
-OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong", "at", "which", "came", "zeroed"}
-_VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "due"} | OUTCOME
+OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong_pairs", "wrong_at", "which", "actual_shape", "zeroed"}
+_VALUES = {"opset", "version", "dtype", "outs", "rule", "runs", "slots", "expected_shape"} | OUTCOME
 _ASKS = {
     "attr",
     "has",
@@ -62,12 +62,12 @@ class Facts(Mapping[str, Any]):
             return self.plain[name]
         if name in _ASKS:
             return getattr(self, "_" + name)
-        if name in ("wrong", "at", "which", "came"):
+        if name in ("wrong_pairs", "wrong_at", "which", "actual_shape"):
             return self._of_wrong(name)
-        if name == "due":
+        if name == "expected_shape":
             return self._due()
         if name == "zeroed":
-            came, due = self["came"], self["due"]
+            came, due = self["actual_shape"], self["expected_shape"]
             return came != due and len(came) == len(due) and all(c in (0, d) for c, d in zip(came, due))
         if name in OUTCOME:
             return self._diff(name)
@@ -102,10 +102,10 @@ class Facts(Mapping[str, Any]):
         j = self.judged.judgement if self.judged is not None else None
         if name == "which":
             return j.output if j is not None else 0
-        if name == "came":
+        if name == "actual_shape":
             return j.came() if j is not None else ()
         pairs, places = j.wrong() if j is not None else ([], [])
-        return pairs if name == "wrong" else places
+        return pairs if name == "wrong_pairs" else places
 
     def _due(self) -> tuple[int, ...]:
         """Shape of the wrong output, the first where none is, as it is expected; empty where there is none."""

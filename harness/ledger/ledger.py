@@ -103,7 +103,7 @@ class LedgerEntry:
         facts = Facts(result.case, PLAIN, result)
         if not self.there(profile):
             return False
-        if self.when is not None and self.when.names & {"wrong", "at"} and not facts["wrong"]:
+        if self.when is not None and self.when.names & {"wrong_pairs", "wrong_at"} and not facts["wrong_pairs"]:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False

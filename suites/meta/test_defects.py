@@ -165,14 +165,14 @@ def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
         ("zeroed", [1, 2], False),
         ("zeroed", [[]], False),
         ("zeroed", [1, -1, -9, np.nan], False),
-        ("due == (4,) and came == (2,)", [1, 2], True),
-        ("due == came", [1, 2], False),
-        ("all(p[0] > 0 for p in at)", [1, -1, -9, np.nan], True),
-        ("all(p[0] > 2 for p in at)", [1, -1, -9, np.nan], False),
-        ("all(p[0] > 0 for p in at)", [1, 2], False),  # nowhere is not everywhere
+        ("expected_shape == (4,) and actual_shape == (2,)", [1, 2], True),
+        ("expected_shape == actual_shape", [1, 2], False),
+        ("all(p[0] > 0 for p in wrong_at)", [1, -1, -9, np.nan], True),
+        ("all(p[0] > 2 for p in wrong_at)", [1, -1, -9, np.nan], False),
+        ("all(p[0] > 0 for p in wrong_at)", [1, 2], False),  # nowhere is not everywhere
         ("which == 0", [1, 2], True),
         ("which == 1", [1, 2], False),
-        ("at == [(2,)] and wrong == [(-2.0, -9.0)]", [1, -1, -9, np.nan], True),
+        ("wrong_at == [(2,)] and wrong_pairs == [(-2.0, -9.0)]", [1, -1, -9, np.nan], True),
     ],
 )
 def test_where_and_of_what_shape(tmp_path, when, answer, holds):

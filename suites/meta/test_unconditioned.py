@@ -54,7 +54,7 @@ CASES = {
     "the instance": ("when = \"rank('x') > 1\"", True),
     "the kind": ('kind = "dtype"', True),
     "wide": ('wide = "uninitialised memory"', True),
-    "wrong elements": ('when = "wrong and all(c == 0 for e, c in wrong)"', False),
+    "wrong elements": ('when = "wrong_pairs and all(c == 0 for e, c in wrong_pairs)"', False),
     "distance": ('when = "ulp < 4"', False),
     "behaves_as": ('behaves_as = \'{"attrs": {"axis": 1}}\'', False),
     "no answer": ('verdict = "crashed"', False),

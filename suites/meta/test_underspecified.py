@@ -394,7 +394,7 @@ def test_conditions_see_the_wrong_elements(tmp_path):
 id = "zero"
 backend = "*"
 op = "onnx/Neg"
-when = "all(a == 0 and e < 0 for e, a in wrong)"
+when = "all(a == 0 and e < 0 for e, a in wrong_pairs)"
 reason = "negatives are zero"
 clause = "-"
 """
