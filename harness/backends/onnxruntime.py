@@ -50,7 +50,9 @@ class OnnxRuntime(Backend):
 
     formats = ("onnx",)
     pack = 64
-    apart = tuple(_NUMBER)  # with one of them all of a model travels as OrtValues: slow, and no strings beside it
+    isolate_dtypes = tuple(
+        _NUMBER
+    )  # with one of them all of a model travels as OrtValues: slow, and no strings beside it
     # Apple's builds leave the kernels of f16 out, and those of bf16 (onnxruntime/core/mlas/inc/mlas.h,
     # MLAS_F16VEC_INTRINSICS_SUPPORTED, MlasBf16AccelerationSupported).
     unused = ("asimdhp", "bf16") if sys.platform == "darwin" else ()

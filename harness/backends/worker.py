@@ -147,7 +147,7 @@ class Backend:
     name = "backend"
     formats = ()
     pack = 1
-    apart = ()
+    isolate_dtypes = ()
     recycle = None
     forks = True
     acc = {}
@@ -453,7 +453,7 @@ _FORMS = {
     ),
     "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
     "flushes": ("names of dtypes", _names),
-    "apart": ("names of dtypes", _names),
+    "isolate_dtypes": ("names of dtypes", _names),
     "unused": ("names of what a processor offers", _names),
     "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
 }
@@ -499,7 +499,7 @@ class Server:
         well_formed(b)
         out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
         out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
-        out.update(flushes=list(getattr(b, "flushes", ())), apart=list(getattr(b, "apart", ())))
+        out.update(flushes=list(getattr(b, "flushes", ())), isolate_dtypes=list(getattr(b, "isolate_dtypes", ())))
         out["recycle"] = getattr(b, "recycle", None)
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
         out["cpu"] = [w for w in sibling("processor").words() if w not in getattr(b, "unused", ())]

@@ -56,7 +56,7 @@ class Pack:
         settled: dict[int, Outcome] | None = None,
         alone: Set[int] = frozenset(),
         quarantined: Set[int] = frozenset(),
-        apart: frozenset[str] = frozenset(),
+        isolate_dtypes: frozenset[str] = frozenset(),
         hanging: Set[int] = frozenset(),
     ) -> list[Job]:
         """The jobs of this pack for a backend that likes ``size`` instances a model.
@@ -65,7 +65,7 @@ class Pack:
         quarantined: those of them that get a process of their own too.  apart: element types whose cases share no model
         with others.  hanging: cases that may hang.  What cannot be built has its outcome at once."""
         settled = settled or {}
-        chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), apart)
+        chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), isolate_dtypes)
         answers = self.outcomes.setdefault(backend, {})
         for key, outcome in (*failed.items(), *settled.items()):
             answers[key] = [outcome]
@@ -88,9 +88,9 @@ class Pack:
         return out
 
     def _chunks(
-        self, size: int, without: frozenset[int], alone: frozenset[int], apart: frozenset[str]
+        self, size: int, without: frozenset[int], alone: frozenset[int], isolate_dtypes: frozenset[str]
     ) -> tuple[list[Chunk], dict[int, Outcome]]:
-        got = self._built.get((size, without, alone, apart))
+        got = self._built.get((size, without, alone, isolate_dtypes))
         if got is None:
             chunks: list[Chunk] = []
             failed: dict[int, Outcome] = {}
@@ -105,14 +105,14 @@ class Pack:
                 types = c.types
                 away = held.get(types)
                 if away is None:
-                    away = held[types] = any(d is not None and d.name in apart for d in types[1:])
+                    away = held[types] = any(d is not None and d.name in isolate_dtypes for d in types[1:])
                 groups.setdefault((bool(c.inst.reruns), away), []).append(c)
             for some in groups.values():
                 for i in range(0, len(some), size):
                     self._build(some[i : i + size], chunks, failed)
             for c in single:
                 self._build([c], chunks, failed)
-            got = self._built[size, without, alone, apart] = (chunks, failed)
+            got = self._built[size, without, alone, isolate_dtypes] = (chunks, failed)
         return got
 
     def _build(self, cases: list[Case], chunks: list[Chunk], failed: dict[int, Outcome]) -> None:

@@ -211,9 +211,9 @@ class Engine:
         settled, alone = self._above(h, pack), set[int]()
         if (size > 1 or by_format) and not settled:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
-        learned_support, apart = self.learned_support[h.name], frozenset(h.hello.get("apart", ()))
+        learned_support, isolate_dtypes = self.learned_support[h.name], frozenset(h.hello.get("isolate_dtypes", ()))
         quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging):
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, isolate_dtypes, hanging):
             h.submit(job)
         return set(settled)
 

@@ -89,7 +89,7 @@ def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bo
 def test_types_that_go_apart_share_no_model_with_others(monkeypatch: Any) -> None:
     with backends.create("suites.meta.toy_backends:Right") as handle:
         handle.start()
-        monkeypatch.setitem(handle.hello, "apart", ["i32", "bool"])
+        monkeypatch.setitem(handle.hello, "isolate_dtypes", ["i32", "bool"])
         models, submit = [], handle.submit
 
         def note(job: Any) -> None:

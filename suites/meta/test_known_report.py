@@ -35,9 +35,9 @@ def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_rep
     row, *more = [r for r in rows if r.crash]  # older releases have more of them
     text = (out / known_report.INDEX).read_text()
     head, _, rest = text.partition("## Crashes and hangs")
-    apart, _, others = rest.partition("\n## ")
-    assert row.entry.id in apart and row.entry.id not in others and "stand" in head
-    assert all(r.entry.id in apart and r.entry.id not in others for r in more)
+    isolate_dtypes, _, others = rest.partition("\n## ")
+    assert row.entry.id in isolate_dtypes and row.entry.id not in others and "stand" in head
+    assert all(r.entry.id in isolate_dtypes and r.entry.id not in others for r in more)
     assert row.folder is not None
     done = subprocess.run([sys.executable, str(row.folder / "repro.py")], capture_output=True, text=True)
     assert done.returncode < 0, "the process was to die of a signal"

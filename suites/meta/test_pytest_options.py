@@ -45,7 +45,7 @@ def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
     assert code == 0 and s.judged == 12 and s.clean and not s.interrupted and not s.notes, text
     assert list(s.backends) == ["onnxruntime"] and s.backends["onnxruntime"]["version"]
     code, text = run("--cases", "4", "-n", "2", "--records", str(tmp_path / "apart/records.jsonl"))
-    s = reports.summarise(tmp_path / "apart")
+    s = reports.summarise(tmp_path / "isolate_dtypes")
     assert code == 0 and s.judged == 4 and not s.interrupted and not s.notes, text
     with RecordWriter(path):
         code, text = run("--cases", "4", "--records", str(path))
