@@ -26,7 +26,8 @@ ours::
   ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
 * An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,
   shape)`` when the backend infers types but computes no values.
-* ``info()`` may say ``asks: <dialect>``: instances of ``formats`` are then said in that dialect before the backend
+* ``info()`` may say ``target_dialect: <dialect>``: instances of ``formats`` are then said in that dialect before the
+backend
   gets them (``harness.engine.cross_dialect``), and ``known_as: <name>``: under which its differences are listed there.
 * Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords it is
   created with.

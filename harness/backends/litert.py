@@ -143,16 +143,16 @@ class LiteRt(Backend):
         return v
 
 
-class Crossed(LiteRt):
+class CrossDialect(LiteRt):
     """Takes MIL instances, said in TFLite where an operator there means the same; the plain kernels."""
 
     formats = ("mil",)
 
     def __init__(self):
-        LiteRt.__init__(self, "ref", "litert-crossed")
+        LiteRt.__init__(self, "ref", "litert-cross-dialect")
 
     def info(self):
-        return dict(LiteRt.info(self), asks="tflite", known_as="litert-ref")
+        return dict(LiteRt.info(self), target_dialect="tflite", known_as="litert-ref")
 
 
 class _Loaded:

@@ -177,16 +177,16 @@ def _cpu():
     return _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
 
 
-class Crossed(OnnxRuntime):
+class CrossDialect(OnnxRuntime):
     """Takes MIL instances, said in ONNX where an ONNX operator means the same."""
 
     formats = ("mil",)
 
     def __init__(self):
-        OnnxRuntime.__init__(self, "disable", "onnxruntime-crossed")
+        OnnxRuntime.__init__(self, "disable", "onnxruntime-cross-dialect")
 
     def info(self):
-        return dict(OnnxRuntime.info(self), asks="onnx", known_as="onnxruntime")
+        return dict(OnnxRuntime.info(self), target_dialect="onnx", known_as="onnxruntime")
 
 
 def dense(v):

@@ -26,7 +26,7 @@ from harness.generate.draw import Draw, T
 Arrays = dict[str, Any]
 
 
-class Uncrossable(Unsupported):
+class Untranslatable(Unsupported):
     """The instance cannot be said in the other dialect; the text says why."""
 
 
@@ -64,7 +64,7 @@ class _Build(Build):
         return next((d for d in fit if d in (I64, I32)), fit[0] if fit else None)
 
 
-class Crossing:
+class Translation:
     """Instances of any dialect into ``target``.
 
     newest: the highest opset that models are built at, or None for the dialect's last one."""
@@ -96,12 +96,12 @@ class Crossing:
         """Versions that an instance of ``v`` may be said in, at least one.  Raises Uncrossable."""
         title = self.target.title
         if inst.rule is not None:
-            raise Uncrossable("an instance that breaks a rule has no meaning to ask for elsewhere")
+            raise Untranslatable("an instance that breaks a rule has no meaning to ask for elsewhere")
         if v.meaning is None or v.entry.evaluate is not None:
-            raise Uncrossable(f"{v.op} has no meaning that {title} could share: it evaluates by itself")
+            raise Untranslatable(f"{v.op} has no meaning that {title} could share: it evaluates by itself")
         twins = self.twins(v.meaning)
         if not twins:
-            raise Uncrossable(f"no operator of {title} means {v.meaning.name}")
+            raise Untranslatable(f"no operator of {title} means {v.meaning.name}")
         return twins
 
     def cross(
@@ -117,11 +117,11 @@ class Crossing:
         for twin in twins:
             try:
                 return self._into(twin, v, inst, read, expected)
-            except Uncrossable as e:
+            except Untranslatable as e:
                 why = why or str(e)  # of the newest version, the one that counts
             except (OpconformError, ValueError, TypeError, KeyError, IndexError, AttributeError) as e:
                 why = why or f"{twin.key} has no spelling for it: {type(e).__name__}: {e}"
-        raise Uncrossable(why)
+        raise Untranslatable(why)
 
     def _into(
         self,
@@ -159,7 +159,7 @@ class Crossing:
             got, got_params = twin.decode(call)
             for name, x in put.items():
                 if not same(x, got.get(name)):
-                    raise Uncrossable(f"{twin.key} cannot say {name} = {_short(x)}")
+                    raise Untranslatable(f"{twin.key} cannot say {name} = {_short(x)}")
             lost = [n for n, x in wanted.items() if not same(x, got_params.get(n))]
             plain = not lost and all(_types_of(put[n]) == _types_of(x) for n, x in meant.items())
             try:
@@ -167,7 +167,7 @@ class Crossing:
             except OpconformError:  # also where the reference refuses what is left
                 if not lost:
                     raise
-                raise Uncrossable(f"{twin.key} cannot say {lost[0]} = {_short(wanted[lost[0]])}") from None
+                raise Untranslatable(f"{twin.key} cannot say {lost[0]} = {_short(wanted[lost[0]])}") from None
         if self.target.declares_outputs:
             made.attrs["@outputs"] = [{"dtype": e.dtype.name} for e in expected[0]]
         return twin, made, data
@@ -180,18 +180,18 @@ def _check_outputs(v: OpVersion, twin: OpVersion, call: Call, expected: Sequence
     it remains; else the twin's own reference has to give the same values."""
     slots = twin.schema.outputs
     if len(expected) > len(slots) and not (slots and slots[-1].variadic):
-        raise Uncrossable(f"{twin.key} has {len(slots)} outputs, {v.key} {len(expected)}")
+        raise Untranslatable(f"{twin.key} has {len(slots)} outputs, {v.key} {len(expected)}")
     if any(not isinstance(e.value, np.ndarray) for e in expected):
-        raise Uncrossable("a result that is no tensor")
+        raise Untranslatable("a result that is no tensor")
     for i, e in enumerate(expected):
         theirs = twin.out_dtype(call, i, e.dtype)
         if theirs is not e.dtype:
-            raise Uncrossable(f"{twin.key} gives {theirs}, {v.key} {e.dtype}")
+            raise Untranslatable(f"{twin.key} gives {theirs}, {v.key} {e.dtype}")
     if plain and not _adds(v) and not _adds(twin):
         return
     for e, other in zip(expected, twin.evaluate(call)):
         if e.dtype is not other.dtype or not same(e.value, other.value):
-            raise Uncrossable(f"{twin.key} does something else to the result")
+            raise Untranslatable(f"{twin.key} does something else to the result")
 
 
 def _adds(v: OpVersion) -> bool:
@@ -237,12 +237,12 @@ def _given(twin: OpVersion, tensors: Arrays) -> tuple[Arrays, dict[str, DType]]:
             out[name] = None
             continue
         if codec is None:
-            raise Uncrossable(f"{twin.key} has no operand for {name}")
+            raise Untranslatable(f"{twin.key} has no operand for {name}")
         slot = twin.schema.input(codec.slot) if isinstance(codec, Slotted) else None
         ones = []
         for one in x if isinstance(x, list) else (x,):
             if not isinstance(one, (np.ndarray, np.generic)):
-                raise Uncrossable(f"{name} is no tensor")
+                raise Untranslatable(f"{name} is no tensor")
             a = np.asarray(one)
             if slot is not None:
                 allowed = twin.candidates.get(slot.element) or twin.schema.dtypes(slot.element)
@@ -250,10 +250,10 @@ def _given(twin: OpVersion, tensors: Arrays) -> tuple[Arrays, dict[str, DType]]:
                     a = _as_index(a, allowed)
                 have = of(a)
                 if have not in allowed:
-                    raise Uncrossable(f"{twin.key} takes no {have} for {slot.name}")
+                    raise Untranslatable(f"{twin.key} takes no {have} for {slot.name}")
                 if types.setdefault(slot.element, have) is not have:
                     told = f"{types[slot.element]} and {have}"
-                    raise Uncrossable(f"{twin.key} wants one type {slot.element}, got {told}")
+                    raise Untranslatable(f"{twin.key} wants one type {slot.element}, got {told}")
             ones.append(a)
         out[name] = ones if isinstance(x, list) else ones[0]
     return out, types
@@ -279,21 +279,21 @@ def _within_limits(target: Dialect, twin: OpVersion, inst: Instance) -> None:
     """Raise Uncrossable where the instance lies outside what the target declares of its attributes and tensors."""
     for attr in twin.schema.attrs.values():
         if attr.required and attr.name not in inst.attrs:
-            raise Uncrossable(f"{twin.key} needs {attr.name}, which the meaning does not know")
+            raise Untranslatable(f"{twin.key} needs {attr.name}, which the meaning does not know")
         if attr.enum and inst.attrs.get(attr.name, attr.enum[0]) not in attr.enum:
-            raise Uncrossable(f"{twin.key} has no {attr.name} {inst.attrs[attr.name]!r}")
+            raise Untranslatable(f"{twin.key} has no {attr.name} {inst.attrs[attr.name]!r}")
     lo, hi = twin.entry.ranks or (0, 99)
     lo, hi = max(lo, target.min_rank), min(hi, target.rank_limit(twin))
     for slot, a in inst.args.items():
         for one in a if isinstance(a, list) else (a,):
             if one.quant:
-                raise Uncrossable(f"{twin.key} reads {slot} as quantised")
+                raise Untranslatable(f"{twin.key} reads {slot} as quantised")
             if one.values is not None:
                 continue
             if not lo <= len(one.shape) <= hi:
-                raise Uncrossable(f"{twin.key} takes ranks {lo} to {hi}, {slot} has {len(one.shape)}")
+                raise Untranslatable(f"{twin.key} takes ranks {lo} to {hi}, {slot} has {len(one.shape)}")
             if 0 in one.shape and not target.allow_empty:
-                raise Uncrossable(f"{target.title} has no empty tensors")
+                raise Untranslatable(f"{target.title} has no empty tensors")
 
 
 def _data(twin: OpVersion, inst: Instance, tensors: Arrays) -> Arrays:
@@ -316,7 +316,7 @@ def _data(twin: OpVersion, inst: Instance, tensors: Arrays) -> Arrays:
 
 def _literal(a: Arg) -> np.ndarray:
     if a.values is None:
-        raise Uncrossable("an operand that the meaning does not know")
+        raise Untranslatable("an operand that the meaning does not know")
     d = a.dtype if isinstance(a.dtype, DType) else BY_NAME[a.dtype]
     return np.array(a.values, d.np).reshape(a.shape)
 
@@ -326,13 +326,13 @@ def _spelled(codec: Slotted, a: np.ndarray) -> np.ndarray:
     if codec.to_ours is None:
         return a
     if codec.to_theirs is None:
-        raise Uncrossable(f"the layout of {codec.slot} is read one way only")
+        raise Untranslatable(f"the layout of {codec.slot} is read one way only")
     shape = tuple(codec.to_theirs(a.shape))
     if int(np.prod(shape)) != a.size:
-        raise Uncrossable(f"the layout of {codec.slot} holds another number of elements")
+        raise Untranslatable(f"the layout of {codec.slot} holds another number of elements")
     at = np.asarray(codec.to_ours(np.arange(a.size).reshape(shape)))
     if at.shape != a.shape:
-        raise Uncrossable(f"the layout of {codec.slot} cannot be undone for {list(a.shape)}")
+        raise Untranslatable(f"the layout of {codec.slot} cannot be undone for {list(a.shape)}")
     out = np.empty(a.size, a.dtype)
     out[at.ravel()] = a.ravel()
     return out.reshape(shape)

@@ -1,6 +1,6 @@
 """Cases put to a backend of another dialect: the same meaning asked of somebody else.
 
-A backend whose ``info`` says ``asks: <dialect>`` takes instances of its ``formats`` said in that dialect (see
+A backend whose ``info`` says ``target_dialect: <dialect>`` takes instances of its ``formats`` said in that dialect (see
 ``harness.cases.translation``).  The verdict is on the original instance, under the original's bound.  What the other
 dialect lists of its runtime (``info["known_as"]``: its name there) explains a difference here too.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
-from harness.cases.translation import Crossing, Uncrossable, same
+from harness.cases.translation import Translation, Untranslatable, same
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.learned_support import UNASKED
@@ -23,25 +23,25 @@ from harness.ledger.ledger import Ledger
 
 
 @cache
-def crossing(dialect: str, newest: Any) -> Crossing:
+def crossing(dialect: str, newest: Any) -> Translation:
     """The way into a dialect, models at ``newest`` at most (None: its last opset)."""
-    return Crossing(registry.dialect(dialect), newest)
+    return Translation(registry.dialect(dialect), newest)
 
 
 def cross(case: Case, profile: Profile) -> Case | Outcome:
     """The case of the other dialect that asks the same, or why there is none."""
-    way = crossing(profile.info["asks"], profile.info.get("opset"))
+    way = crossing(profile.info["target_dialect"], profile.info.get("opset"))
     try:
         way.twins_of(case.version, case.inst)
         if case.expected is None:
             return Outcome(Status.UNSUPPORTED, None, UNASKED, "the reference has no answer")
         version, inst, draws = way.cross(case.version, case.inst, case.draws, case.expected)
-    except Uncrossable as e:
+    except Untranslatable as e:
         return Outcome(Status.UNSUPPORTED, None, UNASKED, str(e))
     return Case(version, inst, case.index, case.count, _draws=draws)
 
 
-def cross_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case], dict[int, Outcome]]:
+def translate_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case], dict[int, Outcome]]:
     """What is asked instead of each case, and what cannot be asked, by id of the original."""
     asked: dict[int, Case] = {}
     settled: dict[int, Outcome] = {}
@@ -56,7 +56,7 @@ def cross_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case],
     return asked, settled
 
 
-def judge_crossed(
+def judge_cross_dialect(
     case: Case, asked: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None
 ) -> Result:
     """The verdict on ``case`` of what a backend did with ``asked``.

@@ -26,7 +26,7 @@ from harness.engine import joint_failure
 from harness.engine.batching import Pack
 from harness.engine.case_record import blank, record
 from harness.engine.coverage import Cover
-from harness.engine.cross_dialect import cross_all, judge_crossed
+from harness.engine.cross_dialect import judge_cross_dialect, translate_all
 from harness.engine.learned_support import LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
@@ -136,7 +136,7 @@ class Engine:
             return None
         profile = self.profiles[backend]
         if asked is not None:
-            judged = judge_crossed(case, asked, profile, outcomes, self.ledger)
+            judged = judge_cross_dialect(case, asked, profile, outcomes, self.ledger)
         else:
             judged = judge_case(case, profile, outcomes, self.ledger)
         if judged.verdict.bad and self.recheck is not None:
@@ -189,7 +189,7 @@ class Engine:
         unasked: set[int] | None = None
         across = []
         for h in self._for(pack.dialect.format):
-            if "asks" in self.profiles[h.name].info:
+            if "target_dialect" in self.profiles[h.name].info:
                 across.append(h)
                 continue
             settled = self._send(h, pack)
@@ -198,7 +198,7 @@ class Engine:
             if unasked is None or id(c) not in unasked:
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
-            crossed = cross_all(pack.cases, self.profiles[h.name])
+            crossed = translate_all(pack.cases, self.profiles[h.name])
             sources = {id(a): c.version.key for c in pack.cases if (a := crossed[0].get(id(c))) is not None}
             for other in pack.cross(h.name, *crossed):
                 self._send(h, other, sources)

@@ -15,7 +15,7 @@ from harness.cases.reruns import args_of
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.batching import build, feed
-from harness.engine.cross_dialect import judge_crossed
+from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 
@@ -49,7 +49,7 @@ class Requery:
         handle = self.handle(judged.backend)
         if judged.asked is None:
             return judge_beside(handle, profile, case, cases, self.ledger)
-        return judge_crossed(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
+        return judge_cross_dialect(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
 
     def used(
         self,

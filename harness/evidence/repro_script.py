@@ -50,7 +50,7 @@ def script(
     elif prefix == "litert":
         resolver = {
             "litert-ref": "BUILTIN_REF",
-            "litert-crossed": "BUILTIN_REF",
+            "litert-cross-dialect": "BUILTIN_REF",
             "litert-opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
         }
         values["RESOLVER"] = resolver.get(backend, "BUILTIN")

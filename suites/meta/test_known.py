@@ -323,7 +323,7 @@ def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
     both = [Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")]
     led.lacks.add((led.entries[0].instance.id, "onnxruntime"))
     assert led.unused(["onnx/Relu/14"], both[:1]) == [] and led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
-    crossed = Profile("onnxruntime-crossed", "1", formats=("mil",))
+    crossed = Profile("onnxruntime-cross-dialect", "1", formats=("mil",))
     assert led.unused(["onnx/Relu/14"], [both[0], crossed]) == [], "it takes models of another dialect"
 
 

@@ -12,17 +12,17 @@ import pytest
 from harness.backends.pool import BackendHandle
 from harness.cases.case import Case, draw_case, fill
 from harness.cases.result import Profile
-from harness.cases.translation import Crossing, Uncrossable, _spelled, same
+from harness.cases.translation import Translation, Untranslatable, _spelled, same
 from harness.core.dtypes import F32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import Slotted, permuted, registry
-from harness.engine.cross_dialect import cross, judge_crossed
+from harness.engine.cross_dialect import cross, judge_cross_dialect
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
 from suites.meta.runtimes import running
 
-ONNX = Profile("onnxruntime-crossed", "1.0", info={"asks": "onnx", "known_as": "onnxruntime"})
+ONNX = Profile("onnxruntime-cross-dialect", "1.0", info={"target_dialect": "onnx", "known_as": "onnxruntime"})
 
 
 def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: object) -> Case:
@@ -51,14 +51,14 @@ def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args:
 @pytest.mark.parametrize(("target", "ops"), [("onnx", 75), ("tflite", 45)])
 def test_what_is_asked_elsewhere_has_the_same_answer(target: str, ops: int) -> None:
     """Both references agree to the last bit on every instance that crosses, and most shared meanings do cross."""
-    way, crossed, bad = Crossing(registry.dialect(target)), set(), []
+    way, crossed, bad = Translation(registry.dialect(target)), set(), []
     for v in registry.dialect("mil").versions.values():
         for i in range(6):
             case = draw_case(v, v.opsets[-1], 11, i, invalid=False)
             assert case.expected is not None, case.problem
             try:
                 twin, inst, draws = way.cross(v, case.inst, case.draws, case.expected)
-            except Uncrossable:
+            except Untranslatable:
                 continue
             crossed.add(v.op)
             theirs = twin.evaluate(way.target.call_of(inst, draws[0], twin))
@@ -99,8 +99,8 @@ def test_what_is_asked_elsewhere_has_the_same_answer(target: str, ops: int) -> N
 )
 def test_what_cannot_be_said_has_its_reason(case: Case, why: str) -> None:
     assert case.expected is not None, case.problem
-    with pytest.raises(Uncrossable, match=why):
-        Crossing(registry.dialect("onnx")).cross(case.version, case.inst, case.draws, case.expected)
+    with pytest.raises(Untranslatable, match=why):
+        Translation(registry.dialect("onnx")).cross(case.version, case.inst, case.draws, case.expected)
 
 
 def test_a_broken_rule_is_not_asked_elsewhere() -> None:
@@ -122,7 +122,7 @@ def test_layouts_and_index_types_are_undone() -> None:
     codec = permuted("input", "nchw", "nhwc")
     nhwc = _spelled(codec, nchw)
     assert nhwc.shape == (2, 4, 5, 3) and np.array_equal(codec.to_ours(nhwc), nchw)
-    with pytest.raises(Uncrossable, match="one way"):
+    with pytest.raises(Untranslatable, match="one way"):
         _spelled(Slotted("input", lambda x: x), nchw)
     case = instance(
         "gather", {"axis": 0}, "ios17", x=[1.0, 2.0, 3.0], indices={"dtype": "u8", "shape": [2], "values": [2, 0]}
@@ -143,7 +143,7 @@ def test_the_original_is_judged_and_the_twin_explains() -> None:
 
     def verdict(status: Status, value: np.ndarray | None) -> Verdict:
         out = Outcome(status, None if value is None else [value], "run", "words")
-        judged = judge_crossed(case, asked, ONNX, [out])
+        judged = judge_cross_dialect(case, asked, ONNX, [out])
         assert judged.case is case and judged.asked is asked and judged.backend == ONNX.name
         return judged.verdict
 
@@ -155,7 +155,7 @@ def test_the_original_is_judged_and_the_twin_explains() -> None:
 
 @pytest.fixture(scope="module")
 def runtime() -> Iterator[BackendHandle]:
-    with running("onnxruntime-crossed") as h:
+    with running("onnxruntime-cross-dialect") as h:
         yield h
 
 
