@@ -483,7 +483,7 @@ def _figures(s: Any) -> list[str]:
 
 def _replay(args: argparse.Namespace) -> int:
     from harness.engine import case_record
-    from harness.evidence.repro_folder import NEIGHBOURS
+    from harness.engine.case_record import NEIGHBOURS
     from harness.session import session, terminal
 
     if Path(args.case).name == NEIGHBOURS:

@@ -7,17 +7,17 @@ A codec works both ways.  ``decode(call)`` reads the semantic value from a model
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import DType, f32
 from harness.declare.params import Opaque, Param
+from harness.declare.schema import Attr
 from harness.generate.draw import Draw, T
 
-if TYPE_CHECKING:
-    from harness.declare.op_version import OpVersion
-    from harness.declare.schema import Attr
+# The op version of a call or a build: ``harness.declare.OpVersion``, which is made of codecs and so stands above them.
+Version = Any
 
 
 class Call:
@@ -32,7 +32,7 @@ class Call:
 
     def __init__(
         self,
-        version: OpVersion,
+        version: Version,
         attrs: dict[str, Any],
         inputs: dict[str, Any],
         opset: int | str,
@@ -73,7 +73,7 @@ class Build:
 
     __slots__ = ("args", "attrs", "draw", "values", "version")
 
-    def __init__(self, version: OpVersion, draw: Draw, values: dict[str, Any]) -> None:
+    def __init__(self, version: Version, draw: Draw, values: dict[str, Any]) -> None:
         self.version = version
         self.draw = draw
         self.values = values  # all drawn semantic values, for codecs that look at a neighbour
@@ -137,7 +137,7 @@ class Codec:
     def encode(self, value: Any, b: Build) -> None:
         raise NotImplementedError
 
-    def bind(self, version: OpVersion, param: Param) -> Codec:
+    def bind(self, version: Version, param: Param) -> Codec:
         """Called once per op version; return self or a specialised copy."""
         return self
 
@@ -154,7 +154,7 @@ class Named(Codec):
         self.default: Any = _UNBOUND  # the schema's, once bound
         self.is_input: bool | None = None  # or an attribute, once bound
 
-    def bind(self, version: OpVersion, param: Param) -> Codec:
+    def bind(self, version: Version, param: Param) -> Codec:
         out = Named(self.name)
         out.param = param
         a = version.schema.attrs.get(self.name)

@@ -7,11 +7,27 @@ from typing import Any
 
 from harness.backends.process import HERE_ONLY, Place
 from harness.cases.case import Case, draw_case
+from harness.cases.reruns import at_run
 from harness.cases.result import Result
 from harness.compare import blame
 from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
-from harness.evidence.repro_folder import NEIGHBOURS, notation
+
+NEIGHBOURS = (
+    "neighbours.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
+)
+
+
+def notation(result: Result) -> str:
+    """The instance in its dialect's text, the runs after the first one, and the text of the dialect in which the
+    backend was asked."""
+    dialect, inst = result.case.version.dialect, result.case.inst
+    text = dialect.notation(inst)
+    for r in range(1, 1 + len(inst.reruns)):
+        text += f"\nrun {r + 1} of the same loaded model:\n{dialect.notation(at_run(inst, r))}"
+    if result.asked is None:
+        return text
+    return f"{text}\nasked as\n{result.asked.version.dialect.notation(result.asked.inst)}"
 
 
 def address(case: Case, seed: int) -> str | None:

@@ -14,10 +14,10 @@ from harness.cases.case import Case, fill
 from harness.cases.result import Result, first_words
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
-from harness.engine.case_record import address, record
+from harness.engine.case_record import NEIGHBOURS, address, record
 from harness.engine.engine import Engine, profile_of
 from harness.evidence.minimize import Budget, minimize
-from harness.evidence.repro_folder import NEIGHBOURS, write_folder
+from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger
 
 

@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.reruns import at_run
 from harness.cases.result import Result
 from harness.core.dtypes import of
 from harness.core.escape import file_name, utf8
 from harness.core.outcome import Model, TypeOnly
 from harness.declare import Expected
 from harness.engine.batching import build, feed
+from harness.engine.case_record import NEIGHBOURS, notation
 from harness.evidence.repro_script import BEFORE, script
-
-NEIGHBOURS = (
-    "neighbours.json"  # the instances of a model in which one goes wrong that is right alone, and of models before
-)
 
 
 def write_folder(root: Path, result: Result, version: str, processor: str = "") -> Path:
@@ -115,18 +111,6 @@ def _given(cases: Sequence[Case], model: Model, run: int) -> dict[str, Any]:
     for c, names in zip(cases, model.inputs, strict=True):
         out.update(zip([n for n, _, _ in names], feed(c, names, run), strict=True))
     return out
-
-
-def notation(result: Result) -> str:
-    """The instance in its dialect's text, the runs after the first one, and the text of the dialect in which the
-    backend was asked."""
-    dialect, inst = result.case.version.dialect, result.case.inst
-    text = dialect.notation(inst)
-    for r in range(1, 1 + len(inst.reruns)):
-        text += f"\nrun {r + 1} of the same loaded model:\n{dialect.notation(at_run(inst, r))}"
-    if result.asked is None:
-        return text
-    return f"{text}\nasked as\n{result.asked.version.dialect.notation(result.asked.inst)}"
 
 
 def save(path: Path, arrays: dict[str, Any]) -> None:

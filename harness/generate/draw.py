@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import native_ref
 from harness.core.dtypes import DType
 
-if TYPE_CHECKING:
-    from harness.declare.op_version import OpVersion
-
 X = TypeVar("X")
 
 
@@ -68,7 +65,7 @@ if TYPE_CHECKING:
         instance have empty axes (one in twenty)?"""
 
         engine: DrawEngine
-        version: OpVersion
+        version: Any  # the op version that is drawn (harness.declare.OpVersion)
         opset: int | str
         fixed: dict[str, Any]
         types: dict[str, DType]
@@ -82,7 +79,7 @@ if TYPE_CHECKING:
         def __init__(
             self,
             engine: DrawEngine,
-            version: OpVersion,
+            version: Any,
             opset: int | str,
             fixed: dict[str, Any],
             types: dict[str, DType],

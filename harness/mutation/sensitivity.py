@@ -205,6 +205,7 @@ class FaultyHandle:
         self.name, self.fault = f"faulty ({fault})", FAULTS[fault]
         self.hello: dict[str, Any] = {"name": self.name, "version": "0", "formats": list(formats), "pack": pack}
         self.pending = 0
+        self.beside = ""
         self.planted: set[str] = set()
         self._done: list[Any] = []
         self._channel = None

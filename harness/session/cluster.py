@@ -22,7 +22,7 @@ from harness.backends import registry as backends
 from harness.cases.selection import versions
 from harness.core.errors import OpconformError, UsageError
 from harness.core.escape import shell
-from harness.evidence.repro_folder import NEIGHBOURS
+from harness.engine.case_record import NEIGHBOURS
 from harness.session import run_folder, session
 from harness.session.campaign import CampaignOutcome
 from harness.session.terminal import Progress
