@@ -113,7 +113,7 @@ class _Version(argparse.Action):
     """Prints the version and ends."""
 
     def __call__(self, parser: Any, *_: object, **__: object) -> None:
-        from harness.session.session import VERSION
+        from harness.core.version import VERSION
 
         _say(f"opconform {VERSION}")
         parser.exit()

@@ -18,7 +18,8 @@ ours::
 
 * Raise anything in ``load`` or ``run`` to reject; raise an exception class called ``Unsupported`` for a gap
   that you declare (an op, a dtype, a newer opset): it is counted as coverage, not as a failure.
-* ``opconform_worker.Backend`` (``harness.backends.worker.Backend``) lists the optional attributes: ``pack``
+* ``harness.backends.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
+  attributes: ``pack``
   (how many instances side by side in one model pay best), ``apart`` (element types that go in models of their
   own), ``recycle`` (models after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes``
   (the numeric profile), ``unused`` (what of the processor it has no kernels for), ``info()``.

@@ -23,8 +23,9 @@ class Native:
 
     def version(self) -> str:
         import native_ref
+        from harness.core.version import VERSION
 
-        return f"0.1.0 {native_ref.isa}"
+        return f"{VERSION} {native_ref.isa}"
 
     def info(self) -> dict[str, Any]:
         """An interpreter runs what it can; it makes no claim to refuse the rest."""

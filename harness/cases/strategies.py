@@ -1,6 +1,6 @@
 """The Hypothesis front end: the same generators behind ``@given``.
 
-from harness.cases.strategies import instances
+from opconform import instances
 
 @given(instances("onnx", "Conv", opset=17))
 def test_mine(inst): ...

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from harness.cases.selection import Selection, units, versions
 from harness.core.errors import OpconformError, Unsupported, UsageError, reading
 from harness.core.escape import shell_line
 from harness.core.instance import Instance
+from harness.core.version import VERSION
 from harness.declare import OpVersion, registry
 from harness.declare.invalid import invalid_generators_of
 from harness.declare.validation import validation_error
@@ -37,8 +37,6 @@ from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import measure
 from harness.session import record_writer
 from harness.session.resume import resumed
-
-VERSION = metadata.version("opconform")
 
 
 @dataclass

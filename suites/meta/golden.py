@@ -21,6 +21,7 @@ import numpy as np
 from harness.core.dtypes import dtype
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
+from harness.core.version import VERSION
 
 OPS: dict[str, tuple[str, list[Any], list[Any]]] = {
     # key -> family, opsets at which it is in force, dtypes
@@ -239,7 +240,7 @@ def records(
             "isa": "avx2",
             "cpu": cpu,
             "command": f"opconform run --seed {seed}",
-            "opconform": "0.1.0",
+            "opconform": VERSION,
             "backends": {
                 b: {"version": v, "formats": [BACKENDS[b][0]], "python": "3.11.7"} for b, v in versions.items()
             },
