@@ -17,8 +17,8 @@ from typing import Any
 
 from harness.core.errors import FormatError
 from harness.core.forms import wrong_record
+from harness.core.record_format import Upgrade
 
-FORMAT = 1  # of the record lines; the engine writes it into each ``run`` record
 SET_ASIDE = "previous"  # folder in that of a run, with the run before it
 KINDS = ("run", "batch", "case", "coverage", "sensitivity", "known", "ambiguity", "end")
 PathLike = str | os.PathLike[str]
@@ -70,7 +70,7 @@ def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     line that is no record, a file that does not begin with a ``run`` record, and a format that this reader
     does not know.
     """
-    number = 0
+    number, upgrade = 0, Upgrade()
     try:
         with _open(path) as f:
             for number, line in enumerate(f, 1):
@@ -87,7 +87,7 @@ def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
                         "the run that wrote it was stopped or its disk was full"
                     )
                     return
-                yield _checked(record, path, number)
+                yield _checked(record, path, number, upgrade)
     except (EOFError, gzip.BadGzipFile) as e:
         if number == 0:
             raise FormatError(f"{path}: not a readable gzip file: {e}") from None
@@ -100,19 +100,17 @@ def _short(e: Exception) -> str:
     return str(e).split("\n")[0][:120]
 
 
-def _checked(record: Any, path: Path, number: int) -> dict[str, Any]:
+def _checked(record: Any, path: Path, number: int, upgrade: Upgrade) -> dict[str, Any]:
     where = f"{path}:{number}"
     if not isinstance(record, dict) or not isinstance(record.get("t"), str):
         raise FormatError(f"{where}: not a record: expected an object with a field 't'")
     kind = record["t"]
     if number == 1 and kind != "run":
         raise FormatError(f"{where}: expected the file to begin with a 'run' record, got {kind!r}")
-    if kind == "run":
-        got = record.get("format")
-        if got != FORMAT:
-            age = "newer" if isinstance(got, int) and got > FORMAT else "older"
-            way = "read it with that version" if age == "newer" else "run again to get current records"
-            raise FormatError(f"{where}: record format {got!r} is {age} than {FORMAT}, which this version reads; {way}")
+    try:
+        record = upgrade(record)
+    except FormatError as e:
+        raise FormatError(f"{where}: {e}") from None
     wrong = wrong_record(record)
     if wrong is not None:
         raise FormatError(f"{where}: {wrong}")

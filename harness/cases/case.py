@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from harness.cases.reruns import args_of, at_run, fixed, other_extents, up_to
-from harness.core.deadline import timed
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
-from harness.core.memory import bounded
+from harness.core.limits import bounded, timed
 from harness.core.quiet import quiet
 from harness.declare import Expected, OpVersion
 from harness.declare.invalid import draw_invalid, invalid_generators_of

@@ -1,8 +1,8 @@
 """The forms of an instance and of each kind of record, as they stand in files: the one place that says what a field is.
 
 Both readers of records (``harness.session.record_writer``, ``reports.records``) and ``Instance.from_json`` hold what
-they read
-against these, before anything else looks at it.  A record may have fields that are not listed; an instance may not.
+they read against these, before anything else looks at it.  A record may have fields that are not listed; an instance
+may not.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ RECORDS: dict[str, Form] = {
             "votes": maybe(table(text)),
             "blame": maybe(text),
             "neighbours": maybe(words),
-            "before": maybe(listed(words)),
+            "prior_models": maybe(listed(words)),
             "known": maybe(text),
             "ambiguity": maybe(text),
             "replay": maybe(text),

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 import native_ref
-from harness.core.deadline import timed
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.forms import KINDS
 from harness.core.instance import SKIPPED, Arg, Graph, Instance
-from harness.core.memory import available, bounded
+from harness.core.limits import available, bounded, timed
 from harness.core.quiet import quiet
 from harness.declare.codec import Call
 from harness.declare.expected import Expected

@@ -12,8 +12,8 @@ from typing import Any
 
 from harness.core.errors import FormatError, UsageError
 from harness.core.forms import wrong_record
+from harness.core.record_format import FORMAT, Upgrade
 
-FORMAT = 1
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
 
 
@@ -117,6 +117,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         f = open(path, "rb")  # noqa: SIM115 - closed below; only opening may be a usage error
     except OSError as e:
         raise UsageError(f"records: cannot read {path}: {e.strerror}") from None
+    upgrade = Upgrade()
     with f:
         for i, line in enumerate(f, 1):
             if not line.endswith(b"\n"):
@@ -125,12 +126,18 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
                 o = json.loads(line)
             except (ValueError, RecursionError) as e:
                 raise FormatError(f"{path}:{i}: not a record: {e}") from None
-            yield checked(o, f"{path}:{i}")
+            yield checked(o, f"{path}:{i}", upgrade)
 
 
-def checked(record: Any, where: str) -> dict[str, Any]:
-    """The record itself.  Raises FormatError where it has not the form that ``harness.core.forms`` states."""
-    if isinstance(record, dict) and record.get("t") == "run" and record.get("format") != FORMAT:
+def checked(record: Any, where: str, upgrade: Upgrade | None = None) -> dict[str, Any]:
+    """The record itself, in the current format.  upgrade: of the file that the record is from; None where an older
+    format is refused.  Raises FormatError where it has not the form that ``harness.core.forms`` states."""
+    if isinstance(record, dict) and upgrade is not None:
+        try:
+            record = upgrade(record)
+        except FormatError as e:
+            raise FormatError(f"{where}: {e}") from None
+    elif isinstance(record, dict) and record.get("t") == "run" and record.get("format") != FORMAT:
         raise FormatError(f"{where}: expected record format {FORMAT}, got {record.get('format')!r}")
     wrong = wrong_record(record)
     if wrong is not None:

@@ -21,6 +21,7 @@ from harness.cases.selection import Selection, units, versions
 from harness.core.errors import OpconformError, Unsupported, UsageError, reading
 from harness.core.escape import shell_line
 from harness.core.instance import Instance
+from harness.core.record_format import FORMAT
 from harness.core.version import VERSION
 from harness.declare import OpVersion, registry
 from harness.declare.invalid import invalid_generators_of
@@ -220,7 +221,7 @@ def header(command: str, handles: Sequence[BackendHandle], dialects: Sequence[st
 
     return {
         "t": "run",
-        "format": record_writer.FORMAT,
+        "format": FORMAT,
         "command": command,
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "opconform": VERSION,

@@ -21,6 +21,7 @@ import numpy as np
 from harness.core.dtypes import dtype
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
+from harness.core.record_format import FORMAT
 from harness.core.version import VERSION
 
 OPS: dict[str, tuple[str, list[Any], list[Any]]] = {
@@ -234,7 +235,7 @@ def records(
     out: list[dict[str, Any]] = [
         {
             "t": "run",
-            "format": 1,
+            "format": FORMAT,
             "started": f"2026-03-{10 + seed % 18:02d}T08:15:00Z",
             "seed": seed,
             "isa": "avx2",

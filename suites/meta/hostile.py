@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from harness.core.record_format import FORMAT
 from suites.meta.hostile_backends import WORDS
 
 NASTY = [
@@ -123,7 +124,7 @@ def rows(s: str) -> list[dict[str, Any]]:
     return [
         {
             "t": "run",
-            "format": 1,
+            "format": FORMAT,
             "command": s,
             "started": s,
             "opconform": s,

@@ -17,6 +17,7 @@ from harness.cases.selection import Selection
 from harness.core.errors import OpconformError
 from harness.core.forms import wrong_instance, wrong_record
 from harness.core.instance import Instance
+from harness.core.record_format import FORMAT
 from harness.declare import registry
 from harness.evidence.failure import kind_of
 from harness.session import run_folder, session
@@ -135,7 +136,7 @@ def plan(out: Path) -> session.Plan:
 def test_a_damaged_run_is_resumed_or_told(seed: int, tmp_path: Path) -> None:
     r = Random(seed)
     backends = {"b": {"version": "1", "formats": ["toy"]}}
-    head = {"t": "run", "format": 1, "backends": backends, **session.identity(plan(tmp_path))}
+    head = {"t": "run", "format": FORMAT, "backends": backends, **session.identity(plan(tmp_path))}
     rows = [head, *(row for row in ROWS if row["t"] not in ("run", "end")), {"t": "end", "interrupted": True}]
     kept = 0
     for _ in range(150):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from harness.cases.case import draw_case, fill
-from harness.core import deadline
-from harness.core.deadline import timed
+from harness.core import limits
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Instance
+from harness.core.limits import timed
 from harness.declare import registry
 from harness.session.session import minimize, replay
 
@@ -23,7 +23,7 @@ SLOW = "fits-time: expected what the reference evaluates within 1 s"
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "SECONDS", 1.0)
+    monkeypatch.setattr(limits, "SECONDS", 1.0)
 
 
 def regex() -> Instance:
@@ -61,8 +61,8 @@ def test_minimize_refuses_it_too(tmp_path) -> None:
 
 
 def test_what_catches_the_deadline_is_stopped_again(monkeypatch) -> None:
-    monkeypatch.setattr(deadline, "SECONDS", 0.1)
-    monkeypatch.setattr(deadline, "AGAIN", 0.1)
+    monkeypatch.setattr(limits, "SECONDS", 0.1)
+    monkeypatch.setattr(limits, "AGAIN", 0.1)
     with pytest.raises(RuleError, match="fits-time"), timed, timed:
         try:
             while True:

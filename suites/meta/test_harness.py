@@ -161,7 +161,8 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
-    from harness.session.record_writer import FORMAT, RecordWriter
+    from harness.core.record_format import FORMAT
+    from harness.session.record_writer import RecordWriter
 
     path = tmp_path / "records.jsonl"
     chosen = list(toy.versions.values())

@@ -12,6 +12,7 @@ import reports
 from harness.cases.case import draw_case
 from harness.compare.statistics import ENOUGH
 from harness.core.outcome import Verdict
+from harness.core.record_format import FORMAT
 from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.ledger.ledger import Ledger
@@ -39,7 +40,7 @@ def test_a_bias_that_no_case_shows_fails_the_run(tmp_path: Path) -> None:
     out: list[dict[str, Any]] = []
     engine = pooled(1.1, out)
     assert engine.summary.failures == 1
-    head = {"t": "run", "format": 1, "seed": 3, "backends": {"onnx-reference": {"version": "1"}}}
+    head = {"t": "run", "format": FORMAT, "seed": 3, "backends": {"onnx-reference": {"version": "1"}}}
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in (head, *out)))
     s = reports.summarise(path)

@@ -240,9 +240,9 @@ def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
         ('{"t":"batch"}\n', "begin with a 'run' record"),
         ("[1,2]\n", "expected an object"),
         ('{"t":"run","format":0}\n', "older"),
-        ('{"t":"run","format":2}\n', "newer"),
+        ('{"t":"run","format":3}\n', "newer"),
         ('{"t":"run"}\n', "format None"),
-        ('{"t":"run","format":1}\n{"t":"case","id":"x"}\n', "'case' record: expected also key opset backend verdict"),
+        ('{"t":"run","format":2}\n{"t":"case","id":"x"}\n', "'case' record: expected also key opset backend verdict"),
         ('{"t":"run","form', "not a record"),
         ('{"t":"run","format":1,"backends":7}\n', ":1: a 'run' record: backends: expected an object, got 7"),
         ('{"t":"run","format":1,"backends":{"x":"1.0"}}\n', 'backends: x: expected an object, got "1.0"'),
@@ -687,7 +687,7 @@ def test_memory_does_not_grow_with_batches(tmp_path: Path) -> None:
     }
     path = tmp_path / "long.jsonl"
     with open(path, "w") as f:
-        f.write(json.dumps({"t": "run", "format": 1, "seed": 1}) + "\n")
+        f.write(json.dumps({"t": "run", "format": 2, "seed": 1}) + "\n")
         for i in range(100_000):
             f.write(json.dumps(line | {"first": i * 64}) + "\n")
     import tracemalloc

@@ -18,7 +18,7 @@ from harness.backends.pool import BackendHandle
 from harness.backends.process import Place
 from harness.core.errors import FormatError, OpconformError, UsageError, reading
 from harness.core.escape import one_line, shell, visible
-from harness.core.memory import bounded
+from harness.core.limits import bounded
 from suites.onnx.graphs import listed
 from suites.onnx.graphs.walk import walk
 

@@ -16,7 +16,7 @@ from onnx import helper, inliner, numpy_helper
 
 from harness.core.errors import OpconformError, reading
 from harness.core.instance import Node
-from harness.core.memory import bounded
+from harness.core.limits import bounded
 from suites.onnx import dialect
 from suites.onnx.interpret import Run
 

@@ -23,7 +23,7 @@ from harness.compare.layers import Layer, LayerRow, Report, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Graph, Instance, Node
-from harness.core.memory import bounded
+from harness.core.limits import bounded
 from harness.core.outcome import Model, Outcome, Status, Verdict
 from harness.declare import Expected
 from harness.engine.verdict import judge_case

@@ -1,0 +1,80 @@
+"""Records of format 1 are read in the words of format 2, and a report of them says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reports
+from harness.core.errors import FormatError
+from harness.core.record_format import FORMAT, Upgrade
+from harness.session import record_writer
+from suites.meta import golden
+
+OLD_VERDICTS = {"flaky": "unsteady", "uninformative": "mistrusted"}
+OLD_FIELDS = {"neighbours": "company", "prior_models": "before"}
+
+
+def to_format_1(record: dict[str, Any]) -> dict[str, Any]:
+    """The record as a run wrote it before November 2026."""
+    out = dict(record)
+    if out["t"] == "run":
+        out["format"] = 1
+    elif out["t"] == "batch":
+        out["tally"] = [[b, d, OLD_VERDICTS.get(v, v), n] for b, d, v, n in out["tally"]]
+    elif out["t"] == "case":
+        out = {OLD_FIELDS.get(k, k): v for k, v in out.items()}
+        out["verdict"] = OLD_VERDICTS.get(out["verdict"], out["verdict"])
+        out["votes"] = {k: OLD_VERDICTS.get(v, v) for k, v in (out.get("votes") or {}).items()}
+    elif out["t"] == "coverage" and "uninformative" in out:
+        out["mistrusted"] = out.pop("uninformative")
+    return out
+
+
+def test_a_report_of_format_1_equals_that_of_format_2(tmp_path: Path) -> None:
+    records = golden.records(5)
+    old = [to_format_1(r) for r in records]
+    assert old != records and any("mistrusted" in json.dumps(r) for r in old)
+    golden.write(tmp_path / "new" / "records.jsonl", records)
+    golden.write(tmp_path / "old" / "records.jsonl", old)
+    new, was = (reports.summarise(str(tmp_path / n)) for n in ("new", "old"))
+    assert was.judged == new.judged and was.totals == new.totals and was.cube == new.cube
+    assert was.coverage == new.coverage and was.cases == new.cases
+
+
+def test_old_names_of_backends_and_fields_are_read() -> None:
+    up = Upgrade()
+    head = up(
+        {
+            "t": "run",
+            "format": 1,
+            "backends": {"litert-crossed": {"info": {"asks": "tflite"}}},
+            "asked": ["litert-crossed"],
+        }
+    )
+    assert head["format"] == FORMAT and head["asked"] == ["litert-cross-dialect"]
+    assert head["backends"] == {"litert-cross-dialect": {"info": {"target_dialect": "tflite"}}}
+    case = up({"t": "case", "backend": "litert-crossed", "verdict": "unsteady", "company": ["a"], "before": [["b"]]})
+    assert case["backend"] == "litert-cross-dialect" and case["verdict"] == "flaky"
+    assert case["neighbours"] == ["a"] and case["prior_models"] == [["b"]]
+
+
+def test_a_file_may_hold_runs_of_both_formats() -> None:
+    up = Upgrade()
+    up({"t": "run", "format": 1, "backends": {}})
+    assert up({"t": "batch", "tally": [["b", "f32", "mistrusted", 1]]})["tally"] == [["b", "f32", "uninformative", 1]]
+    up({"t": "run", "format": FORMAT, "backends": {}})
+    row = {"t": "batch", "tally": [["b", "f32", "flaky", 1]]}
+    assert up(row) is row
+
+
+@pytest.mark.parametrize("got", [0, 3, None, "2", True])
+def test_another_format_is_refused_in_one_line(tmp_path: Path, got: Any) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(json.dumps({"t": "run", "format": got, "backends": {}}) + "\n")
+    for reader in (lambda: list(record_writer.read(path)), lambda: reports.summarise(str(path))):
+        with pytest.raises(FormatError, match=r"record format .* is (older|newer) than 2"):
+            reader()
