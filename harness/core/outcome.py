@@ -1,4 +1,4 @@
-"""What a backend did with a case, what we say about it, and the model that travels between."""
+"""The outcome of a backend, the verdict of the judge, and the model that the harness sends to a backend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ X = TypeVar("X")
 
 
 class Status(str, Enum):
-    """What a backend did.  ``unsupported`` is the backend's own declared gap, counted as coverage."""
+    """What a backend did with an instance.
+
+    value: The backend returned values or types.
+    rejected: The backend refused the model or the inputs with an exception.
+    unsupported: The backend, or the model builder, declared that it does not take this instance.
+    crashed: The process of the backend ended, or ran out of memory.
+    timed_out: The backend gave no answer within the deadline.
+    harness_error: The harness itself failed, so the instance says nothing about the backend.
+
+    ``docs/verdicts.md`` shows these sentences (``scripts/reference.py``)."""
 
     VALUE = "value"
     REJECTED = "rejected"
@@ -24,12 +33,23 @@ class Status(str, Enum):
 
 
 class Verdict(str, Enum):
-    """What we say.  ``known`` is a listed difference, ``ambiguous`` a case where the spec is silent,
-    ``flaky`` a wrong answer that was right when asked for again in a fresh process, ``uninformative`` an instance whose
-    output, or its bound, says too little for its agreement to count, ``unknown`` no verdict possible.
+    """What the judge says about one instance on one backend.
 
-    ``judged`` tells whether the answer of a backend was compared and the result counts: ``uninformative``,
-    ``unsupported`` and ``unknown`` are no judged outcomes."""
+    agree: The backend gave the expected answer, or rejected an invalid instance.
+    mismatch: The backend gave an answer outside the tolerance.
+    wrongly_rejected: The backend rejected a valid instance that it claims to support.
+    wrongly_accepted: The backend accepted an instance that breaks a stated rule.
+    crashed: The process of the backend ended while it worked on the instance.
+    timed_out: The backend gave no answer within the deadline.
+    known: The answer is wrong, and an entry in the list of known differences explains it.
+    ambiguous: The specification gives no single answer here, so the answer is not called wrong.
+    flaky: The answer was wrong once, and right each time the harness asked again.
+    uninformative: The answer is right, but it or its error bound says too little to count as agreement.
+    unsupported: The backend does not claim to support this operator, element type or opset.
+    unknown: The harness could not reach a verdict, for example because the reference failed.
+
+    ``bad``: the verdict fails a run.  ``judged``: the answer was compared and the result counts.
+    README.md and ``docs/verdicts.md`` show these sentences (``scripts/reference.py``)."""
 
     AGREE = "agree"
     MISMATCH = "mismatch"
