@@ -1,0 +1,1 @@
+"""One module a verb: ``HELP``, ``arguments(parser)`` and ``run(args)``, which returns the exit code."""

@@ -1,0 +1,47 @@
+"""``opconform replay``: judge one instance again."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from harness.cli.options import backend, placed
+from harness.cli.output import MISMATCH, OK, say
+from harness.core.errors import UsageError
+from harness.core.escape import one_line, shell
+
+HELP = "judge one instance again"
+
+
+def arguments(v: argparse.ArgumentParser) -> None:
+    """Adds the options of the verb."""
+    v.add_argument("case", metavar="CASE", help="instance.json, its folder, neighbours.json, or onnx/Conv/11@17#0.5")
+    backend(v)
+    v.add_argument("--raw", action="store_true", help="ignore the known differences")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what the verb says; returns the exit code."""
+    from harness.engine import case_record
+    from harness.engine.case_record import NEIGHBOURS
+    from harness.session import session, terminal
+
+    if Path(args.case).name == NEIGHBOURS:
+        judged = session.replay_neighbours(Path(args.case), args.backend, placed(args), explain=not args.raw)
+    else:
+        inst = session.find_case(args.case)
+        judged = session.replay(inst, args.backend, placed(args), explain=not args.raw)
+    if not judged:
+        raise UsageError(f"no backend here takes the models of {args.case}; `opconform list backends` tells why")
+    votes = {j.backend: j.verdict.value for j in judged}
+    for j in judged:
+        if j.verdict.bad:
+            place = placed(args)
+            line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
+            say(*case_record.paragraph(case_record.record(j, votes, place=place, replay=line)).split("\n"), "")
+    why = {
+        j.backend: one_line(j.outcome.message)[:100] for j in judged if j.verdict.value in ("unsupported", "unknown")
+    }
+    rows = [[j.backend, j.verdict.value, j.known or j.ambiguity or why.get(j.backend, "")] for j in judged]
+    say(*terminal.columns(rows))
+    return MISMATCH if any(j.verdict.bad or j.verdict.value == "unknown" for j in judged) else OK
