@@ -123,8 +123,17 @@ def _short(text: str, most: int = 120) -> str:
 
 
 def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
-    schema = v.schema
     own = v.entry.evaluate is not None  # blocks and states have operands and results that the schema does not name
+    yield from _misfits_of_operands(v, inst, own)
+    yield from _misfits_of_values(v, inst)
+    yield from _misfits_of_attrs(v, inst)
+    yield from _misdeclared(v, inst)
+    yield from _misfits_of_outs(v, inst, own)
+
+
+def _misfits_of_operands(v: OpVersion, inst: Instance, own: bool) -> Iterator[str]:
+    """Which slots are given, as one argument or several, and of which types."""
+    schema = v.schema
     for name in inst.args if not own else ():
         if schema.input(name) is None:
             yield f"args: expected slots among {_listed(schema.inputs)}, got {name}"
@@ -141,6 +150,10 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
         else:
             for a in given if isinstance(given, list) else [given]:
                 yield from _misfits_of(v, s, a, bound)
+
+
+def _misfits_of_values(v: OpVersion, inst: Instance) -> Iterator[str]:
+    """Arguments of all runs by themselves: sizes, values, how a constant is written."""
     for r in inst.reruns:
         for slot, again in r.items():
             first = inst.args.get(slot)
@@ -154,6 +167,10 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
                 if a.encoding not in may:
                     said = " or ".join(map(repr, may)) or f"none of a{' constant' if a.const else 'n input'}"
                     yield f"args: {slot}: encoding: expected {said}, got {a.encoding!r}"
+
+
+def _misfits_of_attrs(v: OpVersion, inst: Instance) -> Iterator[str]:
+    schema = v.schema
     for name, value in inst.attrs.items():
         known = schema.attrs.get(name)
         if known is None and not name.startswith("@"):
@@ -165,7 +182,11 @@ def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
     for name, attr in schema.attrs.items():
         if attr.required and name not in inst.attrs:
             yield f"attrs: expected {name}, which is required, got none"
-    yield from _misdeclared(v, inst)
+
+
+def _misfits_of_outs(v: OpVersion, inst: Instance, own: bool) -> Iterator[str]:
+    """How many outputs are asked for, and which of them are skipped."""
+    schema = v.schema
     most = None if own or any(s.variadic for s in schema.outputs) else len(schema.outputs)
     if type(inst.outs) is not int or inst.outs < 0 or (most is not None and inst.outs > most):
         yield f"outs: expected a number{'' if most is None else f' up to {most}'}, got {inst.outs!r}"

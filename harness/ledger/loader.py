@@ -226,6 +226,21 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for key in ("op_versions", "opsets"):
         if key in t and not isinstance(t[key], list):
             raise FormatError(f"{key} must be a list, got {t[key]!r}")
+    _check_words(t)
+    for key in ("behaves_as", "defect_model", "wide"):
+        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
+            raise FormatError(f"{key} explains a mismatch alone")
+    if "wide" in t and {"behaves_as", "defect_model"} & set(t):
+        raise FormatError("wide says why nothing is known of the answer, behaves_as and defect_model say what it is")
+    if t.get("elements") and _WHOLE & set(t):
+        raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
+    for key in ("neighbours", "shown_by"):
+        if key in t and "instance" not in t:
+            raise FormatError(f"{key} needs the instance that shows it")
+
+
+def _check_words(t: dict[str, Any]) -> None:
+    """Raises FormatError for a word of a field that has no such word."""
     for w in _texts(t, "cpu"):
         if w.removeprefix("!") not in WORDS:
             raise FormatError(f"cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
@@ -238,20 +253,9 @@ def _check(kind: str, t: dict[str, Any]) -> None:
     for v in _verdicts(t):
         if v not in _BAD:
             raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
-    for key in ("behaves_as", "defect_model", "wide"):
-        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
-            raise FormatError(f"{key} explains a mismatch alone")
-    if "wide" in t and {"behaves_as", "defect_model"} & set(t):
-        raise FormatError("wide says why nothing is known of the answer, behaves_as and gives say what it is")
     elements = t.get("elements", "")
     if elements and elements not in ELEMENTS:
         raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
-    if elements and _WHOLE & set(t):
-        raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
-    if "neighbours" in t and "instance" not in t:
-        raise FormatError("neighbours needs the instance that goes wrong in it")
-    if "shown_by" in t and "instance" not in t:
-        raise FormatError("shown_by needs the instance that shows")
 
 
 def _texts(t: dict[str, Any], key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ One number names the opset of a model, that of the default domain; the other dom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -56,6 +56,14 @@ def _skipped(inst: Instance, may: list[int], d: Draw) -> list[int]:
     return sorted(d.subset(may, 1)) if may and d.chance(3) else []
 
 
+def _tensors(inst: Instance) -> Iterator[Arg]:
+    """The arguments, those of variadic slots one by one."""
+    for a in inst.args.values():
+        for x in a if isinstance(a, list) else (a,):
+            if isinstance(x, Arg):
+                yield x
+
+
 def _doubled(version: OpVersion, slot: str, d: Draw) -> Instance | None:
     """The one element of ``slot`` twice, where it is given."""
     inst = version.draw(d.engine, d.opset)
@@ -100,10 +108,24 @@ class Onnx(Dialect):
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried
         idly."""
-        attrs = inst.attrs
         touch = self._touches.get(version.key)
         if touch is None:
             touch = self._touches[version.key] = _Touch(version)
+        self._finish_attrs(version, d, inst, touch)
+        if d.chance(self.dynamic_chance):
+            for x in _tensors(inst):
+                if not x.const and x.kind == "tensor" and x.shape:
+                    x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
+        for x in _tensors(inst):
+            if x.const:
+                how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
+                if how > 3:
+                    may = builder.encodings(x.dtype, int(inst.opset))
+                    x.encoding = may[how - 4] if how - 4 < len(may) else ""
+        return inst
+
+    def _finish_attrs(self, version: OpVersion, d: Draw, inst: Instance, touch: _Touch) -> None:
+        attrs = inst.attrs
         if attrs:
             for k, v in attrs.items():
                 if isinstance(v, float) or (isinstance(v, list) and v and isinstance(v[0], float)):
@@ -125,19 +147,6 @@ class Onnx(Dialect):
             skipped = _skipped(inst, [j for j in touch.may_skip if j < inst.outs - 1], d)
             if skipped:
                 attrs[SKIPPED] = skipped
-        if d.chance(self.dynamic_chance):
-            for a in inst.args.values():
-                for x in a if isinstance(a, list) else (a,):
-                    if isinstance(x, Arg) and not x.const and x.kind == "tensor" and x.shape:
-                        x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
-        for a in inst.args.values():
-            for x in a if isinstance(a, list) else (a,):
-                if isinstance(x, Arg) and x.const:
-                    how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
-                    if how > 3:
-                        may = builder.encodings(x.dtype, int(inst.opset))
-                        x.encoding = may[how - 4] if how - 4 < len(may) else ""
-        return inst
 
     def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:
         return builder.encodings(dtype, int(opset))
