@@ -310,6 +310,17 @@ def test_14_what_rounds_to_zero_is_not_flushed():
         assert agrees(e, np.array([first, 0, -0.0], np.float32), flushes=("f32",))
 
 
+def test_14_what_rounds_to_the_smallest_normal_number_may_be_kept_beside_flushed_ones():
+    tiny = 2.0**-126
+    h = np.array([1e-38, np.nextafter(tiny, 0)], np.float64)  # the second is tiny before rounding, not after
+    e = expect(h.astype(np.float32), h, classes.rounded(1))
+    for first in (1e-38, 0):
+        for second in (tiny, 0):
+            assert agrees(e, np.array([first, second], np.float32), flushes=("f32",)), (first, second)
+    e = expect(np.array([1e-38, 2e-39], np.float32))
+    assert kind(e, np.array([1e-38, 0], np.float32), flushes=("f32",)) == "flush"  # both are subnormal
+
+
 def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
     e = wide_of([2.0**-130, 1.0], F32, classes.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))

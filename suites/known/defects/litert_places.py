@@ -132,12 +132,13 @@ def whole_axis_for_nothing(g: Given) -> Outputs:
 
 
 def overflow_before_the_end(g: Given) -> Outputs:
-    """Infinity from 127.5 ln 2 on; the polynomial is off as elsewhere."""
+    """Infinity from 127.5 ln 2 on; the polynomial is off as elsewhere, and of NaN and infinities anything comes."""
     (slot,) = g.inst.args
     x, due = g[slot].astype(np.float64), g.expected[0].value
     off = (4 + np.minimum(np.abs(x), 88)) * np.spacing(due).astype(np.float64)
     early = (x > 88.37) & (x < 88.73)
-    return [Near(due, np.where(np.isfinite(due), off, 0), np.where(early, np.inf, due).astype(due.dtype))]
+    free = ~(np.isfinite(x) & np.isfinite(due))
+    return [Near(due, np.where(free, np.inf, off), np.where(early, np.inf, due).astype(due.dtype))]
 
 
 def nan_of_large_operands(g: Given) -> Outputs:
