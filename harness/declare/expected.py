@@ -121,13 +121,21 @@ def open_at(call: Call, why: Underspecified, i: int, actual: np.ndarray) -> np.n
     """Mask of the elements of output ``i`` that ``why``, which does not leave all open, does: where there are
     readings, those in which ``actual`` is one.  Raises ValueError for a mask that does not fit."""
     out = np.zeros(actual.shape, bool)
-    for mask, readings in why.masks(i) or ():
+    for mask, part in why.masks(i) or ():
         at = _carried(call, i, mask)
-        if readings:
-            said = [_laid(call, i, r) for r in readings]
-            at = at & np.logical_or.reduce([(actual == r) | ((actual != actual) & (r != r)) for r in said])
+        if part.readings:
+            said = [_laid(call, i, r) for r in part.readings]
+            at = at & np.logical_or.reduce([_is_reading(actual, r, part.within) for r in said])
         out |= at
     return out
+
+
+def _is_reading(actual: np.ndarray, reading: np.ndarray, within: np.ndarray | float) -> np.ndarray:
+    same = (actual == reading) | ((actual != actual) & (reading != reading))
+    if not np.any(within):
+        return same
+    with np.errstate(all="ignore"):
+        return same | (np.abs(actual.astype(np.float64) - reading) <= within)
 
 
 def _carried(call: Call, i: int, mask: np.ndarray) -> np.ndarray:

@@ -20,11 +20,13 @@ Predicate = Callable[..., str | None]
 class Part:
     """One open question.  at: a mask that broadcasts to the meaning's results, True where they are open, or one for
     each result (None: that one is settled); None: all is open, shapes too.  readings: arrays like the first result; an
-    open element is one of theirs, or anything where there are none."""
+    open element is one of theirs, or anything where there are none.  within: absolute error that a reading may have,
+    a number or an array that broadcasts to the output."""
 
     why: str
     at: Where | None = None
     readings: tuple[Array, ...] = ()
+    within: Array | float = 0.0
 
 
 class Underspecified(str):
@@ -38,17 +40,17 @@ class Underspecified(str):
         self.parts = parts
         return self
 
-    def masks(self, i: int) -> Iterator[tuple[Array, tuple[Array, ...]]] | None:
-        """Of result ``i``: where it is open, and the readings there; None where all is open."""
+    def masks(self, i: int) -> Iterator[tuple[Array, Part]] | None:
+        """Of result ``i``: where it is open, and the question; None where all is open."""
         if any(p.at is None for p in self.parts):
             return None
         return self._masks(i)
 
-    def _masks(self, i: int) -> Iterator[tuple[Array, tuple[Array, ...]]]:
+    def _masks(self, i: int) -> Iterator[tuple[Array, Part]]:
         for p in self.parts:
             mask = p.at[min(i, len(p.at) - 1)] if isinstance(p.at, tuple) else p.at
             if mask is not None:
-                yield np.asarray(mask), p.readings
+                yield np.asarray(mask), p
 
     def without(self, why: str) -> Underspecified | None:
         """The rest, where something else has settled one of the questions."""
@@ -56,10 +58,10 @@ class Underspecified(str):
         return Underspecified(*rest) if rest else None
 
 
-def underspecified(why: str, at: Where, *readings: Array) -> Underspecified | None:
-    """``why`` holds of the elements of ``at``; None where there are none."""
+def underspecified(why: str, at: Where, *readings: Array, within: Array | float = 0.0) -> Underspecified | None:
+    """``why`` holds of the elements of ``at``; None where there are none.  See ``Part``."""
     some = any(m is not None and bool(np.any(m)) for m in (at if isinstance(at, tuple) else (at,)))
-    return Underspecified(Part(why, at, readings)) if some else None
+    return Underspecified(Part(why, at, readings, within)) if some else None
 
 
 def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | None:

@@ -69,7 +69,7 @@ WITHOUT_EFFECT = {
     "onnx/Dropout/* seed": "what is dropped is judged by distribution",
     "onnx/*/* output_sequence": "the number of outputs says it already",
     "onnx/LinearAttention/* chunk_size": _HINT,
-    "onnx/LinearClassifier/* multi_class": "the text names two ways and gives one result",
+    "onnx/LinearClassifier/* multi_class": "both ways choose one label; what may differ of the scores is open",
     "onnx/TopK/* sorted": "without it any order is right",
     "onnx/TreeEnsemble*/* nodes_hitrates": _HINT,
     "onnx/CastLike/* target_type": _TYPE,

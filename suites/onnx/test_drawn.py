@@ -84,7 +84,6 @@ NEVER = {
     "MaxPool/[18]": {"strides left out": WINDOW},
     "MaxPool/10": {"* left out": WINDOW},
     "MaxUnpool/9": {"strides left out": WINDOW},
-    "MaxUnpool/*": {"input output_shape given": "against which shape the indices count then, is not said"},
     "Caffe2ConvTranspose/1": {"* left out": SILENT},
     "SpatialBN/1": {"* left out": SILENT},
     "Col2Im/18": {"T: *": "sums of words, truth values"},
@@ -104,11 +103,11 @@ NEVER = {
     "CategoryMapper/1": {"cats_* left out": SILENT},
     "FeatureVectorizer/1": {"inputdimensions left out": SILENT},
     "LabelEncoder/1": {"classes_strings left out": SILENT},
-    "LinearClassifier/1": {"intercepts left out": "keep the scores of a row apart", "multi_class given": "no formula"},
+    "LinearClassifier/1": {"intercepts left out": "keep the scores of a row apart"},
     "LinearRegressor/1": {"coefficients left out": SILENT},
     "Scaler/1": {"* left out": SILENT},
     "SVMClassifier/1": {"* left out": SILENT},
-    "SVMRegressor/1": {"* left out": SILENT, "one_class given": "no formula"},
+    "SVMRegressor/1": {"* left out": SILENT},
     "TreeEnsemble*/*": {"* left out": TREE},
 }
 

@@ -86,8 +86,8 @@ def test_exponentials_of_integers_beyond_double_are_open(
     why = _exponential_beyond({"x": np.array(rows, kind)}, {"axes": [1], "keepdims": False})
     assert (why is None) == (free is None)
     if free is not None:
-        ((mask, readings),) = why.masks(0)  # type: ignore[union-attr]
-        assert mask.tolist() == free and readings == ()
+        ((mask, part),) = why.masks(0)  # type: ignore[union-attr]
+        assert mask.tolist() == free and part.readings == ()
 
 
 def test_both_sides_of_a_multiplier_say_the_same() -> None:

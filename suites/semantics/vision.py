@@ -132,7 +132,54 @@ def _col2im_lists(d: Draw) -> dict:
     return {**out, name: (*out[name], 1 if name == "pads" else 2)}  # nothing that could be left out as the default
 
 
-@semantics(error=exact(), source="ONNX MaxUnpool-9, -11, -22")
+def _unpooled(x: Array, kernel: Ints, strides: Ints, pads: Ints, shape: Ints) -> list[int]:
+    """The shape in which the indices of MaxUnpool count.  A given shape of the output replaces the pads: what it cuts
+    off is padding, and beyond what the windows cover it adds nothing that an index counts.
+
+    Raises RuleError "one-per-axis", "strides-positive", "output-not-negative", "shape-holds"."""
+    r = x.ndim - 2
+    st, p = strides or (1,) * r, pads or (0,) * (2 * r)
+    if len(kernel) != r or len(st) != r or len(p) != 2 * r:
+        raise RuleError("one-per-axis", f"kernel {list(kernel)}, strides {list(st)}, pads {list(p)} for {r} axes")
+    if any(v < 1 for v in st):
+        raise RuleError("strides-positive", f"{list(st)}")
+    covered = [(n - 1) * t + k for n, t, k in zip(x.shape[2:], st, kernel)]
+    if shape is not None:
+        if len(shape) != x.ndim or tuple(shape[:2]) != x.shape[:2] or any(v < 0 for v in shape):
+            raise RuleError("shape-holds", f"output_shape {list(shape)} for x {list(x.shape)}")
+        return [*x.shape[:2], *(min(v, int(n)) for v, n in zip(covered, shape[2:]))]
+    inner = [v - a - e for v, a, e in zip(covered, p, p[r:])]
+    if any(v < 0 for v in inner):
+        raise RuleError("output-not-negative", f"extents {inner}")
+    return [*x.shape[:2], *inner]
+
+
+def _placed(x: Array, index: Array, counted: list[int], shape: Ints) -> Array:
+    """Zeros of ``shape`` (``counted``, where it is None) with ``x`` at the indices of its first [*counted] elements."""
+    out = np.zeros(prod(counted), x.dtype)
+    out[index.reshape(-1)] = x.reshape(-1)
+    if shape is None:
+        return out.reshape(counted)
+    whole = np.zeros([int(v) for v in shape], x.dtype)
+    whole[tuple(slice(n) for n in counted)] = out.reshape(counted)
+    return whole
+
+
+def _unpool_into_more(inputs: dict, params: dict) -> str | None:
+    """MaxPool's Indices count in the tensor that was pooled, which a given shape is said to restore.  The node test
+    maxunpool_export_with_output_shape of the onnx package counts them in what the windows cover.  (onnx issue 2398)"""
+    x, index, shape = inputs["x"], inputs["index"], params["shape"]
+    if shape is None:
+        return None
+    covered, whole = _unpooled(x, **{n: params[n] for n in ("kernel", "strides", "pads", "shape")}), [*map(int, shape)]
+    ours, other = _placed(x, index, covered, shape), _placed(x, index, whole, shape)
+    from_ = np.arange(1, x.size + 1)  # which element of x stands where
+    at = _placed(from_, index, covered, shape) != _placed(from_, index, whole, shape)
+    why = "MaxUnpool: in an output_shape beyond what the windows cover, do the indices count in it or in the latter?"
+    return underspecified(why, at, ours, other)
+
+
+@semantics(error=exact(), source="ONNX MaxUnpool-9, -11, -22", ambiguous=_unpool_into_more)
 def max_unpool(
     x: Float["n c *s"],
     index: Int["n c *s"],
@@ -142,47 +189,37 @@ def max_unpool(
     pads: Ints = None,
     shape: Ints = None,
 ):
-    """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t], t = stride (s - 1) + kernel -
-    pads; with ``shape`` given, that tensor lies at the beginning of one of this shape.
+    """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t].
+
+    t = stride (s - 1) + kernel - pads.  With ``shape`` given ``pads`` are ignored and t is at most ``shape``; a larger
+    ``shape`` has that tensor at its beginning.
 
     Raises RuleError "one-per-axis", "strides-positive", "output-not-negative", "index-shape", "index-in-range",
-    "shape-holds"."""
-    r = x.ndim - 2
-    st, p = strides or (1,) * r, pads or (0,) * (2 * r)
-    if len(kernel) != r or len(st) != r or len(p) != 2 * r:
-        raise RuleError("one-per-axis", f"kernel {list(kernel)}, strides {list(st)}, pads {list(p)} for {r} axes")
-    if any(v < 1 for v in st):
-        raise RuleError("strides-positive", f"{list(st)}")
-    inner = [(x.shape[2 + i] - 1) * st[i] + kernel[i] - p[i] - p[r + i] for i in range(r)]
-    full = [*x.shape[:2], *inner]
-    if any(v < 0 for v in inner):
-        raise RuleError("output-not-negative", f"extents {inner}")
+    "shape-holds".  Source: ONNX MaxUnpool-9: "If 'output_shape' is specified, 'pads' values are ignored"."""
+    full = _unpooled(x, kernel, strides, pads, shape)
     if index.shape != x.shape:
         raise RuleError("index-shape", f"indices {list(index.shape)} for x {list(x.shape)}")
-    out = np.zeros(prod(full), x.dtype)
-    if x.size and not (index.min() >= 0 and index.max() < out.size):
-        raise RuleError("index-in-range", f"index {index.max()} of {out.size}")
-    out[index.reshape(-1)] = x.reshape(-1)
-    if shape is None:
-        return out.reshape(full)
-    if len(shape) != x.ndim or any(v < n for v, n in zip(shape, full)):
-        raise RuleError("shape-holds", f"shape {list(shape)} for what is unpooled to {full}")
-    whole = np.zeros([int(v) for v in shape], x.dtype)
-    whole[tuple(slice(n) for n in full)] = out.reshape(full)
-    return whole
+    if x.size and not (index.min() >= 0 and index.max() < prod(full)):
+        raise RuleError("index-in-range", f"index {index.max()} of {prod(full)}")
+    return _placed(x, index, full, shape)
 
 
 @max_unpool.draw
 def _draw_unpool(d: Draw) -> dict:
+    """A third with the shape of the output: what the windows cover, or up to 1 less or 2 more along each axis."""
     n, c = d.int(1, 2), d.int(1, 2)
     s = tuple(d.int(1, 3) for _ in range(d.int(1, 2)))
     k = tuple(d.int(2, 3) for _ in s)
     st = tuple(d.int(1, 2) for _ in s)
     pads = tuple(d.int(0, 1) if d.bool() else 0 for _ in range(2 * len(s)))
-    full = [(v - 1) * t + m for v, t, m in zip(s, st, k)]
-    if any(n - a - e < v for n, a, e, v in zip(full, pads, pads[len(s) :], s)):  # no room for all of them
-        pads = (0,) * len(pads)
-    full = [n - a - e for n, a, e in zip(full, pads, pads[len(s) :])]
+    covered = [(v - 1) * t + m for v, t, m in zip(s, st, k)]
+    full = [n - a - e for n, a, e in zip(covered, pads, pads[len(s) :])]
+    if any(n < v for n, v in zip(full, s)):  # no room for all of them
+        pads, full = (0,) * len(pads), covered
+    shape = None
+    if d.int(0, 2) == 0:
+        shape = (n, c, *(d.int(max(v - 1, e), v + 2) if d.bool() else v for v, e in zip(covered, s)))
+        full = [min(v, e) for v, e in zip(covered, shape[2:])]
     image = prod(full)
     count = prod(s)
     values = []
@@ -195,7 +232,7 @@ def _draw_unpool(d: Draw) -> dict:
         "kernel": k,
         "strides": st,
         "pads": pads,
-        "shape": None,
+        "shape": shape,
     }
 
 

@@ -329,3 +329,19 @@ def _through_double(x: np.ndarray) -> Any:
 
 def _extents_resized(g: Given) -> list[int]:
     return [g["X"].shape[a] for a in g.attr("axes") or range(g["X"].ndim)]
+
+
+def unpooled_with_pads(g: Given) -> list[Any] | None:
+    """MaxUnpool: the pads shrink the tensor in which the indices count, although the shape of the output is given."""
+    x, kernel = g["X"], g.attr("kernel_shape")
+    strides, pads = g.attr("strides") or [1] * len(kernel), g.attr("pads") or [0] * 2 * len(kernel)
+    counted = [
+        (n - 1) * t + k - a - e for n, t, k, a, e in zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :])
+    ]
+    flat = np.zeros(math.prod((*x.shape[:2], *counted)), x.dtype)
+    if not (g["I"] < flat.size).all() or any(n > m for n, m in zip(counted, g["output_shape"][2:])):
+        return None
+    flat[g["I"].reshape(-1)] = x.reshape(-1)
+    out = np.zeros(g["output_shape"], x.dtype)
+    out[(slice(None), slice(None), *map(slice, counted))] = flat.reshape(*x.shape[:2], *counted)
+    return [out]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I64, STR
-from harness.declare import Call, Context, Draw, bounded, exact
+from harness.declare import Call, Context, Draw, bounded, exact, gathered, underspecified
 from harness.tolerance.classes import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, objects, one_of, quarters, require, rows, single
@@ -31,13 +31,13 @@ def _weights(c: Call) -> tuple[Array, Array, Array]:
 
 def _linear_bound(ctx: Context) -> Array:
     """A dot product, and a transform whose slope is at most 1 in each score."""
-    x, w, b = _weights(ctx.call)
+    return _score_error(ctx.call, ctx.wide, ctx.acc_u) + ctx.ulp
+
+
+def _score_error(c: Call, y: Array, u: float) -> Array:
+    x, w, b = _weights(c)
     scale = np.abs(x) @ np.abs(w).T + np.abs(b)
-    return (
-        2 * gamma(x.shape[1] + 8, ctx.acc_u) * scale.max(-1, initial=0.0, keepdims=True)
-        + 16 * ctx.acc_u * np.abs(ctx.wide)
-        + ctx.ulp
-    )
+    return 2 * gamma(x.shape[1] + 8, u) * scale.max(-1, initial=0.0, keepdims=True) + 16 * u * np.abs(y)
 
 
 def _regress(c: Call) -> Array:
@@ -106,10 +106,23 @@ def _classify(c: Call) -> tuple[Array, Array]:
     return pick_labels(c, z, "classlabels_ints"), s.post(z, c.attr("post_transform"))
 
 
+def _multinomial(c: Call) -> str | None:
+    """Which label wins is the same in both ways, and a softmax that post_transform names is the multinomial one."""
+    if not c.attr("multi_class") or c.attr("post_transform") == "SOFTMAX":
+        return None
+    x, w, b = _weights(c)
+    z = x @ w.T + b
+    ours, other = s.post(z, c.attr("post_transform")), s.post(z, "SOFTMAX")
+    why = "LinearClassifier: do the scores of multi_class 1 go through a softmax that post_transform does not name?"
+    return underspecified(why, (None, ours != other), other, within=_score_error(c, other, 2.0**-24) + 2.0**-24)
+
+
 def _draw_classify(d: Draw) -> dict:
     """The intercepts keep the scores of a row apart: no ties."""
     n, f, k = d.int(1, 4), d.int(1, 5), d.int(2, 4)
+    how = {"multi_class": d.int(0, 1)} if d.bool() else {}
     return {
+        **how,
         "X": rows(d, d.types["T1"], n, f),
         "coefficients": quarters(d, k * f),
         **transformed(d),
@@ -130,8 +143,9 @@ op(
     out_dtype=classified("classlabels_ints"),
     domain=ML,
     error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+    ambiguous=_multinomial,
     breaks={"one-of-labels": _both_labels},
-    source="ONNX ai.onnx.ml LinearClassifier-1",
+    source="ONNX ai.onnx.ml LinearClassifier-1: multi_class, OvR or multinomial; post_transform of the scores",
 )
 
 
@@ -148,6 +162,10 @@ def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
 
 
 def _svm(c: Call) -> Array:
+    """The decision function, and of a one-class machine its sign: +1 for what is like the training data, else -1.
+
+    Source: SVMRegressor-1, "one-class SVM anomaly detection"; Schoelkopf et al., Estimating the support of a
+    high-dimensional distribution, equation 3.10: f(x) = sgn(sum alpha_i k(x_i, x) - rho)."""
     k, w, _, rho = _svm_parts(c)
     y = (k @ w + rho).reshape(-1, 1)
     if c.attr("one_class"):
@@ -155,10 +173,36 @@ def _svm(c: Call) -> Array:
     return s.post(y, c.attr("post_transform"))
 
 
-def _svm_bound(ctx: Context) -> Array:
-    k, w, x, rho = _svm_parts(ctx.call)
+def _svm_error(c: Call, u: float) -> Array:
+    """Of the decision function."""
+    k, w, x, rho = _svm_parts(c)
     scale = (np.abs(k) + 1) @ np.abs(w) + abs(rho)
-    return 64 * (x.shape[1] + len(w)) * ctx.acc_u * scale.reshape(-1, 1) + ctx.ulp
+    return 64 * (x.shape[1] + len(w)) * u * scale.reshape(-1, 1)
+
+
+def _svm_bound(ctx: Context) -> Array:
+    error = 0.0 if ctx.call.attr("one_class") else _svm_error(ctx.call, ctx.acc_u)
+    return error + 16 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
+
+
+def _one_class(c: Call) -> str | None:
+    """On the border either sign; and the text says neither that the sign is what post_transform is applied to, nor
+    that it is left as it is."""
+    if not c.attr("one_class"):
+        return None
+    k, w, _, rho = _svm_parts(c)
+    y, how = (k @ w + rho).reshape(-1, 1), c.attr("post_transform")
+    signs = np.where(y > 0, 1.0, -1.0)
+    border = np.abs(y) <= _svm_error(c, 2.0**-24)
+    either = [s.post(v * signs, how) for v in (1, -1, 0)]  # sgn(0) is 0
+    return gathered(
+        underspecified("SVMRegressor: a one-class machine on its border", border, *either, within=2.0**-20),
+        underspecified(
+            "SVMRegressor: is the sign of a one-class machine transformed?",
+            either[0] != signs,
+            signs.astype(np.float32),
+        ),
+    )
 
 
 def _draw_svm(d: Draw) -> dict:
@@ -172,6 +216,8 @@ def _draw_svm(d: Draw) -> dict:
         "rho": [d.int(-8, 8) / 8],
         **transformed(d),
     }
+    if d.bool():
+        out["one_class"] = d.int(0, 1)
     if kind != "LINEAR" or d.bool():
         out["kernel_type"] = kind
     if kind != "LINEAR" or d.bool():
@@ -185,6 +231,7 @@ op(
     draw=_draw_svm,
     out_dtype=single,
     domain=ML,
-    error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp"),
+    error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp; of a one-class machine 16 u |y| + ulp"),
+    ambiguous=_one_class,
     source="ONNX ai.onnx.ml SVMRegressor-1",
 )
