@@ -218,6 +218,7 @@ _ENTRY: dict[str, Form] = {
     "reason": maybe(text),
     "clause": maybe(text),
     "link": maybe(text),
+    "status": maybe(text),
     "kind": maybe(text),
     "readings": maybe(words),
 }

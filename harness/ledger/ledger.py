@@ -67,6 +67,7 @@ class LedgerEntry:
     elements: str = ""
     defect_model: tuple[Model, ...] = ()
     wide: str = ""
+    status: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def told(self) -> dict[str, Any]:
@@ -76,6 +77,7 @@ class LedgerEntry:
             "reason": self.reason,
             "clause": self.clause,
             "link": self.link,
+            "status": self.status,
             "kind": self.kind_of,
             "readings": list(self.readings),
         }

@@ -1,45 +1,49 @@
 """The files of known differences and of the ambiguity ledger: reasons that are written down.
 
-Every ``known/*.toml`` beside the dialects holds tables::
+Every ``known/*.toml`` beside the dialects holds tables ``[[known]]`` and ``[[ambiguous]]``::
 
     [[known]]
-    id = "ort-sigmoid-f16-tail"            # unique, words and dashes
-    backend = "onnxruntime*"               # name or pattern, or a list of them
-    versions = ">=1.20,<1.32"              # releases of the backend, or a list of ranges; omitted: all
-    cpu = ["avx2", "!avx512_vnni"]         # what its processor offers or lacks (harness/backends/processor.py)
-    op = "onnx/Sigmoid"                    # dialect/op or pattern, or a list
-    op_versions = [6, 13]                  # omitted: all; also "opsets", "dtypes"
-    when = "any_nan('X') or rank('X') == 0"  # a condition on the instance, see below, in as many lines as it likes;
-                                          # omitted: always
-    verdict = "mismatch"                   # or a list; omitted: mismatch
-    kind = "value"                         # of the judgement, or a list: shape, dtype, nan, inf, value; omitted: any
-    message = "not implemented"            # regular expression searched in the backend's words; omitted: any
-    reason = "..."                         # why it is a difference, in a sentence
-    clause = "..."                         # the sentence of the specification it departs from
-    link = "..."                           # upstream issue, if there is one
-    corrupts_process = true                          # it damages its process, even where the answer is right: nobody
-    shares that instance = '{"format": 1, ...}'        # the minimal instance as JSON
-    behaves_as = '{"attrs": {"saturate": 1}}'   # or a list: the answer is right for the instance with these attributes
-                                           # (null: absent) and without the slots that are null in "args"
-    defect_model = "lrn_of_the_power"             # or a list: the answer is what a function in defects/, beside the
-    file,
-                                           # says of the instance (harness/ledger/defect_models.py); both of a
-                                           mismatch only
-    wide = "..."                           # why the entry says nothing of a wrong answer: of a mismatch only, and only
-                                           # without behaves_as and gives
-    shown_by = "coremltools-fold"          # those of the backends that it shows on, or a pattern; omitted: all
-    neighbours = ['{"format": 1, ...}']       # it shows beside these only, before it in one model; what matches goes
-    alone
-
-    [[ambiguous]]
-    id, op, when, ... as above             # backend omitted: any
-    question = "..."                       # what the specification leaves open
+    id = "ort-sigmoid-f16-tail"
+    status = "reported"
+    link = "..."
+    backend = "onnxruntime*"
+    versions = ">=1.20,<1.32"
+    op = "onnx/Sigmoid"
+    op_versions = [6, 13]
+    when = "any_nan('X') or rank('X') == 0"
+    reason = "..."
     clause = "..."
-    readings = ["...", "..."]              # the readings seen; the first is ours
-    defect_model = "ends_in_0"                    # or a list: the answer is what this function says, another of the
-    readings
-    elements = "nan"                       # of an elementwise op: open is what comes of such an element of its first
-                                           # operand; or inf, lowest (the lowest integer).  The rest is judged
+    instance = '{"format": 1, ...}'
+
+Fields that say where an entry holds; one that is left out holds everywhere:
+
+* ``backend``, ``op``: a name or pattern, or a list of them; ``op`` reads dialect/op
+* ``versions``: releases of the backend, a range or a list of ranges
+* ``op_versions``, ``opsets``, ``dtypes``: lists
+* ``cpu``: what the processor offers, or lacks with a ``!`` before it (``harness/backends/processor.py``)
+* ``when``: a condition on the instance and on the answer, see below
+* ``verdict``: one or a list; without it "mismatch"
+* ``kind``: of the judgement, one or a list of shape, dtype, nan, inf, value
+* ``message``: a regular expression that is searched in the backend's words
+* ``neighbours``: instances as JSON; the entry shows in a model with these, and what matches it travels alone
+* ``shown_by``: the backends, of those in ``backend``, that the minimal instance shows it on
+
+Fields that say what the backend answers instead; a mismatch needs one of them, or a condition on the answer:
+
+* ``behaves_as``: JSON such as ``{"attrs": {"saturate": 1}}``, or a list: the answer is right for the instance with
+  these attributes (null: absent) and without the slots that are null in "args"
+* ``defect_model``: a function in ``defects/`` beside the file, or a list (``harness/ledger/defect_models.py``): the
+  answer is what it returns
+* ``wide``: why the entry says nothing of a wrong answer
+
+Fields for people: ``reason`` (why it is a difference), ``clause`` (the sentence of the specification that it departs
+from), ``status`` ("unreported", "reported", "confirmed" or "fixed in RELEASE"), ``link`` (the upstream issue),
+``instance`` (the minimal instance as JSON).  ``corrupts_process = true``: it damages its process even where the answer
+is right, so the instance shares a process with no other.
+
+An ambiguity has the same fields, but for ``reason``, ``status`` and ``wide``.  It has ``question`` (what the
+specification leaves open), ``readings`` (those that are possible; the first is ours), and perhaps ``elements`` ("nan",
+"inf" or "lowest": of an elementwise op, what comes of such elements of its first operand is open, the rest is judged).
 
 The condition is a Python expression over these names and nothing else:
 
@@ -47,11 +51,12 @@ The condition is a Python expression over these names and nothing else:
   wrong one the last: 1 for what shows in a run alone)
 * of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
   infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
-  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong`` (what
-  was expected and what came of each of them: ``all(a == 0 for e, a in wrong)``), ``at`` (where they stand, in the same
-  order: ``all(p[1] > 0 for p in at)``); ``which`` (number of the wrong output), ``came`` (the shape in which it
-  came, empty of what has none) and ``zeroed`` (is that shape the one that is due, but for extents that are 0?)
-* ``due``: the shape that the output has, the wrong one of several; empty of what has none
+  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong_pairs``
+  (what was expected and what came of each of them: ``all(a == 0 for e, a in wrong_pairs)``), ``wrong_at`` (where they
+  stand, in the same order: ``all(p[1] > 0 for p in wrong_at)``); ``which`` (number of the wrong output),
+  ``actual_shape`` (the shape in which it came, empty of what has none) and ``zeroed`` (is that shape the expected one,
+  but for extents that are 0?)
+* ``expected_shape``: the shape that the output has, the wrong one of several; empty of what has none
 * ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
   (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a
   constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
@@ -97,6 +102,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
+STATUSES = ("unreported", "reported", "confirmed")
 _COMMON = {
     "id",
     "backend",
@@ -118,7 +124,7 @@ _COMMON = {
     "corrupts_process",
 }
 _KEYS = {
-    "known": _COMMON | {"reason", "behaves_as", "defect_model", "wide"},
+    "known": _COMMON | {"reason", "status", "behaves_as", "defect_model", "wide"},
     "ambiguous": _COMMON | {"question", "readings", "elements", "defect_model"},
 }
 _NEED = {
@@ -200,6 +206,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
             elements=t.get("elements", ""),
             defect_model=(*behaves_as, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
             wide=t.get("wide", ""),
+            status=t.get("status", STATUSES[0] if kind == "known" else ""),
         )
     except InvalidSpecifier as e:
         raise FormatError(f"{name}: versions: {e}") from None
@@ -218,9 +225,18 @@ def _check(kind: str, t: dict[str, Any]) -> None:
         raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
     if missing:
         raise FormatError(f"field {missing[0]!r} is missing")
-    for key in ("id", "clause", "reason", "question", "link", "when", "message", "instance", "wide"):
+    for key in ("id", "clause", "reason", "question", "when", "message", "instance", "wide"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{key} must be a text, got {t[key]!r}")
+    if not isinstance(t.get("link", ""), str):
+        raise FormatError(f"link must be a text, got {t['link']!r}")
+    status = t.get("status", STATUSES[0])
+    if status not in STATUSES and not (
+        isinstance(status, str) and re.fullmatch(r"fixed in [0-9][0-9A-Za-z.]*", status)
+    ):
+        raise FormatError(f"status {status!r}, expected {', '.join(STATUSES)} or fixed in RELEASE")
+    if status in ("reported", "confirmed") and not t.get("link"):
+        raise FormatError(f"status {status} needs the link to the issue")
     if not re.fullmatch(r"[\w.-]+", t["id"]):
         raise FormatError("an id is made of letters, digits, dots and dashes")
     for key in ("op_versions", "opsets"):

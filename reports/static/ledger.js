@@ -63,7 +63,7 @@ function ledgerBox(title, text, entries, verdict) {
       e.reason ? h("p", {}, e.reason) : e.hits || e.cases ? verdict === "ambiguous" ? h("p", { class: "dim" }, "Stated with the meaning of the op.") : h("p", { class: "hot" }, "No reason is recorded.") : h("p", { class: "dim" }, "Listed, but a full run did not meet it: to be taken off the list."),
       e.readings && e.readings.length ? h("ol", { class: "small" }, e.readings.map((x, i) => h("li", {}, x, i ? "" : " (ours)"))) : null,
       e.clause ? h("p", { class: "clause" }, e.clause) : null,
-      e.link ? h("p", { class: "dim mono small" }, e.link) : null,
+      e.link || e.status ? h("p", { class: "dim mono small" }, [e.status, e.link].filter(Boolean).join(": ")) : null,
       D.cases.some((c) => c.known === e.id || c.ambiguity === e.id) ? h("a", { class: "button", href: linkTo({ view: "cases", listed: e.id }) }, "Show cases") : null)) : empty("None."));
 }
 

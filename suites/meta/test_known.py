@@ -1,6 +1,7 @@
 """Known differences: what a condition can say, what a file must say, what is matched, what is left over."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -364,3 +365,23 @@ def test_minimal_instances_are_instances(tmp_path):
     inst = Instance("onnx", "Relu", 14, 17, {}, {"X": Arg(F32, (2,))})
     (tmp_path / "y.toml").write_text(BASE + f"instance = '{inst.dumps()}'\n")
     assert read(tmp_path / "y.toml")[0].instance.id == inst.id
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('status = "solved"', "status 'solved', expected unreported, reported, confirmed or fixed in RELEASE"),
+        ('status = "fixed in the next"', "expected unreported"),
+        ('status = "reported"', "status reported needs the link to the issue"),
+        ('status = "confirmed"\nlink = ""', "status confirmed needs the link"),
+        ("link = 7", "link must be a text, got 7"),
+    ],
+)
+def test_a_status_that_is_none_is_refused(tmp_path, text, why):
+    with pytest.raises(FormatError, match=re.escape(why)):
+        ledger(tmp_path, BASE + text + "\n")
+
+
+def test_a_status_goes_into_the_records(tmp_path):
+    led = ledger(tmp_path, BASE + 'status = "fixed in 1.32"\n')
+    assert led.entries[0].told()["status"] == "fixed in 1.32"
