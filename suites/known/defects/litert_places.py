@@ -245,3 +245,22 @@ def negative_from_zero(g: Given) -> Outputs:
 def silent_zeros(g: Given) -> Outputs:
     """What was written over is 0, or right."""
     return [Near(e.value, _bound(e), np.zeros_like(e.value)) for e in g.expected]
+
+
+def slices_of_whole_bytes(g: Given) -> Outputs:
+    """Of a slice of N packed 4-bit elements, N // 2 bytes are copied, one slice behind the other, from where the slices
+    would begin if all were of so many bytes; what lies behind the last byte written is anything."""
+    x, index, due = g["params"], g["indices"], g.expected[0].value
+    axis, batch = g.attr("axis", 0) % x.ndim, g.attr("batch_dims", 0)
+    batch += index.ndim if batch < 0 else 0
+    inner = int(np.prod(x.shape[axis + 1 :], dtype=int)) // 2
+    packed = np.append(x.astype(np.int8).ravel(), np.int8(0))[: x.size + x.size % 2].reshape(-1, 2)
+    size = [int(np.prod(n, dtype=int)) for n in (x.shape[:batch], x.shape[batch:axis], index.shape[batch:])]
+    coords = index.reshape(size[0], 1, size[2])
+    rows = np.arange(size[0] * size[1]).reshape(*size[:2], 1)
+    starts = (rows * x.shape[axis] + coords).ravel() * inner
+    written = packed[starts[:, None] + np.arange(inner)].ravel()[: due.size]
+    flat = np.zeros(due.size, np.int8)
+    flat[: written.size] = written
+    free = np.where(np.arange(due.size) < written.size, 0.0, np.inf)
+    return [Near(flat.reshape(due.shape).astype(due.dtype), free.reshape(due.shape))]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import Given, Near, Such
 from suites.semantics.quantised import fixed
 
 Outputs = list[Any] | None
@@ -58,3 +58,20 @@ def leaky_by_the_sign_bit(g: Given) -> Outputs:
     x, due = g["input"], g.expected[0].value
     tiny = (np.abs(x) < 2.0**-126) | (np.abs(due) < 2.0**-126)
     return [np.where(np.signbit(x) & tiny, np.zeros_like(due), due)]
+
+
+def extents_of_nothing(g: Given) -> Outputs:
+    """No elements, in other extents: of DEPTH_TO_SPACE and SPACE_TO_DEPTH the batch and the columns are 0, the rows and
+    channels anything; of BATCH_MATMUL the rows and columns are right."""
+    due = g.expected[0].value
+    shows = np.array(due.shape)
+    if g.inst.op == "BATCH_MATMUL":
+        shows[:-2], right = 1 - (shows[:-2] == 0), slice(-2, None)
+    else:
+        shows, right = np.where(np.arange(due.ndim) % 2, due.shape, 0) + np.arange(due.ndim) % 2, slice(0, None, 2)
+    kept = shows[right].tolist()
+
+    def other(a: np.ndarray) -> bool:
+        return a.ndim == due.ndim and a.size == 0 and a.shape != due.shape and list(a.shape[right]) == kept
+
+    return [Such(other, np.zeros(shows, due.dtype))] if due.size == 0 else None
