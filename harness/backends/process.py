@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends import worker
+from harness.backends.unwritten import PATTERNS
 from harness.backends.wire import Channel, pair
 from harness.core.errors import OpconformError
 from harness.core.escape import shell
@@ -76,6 +77,7 @@ class Spec:
 
     file or module: the source; file is relative to this folder.  cls: its name.  kwargs: of the constructor.
     place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
+    unwritten: which pattern its memory holds before it is written to (``harness.backends.unwritten``).
     """
 
     name: str
@@ -87,6 +89,12 @@ class Spec:
     env: dict[str, str] = field(default_factory=dict)
     memory: int = 8 << 30
     cap: int = 1 << 28
+    unwritten: int = 0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that its processes are started with."""
+        return {**PATTERNS[self.unwritten], **self.env}
 
     def config(self, log: int, page: int, mark: str) -> str:
         fork = sys.platform == "linux" and self.place.cpu is None  # qemu-user does not always survive one
@@ -151,7 +159,7 @@ class Zygote:
         log_fd = self.log.fileno()
         config = self.spec.config(log_fd, self.page_fd, self.mark)
         host = json.dumps({"python": sys.executable, "path": [p or os.getcwd() for p in sys.path]})
-        env = {**os.environ, **_QUIET, **self.spec.env, "OPCONFORM_HOST": host, **dict([self.mark.split("=")])}
+        env = {**os.environ, **_QUIET, **self.spec.environment, "OPCONFORM_HOST": host, **dict([self.mark.split("=")])}
         with theirs, watched:
             passed = (theirs.fileno(), watched.fileno(), log_fd, self.page_fd)
             self.process = subprocess.Popen(

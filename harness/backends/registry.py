@@ -7,6 +7,7 @@ Built-in ones are listed here; others come from the entry point group ``opconfor
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from dataclasses import replace
 from functools import cache
@@ -16,16 +17,16 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place, Spec
+from harness.backends.unwritten import PATTERNS
 from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
 
 GROUP = "opconform.backends"
-_PERTURB = {"MALLOC_PERTURB_": "165"}  # memory that a kernel never writes holds 0x5a, never a plausible zero
 
 
-def _spec(name: str, file: str, cls: str, env: dict[str, str] | None = None, /, **kwargs: object) -> Spec:
-    return Spec(name, cls, file=file, kwargs=kwargs, env=env or {})
+def _spec(name: str, file: str, cls: str, /, **kwargs: object) -> Spec:
+    return Spec(name, cls, file=file, kwargs=kwargs)
 
 
 BUILTIN: dict[str, Spec] = {
@@ -46,11 +47,11 @@ BUILTIN: dict[str, Spec] = {
         _spec("onnx-data-propagation", "onnx_tools.py", "DataPropagation"),
         _spec("onnx-converter-up", "onnx_tools.py", "Converter"),
         _spec("onnx-converter-down", "onnx_tools.py", "Converter", direction="down", name="onnx-converter-down"),
-        _spec("litert-ref", "litert.py", "LiteRt", _PERTURB, kernels="ref", name="litert-ref"),
-        _spec("litert-opt", "litert.py", "LiteRt", _PERTURB, kernels="opt", name="litert-opt"),
-        _spec("litert-xnnpack", "litert.py", "LiteRt", _PERTURB, kernels="xnnpack", name="litert-xnnpack"),
+        _spec("litert-ref", "litert.py", "LiteRt", kernels="ref", name="litert-ref"),
+        _spec("litert-opt", "litert.py", "LiteRt", kernels="opt", name="litert-opt"),
+        _spec("litert-xnnpack", "litert.py", "LiteRt", kernels="xnnpack", name="litert-xnnpack"),
         _spec("onnxruntime-cross-dialect", "onnxruntime.py", "CrossDialect"),
-        _spec("litert-cross-dialect", "litert.py", "CrossDialect", _PERTURB),
+        _spec("litert-cross-dialect", "litert.py", "CrossDialect"),
         _spec("openvino", "openvino.py", "OpenVino"),
         _spec("coremltools-fold", "coremltools_mil.py", "Fold"),
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
@@ -165,6 +166,8 @@ def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: li
 
 @cache
 def _serving(name: str) -> BackendHandle:
-    handle = create(name)
+    spec = find(name)
+    chosen = {k: os.environ[k] for k in PATTERNS[0] if k in os.environ}  # by who started this process
+    handle = BackendHandle(replace(spec, env={**spec.env, **chosen}))
     atexit.register(handle.close)
     return handle

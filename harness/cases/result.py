@@ -35,7 +35,8 @@ class Result:
     backend was given instead (``harness.engine.cross_dialect``).  neighbours: the cases in one model, itself
     among them, that the answer takes; right alone (``harness.engine.recheck``).  before: the cases of each model
     that its process must have served for it.  origin, run: the case with all its runs of
-    which ``case`` is one, where it is."""
+    which ``case`` is one, where it is.  nondeterministic: how two runs of the model differ, in words; second: what the
+    other run gave (``harness.engine.two_runs``)."""
 
     case: Case
     backend: str
@@ -50,6 +51,8 @@ class Result:
     prior_models: tuple[tuple[Case, ...], ...] = ()
     origin: Case | None = None
     run: int = 0
+    nondeterministic: str = ""
+    second: Outcome | None = None
 
     @property
     def given(self) -> Case:

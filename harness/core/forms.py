@@ -276,6 +276,7 @@ RECORDS: dict[str, Form] = {
             "blame": maybe(text),
             "neighbours": maybe(words),
             "prior_models": maybe(listed(words)),
+            "nondeterministic": maybe(text),
             "known": maybe(text),
             "ambiguity": maybe(text),
             "replay": maybe(text),

@@ -74,6 +74,7 @@ def blank(case: Case, **facts: Any) -> dict[str, Any]:
         "blame": "",
         "neighbours": [],
         "prior_models": [],
+        "nondeterministic": "",
         "known": None,
         "ambiguity": None,
         "replay": "",
@@ -120,6 +121,7 @@ def record(
         notation=notation(shown),
         neighbours=[c.version.dialect.notation(c.inst) for c in result.neighbours],
         prior_models=[[c.version.dialect.notation(c.inst) for c in cases] for cases in result.prior_models],
+        nondeterministic=shown.nondeterministic,
         known=result.known,
         ambiguity=result.ambiguity,
         folder=None if folder is None else str(folder),
@@ -152,6 +154,8 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
     if rec["message"]:
         lines.append(f"  {rec['phase'] or 'message'}: {one_line(rec['message'])[:500]}")
+    if rec.get("nondeterministic"):
+        lines.append(f"  {rec['nondeterministic']}")
     lines += ["  | " + x for x in rec["notation"].splitlines()]
     if rec.get("neighbours"):
         lines.append(f"  right alone, wrong in one model of {len(rec['neighbours'])}:")

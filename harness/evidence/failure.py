@@ -14,8 +14,10 @@ from harness.cases.case import Case, fill
 from harness.cases.result import Result, first_words
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
+from harness.core.outcome import Verdict
 from harness.engine.case_record import NEIGHBOURS, address, record
 from harness.engine.engine import Engine, profile_of
+from harness.engine.two_runs import TwoRuns
 from harness.evidence.minimize import Budget, minimize
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger
@@ -34,7 +36,8 @@ class Evidence:
     folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
     signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
     smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
-    it was interrupted, by ``kind_of`` their records."""
+    it was interrupted, by ``kind_of`` their records.  two_runs: tells whether the first of a kind
+    differs from run to run."""
 
     def __init__(
         self,
@@ -47,10 +50,11 @@ class Evidence:
         recorded: int = 20,
         ledger: Ledger | None = None,
         kinds: Mapping[tuple[str, ...], int] | None = None,
+        two_runs: TwoRuns | None = None,
     ) -> None:
         self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
-        self.seed, self.recorded = seed, recorded
+        self.seed, self.recorded, self.two_runs = seed, recorded, two_runs
         self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
 
     def __call__(self, result: Result, votes: dict[str, str]) -> dict[str, Any] | None:
@@ -61,12 +65,16 @@ class Evidence:
             return None
         small: Result | None = None
         lonely = not result.neighbours and not result.prior_models
-        if result.verdict.bad and lonely and self._kinds[kind] <= self.per_kind and self.left > 0:
+        first = self._kinds[kind] <= self.per_kind
+        if first and (result.verdict.bad or result.verdict is Verdict.FLAKY) and self.left > 0:
             start = time.monotonic()
-            small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
+            if result.verdict.bad and lonely:
+                small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
+            if self.two_runs is not None:
+                twice = self.two_runs(small or result, profile_of(self.handle(result.backend)))
+                small, result = (None, twice) if small is None else (twice, result)
             self.left -= time.monotonic() - start
         folder = None
-        first = self._kinds[kind] <= self.per_kind
         told = lonely and address(result.case, self.seed) is not None  # else known to its folder alone
         if result.verdict.bad and self.folder is not None and (first or not told):
             folder = self.write(small or result)

@@ -17,6 +17,7 @@ from harness.core.outcome import Status, Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine, profile_of
 from harness.engine.requery import judge_beside
+from harness.engine.two_runs import TwoRuns
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger, LedgerEntry
 
@@ -26,7 +27,8 @@ INDEX = "index.md"
 @dataclass
 class KnownReportRow:
     """A known difference on one backend.  verdict: what its minimal instance gets today; folder: of the evidence, None
-    where it does not occur any more.  elsewhere: it speaks of another release or processor."""
+    where it does not occur any more.  elsewhere: it speaks of another release or processor.  nondeterministic: how two
+    runs of its model differ."""
 
     entry: LedgerEntry
     backend: str
@@ -34,6 +36,7 @@ class KnownReportRow:
     verdict: str
     folder: Path | None
     elsewhere: bool = False
+    nondeterministic: str = ""
 
     @property
     def crash(self) -> bool:
@@ -52,9 +55,14 @@ def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator
 
 
 def collect(
-    ledger: Ledger, handles: Iterable[BackendHandle], out: Path, ops: Iterable[str] = ()
+    ledger: Ledger,
+    handles: Iterable[BackendHandle],
+    out: Path,
+    ops: Iterable[str] = (),
+    two_runs: TwoRuns | None = None,
 ) -> list[KnownReportRow]:
-    """Judge the instances, write ``out/<id>/<folder>`` and ``out/index.md``."""
+    """Judge the instances, write ``out/<id>/<folder>`` and ``out/index.md``.  two_runs: tells which results differ from
+    run to run."""
     rows = []
     for h in handles:
         profile = profile_of(h)
@@ -71,10 +79,16 @@ def collect(
             if result.verdict is Verdict.AMBIGUOUS and result.outcome.status is Status.REJECTED:
                 # a refusal has a cause, whatever the spec leaves open about the data (``judge_case``)
                 result = replace(result, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
+            if two_runs is not None:
+                result = two_runs(result, profile)
             folder = None
             if result.verdict.bad:
                 folder = write_folder(out / file_name(e.id), result, profile.version, h.processor)
-            rows.append(KnownReportRow(e, h.name, version.key, result.verdict.value, folder, not e.there(profile)))
+            rows.append(
+                KnownReportRow(
+                    e, h.name, version.key, result.verdict.value, folder, not e.there(profile), result.nondeterministic
+                )
+            )
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).write_text(index(rows, out), encoding="utf-8")
     return rows
@@ -113,7 +127,8 @@ def _section(title: str, rows: list[KnownReportRow], out: Path) -> list[str]:
     ]
     for r in rows:
         assert r.folder is not None
-        words = (r.entry.id, r.key, r.backend, r.verdict.replace("_", " "), f"{r.entry.reason} ({r.entry.clause})")
+        what = f"{r.entry.reason} ({r.entry.clause})" + (f"; {r.nondeterministic}" if r.nondeterministic else "")
+        words = (r.entry.id, r.key, r.backend, r.verdict.replace("_", " "), what)
         link = markdown_code((r.folder / "repro.py").relative_to(out).as_posix(), cell=True)
         text.append(f"| {' | '.join(map(markdown, words))} | {link} |")
     return [*text, ""]

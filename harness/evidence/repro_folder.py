@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from harness.backends.unwritten import words
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.core.dtypes import of
-from harness.core.escape import file_name, utf8
+from harness.core.escape import file_name, utf8, visible
 from harness.core.outcome import Model, TypeOnly
 from harness.declare import Expected
 from harness.engine.batching import build, feed
 from harness.engine.case_record import NEIGHBOURS, notation
 from harness.evidence.repro_script import BEFORE, script
+
+NONDETERMINISTIC = "nondeterministic.txt"  # in the folder where two runs of the model differ
 
 
 def write_folder(root: Path, result: Result, version: str, processor: str = "") -> Path:
@@ -65,8 +68,19 @@ def _fill(folder: Path, result: Result, version: str, processor: str) -> None:
     absent = _save_expected(folder, model.named(at, rows[result.draw if result.draw < len(rows) else 0]))
     came = model.named(at, result.outcome.outputs or ())
     save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
+    if result.nondeterministic:
+        _save_second(folder, result, model, at)
     text = script(result, version, name, _names(model, at), earlier, absent, processor)
     (folder / "repro.py").write_text(text, encoding="ascii")
+
+
+def _save_second(folder: Path, result: Result, model: Model, at: int) -> None:
+    """Write how two runs differ, and what the second one gave."""
+    runs = (f"first run, actual.npz: {words(0)}", f"second run, actual-second.npz: {words(1)}")
+    lines = (visible(result.nondeterministic), "Variables that repro.py is to be started with:", *runs)
+    (folder / NONDETERMINISTIC).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    came = () if result.second is None else model.named(at, result.second.outputs or ())
+    save(folder / "actual-second.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
 
 
 def _save_expected(folder: Path, outputs: Sequence[tuple[str, Expected]]) -> list[str]:

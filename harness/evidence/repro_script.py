@@ -65,7 +65,7 @@ def assignments(values: Mapping[str, Any]) -> str:
 def _environment(backend: str) -> dict[str, str]:
     """Variables that the backend's processes are started with."""
     try:
-        return registry.find(backend).env
+        return registry.find(backend).environment
     except UsageError:  # a class of a test, say
         return {}
 
@@ -84,14 +84,14 @@ from pathlib import Path
 import numpy as np
 
 # BREAKS: the rule that the instance breaks, None for a valid one.  RULE: what was compared.  ENVIRONMENT: variables of
-# the process that showed it.  INPUTS: one loaded model is run with them in this order; the last run is the one that
-# counts.  EARLIER: models that the process serves first, inputs of their runs, outputs.  KIND: what was wrong.
-# ABSENT: outputs that are to be an empty optional.
+# the process that showed it; those that are set already stay.  INPUTS: one loaded model is run with them in this order;
+# the last run is the one that counts.  EARLIER: models that the process serves first, inputs of their runs, outputs.
+# KIND: what was wrong.  ABSENT: outputs that are to be an empty optional.
 '''
 
 _LOAD = '''
-if any(os.environ.get(k) != v for k, v in ENVIRONMENT.items()):
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ENVIRONMENT})
+if not ENVIRONMENT.keys() <= os.environ.keys():
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**ENVIRONMENT, **os.environ})
 HERE = Path(__file__).resolve().parent
 MODEL = HERE / MODEL
 EXTRA = {"bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",

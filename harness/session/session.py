@@ -31,9 +31,11 @@ from harness.engine.case_record import record
 from harness.engine.engine import Engine, RunTotals, profile_of
 from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
+from harness.engine.two_runs import TwoRuns
 from harness.evidence.failure import Evidence, kind_of, load_instance, load_neighbours
 from harness.evidence.minimize import Budget
 from harness.ledger import corpus
+from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import measure
 from harness.session import record_writer
@@ -81,6 +83,7 @@ class Backends:
         self.handles: dict[str, BackendHandle] = {}
         self.spares: dict[str, BackendHandle] = {}
         self.missing: dict[str, str] = {}
+        self.pairs: list[TwoRuns] = []
 
     def open(self, names: Sequence[str], strict: bool) -> list[BackendHandle]:
         """Start the backends; one that cannot be had is noted, or with ``strict`` raises UsageError."""
@@ -104,12 +107,19 @@ class Backends:
             self.spares[name] = told.another() if told else backends.create(name, self.place)
         return self.spares[name]
 
+    def two_runs(self, ledger: Ledger | None = None) -> TwoRuns:
+        """What runs a model of these backends twice."""
+        self.pairs.append(TwoRuns(lambda name: self.spare(name).spec, ledger))
+        return self.pairs[-1]
+
     def __enter__(self) -> Backends:
         return self
 
     def __exit__(self, *_: object) -> None:
         for h in [*self.handles.values(), *self.spares.values()]:
             h.close()
+        for pair in self.pairs:
+            pair.close()
 
 
 def names_for(selection: Selection) -> list[str]:
@@ -140,6 +150,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             seed=plan.seed,
             ledger=ledger,
             kinds=prior_models.cases,
+            two_runs=bench.two_runs(ledger),
         )
         engine = Engine(
             handles,
@@ -314,7 +325,9 @@ def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, expla
     case = usable(inst)
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return list(Engine(handles, ledger=load_ledger() if explain else None).judge([case]))
+        engine = Engine(handles, ledger=load_ledger() if explain else None)
+        twice = bench.two_runs(engine.ledger)
+        return [twice(r, engine.profiles[r.backend]) for r in engine.judge([case])]
 
 
 def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
@@ -326,7 +339,8 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
     ledger = load_ledger() if explain else None
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        return [judge_beside(h, profile_of(h), case, cases, ledger, prior_models) for h in handles]
+        twice = bench.two_runs(ledger)
+        return [twice(judge_beside(h, p := profile_of(h), case, cases, ledger, prior_models), p) for h in handles]
 
 
 def minimize(
@@ -336,9 +350,11 @@ def minimize(
     with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)
         case = usable(inst)
-        result = next(iter(Engine(bench.open([backend], strict=True)).judge([case])), None)
+        engine = Engine(bench.open([backend], strict=True))
+        result = next(iter(engine.judge([case])), None)
         if result is None or not result.verdict.bad:
             return None, None
         small = evidence.shrink(result, Budget(evaluations=3000, seconds=seconds)) or result
+        small = bench.two_runs()(small, engine.profiles[backend])
         path = evidence.write(small)
         return small, record(result, {backend: result.verdict.value}, small, path, place=place)

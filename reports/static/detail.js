@@ -17,6 +17,7 @@ function caseDetail(c) {
     c.notation ? h("pre", { class: "notation", tabindex: "0" }, c.notation) : null,
     c.neighbours && c.neighbours.length ? [h("p", {}, `Right alone, wrong in one model of ${c.neighbours.length}:`), h("pre", { class: "notation", tabindex: "0" }, c.neighbours.join("\n"))] : null,
     c.prior_models && c.prior_models.length ? [h("p", {}, `Right in a fresh process, wrong in one that has served ${c.prior_models.length} before:`), h("pre", { class: "notation", tabindex: "0" }, c.prior_models.flat().join("\n"))] : null,
+    c.nondeterministic ? h("p", { class: "nondeterministic" }, c.nondeterministic[0].toUpperCase() + c.nondeterministic.slice(1) + ".") : null,
     instanceTable(c.minimal || c.instance),
     c.minimal ? h("details", {}, h("summary", {}, "As it was drawn"), instanceTable(c.instance)) : null,
     d && d.elements && d.elements.length ? elementsTable(c, d) : null,

@@ -133,6 +133,31 @@ class Dies(Right):
         return super().run(handle, inputs)
 
 
+class Unwritten(Right):
+    """A Sum of nothing is memory that nobody writes to: a young process finds zeros there, which are right."""
+
+    name = "unwritten"
+
+    def compute(self, op, attrs, a):
+        out = super().compute(op, attrs, a)
+        if op == "Sum" and not a["x"].size and out.size:
+            size = out.nbytes
+            return np.empty(1 << 20, np.uint8)[:size].copy().view(out.dtype).reshape(out.shape)  # none of NumPy's cache
+        return out
+
+
+class Dice(Right):
+    """A Sum of nothing is random."""
+
+    name = "dice"
+
+    def compute(self, op, attrs, a):
+        out = super().compute(op, attrs, a)
+        if op == "Sum" and not a["x"].size and out.size:
+            return np.frombuffer(os.urandom(out.nbytes), out.dtype).reshape(out.shape)
+        return out
+
+
 class Tired(Right):
     """From its thirtieth model on, a process adds one to what Add says."""
 

@@ -28,11 +28,14 @@ def run(args: argparse.Namespace) -> int:
 
     names = args.backend or session.names_for(Selection())
     with session.Backends(placed(args)) as bench:
-        rows = known_report.collect(load_ledger(), bench.open(names, strict=bool(args.backend)), args.out, args.op)
+        handles = bench.open(names, strict=bool(args.backend))
+        rows = known_report.collect(load_ledger(), handles, args.out, args.op, bench.two_runs())
     if not rows:
         raise UsageError("no known difference of these ops and backends carries an instance")
     for r in (r for r in rows if r.crash):
         say(f"crash: {r.entry.id}: {r.key} on {r.backend}: {r.entry.reason}")
+    for r in (r for r in rows if r.nondeterministic):
+        say(f"{r.entry.id}: {r.key} on {r.backend}: {r.nondeterministic}")
     stand = sum(r.folder is not None for r in rows)
     say(f"{stand} of {len(rows)} stand; index: {(args.out / known_report.INDEX).resolve()}")
     return OK

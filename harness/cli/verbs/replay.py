@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
             place = placed(args)
             line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
             say(*case_record.paragraph(case_record.record(j, votes, place=place, replay=line)).split("\n"), "")
+        elif j.nondeterministic:
+            say(f"{j.backend}: {j.nondeterministic}", "")
     why = {
         j.backend: one_line(j.outcome.message)[:100] for j in judged if j.verdict.value in ("unsupported", "unknown")
     }

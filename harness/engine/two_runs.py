@@ -1,0 +1,137 @@
+"""Is the result the same whatever memory held before?  Two runs of one model in two fresh processes, whose unwritten
+memory holds two patterns (``harness.backends.unwritten``).
+
+Where the two differ, a third process of another start holds the first pattern again.  If it repeats the first result,
+the difference comes from the memory.  If not, the result differs for another reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.backends.pool import BackendHandle
+from harness.backends.process import BackendError, Spec
+from harness.cases.case import Case
+from harness.cases.result import Profile, Result
+from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
+from harness.engine.cross_dialect import judge_cross_dialect
+from harness.engine.requery import outcomes_of
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+
+DIFFERS = "the result differs between two runs of the same model"
+MEMORY = f"{DIFFERS}: memory that is never written"
+OTHERWISE = f"{DIFFERS}, and not because of what memory held"
+RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
+RANDOM = ("statistical", "accepted")  # classes of results of which the specification allows many
+
+
+class TwoRuns:
+    """Runs models twice.  Its processes start when the first model of a backend is asked; ``close`` ends them.
+
+    spec: where a backend is, by name.  ledger: listed differences, for a verdict that changes.  deadline: of a run."""
+
+    def __init__(self, spec: Callable[[str], Spec], ledger: Ledger | None = None, deadline: float = 20.0) -> None:
+        self._spec, self._ledger, self._deadline = spec, ledger, deadline
+        self._handles: dict[tuple[str, int], BackendHandle] = {}
+
+    def close(self) -> None:
+        for h in self._handles.values():
+            h.close()
+        self._handles.clear()
+
+    def __enter__(self) -> TwoRuns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, result: Result, profile: Profile) -> Result:
+        """The result, with ``nondeterministic`` and ``second`` filled in where two runs differ.  A right answer that is
+        wrong in one of the two runs gets the verdict of that run."""
+        if result.verdict is Verdict.UNSUPPORTED or _statistical(result):
+            return result
+        runs = [self._outcomes(result, self._handle(result.backend, k)) for k in (0, 1)]
+        at = difference(*runs)
+        if at is None:
+            return result
+        with BackendHandle(self._spec(result.backend), deadline=self._deadline) as another:
+            follows = difference(runs[0], self._outcomes(result, another)) is None
+        if not follows and _random(result):
+            return result
+        said = f"{MEMORY if follows else OTHERWISE} ({at})"
+        if result.verdict in RIGHT:
+            judged = [self._judge(result, profile, run) for run in runs]
+            result = next((j for j in judged if j.verdict not in RIGHT), result)
+        return replace(result, nondeterministic=said, second=runs[1][min(result.run or result.draw, len(runs[1]) - 1)])
+
+    def _handle(self, backend: str, k: int) -> BackendHandle:
+        if (backend, k) not in self._handles:
+            self._handles[backend, k] = BackendHandle(
+                replace(self._spec(backend), unwritten=k), deadline=self._deadline
+            )
+        return self._handles[backend, k]
+
+    @staticmethod
+    def _outcomes(result: Result, handle: BackendHandle) -> list[Outcome]:
+        case = result.asked or result.case
+        try:
+            return outcomes_of(handle, case, result.neighbours or [case], result.prior_models)
+        except BackendError as e:
+            return [Outcome(Status.CRASHED, None, "start", str(e))]
+
+    def _judge(self, result: Result, profile: Profile, outcomes: list[Outcome]) -> Result:
+        if result.asked is not None:
+            return judge_cross_dialect(result.case, result.asked, profile, outcomes, self._ledger)
+        return judge_case(result.case, profile, outcomes, self._ledger, result.neighbours)
+
+
+def _classes(case: Case) -> set[str]:
+    return {e.error.kind for row in case.expected or () for e in row}
+
+
+def _statistical(result: Result) -> bool:
+    return "statistical" in _classes(result.case)
+
+
+def _random(result: Result) -> bool:
+    return not _classes(result.case).isdisjoint(RANDOM)
+
+
+def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> str | None:
+    """Where the outcomes of two runs differ first, in words; None where they do not, or where a process had no time or
+    could not be had, which says nothing of the model."""
+    for r, (a, b) in enumerate(zip(first, second)):
+        if Status.TIMED_OUT in (a.status, b.status) or "start" in (a.phase, b.phase):
+            return None
+        run = f"run {r + 1}, " if r else ""
+        if a.status is not b.status:
+            return f"{run}{a.status.value}, then {b.status.value}"
+        for i, (x, y) in enumerate(zip(a.outputs or (), b.outputs or ())):
+            n, size = unequal(x, y)
+            if n:
+                return f"{run}output {i}, {n} of {size} elements" if size else f"{run}output {i}, its type or extents"
+    return None
+
+
+def unequal(x: Any, y: Any) -> tuple[int, int]:
+    """Elements of two values that differ in their bits, of how many; (1, 0) where type or shape differ."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return 1, 0
+        if x.dtype.kind in "OSU":
+            return int(np.count_nonzero(x != y)), x.size
+        u, v = (np.frombuffer(a.tobytes(), np.uint8).reshape(a.size, a.dtype.itemsize) for a in (x, y))
+        return int(np.count_nonzero((u != v).any(axis=1))), x.size
+    if isinstance(x, TypeOnly) and isinstance(y, TypeOnly):
+        return int((x.dtype, x.shape) != (y.dtype, y.shape)), 0
+    if isinstance(x, Mapping) and isinstance(y, Mapping):
+        x, y = [*x, *x.values()], [*y, *y.values()]
+    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+        pairs = [unequal(a, b) for a, b in zip(x, y)]
+        return (1, 0) if len(x) != len(y) else (sum(n for n, _ in pairs), sum(s for _, s in pairs))
+    return int(type(x) is not type(y) or x != y), 1
