@@ -102,7 +102,7 @@ for _n, (_m, _raw) in _EXTRA.items():
 _NAME_OF = {d: n for n, d in _BY_NAME.items() if n not in _TAGGED}
 _WRITTEN = {}  # (dtype, shape) of arrays -> form in the header, bytes in the payload, the padding among them
 _READ = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
-_KEPT = 1 << 16  # of each, at most: shapes recur
+_KEPT = 1 << 13  # of each, at most, 400 bytes each: shapes recur, new ones come as long as a run lasts
 _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # ours, whatever a backend does to json
 _DECODE = json.JSONDecoder().decode
 

@@ -104,7 +104,7 @@ class Knowledge:
 
     def __init__(self) -> None:
         self.known = Answers()
-        self._later: list[tuple[int, Answers]] = []
+        self._later: dict[int, Answers] = {}  # by stage: one a unit would grow as long as the stage lasts
         self._totals: dict[tuple[str, tuple[str, ...]], Count] = {}
         self._taken: set[tuple[str, str]] = set()
         self._lacking: Counter[tuple[str, str]] = Counter()
@@ -113,16 +113,15 @@ class Knowledge:
     def note(self, at: int, answers: Answers) -> None:
         """Keep the answers of a stage for the stages after it."""
         if answers:
-            self._later.append((at, answers))
+            self._later.setdefault(at, Answers()).add(answers)
 
     def reach(self, at: int) -> None:
         """Begin a stage: what was noted of earlier ones counts from now on."""
-        now = [answers for prior_models, answers in self._later if prior_models < at]
-        if not now:
+        earlier = [s for s in self._later if s < at]
+        if not earlier:
             return
-        self._later = [x for x in self._later if x[0] >= at]
-        for answers in now:
-            self.known.add(answers)
+        for s in earlier:
+            self.known.add(self._later.pop(s))
         self._sum_up()
 
     def _sum_up(self) -> None:
