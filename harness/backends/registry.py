@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.backends.pool import BackendHandle
 from harness.backends.process import HERE_ONLY, Place, Spec
-from harness.backends.unwritten import PATTERNS
+from harness.backends.unwritten import compared
 from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
@@ -167,7 +167,7 @@ def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: li
 @cache
 def _serving(name: str) -> BackendHandle:
     spec = find(name)
-    chosen = {k: os.environ[k] for k in PATTERNS[0] if k in os.environ}  # by who started this process
+    chosen = {k: os.environ[k] for k in compared(0) if k in os.environ}  # by who started this process
     handle = BackendHandle(replace(spec, env={**spec.env, **chosen}))
     atexit.register(handle.close)
     return handle

@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.backends.pool import BackendHandle
 from harness.backends.process import BackendError, Spec
+from harness.backends.unwritten import compared
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
@@ -59,7 +60,7 @@ class TwoRuns:
         at = difference(*runs)
         if at is None:
             return result
-        with BackendHandle(self._spec(result.backend), deadline=self._deadline) as another:
+        with BackendHandle(self._compared(result.backend, 0), deadline=self._deadline) as another:
             follows = difference(runs[0], self._outcomes(result, another)) is None
         if not follows and _random(result):
             return result
@@ -68,6 +69,10 @@ class TwoRuns:
             judged = [self._judge(result, profile, run) for run in runs]
             result = next((j for j in judged if j.verdict not in RIGHT), result)
         return replace(result, nondeterministic=said, second=runs[1][min(result.run or result.draw, len(runs[1]) - 1)])
+
+    def _compared(self, backend: str, k: int) -> Spec:
+        spec = self._spec(backend)
+        return replace(spec, env={**spec.env, **compared(k)}, unwritten=k)
 
     def _handle(self, backend: str, k: int) -> BackendHandle:
         if (backend, k) not in self._handles:
