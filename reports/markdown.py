@@ -8,7 +8,7 @@ from typing import Any
 from harness.core.escape import markdown as md
 from harness.core.escape import markdown_code
 from reports.compare import processors
-from reports.summary import hidden_faults
+from reports.summary import hidden_faults, identified_faults
 
 SHOWN = 20
 
@@ -143,8 +143,12 @@ def _sensitivity(data: dict[str, Any]) -> list[str]:
         return []
     caught = sum(r["caught"] for r in data["sensitivity"])
     out = [f"Sensitivity: {caught:,} of {planted:,} planted faults caught ({100 * caught / planted:.1f} %)."]
+    same = identified_faults(data["sensitivity"])
     for backend, (hidden, met) in sorted(hidden_faults(data["sensitivity"]).items()):
-        out.append(f"Known differences of {md(backend)} hide {hidden:,} of the {met:,} that meet them.")
+        out.append(
+            f"Known differences of {md(backend)} hide {hidden:,} of the {met:,} that meet them; "
+            f"{same[backend]:,} are the listed defect itself."
+        )
     return [*out, ""]
 
 

@@ -352,6 +352,8 @@ class _Reader:
             self.s.sensitivity.append(self.seen_faults[ident])
         elif r.get("behind"):  # the same measurement from another machine of a matrix, with other backends, counts once
             old["behind"] = {**old.get("behind", {}), **r["behind"]}
+            if same := {**old.get("identified", {}), **r.get("identified", {})}:
+                old["identified"] = same
 
     def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         _listed(self.s.ambiguity if r.get("kind") == "ambiguous" else self.s.known, r)
@@ -416,6 +418,11 @@ def hidden_faults(sensitivity: Iterable[dict[str, Any]]) -> dict[str, tuple[int,
             hidden, met = out.get(backend, (0, 0))
             out[backend] = hidden + bool(ids), met + 1
     return out
+
+
+def identified_faults(sensitivity: Iterable[dict[str, Any]]) -> Counter[str]:
+    """Of every backend: planted faults that are a listed defect itself, bit for bit; they are not hidden."""
+    return Counter(backend for r in sensitivity for backend in r.get("identified") or ())
 
 
 def _pairs_possible(choices: Iterable[str]) -> int:

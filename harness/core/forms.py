@@ -292,6 +292,7 @@ RECORDS: dict[str, Form] = {
             "at": maybe(whole),
             "missed": maybe(listed(anything)),
             "behind": maybe(table(words)),
+            "identified": maybe(table(words)),
         },
     ),
     "known": fields({"id": text, "hits": count}, _ENTRY),

@@ -6,6 +6,8 @@ judge: a backend that always answered like this would be found just as soon.
 
 What the judge catches, the list of known differences may excuse.  So for every backend of which op versions have one,
 the same faults are put before the list as its answers: ``hidden`` are those of which it excuses all that are tried.
+A planted fault may be the very defect that an entry lists (ties of a cast, an attribute that is ignored).  It counts as
+``identified``, and not as hidden, where the entry's defect model gives every excused answer bit for bit.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import OpVersion
 from harness.engine.verdict import judge_case
+from harness.ledger.defect_models import reproduces
 from harness.ledger.ledger import Ledger
 from harness.mutation.fault_context import FaultContext, Outputs, differs
 from harness.mutation.faults import FAULTS
@@ -36,7 +39,8 @@ BEHIND = 16  # answers that the list excuses before a fault counts as hidden
 class Sight:
     """One fault in one op version at one type.  shown: instances on which the answer differed.  caught: number of the
     instance that gave it away, -1 while none has.  behind: of backends (name and release) with known differences here,
-    the faulty answers that the list excused, by the id of what did; None once it let one through."""
+    the faulty answers that the list excused, by the id of what did; None once it let one through.  inexact: backends of
+    which an excused answer is not, bit for bit, what the entry's defect model gives."""
 
     key: str
     dtype: str
@@ -45,11 +49,17 @@ class Sight:
     caught: int = -1
     missed: str = ""
     behind: dict[str, Counter[str] | None] = field(default_factory=dict)
+    inexact: set[str] = field(default_factory=set)
 
     @property
     def hidden(self) -> dict[str, list[str]]:
         """Backends whose known differences excused every such answer, and the entries that did."""
-        return {b: sorted(ids) for b, ids in self.behind.items() if ids}
+        return {b: sorted(ids) for b, ids in self.behind.items() if ids and b in self.inexact}
+
+    @property
+    def identified(self) -> dict[str, list[str]]:
+        """Backends on which the fault is the listed defect itself, and the entries that list it."""
+        return {b: sorted(ids) for b, ids in self.behind.items() if ids and b not in self.inexact}
 
     @property
     def open(self) -> bool:
@@ -83,7 +93,8 @@ class Sensitivity:
         for s in self.sights:
             if s.shown:
                 behind = {b: s.hidden.get(b, []) for b in s.behind} if s.caught >= 0 else {}
-                rec = {
+                identified = s.identified if s.caught >= 0 else {}
+                rec: dict[str, Any] = {
                     "t": "sensitivity",
                     "key": s.key,
                     "dtype": s.dtype,
@@ -94,7 +105,11 @@ class Sensitivity:
                     "at": s.caught,
                     "missed": [s.missed] if s.caught < 0 else [],
                 }
-                yield {**rec, "behind": behind} if behind else rec
+                if behind:
+                    rec["behind"] = behind
+                if identified:
+                    rec["identified"] = identified
+                yield rec
 
 
 def measure(
@@ -184,6 +199,8 @@ def _listed(sight: Sight, case: Case, profile: Profile, outputs: Outputs, ledger
         sight.behind[who] = None
     elif judged.known is not None:
         ids[judged.known] += 1
+        if not any(reproduces(model, case, outputs) for model in ledger.by_id[judged.known].defect_model):
+            sight.inexact.add(who)
 
 
 def plant(context: FaultContext, name: str, fault: Any) -> bool | None:

@@ -77,12 +77,14 @@ def table(found: Iterable[Mapping[str, Any]]) -> list[str]:
     entries that hide most.
 
     found: "sensitivity" records.  Hidden is a caught fault of which the list would excuse every wrong answer.  It is
-    counted of those in op versions and on backends of which a wrong answer is listed.  Raises UsageError where no fault
-    could be planted."""
+    counted of those in op versions and on backends of which a wrong answer is listed.  The listed defect itself is a
+    fault of which the defect models of those entries give every wrong answer bit for bit; it is not hidden.
+
+    Raises UsageError where no fault could be planted."""
     planted: Counter[str] = Counter()
     caught: Counter[str] = Counter()
     by_fault: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    behind: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    behind: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     entries: Counter[str] = Counter()
     for r in found:
         dialect = r["key"].split("/")[0]
@@ -95,6 +97,7 @@ def table(found: Iterable[Mapping[str, Any]]) -> list[str]:
             n = behind[dialect, backend]
             n[0] += bool(ids)
             n[1] += 1
+            n[2] += backend in (r.get("identified") or {})
             entries.update(ids)
     if not planted:
         raise UsageError("no fault could be planted in these op versions")
@@ -104,9 +107,10 @@ def table(found: Iterable[Mapping[str, Any]]) -> list[str]:
         out.append(f"{dialect}: caught {good:,} of {every:,} planted faults, {_share(good, every)}")
         weak = sorted((c / p, fault, c, p) for (d, fault), (c, p) in by_fault.items() if d == dialect and c < p)
         out += [f"  weakest: {fault}: {c:,} of {p:,}, {_share(c, p)}" for _, fault, c, p in weak[:3]]
-        for (d, backend), (hidden, met) in sorted(behind.items()):
+        for (d, backend), (hidden, met, same) in sorted(behind.items()):
             if d == dialect:
-                out.append(f"  {backend}: the list hides {hidden:,} of {met:,}, {_share(hidden, met)}")
+                line = f"  {backend}: the list hides {hidden:,} of {met:,}, {_share(hidden, met)}"
+                out.append(f"{line}; the listed defect itself: {same:,}")
     out += [f"hides {n:,}: {id}" for id, n in entries.most_common(SHOWN)]
     return out
 

@@ -101,8 +101,8 @@ function behind(rows) {
   const groups = new Map();
   for (const r of rows) {
     for (const [backend, ids] of Object.entries(r.behind || {})) {
-      const sum = met.get(backend) || [0, 0];
-      met.set(backend, [sum[0] + (ids.length ? 1 : 0), sum[1] + 1]);
+      const sum = met.get(backend) || [0, 0, 0];
+      met.set(backend, [sum[0] + (ids.length ? 1 : 0), sum[1] + 1, sum[2] + ((r.identified || {})[backend] ? 1 : 0)]);
       if (!ids.length) continue;
       const key = [r.key, backend, ...ids].join("\n");
       const g = groups.get(key) || { key: r.key, backend, ids, dtypes: new Set(), faults: new Set() };
@@ -116,8 +116,8 @@ function behind(rows) {
   const shown = list.slice(0, 300);
   return h("section", { class: "card", id: "hidden-faults" },
     h("h2", {}, "Hidden behind known differences"),
-    h("p", { class: "dim" }, "Faults that the judge catches, and that a listed difference excused wherever they were tried."),
-    h("table", { class: "data" }, h("tbody", {}, [...met].sort().map(([b, [n, all]]) => h("tr", {}, h("th", { scope: "row" }, b), h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`), h("td", { class: "num" }, percent(n, all)))))),
+    h("p", { class: "dim" }, "Faults that the judge catches, and that a listed difference excused wherever they were tried. A fault counts as the listed defect itself, and not as hidden, where the defect models of those entries give every such answer bit for bit."),
+    h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["backend", "hidden", "share", "the listed defect itself"].map((x) => h("th", {}, x)))), h("tbody", {}, [...met].sort().map(([b, [n, all, same]]) => h("tr", {}, h("th", { scope: "row" }, b), h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`), h("td", { class: "num" }, percent(n, all)), h("td", { class: "num" }, whole(same)))))),
     shown.length ? h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["op version", "backend", "types", "faults", "entries"].map((x) => h("th", {}, x)))), h("tbody", {}, shown.map((g) => h("tr", {}, h("th", { scope: "row" }, g.key), h("td", {}, g.backend), h("td", {}, [...g.dtypes].join(", ")), h("td", {}, [...g.faults].join(", ")), h("td", { class: "dim" }, g.ids.join(", ")))))) : null,
     list.length > shown.length ? h("p", { class: "dim" }, `and ${whole(list.length - shown.length)} more, in report.json`) : null);
 }

@@ -52,16 +52,18 @@ def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
     def record(fault: str, caught: int, behind: dict[str, list[str]]) -> dict[str, object]:
         return {"key": "toy/Add/1", "dtype": "f32", "fault": fault, "planted": 1, "caught": caught, "behind": behind}
 
+    itself = {**record("other mode", 1, {"b 1": []}), "identified": {"b 1": ["narrow"]}}
     found = [
         record("wrong axis", 1, {"b 1": ["too-wide"]}),
         record("wrong axis", 1, {"b 1": []}),
         record("k-ulp error", 0, {}),
         record("k-ulp error", 1, {"b 1": ["too-wide", "other"]}),
+        itself,
     ]
     assert sensitivity_run.table(found) == [
-        "toy: caught 3 of 4 planted faults, 75.00 %",
+        "toy: caught 4 of 5 planted faults, 80.00 %",
         "  weakest: k-ulp error: 1 of 2, 50.00 %",
-        "  b 1: the list hides 2 of 3, 66.67 %",
+        "  b 1: the list hides 2 of 4, 50.00 %; the listed defect itself: 1",
         "hides 2: too-wide",
         "hides 1: other",
     ]

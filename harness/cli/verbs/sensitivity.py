@@ -13,7 +13,9 @@ from harness.core.escape import shell_line
 
 HELP = (
     "plant faults in the reference's answers: how many are caught, how many the known differences would hide; "
-    "an unfinished measurement is resumed"
+    "an unfinished measurement is resumed. A fault is hidden if the entries excuse every wrong answer that shows it. "
+    "It is counted apart, as the listed defect itself, if the defect models of these entries give each of the answers "
+    "bit for bit"
 )
 
 

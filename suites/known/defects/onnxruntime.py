@@ -571,17 +571,29 @@ def ort_half_spectrum(g: Given) -> list[Any]:
         full[..., (n - k) % n] = np.conj(x[..., k])
     y = np.moveaxis(np.fft.ifft(full).real, -1, axis if axis >= 0 else axis + 1)[..., None]
     narrow = 2.0**-11 if due.dtype == np.float16 else 0.0
-    return [Near(y, narrow * np.abs(y) + 2e-6 * np.abs(full).sum())]
+    error = 2e-6 * np.abs(full).sum()
+    if due.dtype == np.float64 and np.all(np.abs(y - due) <= error):
+        return None  # what is mirrored is what was there
+    return [Near(y, narrow * np.abs(y) + error)]
 
 
-def steps_in_the_type(g: Given) -> list[Near]:
-    """Every step of the function body is rounded to the type of the operands: 16 steps of arithmetic in it."""
+def _steps(g: Given, share: float) -> list[Near]:
     out = []
     for e in g.expected:
         ctx = e.context()
         ctx.acc = e.dtype
-        out.append(Near(e.wide, 16 * (e.error.bound(ctx) + np.abs(e.wide) * ctx.u)))
+        out.append(Near(e.wide, share * (e.error.bound(ctx) + np.abs(e.wide) * ctx.u)))
     return out
+
+
+def steps_in_the_type(g: Given) -> list[Near]:
+    """Every step of the function body is rounded to the type of the operands: 16 steps of arithmetic in it."""
+    return _steps(g, 16)
+
+
+def grid_in_the_type(g: Given) -> list[Near]:
+    """AffineGrid: the same.  In 588 draws of f16 the error was up to 0.1 of the bound for accumulation in that type."""
+    return _steps(g, 0.5)
 
 
 def over_magnitudes(g: Given) -> Outputs:

@@ -182,3 +182,14 @@ def attention_begins_at_the_first_key(g: Given) -> Outputs:
 def attention_offset_from_0(g: Given) -> Outputs:
     """Where there are more queries than valid keys the causal mask begins at the first key."""
     return _causal_from(g, np.maximum(g["nonpad_kv_seqlen"] - g["Q"].shape[-2], 0))
+
+
+def lowest_for_masked(g: Given) -> Outputs:
+    """The lowest finite number where the fourth output, the scores with the mask, is -inf."""
+    scores = g.expected[3].value
+    return [
+        None,
+        None,
+        None,
+        np.where(np.isneginf(scores.astype(np.float64)), ml_dtypes.finfo(scores.dtype).min, scores),
+    ]
