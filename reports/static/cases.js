@@ -16,8 +16,17 @@ function cases() {
   const list = new VirtualList(58, row, { role: "listbox", "aria-label": "Cases", id: "case-list" });
   const detail = h("div", { class: "detail", id: "detail" });
   const caption = h("span", { class: "dim", id: "case-count" });
-  const sort = h("select", { id: "case-sort", "aria-label": "Sort cases", onchange: () => go({ sort: sort.value }, true) }, Object.entries(SORTS).map(([v, [label]]) => h("option", { value: v }, label)));
-  const el = h("section", { class: "page fill" }, h("div", { class: "bar" }, caption, h("span", { class: "grow" }), sort), h("div", { class: "split cases" }, h("div", { class: "card listbox" }, list.el), detail));
+  const sort = h(
+    "select",
+    { id: "case-sort", "aria-label": "Sort cases", onchange: () => go({ sort: sort.value }, true) },
+    Object.entries(SORTS).map(([v, [label]]) => h("option", { value: v }, label)),
+  );
+  const el = h(
+    "section",
+    { class: "page fill" },
+    h("div", { class: "bar" }, caption, h("span", { class: "grow" }), sort),
+    h("div", { class: "split cases" }, h("div", { class: "card listbox" }, list.el), detail),
+  );
   let shown = [];
   let look = "";
   let drawn = null;
@@ -35,7 +44,8 @@ function cases() {
       const left = D.omitted.reduce((s, [, , , n]) => s + n, 0);
       caption.textContent = `${plural(shown.length, "case")}${shown.length < D.cases.length ? ` of ${whole(D.cases.length)}` : ""}${left ? ` · ${whole(left)} more only counted` : ""}`;
       say(caption.textContent);
-      if (!shown.length) fill(list.space, empty(D.cases.length ? "No case passes these filters." : "Nothing deviated."));
+      if (!shown.length)
+        fill(list.space, empty(D.cases.length ? "No case passes these filters." : "Nothing deviated."));
     } else {
       list.redraw();
     }
@@ -58,13 +68,39 @@ function cases() {
 
   function row(c) {
     const on = shown[position()] === c;
-    return h("div", { class: `case${on ? " sel" : ""}`, role: "option", id: `case-${c.n}`, "aria-selected": String(on), onclick: () => go({ case: c.at }, true) },
-      h("span", { class: `glyphbox v-${c.verdict}`, title: VERDICTS[c.verdict] ? VERDICTS[c.verdict].label : c.verdict }, VERDICTS[c.verdict] ? VERDICTS[c.verdict].glyph : "·"),
-      h("span", { class: "case-main" },
-        h("span", { class: "case-top" }, h("b", {}, c.op), h("span", { class: "ver" }, c.version), h("span", { class: "dim" }, `${c.dialect} · opset ${c.opset} · ${c.dtype}`)),
-        h("span", { class: "case-sub" }, c.backend, " — ", oneLine(c))),
+    return h(
+      "div",
+      {
+        class: `case${on ? " sel" : ""}`,
+        role: "option",
+        id: `case-${c.n}`,
+        "aria-selected": String(on),
+        onclick: () => go({ case: c.at }, true),
+      },
+      h(
+        "span",
+        { class: `glyphbox v-${c.verdict}`, title: VERDICTS[c.verdict] ? VERDICTS[c.verdict].label : c.verdict },
+        VERDICTS[c.verdict] ? VERDICTS[c.verdict].glyph : "·",
+      ),
+      h(
+        "span",
+        { class: "case-main" },
+        h(
+          "span",
+          { class: "case-top" },
+          h("b", {}, c.op),
+          h("span", { class: "ver" }, c.version),
+          h("span", { class: "dim" }, `${c.dialect} · opset ${c.opset} · ${c.dtype}`),
+        ),
+        h("span", { class: "case-sub" }, c.backend, " — ", oneLine(c)),
+      ),
       c.baseline === "new" ? h("span", { class: "newtag" }, "new") : null,
-      h("span", { class: "case-num" }, c.diff && c.diff.factor !== undefined && c.diff.factor !== null ? `${figure(c.diff.factor)}×` : ""));
+      h(
+        "span",
+        { class: "case-num" },
+        c.diff && c.diff.factor !== undefined && c.diff.factor !== null ? `${figure(c.diff.factor)}×` : "",
+      ),
+    );
   }
 
   function step(by) {
@@ -87,9 +123,14 @@ function oneLine(c) {
   if (c.known) return `known: ${c.known}`;
   if (c.ambiguity) return `ambiguous: ${c.ambiguity}`;
   const d = c.diff;
-  if (d && d.got_shape && String(d.got_shape) !== String(d.shape)) return `shape [${d.got_shape}], expected [${d.shape}]`;
+  if (d?.got_shape && String(d.got_shape) !== String(d.shape)) return `shape [${d.got_shape}], expected [${d.shape}]`;
   if (c.verdict === "wrongly_accepted") return `accepts what breaks ${c.rule}`;
-  if (d && d.count) return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(numberOf(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
-  const wrong = { nan: "NaN where there should be none, or the reverse", inf: "an infinity is wrong", zero_sign: "the sign of a zero is wrong" };
-  return (c.message || "").split("\n")[0] || wrong[c.kind] || (VERDICTS[c.verdict] || {}).note || c.verdict;
+  if (d?.count)
+    return `${whole(d.count)} of ${whole(d.size)} wrong${d.pattern ? `, ${d.pattern}` : ""}${Number.isFinite(numberOf(d.max_ulp ?? NaN)) ? `, up to ${figure(d.max_ulp)} ulp` : ""}`;
+  const wrong = {
+    nan: "NaN where there should be none, or the reverse",
+    inf: "an infinity is wrong",
+    zero_sign: "the sign of a zero is wrong",
+  };
+  return (c.message || "").split("\n")[0] || wrong[c.kind] || VERDICTS[c.verdict]?.note || c.verdict;
 }

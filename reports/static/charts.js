@@ -3,8 +3,13 @@
 // One bar, one part per verdict; a part is never thinner than three pixels, so a single failure stays visible.
 function verdictBar(t, label) {
   const total = sumOf(t, () => true);
-  return h("div", { class: "vbar", role: "img", "aria-label": `${label}: ${tallyText(t)}`, title: tallyText(t) },
-    SEVERITY.filter((v) => t[v]).map((v) => h("span", { class: `fill v-${v}`, style: { "flex-grow": String(t[v] / total) } })));
+  return h(
+    "div",
+    { class: "vbar", role: "img", "aria-label": `${label}: ${tallyText(t)}`, title: tallyText(t) },
+    SEVERITY.filter((v) => t[v]).map((v) =>
+      h("span", { class: `fill v-${v}`, style: { "flex-grow": String(t[v] / total) } }),
+    ),
+  );
 }
 
 // The opsets of a row's dialect side by side, each in the colour of its worst verdict.
@@ -17,31 +22,57 @@ function strip(cells, opsets) {
     const gap = opsets.length > 1 ? "2px" : "0px";
     return `${colour} ${i * step}% calc(${(i + 1) * step}% - ${gap}), transparent calc(${(i + 1) * step}% - ${gap}) ${(i + 1) * step}%`;
   });
-  return h("span", { class: "strip", "aria-hidden": "true", style: { background: `linear-gradient(to right, ${stops.join(",")})` } });
+  return h("span", {
+    class: "strip",
+    "aria-hidden": "true",
+    style: { background: `linear-gradient(to right, ${stops.join(",")})` },
+  });
 }
 
 function meter(part, all, label) {
-  return h("span", { class: "meter", role: "img", "aria-label": label, title: label },
-    h("span", { style: { width: `${all ? (100 * part) / all : 0}%` } }));
+  return h(
+    "span",
+    { class: "meter", role: "img", "aria-label": label, title: label },
+    h("span", { style: { width: `${all ? (100 * part) / all : 0}%` } }),
+  );
 }
 
 // Bars over powers of two; the root of the count is drawn, so one wrong element shows beside a million good ones.
 function ulpHistogram(hist) {
-  const bins = Object.entries(hist).map(([k, n]) => [k, n]).sort((a, b) => rank(a[0]) - rank(b[0]));
+  const bins = Object.entries(hist)
+    .map(([k, n]) => [k, n])
+    .sort((a, b) => rank(a[0]) - rank(b[0]));
   const max = Math.max(...bins.map(([, n]) => Math.sqrt(n)), 1);
   const w = Math.max(26, Math.min(46, 520 / bins.length));
   const height = 96;
   const width = bins.length * w;
   const text = bins.map(([k, n]) => `${n} at ${k}`).join(", ");
-  return svg("svg", { class: "hist", viewBox: `0 0 ${width} ${height + 34}`, width, height: height + 34, role: "img", "aria-label": `Elements by distance in ULP: ${text}` },
+  return svg(
+    "svg",
+    {
+      class: "hist",
+      viewBox: `0 0 ${width} ${height + 34}`,
+      width,
+      height: height + 34,
+      role: "img",
+      "aria-label": `Elements by distance in ULP: ${text}`,
+    },
     bins.map(([k, n], i) => {
       const tall = n ? Math.max(3, (Math.sqrt(n) / max) * height) : 0;
       return [
-        svg("rect", { x: i * w + 3, y: 16 + height - tall, width: w - 6, height: tall, rx: 2, class: k === "0" ? "good" : "off" }),
+        svg("rect", {
+          x: i * w + 3,
+          y: 16 + height - tall,
+          width: w - 6,
+          height: tall,
+          rx: 2,
+          class: k === "0" ? "good" : "off",
+        }),
         svg("text", { x: i * w + w / 2, y: 11 + height - tall, class: "n" }, n ? compact(n) : ""),
         svg("text", { x: i * w + w / 2, y: height + 30, class: "k" }, binName(k)),
       ];
-    }));
+    }),
+  );
 }
 
 const rank = (k) => (k.toLowerCase() === "nan" || k === "special" ? Infinity : k === "inf" ? 1e308 : Number(k));
@@ -60,7 +91,10 @@ function indexMap(map) {
   const size = Math.max(3, Math.min(18, Math.floor(360 / Math.max(cols, 1)), Math.floor(240 / Math.max(rows, 1))));
   const ratio = 2; // drawn at twice the size: sharp on dense screens
   const canvas = h("canvas", {
-    class: "map", width: cols * size * ratio, height: rows * size * ratio, role: "img",
+    class: "map",
+    width: cols * size * ratio,
+    height: rows * size * ratio,
+    role: "img",
     "aria-label": `${wrong} of ${rows * cols} cells differ, drawn as ${rows} rows of ${cols}`,
     style: { width: `${cols * size}px`, height: `${rows * size}px` },
   });
@@ -78,7 +112,19 @@ function indexMap(map) {
   };
   canvas.paint = paint;
   requestAnimationFrame(paint);
-  return h("figure", { class: "mapbox" }, canvas, h("figcaption", {}, `${whole(wrong)} of ${whole(rows * cols)} differ · ${rows} × ${cols}`));
+  return h(
+    "figure",
+    { class: "mapbox" },
+    canvas,
+    h("figcaption", {}, `${whole(wrong)} of ${whole(rows * cols)} differ · ${rows} × ${cols}`),
+  );
 }
 
-const verdictTag = (v, extra) => h("span", { class: `tag v-${v}` }, h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v] ? VERDICTS[v].glyph : "·"), VERDICTS[v] ? VERDICTS[v].label : v, extra);
+const verdictTag = (v, extra) =>
+  h(
+    "span",
+    { class: `tag v-${v}` },
+    h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v] ? VERDICTS[v].glyph : "·"),
+    VERDICTS[v] ? VERDICTS[v].label : v,
+    extra,
+  );

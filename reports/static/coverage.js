@@ -2,18 +2,40 @@
 
 function coverage() {
   const list = new VirtualList(38, row, { "aria-label": "Coverage by op version", role: "grid", id: "coverage-list" });
-  const head = h("div", { class: "crow chead" }, ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "uninformative", "not judged"].map((t) => h("span", {}, t)));
+  const head = h(
+    "div",
+    { class: "crow chead" },
+    ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "uninformative", "not judged"].map((t) =>
+      h("span", {}, t),
+    ),
+  );
   const summary = h("div", {});
   const unsupported = h("div", {});
   const side = h("div", { class: "side" });
-  const el = h("section", { class: "page fill" }, summary, h("div", { class: "split" }, h("div", { class: "card coverage" }, h("div", { class: "headwrap" }, head), list.el), side), unsupported);
+  const el = h(
+    "section",
+    { class: "page fill" },
+    summary,
+    h(
+      "div",
+      { class: "split" },
+      h("div", { class: "card coverage" }, h("div", { class: "headwrap" }, head), list.el),
+      side,
+    ),
+    unsupported,
+  );
 
   function update() {
     const words = (state.q || "").toLowerCase();
     const ran = new Set(CUBE.map((c) => c.key));
     const rows = [...new Set([...ran, ...Object.keys(D.coverage)])]
       .map((key) => ({ ...(KEYS.get(key) || splitKey(key)), c: D.coverage[key] }))
-      .filter((r) => (!state.dialect || r.dialect === state.dialect) && r.key.toLowerCase().includes(words) && (!state.dtype || (r.c && r.c.dtype[state.dtype])));
+      .filter(
+        (r) =>
+          (!state.dialect || r.dialect === state.dialect) &&
+          r.key.toLowerCase().includes(words) &&
+          (!state.dtype || r.c?.dtype[state.dtype]),
+      );
     list.set(rows);
     fill(summary, dialectCards(rows));
     fill(unsupported, uninformativeTable(), unsupportedTable());
@@ -24,17 +46,40 @@ function coverage() {
 
   function row(r) {
     const c = r.c;
-    const name = h("button", { type: "button", class: "mname", title: r.key, onclick: () => go({ key: state.key === r.key ? null : r.key }) }, h("span", { class: `dialect d-${r.dialect}` }, r.dialect), h("span", { class: "op" }, r.op), h("span", { class: "ver" }, r.version));
+    const name = h(
+      "button",
+      { type: "button", class: "mname", title: r.key, onclick: () => go({ key: state.key === r.key ? null : r.key }) },
+      h("span", { class: `dialect d-${r.dialect}` }, r.dialect),
+      h("span", { class: "op" }, r.op),
+      h("span", { class: "ver" }, r.version),
+    );
     if (!c) return h("div", { class: "crow", role: "row" }, name, h("span", { class: "dim" }, "no coverage record"));
     const dtypes = Object.entries(c.dtype).sort((a, b) => b[1] - a[1]);
     const rules = Object.entries(c.rules);
-    return h("div", { class: `crow${state.key === r.key ? " sel" : ""}`, role: "row" }, name,
+    return h(
+      "div",
+      { class: `crow${state.key === r.key ? " sel" : ""}`, role: "row" },
+      name,
       h("span", { class: "num" }, whole(instances(c))),
-      h("span", { class: "dtypes", title: dtypes.map(([d, n]) => `${d} ${n}`).join(", ") }, dtypes.map(([d]) => h("i", { class: "dt" }, d))),
-      h("span", { class: "pairs" }, meter(c.pairs[0], c.pairs[1], `${c.pairs[0]} of ${c.pairs[1]} pairs`), h("span", { class: "dim num" }, c.pairs[1] ? `${whole(c.pairs[0])}/${whole(c.pairs[1])}` : "–")),
-      h("span", { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") }, rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–"),
+      h(
+        "span",
+        { class: "dtypes", title: dtypes.map(([d, n]) => `${d} ${n}`).join(", ") },
+        dtypes.map(([d]) => h("i", { class: "dt" }, d)),
+      ),
+      h(
+        "span",
+        { class: "pairs" },
+        meter(c.pairs[0], c.pairs[1], `${c.pairs[0]} of ${c.pairs[1]} pairs`),
+        h("span", { class: "dim num" }, c.pairs[1] ? `${whole(c.pairs[0])}/${whole(c.pairs[1])}` : "–"),
+      ),
+      h(
+        "span",
+        { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") },
+        rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–",
+      ),
       h("span", { class: "num dim" }, c.uninformative ? whole(c.uninformative) : ""),
-      notJudged(r.key));
+      notJudged(r.key),
+    );
   }
 
   return { el, update, list };
@@ -44,16 +89,59 @@ function coverage() {
 function notJudged(key) {
   const rows = Object.values(D.elements[key] || {});
   const [n, of] = [0, 1].map((i) => rows.reduce((s, r) => s + r[i], 0));
-  return h("span", { class: "num dim", title: `${whole(n)} of ${whole(of)} elements have an infinite or useless bound` }, n ? percent(n, of) : "");
+  return h(
+    "span",
+    { class: "num dim", title: `${whole(n)} of ${whole(of)} elements have an infinite or useless bound` },
+    n ? percent(n, of) : "",
+  );
 }
 
 function uninformativeTable() {
   const rows = D.uninformative.filter((e) => !state.dialect || e.key.startsWith(`${state.dialect}/`));
-  if (!rows.length) return h("p", { class: "dim" }, "Of every op version most answers to valid instances could be judged.");
-  return h("details", { class: "card", open: true, id: "uninformative" }, h("summary", {}, `Mostly uninformative: ${plural(rows.length, "op version")} of which more than half of the answers to valid instances say too little to count`),
-    h("div", { class: "scroll" }, h("table", { class: "cross wide" },
-      h("thead", {}, h("tr", {}, ["op version", "backend", "uninformative", "of"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, rows.flatMap((e) => Object.entries(e.backends).map(([b, [n, of]]) => h("tr", {}, h("th", { scope: "row" }, e.key), h("td", {}, b), h("td", {}, whole(n)), h("td", {}, whole(of)))))))));
+  if (!rows.length)
+    return h("p", { class: "dim" }, "Of every op version most answers to valid instances could be judged.");
+  return h(
+    "details",
+    { class: "card", open: true, id: "uninformative" },
+    h(
+      "summary",
+      {},
+      `Mostly uninformative: ${plural(rows.length, "op version")} of which more than half of the answers to valid instances say too little to count`,
+    ),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { class: "cross wide" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["op version", "backend", "uninformative", "of"].map((t) => h("th", { scope: "col" }, t)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.flatMap((e) =>
+            Object.entries(e.backends).map(([b, [n, of]]) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, e.key),
+                h("td", {}, b),
+                h("td", {}, whole(n)),
+                h("td", {}, whole(of)),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 const instances = (c) => Object.values(c.dtype).reduce((s, n) => s + n, 0);
@@ -63,10 +151,26 @@ function dialectCards(rows) {
     const have = own.filter((r) => r.c);
     const pairs = have.reduce((s, r) => [s[0] + r.c.pairs[0], s[1] + r.c.pairs[1]], [0, 0]);
     const rules = have.flatMap((r) => Object.values(r.c.rules));
-    const declared = D.runs.map((r) => (r.op_versions || {})[d]).find((n) => n);
-    return h("div", { class: "card dcard" }, h("h2", {}, h("span", { class: `dialect d-${d}` }, d)),
-      h("dl", {}, h("dt", {}, "op versions"), h("dd", {}, whole(own.length), declared ? h("span", { class: "dim" }, ` of ${whole(declared)}`) : null), h("dt", {}, "ops"), h("dd", {}, whole(new Set(own.map((r) => r.op)).size)), h("dt", {}, "instances"), h("dd", {}, compact(have.reduce((s, r) => s + instances(r.c), 0))),
-        h("dt", {}, "pairs"), h("dd", {}, percent(pairs[0], pairs[1])), h("dt", {}, "rules broken"), h("dd", {}, rules.length ? `${rules.filter(Boolean).length} of ${rules.length}` : "–")));
+    const declared = D.runs.map((r) => r.op_versions?.[d]).find((n) => n);
+    return h(
+      "div",
+      { class: "card dcard" },
+      h("h2", {}, h("span", { class: `dialect d-${d}` }, d)),
+      h(
+        "dl",
+        {},
+        h("dt", {}, "op versions"),
+        h("dd", {}, whole(own.length), declared ? h("span", { class: "dim" }, ` of ${whole(declared)}`) : null),
+        h("dt", {}, "ops"),
+        h("dd", {}, whole(new Set(own.map((r) => r.op)).size)),
+        h("dt", {}, "instances"),
+        h("dd", {}, compact(have.reduce((s, r) => s + instances(r.c), 0))),
+        h("dt", {}, "pairs"),
+        h("dd", {}, percent(pairs[0], pairs[1])),
+        h("dt", {}, "rules broken"),
+        h("dd", {}, rules.length ? `${rules.filter(Boolean).length} of ${rules.length}` : "–"),
+      ),
+    );
   });
   return h("div", { class: "dcards" }, cards);
 }
@@ -75,24 +179,87 @@ function unsupportedTable() {
   const cells = cellsFor({ ...state, verdict: "" });
   const dtypes = [...new Set(cells.map((c) => c.dtype))].sort();
   const backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
-  if (!cells.some((c) => c.verdict === "unsupported")) return h("p", { class: "dim" }, "No backend declared anything unsupported.");
-  return h("details", { class: "card", open: true }, h("summary", {}, "Declared unsupported, per backend and dtype"), h("div", { class: "scroll" }, h("table", { class: "cross wide" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "backend"), dtypes.map((d) => h("th", { scope: "col" }, d)))),
-    h("tbody", {}, backends.map((b) => h("tr", {}, h("th", { scope: "row" }, b), dtypes.map((d) => {
-      const t = tally(cells.filter((c) => c.backend === b && c.dtype === d));
-      const all = sumOf(t, () => true);
-      if (!all) return h("td", { class: "none" }, "");
-      const share = (t.unsupported || 0) / all;
-      return h("td", { title: `${whole(t.unsupported || 0)} of ${whole(all)}` }, h("span", { class: "heat plain", style: { "--share": String(share) } }, share ? percent(t.unsupported, all) : "0"));
-    })))))));
+  if (!cells.some((c) => c.verdict === "unsupported"))
+    return h("p", { class: "dim" }, "No backend declared anything unsupported.");
+  return h(
+    "details",
+    { class: "card", open: true },
+    h("summary", {}, "Declared unsupported, per backend and dtype"),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { class: "cross wide" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col" }, "backend"),
+            dtypes.map((d) => h("th", { scope: "col" }, d)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          backends.map((b) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, b),
+              dtypes.map((d) => {
+                const t = tally(cells.filter((c) => c.backend === b && c.dtype === d));
+                const all = sumOf(t, () => true);
+                if (!all) return h("td", { class: "none" }, "");
+                const share = (t.unsupported || 0) / all;
+                return h(
+                  "td",
+                  { title: `${whole(t.unsupported || 0)} of ${whole(all)}` },
+                  h(
+                    "span",
+                    { class: "heat plain", style: { "--share": String(share) } },
+                    share ? percent(t.unsupported, all) : "0",
+                  ),
+                );
+              }),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function coverageOf(key) {
   const c = D.coverage[key];
   if (!c) return null;
-  const most = (o, n) => Object.entries(o).sort((a, b) => b[1] - a[1]).slice(0, n);
-  const part = (title, o) => (Object.keys(o).length ? [h("h3", {}, title), h("div", { class: "attrs" }, most(o, 60).map(([k, n]) => h("span", { class: n ? "attr" : "attr zero" }, h("span", {}, k), h("b", {}, compact(n)))))] : null);
-  return [part("Dtypes drawn", c.dtype), part("Rules broken on purpose", c.rules), part("Choices drawn", c.choices), c.pairs[1] ? h("p", { class: "dim" }, `${whole(c.pairs[0])} of ${whole(c.pairs[1])} pairs of choices were drawn together.`) : null];
+  const most = (o, n) =>
+    Object.entries(o)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, n);
+  const part = (title, o) =>
+    Object.keys(o).length
+      ? [
+          h("h3", {}, title),
+          h(
+            "div",
+            { class: "attrs" },
+            most(o, 60).map(([k, n]) =>
+              h("span", { class: n ? "attr" : "attr zero" }, h("span", {}, k), h("b", {}, compact(n))),
+            ),
+          ),
+        ]
+      : null;
+  return [
+    part("Dtypes drawn", c.dtype),
+    part("Rules broken on purpose", c.rules),
+    part("Choices drawn", c.choices),
+    c.pairs[1]
+      ? h("p", { class: "dim" }, `${whole(c.pairs[0])} of ${whole(c.pairs[1])} pairs of choices were drawn together.`)
+      : null,
+  ];
 }
 
 // What the known differences would excuse: faults of which they let none through, by op version and backend.
@@ -102,7 +269,7 @@ function behind(rows) {
   for (const r of rows) {
     for (const [backend, ids] of Object.entries(r.behind || {})) {
       const sum = met.get(backend) || [0, 0, 0];
-      met.set(backend, [sum[0] + (ids.length ? 1 : 0), sum[1] + 1, sum[2] + ((r.identified || {})[backend] ? 1 : 0)]);
+      met.set(backend, [sum[0] + (ids.length ? 1 : 0), sum[1] + 1, sum[2] + (r.identified?.[backend] ? 1 : 0)]);
       if (!ids.length) continue;
       const key = [r.key, backend, ...ids].join("\n");
       const g = groups.get(key) || { key: r.key, backend, ids, dtypes: new Set(), faults: new Set() };
@@ -114,12 +281,78 @@ function behind(rows) {
   if (!met.size) return null;
   const list = [...groups.values()].sort((a, b) => b.faults.size * b.dtypes.size - a.faults.size * a.dtypes.size);
   const shown = list.slice(0, 300);
-  return h("section", { class: "card", id: "hidden-faults" },
+  return h(
+    "section",
+    { class: "card", id: "hidden-faults" },
     h("h2", {}, "Hidden behind known differences"),
-    h("p", { class: "dim" }, "Faults that the judge catches, and that a listed difference excused wherever they were tried. A fault counts as the listed defect itself, and not as hidden, where the defect models of those entries give every such answer bit for bit."),
-    h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["backend", "hidden", "share", "the listed defect itself"].map((x) => h("th", {}, x)))), h("tbody", {}, [...met].sort().map(([b, [n, all, same]]) => h("tr", {}, h("th", { scope: "row" }, b), h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`), h("td", { class: "num" }, percent(n, all)), h("td", { class: "num" }, whole(same)))))),
-    shown.length ? h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["op version", "backend", "types", "faults", "entries"].map((x) => h("th", {}, x)))), h("tbody", {}, shown.map((g) => h("tr", {}, h("th", { scope: "row" }, g.key), h("td", {}, g.backend), h("td", {}, [...g.dtypes].join(", ")), h("td", {}, [...g.faults].join(", ")), h("td", { class: "dim" }, g.ids.join(", ")))))) : null,
-    list.length > shown.length ? h("p", { class: "dim" }, `and ${whole(list.length - shown.length)} more, in report.json`) : null);
+    h(
+      "p",
+      { class: "dim" },
+      "Faults that the judge catches, and that a listed difference excused wherever they were tried. A fault counts as the listed defect itself, and not as hidden, where the defect models of those entries give every such answer bit for bit.",
+    ),
+    h(
+      "table",
+      { class: "data" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["backend", "hidden", "share", "the listed defect itself"].map((x) => h("th", {}, x)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        [...met]
+          .sort()
+          .map(([b, [n, all, same]]) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, b),
+              h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`),
+              h("td", { class: "num" }, percent(n, all)),
+              h("td", { class: "num" }, whole(same)),
+            ),
+          ),
+      ),
+    ),
+    shown.length
+      ? h(
+          "table",
+          { class: "data" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              ["op version", "backend", "types", "faults", "entries"].map((x) => h("th", {}, x)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            shown.map((g) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, g.key),
+                h("td", {}, g.backend),
+                h("td", {}, [...g.dtypes].join(", ")),
+                h("td", {}, [...g.faults].join(", ")),
+                h("td", { class: "dim" }, g.ids.join(", ")),
+              ),
+            ),
+          ),
+        )
+      : null,
+    list.length > shown.length
+      ? h("p", { class: "dim" }, `and ${whole(list.length - shown.length)} more, in report.json`)
+      : null,
+  );
 }
 
 // Planted faults: which op lets which fault through.
@@ -139,32 +372,100 @@ function sensitivity() {
     const [caught, planted] = sum(rows);
     if (!planted) return h("span", {});
     const missed = rows.filter((r) => r.caught < r.planted).map((r) => `${r.dtype} ${r.caught}/${r.planted}`);
-    return h("span", { class: `heat v-${caught / planted >= 0.95 ? "agree" : "mismatch"}${caught < planted ? " part" : ""}`, title: `${label}: ${caught} of ${planted}${missed.length ? `; missed: ${missed.join(", ")}` : ""}` }, caught === planted ? "✓" : `${caught}/${planted}`);
+    return h(
+      "span",
+      {
+        class: `heat v-${caught / planted >= 0.95 ? "agree" : "mismatch"}${caught < planted ? " part" : ""}`,
+        title: `${label}: ${caught} of ${planted}${missed.length ? `; missed: ${missed.join(", ")}` : ""}`,
+      },
+      caught === planted ? "✓" : `${caught}/${planted}`,
+    );
   }
 
   function row(r) {
     const by = groupBy(r.rows, (x) => x.fault || "any");
-    return h("div", { class: `frow${r.all ? " all" : ""}` }, h("span", { class: "fname" }, r.key), cell(r.rows, r.key), faults.map((f) => cell(by.get(f) || [], `${r.key}, ${f}`)));
+    return h(
+      "div",
+      { class: `frow${r.all ? " all" : ""}` },
+      h("span", { class: "fname" }, r.key),
+      cell(r.rows, r.key),
+      faults.map((f) => cell(by.get(f) || [], `${r.key}, ${f}`)),
+    );
   }
 
   function update() {
     const words = (state.q || "").toLowerCase();
-    const rows = D.sensitivity.filter((r) => r.key.toLowerCase().includes(words) && (!state.dialect || r.key.startsWith(`${state.dialect}/`)) && (!state.dtype || r.dtype === state.dtype) && (!state.key || r.key === state.key));
+    const rows = D.sensitivity.filter(
+      (r) =>
+        r.key.toLowerCase().includes(words) &&
+        (!state.dialect || r.key.startsWith(`${state.dialect}/`)) &&
+        (!state.dtype || r.dtype === state.dtype) &&
+        (!state.key || r.key === state.key),
+    );
     table.hidden = !rows.length;
     fill(hidden, behind(rows));
     if (!rows.length) {
       lead.textContent = "";
-      return void fill(missing, empty(D.sensitivity.length ? "No op passes these filters." : "No faults were planted in this run: opconform run --sensitivity measures it."));
+      return void fill(
+        missing,
+        empty(
+          D.sensitivity.length
+            ? "No op passes these filters."
+            : "No faults were planted in this run: opconform run --sensitivity measures it.",
+        ),
+      );
     }
     faults = [...new Set(rows.map((r) => r.fault || "any"))].sort();
     table.style.setProperty("--faults", String(faults.length));
     const [caught, planted] = sum(rows);
     lead.textContent = `${whole(caught)} of ${whole(planted)} planted faults caught (${percent(caught, planted)}).`;
-    fill(head, h("div", { class: "frow fhead" }, h("span", {}, "op version"), ["all", ...faults].map((f) => h("span", {}, f.replaceAll("_", " ")))));
-    list.set([{ key: "every op", rows, all: true }, ...[...groupBy(rows, (r) => r.key)].map(([key, own]) => ({ key, rows: own }))]);
+    fill(
+      head,
+      h(
+        "div",
+        { class: "frow fhead" },
+        h("span", {}, "op version"),
+        ["all", ...faults].map((f) => h("span", {}, f.replaceAll("_", " "))),
+      ),
+    );
+    list.set([
+      { key: "every op", rows, all: true },
+      ...[...groupBy(rows, (r) => r.key)].map(([key, own]) => ({ key, rows: own })),
+    ]);
     const missed = rows.filter((r) => r.caught < r.planted);
     const shown = missed.slice(0, 300);
-    fill(missing, missed.length ? h("section", { class: "card" }, h("h2", {}, `Missed: ${whole(missed.length)}`), h("table", { class: "data" }, h("tbody", {}, shown.map((r) => h("tr", {}, h("th", { scope: "row" }, r.key), h("td", {}, r.dtype), h("td", {}, r.fault), h("td", { class: "num" }, `${r.caught}/${r.planted}`), h("td", { class: "dim" }, (r.missed || []).join(", "))))) ), missed.length > shown.length ? h("p", { class: "dim" }, `and ${whole(missed.length - shown.length)} more, in report.json`) : null) : null);
+    fill(
+      missing,
+      missed.length
+        ? h(
+            "section",
+            { class: "card" },
+            h("h2", {}, `Missed: ${whole(missed.length)}`),
+            h(
+              "table",
+              { class: "data" },
+              h(
+                "tbody",
+                {},
+                shown.map((r) =>
+                  h(
+                    "tr",
+                    {},
+                    h("th", { scope: "row" }, r.key),
+                    h("td", {}, r.dtype),
+                    h("td", {}, r.fault),
+                    h("td", { class: "num" }, `${r.caught}/${r.planted}`),
+                    h("td", { class: "dim" }, (r.missed || []).join(", ")),
+                  ),
+                ),
+              ),
+            ),
+            missed.length > shown.length
+              ? h("p", { class: "dim" }, `and ${whole(missed.length - shown.length)} more, in report.json`)
+              : null,
+          )
+        : null,
+    );
   }
   return { el, update };
 }

@@ -25,7 +25,8 @@ const OPSETS = {}; // dialect -> its opsets in order
 
 async function unpack() {
   const text = $("#data").textContent;
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to unpack the report; report.json beside it holds the same facts");
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("this browser is too old to unpack the report; report.json beside it holds the same facts");
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   D = await new Response(stream).json();
@@ -38,10 +39,18 @@ async function unpack() {
     KEYS.set(key, { key, dialect: key.slice(0, cut), op: key.slice(cut + 1, end), version: key.slice(end + 1) });
   }
   CUBE = rows.map(([k, o, b, d, v, n]) => ({
-    ...KEYS.get(keys[k]), opset: String(opsets[o]), backend: backends[b], dtype: dtypes[d], verdict: verdicts[v], n,
+    ...KEYS.get(keys[k]),
+    opset: String(opsets[o]),
+    backend: backends[b],
+    dtype: dtypes[d],
+    verdict: verdicts[v],
+    n,
   }));
   const seen = {};
-  for (const c of CUBE) (seen[c.dialect] = seen[c.dialect] || new Set()).add(c.opset);
+  for (const c of CUBE) {
+    seen[c.dialect] ??= new Set();
+    seen[c.dialect].add(c.opset);
+  }
   for (const [dialect, set] of Object.entries(seen)) OPSETS[dialect] = opsets.map(String).filter((o) => set.has(o));
   D.cases.forEach((c, i) => {
     c.n = i;
@@ -51,7 +60,8 @@ async function unpack() {
     c.op = k.op;
     c.version = k.version;
     c.opset = String(c.opset);
-    c.search = `${c.key} ${c.backend} ${c.id} ${c.message || ""} ${c.rule || ""} ${(c.diff && c.diff.pattern) || ""} ${c.known || ""} ${c.ambiguity || ""}`.toLowerCase();
+    c.search =
+      `${c.key} ${c.backend} ${c.id} ${c.message || ""} ${c.rule || ""} ${c.diff?.pattern || ""} ${c.known || ""} ${c.ambiguity || ""}`.toLowerCase();
   });
 }
 
@@ -104,7 +114,10 @@ const badOf = (t) => sumOf(t, (v) => BAD.has(v));
 const ranOf = (t) => sumOf(t, (v) => v !== "unsupported");
 const judgedOf = (t) => sumOf(t, (v) => D.judged_verdicts.includes(v));
 const worstOf = (t) => SEVERITY.find((v) => t[v]);
-const tallyText = (t) => SEVERITY.filter((v) => t[v]).map((v) => `${whole(t[v])} ${VERDICTS[v].label}`).join(", ") || "not run";
+const tallyText = (t) =>
+  SEVERITY.filter((v) => t[v])
+    .map((v) => `${whole(t[v])} ${VERDICTS[v].label}`)
+    .join(", ") || "not run";
 
 function groupBy(items, key) {
   const out = new Map();

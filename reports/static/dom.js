@@ -8,15 +8,22 @@ function build(el, props, kids) {
     if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
     else if (name === "style") for (const [p, v] of Object.entries(value)) el.style.setProperty(p, v);
     else if (name === "data") Object.assign(el.dataset, value);
-    else el.setAttribute(name, value === true ? "" : name === "title" || name === "aria-label" ? visible(String(value)) : value);
+    else
+      el.setAttribute(
+        name,
+        value === true ? "" : name === "title" || name === "aria-label" ? visible(String(value)) : value,
+      );
   }
-  for (const kid of kids.flat(3)) if (kid !== null && kid !== undefined && kid !== false) el.append(typeof kid === "string" ? visible(kid) : kid);
+  for (const kid of kids.flat(3))
+    if (kid !== null && kid !== undefined && kid !== false) el.append(typeof kid === "string" ? visible(kid) : kid);
   return el;
 }
 
 // What has no glyph (controls, bidi overrides, lone surrogates) as its escape: it could hide or reorder its neighbours.
 function visible(text) {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (c) => (c === "\n" || c === "\t" ? c : `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`));
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (c) =>
+    c === "\n" || c === "\t" ? c : `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 // Like replaceChildren, but lists are opened and what is null or false is left out.
@@ -29,7 +36,8 @@ const h = (tag, props, ...kids) => build(document.createElement(tag), props, kid
 const svg = (tag, props, ...kids) => build(document.createElementNS("http://www.w3.org/2000/svg", tag), props, kids);
 
 const whole = (n) => Math.round(n).toLocaleString("en-US");
-const compact = (n) => (n < 10000 ? whole(n) : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k` : `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M`);
+const compact = (n) =>
+  n < 10000 ? whole(n) : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k` : `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M`;
 const plural = (n, word, many = `${word}s`) => `${whole(n)} ${n === 1 ? word : many}`;
 
 // Records spell NaN and the infinities as words, in JSON's, Python's or NumPy's way.
