@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import NOTHING, Given, Near
 
 Outputs = list[Any] | None
 
@@ -118,3 +118,8 @@ def quantised_average_divided_by_pads(g: Given) -> Outputs:
         return None
     value = np.clip(np.rint(real) + float(end), ends.min, ends.max)
     return [Near(value, np.where(tie, 1, 0)), *[None] * (len(g.expected) - 1)]
+
+
+def later_outputs_lost(g: Given) -> Outputs:
+    """The first output is right, those after it have no value."""
+    return [None] + [NOTHING] * (len(g.expected) - 1)
