@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends import registry as backends
-from harness.backends.pool import BackendHandle
 from harness.cases.selection import Selection, Unit, units, versions
 from harness.declare import registry
 from harness.engine.engine import Engine
@@ -36,6 +35,7 @@ from harness.engine.recheck import Recheck
 from harness.evidence.failure import Evidence
 from harness.ledger.loader import load_ledger
 from harness.session.record_writer import RecordWriter
+from harness.workers.pool import BackendHandle
 
 PARTS = 4
 MIB = 2**20

@@ -55,12 +55,11 @@ from typing import Any
 from bench_throughput import Bench, figures, rounds
 
 from harness.backends import registry as backends
-from harness.backends import worker
-from harness.backends.process import HERE
 from harness.cases.case import Case, draw_case
 from harness.cases.selection import UNIT, Selection, versions
 from harness.engine.batching import build, feed
 from harness.session.record_writer import RecordWriter
+from harness.workers import worker
 
 BACKENDS = ("coremltools-fold", "coremltools-types", "coremltools-roundtrip")
 
@@ -122,7 +121,7 @@ def bare(name: str, cases: list[Case], pack: int, turns: int) -> dict[str, Any]:
     program the turn that took least, which on a shared machine is the one that was not disturbed.  Only instances that
     the backend answers alone count."""
     spec = backends.find(name)
-    b = worker.make_backend({"file": str(HERE / (spec.file or "")), "class": spec.cls, "kwargs": spec.kwargs})
+    b = worker.make_backend({"file": spec.file, "class": spec.cls, "kwargs": spec.kwargs})
 
     def job(part: list[Case]) -> tuple[bytes, dict[str, Any]]:
         m = build(part[0].version.dialect, part)

@@ -64,8 +64,6 @@ from typing import Any
 import floor
 
 from harness.backends import registry as backends
-from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job, JobResult
 from harness.cases.result import Result
 from harness.cases.selection import UNIT, Selection, Unit, opset_at, units, versions
 from harness.core.outcome import Status
@@ -73,6 +71,8 @@ from harness.declare import OpVersion, registry
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
 from harness.session.record_writer import RecordWriter
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job, JobResult
 
 FAMILIES = {  # those of the target, by backend
     "onnxruntime": ("onnx", "arithmetic activation reduction linear conv"),

@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.backends import process, registry, worker
-from harness.backends.wire import Job
+from harness.backends import registry
 from harness.cases.case import Case
 from harness.core.outcome import Model
 from harness.engine.batching import build, feed
+from harness.workers import process, worker
+from harness.workers.wire import Job
 
 SETS = 3  # times that everything is played; the quickest counts
 

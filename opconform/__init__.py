@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.backends.protocol import Backend
 from harness.core.instance import Instance
 from harness.core.version import VERSION as __version__
 from harness.tolerance.classes import ErrorClass as Tolerance
+from harness.workers.protocol import Backend
 
 if TYPE_CHECKING:
     from harness.cases.strategies import instances

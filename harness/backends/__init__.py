@@ -18,7 +18,7 @@ ours::
 
 * Raise anything in ``load`` or ``run`` to reject; raise an exception class called ``Unsupported`` for a gap
   that you declare (an op, a dtype, a newer opset): it is counted as coverage, not as a failure.
-* ``harness.backends.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
+* ``harness.workers.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
   attributes: ``pack``
   (how many instances side by side in one model pay best), ``apart`` (element types that go in models of their
   own), ``recycle`` (models after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes``
@@ -40,7 +40,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.backends import worker
+from harness.workers import worker
+from harness.workers.process import BackendError
+
+__all__ = ["BackendError", "direct"]
 
 # The name under which backend files reach the worker's helpers, here and inside the worker process.
 sys.modules.setdefault("opconform_worker", worker)

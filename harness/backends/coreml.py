@@ -40,7 +40,7 @@ class CoreMl(Backend):
         replay = replay or os.environ.get("OPCONFORM_COREML_REPLAY")
         if sys.platform != "darwin" and not replay:
             raise RuntimeError("Core ML is a part of macOS; this is " + platform.system())
-        self.mil = sibling("coremltools_program")
+        self.mil = sibling("coremltools_program", __spec__)
         self.ct = self.mil.ct
         from coremltools.models import model as module
 

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 import numpy as np
 from opconform_worker import TypeOnly, Unsupported, from_raw, sibling
 
-program = sibling("coremltools_program")
+program = sibling("coremltools_program", __spec__)
 mb, types = program.mb, program.types
 
 from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402 - quietly imported before
@@ -391,7 +391,7 @@ class Passes(_Base):
     formats = ("mil-passes",)
 
     def __init__(self):
-        self.passes = sibling("coremltools_passes")
+        self.passes = sibling("coremltools_passes", __spec__)
 
     def load(self, model, format):
         run = interpreter("mil")

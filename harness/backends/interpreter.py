@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import socket
 
-from harness.backends import worker
+from harness.workers import worker
 
 
 def main(fd: int) -> None:

@@ -3,7 +3,7 @@ kernels, XNNPACK.
 
 One interpreter per model, many sets of values through it.  XNNPACK counts only where the delegate has really taken what
 computes the outputs; everything else is said to be unsupported, since the optimised kernels would answer instead.
-Uninitialised memory shows because workers fill it with a pattern (``harness.backends.unwritten``).
+Uninitialised memory shows because workers fill it with a pattern (``harness.workers.unwritten``).
 """
 
 # mypy: ignore-errors

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as _c
-from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw, sibling
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, processor, raw
 
 # Element types that ``run`` can neither take nor give as NumPy arrays: our name, number in ONNX's TensorProto.
 SPECIAL = {
@@ -71,7 +71,7 @@ class OnnxRuntime(Backend):
         self.fast = True
         # Where the processor computes f16, MLAS adds up in it: products, pools, softmax (onnxruntime/core/mlas/lib:
         # halfgemm_kernel_neon.cpp, pooling_fp16.cpp, softmax_kernel_neon_fp16.cpp).
-        offers = set(sibling("processor").words()) - set(self.unused)
+        offers = set(processor.words()) - set(self.unused)
         self.acc = {"f16": "f16"} if "asimdhp" in offers else {}
 
     def version(self):

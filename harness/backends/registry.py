@@ -15,18 +15,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from harness.backends.pool import BackendHandle
-from harness.backends.process import HERE_ONLY, Place, Spec
-from harness.backends.unwritten import compared
-from harness.backends.wire import Job
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
+from harness.workers.pool import BackendHandle
+from harness.workers.process import HERE_ONLY, Place, Spec
+from harness.workers.unwritten import compared
+from harness.workers.wire import Job
 
 GROUP = "opconform.backends"
+HERE = Path(__file__).parent
 
 
 def _spec(name: str, file: str, cls: str, /, **kwargs: object) -> Spec:
-    return Spec(name, cls, file=file, kwargs=kwargs)
+    return Spec(name, cls, file=str(HERE / file), kwargs=kwargs)
 
 
 BUILTIN: dict[str, Spec] = {

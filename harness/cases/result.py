@@ -14,7 +14,7 @@ from harness.core.outcome import Outcome, Verdict
 @dataclass
 class Profile:
     """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
-    differences.  cpu: what its processor offers (``harness.backends.processor``), empty where that is not told.
+    differences.  cpu: what its processor offers (``harness.workers.worker.processor``), empty where that is not told.
     formats: of the models that it takes."""
 
     name: str

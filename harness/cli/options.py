@@ -156,7 +156,7 @@ def selected(args: argparse.Namespace) -> Any:
 
 def placed(args: argparse.Namespace) -> Any:
     """Where the backends run."""
-    from harness.backends.process import Place
+    from harness.workers.process import Place
 
     return Place(args.backend_python, args.backend_cpu)
 

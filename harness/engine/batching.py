@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job, JobResult, Task, Unblamed
 from harness.cases.case import Case
 from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
 from harness.core.outcome import Model, Outcome, Status
 from harness.declare import Dialect
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job, JobResult, Task, Unblamed
 
 
 @dataclass(slots=True)

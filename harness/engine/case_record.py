@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.backends.process import HERE_ONLY, Place
 from harness.cases.case import Case, draw_case
 from harness.cases.reruns import at_run
 from harness.cases.result import Result
 from harness.compare import blame
 from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
+from harness.workers.process import HERE_ONLY, Place
 
 NEIGHBOURS = (
     "neighbours.json"  # the instances of a model in which one goes wrong that is right alone, and of models before

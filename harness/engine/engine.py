@@ -13,7 +13,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from harness.backends.pool import BackendHandle, wait_all
 from harness.cases.case import Case, draw_case
 from harness.cases.result import Profile, Result
 from harness.cases.selection import Unit
@@ -32,6 +31,7 @@ from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
 from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
+from harness.workers.pool import BackendHandle, wait_all
 
 Sink = Callable[[dict[str, Any]], None]
 # Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types

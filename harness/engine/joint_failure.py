@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.backends.wire import Unblamed
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Verdict
 from harness.engine.batching import served
 from harness.engine.requery import Requery, flaky, forms
 from harness.engine.verdict import BY_STATUS
+from harness.workers.wire import Unblamed
 
 
 def settle(

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.backends.pool import BackendHandle
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Verdict
 from harness.engine.requery import Requery, fewer, flaky, forms, whole
 from harness.ledger.ledger import Ledger
+from harness.workers.pool import BackendHandle
 
 # Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
 # what the others take is not looked for any more.

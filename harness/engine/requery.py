@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job
 from harness.cases.case import Case
 from harness.cases.reruns import args_of
 from harness.cases.result import Profile, Result
@@ -18,6 +16,8 @@ from harness.engine.batching import build, feed
 from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job
 
 T = TypeVar("T")
 

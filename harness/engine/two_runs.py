@@ -1,5 +1,5 @@
 """Is the result the same whatever memory held before?  Two runs of one model in two fresh processes, whose unwritten
-memory holds two patterns (``harness.backends.unwritten``).
+memory holds two patterns (``harness.workers.unwritten``).
 
 Where the two differ, a third process of another start holds the first pattern again.  If it repeats the first result,
 the difference comes from the memory.  If not, the result differs for another reason.
@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.pool import BackendHandle
-from harness.backends.process import BackendError, Spec
-from harness.backends.unwritten import compared
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
@@ -23,6 +20,9 @@ from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.requery import outcomes_of
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
+from harness.workers.pool import BackendHandle
+from harness.workers.process import BackendError, Spec
+from harness.workers.unwritten import compared
 
 DIFFERS = "the result differs between two runs of the same model"
 MEMORY = f"{DIFFERS}: memory that is never written"

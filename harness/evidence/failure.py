@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.backends.pool import BackendHandle
 from harness.cases.case import Case, fill
 from harness.cases.result import Result, first_words
 from harness.core.errors import FormatError, UsageError
@@ -21,6 +20,7 @@ from harness.engine.two_runs import TwoRuns
 from harness.evidence.minimize import Budget, minimize
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger
+from harness.workers.pool import BackendHandle
 
 
 def kind_of(rec: Mapping[str, Any]) -> tuple[str, ...]:

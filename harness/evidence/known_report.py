@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.backends.pool import BackendHandle
 from harness.cases.case import fill
 from harness.cases.result import Result
 from harness.cases.selection import matches
@@ -20,6 +19,7 @@ from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger, LedgerEntry
+from harness.workers.pool import BackendHandle
 
 INDEX = "index.md"
 

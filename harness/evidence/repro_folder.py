@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.unwritten import words
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.core.dtypes import of
@@ -20,6 +19,7 @@ from harness.declare import Expected
 from harness.engine.batching import build, feed
 from harness.engine.case_record import NEIGHBOURS, notation
 from harness.evidence.repro_script import BEFORE, script
+from harness.workers.unwritten import words
 
 NONDETERMINISTIC = "nondeterministic.txt"  # in the folder where two runs of the model differ
 

@@ -294,8 +294,7 @@ def array(t):
 
 _PLUGIN = '''def run(runs):
     """Runs the backend through opconform's own adapter, since it has no script form of its own."""
-    from harness.backends import direct
-    from harness.backends.process import BackendError
+    from harness.backends import BackendError, direct
 
     sys.path.append(FOLDER)  # where it was found
     try:

@@ -20,7 +20,7 @@ Fields that say where an entry holds; one that is left out holds everywhere:
 * ``backend``, ``op``: a name or pattern, or a list of them; ``op`` reads dialect/op
 * ``versions``: releases of the backend, a range or a list of ranges
 * ``op_versions``, ``opsets``, ``dtypes``: lists
-* ``cpu``: what the processor offers, or lacks with a ``!`` before it (``harness/backends/processor.py``)
+* ``cpu``: what the processor offers, or lacks with a ``!`` before it (``harness/workers/worker/processor.py``)
 * ``when``: a condition on the instance and on the answer, see below
 * ``verdict``: one or a list; without it "mismatch"
 * ``kind``: of the judgement, one or a list of shape, dtype, nan, inf, value
@@ -89,13 +89,13 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier
 
-from harness.backends.processor import WORDS
 from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.ledger.defect_models import model, taken_for
 from harness.ledger.ledger import ELEMENTS, Ledger, LedgerEntry, releases
 from harness.ledger.predicate import condition
+from harness.workers.worker.processor import WORDS
 
 try:
     import tomllib

@@ -234,7 +234,7 @@ class FaultyHandle:
         return None
 
     def submit(self, job: Any) -> None:
-        from harness.backends.wire import JobResult
+        from harness.workers.wire import JobResult
 
         cases = job.tag[2].cases
         rows = [[self._answer(c, r) for c in cases] for r in range(len(job.feeds))]

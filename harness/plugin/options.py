@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
-from harness.backends.pool import BackendHandle
-from harness.backends.process import Place
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
 from harness.declare import registry
@@ -22,6 +20,8 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
+from harness.workers.pool import BackendHandle
+from harness.workers.process import Place
 
 
 def add(parser: pytest.Parser) -> None:

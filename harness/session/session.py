@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends import registry as backends
-from harness.backends.pool import BackendHandle
-from harness.backends.process import HERE_ONLY, Place
 from harness.cases.case import Case, draw_case
 from harness.cases.result import Result
 from harness.cases.selection import Selection, units, versions
@@ -40,6 +38,8 @@ from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import measure
 from harness.session import record_writer
 from harness.session.resume import resumed
+from harness.workers.pool import BackendHandle
+from harness.workers.process import HERE_ONLY, Place
 
 
 @dataclass

@@ -303,7 +303,7 @@ class DiesUnasked(Toy):
 
     def __init__(self, times=1000):
         self.seen, self.times = 0, times
-        os.register_at_fork(prior_models=self.count, after_in_child=self.leave)
+        os.register_at_fork(before=self.count, after_in_child=self.leave)
 
     def count(self):
         self.seen += 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.backends import registry
-from harness.backends.pool import BackendHandle
+from harness.workers.pool import BackendHandle
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job
 from harness.core.outcome import Model, Status
 from harness.declare import OpVersion
 from harness.engine.engine import profile_of
 from harness.ledger.ledger import in_releases
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job
 from suites.meta.runtimes import running
 from suites.onnx.test_bodies import BODIES, LISTED, ON_BACKENDS, close, expanded_cases
 

@@ -11,10 +11,10 @@ from coremltools.converters.mil.mil import types  # noqa: E402
 from coremltools.models import model as module  # noqa: E402
 
 from harness.backends import coreml, coremltools_program  # noqa: E402
-from harness.backends.pool import BackendHandle  # noqa: E402
-from harness.backends.process import Spec  # noqa: E402
-from harness.backends.wire import Job  # noqa: E402
 from harness.core.outcome import Model, Status  # noqa: E402
+from harness.workers.pool import BackendHandle  # noqa: E402
+from harness.workers.process import Spec  # noqa: E402
+from harness.workers.wire import Job  # noqa: E402
 
 writes_programs = pytest.mark.skipif(
     writer.BlobWriter is None, reason="this coremltools has no libraries: there is no wheel for Linux and Arm"
@@ -102,7 +102,7 @@ CASES = {
 
 def replayed(tape, **kw):
     kwargs = {"replay": str(tape), "name": "coreml-cpu", **kw}
-    return BackendHandle(Spec("coreml-cpu", "CoreMl", file="coreml.py", kwargs=kwargs, memory=0))
+    return BackendHandle(Spec("coreml-cpu", "CoreMl", file=coreml.__file__, kwargs=kwargs, memory=0))
 
 
 def ask(h, model, x, out="y"):
@@ -212,7 +212,7 @@ def test_what_core_ml_cannot_take_is_unsupported(recorder):
 
 
 def test_without_macos_and_without_a_recording_it_says_so():
-    h = BackendHandle(Spec("coreml-cpu", "CoreMl", file="coreml.py"))
+    h = BackendHandle(Spec("coreml-cpu", "CoreMl", file=coreml.__file__))
     import sys
 
     if sys.platform != "darwin":

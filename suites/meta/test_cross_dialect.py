@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.backends.pool import BackendHandle
 from harness.cases.case import Case, draw_case, fill
 from harness.cases.result import Profile
 from harness.cases.translation import Translation, Untranslatable, _spelled, same
@@ -20,6 +19,7 @@ from harness.declare import Slotted, permuted, registry
 from harness.engine.cross_dialect import cross, judge_cross_dialect
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
+from harness.workers.pool import BackendHandle
 from suites.meta.runtimes import running
 
 ONNX = Profile("onnxruntime-cross-dialect", "1.0", info={"target_dialect": "onnx", "known_as": "onnxruntime"})

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.backends import registry, worker
+from harness.backends import registry
 from harness.engine.learning_stages import Answers, Count, Knowledge
+from harness.workers import worker
 from suites.onnx import proto
 
 MANY = 40_000  # with 65,536 of each kept, as before, 15 to 30 MiB

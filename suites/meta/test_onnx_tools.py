@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from harness.backends.registry import create
-from harness.backends.wire import Job
 from harness.cases.selection import Selection
 from harness.core.outcome import Model, Outcome, Status, TypeOnly, Verdict
 from harness.session.session import Plan, run
+from harness.workers.wire import Job
 
 onnx = pytest.importorskip("onnx")
 INFERENCE = ("onnx-shape-inference", "onnx-shape-inference-lenient", "onnx-data-propagation")

@@ -138,7 +138,7 @@ def test_a_supervisor_that_is_killed_takes_its_worker_along(tmp_path, env):  # n
     left = Left(tmp_path, env, "Forks", "run")
     left.hangs()
     supervisors = [p for p in ours(left.token) if b"supervisor.py" in Path(f"/proc/{p}/cmdline").read_bytes()]
-    workers = [p for p in ours(left.token) if b"worker.py" in Path(f"/proc/{p}/cmdline").read_bytes()]
+    workers = [p for p in ours(left.token) if b"worker/__main__.py" in Path(f"/proc/{p}/cmdline").read_bytes()]
     assert supervisors and workers
     os.kill(left.host.pid, signal.SIGSTOP)  # it cannot look after anything
     for p in supervisors:

@@ -1,8 +1,12 @@
-"""A backend in another Python: the worker is one file that needs NumPy and the runtime, nothing of ours."""
+"""A backend in another Python: the worker is one folder that needs NumPy and the runtime, nothing of ours."""
 
 import ast
+import json
 import os
+import shutil
+import socket
 import subprocess
+import sys
 import venv
 from pathlib import Path
 
@@ -12,40 +16,70 @@ import pytest
 
 import harness.backends
 from harness.backends import registry
-from harness.backends.process import Place
 from harness.core.outcome import Status
+from harness.workers import process, worker
+from harness.workers.process import Place
 from suites.meta.test_runtimes import ask, onnx_model
 
 HERE = Path(harness.backends.__file__).parent
 OTHER = os.environ.get("OPCONFORM_OTHER_PYTHON")  # an interpreter with NumPy and onnxruntime or tflite-runtime
 
-ALONE = (
-    "worker.py",
-    "onnxruntime.py",
-    "onnx_reference.py",
-    "litert.py",
-    "coreml.py",
-    "openvino.py",
-    "onnx_tools.py",
-    "supervisor.py",
-)
+RUNTIMES = ("onnxruntime.py", "onnx_reference.py", "litert.py", "coreml.py", "openvino.py", "onnx_tools.py")
+ALONE = [*sorted(process.WORKER.glob("*.py")), *(HERE / name for name in RUNTIMES)]
 
 
-@pytest.mark.parametrize("name", ALONE)
-def test_worker_files_import_nothing_of_ours_and_parse_in_python_3_8(name):
-    tree = ast.parse((HERE / name).read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("path", ALONE, ids=lambda p: p.name)
+def test_worker_files_import_nothing_of_ours_and_parse_in_python_3_8(path):
+    tree = ast.parse(path.read_text(), feature_version=(3, 8))
     for node in ast.walk(tree):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
+            assert node.level == 0 or (node.level == 1 and path.parent == process.WORKER), f"{path}:{node.lineno}"
             names = [node.module or "."]
         for n in names:
-            assert n.split(".")[0] not in ("harness", "native_ref", "suites", "reports"), f"{name}:{node.lineno}"
+            assert n.split(".")[0] not in ("harness", "native_ref", "suites", "reports"), f"{path}:{node.lineno}"
 
 
-def test_the_worker_does_not_shadow_the_runtimes():
-    """Started as a script, its folder would be the first on the path, and holds a file called onnxruntime.py."""
-    text = (HERE / "worker.py").read_text()
-    assert text.index("del sys.path[0]") < text.index("import numpy")
+PATHS = """
+import sys
+
+class Paths:
+    formats = ("onnx",)
+
+    def version(self):
+        try:
+            import frames
+        except ImportError:
+            return sys.modules["opconform_worker"].__name__
+        return "a module of the worker: " + frames.__file__
+
+    def load(self, model, format): ...
+    def run(self, handle, inputs): ...
+"""
+
+
+@pytest.mark.parametrize("start", ["worker", "worker/__main__.py"])
+def test_the_worker_alone_starts_by_its_path_and_hides_no_module(start, tmp_path):
+    """From a copy of its folder, which holds modules called frames and backend, as a runtime may, too."""
+    shutil.copytree(process.WORKER, tmp_path / "worker")
+    (tmp_path / "paths.py").write_text(PATHS)
+    ours, theirs = socket.socketpair()
+    page = worker.memory_file()
+    os.ftruncate(page, 4096)
+    with ours, theirs, (tmp_path / "log").open("w+b") as log:
+        config = {"file": str(tmp_path / "paths.py"), "class": "Paths", "log": log.fileno(), "page": page}
+        command = [sys.executable, "-S", str(tmp_path / start), str(theirs.fileno()), json.dumps(config)]
+        env = {**os.environ, "PYTHONPATH": str(Path(np.__file__).parents[1])}
+        fds = (theirs.fileno(), page, log.fileno())
+        with subprocess.Popen(command, pass_fds=fds, env=env, cwd=tmp_path, stdin=subprocess.DEVNULL) as p:
+            theirs.close()
+            frame = worker.recv_frame(ours)
+            ours.close()
+            assert p.wait(30) == 0
+        os.close(page)
+        log.seek(0)
+        assert frame is not None, log.read().decode()
+    assert frame[0]["hello"]["version"] == "opconform_worker", frame[0]
 
 
 @pytest.mark.skipif(not OTHER, reason="set OPCONFORM_OTHER_PYTHON to an interpreter with a runtime")

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from harness.backends.pool import BackendHandle
-from harness.backends.process import Spec
 from harness.cases.case import Case, fill
 from harness.core.outcome import Verdict
 from harness.engine.engine import Engine
 from harness.generate.draw_engines import Prng, case_seed
+from harness.workers.pool import BackendHandle
+from harness.workers.process import Spec
 from suites.meta.runtimes import running
 from suites.passes import dialect
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from harness.backends import registry as backends
-from harness.backends.worker import claims
 from harness.cases.case import draw_case
 from harness.core.outcome import Status, Verdict
 from harness.engine.case_record import paragraph, record
 from harness.engine.engine import Engine
+from harness.workers.worker import claims
 from suites.meta.toy import toy
 
 CASES = 6

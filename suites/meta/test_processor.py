@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.backends import processor
-from harness.backends.process import BackendError, Place
+from harness.workers.process import BackendError, Place
+from harness.workers.worker import processor
 from suites.meta.runtimes import running
 
 EMULATOR = f"qemu-{platform.machine()}"

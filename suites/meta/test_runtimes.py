@@ -4,10 +4,12 @@ import ml_dtypes as ml
 import numpy as np
 import pytest
 
-from harness.backends import processor, registry, worker
-from harness.backends.wire import Job
+from harness.backends import registry
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
+from harness.workers import worker
+from harness.workers.wire import Job
+from harness.workers.worker import processor
 from suites.meta.runtimes import running
 
 NARROW = {

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.unwritten import PATTERNS, words
 from harness.cli import main
 from harness.core.dtypes import dtype
 from harness.core.forms import wrong_record
@@ -22,6 +21,7 @@ from harness.engine.case_record import paragraph, record
 from harness.engine.two_runs import MEMORY, OTHERWISE, difference
 from harness.evidence.repro_folder import NONDETERMINISTIC
 from harness.session.session import replay
+from harness.workers.unwritten import PATTERNS, words
 from suites.meta.toy import toy
 
 NOTHING = Instance(

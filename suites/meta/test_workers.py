@@ -14,11 +14,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness.backends import process, worker
-from harness.backends.pool import BackendHandle
-from harness.backends.process import BackendError, Place, Spec, Zygote
-from harness.backends.wire import Job
 from harness.core.outcome import Model, Status, TypeOnly
+from harness.workers import process, worker
+from harness.workers.pool import BackendHandle
+from harness.workers.process import BackendError, Place, Spec, Zygote
+from harness.workers.wire import Job
+from harness.workers.worker import arrays
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "suites.meta.bad_backends"
@@ -532,7 +533,7 @@ def values():
     rng = np.random.default_rng(0)
     out = [np.array(["", "ä", "b\n"], object).reshape(3, 1), np.array("s", object), None]
     out.append([np.arange(3.0), np.zeros((0, 2))])
-    for name, d in worker._BY_NAME.items():
+    for name, d in arrays.BY_NAME.items():
         raw = rng.integers(0, 2 if name == "bool" else 4, (3, 5 * d.itemsize), np.uint8)
         out += [raw.view(d), np.zeros((2, 0, 3), d), np.ones((), np.float32).astype(d)]
     out.append(np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)[:, ::2])  # far beyond the socket's buffer
@@ -563,7 +564,7 @@ def test_every_dtype_survives_the_trip():
 def test_tagged_arrays_where_ml_dtypes_is_missing():
     code = f"""
 import sys; sys.modules["ml_dtypes"] = None
-sys.path.insert(0, {os.path.dirname(worker.__file__)!r})
+sys.path.insert(0, {os.path.dirname(worker.__path__[0])!r})
 import worker, numpy as np
 w = worker.Writer()
 a = worker.from_raw(np.array([16256, 16384], np.uint16), "bf16")
@@ -610,7 +611,7 @@ def test_a_scalar_gets_a_type_that_numpy_lacks(missing):
     """A 4-bit result of rank 0 is masked, and what NumPy gives for that is no array."""
     code = f"""
 import sys; {"sys.modules['ml_dtypes'] = None" if missing else "import ml_dtypes"}
-sys.path.insert(0, {os.path.dirname(worker.__file__)!r})
+sys.path.insert(0, {os.path.dirname(worker.__path__[0])!r})
 import worker, numpy as np
 w = worker.Writer()
 for name in ("i4", "u4", "i2", "bf16"):

@@ -14,11 +14,11 @@ from typing import Any
 import onnx
 
 from harness.backends import registry
-from harness.backends.pool import BackendHandle
-from harness.backends.process import Place
 from harness.core.errors import FormatError, OpconformError, UsageError, reading
 from harness.core.escape import one_line, shell, visible
 from harness.core.limits import bounded
+from harness.workers.pool import BackendHandle
+from harness.workers.process import Place
 from suites.onnx.graphs import listed
 from suites.onnx.graphs.walk import walk
 

@@ -14,9 +14,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.backends import registry
-from harness.backends.pool import BackendHandle
 from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Instance
+from harness.workers.pool import BackendHandle
 from suites.onnx import run_model
 from suites.onnx.graphs import __main__ as command
 from suites.onnx.graphs import listed

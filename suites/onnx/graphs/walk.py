@@ -15,8 +15,6 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from harness.backends.pool import BackendHandle
-from harness.backends.wire import Job
 from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.compare.layers import Layer, LayerRow, Report, judge_layer
@@ -29,6 +27,8 @@ from harness.declare import Expected
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job
 from suites.onnx import dialect
 from suites.onnx.graphs.unfold import opset, unfold
 from suites.onnx.interpret import Run, Scope

@@ -1,6 +1,6 @@
 """Runs one command and ends all processes that descend from it.  Stand-alone: needs nothing but Python.
 
-Started by ``harness.backends.process`` as ``python -I -S supervisor.py FD COMMAND...``, one for each worker process.
+Started by ``harness.workers.process`` as ``python -I -S supervisor.py FD COMMAND...``, one for each worker process.
 FD is a socket whose other end the host holds.  The supervisor answers "pid N", or "errno N" where the command cannot be
 started.  It ends every descendant when the command ends, when the host closes its end (as the system does when the host
 dies in any way), when its parent is another process than before, or on SIGTERM.  Then it ends as the command did.

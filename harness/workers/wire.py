@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.backends import worker
 from harness.core.outcome import Model, Outcome, Status, TypeOnly
+from harness.workers import worker
 
 CHUNK = 1 << 18  # read from a socket at once
 Rebuild = Callable[[Sequence[int]], Model]

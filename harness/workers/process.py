@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.backends import worker
-from harness.backends.unwritten import PATTERNS
-from harness.backends.wire import Channel, pair
 from harness.core.errors import OpconformError
 from harness.core.escape import shell
+from harness.workers import worker
+from harness.workers.unwritten import PATTERNS
+from harness.workers.wire import Channel, pair
 
-HERE = Path(__file__).parent
+WORKER = Path(__file__).with_name("worker")  # the folder that runs in the process
 GRACE = 2.0  # seconds to end in, for a zygote that nobody needs any more
 PARTING = 0.1  # for a serving process whose socket has closed
 START_LIMIT = 180.0  # seconds for importing the runtime, on a loaded machine
@@ -75,9 +75,9 @@ HERE_ONLY = Place()
 class Spec:
     """Where a backend class is and how to create it.
 
-    file or module: the source; file is relative to this folder.  cls: its name.  kwargs: of the constructor.
+    file or module: the source.  cls: its name.  kwargs: of the constructor.
     place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
-    unwritten: which pattern its memory holds before it is written to (``harness.backends.unwritten``).
+    unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
     """
 
     name: str
@@ -103,7 +103,7 @@ class Spec:
             path.append(os.getcwd())
         return json.dumps(
             {
-                "file": str(HERE / self.file) if self.file else None,
+                "file": self.file,
                 "module": self.module,
                 "class": self.cls,
                 "kwargs": self.kwargs,
@@ -167,10 +167,10 @@ class Zygote:
                     sys.executable,
                     "-I",
                     "-S",
-                    str(HERE / "supervisor.py"),
+                    str(WORKER / "supervisor.py"),
                     str(watched.fileno()),
                     *command,
-                    str(HERE / "worker.py"),
+                    str(WORKER / "__main__.py"),
                     str(theirs.fileno()),
                     config,
                 ],

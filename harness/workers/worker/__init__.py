@@ -1,0 +1,66 @@
+"""The process that a backend lives in.
+
+This folder is stand-alone.  It needs Python 3.8 or newer, NumPy 1 or 2 and the backend's package; it imports nothing
+else of opconform.  The host starts it by its path, in whatever Python the backend lives::
+
+    python .../worker/__main__.py FD CONFIG
+
+With "fork" in the configuration the process is a *zygote*: it imports the backend once, then forks a serving child for
+every socket that the host hands over, so that a crash costs a fork (10-20 ms) and not an import.  Without it (macOS,
+runtimes that do not survive a fork) the process serves FD itself.
+
+Backend files import this package under the name ``opconform_worker``, in the worker process and in the host alike.
+A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, format)``, ``run(handle, inputs)``;
+see ``Backend`` for what else it may define.
+"""
+
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on, with runtimes that have no types.
+
+from . import processor
+from .arrays import TypeOnly, dtype_name, from_raw, raw
+from .backend import Backend, Unsupported, claims, named, sibling
+from .frames import (
+    HEAD,
+    Reader,
+    Writer,
+    map_body,
+    memory_file,
+    pack_frame,
+    recv_frame,
+    send_frame,
+    text_of,
+    unhead,
+)
+from .serving import PAGE, PHASES, Server
+from .zygote import MARK, ending, make_backend, sweep
+
+__all__ = [
+    "HEAD",
+    "MARK",
+    "PAGE",
+    "PHASES",
+    "Backend",
+    "Reader",
+    "Server",
+    "TypeOnly",
+    "Unsupported",
+    "Writer",
+    "claims",
+    "dtype_name",
+    "ending",
+    "from_raw",
+    "make_backend",
+    "map_body",
+    "memory_file",
+    "named",
+    "pack_frame",
+    "processor",
+    "raw",
+    "recv_frame",
+    "send_frame",
+    "sibling",
+    "sweep",
+    "text_of",
+    "unhead",
+]

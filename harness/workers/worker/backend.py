@@ -1,0 +1,159 @@
+"""What a backend class may define, the check of it, and what the exceptions that it raises mean."""
+
+# mypy: ignore-errors
+# Runs under any Python from 3.8 on.
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+
+from .arrays import BY_NAME
+
+GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
+
+
+class Unsupported(Exception):
+    """Raised by a backend that does not take this op, dtype or form: its declared gap, not a failure."""
+
+
+class Backend:
+    """What a backend class may define.  Only ``name``, ``formats``, ``version``, ``load`` and ``run`` are
+    required, and nobody has to derive from this class.
+
+    formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together), or
+    {format: instances}.  apart: our names of the element types whose instances are better kept out of the models of
+    the others.  recycle: models after which a process gives way to a fresh one (None: never for that alone).
+    forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
+    narrow ones.  flushes: dtypes whose subnormals it may flush to zero.  unused: words for what the processor offers
+    (``processor.WORDS``) that this build of the runtime has no kernels for: it counts as a processor without.
+    opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
+    names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
+    one that makes no claim to refuse models that break a rule.
+    Raising in load or run means rejected; an exception whose class, or a class that it derives from, is called
+    Unsupported, NotImplementedError or NotImplemented means unsupported.
+    """
+
+    name = "backend"
+    formats = ()
+    pack = 1
+    isolate_dtypes = ()
+    recycle = None
+    forks = True
+    acc = {}
+    flushes = ()
+    unused = ()
+
+    def version(self):
+        """The runtime's version."""
+        raise NotImplementedError
+
+    def load(self, model, format):
+        """Bytes of a model -> whatever ``run`` wants."""
+        raise NotImplementedError
+
+    def run(self, handle, inputs):
+        """{input name: array, list or None} -> {output name: array, list, TypeOnly or None}."""
+        raise NotImplementedError
+
+    def info(self):
+        """More facts for the report and the engine, such as {"opset": 26, "ir": 13}."""
+        return {}
+
+
+def first_lines(text, limit=2000):
+    text = str(text).strip()
+    return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def words(e):
+    """What an exception says."""
+    try:
+        return first_lines(e)
+    except Exception as odd:  # one that cannot say what it is
+        return f"(its text: {type(odd).__name__})"
+
+
+def named(e):
+    """The same after the name of its class."""
+    return f"{type(e).__name__}: {words(e)}"
+
+
+def error_form(e, phase):
+    """What an exception raised by a backend means."""
+    kind = "rejected"
+    if any(c.__name__ in GAPS for c in type(e).__mro__):
+        kind = "unsupported"
+    elif isinstance(e, MemoryError):
+        kind = "crashed"
+    name, text = type(e).__name__, words(e)
+    if kind == "crashed":
+        text = "out of memory" + (": " + text if text else "")
+    elif name not in ("Unsupported", "RuntimeError", "ValueError") or not text:
+        text = name + (": " + text if text else "")
+    return {"kind": kind, "phase": phase, "message": text}
+
+
+def _names(x):
+    return isinstance(x, (tuple, list, set, frozenset)) and all(isinstance(n, str) for n in x)
+
+
+def _count(x):
+    return isinstance(x, int) and not isinstance(x, bool) and x > 0
+
+
+# attribute of a class -> what it may be, in words and as a test
+_FORMS = {
+    "name": ("a name", lambda x: isinstance(x, str)),
+    "formats": ("names such as ('onnx',)", lambda x: _names(x) and len(x) > 0),
+    "pack": (
+        "a positive number, or one for each format",
+        lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values()))),
+    ),
+    "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
+    "flushes": ("names of dtypes", _names),
+    "isolate_dtypes": ("names of dtypes", _names),
+    "unused": ("names of what a processor offers", _names),
+    "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
+}
+
+
+def well_formed(backend):
+    """TypeError for an attribute of another form, which would be misread later."""
+    for name, (form, fits) in _FORMS.items():
+        if hasattr(backend, name) and not fits(getattr(backend, name)):
+            raise TypeError(f"{name}: expected {form}, got {getattr(backend, name)!r:.200}")
+
+
+def claims(backend):
+    """What the attributes ``opsets``, ``dtypes`` and ``validates`` say, as the engine asks for it; TypeError for other
+    forms."""
+    out = {}
+    opsets, dtypes = getattr(backend, "opsets", None), getattr(backend, "dtypes", None)
+    if opsets is not None:
+        if len(opsets) != 2 or not all(isinstance(n, int) for n in opsets) or opsets[0] > opsets[1]:
+            raise TypeError(f"opsets: expected (oldest, newest), got {opsets!r}")
+        out["oldest_opset"], out["opset"] = opsets
+    if getattr(backend, "validates", True) is False:
+        out["validates"] = False
+    if dtypes is not None:
+        unknown = [d for d in dtypes if d not in BY_NAME and d != "str"]
+        if isinstance(dtypes, str) or unknown:
+            raise TypeError(f"dtypes: expected names among {' '.join([*BY_NAME, 'str'])}, got {dtypes!r}")
+        out["dtypes"] = list(dtypes)
+    return out
+
+
+def sibling(name, spec):
+    """The module ``name`` beside the one whose ``__spec__`` is given, of the same package or folder."""
+    if spec.parent:
+        return importlib.import_module(spec.parent + "." + name)
+    full = "opconform_" + name
+    if full not in sys.modules:
+        path = os.path.join(os.path.dirname(os.path.abspath(spec.origin)), name + ".py")
+        found = importlib.util.spec_from_file_location(full, path)
+        module = sys.modules[full] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+    return sys.modules[full]
