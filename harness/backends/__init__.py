@@ -19,10 +19,10 @@ ours::
 * Raise anything in ``load`` or ``run`` to reject; raise an exception class called ``Unsupported`` for a gap
   that you declare (an op, a dtype, a newer opset): it is counted as coverage, not as a failure.
 * ``harness.workers.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
-  attributes: ``pack``
-  (how many instances side by side in one model pay best), ``apart`` (element types that go in models of their
-  own), ``recycle`` (models after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes``
-  (the numeric profile), ``unused`` (what of the processor it has no kernels for), ``info()``.
+  attributes: ``pack`` (how many instances side by side in one model pay best), ``isolate_dtypes`` (element types that
+  go in models of their own), ``family`` (what it has in common with backends that share its code), ``recycle`` (models
+  after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes`` (the numeric profile),
+  ``unused`` (what of the processor it has no kernels for), ``info()``.
 * Types NumPy lacks arrive as ml_dtypes arrays, or, where that package is missing, as raw integers with a
   ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
 * An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,

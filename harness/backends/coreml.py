@@ -31,6 +31,8 @@ class CoreMl(Backend):
     """units: CPU_ONLY, CPU_AND_GPU, CPU_AND_NE, ALL.  precision: f32 or f16."""
 
     formats = ("mil", "nn")
+    family = "coreml"
+    platforms = ("darwin",)
     pack = 32
     forks = False
 

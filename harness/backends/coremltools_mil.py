@@ -62,6 +62,7 @@ def _np(dtype):
 
 class _Base:
     formats = ("mil",)
+    family = "coremltools"
     # coremltools makes a class of every tensor type and keeps it for ever (``types.type_tensor.memoize``).  A type with
     # symbols is new in each model: 10 to 15 KiB a model, so that a process grows by 30 MiB before it gives way.
     recycle = 2000

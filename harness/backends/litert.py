@@ -53,10 +53,39 @@ _I32, _U32, _U16 = (struct.Struct(f).unpack_from for f in ("<i", "<I", "<H"))
 _FIELDS = struct.Struct("<6H").unpack_from  # sizes of vtable and table, then the offsets of four fields
 
 
+# How a repro.py runs its MODEL, with OPTIONS, the keywords that the backend is created with.
+SCRIPT = """
+RESOLVERS = {"ref": "BUILTIN_REF", "opt": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "xnnpack": "BUILTIN"}
+
+
+def run(runs):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    resolver = getattr(OpResolverType, RESOLVERS[OPTIONS.get("kernels", "ref")])
+    it = Interpreter(str(MODEL), experimental_op_resolver_type=resolver, num_threads=1)
+    it.allocate_tensors()
+    for feeds in runs:
+        given = [d for d in it.get_input_details() if d["name"] in feeds]
+        for d in given:
+            if tuple(d["shape"]) != feeds[d["name"]].shape:
+                it.resize_tensor_input(d["index"], feeds[d["name"]].shape)
+        it.reset_all_variables()
+        it.allocate_tensors()
+        for d in given:
+            a = feeds[d["name"]]
+            it.set_tensor(d["index"], a.astype(np.int8) if a.dtype.name in ("int4", "int2") else a)
+        it.invoke()
+    by_name = {d["name"]: d["index"] for d in it.get_output_details()}
+    return [it.get_tensor(by_name[n]) for n in OUTPUTS]
+"""
+
+
 class LiteRt(Backend):
     """kernels: "ref", "opt" or "xnnpack".  formats: TFLite."""
 
     formats = ("tflite",)
+    family = "litert"
+    script = SCRIPT
     pack = 16  # an interpreter costs as much as a dozen small ops
 
     def __init__(self, kernels="opt", name="litert-opt"):

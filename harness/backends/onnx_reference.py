@@ -11,9 +11,21 @@ from opconform_worker import Backend, Unsupported
 _OWN = {"f16": "f16", "bf16": "bf16"}
 
 
+# How a repro.py runs its MODEL, with OPTIONS, the keywords that the backend is created with.
+SCRIPT = """
+def run(runs):
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    model = ReferenceEvaluator(onnx.load(str(MODEL)))
+    return [model.run(OUTPUTS, feeds) for feeds in runs][-1]
+"""
+
+
 class OnnxReference(Backend):
     name = "onnx-reference"
     formats = ("onnx",)
+    script = SCRIPT
     pack = 16
     acc = _OWN
 

@@ -45,10 +45,76 @@ _GAPS = (
 )
 
 
+# How a repro.py runs its MODEL, with OPTIONS, the keywords that the backend is created with.
+SCRIPT = """
+LEVELS = {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "all": "ORT_ENABLE_ALL"}
+
+
+def run(runs):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[OPTIONS.get("level", "disable")])
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(str(MODEL), options, providers=["CPUExecutionProvider"])
+    return [one(session, feeds) for feeds in runs][-1]
+
+
+# ONNX Runtime's name of a type that it gives no arrays of: that of ml_dtypes, ONNX's number, bits
+NARROW = {
+    "tensor(bfloat16)": ("bfloat16", 16, 16), "tensor(float8e4m3fn)": ("float8_e4m3fn", 17, 8),
+    "tensor(float8e4m3fnuz)": ("float8_e4m3fnuz", 18, 8), "tensor(float8e5m2)": ("float8_e5m2", 19, 8),
+    "tensor(float8e5m2fnuz)": ("float8_e5m2fnuz", 20, 8), "tensor(uint4)": ("uint4", 21, 4),
+    "tensor(int4)": ("int4", 22, 4), "tensor(float4e2m1)": ("float4_e2m1fn", 23, 4),
+    "tensor(float8e8m0)": ("float8_e8m0fnu", 24, 8), "tensor(uint2)": ("uint2", 25, 2), "tensor(int2)": ("int2", 26, 2),
+}
+
+
+def one(session, feeds):
+    kinds = {x.name: x.type for x in [*session.get_inputs(), *session.get_outputs()]}
+    if not any(kind in NARROW for kind in kinds.values()):
+        return session.run(OUTPUTS, feeds)
+    import onnxruntime as ort
+
+    values, kept = {}, []
+    for name, a in feeds.items():
+        if kinds.get(name) not in NARROW:
+            values[name] = ort.OrtValue.ortvalue_from_numpy(a)
+            continue
+        _, number, bits = NARROW[kinds[name]]
+        raw = np.array(a, order="C").view(f"u{a.dtype.itemsize}")
+        if bits < 8:  # the binding takes the shape from the array, but reads the elements packed
+            numbers, raw = raw.ravel(), np.zeros(a.shape, np.uint8)
+            for i, v in enumerate(numbers):
+                raw.reshape(-1)[i * bits // 8] |= (int(v) & ((1 << bits) - 1)) << (i * bits % 8)
+        kept.append(raw)  # whose memory the value borrows
+        values[name] = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, number)
+    return [as_array(v) for v in session.run_with_ort_values(OUTPUTS, values)]
+
+
+def as_array(value):
+    if value.data_type() not in NARROW:
+        return value.numpy()
+    import ctypes
+
+    import ml_dtypes
+
+    name, _, bits = NARROW[value.data_type()]
+    dtype, shape = np.dtype(getattr(ml_dtypes, name)), value.shape()
+    count = int(np.prod(shape))
+    data = ctypes.string_at(value.data_ptr(), -(-count * bits // 8)) if count else b""
+    if bits < 8:
+        data = bytes(data[i * bits // 8] >> (i * bits % 8) & ((1 << bits) - 1) for i in range(count))
+    return np.frombuffer(data, dtype).reshape(shape)
+"""
+
+
 class OnnxRuntime(Backend):
     """level: "disable", "basic" or "all".  formats: ONNX."""
 
     formats = ("onnx",)
+    family = "onnxruntime"
+    script = SCRIPT
     pack = 64
     isolate_dtypes = tuple(
         _NUMBER

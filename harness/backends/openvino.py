@@ -55,11 +55,85 @@ _GAPS = re.compile(
 _SCHEMA = re.compile(rb"_Onnx_ver(\d+)")
 
 
+# How a repro.py runs its MODEL, with OPTIONS, the keywords that the backend is created with.
+SCRIPT = '''
+KEPT = []  # compiled models, which its processes never release
+
+
+def run(runs):
+    import openvino as ov
+
+    core = ov.Core()
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": 1,
+                "NUM_STREAMS": 1, "CPU_DENORMALS_OPTIMIZATION": False}
+    # from memory, as it was asked: an initialiser without elements is an input where the same model is a file
+    source = (MODEL.read_bytes(), b"") if MODEL.suffix == ".onnx" else (str(MODEL),)
+    compiled = core.compile_model(core.read_model(*source), "CPU", settings)
+    KEPT.append(compiled)
+    request = compiled.create_infer_request()
+    for feeds in runs:
+        for port in compiled.inputs:
+            name = next((n for n in port.get_names() if n in feeds), None)
+            if name is None:
+                raise RuntimeError(f"an input that the model does not name: {port.get_names()}")
+            request.set_tensor(port, tensor(feeds[name], port.get_element_type()))
+        request.infer()
+    return [array(request.get_tensor(next(p for p in compiled.outputs if n in p.get_names()))) for n in OUTPUTS]
+
+
+def tensor(a, kind):
+    import openvino as ov
+
+    t = ov.Tensor(kind, list(a.shape))
+    if not a.size:
+        return t
+    if a.dtype == object:
+        t.bytes_data = np.array([str(x).encode() for x in a.ravel()], "S").reshape(a.shape)
+    elif kind.bitwidth < 8 and kind.get_type_name() != "boolean":
+        put(t, packed(a.view(np.uint8).ravel(), kind.bitwidth))
+    else:
+        put(t, np.ascontiguousarray(a).reshape(-1).view(np.uint8))
+    return t
+
+
+def put(t, data):
+    t.data.reshape(-1).view(np.uint8)[:] = data
+
+
+def packed(values, bits):
+    """Several values a byte, the first in the low bits."""
+    out = np.zeros(-(-values.size * bits // 8), np.uint8)
+    for i, v in enumerate(values):
+        out[i * bits // 8] |= (int(v) & ((1 << bits) - 1)) << (i * bits % 8)
+    return out
+
+
+def array(t):
+    kind = t.get_element_type()
+    shape = tuple(t.get_shape())
+    if kind.get_type_name() == "string":
+        return np.array([x.decode("utf-8", "replace") for x in np.ravel(t.bytes_data)], object).reshape(shape)
+    name = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu",
+            "f4e2m1": "float4_e2m1fn", "i4": "int4", "u4": "uint4", "u2": "uint2"}.get(kind.get_type_name())
+    if name is None:
+        return np.array(t.data).reshape(shape)
+    import ml_dtypes
+
+    data = t.data.reshape(-1).view(np.uint8)
+    bits = kind.bitwidth
+    if bits < 8:
+        data = np.array([data[i * bits // 8] >> (i * bits % 8) & ((1 << bits) - 1) for i in range(np.prod(shape))],
+                        np.uint8)
+    return data.view(getattr(ml_dtypes, name)).reshape(shape)
+'''
+
+
 class OpenVino(Backend):
     """formats: ONNX and TFLite, both through OpenVINO's own front ends."""
 
     name = "openvino"
     formats = ("onnx", "tflite")
+    script = SCRIPT
     # The low-precision passes take a graph as a whole: beside an 8-bit op, 16-bit ones are quantised to 8 bits too.
     pack = {"onnx": 8, "tflite": 1}
     recycle = 100

@@ -15,10 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import UsageError
+from harness.core.errors import OpconformError, UsageError
 from harness.core.outcome import Model, Status
 from harness.workers.pool import BackendHandle
 from harness.workers.process import HERE_ONLY, Place, Spec
+from harness.workers.source import stated
 from harness.workers.unwritten import compared
 from harness.workers.wire import Job
 
@@ -26,71 +27,44 @@ GROUP = "opconform.backends"
 HERE = Path(__file__).parent
 
 
-def _spec(name: str, file: str, cls: str, /, **kwargs: object) -> Spec:
-    return Spec(name, cls, file=str(HERE / file), kwargs=kwargs)
+def _spec(name: str, file: str, cls: str, /, *, on_request: bool = False, **options: object) -> Spec:
+    """A class of a file in this folder, created with its name and the options, if there are any."""
+    kwargs = {**options, "name": name} if options else {}
+    return Spec(name, cls, file=str(HERE / file), kwargs=kwargs, on_request=on_request)
 
 
+# Adding a backend is one line here: its name, file and class, then the keywords that the class is created with.
+# Everything else stands in the file.  on_request: run when asked for by name only.
 BUILTIN: dict[str, Spec] = {
     s.name: s
     for s in (
-        _spec("onnxruntime", "onnxruntime.py", "OnnxRuntime", level="disable", name="onnxruntime"),
-        _spec("onnxruntime-basic", "onnxruntime.py", "OnnxRuntime", level="basic", name="onnxruntime-basic"),
-        _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all", name="onnxruntime-all"),
+        _spec("onnxruntime", "onnxruntime.py", "OnnxRuntime", level="disable"),
+        _spec("onnxruntime-basic", "onnxruntime.py", "OnnxRuntime", level="basic", on_request=True),
+        _spec("onnxruntime-all", "onnxruntime.py", "OnnxRuntime", level="all"),
         _spec("onnx-reference", "onnx_reference.py", "OnnxReference"),
-        _spec("onnx-shape-inference", "onnx_tools.py", "ShapeInference"),
-        _spec(
-            "onnx-shape-inference-lenient",
-            "onnx_tools.py",
-            "ShapeInference",
-            strict=False,
-            name="onnx-shape-inference-lenient",
-        ),
-        _spec("onnx-data-propagation", "onnx_tools.py", "DataPropagation"),
-        _spec("onnx-converter-up", "onnx_tools.py", "Converter"),
-        _spec("onnx-converter-down", "onnx_tools.py", "Converter", direction="down", name="onnx-converter-down"),
-        _spec("litert-ref", "litert.py", "LiteRt", kernels="ref", name="litert-ref"),
-        _spec("litert-opt", "litert.py", "LiteRt", kernels="opt", name="litert-opt"),
-        _spec("litert-xnnpack", "litert.py", "LiteRt", kernels="xnnpack", name="litert-xnnpack"),
+        _spec("onnx-shape-inference", "onnx_tools.py", "ShapeInference", on_request=True),
+        _spec("onnx-shape-inference-lenient", "onnx_tools.py", "ShapeInference", strict=False, on_request=True),
+        _spec("onnx-data-propagation", "onnx_tools.py", "DataPropagation", on_request=True),
+        _spec("onnx-converter-up", "onnx_tools.py", "Converter", direction="up", on_request=True),
+        _spec("onnx-converter-down", "onnx_tools.py", "Converter", direction="down", on_request=True),
+        _spec("litert-ref", "litert.py", "LiteRt", kernels="ref"),
+        _spec("litert-opt", "litert.py", "LiteRt", kernels="opt"),
+        _spec("litert-xnnpack", "litert.py", "LiteRt", kernels="xnnpack"),
         _spec("onnxruntime-cross-dialect", "onnxruntime.py", "CrossDialect"),
         _spec("litert-cross-dialect", "litert.py", "CrossDialect"),
-        _spec("openvino", "openvino.py", "OpenVino"),
+        _spec("openvino", "openvino.py", "OpenVino", on_request=True),
         _spec("coremltools-fold", "coremltools_mil.py", "Fold"),
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
         _spec("coremltools-symbolic", "coremltools_mil.py", "Symbolic"),
         _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
         _spec("coremltools-nn", "coremltools_mil.py", "NeuralNetwork"),
         _spec("coremltools-passes", "coremltools_mil.py", "Passes"),
-        Spec("native-ref", "Native", module="harness.backends.native"),
-        _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY", name="coreml-cpu"),
-        _spec("coreml-all", "coreml.py", "CoreMl", units="ALL", name="coreml-all"),
-        _spec("coreml-cpu-f16", "coreml.py", "CoreMl", precision="f16", name="coreml-cpu-f16"),
-        _spec("coreml-all-f16", "coreml.py", "CoreMl", units="ALL", precision="f16", name="coreml-all-f16"),
+        Spec("native-ref", "Native", module="harness.backends.native", on_request=True),
+        _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY"),
+        _spec("coreml-all", "coreml.py", "CoreMl", units="ALL"),
+        _spec("coreml-cpu-f16", "coreml.py", "CoreMl", units="CPU_ONLY", precision="f16"),
+        _spec("coreml-all-f16", "coreml.py", "CoreMl", units="ALL", precision="f16"),
     )
-}
-
-
-# what a built-in takes, so that a test can be listed without starting a runtime; what runs only when asked for by name
-_FORMATS = {
-    "onnxruntime": ("onnx",),
-    "onnx": ("onnx",),
-    "litert": ("tflite",),
-    "coremltools": ("mil",),
-    "onnxruntime-cross-dialect": ("mil",),
-    "litert-cross-dialect": ("mil",),
-    "coremltools-passes": ("mil-passes",),
-    "coreml": ("mil", "nn"),
-    "openvino": ("onnx", "tflite"),
-    "native": ("onnx", "tflite", "mil", "nn"),
-}
-_ON_REQUEST = {
-    "native-ref",
-    "onnxruntime-basic",
-    "onnx-shape-inference",
-    "onnx-shape-inference-lenient",
-    "onnx-data-propagation",
-    "onnx-converter-up",
-    "onnx-converter-down",
-    "openvino",
 }
 
 
@@ -98,14 +72,12 @@ def names(fmt: str | None = None) -> list[str]:
     """Built-in names and those of installed plug-ins; with ``fmt`` those that run models of that format by default."""
     if fmt is None:
         return [*BUILTIN, *sorted(e.name for e in metadata.entry_points(group=GROUP) if e.name not in BUILTIN)]
-    return [
-        n
-        for n in names()
-        if n not in _ON_REQUEST
-        and fmt in formats_of(n)
-        and (n in BUILTIN or _installed(n))
-        and (not n.startswith("coreml-") or sys.platform == "darwin")
-    ]
+    return [n for n in names() if (_by_default(BUILTIN[n]) if n in BUILTIN else _installed(n)) and fmt in formats_of(n)]
+
+
+def _by_default(spec: Spec) -> bool:
+    platforms = _stated(spec, "platforms")
+    return not spec.on_request and (not platforms or sys.platform in platforms)
 
 
 def _installed(name: str) -> bool:
@@ -113,13 +85,43 @@ def _installed(name: str) -> bool:
         return handle.missing() is None
 
 
+def _stated(spec: Spec, attribute: str) -> Any:
+    """What the class of a built-in states in its source; None where it is computed."""
+    return stated(spec.file, spec.cls, attribute) if spec.file else None
+
+
 @cache
 def formats_of(name: str) -> tuple[str, ...]:
-    """Formats that a backend takes; a foreign one is started to be asked.  Raises UsageError, BackendError."""
-    if name in BUILTIN:
-        return _FORMATS.get(name) or _FORMATS[name.split("-")[0]]
+    """Formats that a backend takes; one that does not state them in a file of this folder is started to be asked.
+    Raises UsageError, BackendError."""
+    formats = _stated(find(name), "formats")
+    if formats:
+        return tuple(formats)
     with create(name) as handle:
         return tuple(handle.hello["formats"])
+
+
+@cache
+def family(name: str) -> str:
+    """What backends that share their code have in common: ``litert-opt`` and ``litert-ref`` are one opinion.  A foreign
+    one is started to be asked; what cannot be started stands for itself."""
+    if name in BUILTIN:
+        return str(_stated(BUILTIN[name], "family") or name)
+    try:
+        with create(name) as handle:
+            return str(handle.hello["family"])
+    except OpconformError:
+        return name
+
+
+def script(name: str) -> str | None:
+    """Lines that define ``run(runs)`` for a ``repro.py``, None for a backend whose file has none."""
+    return _stated(BUILTIN[name], "script") if name in BUILTIN else None
+
+
+def options(name: str) -> dict[str, Any]:
+    """Keywords that a built-in is created with, but its name: the OPTIONS of its ``script``."""
+    return {k: v for k, v in BUILTIN[name].kwargs.items() if k != "name"}
 
 
 def create(name: str, place: Place = HERE_ONLY, **kw: Any) -> BackendHandle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,12 @@ class Blame:
     text: str
 
 
-def blame(votes: Mapping[str, Verdict | str]) -> Blame:
+def blame(votes: Mapping[str, Verdict | str], family: Callable[[str], str] = str) -> Blame:
     """From the verdicts of the backends on one case.
 
     One dissenter among several is to blame; if every one of three or more independent backends dissents, the
-    reference is suspect and the case wants a review of the oracle."""
+    reference is suspect and the case wants a review of the oracle.  family: of a backend, by its name; backends of one
+    family share their code and count once."""
     said = {n: Verdict(v) for n, v in votes.items()}
     agree = sorted(n for n, v in said.items() if v in (Verdict.AGREE, Verdict.UNINFORMATIVE))
     differ = sorted(n for n, v in said.items() if v in (Verdict.MISMATCH, Verdict.KNOWN, Verdict.AMBIGUOUS))
@@ -40,13 +41,6 @@ def blame(votes: Mapping[str, Verdict | str]) -> Blame:
     if len({family(n) for n in differ}) >= 2:
         return Blame(REFERENCE, f"the reference is alone against {', '.join(differ)}: review the oracle")
     return Blame(None, f"{', '.join(differ)} against the reference, with no third opinion")
-
-
-def family(name: str) -> str:
-    """Backends that share their code count once: ``litert-opt`` and ``litert-ref`` are one opinion."""
-    return {"litert": "litert", "onnxruntime": "onnxruntime", "coremltools": "coremltools", "coreml": "coreml"}.get(
-        name.split("-")[0], name
-    )
 
 
 def groups(

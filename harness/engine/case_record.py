@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harness.backends import registry as backends
 from harness.cases.case import Case, draw_case
 from harness.cases.reruns import at_run
 from harness.cases.result import Result
@@ -116,7 +117,7 @@ def record(
         phase=outcome.phase,
         message=outcome.message,
         votes=votes,
-        blame=blame(votes).text,
+        blame=blame(votes, backends.family).text,
         minimal=shown.case.inst.to_json() if small is not None else None,
         notation=notation(shown),
         neighbours=[c.version.dialect.notation(c.inst) for c in result.neighbours],
@@ -149,7 +150,7 @@ def paragraph(rec: dict[str, Any], version: str = "") -> str:
                 f"  {e['why']} at {e['index']}: expected {e['expected']} ({e['expected_hex']}), "
                 f"got {e['actual']} ({e['actual_hex']})"
             )
-        lines.append(f"  votes: {rec.get('blame') or blame(rec['votes']).text}")
+        lines.append(f"  votes: {rec.get('blame') or blame(rec['votes'], backends.family).text}")
     elif rec["rule"]:
         lines.append(f"  the instance breaks the rule {rec['rule']}, which the backend must refuse")
     if rec["message"]:

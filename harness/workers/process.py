@@ -78,6 +78,7 @@ class Spec:
     file or module: the source.  cls: its name.  kwargs: of the constructor.
     place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
     unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
+    on_request: it is run when asked for by name only.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Spec:
     memory: int = 8 << 30
     cap: int = 1 << 28
     unwritten: int = 0
+    on_request: bool = False
 
     @property
     def environment(self) -> dict[str, str]:

@@ -26,6 +26,7 @@ class Backend(Protocol):
     isolate_dtypes: element types whose instances go in models of their own.
     recycle: number of models after which a fresh process takes over (None: never).
     forks: False if the runtime does not survive a fork after its import.
+    family: a name that it has in common with the backends that share its code; their opinions count once.
     unused: processor features for which this build of the runtime has no kernels.
     info(): a dict with more facts for the report and the engine, such as {"opset": 26, "ir": 13}.
     """

@@ -714,7 +714,8 @@ def test_blame_names_who_is_alone():
     A, M = Verdict.AGREE, Verdict.MISMATCH
     assert blame({"a": A, "b": A, "c": M}).alone == "c"
     assert blame({"a": M, "b": "mismatch"}).alone == "reference"
-    assert blame({"litert-ref": M, "litert-opt": M}).alone is None  # one code base is one opinion
+    assert blame({"x-ref": M, "x-opt": M}).alone == "reference"
+    assert blame({"x-ref": M, "x-opt": M}, lambda n: n[0]).alone is None  # one code base is one opinion
     assert blame({"a": M}).alone is None
     assert blame({"a": A, "b": A}).alone is None
 

@@ -32,11 +32,18 @@ class Backend:
     opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
     names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
     one that makes no claim to refuse models that break a rule.
+    family: a name that it has in common with the backends that share its code; their opinions count once.
+    platforms: values of ``sys.platform`` where it runs (empty: everywhere).  script: Python that defines ``run(runs)``
+    for a ``repro.py`` (``harness.evidence.repro_script``).  The host reads these three and ``formats`` in the source of
+    its own backends: there they are literals, or the name of a constant of the file.
     Raising in load or run means rejected; an exception whose class, or a class that it derives from, is called
     Unsupported, NotImplementedError or NotImplemented means unsupported.
     """
 
     name = "backend"
+    family = ""
+    platforms = ()
+    script = None
     formats = ()
     pack = 1
     isolate_dtypes = ()
@@ -116,6 +123,7 @@ _FORMS = {
     "flushes": ("names of dtypes", _names),
     "isolate_dtypes": ("names of dtypes", _names),
     "unused": ("names of what a processor offers", _names),
+    "family": ("a name", lambda x: isinstance(x, str)),
     "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
 }
 

@@ -40,6 +40,7 @@ class Server:
         out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
         out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
         out.update(flushes=list(getattr(b, "flushes", ())), isolate_dtypes=list(getattr(b, "isolate_dtypes", ())))
+        out["family"] = getattr(b, "family", "") or out["name"]
         out["recycle"] = getattr(b, "recycle", None)
         out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
         out["cpu"] = [w for w in processor.words() if w not in getattr(b, "unused", ())]
