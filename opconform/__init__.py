@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.instance import Instance
 from harness.core.version import VERSION as __version__
-from harness.tolerance.classes import ErrorClass as Tolerance
+from harness.tolerance import Tolerance
 from harness.workers.protocol import Backend
 
 if TYPE_CHECKING:

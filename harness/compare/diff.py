@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.compare import pattern
 from harness.core.dtypes import DType, float_max
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 
 MAP = 4096  # cells of the index map at most
 
@@ -97,7 +97,7 @@ def _part(d: DType) -> DType:
 
 
 def _wide(e: Any) -> np.ndarray:
-    w = e.wide if e.wide is not None and e.error.kind != "exact" else e.value
+    w = e.wide if e.wide is not None and not e.error.exact else e.value
     return np.asarray(w, np.complex128 if w.dtype.kind == "c" else np.float64)
 
 

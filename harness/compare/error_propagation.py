@@ -5,8 +5,8 @@ A node's result is off by what it rounds itself and by what its inputs were off:
     bound(y) = local(y) + sum over inputs x of |df/dx| bound(x)
 
 ``local`` is half an ulp of the output's type for an implementation that computes wide and rounds once, as the reference
-does, or with ``acc`` the node's own error class under that accumulation type.  The second part is found by evaluating
-the node's meaning in f64 around its inputs, in the way that its error class permits:
+does, or with ``acc`` the node's own tolerance under that accumulation type.  The second part is found by evaluating
+the node's meaning in f64 around its inputs, in the way that its tolerance permits:
 
     exact, rounded      each element depends on one element of an input, or selects among several: all up, all down
     accumulates         sums of products: f(|x| + bound) - f(|x|), term by term the largest change there can be
@@ -36,7 +36,7 @@ from harness.declare.codec import Call
 from harness.declare.dialect import Dialect
 from harness.declare.expected import Expected
 from harness.declare.interpreter import call_of_node
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 
 SECOND = 1 + 2.0**-8  # what is left out: products of two errors, each at most some 2**-10 of its value
 MOST = 20000  # evaluations of one node, above which it is too large to be taken element by element
@@ -150,29 +150,28 @@ class _Step:
         """What the node rounds itself."""
         if e.dtype.kind != "f":
             return np.zeros(np.shape(e.value))
-        if self.acc is not None and e.error.kind not in ("exact", "any_order", "accepted", "statistical"):
+        if self.acc is not None and e.error.pointwise and not e.error.exact:
             ctx = e.context()
             ctx.acc = BY_NAME[self.acc.get(e.dtype.name, ctx.acc.name)]
             return np.broadcast_to(np.asarray(e.error.bound(ctx), np.float64), np.shape(e.value))
         source = self._converts(e)
-        if e.error.kind == "exact" and (source is None or source.frac <= e.dtype.frac):
+        if e.error.exact and (source is None or source.frac <= e.dtype.frac):
             return np.zeros(np.shape(e.value))
         return ulp(np.asarray(e.value if e.wide is None else e.wide, np.float64), e.dtype) / 2
 
     def _converts(self, e: Expected) -> DType | None:
         """The float type that an exact result was converted from."""
         ins = [of(v) for v in self.call.inputs.values() if isinstance(v, np.ndarray)]
-        conversion = e.error.kind == "exact" and len(ins) == 1 and ins[0].kind == e.dtype.kind == "f"
+        conversion = e.error.exact and len(ins) == 1 and ins[0].kind == e.dtype.kind == "f"
         return ins[0] if conversion and e.dtype is not ins[0] else None
 
     def _change(self, expected: Sequence[Expected], slot: str, part: int | None, b: Array) -> list[Array]:
         """Largest change of every result when one input moves by up to ``b``."""
         if self._converts(expected[0]):
             return [b]
-        kinds = {e.error.kind for e in expected}
-        if kinds <= {"exact", "rounded"}:
+        if all(e.error.fixed_ulps is not None for e in expected):
             return self._largest(expected, [self._at(slot, part, b), self._at(slot, part, -b)])
-        if kinds == {"accumulates"}:
+        if all(e.error.sums for e in expected):
             sizes = {k: _map(_absolute, v) for k, v in self.wide.items()}
             low = self._evaluate(sizes)
             return [_apart(h, w) for h, w in zip(self._evaluate(_shifted(sizes, slot, part, b)), low)]
@@ -228,7 +227,7 @@ class _Step:
 
     def _moved(self, expected: Sequence[Expected], opaque: Sequence[str]) -> list[Value]:
         """States and the like: what was put in comes out, as far off as it was."""
-        if any(e.error.kind != "exact" or e.wide is not None for e in expected):
+        if any(not e.error.exact or e.wide is not None for e in expected):
             raise UsageError(f"{', '.join(opaque)}: no tensor, and the node does more than move values")
         came = [b for _, part, b in self._inexact() if part is None]
         out = []

@@ -1,4 +1,4 @@
-"""The judge: expected outputs against a backend's, one error class per output."""
+"""The judge: expected outputs against a backend's, one tolerance per output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.compare import statistics, unordered
 from harness.core.dtypes import BY_NAME, F8E8M0, DType, int_range, of, smallest_normal
 from harness.core.outcome import Outcome, TypeOnly, Verdict
 from harness.declare.expected import Expected
-from harness.tolerance.classes import Context, ErrorClass, ulp
+from harness.tolerance import Accepted, AnyOrder, Context, Statistical, Tolerance, exact, ulp
 from native_ref import DULL, MOST, SMALL, brief, compare
 
 UNSEEN = 1 << 28  # bytes of an output of which a worker sends the type alone
@@ -25,7 +25,7 @@ class Judgement:
     output: number of the output that decided.  kind: what is wrong: missing, type, length, dtype, shape, nan, inf,
     zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
     unjudged: elements that passed only because their bound is infinite or wider than a tenth of the expected value (of
-    a quantised result: of the type's range), in all outputs. klass, formula: of the error class.  comparison: the
+    a quantised result: of the type's range), in all outputs. klass, formula: of the tolerance.  comparison: the
     native kernel's counts.  sample: of a random op, probability integral transform of the elements, for pooling."""
 
     verdict: Verdict
@@ -136,7 +136,7 @@ def judge(
             "missing" if len(got) < len(expected) else "type",
             f"{len(got)} outputs, expected {len(expected)}",
         )
-    if len(expected) > 1 and any(e.error.kind == "any_order" for e in expected):
+    if len(expected) > 1 and any(isinstance(e.error, AnyOrder) for e in expected):
         got = unordered.reorder(expected, got)
     dull = unjudged = total = 0
     samples: list[np.ndarray] = []
@@ -145,7 +145,7 @@ def judge(
             j = _output(e, got[i], i, got, acc, flushes)
         except Exception as x:  # a bound that cannot be computed is our defect: no verdict, said aloud
             text = f"output {i}: {type(x).__name__}: {x}"
-            return Judgement(Verdict.UNKNOWN, i, "bound", e.error.kind, e.error.formula, text)
+            return Judgement(Verdict.UNKNOWN, i, "bound", e.error.label, e.error.formula, text)
         total += getattr(e.value, "size", 1)
         if j is _AGREE:
             continue
@@ -170,7 +170,7 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
         return _container(e, want, a, i, flushes)
     if type(a) is not np.ndarray:
         return _not_an_array(e, a, i)
-    error: ErrorClass = e.error
+    error: Tolerance = e.error
     if a.dtype != want.dtype:
         if not (a.dtype.kind in "OSU" and want.dtype.kind in "OSU"):
             return _wrong(e, a, i, "dtype", f"{_name(a)}, expected {e.dtype}")
@@ -179,14 +179,14 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
         return _wrong(e, a, i, "shape", f"{list(a.shape)}, expected {list(want.shape)}")
     if not a.size:
         return _AGREE
-    kind = error.kind
-    if kind == "any_order":
+    if isinstance(error, AnyOrder):
         if len(got) == 1:
             a = unordered.reorder([e], [a])[0]
-        error = error.extra["within"]
-        kind = error.kind
-    elif kind in ("statistical", "accepted"):
-        return _special(e, a, i, got)
+        error = error.within
+    elif isinstance(error, Accepted):
+        return _choice(e, error, a, i, got)
+    elif isinstance(error, Statistical):
+        return _draws(e, error, a, i, got)
     d: DType = e.dtype
     if d.kind == "s":
         return _strings(e, a, i)
@@ -195,11 +195,11 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
     flush = d.name in flushes
     if d.kind == "f":
         return _floats(e, error, a, i, acc, flush)
-    c = compare(a, want, error.k if kind == "quantised" and error.real is None else 0.0)
+    c = compare(a, want, error.fixed_steps)
     if not c.bad:
         return _AGREE
     bound: Any = 0.0
-    if kind == "quantised":
+    if error.moves_integers:
         bound = np.asarray(error.toward(_context(e, acc), a), np.float64)
         c = compare(a, want, bound)
         if not c.bad:
@@ -209,30 +209,29 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
     return _wrong(e, a, i, "integer", "", c, bound)
 
 
-def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) -> Judgement:
+def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> Judgement:
     """Floats: the rounded value for exact classes, else the wide result, cheap bounds first."""
     wide = e.wide
     signed = error.signed_zero
     if e.dtype is F8E8M0 and wide is not None:
         wide = np.where(np.isnan(e.value.astype(np.float64)), np.nan, wide)  # a type without sign and zero
-    if error.kind == "exact" or wide is None:
+    if error.exact or wide is None:
         # Without a wide result the reference has moved data or computed in the type itself.
-        ulps = error.k if error.kind == "rounded" else 0.0
+        ulps = error.fixed_ulps or 0.0
         c = compare(a, e.value, ulps=ulps, signed_zero=signed, flush=flush)
         if not c.bad and not (flush and c.flushed):
             return _AGREE
         return _settle(e, error, a, i, c, e.value, 0.0, ulps, flush, acc)
-    if error.kind == "rounded":
-        k = error.k
+    if (k := error.fixed_ulps) is not None:
         c = compare(a, wide, ulps=k, signed_zero=signed, flush=flush)
         if not c.bad and not (flush and c.flushed):
             return _AGREE if c.size < SMALL or c.uninformative <= MOST * c.size else _UNINFORMATIVE
         return _settle(e, error, a, i, c, wide, 0.0, k, flush, acc)
-    c = compare(a, wide, ulps=1.0 if error.kind == "accumulates" else 0.5, signed_zero=signed)
+    c = compare(a, wide, ulps=error.first_ulps, signed_zero=signed)
     if not c.bad:
         return _dull(e, c)
     ctx = _context(e, acc)
-    if error.kind == "accumulates":  # of the others half an ulp was the screen
+    if error.sums:  # of the others half an ulp was the screen
         c = compare(a, wide, _array(error.screen(ctx), wide), signed_zero=signed)
         if not c.bad:
             return _dull(e, c)
@@ -243,7 +242,7 @@ def _floats(e: Any, error: ErrorClass, a: Any, i: int, acc: Any, flush: bool) ->
         free = np.isnan(a.astype(np.float64)) & np.isinf(bound) & np.isfinite(wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
-    if (c.inf_bad or c.nan_bad) and error.kind == "accumulates":
+    if (c.inf_bad or c.nan_bad) and error.sums:
         # So it is where our own partial sums left the range of f64: other orders, or fused ones, may have stayed in it.
         free = ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
         if free.any():
@@ -261,7 +260,7 @@ def _passed(plain: Judgement, i: int, unjudged: int, size: int) -> Judgement:
 
 
 def _settle(
-    e: Any, error: ErrorClass, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool, acc: Any
+    e: Any, error: Tolerance, a: Any, i: int, c: Any, want: Any, bound: Any, ulps: float, flush: bool, acc: Any
 ) -> Judgement:
     """A comparison that did not simply pass: the kind of difference; flushing must hold for all subnormals or none."""
     kind = "value"
@@ -296,16 +295,14 @@ def _settle(
     return _wrong(e, a, i, kind, "", c, bound, ulps)
 
 
-def _flushed(e: Any, error: ErrorClass, a: Any, bound: Any, ulps: float, acc: Any) -> bool:
+def _flushed(e: Any, error: Tolerance, a: Any, bound: Any, ulps: float, acc: Any) -> bool:
     """Is it the result of an implementation that takes subnormal inputs, results and partial results for zero?  The
     zero that stands for a subnormal is of either sign, any other has the one that the operator fixes."""
     ctx = _context(e, acc)
     tiny = smallest_normal(e.dtype)
     try:
         wide = ctx.finished(**{k: _without_subnormals(v, tiny) for k, v in ctx.inputs.items()})
-        partial = 0.0
-        if error.kind not in ("exact", "rounded"):
-            partial = tiny * (ctx.count(error.terms) if error.kind == "accumulates" else 4.0)
+        partial = tiny * error.roundings(ctx)
     except Exception:  # an op that evaluates itself, or whose inputs must not change
         return False
     if wide.shape != a.shape:
@@ -366,20 +363,20 @@ def _array(bound: Any, wide: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(wide), 0.0, b)
 
 
-def _complex(e: Any, error: ErrorClass, a: Any, i: int) -> Judgement:
+def _complex(e: Any, error: Tolerance, a: Any, i: int) -> Judgement:
     """Real and imaginary parts, each within the bound of the modulus."""
     part = BY_NAME["f32"] if e.dtype.name == "c64" else BY_NAME["f64"]
     flat = np.ascontiguousarray(a).reshape(-1).view(part.np)
-    if error.kind == "exact" or e.wide is None:
+    if error.exact or e.wide is None:
         want = np.ascontiguousarray(e.value).reshape(-1).view(part.np)
         bound: Any = 0.0
-        k = error.k if error.kind == "rounded" else 0.0
+        k = error.fixed_ulps or 0.0
         c = compare(flat, want, ulps=k, signed_zero=error.signed_zero)
     else:
         wide = np.ascontiguousarray(e.wide, np.complex128).reshape(-1)
         want = wide.view(np.float64)
-        if error.kind == "rounded":
-            b = error.k * ulp(np.abs(wide), part)
+        if error.fixed_ulps is not None:
+            b = error.fixed_ulps * ulp(np.abs(wide), part)
         else:
             b = np.broadcast_to(np.asarray(error.bound(e.context()), np.float64), e.wide.shape).reshape(-1)
         b = np.where(np.isnan(b), np.inf, b)  # a NaN in one part leaves no modulus to measure the other by
@@ -399,19 +396,25 @@ def _text(x: Any) -> Any:
     return x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
 
 
-def _special(e: Any, a: Any, i: int, got: Any) -> Judgement:
+def _choice(e: Any, error: Accepted, a: Any, i: int, got: Any) -> Judgement:
+    """Elements of which the definition allows several."""
     ctx = e.context()
     ctx.outputs = got
-    if e.error.kind == "accepted":
-        if a.dtype.kind not in "OSU" and not compare(a, e.value).bad:
-            return _AGREE  # the reference's own choice
-        ok = np.broadcast_to(np.asarray(e.error.fn(ctx, a), bool), a.shape)
-        if e.open is not None:
-            ok = ok | e.open
-        if ok.all():
-            return _AGREE
-        return _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
-    why, sample = statistics.check(e.error, ctx, a)
+    if a.dtype.kind not in "OSU" and not compare(a, e.value).bad:
+        return _AGREE  # the reference's own choice
+    ok = np.broadcast_to(np.asarray(error.fn(ctx, a), bool), a.shape)
+    if e.open is not None:
+        ok = ok | e.open
+    if ok.all():
+        return _AGREE
+    return _wrong(e, a, i, "choice", f"{int((~ok).sum())} elements are not allowed", bound=ok)
+
+
+def _draws(e: Any, error: Statistical, a: Any, i: int, got: Any) -> Judgement:
+    """Draws of a random op."""
+    ctx = e.context()
+    ctx.outputs = got
+    why, sample = statistics.check(error, ctx, a)
     if why:
         return _wrong(e, a, i, "distribution", why)
     return Judgement(Verdict.AGREE, i, sample=sample)
@@ -427,7 +430,7 @@ def _not_an_array(e: Any, a: Any, i: int) -> Judgement:
         ):
             return _wrong(e, a, i, "shape", f"inferred {list(a.shape)}, expected {list(want)}")
         if e.value.nbytes > UNSEEN:
-            return Judgement(Verdict.UNKNOWN, i, "bound", e.error.kind, e.error.formula, "too large to be sent")
+            return Judgement(Verdict.UNKNOWN, i, "bound", e.error.label, e.error.formula, "too large to be sent")
         return _AGREE
     if a is None:
         return _wrong(e, None, i, "missing", "no output")
@@ -455,7 +458,7 @@ def _container(e: Any, want: Any, a: Any, i: int, flushes: Sequence[str]) -> Jud
         pairs = [(np.asarray(v), np.asarray(theirs[str(k)])) for k, v in want.items()]
     else:
         return _wrong(e, None, i, "type", f"the reference gave {type(want).__name__}")
-    error = e.error if e.error.kind in ("exact", "rounded") else ErrorClass("exact", "EXACT")
+    error = e.error if e.error.fixed_ulps is not None else exact()
     for w, x in pairs:
         part = _Part(w, None, of(w) if isinstance(w, np.ndarray) else e.dtype, error, e.context)
         j = _output(part, x, i, (x,), None, flushes)
@@ -471,7 +474,7 @@ class _Part:
     value: Any
     wide: Any
     dtype: Any
-    error: ErrorClass
+    error: Tolerance
     context: Any
     open: Any = None
 
@@ -486,14 +489,15 @@ def _name(a: np.ndarray) -> str:
 def _wrong(
     e: Any, a: Any, i: int, kind: str, detail: str = "", comparison: Any = None, bound: Any = 0.0, ulps: float = 0.0
 ) -> Judgement:
-    error: ErrorClass = e.error
+    error: Tolerance = e.error
     formula = error.formula
-    if kind == "value" and error.kind == "accumulates":
+    if kind == "value":
         try:
             formula = error.numbers(e.context())
         except Exception:  # the formula without its numbers is still the formula
             formula = error.formula
-    if kind == "integer" and error.kind != "quantised":
-        formula = "EXACT (integers)"
-    klass = formula.split(":")[0].split(" (")[0]
-    return Judgement(Verdict.MISMATCH, i, kind, klass, formula, detail, comparison, None, e, a, bound, ulps)
+    if kind == "integer" and not error.moves_integers:
+        formula = "EXACT: integers are equal"
+    return Judgement(
+        Verdict.MISMATCH, i, kind, formula.split(":")[0], formula, detail, comparison, None, e, a, bound, ulps
+    )

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.tolerance.classes import Context, ErrorClass, ulp
+from harness.tolerance import Context, Statistical, ulp
 
 ALPHA = 1e-9
 POOLED = 1e-9
@@ -26,7 +26,7 @@ START = 6  # draws by which a stream is recognised
 FEW = 16  # from so many continuous draws on, two thirds of them being equal is no accident
 
 
-def check(error: ErrorClass, ctx: Context, actual: np.ndarray) -> tuple[str, np.ndarray | None]:
+def check(error: Statistical, ctx: Context, actual: np.ndarray) -> tuple[str, np.ndarray | None]:
     """("", sample to pool or None) when the draws can be what is stated, else (why not, None)."""
     a = np.asarray(actual, np.float64).ravel()
     if not a.size:
@@ -68,11 +68,11 @@ def distance(u: np.ndarray) -> float:
     return float(max(np.max(i / n - s), np.max(s - (i - 1) / n)))
 
 
-def distribution(error: ErrorClass, ctx: Context) -> tuple[float, float, Any, Any, bool]:
+def distribution(error: Statistical, ctx: Context) -> tuple[float, float, Any, Any, bool]:
     """(lowest, highest, x -> P(X < x), x -> P(X <= x), is it discrete)."""
 
     def given(name: str, default: float) -> np.ndarray:
-        v = error.extra.get(name, name)
+        v = error.params.get(name, name)
         if callable(v):
             v = v(ctx)
         elif isinstance(v, str):
@@ -110,7 +110,7 @@ def distribution(error: ErrorClass, ctx: Context) -> tuple[float, float, Any, An
         q = 1.0 - given("p", 0.5)  # one for all, or one for each element
         return (0.0, 1.0, lambda x: np.where(x > 0, q, 0.0), lambda x: np.where(x >= 1, 1.0, q), True)
     if error.dist == "categorical":
-        return _categorical(np.asarray(error.extra["weights"](ctx), np.float64))
+        return _categorical(np.asarray(error.params["weights"](ctx), np.float64))
     raise ValueError(f"statistical: unknown distribution {error.dist!r}, give a function of the context instead")
 
 

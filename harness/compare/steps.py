@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.declare.expected import Expected
+from harness.tolerance import Accepted
 
 _NEAR = 16  # steps
 
@@ -13,13 +14,10 @@ def others(e: Expected) -> np.ndarray | None:
     """How many integers beside one the bound of an output lets pass, per element; None where it is none of integers."""
     if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "iu":
         return None
-    if "spans" in e.error.extra:
-        spans = e.error.extra["spans"](e.context())
-    elif e.error.kind == "quantised":
-        spans = [e.error.span(e.context())]
-    elif e.error.kind == "accepted":
-        return _tried(e)
-    else:
+    if isinstance(e.error, Accepted) and e.error.listed is None:
+        return _tried(e, e.error)
+    spans = e.error.spans(e.context())
+    if not spans:
         return None
     shape = e.value.shape
     count, last = np.zeros(shape), np.full(shape, -np.inf)
@@ -32,14 +30,13 @@ def others(e: Expected) -> np.ndarray | None:
     return np.asarray(count - 1)
 
 
-def _tried(e: Expected) -> np.ndarray:
+def _tried(e: Expected, error: Accepted) -> np.ndarray:
     """The same for a class that is a question: it is asked of every integer up to ``_NEAR`` steps away."""
-    assert e.error.fn is not None
     context, value = e.context(), np.asarray(e.value)
     count = np.zeros(value.shape)
     for k in (k for k in range(-_NEAR, _NEAR + 1) if k):
         moved = value.astype(np.int64) + k
         there = moved.astype(value.dtype)
-        passes = np.broadcast_to(e.error.fn(context, there), value.shape)
+        passes = np.broadcast_to(error.fn(context, there), value.shape)
         count += passes & (there.astype(np.int64) == moved)
     return count

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
+from harness.tolerance import AnyOrder
 
 
 def reorder(expected: Sequence[Any], got: Sequence[Any]) -> list[Any]:
@@ -17,7 +18,7 @@ def reorder(expected: Sequence[Any], got: Sequence[Any]) -> list[Any]:
     by_axis: dict[Any, list[int]] = {}
     for i, e in enumerate(expected):
         a = out[i] if i < len(out) else None
-        if e.error.kind != "any_order" or not isinstance(a, np.ndarray) or not isinstance(e.value, np.ndarray):
+        if not isinstance(e.error, AnyOrder) or not isinstance(a, np.ndarray) or not isinstance(e.value, np.ndarray):
             continue
         if a.shape == e.value.shape and a.dtype == e.value.dtype:
             by_axis.setdefault(e.error.axis, []).append(i)

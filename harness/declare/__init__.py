@@ -1,4 +1,4 @@
-"""How an op is declared: annotations, parameters, rules, error classes; entry x schema -> OpVersion."""
+"""How an op is declared: annotations, parameters, rules, tolerances; entry x schema -> OpVersion."""
 
 from harness.core.dims import ShapeMismatch, shape_function
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
@@ -40,9 +40,9 @@ from harness.declare.semantics import (
     semantics,
 )
 from harness.generate.draw import Draw, T
-from harness.tolerance.classes import (
+from harness.tolerance import (
     Context,
-    ErrorClass,
+    Tolerance,
     accepted,
     accumulates,
     any_order,
@@ -74,7 +74,6 @@ __all__ = [
     "Each",
     "ElementType",
     "Entry",
-    "ErrorClass",
     "Expected",
     "Flag",
     "Float",
@@ -103,6 +102,7 @@ __all__ = [
     "Strings",
     "T",
     "Tensor",
+    "Tolerance",
     "Underspecified",
     "Variadic",
     "accepted",

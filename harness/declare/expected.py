@@ -12,7 +12,7 @@ import numpy as np
 from harness.core import dims
 from harness.core.dtypes import DType, of
 from harness.declare.codec import Call
-from harness.tolerance.classes import Context, ErrorClass, widened
+from harness.tolerance import Context, Tolerance, widened
 from harness.tolerance.underspecified import Underspecified
 
 
@@ -26,7 +26,7 @@ class Expected:
     value: Any
     wide: np.ndarray | None
     dtype: DType
-    error: ErrorClass
+    error: Tolerance
     context: Callable[[], Context]
     open: np.ndarray | None = None
 

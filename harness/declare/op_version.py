@@ -17,7 +17,7 @@ from harness.declare.entry import Entry, agreement
 from harness.declare.expected import Expected, context_of
 from harness.declare.schema import OpSchema
 from harness.generate.draw import Draw, DrawEngine, T
-from harness.tolerance.classes import Context, ErrorClass
+from harness.tolerance import Context, Tolerance
 
 # how often a type is drawn, relative to 1 for the ones not listed
 _WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
@@ -404,18 +404,18 @@ class OpVersion:
         return Expected(value, wide, want, error, context)
 
     @cached_property
-    def _only_error(self) -> ErrorClass | None:
+    def _only_error(self) -> Tolerance | None:
         """The class of all outputs, where there is one."""
         e = self.entry.error
         if e is None and self.meaning is not None:
             e = self.meaning.error
-        return e if isinstance(e, ErrorClass) else None
+        return e if isinstance(e, Tolerance) else None
 
-    def _error(self, i: int) -> ErrorClass:
+    def _error(self, i: int) -> Tolerance:
         e = self.entry.error
         if e is not None:
             return e[min(i, len(e) - 1)] if isinstance(e, tuple) else e
-        assert self.meaning is not None, f"{self.key}: an entry without meaning states its error class"
+        assert self.meaning is not None, f"{self.key}: an entry without meaning states its tolerance"
         return self.meaning.error_of(i)
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:

@@ -16,7 +16,7 @@ from harness.core import dims
 from harness.core.errors import RuleError
 from harness.declare.params import Param
 from harness.generate.draw import Draw, T
-from harness.tolerance.classes import ErrorClass, exact
+from harness.tolerance import Tolerance, exact
 
 _KINDS = {
     "num": "fiu",
@@ -90,7 +90,7 @@ class Semantics:
     params: dict[str, Param]
     defaults: dict[str, Any]
     result: tuple[Tensor, ...] | None
-    error: ErrorClass | tuple[ErrorClass, ...]
+    error: Tolerance | tuple[Tolerance, ...]
     source: str
     rules: dict[str, Any] = field(default_factory=dict)
     drawer: DrawFn | None = None
@@ -117,7 +117,7 @@ class Semantics:
 
         return add
 
-    def error_of(self, i: int) -> ErrorClass:
+    def error_of(self, i: int) -> Tolerance:
         return self.error[min(i, len(self.error) - 1)] if isinstance(self.error, tuple) else self.error
 
     def bind(self, tensors: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _resolve(annotation: Any, fn: Callable[..., Any]) -> Any:
 def semantics(
     *,
     source: str,
-    error: ErrorClass | tuple[ErrorClass, ...] | Callable[[], ErrorClass] = exact,
+    error: Tolerance | tuple[Tolerance, ...] | Callable[[], Tolerance] = exact,
     rules: dict[str, Any] | None = None,
     draw: DrawFn | None = None,
     data: Mapping[str, Any] | tuple[str, ...] | None = None,
@@ -296,7 +296,7 @@ def semantics(
             ret = (ret,)
         elif ret is not None and not (isinstance(ret, tuple) and all(isinstance(r, Tensor) for r in ret)):
             ret = None
-        classes = error if isinstance(error, (ErrorClass, tuple)) else error()
+        classes = error if isinstance(error, (Tolerance, tuple)) else error()
         s = Semantics(
             fn,
             fn.__name__,

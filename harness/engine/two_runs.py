@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.requery import outcomes_of
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
+from harness.tolerance import Accepted, Statistical
 from harness.workers.pool import BackendHandle
 from harness.workers.process import BackendError, Spec
 from harness.workers.unwritten import compared
@@ -28,7 +28,7 @@ DIFFERS = "the result differs between two runs of the same model"
 MEMORY = f"{DIFFERS}: memory that is never written"
 OTHERWISE = f"{DIFFERS}, and not because of what memory held"
 RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
-RANDOM = ("statistical", "accepted")  # classes of results of which the specification allows many
+RANDOM = (Statistical, Accepted)  # classes of results of which the specification allows many
 
 
 class TwoRuns:
@@ -95,16 +95,12 @@ class TwoRuns:
         return judge_case(result.case, profile, outcomes, self._ledger, result.neighbours)
 
 
-def _classes(case: Case) -> set[str]:
-    return {e.error.kind for row in case.expected or () for e in row}
-
-
 def _statistical(result: Result) -> bool:
-    return "statistical" in _classes(result.case)
+    return any(e.error.random for row in result.case.expected or () for e in row)
 
 
 def _random(result: Result) -> bool:
-    return not _classes(result.case).isdisjoint(RANDOM)
+    return any(isinstance(e.error, RANDOM) for row in result.case.expected or () for e in row)
 
 
 def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> str | None:

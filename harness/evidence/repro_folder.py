@@ -95,7 +95,7 @@ def _save_expected(folder: Path, outputs: Sequence[tuple[str, Expected]]) -> lis
             try:
                 bound = np.asarray(e.error.bound(e.context()), np.float64)
                 bounds[n] = np.broadcast_to(bound, e.value.shape)
-            except Exception:  # an error class without numbers (sets, distributions)
+            except Exception:  # a tolerance without numbers (sets, distributions)
                 continue
     save(folder / "expected.npz", expected)
     save(folder / "wide.npz", wide)

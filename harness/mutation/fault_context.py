@@ -76,7 +76,7 @@ class FaultContext:
         hit = False
         for e in self.expected:
             v = e.value
-            fit = isinstance(v, np.ndarray) and v.size and e.dtype.kind in kinds and e.error.kind != "statistical"
+            fit = isinstance(v, np.ndarray) and v.size and e.dtype.kind in kinds and not e.error.random
             new = fn(v, e) if fit else None
             hit = hit or new is not None
             out.append(v if new is None else new)
@@ -96,7 +96,7 @@ def differs(s: FaultContext, outputs: Outputs) -> bool:
     Random outputs always are another, so they do not count."""
     for e, a in zip(s.expected, outputs, strict=False):
         v = e.value
-        if e.error.kind == "statistical":
+        if e.error.random:
             continue
         if not isinstance(v, np.ndarray) or not isinstance(a, np.ndarray):
             if isinstance(v, np.ndarray) != isinstance(a, np.ndarray):

@@ -26,7 +26,7 @@ def output_transposed(s: FaultContext) -> Outputs | None:
     """The right numbers with two axes exchanged in memory."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
-        if e.error.kind in ("any_order", "accepted") or sum(n > 1 for n in v.shape) < 2:
+        if not e.error.pointwise or sum(n > 1 for n in v.shape) < 2:
             return None
         return v.T.reshape(-1).reshape(v.shape)
 
@@ -49,9 +49,9 @@ def k_ulp(s: FaultContext) -> Outputs | None:
     """A low quality approximation: four ulp beyond a rounded class, 64 ulp elsewhere."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
-        if e.error.kind in ("exact", "any_order", "accepted") or e.wide is None:
+        if e.error.exact or not e.error.pointwise or e.wide is None:
             return None
-        k = e.error.k + 4 if e.error.kind == "rounded" else 64.0
+        k = 64.0 if e.error.fixed_ulps is None else e.error.fixed_ulps + 4
         w = np.asarray(v, np.float64)
         ok = np.isfinite(w) & (np.abs(w) >= smallest_normal(e.dtype)) & (np.abs(w) < float_max(e.dtype) / 4)
         with np.errstate(all="ignore"):
@@ -84,7 +84,7 @@ def subnormals_flushed(s: FaultContext) -> Outputs | None:
     """Subnormal results become zero; where a sum's bound is wider than a subnormal, that is no fault."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
-        if e.error.kind not in ("exact", "rounded"):
+        if e.error.fixed_ulps is None:
             return None
         w = v.astype(np.float64)
         return np.where(np.abs(w) < smallest_normal(e.dtype), v.dtype.type(0), v)
@@ -96,8 +96,8 @@ def truncated_result(s: FaultContext) -> Outputs | None:
     """Rounded toward zero instead of to nearest, where the result must be correctly rounded."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
-        exact = e.error.kind == "exact" or (e.error.kind == "rounded" and e.error.k <= 0.5)
-        if not exact or e.wide is None or e.wide.shape != v.shape:
+        ulps = e.error.fixed_ulps
+        if ulps is None or ulps > 0.5 or e.wide is None or e.wide.shape != v.shape:
             return None
         w = v.astype(np.float64)
         with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ def f16_accumulation(s: FaultContext) -> Outputs | None:
     """Partial sums kept in the 16-bit output type: the typical error of that, sqrt(K) roundings of the scale."""
 
     def change(v: np.ndarray, e: Any) -> np.ndarray | None:
-        if e.error.kind != "accumulates" or e.wide is None or e.dtype.bits != 16:
+        if not e.error.sums or e.wide is None or e.dtype.bits != 16:
             return None
         try:
             ctx = e.context()
@@ -372,7 +372,7 @@ def ties_broken_otherwise(s: FaultContext) -> Outputs | None:
 
 def _steps(e: Any) -> bool:
     v = e.value
-    if not isinstance(v, np.ndarray) or e.error.kind not in ("exact", "quantised"):
+    if not isinstance(v, np.ndarray) or not (e.error.exact or e.error.moves_integers):
         return False
     if e.dtype.kind in "iu":
         return True

@@ -12,7 +12,7 @@ import pytest
 
 import native_ref
 from harness.core import dtypes as D
-from harness.tolerance.classes import ulp as ulp_of
+from harness.tolerance import ulp as ulp_of
 from native_ref import compare
 
 FLOATS = [D.F64, D.F32, D.F16, D.BF16, D.F8E4M3FN, D.F8E4M3FNUZ, D.F8E5M2, D.F4E2M1, D.F6E2M3, D.F6E3M2]

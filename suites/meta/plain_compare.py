@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from harness.core.dtypes import float_max, of, smallest_normal
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 
 
 def passes(a, w, t, d, signed_zero=False, flush=False):

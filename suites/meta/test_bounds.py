@@ -1,4 +1,4 @@
-"""Law: every error class gives a bound that fits its output, is neither NaN nor negative, and admits the reference."""
+"""Law: every tolerance gives a bound that fits its output, is neither NaN nor negative, and admits the reference."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from harness.cases.case import draw_case
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
-from harness.tolerance.classes import widened
+from harness.tolerance import widened
 
 CASES = 12
 DIALECTS = [d for d in registry.names() if d not in ("passes", "rewrites")]
@@ -28,9 +28,9 @@ def complaints(v):
             for n, e in enumerate(case.expected[0]):
                 if not isinstance(e.value, np.ndarray) or not e.value.size or e.dtype.kind == "s":
                     continue
-                if e.error.kind in ("statistical", "accepted", "any_order"):
+                if not e.error.pointwise:
                     continue
-                where = f"{v.key} output {n} ({e.error.kind}, {e.dtype}, case {i}, {case.inst.id})"
+                where = f"{v.key} output {n} ({e.error.label}, {e.dtype}, case {i}, {case.inst.id})"
                 try:
                     bound = np.asarray(e.error.bound(e.context()), np.float64)
                     np.broadcast_to(bound, e.value.shape)
@@ -39,7 +39,7 @@ def complaints(v):
                     continue
                 wide = widened(e.value if e.wide is None else e.wide)
                 here = np.broadcast_to(bound, e.value.shape)
-                if e.error.kind == "quantised" and e.dtype.kind in "iu":
+                if e.error.moves_integers and e.dtype.kind in "iu":
                     low, high = e.error.span(e.context())
                     if ((wide < low) | (wide > high)).any():
                         out.append(f"{where}: the reference is not among the integers that its bound lets pass")
@@ -47,7 +47,7 @@ def complaints(v):
                     out.append(f"{where}: negative or NaN bound where the result is finite")
             verdict = judge(case.expected[0], Outcome(Status.VALUE, [e.value for e in case.expected[0]])).verdict
             if verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE) and not any(
-                e.error.kind == "statistical" for e in case.expected[0]
+                e.error.random for e in case.expected[0]
             ):
                 out.append(f"{v.key} case {i}: the reference's own answer is called {verdict.value}")
     return out

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness import tolerance as classes
 from harness.compare import blame, groups, judge, look
 from harness.compare.statistics import Pool
 from harness.core.dtypes import BF16, BOOL, F8E4M3FN, F16, F32, F64, FLOATS, I64, U8, dtype, float_max, of
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
-from harness.tolerance import classes
 from native_ref import compare
 from suites.meta import plain_compare
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import reports
+from harness import tolerance as classes
 from harness.compare import judge
 from harness.core.dtypes import F32, I8, of
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare.expected import Expected
-from harness.tolerance import classes
 from suites.meta import golden
 
 WIDE = np.linspace(1, 64, 64)

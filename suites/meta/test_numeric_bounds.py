@@ -13,7 +13,7 @@ import pytest
 
 from harness.core.dtypes import F32
 from harness.declare import Semantics
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics import attention, linear, norm, recurrent, reduction
 from suites.semantics.resize import resize
 

@@ -15,7 +15,7 @@ from harness.core.dtypes import F16, F32
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Graph
 from harness.ledger.loader import load_ledger
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 from suites.mil import dialect
 
 ct = pytest.importorskip("coremltools", reason="networks are made with its builder")

@@ -78,7 +78,7 @@ class Run:
         return [e.value for e in self._expect(node, attrs, scope, values)]
 
     def expect(self, node: Node, scope: Scope) -> list[Expected]:
-        """What the reference says of one node on the values of ``scope``, with error classes.  Raises UsageError for an
+        """What the reference says of one node on the values of ``scope``, with tolerances.  Raises UsageError for an
         op that is not declared, or a function of the model itself."""
         if ":" in node.op:
             raise UsageError(f"no meaning here for {node.op.replace(':', '.')}")

@@ -29,7 +29,7 @@ GROUPS = [OPS[i : i + 12] for i in range(0, len(OPS), 12)]
 
 def random_op(v: OpVersion) -> bool:
     e = v.entry.error or v.meaning.error  # type: ignore[union-attr]
-    return (e[0] if isinstance(e, tuple) else e).kind == "statistical"
+    return (e[0] if isinstance(e, tuple) else e).random
 
 
 def draws(v: OpVersion, n: int, opset: Any = None) -> Iterator[tuple[Instance, dict[str, Any]]]:

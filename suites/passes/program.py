@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.core.dtypes import F16, F32, DType, of
 from harness.core.instance import Graph, Node
-from harness.declare import Call, Context, Draw, ErrorClass, T, composed, exact
+from harness.declare import Call, Context, Draw, T, Tolerance, composed, exact
 from suites.mil import dialect as mil
 from suites.mil.running import State, settle
 from suites.semantics.programs import Language, grid
@@ -148,10 +148,10 @@ def run(call: Call) -> list[Any]:
     return [r.astype(np.float64) if r.dtype.kind == "f" else r for r in results]  # wide: judged by the bound
 
 
-def error_classes(narrow: bool = False, outputs: int = 4) -> tuple[ErrorClass, ...]:
+def error_classes(narrow: bool = False, outputs: int = 4) -> tuple[Tolerance, ...]:
     """Exact for whether the pass acts; propagated roundings for every output."""
 
-    def of_output(k: int) -> ErrorClass:
+    def of_output(k: int) -> Tolerance:
         def bound(ctx: Context) -> Any:
             return LANGUAGE.bounds(ctx.call, narrow)[k]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, DType, of
 from harness.core.instance import Graph, Node
-from harness.declare import Call, Context, Draw, ErrorClass, T, composed, quantised
+from harness.declare import Call, Context, Draw, T, Tolerance, composed, quantised
 from suites.onnx import dialect as onnx
 from suites.onnx import schemas
 from suites.onnx.builder import positions
@@ -154,7 +154,7 @@ def _tie(ctx: Context, k: int) -> Any:
     return bound / scale + np.abs(value / scale) * 2.0**-20 + 2.0**-20
 
 
-def _class(k: int, integers: bool) -> ErrorClass:
+def _class(k: int, integers: bool) -> Tolerance:
     if integers:
         return quantised(0, real=lambda ctx: _steps(ctx, k), tie=lambda ctx: _tie(ctx, k))
 
@@ -164,7 +164,7 @@ def _class(k: int, integers: bool) -> ErrorClass:
     return composed(bound, "every op's own error, propagated through the program, twice, + ulp")
 
 
-def error_classes(integers: bool) -> tuple[ErrorClass, ...]:
+def error_classes(integers: bool) -> tuple[Tolerance, ...]:
     """integers: of programs whose first output is quantised; the others are judged as they come."""
     return tuple(_class(k, integers and k == 0) for k in range(MOST))
 

@@ -25,7 +25,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, gamma, ulp, unit
+from harness.tolerance import Context, gamma, ulp, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import given, param
 

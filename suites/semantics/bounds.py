@@ -1,4 +1,4 @@
-"""Pieces that the error classes of composed ops are made of."""
+"""Pieces that the tolerances of composed ops are made of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
 from harness.declare import underspecified
-from harness.tolerance.classes import Context, ErrorClass, composed, gamma
+from harness.tolerance import Context, Tolerance, composed, gamma
 
 Array = np.ndarray
 
@@ -41,8 +41,8 @@ def slope(k: float, ctx: Context) -> float:
     return float(gamma(k, ctx.acc_u))
 
 
-def averages(count: Any) -> ErrorClass:
-    """Error class of a sum of ``count(ctx)`` elements divided by their number: the sum itself may overflow."""
+def averages(count: Any) -> Tolerance:
+    """Tolerance of a sum of ``count(ctx)`` elements divided by their number: the sum itself may overflow."""
 
     @quiet
     def bound(ctx: Context) -> Array:

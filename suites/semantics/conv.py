@@ -25,7 +25,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics.bounds import overflows
 from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred, largest
@@ -45,11 +45,13 @@ Array = np.ndarray
 
 
 def _terms(ctx: Context) -> float:
+    """Elements of one filter, and the bias."""
     w = ctx.inputs["w"]
     return float(product(w.shape[1:]) + 1)
 
 
 def _terms_transposed(ctx: Context) -> float:
+    """Input channels of a group times the kernel's extents, and the bias."""
     w, groups = ctx.inputs["w"], ctx.params["groups"]
     return float(w.shape[0] // max(1, groups) * product(w.shape[2:]) + 1)
 

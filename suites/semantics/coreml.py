@@ -94,6 +94,7 @@ def _turn(a: Array, flag: bool) -> Array:
 
 
 def _depth(ctx: Context) -> float:
+    """Extent of the contracted axis."""
     x = ctx.inputs["x"]
     return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
 

@@ -26,7 +26,7 @@ from harness.declare import (
 )
 from harness.declare.params import Opaque
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny, top
 from suites.semantics.drawing import given, param, product
 
@@ -46,6 +46,7 @@ def _turn(a: Array, flag: bool) -> Array:
 
 
 def _depth(ctx: Context) -> float:
+    """Extent of the contracted axis."""
     x = ctx.inputs["x"]
     return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
 
@@ -237,6 +238,7 @@ def _gemm_c(d: Draw) -> dict[str, Object]:
 
 
 def _fan_in(ctx: Context) -> float:
+    """Extent of the last axis of x."""
     return float(ctx.inputs["x"].shape[-1])
 
 
@@ -364,6 +366,7 @@ def _aligned(x: Array, labels: list[str], order: list[str]) -> Array:
 
 
 def _einsum_terms(ctx: Context) -> float:
+    """Product of the extents that are summed over, and the number of operands."""
     xs = ctx.inputs["xs"]
     ins, out = parse_equation(ctx.params["equation"], [x.ndim for x in xs])
     extent: dict[str, int] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Choice, Context, Float, Int, Integer, T, accumulates, composed, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 
 Array = np.ndarray
 MODES = ("mean", "sum", "none")

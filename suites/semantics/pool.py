@@ -26,7 +26,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics.bounds import averages, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.drawing import param, product
 from suites.semantics.window import (

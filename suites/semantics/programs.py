@@ -13,7 +13,7 @@ import numpy as np
 from harness.core.dtypes import F16, float_max, of
 from harness.core.instance import Graph, Node
 from harness.declare import Call, Draw
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 
 
 def grid(d: Draw, shape: Any, lo: int, hi: int, scale: float) -> np.ndarray:
@@ -26,7 +26,7 @@ def grid(d: Draw, shape: Any, lo: int, hi: int, scale: float) -> np.ndarray:
 
 def _moves_only(e: Any) -> bool:
     """A complex value made without a rounding."""
-    return bool(e.dtype.kind == "c" and e.error.kind == "exact")
+    return bool(e.dtype.kind == "c" and e.error.exact)
 
 
 def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:

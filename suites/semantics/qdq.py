@@ -19,18 +19,18 @@ from harness.declare import (
     Divisor,
     Each,
     ElementType,
-    ErrorClass,
     Flag,
     Float,
     Integer,
     Num,
     Pads,
+    Tolerance,
     quantised,
     rounded,
     semantics,
     underspecified,
 )
-from harness.tolerance.classes import unit
+from harness.tolerance import unit
 from suites.semantics.conv import check_channels, check_grain
 from suites.semantics.linear import centred
 from suites.semantics.window import MODES, geometry
@@ -269,7 +269,7 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
 
 
-def _requantised(of_steps: Object) -> ErrorClass:
+def _requantised(of_steps: Object) -> Tolerance:
     """Steps without the zero point, after three roundings in f32."""
 
     def real(ctx: Context) -> Array:

@@ -25,7 +25,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics.bounds import quiet, tiny
 from suites.semantics.drawing import given, param
 from suites.semantics.running import Running

@@ -28,7 +28,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, gamma, unit
+from harness.tolerance import Context, gamma, unit
 from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
 from suites.semantics.integers import numbers, whole
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis

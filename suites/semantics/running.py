@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 
 Array = np.ndarray
 

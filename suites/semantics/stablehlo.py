@@ -10,7 +10,7 @@ from harness.core.dtypes import BOOL, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 
 Array = np.ndarray
 

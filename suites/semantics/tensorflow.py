@@ -28,7 +28,7 @@ from harness.declare import (
     semantics,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.semantics import elementwise as e
 from suites.semantics import pool
 from suites.semantics.window import MODES

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 
 Array = np.ndarray
 _ACT = {

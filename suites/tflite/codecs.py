@@ -243,7 +243,7 @@ def nan_activation(meaning: Semantics) -> Callable[[Call], str | None]:
             top = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in values]
             if call.attr("fused_activation_function", "NONE") != "NONE":
                 own = _not_finite("a fused activation after NaN or infinity", meaning.fn(**tensors, **params))
-            elif meaning.error_of(0).kind == "accumulates" and max(top) > 1e30:
+            elif meaning.error_of(0).sums and max(top) > 1e30:
                 own = _not_finite(OVERFLOWING, meaning.fn(**tensors, **params))
         why = gathered(own, None if meaning.ambiguous is None else meaning.ambiguous(tensors, params))
         # here the padding is clear: total = max(0, ...), half of it before (schema: Padding; kernels/padding.h)

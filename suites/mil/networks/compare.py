@@ -22,7 +22,7 @@ from harness.compare.error_propagation import propagate_error
 from harness.core.dtypes import F16, F32, of
 from harness.core.instance import Graph
 from harness.declare.interpreter import run_graph
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 from suites.mil import dialect
 from suites.mil.networks.convert import flat, placed
 from suites.mil.networks.models import layers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Context, Draw, ErrorClass, Fn, T, composed
+from harness.declare import Call, Context, Draw, Fn, T, Tolerance, composed
 from suites.mil import op
 from suites.mil.codecs import maybe, need
 from suites.semantics import recurrent as s
@@ -101,10 +101,10 @@ def _results(call: Call, results: list[Any]) -> list[Any]:
     return _arrange(results, bool(call.attr("output_sequence", False)), call.attr("direction", "forward") == "reverse")
 
 
-def _errors(meaning: Any, outputs: int) -> tuple[ErrorClass, ...]:
+def _errors(meaning: Any, outputs: int) -> tuple[Tolerance, ...]:
     """The bounds of the general form, laid out as MIL lays out the results."""
 
-    def of_output(i: int) -> ErrorClass:
+    def of_output(i: int) -> Tolerance:
         def bound(ctx: Context) -> Any:
             plain = meaning.fn(**ctx.inputs, **ctx.params)
             each = []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Build, Call, Context, Draw, ErrorClass, Fn, Slotted, T, accepted, exact
+from harness.declare import Build, Call, Context, Draw, Fn, Slotted, T, Tolerance, accepted, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
@@ -425,7 +425,7 @@ def _swap(x: Any) -> Any:
     return x.transpose(0, 2, 1)
 
 
-def _survivors(last: bool, i: int) -> ErrorClass:
+def _survivors(last: bool, i: int) -> Tolerance:
     """A box that was removed is no padding, though an index of 0 may be: iOS 17 has no count, and more boxes than
     survive would go unseen."""
 

@@ -34,7 +34,6 @@ from suites.onnx.graphs.unfold import opset, unfold
 from suites.onnx.interpret import Run, Scope
 
 CONTROL = ("If", "Loop", "Scan", "SequenceMap")
-MEASURED = ("exact", "rounded", "accumulates", "bounded", "composed")  # classes whose bound is a number an element
 
 
 @dataclass(slots=True)
@@ -218,10 +217,10 @@ def _words(j: Result) -> str:
 def _figures(name: str, fed: Expected, own: Expected, got: Any) -> LayerRow:
     """Errors against the bound; none where a bound is no number (strings, sequences, random results)."""
     arrays = isinstance(got, np.ndarray) and isinstance(fed.value, np.ndarray) and isinstance(own.value, np.ndarray)
-    if not arrays or fed.error.kind not in MEASURED or fed.dtype.kind not in "fiub":
+    if not arrays or not fed.error.pointwise or fed.error.moves_integers or fed.dtype.kind not in "fiub":
         return LayerRow(name, size=getattr(got, "size", 0))
     want, bound = fed.value, np.zeros(())
-    if fed.wide is not None and fed.error.kind != "exact":
+    if fed.wide is not None and not fed.error.exact:
         want = fed.wide
         bound = np.asarray(fed.error.bound(fed.context()), np.float64)
         bound = np.where(np.isnan(bound), np.inf, bound)

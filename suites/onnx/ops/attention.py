@@ -8,7 +8,7 @@ from harness.core.dtypes import BF16, F16, F32, F64, DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Context, Draw, T, bounded
-from harness.tolerance.classes import unit
+from harness.tolerance import unit
 from suites.onnx import dialect, op
 from suites.onnx.codecs import ToType
 from suites.semantics import attention as s

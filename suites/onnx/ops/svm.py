@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.core.errors import RuleError
 from harness.declare import Call, Context, Draw, bounded, exact
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, quarters, require, rows
 from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels

@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, F32, I32, I64, DType, of
 from harness.core.errors import RuleError
 from harness.declare import Call, Context, Draw, T, bounded, exact, rounded
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import conv, variants

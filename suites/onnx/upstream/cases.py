@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 from suites.onnx.decode import decode, decode_tensor
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")

@@ -194,6 +194,7 @@ def _fold(name: str, xs: list[Any]) -> Any:
 
 
 def _count(ctx: Context) -> float:
+    """Number of operands."""
     return float(len(ctx.inputs["xs"]))
 
 

@@ -1,4 +1,4 @@
-"""What the elementwise files share: error classes from the published tables, and ambiguity notes.
+"""What the elementwise files share: tolerances from the published tables, and ambiguity notes.
 
 Accuracy of elementary functions: no operator set states one.  We hold a backend to the full-profile table of the OpenCL
 C specification (section "Relative error as ULPs"), the tightest published one that names every function, counted in the
@@ -16,7 +16,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.quiet import quiet
-from harness.declare import Context, ErrorClass, bounded, composed, underspecified
+from harness.declare import Context, Tolerance, bounded, composed, underspecified
 
 __all__ = [
     "NAN_UNDERSPECIFIED",
@@ -37,7 +37,7 @@ def x_of(ctx: Context) -> Any:
     return np.asarray(ctx.inputs["x"], np.float64)
 
 
-def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) -> ErrorClass:
+def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) -> Tolerance:
     """k ulp of the result plus an absolute term that the printed formula's own roundings cause."""
 
     def bound(ctx: Context) -> Any:
@@ -49,7 +49,7 @@ def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) ->
     return composed(bound, f"{k:g} ulp(h) + {formula}")
 
 
-def composed_of(k: float, absolute: Callable[[Context], Any], formula: str) -> ErrorClass:
+def composed_of(k: float, absolute: Callable[[Context], Any], formula: str) -> Tolerance:
     """As ``plus_absolute``, named BOUNDED in reports (an error function of the inputs)."""
     inner = plus_absolute(k, absolute, formula)
     assert inner.fn is not None

@@ -29,7 +29,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled, within_data
 from suites.semantics.indexing.gather import _tuples
 from suites.semantics.movement.common import norm_axis, options

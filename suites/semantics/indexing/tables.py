@@ -9,7 +9,7 @@ from harness.core.dtypes import float_max, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Choice, Int, Integer, Ints, Num, Real, Reals, T, accepted, bounded, exact, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.semantics.indexing.common import resolve
 
 

@@ -11,7 +11,7 @@ from harness.core.dtypes import F32, F64, float_max, of
 from harness.core.errors import RuleError
 from harness.declare import Flag, Float, Real, T, composed, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, gamma
+from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import given, param
 from suites.semantics.norm.moments import (

@@ -12,7 +12,7 @@ from harness.core.dtypes import BF16, F16, F32, F64, DType
 from harness.core.errors import RuleError
 from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Real, T, composed, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, gamma, unit
+from harness.tolerance import Context, gamma, unit
 from suites.semantics.bounds import quiet, top
 from suites.semantics.drawing import given, param, product
 from suites.semantics.movement.common import norm_axes, norm_axis

@@ -11,7 +11,7 @@ from harness.core.dtypes import BF16, F16, F32, F64
 from harness.core.errors import RuleError
 from harness.declare import Axes, Axis, Choice, ElementType, Flag, Float, Integer, Real, T, composed, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, gamma
+from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
 from suites.semantics.drawing import param
 from suites.semantics.movement.common import norm_axes, norm_axis

@@ -10,7 +10,7 @@ import native_ref as native
 from harness.core.errors import RuleError
 from harness.declare import Axis, Float, Real, T, composed, exact, semantics
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context
+from harness.tolerance import Context
 from suites.semantics.bounds import has_nan, quiet, tiny
 from suites.semantics.drawing import param, product
 from suites.semantics.movement.common import norm_axis

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.declare import Float, Int, Opaque, bounded, exact, semantics
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,

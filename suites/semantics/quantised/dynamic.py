@@ -18,7 +18,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import smallest_normal
 from harness.declare import Context, Float, Int, Opaque, composed, semantics
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.semantics.quantised.fixed import Array, Quant, real
 from suites.semantics.window import geometry
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.semantics.quantised.dynamic import step, step_of
 from suites.semantics.tensorflow_recurrent import GATES, newest, sigmoid
 

@@ -8,14 +8,13 @@ fixedpoint.h for the integer multiplication.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import DType, int_range
-from harness.declare import Context, Draw, ErrorClass, Param, accepted, quantised
+from harness.declare import Context, Draw, Param, Tolerance, accepted, quantised
 
 Array = np.ndarray
 Quant = dict[str, Any]
@@ -194,7 +193,7 @@ def reachable(actual: Array, r: Array, freedom: Any, dtype: DType) -> Array:
     return (np.clip(np.ceil(r - freedom - 0.5), lo, hi) <= a) & (a <= np.clip(np.floor(r + freedom + 0.5), lo, hi))
 
 
-def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16) -> ErrorClass:
+def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-16) -> Quantised:
     """QUANT with ``fn(**inputs, **params)`` as the unrounded result in steps; tie: how far it may be off."""
 
     def found(ctx: Context) -> Array:
@@ -207,13 +206,13 @@ def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-1
     return quantised(real=found, tie=near, clamp=lambda ctx: clamped(ctx.params))
 
 
-def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> ErrorClass:
+def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> Tolerance:
     """Steps no further than ``freedom(**inputs, **params)`` from the unrounded result, which is clamped like them; NaN,
     no real number, is 0."""
     return within_one_of((fn, freedom), what=what)
 
 
-def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], what: str) -> ErrorClass:
+def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], what: str) -> Tolerance:
     """Steps that are ``within`` the freedom of one of several results: where the specification does not say how a
     function of steps is computed, and two ways that both keep it are further apart than their roundings.
 
@@ -231,4 +230,4 @@ def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], wh
     def spans(ctx: Context) -> list[tuple[Array, Array]]:
         return [e.span(ctx) for e in errors]
 
-    return replace(accepted(ok, f"QUANT: {what}"), extra={"spans": spans})
+    return accepted(ok, f"QUANT: {what}", spans)

@@ -23,7 +23,7 @@ from harness.declare import (
     semantics,
 )
 from harness.generate.draw import Draw
-from harness.tolerance.classes import ulp
+from harness.tolerance import ulp
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,

@@ -11,7 +11,7 @@ from harness.core.dtypes import F32, float_max, of
 from harness.core.errors import RuleError
 from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, underspecified
 from harness.generate.draw import Draw
-from harness.tolerance.classes import Context, unit
+from harness.tolerance import Context, unit
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
 from suites.semantics.integers import whole

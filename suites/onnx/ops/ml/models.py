@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, I64, STR
 from harness.declare import Call, Context, Draw, bounded, exact, gathered, underspecified
-from harness.tolerance.classes import gamma
+from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, objects, one_of, quarters, require, rows, single
 from suites.semantics import tabular as s

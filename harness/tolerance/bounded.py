@@ -1,0 +1,48 @@
+"""Bounds that are a function of the inputs, or a chain of roundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from harness.tolerance.base import Tolerance
+from harness.tolerance.context import Bound, Context
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded(Tolerance):
+    """|a - h| <= fn(ctx), an error function of the inputs."""
+
+    fn: Bound = lambda ctx: 0.0
+
+    name: ClassVar[str] = "BOUNDED"
+
+    def _bound(self, ctx: Context) -> Any:
+        if ctx.within is None:
+            return self.fn(ctx)
+        inner, carry = ctx.within
+        own = inner()
+        own.acc = ctx.acc
+        return carry(np.asarray(self.fn(own), np.float64))
+
+    def screen(self, ctx: Context) -> Any:
+        return 0.5 * ctx.ulp if ctx.out.kind in "fc" else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Composed(Bounded):
+    """|a - h| <= fn(ctx), first-order propagation through a chain of roundings."""
+
+    name: ClassVar[str] = "COMPOSED"
+
+
+def bounded(fn: Bound, formula: str | None = None) -> Bounded:
+    """|a - h| <= fn(ctx), an error function of the inputs.  formula: as text; without it, fn's docstring is."""
+    return Bounded(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
+
+
+def composed(fn: Bound, formula: str | None = None) -> Composed:
+    """|a - h| <= fn(ctx), first-order propagation through a chain of roundings.  formula: as of ``bounded``."""
+    return Composed(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
