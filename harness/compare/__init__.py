@@ -5,7 +5,8 @@ never as floats, and the costly exact scale of an error bound only where the che
 """
 
 from harness.compare.blame import Blame, blame, groups
-from harness.compare.judge import Judgement, judge, look
+from harness.compare.judge import judge, look
+from harness.compare.judgement import Judgement
 from harness.compare.layers import Layer, Report, first_out_of_bounds
 
 __all__ = ["Blame", "Judgement", "Layer", "Report", "blame", "first_out_of_bounds", "groups", "judge", "look"]

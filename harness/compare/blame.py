@@ -36,8 +36,7 @@ def blame(votes: Mapping[str, Verdict | str], family: Callable[[str], str] = str
     if agree:
         who = differ[0] if len(differ) == 1 else None
         verb = "is" if len(differ) == 1 else "are"
-        side = "nobody else" if not agree else ", ".join(agree)
-        return Blame(who, f"{', '.join(differ)} {verb} against the reference and {side}")
+        return Blame(who, f"{', '.join(differ)} {verb} against the reference and {', '.join(agree)}")
     if len({family(n) for n in differ}) >= 2:
         return Blame(REFERENCE, f"the reference is alone against {', '.join(differ)}: review the oracle")
     return Blame(None, f"{', '.join(differ)} against the reference, with no third opinion")

@@ -30,7 +30,7 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
     m = v.meaning
     if m is not None and v.entry.draw is None:
         for name in v.param_codecs:
-            if type(m.params[name]).invalid is not object and m.drawer is None:
+            if m.drawer is None:
                 out.update(_param_rules(v, name))
         if m.drawer is None:
             out.update(_dim_rules(v))

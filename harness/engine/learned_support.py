@@ -32,7 +32,8 @@ from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
 from harness.generate.draw_engines import mix
-from harness.ledger.ledger import Ledger, LedgerEntry, Listed
+from harness.ledger.entry import LedgerEntry
+from harness.ledger.ledger import Ledger, Listed
 
 GAP = 3
 LACK = 4

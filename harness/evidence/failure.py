@@ -17,7 +17,8 @@ from harness.core.outcome import Verdict
 from harness.engine.case_record import NEIGHBOURS, address, record
 from harness.engine.engine import Engine, profile_of
 from harness.engine.two_runs import TwoRuns
-from harness.evidence.minimize import Budget, minimize
+from harness.evidence.budget import Budget
+from harness.evidence.minimize import minimize
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.ledger import Ledger
 from harness.workers.pool import BackendHandle

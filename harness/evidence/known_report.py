@@ -18,7 +18,8 @@ from harness.engine.engine import Engine, profile_of
 from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
 from harness.evidence.repro_folder import write_folder
-from harness.ledger.ledger import Ledger, LedgerEntry
+from harness.ledger.entry import LedgerEntry
+from harness.ledger.ledger import Ledger
 from harness.workers.pool import BackendHandle
 
 INDEX = "index.md"

@@ -93,8 +93,10 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.ledger.defect_models import model, taken_for
-from harness.ledger.ledger import ELEMENTS, Ledger, LedgerEntry, releases
+from harness.ledger.entry import ELEMENTS, LedgerEntry
+from harness.ledger.ledger import Ledger
 from harness.ledger.predicate import condition
+from harness.ledger.releases import releases
 from harness.workers.worker.processor import WORDS
 
 try:

@@ -30,8 +30,8 @@ from harness.engine.engine import Engine, RunTotals, profile_of
 from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
+from harness.evidence.budget import Budget
 from harness.evidence.failure import Evidence, kind_of, load_instance, load_neighbours
-from harness.evidence.minimize import Budget
 from harness.ledger import corpus
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger

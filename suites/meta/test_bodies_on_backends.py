@@ -15,7 +15,7 @@ import pytest
 from harness.core.outcome import Model, Status
 from harness.declare import OpVersion
 from harness.engine.engine import profile_of
-from harness.ledger.ledger import in_releases
+from harness.ledger.releases import in_releases
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job
 from suites.meta.runtimes import running

@@ -15,8 +15,8 @@ from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.declare import registry
 from harness.engine.verdict import judge_case
+from harness.ledger.entry import LedgerEntry
 from harness.ledger.facts import OUTCOME
-from harness.ledger.ledger import LedgerEntry
 from harness.ledger.loader import load_ledger, tomllib
 
 FILE = Path(__file__).parent.parent / "known" / "coremltools.toml"

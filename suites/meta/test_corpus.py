@@ -14,7 +14,7 @@ from harness.declare import registry
 from harness.engine.engine import Engine, profile_of
 from harness.evidence.known_report import in_neighbours
 from harness.ledger import corpus
-from harness.ledger.ledger import LedgerEntry
+from harness.ledger.entry import LedgerEntry
 from harness.ledger.loader import load_ledger
 from harness.session.session import Backends
 

@@ -31,7 +31,7 @@ from harness.engine.case_record import paragraph, record
 from harness.evidence import known_report
 from harness.evidence.repro_folder import write_folder
 from harness.evidence.repro_script import script
-from harness.ledger.ledger import LedgerEntry
+from harness.ledger.entry import LedgerEntry
 from harness.session.terminal import columns, failures, table, undecided
 from suites.meta import golden
 from suites.meta.hostile import NASTY, rows, words

@@ -16,9 +16,10 @@ from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.ledger.facts import OUTCOME, Facts
-from harness.ledger.ledger import Ledger, in_releases
+from harness.ledger.ledger import Ledger
 from harness.ledger.loader import folders, load_ledger, read
 from harness.ledger.predicate import PLAIN, condition
+from harness.ledger.releases import in_releases
 from harness.session import session
 
 BASE = """

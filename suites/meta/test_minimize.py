@@ -12,9 +12,10 @@ from harness.core.instance import Instance
 from harness.core.outcome import Status
 from harness.declare import registry
 from harness.engine.engine import Engine
+from harness.evidence.budget import Budget
 from harness.evidence.failure import complete
 from harness.evidence.invariants import Invariants
-from harness.evidence.minimize import Budget, minimize
+from harness.evidence.minimize import minimize
 from harness.ledger.loader import load_ledger
 from suites.meta.toy import toy
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.ledger.ledger import LedgerEntry
+from harness.ledger.entry import LedgerEntry
 from harness.ledger.loader import load_ledger
 
 MOST = 0.05  # of the entries that excuse wrong answers, those that excuse any

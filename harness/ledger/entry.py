@@ -1,0 +1,213 @@
+"""One listed difference or ambiguity: which answers it speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.cases.case import Case
+from harness.cases.result import Profile, Result
+from harness.core.dtypes import int_range, of
+from harness.core.errors import FormatError
+from harness.core.outcome import Verdict
+from harness.declare import Underspecified, underspecified
+from harness.ledger.defect_models import Model, explains
+from harness.ledger.facts import OUTCOME, Facts
+from harness.ledger.predicate import PLAIN, Condition
+from harness.ledger.releases import Range, within
+
+ELEMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "nan": lambda x: np.isnan(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
+    "inf": lambda x: np.isinf(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
+    "lowest": lambda x: x == int_range(of(x))[0] if of(x).kind == "i" else np.zeros(x.shape, bool),
+}
+_REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value}
+
+
+@dataclass
+class LedgerEntry:
+    """One table of a file; see ``harness.ledger.loader`` for the fields."""
+
+    id: str
+    source: str
+    kind_of: str
+    backends: tuple[str, ...]
+    ops: tuple[str, ...]
+    clause: str
+    reason: str = ""
+    versions: tuple[Range, ...] = ()
+    op_versions: tuple[Any, ...] = ()
+    opsets: tuple[Any, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    when: Condition | None = None
+    verdicts: tuple[str, ...] = (Verdict.MISMATCH.value,)
+    kinds: tuple[str, ...] = ()
+    message: re.Pattern[str] | None = None
+    link: str = ""
+    instance: Any = None
+    readings: tuple[str, ...] = ()
+    hits: int = 0
+    corrupts_process: bool = False
+    neighbours: tuple[Any, ...] = ()
+    cpu: tuple[str, ...] = ()
+    shown_by: tuple[str, ...] = ()
+    elements: str = ""
+    defect_model: tuple[Model, ...] = ()
+    wide: str = ""
+    status: str = ""
+    _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def told(self) -> dict[str, Any]:
+        """What a record says of it, so that a report needs no list."""
+        return {
+            "id": self.id,
+            "reason": self.reason,
+            "clause": self.clause,
+            "link": self.link,
+            "status": self.status,
+            "kind": self.kind_of,
+            "readings": list(self.readings),
+        }
+
+    def matches(self, result: Result, profile: Profile) -> bool:
+        inst = result.case.inst
+        if self.elements or result.verdict.value not in self.verdicts:
+            return False
+        if not any(fnmatchcase(profile.name, b) for b in self.backends):
+            return False
+        if not any(fnmatchcase(f"{inst.dialect}/{inst.op}", o) for o in self.ops):
+            return False
+        if self.op_versions and inst.version not in self.op_versions:
+            return False
+        if self.opsets and inst.opset not in self.opsets:
+            return False
+        if self.dtypes and str(result.case.dtype) not in self.dtypes:
+            return False
+        if self.neighbours and len(result.neighbours) < 2:
+            return False
+        if self.kinds and (result.judgement is None or result.judgement.kind not in self.kinds):
+            return False
+        if self.message is not None and not self.message.search(result.outcome.message):
+            return False
+        facts = Facts(result.case, PLAIN, result)
+        if not self.there(profile):
+            return False
+        if self.when is not None and self.when.names & {"wrong_pairs", "wrong_at"} and not facts["wrong_pairs"]:
+            return False  # what is said of wrong elements does not hold of an answer that has none to compare
+        if not self._holds(facts):
+            return False
+        return result.verdict is not Verdict.MISMATCH or not self.defect_model or self._given(result, profile)
+
+    def _given(self, result: Result, profile: Profile) -> bool:
+        """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
+        answer that a model could tell.  Raises FormatError, naming the entry, where a model fails."""
+        if result.outcome.outputs is None:
+            return True
+        try:
+            return any(explains(told, result, profile) for told in self.defect_model)
+        except Exception as e:
+            raise FormatError(
+                f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"
+            ) from None
+
+    def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
+        """Of an instance of one run: the elements of its first operand that the entry says are open."""
+        if not (
+            any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile) and self._told(case)
+        ):
+            return None
+        x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
+        return underspecified(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
+
+    def _holds(self, facts: Facts) -> bool:
+        """Does the condition hold?  Raises FormatError, naming the entry, where it cannot be evaluated."""
+        try:
+            return self.when is None or self.when(facts)
+        except Exception as e:
+            raise FormatError(f"{self.source}: {self.kind_of} {self.id}: when: {type(e).__name__}: {e}") from None
+
+    def _told(self, case: Case) -> bool:
+        """Does the condition hold of an instance that has no outcome yet?  One that cannot be evaluated foretells
+        nothing; ``matches`` tells of it."""
+        try:
+            return self._holds(Facts(case, PLAIN))
+        except FormatError:
+            return False
+
+    def shuns(self, case: Case, profile: Profile) -> bool:
+        """Is this one of the instances that go wrong in neighbours?"""
+        return self._fits(case, profile) and self._told(case)
+
+    def there(self, profile: Profile) -> bool:
+        """Are release and processor those of the entry?  An unknown processor may be any."""
+        at = profile.version, profile.cpu
+        known = self._there.get(at)
+        if known is None:
+            known = self._there[at] = within(profile.version, self.versions) and (
+                not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
+            )
+        return known
+
+    def _fits(self, case: Case, profile: Profile) -> bool:
+        """Are version, opset, type, release and processor those of the entry?"""
+        return (
+            (not self.op_versions or case.inst.version in self.op_versions)
+            and (not self.opsets or case.inst.opset in self.opsets)
+            and (not self.dtypes or case.dtype_name in self.dtypes)
+            and self.there(profile)
+        )
+
+    @cached_property
+    def foretelling(self) -> bool:
+        """Does the instance alone tell that it will be refused, end the process, or damage it?"""
+        return (
+            self.when is not None
+            and not self.neighbours
+            and not self.when.names & OUTCOME
+            and (self.corrupts_process or all(v in _REFUSALS for v in self.verdicts))
+        )
+
+    @property
+    def of_answers(self) -> bool:
+        """Does it excuse wrong answers?"""
+        return self.kind_of == "known" and Verdict.MISMATCH.value in self.verdicts
+
+    @property
+    def unconditioned(self) -> bool:
+        """Does it excuse wrong answers of the instances that it speaks of, whatever they are?  What is of the wrong
+        type or shape (``kinds``) is no narrower: the values are not looked at."""
+        told = self.when is not None and bool(self.when.names & OUTCOME)
+        return self.of_answers and not (self.defect_model or self.elements or told)
+
+    @property
+    def may_hang(self) -> bool:
+        return Verdict.TIMED_OUT.value in self.verdicts
+
+    def foretells(self, case: Case, profile: Profile) -> bool:
+        """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
+        if self.when is None or not self._fits(case, profile):
+            return False
+        runs = len(case.inst.reruns)
+        return any(self._told(case.at(r)) for r in range(1 + runs)) if runs else self._told(case)
+
+    def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
+        """Could it have matched in a run over these op versions and backends?"""
+        if not any(
+            fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)
+            for b in backends
+            for p in self.backends
+        ):
+            return False
+        for key in keys:
+            op, version = key.rsplit("/", 1)
+            if any(fnmatchcase(op, o) for o in self.ops) and (
+                not self.op_versions or version in {str(v) for v in self.op_versions}
+            ):
+                return True
+        return False
