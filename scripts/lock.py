@@ -34,6 +34,7 @@ def wanted() -> list[str]:
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["dev"],
         *project["project"]["optional-dependencies"]["networks"],
+        *project["project"]["optional-dependencies"]["docs"],
         *project["build-system"]["requires"],
     ]
 
