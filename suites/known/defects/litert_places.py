@@ -38,8 +38,9 @@ def ellipsis_takes_an_axis(g: Given) -> Outputs:
     mask = g.attr("ellipsis_mask", 0)
     at = next(i for i in range(len(g["begin"])) if mask >> i & 1)
     new = g.attr("new_axis_mask", 0)
-    left = [i for i in range(len(g["begin"])) if i == at or not new >> i & 1][: g["input"].ndim]
-    if any(new >> i & 1 for i in range(len(g["begin"]))) or left[-1] < at:
+    added = [i for i in range(len(g["begin"])) if i != at and new >> i & 1]
+    left = list(range(len(g["begin"])))[: g["input"].ndim + len(added)]
+    if left[-1] < max([at, *added]):
         return None
     shrink, whole = g.attr("shrink_axis_mask", 0), 1 << left.index(at)
     begins, ends = g.attr("begin_mask", 0), g.attr("end_mask", 0)
@@ -57,6 +58,7 @@ def ellipsis_takes_an_axis(g: Given) -> Outputs:
         "begin_mask": kept(begins) | whole,
         "end_mask": kept(ends) | whole,
         "shrink_axis_mask": kept(shrink) & ~whole,
+        "new_axis_mask": sum(1 << i for i in added),
     }
     return g.reevaluate(attrs, {s: entries(s) for s in ("begin", "end", "strides")})
 
@@ -179,7 +181,8 @@ def scale_of_another_row(g: Given) -> Outputs:
             basis = np.stack([due[at], *sums], 1)
             by, *_ = np.linalg.lstsq(basis, a[at].astype(np.float64), rcond=None)
             left = np.abs(a[at] - basis @ by)
-            if (left > 4 * bound[at] * max(1.0, abs(by[0])) + 1e-6 * np.abs(a[at])).any():
+            fit = 1e-12 * np.abs(a[at]).max(initial=0.0)  # the error of the fit itself, also where 0 is due
+            if (left > 4 * bound[at] * max(1.0, abs(by[0])) + 1e-6 * np.abs(a[at]) + fit).any():
                 return False
         return True
 

@@ -33,18 +33,42 @@ def _as(e: Any, value: np.ndarray, kinds: tuple[Any, ...], within: Any) -> Turne
 
 
 def statistics_in_the_type(g: Given) -> Outputs:
-    """LayerNormalization, RMSNormalization: what is due in the stash type, or in the type of the scale, comes in that
-    of X, computed in it."""
+    """LayerNormalization, RMSNormalization: an output that is due in the stash type, or in the type of the scale, comes
+    in the type of X and is computed in it.  Where that type overflows on the way, the result of the overflow comes."""
     x = g["X"]
     eps, top = 2.0 ** -(of(x).frac or 0), float(np.nanmax(np.abs(np.where(np.isfinite(x), x, 0)), initial=0.0))
     out: list[Any] = []
-    for i, e in enumerate(g.expected):
+    with np.errstate(all="ignore"):
+        narrow, over = _normalised_in_the_type(g)
+    for i, (e, y) in enumerate(zip(g.expected, narrow, strict=False)):
+        value = np.where(over[i] | ~np.isfinite(y), y, e.wide)
         if e.value.dtype == x.dtype:
-            out.append(Near(e.wide, 64 * eps * (np.abs(e.wide) + 1)) if i == 0 else None)
+            out.append(Near(value, 64 * eps * (np.abs(e.wide) + 1)) if i == 0 else None)
         else:  # a mean cancels, the inverse of a deviation is off by as much as the variance
             least = 1e-6 if x.dtype == np.float16 else 0.0
-            out.append(_as(e, e.wide, (x.dtype,), 64 * eps * (np.abs(e.wide) + (top if i == 1 else 0)) + least))
+            out.append(_as(e, value, (x.dtype,), 64 * eps * (np.abs(e.wide) + (top if i == 1 else 0)) + least))
     return out
+
+
+def _normalised_in_the_type(g: Given) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Result, mean and inverse of the deviation as NumPy computes them in the type of X, widened to f64, and of each
+    the elements behind a variance that is no finite number."""
+    x = g["X"]
+    axes = tuple(range(g.attr("axis", -1) % max(1, x.ndim), x.ndim))
+    scale, bias = (g["scale"], None) if g.inst.op == "RMSNormalization" else (g["Scale"], g["B"])
+    n = int(np.prod([x.shape[a] for a in axes], dtype=int))
+    if g.inst.op == "RMSNormalization":
+        mean, variance = np.zeros_like(x[:1]), np.mean(np.power(x, 2), axis=axes, keepdims=True)
+        centred = x
+    else:
+        mean = np.sum(x, axis=axes, keepdims=True) / n
+        centred = x - mean
+        variance = np.sum(centred * centred, axis=axes, keepdims=True) / n
+    inverse = np.reciprocal(np.sqrt(variance + g.attr("epsilon", 1e-5)))
+    y = centred * inverse * scale
+    told = [(y if bias is None else y + bias), mean, inverse]
+    over = ~np.isfinite(variance.astype(np.float64))
+    return [t.astype(x.dtype).astype(np.float64) for t in told], [np.broadcast_to(over, x.shape), over, over]
 
 
 def scores_in_the_type(g: Given) -> Outputs:

@@ -185,11 +185,10 @@ def attention_offset_from_0(g: Given) -> Outputs:
 
 
 def lowest_for_masked(g: Given) -> Outputs:
-    """The lowest finite number where the fourth output, the scores with the mask, is -inf."""
-    scores = g.expected[3].value
-    return [
-        None,
-        None,
-        None,
-        np.where(np.isneginf(scores.astype(np.float64)), ml_dtypes.finfo(scores.dtype).min, scores),
-    ]
+    """The lowest finite number where the fourth output, the scores with the mask, is -inf; in f16 the capped score and
+    half a step are not lost in the sum with it."""
+    e = g.expected[3]
+    masked, lowest = np.isneginf(e.value.astype(np.float64)), ml_dtypes.finfo(e.value.dtype).min
+    shows = 16 + g.attr("softcap", 0.0) if e.value.dtype == np.float16 else 0.0
+    within = np.where(masked, shows, e.error.bound(e.context()))
+    return [None, None, None, Near(np.where(masked, lowest, e.value), within)]

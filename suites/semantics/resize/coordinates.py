@@ -50,7 +50,7 @@ class Axis:
         if mode == "half_pixel":
             return (i + 0.5) / s - 0.5
         if mode == "half_pixel_symmetric":
-            return n / 2 * (1 - m / (n * s)) + (i + 0.5) / s - 0.5
+            return (n - m / s) / 2 + (i + 0.5) / s - 0.5  # center * (1 - adjustment), without dividing by n * s
         if mode == "pytorch_half_pixel":
             return (i + 0.5) / s - 0.5 if m > 1 else np.zeros(m)
         if mode == "align_corners":
@@ -71,7 +71,12 @@ class Axis:
         raise ValueError(f"no coordinate mode {mode!r}, expected one of {' '.join(COORDINATES)}")
 
     def exact(self, mode: str) -> bool:
-        """Whether f32 arithmetic in any order gives the coordinates without rounding: the factor is a power of two."""
+        """Whether f32 arithmetic in any order gives the coordinates without rounding: the factor is a power of two.
+
+        Source: ONNX Resize-19: half_pixel_symmetric divides by output_width, which rounds unless the extent is whole.
+        """
+        if mode == "half_pixel_symmetric" and self.m != self.n * self.scale:
+            return False
         if mode.startswith("align"):
             factor = (self.n - 1) / (self.length - 1) if self.m > 1 else 1.0
         elif mode == "tf_crop_and_resize":
