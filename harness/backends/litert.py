@@ -133,12 +133,14 @@ class LiteRt(Backend):
                 self._allocate(h, inputs)
                 nodes = node_names(h.interpreter)
                 h.stateful = bool(_STATEFUL.intersection(nodes))
-                if self.kernels == "xnnpack":
-                    require_delegate(h, nodes)
+                self._look_for_delegate(h, nodes)
             else:
                 h.interpreter.reset_all_variables()
                 if any(h.shapes.get(n) != v.shape for n, v in inputs.items()):
                     self._allocate(h, inputs)
+                    self._look_for_delegate(h)
+            if h.undelegated:
+                raise Unsupported(h.undelegated)
             for n, v in inputs.items():
                 t = h.ins.get(n)
                 if t is not None:
@@ -155,6 +157,12 @@ class LiteRt(Backend):
                 h.interpreter.resize_tensor_input(t.index, list(v.shape))
         h.interpreter.allocate_tensors()
         h.shapes = {n: v.shape for n, v in inputs.items()}
+
+    def _look_for_delegate(self, h, nodes=None):
+        """Notes why the model, as it is allocated now, is not one that XNNPACK computes: each of its runs is refused
+        then, also those after the first."""
+        if self.kernels == "xnnpack":
+            h.undelegated = undelegated(h, node_names(h.interpreter) if nodes is None else nodes)
 
     def _output(self, it, t):
         try:
@@ -185,12 +193,14 @@ class CrossDialect(LiteRt):
 
 
 class _Loaded:
-    """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now."""
+    """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now.  undelegated: why
+    XNNPACK does not compute it, "" where it does or need not."""
 
     def __init__(self, model, ins, outs, interpreter):
         self.model, self.ins, self.outs, self.interpreter = model, ins, outs, interpreter
         self.shapes = None
         self.stateful = False
+        self.undelegated = ""
 
 
 class _Tensor:
@@ -209,15 +219,14 @@ def node_names(it):
         return [o["op_name"] for o in it._get_ops_details()]
 
 
-def require_delegate(h, nodes):
-    """Raise Unsupported unless XNNPACK took what computes every output."""
+def undelegated(h, nodes):
+    """The first output that XNNPACK does not compute, in words; "" where it took what computes every output."""
     taken = set()
     for i, name in enumerate(nodes):
         if name == "DELEGATE":
             taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
     missed = [n for n, t in h.outs.items() if t.index not in taken]
-    if missed:
-        raise Unsupported(f"not delegated: XNNPACK did not take what computes {missed[0]}")
+    return f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 
 
 def to_lite(v, type_):

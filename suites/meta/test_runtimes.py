@@ -254,8 +254,10 @@ def test_xnnpack_answers_only_for_itself():
     with running("litert-xnnpack") as h:
         x = np.ones((2, 3), np.float32)
         assert ask(h, lite_model(ADD, [x, x], 0, (11, {})), x, x).status is Status.VALUE
-        out = ask(h, lite_model(WHERE, [x], 4), x)
-        assert out.status is Status.UNSUPPORTED and "not delegated" in out.message
+        sets = [[[v]] for v in (x, x, np.ones((4, 3), np.float32))]  # the same shape again, and another
+        (r,) = h.run([Job(lite_model(WHERE, [x], 4), sets)])
+        for (out,) in r.outcomes:
+            assert out.status is Status.UNSUPPORTED and "not delegated" in out.message
 
 
 # -- names ------------------------------------------------------------------------------------------------------
