@@ -17,7 +17,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.ledger import Ledger
-from harness.ledger.loader import folders, load_ledger, read
+from harness.ledger.loader import folders, load_ledger, read, tomllib
 from harness.ledger.predicate import PLAIN, condition
 from harness.ledger.releases import in_releases
 from harness.session import session
@@ -386,3 +386,11 @@ def test_a_status_that_is_none_is_refused(tmp_path, text, why):
 def test_a_status_goes_into_the_records(tmp_path):
     led = ledger(tmp_path, BASE + 'status = "fixed in 1.32"\n')
     assert led.entries[0].told()["status"] == "fixed in 1.32"
+
+
+def test_every_known_difference_says_whether_it_was_reported():
+    paths = [path for folder in folders() for path in sorted(folder.glob("*.toml"))]
+    assert paths
+    for path in paths:
+        for table in tomllib.loads(path.read_text()).get("known", ()):
+            assert "status" in table and "link" in table, f"{path.name}: {table['id']}"
