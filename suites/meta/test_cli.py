@@ -418,7 +418,10 @@ def test_lists(opconform: Cli) -> None:
     done = opconform("list", "dialects", "--dialect", "toy")
     assert done.returncode == 0 and "5 ops" in done.stdout
     (line,) = opconform("list", "meanings", "--dialect", "toy", "--op", "Max").stdout.splitlines()
-    assert re.fullmatch(r"toy/Max/1 +toy Max +EXACT +rules: required-input:x .*\btied-type\b.*", line), line
+    assert re.fullmatch(
+        r"toy/Max/1 +toy Max +EXACT: every element equals the expected one +rules: required-input:x .*\btied-type\b.*",
+        line,
+    ), line
 
 
 def test_known_differences_are_listed_by_dialect_and_pattern(opconform: Cli) -> None:
