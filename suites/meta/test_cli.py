@@ -630,7 +630,7 @@ class Disk:  # the records' own view of the operating system: a disk with little
         left -= n
         return n
 
-records.os = Disk()
+record_writer.os = Disk()
 from harness import cli
 sys.exit(cli.main(sys.argv[1:]))
 """
