@@ -42,7 +42,9 @@ def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     code, text = run("--cases", "4", "-k", "Relu and 14 and not Leaky", "--records", str(path))
     s = reports.summarise(path)
-    assert code == 0 and sum(s.totals.values()) == 12 and s.judged and s.clean and not s.interrupted and not s.notes, text
+    assert code == 0 and sum(s.totals.values()) == 12 and s.judged and s.clean and not s.interrupted and not s.notes, (
+        text
+    )
     assert list(s.backends) == ["onnxruntime"] and s.backends["onnxruntime"]["version"]
     code, text = run("--cases", "4", "-n", "2", "--records", str(tmp_path / "apart/records.jsonl"))
     s = reports.summarise(tmp_path / "apart")
