@@ -518,7 +518,7 @@ def test_inferred_types():
 # -- instances that say nothing ---------------------------------------------------------------------------------
 
 
-def test_uninformative_results_are_mistrusted():
+def test_insensitive_results_are_uninformative():
     h = np.linspace(1, 2, 64)
     wild = classes.bounded(lambda c: np.full(64, 0.5), "0.5")
     a = (h + 0.4).astype(np.float32)

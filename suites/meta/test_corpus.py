@@ -56,7 +56,7 @@ SHY = [e for e in load_ledger().entries if e.neighbours]
 
 
 @pytest.mark.parametrize("entry", SHY, ids=[e.id for e in SHY])
-def test_what_goes_wrong_in_company_does_so_and_is_right_alone(entry: LedgerEntry) -> None:
+def test_neighbours_make_it_wrong_and_alone_it_is_right(entry: LedgerEntry) -> None:
     d = registry.version_of(entry.instance).dialect
     with Backends() as bench:
         handles = [

@@ -251,7 +251,7 @@ def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any,
     assert LearnedSupport(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
 
 
-def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
+def test_wrong_with_neighbours_travels_alone_from_then_on(tmp_path: Any) -> None:
     inst = case().inst.dumps()
     learned_support(tmp_path, "mismatch")
     (tmp_path / "x.toml").write_text(
@@ -270,7 +270,7 @@ def test_what_goes_wrong_in_company_goes_alone_for_good(tmp_path: Any) -> None:
     assert ledger.unused([KEY], [Profile("b", "1.0")]) == [] == ledger.unmarked().unused([KEY], [Profile("b", "1.0")])
 
 
-def test_company_without_the_instance_that_suffers_is_told(tmp_path: Any) -> None:
+def test_neighbours_without_an_instance_are_refused(tmp_path: Any) -> None:
     learned_support(tmp_path, "mismatch")
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + f"neighbours = ['{case().inst.dumps()}']\n")
     with pytest.raises(FormatError, match="neighbours needs the instance"):

@@ -54,7 +54,7 @@ def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
     assert with_.failures
 
 
-def test_an_answer_that_nobody_can_reproduce_is_unsteady(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_never_comes_again_is_flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
     summary, records = run("Moody", tmp_path)
     assert {r["verdict"] for r in records} == {"flaky"}
@@ -183,7 +183,7 @@ def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.
     assert tally["known"] == 1 and not tally["flaky"], tally
 
 
-def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbours_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     _, records = run("Overwrites", tmp_path)
     file = Path(records[0]["replay"].split()[2])
@@ -205,7 +205,7 @@ def test_the_company_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
     ids=str,
 )
-def test_a_broken_company_file_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_neighbours_file_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "neighbours.json"
     path.write_text(text)
     code, said = main(["replay", str(path)]), capsys.readouterr().err

@@ -24,7 +24,7 @@ class Backend:
     required, and nobody has to derive from this class.
 
     formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together), or
-    {format: instances}.  apart: our names of the element types whose instances are better kept out of the models of
+    {format: instances}.  isolate_dtypes: our names of the element types whose instances are kept out of models of
     the others.  recycle: models after which a process gives way to a fresh one (None: never for that alone).
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.  unused: words for what the processor offers
