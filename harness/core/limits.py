@@ -21,9 +21,8 @@ class _Timed:
     """Inside, what takes more than ``SECONDS`` of this process's own processor time raises RuleError "fits-time".
 
     Time in which the process waits for a processor does not count, so a loaded machine gives the same answer.  Python
-    code is stopped, and so is a regular expression: the matcher of ``re`` looks for signals.  A native kernel is
-    stopped when it returns.  Only the main thread can be stopped; in others there is no deadline.  Contexts nest: the
-    outermost counts.
+    code is stopped.  A native kernel is stopped when it returns.  Only the main thread can be stopped; in others there
+    is no deadline.  Contexts nest: the outermost counts.
     """
 
     __slots__ = ("_before", "_depth")

@@ -13,7 +13,7 @@ from harness.cases.case import draw_case, fill
 from harness.core import limits
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import RuleError, UsageError
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.limits import timed
 from harness.declare import registry
 from harness.session.session import minimize, replay
@@ -24,12 +24,6 @@ SLOW = "fits-time: expected what the reference evaluates within 1 s"
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SECONDS", 1.0)
-
-
-def regex() -> Instance:
-    """Forty times a, then b, against a pattern that backtracks 2^40 times."""
-    x = Arg(BY_NAME["str"], (1,), values=["a" * 40 + "b"])
-    return Instance("onnx", "RegexFullMatch", 20, 20, args={"X": x}, attrs={"pattern": "(a+)+$"})
 
 
 def loop() -> Instance:
@@ -44,9 +38,26 @@ def loop() -> Instance:
     raise AssertionError("no loop with a number of trips and no condition")
 
 
-@pytest.mark.parametrize("make", [regex, loop])
+def nested() -> Instance:
+    """A loop of 90,000 trips whose body is a loop of 90,000 trips: each alone is short of what counts as no end."""
+    inst = loop()
+    inner = inst.attrs["body"]
+    states = [n for n, _ in inner.inputs[2:]]
+    ends = [f"end{k}" for k in range(len(inner.outputs) - 1)]
+    again = Node("Loop", {"M": "trips", "cond": None, "v_initial": [f"{n}_0" for n in states]}, ends, {"body": inner})
+    outer = Graph(
+        [("i_0", inner.inputs[0][1]), ("on_0", inner.inputs[1][1]), *((f"{n}_0", a) for n, a in inner.inputs[2:])],
+        [again, Node("Identity", {"input": "on_0"}, ["on_1"])],
+        ["on_1", *ends],
+        {"trips": np.array(90_000)},
+    )
+    return replace(inst, args={**inst.args, "M": replace(inst.args["M"], values=[90_000])}, attrs={"body": outer})
+
+
+@pytest.mark.parametrize("make", [loop, nested])
 def test_an_instance_without_an_end_is_refused_by_name(make, monkeypatch) -> None:
-    monkeypatch.setattr("suites.semantics.control.ENDLESS", 1 << 60)
+    if make is loop:
+        monkeypatch.setattr("suites.semantics.control.ENDLESS", 1 << 60)
     inst = make()
     began = time.process_time()
     with pytest.raises(UsageError, match=SLOW):
@@ -55,9 +66,17 @@ def test_an_instance_without_an_end_is_refused_by_name(make, monkeypatch) -> Non
     assert time.process_time() - began < 10
 
 
+def test_a_regular_expression_takes_linear_time() -> None:
+    """Forty times a, then b: RE2 does not backtrack, where Python's matcher takes 2^40 steps."""
+    x = Arg(BY_NAME["str"], (1,), values=["a" * 40 + "b"])
+    inst = Instance("onnx", "RegexFullMatch", 20, 20, args={"X": x}, attrs={"pattern": "(a+)+$"})
+    case = fill(registry.version_of(inst), inst)
+    assert not case.problem and case.expected is not None and not case.expected[0][0].value[0]
+
+
 def test_minimize_refuses_it_too(tmp_path) -> None:
     with pytest.raises(UsageError, match=SLOW):
-        minimize(regex(), "onnx-reference", tmp_path)
+        minimize(nested(), "onnx-reference", tmp_path)
 
 
 def test_what_catches_the_deadline_is_stopped_again(monkeypatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -56,8 +55,20 @@ def normalize(x: np.ndarray, case: str, stopwords: Sequence[str], sensitive: boo
 
 
 def full_match(x: np.ndarray, pattern: str) -> np.ndarray:
-    """Whether the whole string matches (the common part of RE2 and Python syntax).  Source: ONNX RegexFullMatch-20."""
-    return _each(x, lambda s: re.fullmatch(pattern, s) is not None, bool)
+    """Whether the whole string matches the pattern in RE2 syntax, strings and pattern taken as UTF-8.
+
+    Raises RuleError "re2-syntax".  Source: ONNX RegexFullMatch-20 ("This must be valid RE2 syntax"), and the page of
+    that syntax, https://github.com/google/re2/wiki/Syntax."""
+    import re2  # an extension module that this function alone needs
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        regex = re2.compile(pattern, options)
+    except re2.error as e:
+        why = e.args[0].decode(errors="replace") if isinstance(e.args[0], bytes) else e
+        raise RuleError("re2-syntax", f"expected a pattern in RE2 syntax, got {pattern!r}: {why}") from None
+    return _each(x, lambda s: regex.fullmatch(s) is not None, bool)
 
 
 def ngrams(

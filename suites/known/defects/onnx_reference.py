@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -139,3 +141,14 @@ def tree_as_it_is_built(g: Given) -> list[Expected] | None:
         ends = np.where(members == 0, np.nan, members).astype(members.dtype)
         attrs["membership_values"] = ends[: np.flatnonzero(np.isnan(ends))[(modes == 6).sum() - 1] + 1]
     return g.reevaluate(attrs)
+
+
+def matched_as_python(g: Given) -> list[Any] | None:
+    """RegexFullMatch: the pattern is one of Python's re."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of [[:alpha:]], which may be a nested set one day
+        try:
+            regex = re.compile(g.attr("pattern"))
+        except re.error:  # refused
+            return None
+    return [np.vectorize(lambda s: regex.fullmatch(s) is not None, otypes=[np.bool_])(g["X"])]

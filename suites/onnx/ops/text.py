@@ -78,14 +78,30 @@ def _draw_normalize(d: Draw) -> dict:
 
 op("StringNormalizer", evaluate=_normalize, error=exact(), draw=_draw_normalize, source="ONNX StringNormalizer-10")
 
+# What RE2 takes otherwise than Perl and Python: \w and \d are ASCII, [[:alpha:]] and \pL are classes, \z ends the text.
+_MATCHED = (*_WORDS, "É", "٣", "aé", "a.b", "a\n")
+_PATTERNS = (
+    *("[a-z]+", ".*day", "", r"\d{2}", "(a|the)", "[^x]*", "T.*"),
+    *(r"\w+", r"\d+", r"[^\W]*", r"\pL+", r"\p{Greek}?\PN*", "[[:alpha:]]+", "[[:^digit:]]*", "(?i)THE|É", "(?s).*"),
+    *("(?P<day>.+)day", "(?U)a+", r"\Qa.b\E", r"[a-z]*\z", r"x\x{20}y", "(?:a|é){1,2}", r"\s*", "(a+)+$"),
+)
+# Backreference, look-around, possessive and atomic groups, comments, too high a count, \Z, an open group, a bad range.
+_NO_PATTERNS = (
+    *(r"(a)\1", "(?P<n>a)(?P=n)", "a(?=b).*", "(?!x).*", "(?<=a)b", "(?<!x)a", "a++", "(?>a)", "(?#a)a"),
+    *("a{1001}", r"a\Z", "(a", "[b-a]", "*a", r"\p{Nowhere}"),
+)
+
+
+def _draw_match(d: Draw) -> dict:
+    return {"X": words(d, d.shape(0, 3), _MATCHED), "pattern": d.pick(_PATTERNS)}
+
+
 op(
     "RegexFullMatch",
     evaluate=lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")),
     error=exact(),
-    draw=lambda d: {
-        "X": words(d, d.shape(0, 3)),
-        "pattern": d.pick(("[a-z]+", ".*day", "", r"\d{2}", "(a|the)", "[^x]*", "T.*")),
-    },
+    draw=_draw_match,
+    breaks={"re2-syntax": lambda d: {**_draw_match(d), "pattern": d.pick(_NO_PATTERNS)}},
     source="ONNX RegexFullMatch-20",
 )
 
