@@ -60,6 +60,7 @@ class LedgerEntry:
     elements: str = ""
     defect_model: tuple[Model, ...] = ()
     wide: str = ""
+    intermittent: str = ""
     status: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -89,7 +90,7 @@ class LedgerEntry:
             return False
         if self.dtypes and str(result.case.dtype) not in self.dtypes:
             return False
-        if self.neighbours and len(result.neighbours) < 2:
+        if self.neighbours and not self.intermittent and len(result.neighbours) < 2:
             return False
         if self.kinds and (result.judgement is None or result.judgement.kind not in self.kinds):
             return False

@@ -149,7 +149,7 @@ class Ledger:
             for e in self.entries
             if e.kind_of == "known"
             and not e.hits
-            and not e.neighbours
+            and not (e.neighbours or e.intermittent)
             and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
             and e.concerns(keys, took(e))
         ]

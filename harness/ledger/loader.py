@@ -39,7 +39,8 @@ Fields that say what the backend answers instead; a mismatch needs one of them, 
 Fields for people: ``reason`` (why it is a difference), ``clause`` (the sentence of the specification that it departs
 from), ``status`` ("unreported", "reported", "confirmed" or "fixed in RELEASE"), ``link`` (the upstream issue),
 ``instance`` (the minimal instance as JSON).  ``corrupts_process = true``: it damages its process even where the answer
-is right, so the instance shares a process with no other.
+is right, so the instance shares a process with no other.  ``intermittent``: why the minimal instance shows the
+difference in some processes only, such as memory that nobody wrote; it is not reported as gone where it does not show.
 
 An ambiguity has the same fields, but for ``reason``, ``status`` and ``wide``.  It has ``question`` (what the
 specification leaves open), ``readings`` (those that are possible; the first is ours), and perhaps ``elements`` ("nan",
@@ -126,7 +127,7 @@ _COMMON = {
     "corrupts_process",
 }
 _KEYS = {
-    "known": _COMMON | {"reason", "status", "behaves_as", "defect_model", "wide"},
+    "known": _COMMON | {"reason", "status", "behaves_as", "defect_model", "wide", "intermittent"},
     "ambiguous": _COMMON | {"question", "readings", "elements", "defect_model"},
 }
 _NEED = {
@@ -208,6 +209,7 @@ def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
             elements=t.get("elements", ""),
             defect_model=(*behaves_as, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
             wide=t.get("wide", ""),
+            intermittent=t.get("intermittent", ""),
             status=t.get("status", STATUSES[0] if kind == "known" else ""),
         )
     except InvalidSpecifier as e:
@@ -227,7 +229,7 @@ def _check(kind: str, t: dict[str, Any]) -> None:
         raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
     if missing:
         raise FormatError(f"field {missing[0]!r} is missing")
-    for key in ("id", "clause", "reason", "question", "when", "message", "instance", "wide"):
+    for key in ("id", "clause", "reason", "question", "when", "message", "instance", "wide", "intermittent"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{key} must be a text, got {t[key]!r}")
     if not isinstance(t.get("link", ""), str):
@@ -252,7 +254,7 @@ def _check(kind: str, t: dict[str, Any]) -> None:
         raise FormatError("wide says why nothing is known of the answer, behaves_as and defect_model say what it is")
     if t.get("elements") and _WHOLE & set(t):
         raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
-    for key in ("neighbours", "shown_by"):
+    for key in ("neighbours", "shown_by", "intermittent"):
         if key in t and "instance" not in t:
             raise FormatError(f"{key} needs the instance that shows it")
 

@@ -68,8 +68,11 @@ def test_neighbours_make_it_wrong_and_alone_it_is_right(entry: LedgerEntry) -> N
             pytest.skip(f"none of {' '.join(entry.backends)} of that release and processor: {bench.missing}")
         for h in handles:
             (alone,) = Engine([h]).judge([fill(registry.version_of(entry.instance), entry.instance)])
-            assert alone.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE)
+            right = alone.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE)
+            assert right or (entry.intermittent and entry.matches(alone, profile_of(h)))
             beside = in_neighbours(entry, h)
+            if entry.intermittent and not (right and beside.verdict.bad):
+                continue  # today's memory shows it alone already, or not at all
             assert beside.verdict.bad and len(beside.neighbours) > 1
             assert entry.matches(beside, profile_of(h))
             assert entry.shuns(beside.case, profile_of(h))

@@ -388,6 +388,17 @@ def test_a_status_goes_into_the_records(tmp_path):
     assert led.entries[0].told()["status"] == "fixed in 1.32"
 
 
+def test_an_intermittent_difference_is_not_reported_as_gone(tmp_path):
+    inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
+    table = BASE + f"instance = '{json.dumps(inst.to_json())}'\n"
+    keys, here = ["onnx/Relu/14"], [Profile("onnxruntime", "1")]
+    assert ledger(tmp_path, table).unused(keys, here) == ["relu-nan"]
+    led = ledger(tmp_path, table + 'intermittent = "memory that nobody wrote"\n')
+    assert led.unused(keys, here) == [] and led.explain(judged(), here[0]) is not None
+    with pytest.raises(FormatError, match="intermittent needs the instance"):
+        ledger(tmp_path, BASE + 'intermittent = "memory that nobody wrote"\n')
+
+
 def test_every_known_difference_says_whether_it_was_reported():
     paths = [path for folder in folders() for path in sorted(folder.glob("*.toml"))]
     assert paths

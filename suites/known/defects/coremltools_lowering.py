@@ -103,7 +103,8 @@ def interpolated_between_corners(g: Given) -> Outputs:
             factor = m / n if m % n == 0 else (m + 1e-4) / n
         whole = n * float(np.float32(factor))
         y, size = _between(y, axis, m, whole)[0], _between(size, axis, m, whole)[1]
-    return [Near(y, 2.0**-21 * size)]
+    # every product and sum is rounded to f32, whose spacing near zero is 2^-149
+    return [Near(y, 2.0**-21 * size + 2.0**-147)]
 
 
 def loop_variables_in_turn(g: Given) -> Outputs:
