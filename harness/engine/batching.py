@@ -201,7 +201,7 @@ class Pack:
 
         rest = Chunk([chunk.cases[k] for k in which], whole(which), requeried=True)
         feeds = [[row[k] for k in which] for row in job.feeds]
-        return Job(rest.model, feeds, rebuild, (self, backend, rest), job.quarantine)
+        return Job(rest.model, feeds, rebuild, (self, backend, rest), job.quarantine, job.hangs)
 
 
 def served(tasks: Iterable[Task]) -> list[list[Case]]:

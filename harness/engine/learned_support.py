@@ -32,7 +32,6 @@ from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
 from harness.generate.draw_engines import mix
-from harness.ledger.entry import LedgerEntry
 from harness.ledger.ledger import Ledger, Listed
 
 GAP = 3
@@ -81,7 +80,7 @@ class LearnedSupport:
                 alone.add(id(c))
                 continue
             listed = self._listed_of(c)
-            corrupts_process = None if listed is None else _spoils(listed, c)
+            corrupts_process = None if listed is None else listed.corrupter(c)
             if corrupts_process is not None:
                 self._foreseen[id(c)] = c, corrupts_process.id
                 alone.add(id(c))
@@ -119,11 +118,11 @@ class LearnedSupport:
     def spoilers(self, cases: Sequence[Case]) -> set[int]:
         """Ids of the cases after which their process serves nobody."""
         told = self._with_listed(cases)
-        return {id(c) for c, listed in told if c.inst.rule is None and _spoils(listed, c) is not None}
+        return {id(c) for c, listed in told if c.inst.rule is None and listed.corrupter(c) is not None}
 
     def hanging(self, cases: Sequence[Case]) -> set[int]:
         """Ids of the cases of which a listed difference says that they may hang."""
-        return {id(c) for c, listed in self._with_listed(cases) if _may_hang(listed, c)}
+        return {id(c) for c, listed in self._with_listed(cases) if listed.may_hang(c)}
 
     def _with_listed(self, cases: Sequence[Case]) -> list[tuple[Case, Listed]]:
         """The cases of which something may be listed, with that."""
@@ -226,22 +225,6 @@ class LearnedSupport:
 def _sure(seen: Foretold) -> bool:
     """Did the foretold end come often enough, and nearly always?"""
     return seen.true >= SURE and seen.true * 8 >= seen.asked * 7
-
-
-def _spoils(listed: Listed, case: Case) -> LedgerEntry | None:
-    """The listed difference that says that the case may damage its process."""
-    if not listed.corrupts_process:
-        return None
-    entry = listed.foretells(case)
-    return entry if entry is not None and entry.corrupts_process else None
-
-
-def _may_hang(listed: Listed, case: Case) -> bool:
-    """Does a listed difference say so?"""
-    if not listed.hangs:
-        return False
-    entry = listed.foretells(case)
-    return entry is not None and entry.may_hang
 
 
 def _unasked(why: str) -> Outcome:

@@ -49,7 +49,8 @@ class Requery:
         handle = self.handle(judged.backend)
         if judged.asked is None:
             return judge_beside(handle, profile, case, cases, self.ledger)
-        return judge_cross_dialect(judged.case, judged.asked, profile, outcomes_of(handle, case, cases), self.ledger)
+        outcomes = outcomes_of(handle, case, cases, hangs=hanging(self.ledger, profile))
+        return judge_cross_dialect(judged.case, judged.asked, profile, outcomes, self.ledger)
 
     def used(
         self,
@@ -135,30 +136,45 @@ def judge_beside(
     cases: Sequence[Case],
     ledger: Ledger | None = None,
     prior_models: Sequence[Sequence[Case]] = (),
+    hangs: Callable[[Case], bool] | None = None,
 ) -> Result:
     """The verdict on one of some cases in one model, in a fresh process of the backend; the others are its neighbours.
-    before: the cases of models that the process serves first."""
+    prior_models: the cases of models that the process serves first.  hangs: is a case known to hang at times?  Without
+    it the ledger tells."""
     neighbours = tuple(cases) if len(cases) > 1 else ()
-    judged = judge_case(case, profile, outcomes_of(handle, case, cases, prior_models), ledger, neighbours)
+    outcomes = outcomes_of(handle, case, cases, prior_models, hangs or hanging(ledger, profile))
+    judged = judge_case(case, profile, outcomes, ledger, neighbours)
     judged.prior_models = tuple(map(tuple, prior_models))
     return judged
 
 
+def hanging(ledger: Ledger | None, profile: Profile) -> Callable[[Case], bool]:
+    """Tells whether a known difference of the backend says that a case hangs at times."""
+    return lambda case: ledger is not None and ledger.may_hang(case, profile)
+
+
 def outcomes_of(
-    handle: BackendHandle, case: Case, cases: Sequence[Case], prior_models: Sequence[Sequence[Case]] = ()
+    handle: BackendHandle,
+    case: Case,
+    cases: Sequence[Case],
+    prior_models: Sequence[Sequence[Case]] = (),
+    hangs: Callable[[Case], bool] = lambda case: False,
 ) -> list[Outcome]:
     """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
-    has served other models.  If it ended, that is the outcome, whatever came of the same alone."""
+    has served other models.  If it ended, that is the outcome, whatever came of the same alone.
+
+    hangs: is a case known to hang at times?  Its model is given a part of the deadline, as in a run."""
     at = next(k for k, c in enumerate(cases) if c is case)
     handle.renew()
-    *_, result = handle.run([job_of(some) for some in (*prior_models, cases)])
+    *_, result = handle.run([job_of(some, any(map(hangs, some))) for some in (*prior_models, cases)])
     if prior_models and result.unblamed:
         return [result.unblamed[-1].outcome]
     return [row[at] for row in result.outcomes][: max(1, len(case.draws))]
 
 
-def job_of(cases: Sequence[Case]) -> Job:
-    """A model of the cases, run as often as one of them wants."""
+def job_of(cases: Sequence[Case], hangs: bool = False) -> Job:
+    """A model of the cases, run as often as one of them wants.  hangs: see ``Job``."""
     model = build(cases[0].version.dialect, cases)
     runs = max(1, *(len(c.draws) for c in cases))
-    return Job(model, [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)])
+    feeds = [[feed(c, model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
+    return Job(model, feeds, hangs=hangs)

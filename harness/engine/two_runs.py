@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.case import Case
 from harness.cases.result import Profile, Result
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.engine.cross_dialect import judge_cross_dialect
-from harness.engine.requery import outcomes_of
+from harness.engine.requery import hanging, outcomes_of
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.tolerance import Accepted, Statistical
@@ -56,12 +57,12 @@ class TwoRuns:
         wrong in one of the two runs gets the verdict of that run."""
         if result.verdict is Verdict.UNSUPPORTED or _statistical(result):
             return result
-        runs = [self._outcomes(result, self._handle(result.backend, k)) for k in (0, 1)]
+        runs = [self._outcomes(result, profile, self._handle(result.backend, k)) for k in (0, 1)]
         at = difference(*runs)
         if at is None:
             return result
         with BackendHandle(self._compared(result.backend, 0), deadline=self._deadline) as another:
-            follows = difference(runs[0], self._outcomes(result, another)) is None
+            follows = difference(runs[0], self._outcomes(result, profile, another)) is None
         if not follows and _random(result):
             return result
         said = f"{MEMORY if follows else OTHERWISE} ({at})"
@@ -81,11 +82,14 @@ class TwoRuns:
             )
         return self._handles[backend, k]
 
-    @staticmethod
-    def _outcomes(result: Result, handle: BackendHandle) -> list[Outcome]:
-        case = result.asked or result.case
+    def _outcomes(self, result: Result, profile: Profile, handle: BackendHandle) -> list[Outcome]:
+        case, listed = result.asked or result.case, hanging(self._ledger, profile)
+
+        def hangs(c: Case) -> bool:  # what has just hung says nothing if it hangs again (``difference``)
+            return (c is case and result.outcome.status is Status.TIMED_OUT) or listed(c)
+
         try:
-            return outcomes_of(handle, case, result.neighbours or [case], result.prior_models)
+            return outcomes_of(handle, case, result.neighbours or [case], result.prior_models, hangs)
         except BackendError as e:
             return [Outcome(Status.CRASHED, None, "start", str(e))]
 

@@ -73,7 +73,9 @@ def collect(
             if version.dialect.format not in h.hello["formats"]:
                 continue
             result = (
-                in_neighbours(e, h) if e.neighbours else next(iter(engine.judge([fill(version, e.instance)])), None)
+                in_neighbours(e, h)
+                if e.neighbours or e.may_hang
+                else next(iter(engine.judge([fill(version, e.instance)])), None)
             )
             if result is None:
                 continue
@@ -96,9 +98,10 @@ def collect(
 
 
 def in_neighbours(e: LedgerEntry, handle: BackendHandle) -> Result:
-    """The verdict on an entry's instance beside those that it goes wrong with, in one model."""
+    """The verdict on an entry's instance beside those that it goes wrong with, in one model.  One that hangs at times
+    is not waited for as long as others are."""
     cases = [fill(registry.version_of(i), i) for i in (*e.neighbours, e.instance)]
-    return judge_beside(handle, profile_of(handle), cases[-1], cases)
+    return judge_beside(handle, profile_of(handle), cases[-1], cases, hangs=lambda _: e.may_hang)
 
 
 def index(rows: list[KnownReportRow], out: Path) -> str:

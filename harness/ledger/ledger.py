@@ -39,6 +39,16 @@ class Listed:
                 return e
         return None
 
+    def corrupter(self, case: Case) -> LedgerEntry | None:
+        """The known difference that says that the instance may damage its process."""
+        entry = self.foretells(case) if self.corrupts_process else None
+        return entry if entry is not None and entry.corrupts_process else None
+
+    def may_hang(self, case: Case) -> bool:
+        """Does a known difference say that the instance hangs at times?"""
+        entry = self.foretells(case) if self.hangs else None
+        return entry is not None and entry.may_hang
+
     def shuns(self, case: Case) -> bool:
         """Does a known difference say that the instance goes wrong beside others, and right alone?"""
         return any(e.shuns(case, self.profile) for e in self.shy)
@@ -97,6 +107,11 @@ class Ledger:
         )
         shy = [e for e in here if e.neighbours]
         return Listed(profile, foretelling, shy) if foretelling or shy else None
+
+    def may_hang(self, case: Case, profile: Profile) -> bool:
+        """Does a known difference of the backend say that the instance hangs at times?"""
+        listed = self.listed(case.version.key, profile)
+        return listed is not None and not case.problem and listed.may_hang(case)
 
     def excuses(self, key: str, profile: Profile) -> bool:
         """Is a wrong answer of this op version and backend listed?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,18 +11,24 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
-from harness.cases.case import draw_case
+from harness.cases.case import Case, draw_case, fill
 from harness.cases.selection import units
 from harness.cli import main
-from harness.core.outcome import Status, Verdict
+from harness.core.dtypes import dtype
+from harness.core.instance import Arg, Instance
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.batching import Pack
 from harness.engine.case_record import paragraph
-from harness.engine.engine import Engine
+from harness.engine.engine import Engine, profile_of
 from harness.engine.recheck import SURE, Recheck
+from harness.engine.requery import judge_beside
+from harness.engine.two_runs import TwoRuns
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.session.session import replay_neighbours
+from harness.workers.pool import BackendHandle
+from harness.workers.wire import Job, JobResult
 from suites.meta.toy import toy
 
 
@@ -238,3 +245,53 @@ def test_only_so_many_of_a_kind_are_asked_again(tmp_path: Path) -> None:
         summary = engine.run(units([v for v in toy.versions.values() if v.op == "Max"], 400))
         kinds = 4  # value kinds of the toy's Max: types times what differs
         assert summary.failures > SURE * kinds >= spare.stats["tasks"] > 0
+
+
+def empty_sum() -> Case:
+    """What the backend Dies hangs on."""
+    v = toy.versions["toy/Sum/1"]
+    args = {"x": Arg(dtype("f32"), (0, 3), values=[])}
+    return fill(v, Instance("toy", "Sum", 1, 1, {"axes": [0], "keepdims": False}, args, outs=1))
+
+
+def waited(outcome: Outcome) -> float:
+    """Seconds after which a backend was given up."""
+    found = re.search(r"no answer within ([\d.]+) s", outcome.message)
+    assert found is not None, outcome
+    return float(found[1])
+
+
+@pytest.mark.parametrize("verdict,known", [("timed_out", True), ("crashed", False)])
+def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
+    verdict: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one fresh process, and in the two whose results are compared."""
+    deadline, case = 1.6, empty_sum()
+    ledger = ledger_of(tmp_path, "sum-of-nothing", "toy/Sum", verdict, """when = "size('x') == 0\"""")
+    with backends.create("suites.meta.toy_backends:Dies", deadline=deadline) as handle:
+        profile = profile_of(handle)
+        judged = judge_beside(handle, profile, case, [case], ledger)
+        assert (judged.known is not None) is known and judged.outcome.status is Status.TIMED_OUT
+        assert (waited(judged.outcome) < deadline) is known
+        real, given = BackendHandle.run, list[bool]()
+
+        def run(self: BackendHandle, jobs: list[Job]) -> list[JobResult]:
+            given.extend(j.hangs for j in jobs)
+            return real(self, jobs)
+
+        monkeypatch.setattr(BackendHandle, "run", run)
+        with TwoRuns(lambda _: handle.spec, ledger, deadline) as twice:
+            assert not twice(judged, profile).nondeterministic
+    assert given == [True, True]  # it has just hung, listed or not
+
+
+def test_what_passed_of_a_failed_model_keeps_what_is_listed_of_it() -> None:
+    """Its job is of some of the cases of another one."""
+    v = toy.versions["toy/Sum/1"]
+    drawn = [c for i in range(64) if not (c := draw_case(v, v.opsets[-1], 0, i, invalid=False)).inst.reruns][:3]
+    pack = Pack(toy, 1, drawn, [])
+    jobs = pack.jobs("b", 3, 1, hanging={id(c) for c in drawn}, isolate_dtypes=frozenset())
+    job = max(jobs, key=lambda j: len(j.tag[2].cases))
+    values = [[Outcome(Status.VALUE) for _ in job.tag[2].cases] for _ in job.feeds]
+    more = pack.take(JobResult(job, values, masked=[0, 1]))
+    assert job.hangs and more is not None and more.hangs
