@@ -34,7 +34,8 @@ def backend_of(name: str) -> Any:
     sys.modules["opconform_worker"] = worker
     path = Path(process.__file__).with_name(spec.file)
     found = importlib.util.spec_from_file_location(f"floor_{path.stem}", path)
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return getattr(module, spec.cls)(**spec.kwargs)
@@ -112,7 +113,8 @@ def _played(backend: Any, models: list[tuple[Model, list[list[list[Any]]]]]) -> 
             spent.update(load=loaded - start, run=ran - loaded, destroy=end - ran)
         if best is None or spent.total() < best.total():
             best = spent
-    assert best is not None and instances, "no model was taken"
+    assert best is not None, "no model was taken"
+    assert instances, "no model was taken"
     each = {phase: round(ns / 1e3 / instances, 1) for phase, ns in best.items()}
     return {
         "models": len(asked),

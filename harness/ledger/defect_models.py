@@ -143,7 +143,8 @@ def _functions(folder: Path) -> dict[str, Model]:
     out: dict[str, Model] = {}
     for path in sorted(folder.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"opconform_defects_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         own = {

@@ -318,7 +318,8 @@ class BackendHandle:
 
     def _died(self, how: str, timed_out: bool = False) -> None:
         """The process is gone: find whom it was working for, ask everything else again."""
-        assert self._channel is not None and self._zygote is not None
+        assert self._channel is not None
+        assert self._zygote is not None
         self._channel.close()
         self._channel = None
         self.stats["deaths"] += 1

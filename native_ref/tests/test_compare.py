@@ -51,7 +51,7 @@ NO_INF = {"f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f4e2m1", "f6e2m3", "f6e3m2"}
 
 @pytest.mark.parametrize("d", FLOATS, ids=str)
 @pytest.mark.parametrize(
-    "ulps, bound, signed_zero, flush",
+    ("ulps", "bound", "signed_zero", "flush"),
     [
         (0, 0.0, False, False),
         (1, 0.0, True, False),
@@ -84,8 +84,11 @@ def test_definition(d: D.DType, ulps: float, bound: float | None, signed_zero: b
     assert 0 < want.sum() < n
     for r in (got, quick):
         assert (r.size, r.bad, r.first) == (n, int(want.sum()), int(np.flatnonzero(want)[0]))
-        assert r.nan_bad == got.nan_bad and r.inf_bad == got.inf_bad and r.zero_sign == got.zero_sign
-        assert r.max_abs == got.max_abs and r.max_ratio == got.max_ratio
+        assert r.nan_bad == got.nan_bad
+        assert r.inf_bad == got.inf_bad
+        assert r.zero_sign == got.zero_sign
+        assert r.max_abs == got.max_abs
+        assert r.max_ratio == got.max_ratio
         assert r.zeros == int((w == 0).sum())
     fine = np.isfinite(wide) & np.isfinite(w)
     with np.errstate(all="ignore"):
@@ -110,21 +113,29 @@ def test_classes() -> None:
         assert one(-np.inf, np.inf, dtype, ulps=4) == 1
         assert one(np.inf, np.inf, dtype) == 0
     top = np.finfo(np.float32).max
-    assert one(np.inf, top) == 1 and one(top, np.inf) == 1
+    assert one(np.inf, top) == 1
+    assert one(top, np.inf) == 1
     assert one(np.inf, top, ulps=1) == 0  # one ulp above the largest value overflows
-    assert one(0.0, -0.0) == 0 and one(0.0, -0.0, signed_zero=True) == 1
-    assert one(0.0, 1e-45) == 1 and one(0.0, 1e-45, flush=True) == 0 and one(1e-45, 0.0, flush=True) == 1
+    assert one(0.0, -0.0) == 0
+    assert one(0.0, -0.0, signed_zero=True) == 1
+    assert one(0.0, 1e-45) == 1
+    assert one(0.0, 1e-45, flush=True) == 0
+    assert one(1e-45, 0.0, flush=True) == 1
 
 
 def test_integers_are_integers() -> None:
     assert one(2**53 + 1, 2**53, np.int64) == 1
     assert one(2**64 - 1, 2**64 - 2, np.uint64) == 1
     assert one(100050, 100000, np.int32) == 1
-    assert one(0, 1, np.uint8) == 1 and one(0, 5, np.uint32, bound=4) == 1 and one(1, 5, np.uint32, bound=4) == 0
+    assert one(0, 1, np.uint8) == 1
+    assert one(0, 5, np.uint32, bound=4) == 1
+    assert one(1, 5, np.uint32, bound=4) == 0
     lo, hi = -(2**63), 2**63 - 1
     r = compare(np.array([lo]), np.array([hi]), 1e18)
-    assert r.bad == 1 and r.max_abs == 2.0**64
-    assert one(True, False, np.bool_) == 1 and one(-1, 7, ml_dtypes.int4) == 1
+    assert r.bad == 1
+    assert r.max_abs == 2.0**64
+    assert one(True, False, np.bool_) == 1
+    assert one(-1, 7, ml_dtypes.int4) == 1
 
 
 @pytest.mark.parametrize("d", [D.F32, D.F16, D.BF16, D.F64], ids=str)
@@ -132,8 +143,10 @@ def test_at_the_bound_and_beyond(d: D.DType) -> None:
     w = np.array([1.0])
     step = float(ulp_of(1.0, d))
     a = native_ref.convert(np.array([1.0 + step]), d)
-    assert compare(a, w, ulps=1).bad == 0 and compare(a, w, ulps=0.999).bad == 1
-    assert compare(a, w, step).bad == 0 and compare(a, w, float(np.nextafter(step, 0))).bad == 1
+    assert compare(a, w, ulps=1).bad == 0
+    assert compare(a, w, ulps=0.999).bad == 1
+    assert compare(a, w, step).bad == 0
+    assert compare(a, w, float(np.nextafter(step, 0))).bad == 1
     assert compare(a, w, np.array([step])).bad == 0
     r = compare(a, w, step / 2)
     assert (r.max_ratio, r.max_ulp, r.worst, r.first) == (2.0, 1.0, 0, 0)
@@ -154,7 +167,8 @@ def test_strides_scalars_empties_and_errors() -> None:
     assert compare(x[::2, ::-1], x[::2, ::-1].astype(np.float64)).bad == 0
     assert compare(np.float32(3), np.array(3.0)).bad == 0
     assert compare(np.zeros((0, 3), np.float32), np.zeros((0, 3))).size == 0
-    assert compare(x, x + 1, np.ones((1, 9))).bad == 0 and compare(x, x + 1, np.full((7, 1), 0.5)).bad == 63
+    assert compare(x, x + 1, np.ones((1, 9))).bad == 0
+    assert compare(x, x + 1, np.full((7, 1), 0.5)).bad == 63
     with pytest.raises(ValueError, match=r"shapes \[7, 9\] and \[9, 7\] differ"):
         compare(x, x.T)
     with pytest.raises(ValueError, match="cannot judge f32 by i64"):

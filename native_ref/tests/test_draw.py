@@ -117,7 +117,8 @@ def test_the_compiled_verbs_draw_what_their_definitions_draw(seed: int, limits: 
     stated = _drawn(Plain(engines[0], *limits), verbs)
     for engine in engines[1:]:  # one that is asked through Python, one that is not
         d = Draw(engine, "v", 1, {}, {}, *limits)
-        assert d.engine is engine and (d.max_rank, d.allow_empty, d.budget, d.min_rank) == limits
+        assert d.engine is engine
+        assert (d.max_rank, d.allow_empty, d.budget, d.min_rank) == limits
         assert _drawn(d, verbs) == stated
         assert engine.choices == engines[0].choices
     again = Replay(engines[0].choices)
@@ -135,9 +136,11 @@ def test_other_extents_are_drawn_and_nothing_else() -> None:
     moved = set()
     for seed in range(40):
         d = Draw(Vary([0, 4, 1, 6, 2], seed), "v", 1, {}, {})
-        assert d.int(0, 9) == 4 and d.bool()
+        assert d.int(0, 9) == 4
+        assert d.bool()
         moved.add((d.extent(3, 30), d.dim()))
-    assert {a for a, _ in moved} > {9} and {b for _, b in moved} > {EXTENTS[2]}
+    assert {a for a, _ in moved} > {9}
+    assert {b for _, b in moved} > {EXTENTS[2]}
     assert all(3 <= a <= 30 and b in EXTENTS for a, b in moved)
 
 

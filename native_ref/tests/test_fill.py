@@ -87,23 +87,30 @@ def test_ranges(d: D.DType) -> None:
         return
     small = wide("small")
     assert set(small) == {v for v in range(-8, 9) if lo <= v <= hi} or d.bits <= 6
-    assert small.min() >= max(lo, -8) and small.max() <= min(hi, 8)
+    assert small.min() >= max(lo, -8)
+    assert small.max() <= min(hi, 8)
     nonzero = wide("nonzero")
     assert (nonzero != 0).all() or d.kind == "b"
-    assert (wide("prob") >= 0).all() and (wide("prob") <= 1).all()
+    assert (wide("prob") >= 0).all()
+    assert (wide("prob") <= 1).all()
     assert set(wide("bool")) == {0, 1}
-    assert wide("ints:0:1").max() == 1 and wide("ints:0:1").min() == 0
+    assert wide("ints:0:1").max() == 1
+    assert wide("ints:0:1").min() == 0
     if d.kind in "fc" and d.bits > 8:
         assert np.isfinite(wide("wide")).all()
         unit = wide("unit")
-        assert -1 <= unit.min() < -0.9 and 0.9 < unit.max() <= 1
+        assert -1 <= unit.min() < -0.9
+        assert 0.9 < unit.max() <= 1
         special = wide("special")
-        assert np.isnan(special).any() and np.isposinf(special).any() and np.isneginf(special).any()
+        assert np.isnan(special).any()
+        assert np.isposinf(special).any()
+        assert np.isneginf(special).any()
         assert (np.signbit(special) & (special == 0)).any()
         assert (wide("positive") > 0).all()
     if d.kind in "iu":
         special = wide("special")
-        assert special.min() == float(lo) and special.max() == float(hi)
+        assert special.min() == float(lo)
+        assert special.max() == float(hi)
 
 
 def test_special_reaches_every_class_of_f32() -> None:
@@ -120,7 +127,8 @@ def test_branch_sits_next_to_its_points() -> None:
         near = {float(v) for v in np.unique(x) if abs(v - p) <= 4 * np.spacing(p)}
         want = {float(p), float(np.nextafter(p, np.float32(99))), float(np.nextafter(p, np.float32(0)))}
         assert want <= near, p
-    assert (x == 0).any() and (np.abs(x[x != 0]).min() <= np.float32(3e-45))
+    assert (x == 0).any()
+    assert np.abs(x[x != 0]).min() <= np.float32(3e-45)
 
 
 def test_permutation_and_indices() -> None:
@@ -144,11 +152,12 @@ def test_seeds_differ_and_shapes_do_not_matter() -> None:
     np.testing.assert_array_equal(a.reshape(3, 20), native_ref.fill("unit", 1, (3, 20), np.float32))
     assert native_ref.fill("unit", -1, (0, 3), np.float32).shape == (0, 3)
     words = native_ref.fill("strings", 1, (5, 4), D.STR)
-    assert words.dtype == object and all(isinstance(w, str) for w in words.ravel())
+    assert words.dtype == object
+    assert all(isinstance(w, str) for w in words.ravel())
 
 
 @pytest.mark.parametrize(
-    "recipe, message",
+    ("recipe", "message"),
     [
         ("nope", "unknown recipe 'nope', expected one of small unit"),
         ("ints:3", "expected another number"),
@@ -167,7 +176,8 @@ def test_strings_are_words_by_the_numbers_that_a_range_gives() -> None:
     words += ["a,b,,c", "ZZZ"]
     for shape in ((), (0, 3), (7,), (40, 5)):
         got = native_ref.fill("strings", 5, shape, D.STR)
-        assert got.dtype == object and got.shape == shape
+        assert got.dtype == object
+        assert got.shape == shape
         which = native_ref.fill(f"ints:0:{len(words) - 1}", 5, shape, D.I64)
         assert got.ravel().tolist() == [words[i] for i in which.ravel()]
     assert set(got.ravel()) == set(words)

@@ -33,7 +33,7 @@ def correct(got: np.ndarray, want: np.ndarray, digits: float = 2.0**-32) -> None
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS], ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize(
-    "m,k,n", [(1, 1, 1), (3, 5, 7), (9, 4, 25), (8, 3, 24), (17, 6, 49), (1, 7, 3), (20, 2, 1), (4, 0, 5)]
+    ("m", "k", "n"), [(1, 1, 1), (3, 5, 7), (9, 4, 25), (8, 3, 24), (17, 6, 49), (1, 7, 3), (20, 2, 1), (4, 0, 5)]
 )
 def test_matmul(dtype: object, m: int, k: int, n: int) -> None:
     rng = np.random.default_rng(m * 100 + k * 10 + n)
@@ -62,7 +62,8 @@ def test_integers_at_their_limits(extremes: type) -> None:
     want = plain.matmul(plain.exact(a), plain.exact(b))[0, 0]
     assert int(native.matmul(a, b)[0, 0]) == (want + 2**63) % 2**64 - 2**63
     got = native.matmul(a, b, out=np.dtype(np.int32))
-    assert got.dtype == np.int32 and int(got[0, 0]) == (want + 2**31) % 2**32 - 2**31
+    assert got.dtype == np.int32
+    assert int(got[0, 0]) == (want + 2**31) % 2**32 - 2**31
 
 
 def test_batches_and_vectors() -> None:

@@ -74,7 +74,7 @@ def test_cancellation() -> None:
 
 
 @pytest.mark.parametrize(
-    "name,formula",
+    ("name", "formula"),
     [
         ("l2", lambda v: np.sqrt((v * v).sum(1))),
         ("log_sum", lambda v: np.log(v.sum(1))),
@@ -101,12 +101,13 @@ def test_product_does_not_overflow_on_its_way() -> None:
     np.testing.assert_allclose(native.reduce("prod", x), 3.0, rtol=1e-15)
     assert native.reduce("prod", np.array([1e-200] * 5)) == 0
     assert native.reduce("prod", np.array([1e200, -1e200])) == -np.inf
-    assert native.reduce("prod", np.array([-0.0, 5.0])) == 0 and np.signbit(
-        native.reduce("prod", np.array([-0.0, 5.0]))
-    )
+    assert native.reduce("prod", np.array([-0.0, 5.0])) == 0
+    assert np.signbit(native.reduce("prod", np.array([-0.0, 5.0])))
 
 
-@pytest.mark.parametrize("shape,axes", [((0,), (0,)), ((2, 0), (1,)), ((2, 0), (0,)), ((0, 3), (0, 1)), ((0, 3), ())])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((0,), (0,)), ((2, 0), (1,)), ((2, 0), (0,)), ((0, 3), (0, 1)), ((0, 3), ())]
+)
 def test_over_no_element(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
     for name, value in {
@@ -143,9 +144,8 @@ def test_special_values() -> None:
             np.testing.assert_array_equal(native.reduce("max", x, (1,)), [top] * 20)
             np.testing.assert_array_equal(native.reduce("min", x, (1,)), [low] * 20)
     zeros = np.array([[0.0, -0.0], [-0.0, 0.0]])
-    assert (
-        not np.signbit(native.reduce("max", zeros, (1,))).any() and np.signbit(native.reduce("min", zeros, (1,))).all()
-    )
+    assert not np.signbit(native.reduce("max", zeros, (1,))).any()
+    assert np.signbit(native.reduce("min", zeros, (1,))).all()
 
 
 def test_integers_wrap_and_bools() -> None:
@@ -310,7 +310,8 @@ def test_squares_of_long_rows(dtype: type) -> None:
             np.testing.assert_array_max_ulp(got, np.sqrt(np.array(want)), 1)
     x[1, 7], x[2, 7], x[3, 7] = np.inf, -np.inf, np.nan
     assert native.reduce("sum_square", x, (1,))[1:3].tolist() == [np.inf] * 2
-    assert native.reduce("l2", x, (1,))[1:3].tolist() == [np.inf] * 2 and np.isnan(native.reduce("l2", x, (1,))[3])
+    assert native.reduce("l2", x, (1,))[1:3].tolist() == [np.inf] * 2
+    assert np.isnan(native.reduce("l2", x, (1,))[3])
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ def test_pool(seed: int) -> None:
         for b in np.ndindex(2, 2):
             v = [float(x[(*b, *i)]) for i in seen]
             if not seen:
-                assert at[(*b, *o)] == -1 and np.isnan(mean[(*b, *o)])
+                assert at[(*b, *o)] == -1
+                assert np.isnan(mean[(*b, *o)])
                 assert float(top[(*b, *o)]) == (-128 if dtype is np.int8 else -np.inf)
                 continue
             assert float(top[(*b, *o)]) == max(v)
@@ -44,7 +45,8 @@ def test_pool(seed: int) -> None:
 def test_pool_nan_and_ties() -> None:
     x = np.array([[[1.0, np.nan, 3.0, 3.0, -np.inf, -np.inf]]])
     y, at = native.pool("max", x, (2,), (2,), positions=True)
-    assert np.isnan(y[0, 0, 0]) and at.ravel().tolist() == [1, 2, 4]
+    assert np.isnan(y[0, 0, 0])
+    assert at.ravel().tolist() == [1, 2, 4]
     np.testing.assert_array_equal(native.pool("max", x[..., ::-1].copy(), (2,), (2,)), [[[-np.inf, 3, np.nan]]])
 
 
@@ -235,7 +237,9 @@ def test_recurrent_without_options() -> None:
     y, last, c, cells = native.recurrent("rnn", x, w, r, activations=[("tanh", 0, 0)])
     first = np.tanh(0.2)
     np.testing.assert_allclose(y.ravel(), [first, np.tanh(0.2 + 0.5 * first)], rtol=1e-15)
-    assert last[0, 0] == y[1, 0, 0] and c is None and cells is None
+    assert last[0, 0] == y[1, 0, 0]
+    assert c is None
+    assert cells is None
     with pytest.raises(ValueError, match="expected contiguous f64"):
         native.recurrent("gru", x, w, r, activations=[("sigmoid", 0, 0), ("tanh", 0, 0)])
 
@@ -247,7 +251,9 @@ def test_nothing_to_do() -> None:
         y, last, c, _ = native.recurrent(
             "lstm", np.ones((t, b, i)), np.ones((4 * h, i)), np.ones((4 * h, h)), activations=acts
         )
-        assert y.shape == (t, b, h) and last.shape == (b, h) and c.shape == (b, h)
+        assert y.shape == (t, b, h)
+        assert last.shape == (b, h)
+        assert c.shape == (b, h)
         assert not last.any() if t == 0 else True
     for shape in [(0, 2, 3), (2, 0, 3), (1, 2, 0)]:
         x = np.zeros(shape, np.float32)
@@ -255,4 +261,5 @@ def test_nothing_to_do() -> None:
             assert native.pool(kind, x, (2,), pads=(1, 1)).shape == (*shape[:2], shape[2] + 1)
         assert native.conv(x, np.ones((3, shape[1], 2), np.float32), pads=(2, 2)).shape == (shape[0], 3, shape[2] + 3)
         assert not native.conv(x, np.ones((3, shape[1], 2), np.float32), pads=(2, 2)).any()
-        assert native.softmax(x, 1).shape == shape and native.cumulative("sum", x, 2).shape == shape
+        assert native.softmax(x, 1).shape == shape
+        assert native.cumulative("sum", x, 2).shape == shape

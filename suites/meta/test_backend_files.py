@@ -35,7 +35,8 @@ def test_the_source_states_what_the_class_says(name):
 
 def test_backends_with_a_runtime_of_their_own_have_lines_of_a_script():
     assert {n.split("-")[0] for n in SCRIPTED} == {"onnxruntime", "litert", "openvino", "onnx"}
-    assert registry.script("coremltools-fold") is None and registry.script("module:Class") is None
+    assert registry.script("coremltools-fold") is None
+    assert registry.script("module:Class") is None
 
 
 @pytest.mark.parametrize("name", SCRIPTED)
@@ -64,4 +65,5 @@ def test_a_base_and_a_constant_are_found_and_what_is_computed_is_not(tmp_path):
     assert stated(str(file), "Base", "formats") == ("a",)
     assert stated(str(file), "Mine", "script") == "text"
     assert stated(str(file), "Mine", "formats") is None
-    assert stated(str(file), "Mine", "family") is None and stated(str(file), "Other", "formats") is None
+    assert stated(str(file), "Mine", "family") is None
+    assert stated(str(file), "Other", "formats") is None

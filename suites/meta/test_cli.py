@@ -102,7 +102,8 @@ def opconform(tmp_path: Path, env: dict[str, str]) -> Iterator[Cli]:
 def one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
     """Exit code 2 and a single line that says why."""
     assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stderr.startswith("opconform") and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("opconform"), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
     assert "Traceback" not in done.stderr
     for w in words:
         assert w in done.stderr, done.stderr
@@ -142,7 +143,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--help"])
     text = capsys.readouterr().out
     assert e.value.code == 0
-    assert all(f"\n    {v} " in text for v in VERBS) and "exit codes" in text and "examples:" in text
+    assert all(f"\n    {v} " in text for v in VERBS)
+    assert "exit codes" in text
+    assert "examples:" in text
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -252,7 +255,9 @@ def test_truncated_records_are_reported_with_a_note(opconform: Cli) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
     done = opconform("report", path, "--out", "out")
-    assert done.returncode == 1 and "cut short" in done.stderr and (opconform.folder / "out/report.html").exists()
+    assert done.returncode == 1
+    assert "cut short" in done.stderr
+    assert (opconform.folder / "out/report.html").exists()
 
 
 # --------------------------------------------------------------------------------------------------------- good runs
@@ -264,7 +269,8 @@ def test_a_clean_run(opconform: Cli) -> None:
     out = opconform.folder / "out"
     assert {p.name for p in out.iterdir()} >= {"records.jsonl", "report.html", "report.json", "summary.md", "junit.xml"}
     judged = cases_judged(out / "records.jsonl")
-    assert sum(judged.values()) == 40 * 5 and not any(v == "mismatch" for _, v in judged)
+    assert sum(judged.values()) == 40 * 5
+    assert not any(v == "mismatch" for _, v in judged)
     assert f"0 unexplained of {counted(judged)} judged outcomes" in done.stdout
     assert str(out / "report.html") in done.stdout
     assert re.search(r"^toy +\S*Right +1\.0 +\d+", done.stdout, re.M)
@@ -281,26 +287,32 @@ def failed(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> tup
 
 def test_a_failing_run_tells_what_a_stranger_needs(failed: tuple[Cli, str]) -> None:
     c, text = failed
-    assert "mismatch" in text and "largest error" in text and "expected" in text and " - x " not in text
+    assert "mismatch" in text
+    assert "largest error" in text
+    assert "expected" in text
+    assert " - x " not in text
     replay = re.search(r"^  (opconform replay (\S+) --backend \S+)$", text, re.M)
     assert replay
     folder = (c.folder / replay[2]).parent
     assert {"instance.json", "repro.py"} <= {p.name for p in folder.iterdir()}
     done = c(*shlex.split(replay[1])[1:])
-    assert done.returncode == 1 and "mismatch" in done.stdout
+    assert done.returncode == 1
+    assert "mismatch" in done.stdout
 
 
 def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
     c, _ = failed
     case = next((c.folder / "out/failures").rglob("instance.json"))
     done = c("replay", case, "--backend", f"{TOY}:Right")
-    assert done.returncode == 0 and "agree" in done.stdout
+    assert done.returncode == 0
+    assert "agree" in done.stdout
 
 
 def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
     done = opconform.run("suites.meta.rude_backends:Generous", "--cases", "8", "--out", "out")
     told = "note: suites.meta.rude_backends:Generous: run returned ['inside'] beside"
-    assert done.returncode == 0 and told in done.stderr
+    assert done.returncode == 0
+    assert told in done.stderr
     again = opconform("report", "out", "--out", "again")
     assert told in again.stderr
     for page in ("out/report.json", "out/summary.md", "again/report.json", "again/summary.md"):
@@ -311,12 +323,14 @@ def test_a_place_that_is_none_is_told_with_what_is_there(opconform: Cli) -> None
     (opconform.folder / "file").touch()
     for args in (["run"], ["campaign"], ["minimize", "x", "--backend", "x"], ["report", "x"], ["export", "x"]):
         done = opconform(*args, "--out", "file/inside")
-        assert done.returncode == 2 and "--out: expected a folder, file is a file" in done.stderr, done.stderr
+        assert done.returncode == 2, done.stderr
+        assert "--out: expected a folder, file is a file" in done.stderr, done.stderr
 
 
 def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:
     done = opconform.run("suites.meta.rude_backends:WrongContainer", "--cases", "8", "--out", "out")
-    assert done.returncode == 1 and "without verdict" in done.stdout, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "without verdict" in done.stdout, done.stderr
     assert "WrongContainer: run: run returned list, expected a dict" in done.stdout
 
 
@@ -327,11 +341,13 @@ def test_what_an_emulated_processor_shows_is_replayed_on_it(opconform: Cli) -> N
     line = next(x.strip() for x in done.stdout.splitlines() if x.strip().startswith("opconform replay"))
     assert line.endswith(" --backend-cpu Haswell")
     head = json.loads((opconform.folder / "out/records.jsonl").read_text().splitlines()[0])
-    assert head["cpu"].startswith("x86_64 ") and head["cpu"].endswith(", Haswell emulated")
+    assert head["cpu"].startswith("x86_64 ")
+    assert head["cpu"].endswith(", Haswell emulated")
     script = next((opconform.folder / "out/failures").rglob("repro.py")).read_text()
     assert f"\nSEEN_ON = {head['cpu']!a}\n" in script
     again = opconform(*line.split()[1:])
-    assert again.returncode == 1 and "mismatch" in again.stdout
+    assert again.returncode == 1
+    assert "mismatch" in again.stdout
 
 
 def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:
@@ -339,7 +355,8 @@ def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:
     case = next(r for r in records(c.folder / "out/records.jsonl") if r["t"] == "case" and r["verdict"] == "mismatch")
     (c.folder / "big.json").write_text(json.dumps(case["instance"]))
     done = c("minimize", "big.json", "--backend", f"{TOY}:SwappedAxis", "--seconds", "10", "--out", "small")
-    assert done.returncode == 1 and "mismatch" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "mismatch" in done.stdout, done.stdout + done.stderr
     small = json.loads(next((c.folder / "small").rglob("instance.json")).read_text())
 
     def size(inst: dict[str, Any]) -> int:
@@ -353,7 +370,8 @@ def test_minimize_gives_a_smaller_instance(failed: tuple[Cli, str]) -> None:
 
     assert size(small) <= size(case["instance"])
     done = c("minimize", "big.json", "--backend", f"{TOY}:Right")
-    assert done.returncode == 0 and "does not fail" in done.stdout
+    assert done.returncode == 0
+    assert "does not fail" in done.stdout
 
 
 def test_a_second_run_compares_with_the_first(opconform: Cli) -> None:
@@ -362,7 +380,8 @@ def test_a_second_run_compares_with_the_first(opconform: Cli) -> None:
     done = opconform.run("SwappedAxis", "--cases", "60", "--out", "out")
     assert done.returncode == 1
     data = json.loads((opconform.folder / "out/report.json").read_text())
-    assert data["diff"] is not None and (opconform.folder / "out/previous/records.jsonl").exists()
+    assert data["diff"] is not None
+    assert (opconform.folder / "out/previous/records.jsonl").exists()
 
 
 def test_foreign_files_in_the_folder_stay(opconform: Cli) -> None:
@@ -383,9 +402,11 @@ def test_shards_make_the_whole(opconform: Cli) -> None:
     f = opconform.folder
     assert cases_judged(f / "all.jsonl") == cases_judged(f / "whole/records.jsonl")
     done = opconform("report", "s1/records.jsonl", "s2/records.jsonl", "--out", "merged")
-    assert done.returncode == 0 and "0 unexplained of 80" in done.stdout
+    assert done.returncode == 0
+    assert "0 unexplained of 80" in done.stdout
     done = opconform("diff", "whole/records.jsonl", "all.jsonl")
-    assert done.returncode == 0 and "new: 0" in done.stdout
+    assert done.returncode == 0
+    assert "new: 0" in done.stdout
 
 
 def test_diff_tells_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None:
@@ -397,9 +418,12 @@ def test_diff_tells_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None
             r["tally"] = [[b, d, "agree" if v == "mismatch" else v, n] for b, d, v, n in r["tally"]]
     golden.write(good, [r for r in rows if r["t"] != "case"])
     done = opconform("diff", good, bad)
-    assert done.returncode == 1 and re.search(r"^new: [1-9]", done.stdout, re.M) and "toy/Flip/1" in done.stdout
+    assert done.returncode == 1
+    assert re.search(r"^new: [1-9]", done.stdout, re.M)
+    assert "toy/Flip/1" in done.stdout
     done = opconform("diff", bad, good, "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["gone"]
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["gone"]
 
 
 @pytest.mark.parametrize("pattern", ["Add", "toy/Add", "toy/Add/1", "A*", "toy/A*", "*/Add/*"])
@@ -416,7 +440,8 @@ def test_lists(opconform: Cli) -> None:
     families = opconform("list", "families", "--dialect", "toy").stdout.split()
     assert families[:2] == ["toy", "5"]
     done = opconform("list", "dialects", "--dialect", "toy")
-    assert done.returncode == 0 and "5 ops" in done.stdout
+    assert done.returncode == 0
+    assert "5 ops" in done.stdout
     (line,) = opconform("list", "meanings", "--dialect", "toy", "--op", "Max").stdout.splitlines()
     assert re.fullmatch(
         r"toy/Max/1 +toy Max +EXACT: every element equals the expected one +rules: required-input:x .*\btied-type\b.*",
@@ -429,7 +454,8 @@ def test_known_differences_are_listed_by_dialect_and_pattern(opconform: Cli) -> 
     assert any(x.startswith("onnx-scatter-nan ") for x in found)
     assert not any("mil/" in x and "onnx/" not in x for x in found)
     (entry,) = (x for x in found if x.startswith("onnx-scatter-nan "))
-    assert "reduction max or min with a NaN" in entry and "ONNX ScatterElements-18" in entry
+    assert "reduction max or min with a NaN" in entry
+    assert "ONNX ScatterElements-18" in entry
     assert opconform("list", "known", "--dialect", "toy").stdout == ""
     assert "onnxruntime" not in opconform("list", "backends", "--dialect", "tflite").stdout
 
@@ -444,8 +470,10 @@ def test_what_ends_a_session_is_as_good_as_ctrl_c(opconform: Cli, number: signal
     wait_for(lambda: path.exists() and path.read_text().count('"t":"batch"') >= 1)
     os.killpg(p.pid, number)
     out, err = p.communicate(timeout=60)
-    assert p.returncode == 2 and "the same command goes on from here" in err, out + err
-    assert (opconform.folder / "out/report.html").exists() and records(path)[-1]["interrupted"] is True
+    assert p.returncode == 2, out + err
+    assert "the same command goes on from here" in err, out + err
+    assert (opconform.folder / "out/report.html").exists()
+    assert records(path)[-1]["interrupted"] is True
 
 
 def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
@@ -456,14 +484,18 @@ def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
     os.killpg(p.pid, signal.SIGINT)  # as the terminal does: the whole group gets it
     out, err = p.communicate(timeout=60)
     assert p.returncode == 2, out + err
-    assert "Traceback" not in err and "the same command goes on from here" in err
-    assert "report:" in out and (opconform.folder / "out/report.html").exists()
+    assert "Traceback" not in err
+    assert "the same command goes on from here" in err
+    assert "report:" in out
+    assert (opconform.folder / "out/report.html").exists()
     first = records(path)
-    assert first[-1]["t"] == "end" and first[-1]["interrupted"] is True
+    assert first[-1]["t"] == "end"
+    assert first[-1]["interrupted"] is True
     done_before = sum(r["count"] for r in first if r["t"] == "batch")
     assert 0 < done_before < 64 * 5
     again = opconform(*args)
-    assert again.returncode == 0 and "resuming" in again.stderr, again.stdout + again.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "resuming" in again.stderr, again.stdout + again.stderr
     batches = [(r["key"], r["opset"], r["first"]) for r in records(path) if r["t"] == "batch"]
     assert len(batches) == len(set(batches))  # nothing is judged twice
     assert sum(cases_judged(path).values()) == 64 * 5
@@ -483,7 +515,8 @@ def test_a_killed_run_resumes(opconform: Cli) -> None:
     with open(path, "ab") as f:
         f.write(b'{"t":"batch","key":"toy/A')  # half a line, as a write that was cut leaves it
     again = opconform(*args)
-    assert again.returncode == 0 and "resuming" in again.stderr, again.stdout + again.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "resuming" in again.stderr, again.stdout + again.stderr
     assert sum(cases_judged(path).values()) == 64 * 5
 
 
@@ -502,7 +535,8 @@ def test_a_newcomer_is_asked_for_what_the_others_have_done(opconform: Cli) -> No
             f"    def version(self):\n        return {release!r}\n"
         )
         done = opconform.run(*args)
-        assert done.returncode == 0 and "resuming" in done.stderr, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "resuming" in done.stderr, done.stdout + done.stderr
         assert sum(cases_judged(path).values()) == 16 * 5 + more
         assert f"0 unexplained of {counted(cases_judged(path))} judged" in done.stdout
         golden.write(path, [r for r in records(path) if r["t"] != "end"])
@@ -520,15 +554,18 @@ def test_two_runs_do_not_share_a_folder(opconform: Cli) -> None:
     wait_for(lambda: path.exists() and path.stat().st_size > 0)
     for other in ([], ["--fresh"], ["--seed", "3"]):
         one_line(opconform(*args, *other), "another run is writing")
-    assert first.poll() is None and not (opconform.folder / "out/previous").exists()
+    assert first.poll() is None
+    assert not (opconform.folder / "out/previous").exists()
 
 
 def test_a_folder_with_blanks_is_named_so_that_the_shell_finds_it(opconform: Cli) -> None:
     done = opconform.run("SwappedAxis", "--cases", "32", "--out", "my run/ü")
     line = re.search(r"^  opconform (replay .*)$", done.stdout, re.M)
-    assert done.returncode == 1 and line
+    assert done.returncode == 1
+    assert line
     again = opconform(*shlex.split(line[1]))
-    assert again.returncode == 1 and "mismatch" in again.stdout
+    assert again.returncode == 1
+    assert "mismatch" in again.stdout
     assert re.search(r"^  opconform (replay .*)$", again.stdout, re.M)[1] == line[1]  # type: ignore[index]
 
 
@@ -550,7 +587,8 @@ def test_every_replay_line_shows_the_failure(opconform: Cli) -> None:
 def test_a_path_that_is_no_text(opconform: Cli) -> None:
     strict = Cli(opconform.folder, {**opconform.env, "PYTHONIOENCODING": "utf-8:strict"})
     done = strict.run("SwappedAxis", "--cases", "16", "--out", os.fsdecode(b"odd\xff"))
-    assert done.returncode == 1 and not done.stderr, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert not done.stderr, done.stderr
     assert (opconform.folder / os.fsdecode(b"odd\xff") / "report.html").stat().st_size
 
 
@@ -559,14 +597,16 @@ def test_what_was_set_aside_is_another_run(opconform: Cli) -> None:
     assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
     assert (opconform.folder / "out/previous/records.jsonl").exists()
     told = cases_judged(opconform.folder / "out/records.jsonl")
-    assert sum(told.values()) == 80 and f"0 unexplained of {counted(told)} judged" in opconform("report", "out").stdout
+    assert sum(told.values()) == 80
+    assert f"0 unexplained of {counted(told)} judged" in opconform("report", "out").stdout
 
 
 def test_records_that_break_off_are_no_pass(opconform: Cli) -> None:
     assert opconform.run("Right", "--cases", "16", "--out", "out").returncode == 0
     path = golden.write(opconform.folder / "r.jsonl", records(opconform.folder / "out/records.jsonl")[:-1])
     done = opconform("report", path, "--out", "late")
-    assert done.returncode == 2 and "did not come to its end" in done.stderr
+    assert done.returncode == 2
+    assert "did not come to its end" in done.stderr
     assert 'errors="1"' in (opconform.folder / "late/junit.xml").read_text()
     assert "r.jsonl: that run did not come to its end" in opconform("diff", path, path).stderr
 
@@ -584,7 +624,8 @@ def test_fresh_does_not_resume(opconform: Cli) -> None:
     head = records(path)[0]
     golden.write(path, [head])  # as if stopped right after the start
     done = opconform.run("Right", "--cases", "16", "--out", "out", "--fresh")
-    assert done.returncode == 0 and "resuming" not in done.stderr
+    assert done.returncode == 0
+    assert "resuming" not in done.stderr
     assert records(opconform.folder / "out/previous/records.jsonl") == [head]
 
 
@@ -651,9 +692,11 @@ def test_a_full_disk_is_told_and_what_was_judged_is_kept(opconform: Cli) -> None
     path = opconform.folder / "out/records.jsonl"
     assert path.stat().st_size == 24 << 10
     kept = reports.summarise(path).judged
-    assert kept > 0 and f"of {kept:,} judged outcomes" in done.stdout
+    assert kept > 0
+    assert f"of {kept:,} judged outcomes" in done.stdout
     again = opconform(*args)
-    assert again.returncode == 0 and "resuming" in again.stderr, again.stderr
+    assert again.returncode == 0, again.stderr
+    assert "resuming" in again.stderr, again.stderr
     assert sum(cases_judged(path).values()) == 3000 * 5
 
 
@@ -669,14 +712,18 @@ def test_evidence_that_cannot_be_written_ends_with_a_report(opconform: Cli) -> N
     out.mkdir()
     (out / "failures").write_text("")  # a file where the folders would go: writing there fails as on a full disk
     done = opconform.run("SwappedAxis", "--cases", "60", "--out", "out")
-    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    assert "failures: cannot write" in done.stderr and "what was judged before is kept" in done.stderr
-    assert (out / "report.html").exists() and "judged outcomes" in done.stdout
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "failures: cannot write" in done.stderr
+    assert "what was judged before is kept" in done.stderr
+    assert (out / "report.html").exists()
+    assert "judged outcomes" in done.stdout
 
 
 def test_version(opconform: Cli) -> None:
     done = opconform("--version")
-    assert done.returncode == 0 and re.fullmatch(r"opconform \d+\.\d+\.\d+\n", done.stdout)
+    assert done.returncode == 0
+    assert re.fullmatch(r"opconform \d+\.\d+\.\d+\n", done.stdout)
 
 
 @pytest.mark.parametrize("option", ["--opset", "--backend-python", "--shard"])
@@ -700,7 +747,8 @@ def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
     parts = sorted((opconform.folder / "c").glob("part-*/records.jsonl"))
     keys = [{r["key"] for r in records(p) if r["t"] == "batch"} for p in parts]
     keys = [k for k in keys if k]  # a share may be empty
-    assert len(parts) == 3 and len(keys) == 2
+    assert len(parts) == 3
+    assert len(keys) == 2
     assert not keys[0] & keys[1]
     assert keys[0] | keys[1] == {f"toy/{o}/1" for o in ("Add", "Sum", "Flip", "Max", "MatMul")}
     judged = sum(sum(cases_judged(p).values()) for p in parts)
@@ -718,8 +766,11 @@ def test_ctrl_c_ends_a_campaign_with_a_report(opconform: Cli, number: signal.Sig
     wait_for(lambda: len([f for f in c.glob("part-*/records.jsonl") if '"t":"batch"' in f.read_text()]) == 2)
     os.killpg(p.pid, number)
     out, err = p.communicate(timeout=90)
-    assert p.returncode == 2 and "Traceback" not in err and "resource_tracker" not in err, out + err
-    assert (c / "report.html").exists() and "judged outcomes" in out
+    assert p.returncode == 2, out + err
+    assert "Traceback" not in err, out + err
+    assert "resource_tracker" not in err, out + err
+    assert (c / "report.html").exists()
+    assert "judged outcomes" in out
     for f in c.glob("part-*/records.jsonl"):
         assert records(f)[-1]["t"] == "end"
 
@@ -757,7 +808,8 @@ def test_the_backend_in_the_readme_works(opconform: Cli) -> None:
     section = text[text.index("## A backend of your own") :]
     code = re.search(r"```python\n(.*?)```", section, re.S)
     line = re.search(r"```sh\nopconform (run --backend .*)\n```", section)
-    assert code and line
+    assert code
+    assert line
     assert sum(bool(x.strip()) for x in code[1].splitlines()) <= 12
     (opconform.folder / "my_module.py").write_text(code[1])
     # as the installed script starts: this folder is not on the path
@@ -775,4 +827,5 @@ def test_the_backend_in_the_readme_works(opconform: Cli) -> None:
     verdicts: Counter[str] = Counter()
     for (_, v), n in cases_judged(opconform.folder / "out/records.jsonl").items():
         verdicts[v] += n
-    assert verdicts["agree"] > 50 and set(verdicts) <= {"agree", "unsupported"}, verdicts
+    assert verdicts["agree"] > 50, verdicts
+    assert set(verdicts) <= {"agree", "unsupported"}, verdicts

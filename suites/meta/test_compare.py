@@ -54,7 +54,8 @@ def agrees(e, *actual, **kw):
 def test_the_class_of_a_rule_is_its_name_alone():
     e = expect(np.float32([1, 2]), error=classes.copied())
     j = verdict(e, np.float32([1, 3]))
-    assert (j.klass, j.formula) == ("EXACT", e.error.formula) and "copied" in j.formula
+    assert (j.klass, j.formula) == ("EXACT", e.error.formula)
+    assert "copied" in j.formula
 
 
 CLASSES = {
@@ -101,7 +102,8 @@ def test_02_infinity_meets_only_the_same_infinity(d, name):
 def test_02_near_the_overflow_threshold_infinity_is_within_the_bound():
     h = float_max(F16) + 15.0  # half an ulp of 32 is 16: rounds to the maximum, one ulp reaches infinity
     e = wide_of([h], F16, classes.rounded(1))
-    assert agrees(e, np.array([np.inf], np.float16)) and agrees(e, np.array([65504], np.float16))
+    assert agrees(e, np.array([np.inf], np.float16))
+    assert agrees(e, np.array([65504], np.float16))
     assert kind(wide_of([h], F16, classes.rounded(0.5)), np.array([-np.inf], np.float16)) == "inf"
     far = wide_of([60000.0], F16, classes.rounded(1))
     assert kind(far, np.array([np.inf], np.float16)) == "inf"
@@ -187,11 +189,12 @@ def normal(shape=(6, 7), d=F32, seed=0):
 def test_a_pattern_of_shape_is_claimed_where_the_elements_show_it(shape, change, pattern):
     v = np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
     j = verdict(expect(v), np.ascontiguousarray(change(v)))
-    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+    assert j.verdict is Verdict.MISMATCH
+    assert j.diff()["pattern"] == pattern
 
 
 @pytest.mark.parametrize(
-    "change,pattern",
+    ("change", "pattern"),
     [
         (lambda v: v * 2, "scaled by 2"),
         (lambda v: v + 1, "shifted by 1"),
@@ -202,11 +205,12 @@ def test_a_pattern_of_shape_is_claimed_where_the_elements_show_it(shape, change,
 def test_08_scaled_and_shifted(change, pattern):
     v = normal()
     j = verdict(expect(v), change(v).astype(np.float32))
-    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+    assert j.verdict is Verdict.MISMATCH
+    assert j.diff()["pattern"] == pattern
 
 
 @pytest.mark.parametrize(
-    "change,pattern",
+    ("change", "pattern"),
     [
         (lambda v: np.ascontiguousarray(v.T), "transposed"),
         (lambda v: np.roll(v, 1, 1), "rolled by 1 along axis 1"),
@@ -216,7 +220,8 @@ def test_08_scaled_and_shifted(change, pattern):
 def test_09_rearranged(change, pattern):
     v = normal((5, 5))
     j = verdict(expect(v), change(v))
-    assert j.verdict is Verdict.MISMATCH and j.diff()["pattern"] == pattern
+    assert j.verdict is Verdict.MISMATCH
+    assert j.diff()["pattern"] == pattern
 
 
 def test_09_transposed_into_another_shape():
@@ -232,7 +237,9 @@ def test_10_one_in_a_million(name):
     assert agrees(e, a)
     a[777, 3] *= 1 + 1e-5
     j = verdict(e, a)
-    assert j.kind == "value" and j.diff()["count"] == 1 and j.diff()["elements"][0]["index"] == [777, 3]
+    assert j.kind == "value"
+    assert j.diff()["count"] == 1
+    assert j.diff()["elements"][0]["index"] == [777, 3]
     assert j.diff()["pattern"] == "one element"
 
 
@@ -284,7 +291,8 @@ def test_14_tolerances_reach_the_comparison():
         far[0] = 1 + 20 * 2.0**-24
         assert agrees(expect(a, h, classes.accumulates(terms), ctx), far) is want, terms
     steps = expect(np.array([5, 6], np.int8), error=classes.quantised(1))
-    assert agrees(steps, np.array([6, 5], np.int8)) and kind(steps, np.array([7, 6], np.int8)) == "integer"
+    assert agrees(steps, np.array([6, 5], np.int8))
+    assert kind(steps, np.array([7, 6], np.int8)) == "integer"
 
 
 def test_14_the_profile_reaches_the_comparison():
@@ -324,9 +332,12 @@ def test_14_what_rounds_to_the_smallest_normal_number_may_be_kept_beside_flushed
 def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
     e = wide_of([2.0**-130, 1.0], F32, classes.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))
-    assert j.kind == "value" and j.diff()["count"] == 1 and j.diff()["max_ulp"] == 8
+    assert j.kind == "value"
+    assert j.diff()["count"] == 1
+    assert j.diff()["max_ulp"] == 8
     told = verdict(e, np.array([0, 1 + 2.0**-20], np.float32)).diff()
-    assert told["count"] == 2 and told["max_ulp"] > 1e5
+    assert told["count"] == 2
+    assert told["max_ulp"] > 1e5
 
 
 def test_14_flushed_inputs_are_the_profile_s_too():
@@ -364,16 +375,18 @@ def at_bound():
     assert one == 1
 
 
-@pytest.mark.parametrize("name,error,last,beyond,scale", list(at_bound()), ids=[n[0] for n in at_bound()])
+@pytest.mark.parametrize(("name", "error", "last", "beyond", "scale"), list(at_bound()), ids=[n[0] for n in at_bound()])
 def test_15_at_the_bound_passes_and_the_next_fails(name, error, last, beyond, scale):
     h = np.array([1.0])
     ctx = classes.Context({"x": h}, {}, h, F32, rerun=lambda i: np.full(1, scale or 1.0))
     e = expect(h.astype(np.float32), h, error, ctx)
     assert agrees(e, np.array([last], np.float32))
     j = verdict(e, np.array([beyond], np.float32))
-    assert j.verdict is Verdict.MISMATCH and j.diff()["factor"] > 1
+    assert j.verdict is Verdict.MISMATCH
+    assert j.diff()["factor"] > 1
     low = expect(-h.astype(np.float32), -h, error, classes.Context({"x": h}, {}, -h, F32, rerun=ctx._rerun))
-    assert agrees(low, -np.array([last], np.float32)) and not agrees(low, -np.array([beyond], np.float32))
+    assert agrees(low, -np.array([last], np.float32))
+    assert not agrees(low, -np.array([beyond], np.float32))
 
 
 def test_15_quantised_ties():
@@ -468,30 +481,39 @@ def test_any_order_with_a_tolerance():
     h = np.array([3.0, 1.0, 2.0])
     e = wide_of(h, F32, classes.any_order(0, within=classes.rounded(2)))
     near = np.nextafter(h.astype(np.float32), np.float32(9))[[1, 2, 0]]
-    assert agrees(e, near) and kind(e, near + 1) == "value"
+    assert agrees(e, near)
+    assert kind(e, near + 1) == "value"
 
 
 def test_accepted_choices():
     x = np.array([1.0, 5, 5, 2])
     e = expect(np.array(1), error=classes.accepted(lambda c, a: x[a] == x.max(), "any index of the maximum"))
-    assert agrees(e, np.array(2)) and kind(e, np.array(3)) == "choice"
+    assert agrees(e, np.array(2))
+    assert kind(e, np.array(3)) == "choice"
 
 
 def test_containers():
     a, b = np.ones(2, np.float32), np.zeros(3, np.float32)
     e = expect([a, b])
     assert agrees(e, [a, b])
-    assert kind(e, [a]) == "length" and kind(e, [b, a]) == "shape" and kind(e, a) == "type"
-    assert kind(e, [a, b + 1]) == "value" and kind(e, None) == "missing"
-    assert agrees(expect(None), None) and kind(expect(None), a) == "type"
+    assert kind(e, [a]) == "length"
+    assert kind(e, [b, a]) == "shape"
+    assert kind(e, a) == "type"
+    assert kind(e, [a, b + 1]) == "value"
+    assert kind(e, None) == "missing"
+    assert agrees(expect(None), None)
+    assert kind(expect(None), a) == "type"
     assert agrees(expect([]), [])
     m = expect({"x": 1.0, 2: 0.5})
-    assert agrees(m, {"x": 1.0, 2: 0.5}) and kind(m, {"x": 1.0, 2: 0.25}) == "value" and kind(m, {"x": 1.0}) == "type"
+    assert agrees(m, {"x": 1.0, 2: 0.5})
+    assert kind(m, {"x": 1.0, 2: 0.25}) == "value"
+    assert kind(m, {"x": 1.0}) == "type"
 
 
 def test_strings_and_bytes():
     e = expect(np.array([["a", "ä"]], object))
-    assert agrees(e, np.array([["a", "ä"]], object)) and agrees(e, np.array([[b"a", "ä".encode()]], object))
+    assert agrees(e, np.array([["a", "ä"]], object))
+    assert agrees(e, np.array([[b"a", "ä".encode()]], object))
     assert kind(e, np.array([["a", "b"]], object)) == "string"
     assert verdict(e, np.array([["a", "b"]], object)).diff()["count"] == 1
 
@@ -512,7 +534,8 @@ def test_inferred_types():
     assert kind(e, TypeOnly("f16", (2, 3))) == "dtype"
     huge = expect(np.broadcast_to(np.float32(0), (1 << 27,)))  # right in type, and nobody saw the rest
     assert verdict(huge, TypeOnly("f32", (1 << 27,))).verdict is Verdict.UNKNOWN
-    assert kind(e, TypeOnly("f32", (3, 2))) == "shape" and kind(e, TypeOnly("f32", (2, 3, 1))) == "shape"
+    assert kind(e, TypeOnly("f32", (3, 2))) == "shape"
+    assert kind(e, TypeOnly("f32", (2, 3, 1))) == "shape"
 
 
 # -- instances that say nothing ---------------------------------------------------------------------------------
@@ -538,7 +561,8 @@ def test_several_outputs_say_nothing_only_if_none_says_something():
         assert verdict(expected, *outs).verdict is (Verdict.UNINFORMATIVE if seen == 2 else Verdict.AGREE)
         assert look(expected, outs, ()) == seen
         assert look(expected, outs[:1], ()) == look(expected, (outs[0], -some - 1), ()) == 0  # all have to be right
-    assert verdict([]).verdict is Verdict.AGREE and look([], [], ()) == 0
+    assert verdict([]).verdict is Verdict.AGREE
+    assert look([], [], ()) == 0
 
 
 def test_overflowing_partial_sums_bind_nothing():
@@ -567,7 +591,8 @@ def test_a_sum_that_overflows_only_in_our_order_binds_nothing():
 def test_a_bound_that_fails_is_no_verdict():
     e = wide_of([1.0, 2.0], F32, classes.bounded(lambda c: 1 / 0, "broken"))
     j = verdict(e, np.array([1, 3], np.float32))
-    assert j.verdict is Verdict.UNKNOWN and "ZeroDivisionError" in j.detail
+    assert j.verdict is Verdict.UNKNOWN
+    assert "ZeroDivisionError" in j.detail
 
 
 # -- random ops -------------------------------------------------------------------------------------------------
@@ -627,13 +652,15 @@ def test_pools_find_what_single_cases_cannot():
             j = verdict(random_output(error, params, a), a)
             assert j.verdict is Verdict.AGREE
             p.add(("op", "f32", "b"), j.sample)
-    assert not fair.failures() and pool.failures()
+    assert not fair.failures()
+    assert pool.failures()
     same = Pool()  # one stream a hundred times over is one sample, not a hundred
     a = np.random.default_rng(1).normal(2, 0.5, 300).astype(np.float32)
     for n in range(100):
         b = a[: 100 + n]
         same.add(("op",), verdict(random_output(error, params, b), b).sample)
-    assert not same.failures() and sum(p.size for p in same._streams(same.samples["op",])) == 199
+    assert not same.failures()
+    assert sum(p.size for p in same._streams(same.samples["op",])) == 199
 
 
 # -- the numbers of a mismatch ----------------------------------------------------------------------------------
@@ -647,17 +674,21 @@ def test_diff_has_the_record_s_fields():
     a[3, 5] = np.inf
     d = verdict(e, a).diff()
     assert (d["count"], d["size"], d["shape"], d["got_shape"], d["got_dtype"]) == (2, 24, [4, 6], [4, 6], "f32")
-    assert d["max_ulp"] == "inf" and d["factor"] == "inf" and d["ulp_histogram"]["inf"] == 1
+    assert d["max_ulp"] == "inf"
+    assert d["factor"] == "inf"
+    assert d["ulp_histogram"]["inf"] == 1
     assert sum(d["ulp_histogram"].values()) == 24
     assert d["map"] == {"shape": [4, 6], "cells": "0" * 8 + "1" + "0" * 14 + "1"}
     first = d["elements"][0]
-    assert first["why"] == "first" and first["index"] == [1, 2]
+    assert first["why"] == "first"
+    assert first["index"] == [1, 2]
     assert first["expected_hex"] == f"0x{int(e.value[1, 2].view(np.uint32)):08x}"
-    assert d["elements"][1]["index"] == [3, 5] and d["elements"][1]["actual"] == "inf"
+    assert d["elements"][1]["index"] == [3, 5]
+    assert d["elements"][1]["actual"] == "inf"
 
 
 @pytest.mark.parametrize(
-    "where,pattern",
+    ("where", "pattern"),
     [
         ((slice(None), 2), "one index of axis 1 (2)"),
         ((slice(0, 1),), "one index of axis 0 (0)"),
@@ -689,7 +720,8 @@ def test_bias_and_condition_are_told():
     h = normal((10, 10)).astype(np.float64)
     e = wide_of(h, F32, classes.bounded(lambda c: 1e-4 * np.abs(c.wide), "1e-4"))
     d = verdict(e, (h + 1e-3 * (1 + 0.1 * normal((10, 10), seed=4))).astype(np.float32)).diff()
-    assert d["bias_z"] > 20 and d["bound_relative"] == pytest.approx(1e-4)
+    assert d["bias_z"] > 20
+    assert d["bound_relative"] == pytest.approx(1e-4)
     fair = verdict(e, (h + 1e-2 * normal((10, 10), seed=4)).astype(np.float32)).diff()
     assert abs(fair["bias_z"]) < 5
 
@@ -704,7 +736,9 @@ def test_large_maps_are_thinned():
     a = v.copy()
     a[499, 299] = 1
     m = verdict(expect(v), a).diff()["map"]
-    assert np.prod(m["shape"]) == len(m["cells"]) <= 8192 and m["cells"].endswith("1") and m["cells"].count("1") == 1
+    assert np.prod(m["shape"]) == len(m["cells"]) <= 8192
+    assert m["cells"].endswith("1")
+    assert m["cells"].count("1") == 1
 
 
 # -- blame ------------------------------------------------------------------------------------------------------
@@ -730,7 +764,7 @@ def test_groups_put_those_with_the_same_answer_together():
 
 
 @pytest.mark.parametrize(
-    "key, dtype",
+    ("key", "dtype"),
     [
         ("onnx/QuantizeLinear/25", "f8e5m2"),
         ("onnx/QuantizeLinear/25", "f4e2m1"),

@@ -87,7 +87,7 @@ def recorder(tmp_path, monkeypatch):
     monkeypatch.setattr(coreml.tempfile, "tempdir", None)
     backend = coreml.CoreMl(record=str(tape))
     monkeypatch.setattr(coreml.sys, "platform", "linux")
-    yield backend, tape
+    return backend, tape
 
 
 CASES = {
@@ -124,7 +124,8 @@ def test_recorded_and_replayed_in_a_worker_is_the_same(recorder, case):
         got = ask(h, model, x, out)
         assert got.status is Status.VALUE, got
         np.testing.assert_array_equal(got.outputs[0], direct)
-        assert got.outputs[0].dtype == direct.dtype and got.outputs[0].shape == direct.shape
+        assert got.outputs[0].dtype == direct.dtype
+        assert got.outputs[0].shape == direct.shape
 
 
 @writes_programs
@@ -134,9 +135,11 @@ def test_an_unknown_model_or_input_is_an_error_not_a_guess(recorder):
     backend.run(backend.load(model, "mil"), {"x": x})
     with replayed(tape) as h:
         other = ask(h, program(shape=(2, 4)), np.ones((2, 4), np.float32))
-        assert other.status is Status.REJECTED and "no such model" in other.message
+        assert other.status is Status.REJECTED
+        assert "no such model" in other.message
         moved = ask(h, model, x + 1)
-        assert moved.status is Status.REJECTED and "no such prediction" in moved.message
+        assert moved.status is Status.REJECTED
+        assert "no such prediction" in moved.message
 
 
 @writes_programs
@@ -150,7 +153,9 @@ def test_refusals_are_recorded_too(recorder):
     with replayed(tape) as h:
         assert "Error compiling" in ask(h, program(shape=(13,)), np.ones(13, np.float32)).message
         got = ask(h, model, -x)
-        assert got.status is Status.REJECTED and "negative" in got.message and got.phase == "run"
+        assert got.status is Status.REJECTED
+        assert "negative" in got.message
+        assert got.phase == "run"
 
 
 def test_neural_network_specs(recorder):
@@ -194,12 +199,15 @@ def test_states_depend_on_their_history(recorder):
     s = proxy.newState()
     s.write_state("s", np.zeros(3, np.float32))
     first, second, left = proxy.predict({"x": x}, s), proxy.predict({"x": x}, s), s.read_state("s")
-    assert first["y"][0] == 1 and second["y"][0] == 2 and left[0] == 2
+    assert first["y"][0] == 1
+    assert second["y"][0] == 2
+    assert left[0] == 2
     again = type("P", (coreml.ReplayProxy,), {"tape": coreml.Tape(str(tape))}).__new__(coreml.ReplayProxy)
     again.tape, again.key = coreml.Tape(str(tape)), "k"
     s = again.newState()
     s.write_state("s", np.zeros(3, np.float32))
-    assert again.predict({"x": x}, s)["y"][0] == 1 and again.predict({"x": x}, s)["y"][0] == 2
+    assert again.predict({"x": x}, s)["y"][0] == 1
+    assert again.predict({"x": x}, s)["y"][0] == 2
     assert s.read_state("s")[0] == 2
     with pytest.raises(RuntimeError, match="no such prediction"):
         again.predict({"x": x}, s)

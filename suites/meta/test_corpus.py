@@ -73,7 +73,8 @@ def test_neighbours_make_it_wrong_and_alone_it_is_right(entry: LedgerEntry) -> N
             beside = in_neighbours(entry, h)
             if entry.intermittent and not (right and beside.verdict.bad):
                 continue  # today's memory shows it alone already, or not at all
-            assert beside.verdict.bad and len(beside.neighbours) > 1
+            assert beside.verdict.bad
+            assert len(beside.neighbours) > 1
             assert entry.matches(beside, profile_of(h))
             assert entry.shuns(beside.case, profile_of(h))
 

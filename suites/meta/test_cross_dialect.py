@@ -107,28 +107,34 @@ def test_a_broken_rule_is_not_asked_elsewhere() -> None:
     case = instance("add", x=[1.0], y=[2.0])
     broken = fill(case.version, replace(case.inst, rule="broadcast"))
     got = cross(broken, ONNX)
-    assert isinstance(got, Outcome) and got.status is Status.UNSUPPORTED and "breaks a rule" in got.message
+    assert isinstance(got, Outcome)
+    assert got.status is Status.UNSUPPORTED
+    assert "breaks a rule" in got.message
 
 
 def test_the_newest_opset_of_the_backend_is_kept() -> None:
     case = instance("relu", x=[1.0])
     for newest, version in ((13, 13), (14, 14), (28, 14)):
         got = cross(case, replace(ONNX, info={**ONNX.info, "opset": newest}))
-        assert isinstance(got, Case) and got.version.version == version and got.inst.opset == newest
+        assert isinstance(got, Case)
+        assert got.version.version == version
+        assert got.inst.opset == newest
 
 
 def test_layouts_and_index_types_are_undone() -> None:
     nchw = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
     codec = permuted("input", "nchw", "nhwc")
     nhwc = _spelled(codec, nchw)
-    assert nhwc.shape == (2, 4, 5, 3) and np.array_equal(codec.to_ours(nhwc), nchw)
+    assert nhwc.shape == (2, 4, 5, 3)
+    assert np.array_equal(codec.to_ours(nhwc), nchw)
     with pytest.raises(Untranslatable, match="one way"):
         _spelled(Slotted("input", lambda x: x), nchw)
     case = instance(
         "gather", {"axis": 0}, "ios17", x=[1.0, 2.0, 3.0], indices={"dtype": "u8", "shape": [2], "values": [2, 0]}
     )
     got = cross(case, ONNX)
-    assert isinstance(got, Case) and got.draws[0]["indices"].dtype in (np.int32, np.int64)
+    assert isinstance(got, Case)
+    assert got.draws[0]["indices"].dtype in (np.int32, np.int64)
 
 
 # -- verdicts
@@ -137,14 +143,18 @@ def test_layouts_and_index_types_are_undone() -> None:
 def test_the_original_is_judged_and_the_twin_explains() -> None:
     case = instance("sigmoid", x=[0.0, 1.0])
     asked = cross(case, ONNX)
-    assert isinstance(asked, Case) and asked.version.op == "Sigmoid" and case.expected is not None
+    assert isinstance(asked, Case)
+    assert asked.version.op == "Sigmoid"
+    assert case.expected is not None
     right = case.expected[0][0].value
     wrong = right + np.float32(0.25)
 
     def verdict(status: Status, value: np.ndarray | None) -> Verdict:
         out = Outcome(status, None if value is None else [value], "run", "words")
         judged = judge_cross_dialect(case, asked, ONNX, [out])
-        assert judged.case is case and judged.asked is asked and judged.backend == ONNX.name
+        assert judged.case is case
+        assert judged.asked is asked
+        assert judged.backend == ONNX.name
         return judged.verdict
 
     assert verdict(Status.VALUE, right) is Verdict.AGREE
@@ -180,9 +190,12 @@ def test_a_wrong_reference_is_outvoted(runtime: BackendHandle) -> None:
 def test_what_is_listed_of_the_runtime_explains_it_here(runtime: BackendHandle) -> None:
     case = instance("squeeze", {"axes": [0]}, x=np.zeros((2, 1)))
     (judged,) = Engine([runtime], ledger=load_ledger()).judge([case])
-    assert judged.verdict is Verdict.KNOWN and judged.known == "ort-squeeze-no-axes"
+    assert judged.verdict is Verdict.KNOWN
+    assert judged.known == "ort-squeeze-no-axes"
     (judged,) = Engine([runtime]).judge([case])
-    assert judged.verdict is Verdict.MISMATCH and judged.judgement is not None and judged.judgement.kind == "shape"
+    assert judged.verdict is Verdict.MISMATCH
+    assert judged.judgement is not None
+    assert judged.judgement.kind == "shape"
 
 
 # -- symbolic axes
@@ -207,6 +220,7 @@ def test_expressions_over_symbols_give_the_shape(symbolic: BackendHandle) -> Non
     assert [j.verdict for j in judged] == [Verdict.AGREE, Verdict.MISMATCH, Verdict.UNSUPPORTED], json.dumps(
         [j.outcome.message for j in judged]
     )
-    assert judged[1].judgement is not None and judged[1].judgement.kind == "shape"
+    assert judged[1].judgement is not None
+    assert judged[1].judgement.kind == "shape"
     (shape_of,) = judged[0].outcome.outputs or ()
     assert list(shape_of.shape) == [2, 12]

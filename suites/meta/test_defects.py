@@ -77,7 +77,7 @@ NONE = r"expected a function of defects/\*.py beside the file, got none"
 
 
 @pytest.mark.parametrize(
-    "defects,answer,found",
+    ("defects", "answer", "found"),
     [
         (HALF, [1, -2, -4, np.nan], "known"),
         (HALF, [1, -2, -3, np.nan], "mismatch"),
@@ -133,7 +133,7 @@ def test_one_of_several_models_is_enough(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "fields,defects,words",
+    ("fields", "defects", "words"),
     [
         ('defect_model = "told"', "", NONE),
         ('defect_model = "gone"', HALF, NONE),
@@ -149,17 +149,19 @@ def test_one_of_several_models_is_enough(tmp_path):
 def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
     with pytest.raises(FormatError, match=words) as e:
         verdict(tmp_path, fields, [0, 0, 0, 0], defects)
-    assert str(e.value).startswith("x.toml: known shape-of-it: ") and "\n" not in str(e.value)
+    assert str(e.value).startswith("x.toml: known shape-of-it: ")
+    assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("body", ["    return [1 / 0]\n", "    return [None, None]\n"])
 def test_a_model_that_fails_leaves_no_verdict(tmp_path, body):
     j = verdict(tmp_path, 'defect_model = "told"', [0, 0, 0, 0], "def told(g):\n" + body)
-    assert j.verdict is Verdict.UNKNOWN and "known shape-of-it: defect_model: " in j.outcome.message
+    assert j.verdict is Verdict.UNKNOWN
+    assert "known shape-of-it: defect_model: " in j.outcome.message
 
 
 @pytest.mark.parametrize(
-    "when,answer,holds",
+    ("when", "answer", "holds"),
     [
         ("zeroed", [], True),
         ("zeroed", [1, 2], False),

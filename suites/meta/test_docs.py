@@ -34,7 +34,8 @@ FOLDERS = "harness|suites|reports|native_ref|scripts|docs|opconform"
 def reference() -> ModuleType:
     """scripts/reference.py as a module."""
     spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts/reference.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -147,4 +148,5 @@ def test_the_life_of_an_instance_shows_what_is_drawn() -> None:
     blocks = re.findall(r"```(?:json)?\n([\[{].*?)```", text, re.S)
     shown: list[Any] = [json.loads(b) for b in blocks]
     assert shown == [case.inst.to_json(), case.draws[0]["data"].tolist()]
-    assert case.expected is not None and f"`{case.expected[0][0].value.tolist()}`" in text
+    assert case.expected is not None
+    assert f"`{case.expected[0][0].value.tolist()}`" in text

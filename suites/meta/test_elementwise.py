@@ -38,7 +38,9 @@ def defaults(f: Semantics) -> dict[str, Any]:
 def test_declared_with_source_and_doc(name: str) -> None:
     f = SEMANTICS[name]
     assert isinstance(f, Semantics)
-    assert f.source and f.__doc__ and f.result is not None
+    assert f.source
+    assert f.__doc__
+    assert f.result is not None
 
 
 UNARY_FLOAT = [
@@ -177,7 +179,9 @@ def test_integer_meanings() -> None:
 
 def test_what_no_spec_decides_is_said() -> None:
     i = np.array([5, -128], np.int8)
-    assert s.div.ambiguous is not None and s.bit_shift.ambiguous is not None and s.maximum.ambiguous is not None
+    assert s.div.ambiguous is not None
+    assert s.bit_shift.ambiguous is not None
+    assert s.maximum.ambiguous is not None
     assert "division by zero" in str(s.div.ambiguous({"x": i, "y": np.array([0, 1], np.int8)}, {}))
     assert "overflows" in str(s.div.ambiguous({"x": i, "y": np.array([1, -1], np.int8)}, {}))
     assert s.div.ambiguous({"x": i, "y": np.array([2, 3], np.int8)}, {}) is None

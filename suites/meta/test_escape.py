@@ -49,7 +49,8 @@ few = settings(max_examples=20, deadline=None)
 @several
 @given(words)
 def test_visible_text_is_printable_and_printable_text_is_itself(s: str) -> None:
-    assert visible(s).isprintable() and (visible(s) == s) == s.isprintable()
+    assert visible(s).isprintable()
+    assert (visible(s) == s) == s.isprintable()
     assert "\n" not in one_line(s)
     utf8(s).encode()
 
@@ -77,11 +78,13 @@ def test_markdown_code_is_one_span(s: str) -> None:
     if not s.strip():
         return
     (part,) = inline(markdown_code(s))
-    assert part.type == "code_inline" and part.content == visible(s)
+    assert part.type == "code_inline"
+    assert part.content == visible(s)
     row = f"| a | b |\n| --- | --- |\n| {markdown_code(s, cell=True)} | {markdown(s)} |\n\nend"
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(row)
     cells = [t for t in tokens if t.type == "inline"]
-    assert len(cells) == 5 and cells[-1].content == "end"
+    assert len(cells) == 5
+    assert cells[-1].content == "end"
     assert [(t.type, t.content) for t in cells[2].children] == [("code_inline", visible(s))]
     assert "".join(t.content for t in cells[3].children) == one_line(s)
 
@@ -97,7 +100,8 @@ def test_xml_gives_back_the_words(s: str) -> None:
 @given(words)
 def test_a_file_name_suits_every_store(s: str) -> None:
     name = file_name(s)
-    assert re.fullmatch(r"[A-Za-z0-9_+][A-Za-z0-9._+-]{0,180}", name) and not name.endswith(".")
+    assert re.fullmatch(r"[A-Za-z0-9_+][A-Za-z0-9._+-]{0,180}", name)
+    assert not name.endswith(".")
     assert file_name(name) == name
     assert (name == s) or name[-8:] != file_name(s + "x")[-8:]
 
@@ -107,7 +111,8 @@ def test_a_shell_gives_back_the_words() -> None:
     line = "printf '%s\\0' " + " ".join(map(shell, tried))
     assert line.isprintable()
     done = subprocess.run(["bash", "-c", line], capture_output=True)
-    assert done.returncode == 0 and not done.stderr
+    assert done.returncode == 0
+    assert not done.stderr
     want = [w.encode("utf-8", "surrogateescape" if "\ud800" not in w else "surrogatepass") for w in tried]
     assert done.stdout.split(b"\0")[:-1] == want
 
@@ -143,7 +148,8 @@ def test_a_repro_script_has_the_words_as_values_only(s: str, verdict: Verdict) -
     def text(w: str) -> str:
         return script(result(w, verdict), w, w, [w], [(w, [w], [w])], [w], w)
 
-    assert text(s).isascii() and blanked(text(s)) == blanked(text("x"))
+    assert text(s).isascii()
+    assert blanked(text(s)) == blanked(text("x"))
     values: dict[str, Any] = {}
     for node in ast.parse(text(s)).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -159,7 +165,8 @@ def test_a_repro_script_has_the_words_as_values_only(s: str, verdict: Verdict) -
 def test_the_folder_of_a_failure_can_be_written(tmp_path_factory: pytest.TempPathFactory, s: str) -> None:
     root = tmp_path_factory.mktemp("folders")
     folder = write_folder(root, result(s), s, s)
-    assert [folder] == list(root.iterdir()) and re.fullmatch(r"[\w.+-]+", folder.name, re.ASCII)
+    assert [folder] == list(root.iterdir())
+    assert re.fullmatch(r"[\w.+-]+", folder.name, re.ASCII)
     for name in ("notation.txt", "repro.py", "instance.json"):
         (folder / name).read_bytes().decode("utf-8")
 
@@ -214,9 +221,11 @@ def test_every_page_keeps_its_form(tmp_path_factory: pytest.TempPathFactory, s: 
     assert [e.tag for e in xmls[0].iter()] == [e.tag for e in xmls[1].iter()]
     assert visible(s, keep="\n\t") in {t.get("name") for t in xmls[0].iter("testsuite")}
     html = got.html.read_text("utf-8")
-    assert html.count("<script") == 2 and html.replace("\n", "").isprintable()
+    assert html.count("<script") == 2
+    assert html.replace("\n", "").isprintable()
     packed = re.search(r'id="data">([^<]*)<', html)
-    assert packed and s in json.loads(gzip.decompress(base64.b64decode(packed[1])))["backends"]
+    assert packed
+    assert s in json.loads(gzip.decompress(base64.b64decode(packed[1])))["backends"]
     assert s in json.loads(got.json.read_text("utf-8"))["backends"]
 
 
@@ -227,7 +236,8 @@ def test_parquet_holds_every_row(tmp_path_factory: pytest.TempPathFactory, s: st
     out = tmp_path_factory.mktemp("tables")
     path = golden.write(out / "r.jsonl", rows(s))
     outcomes, cases = (parquet.read_table(p).to_pylist() for p in reports.export(path, out))
-    assert len(outcomes) == 5 and len(cases) == 4
+    assert len(outcomes) == 5
+    assert len(cases) == 4
     assert {c["message"] for c in cases} == {utf8(s)} == {o["backend"] for o in outcomes}
 
 
@@ -259,20 +269,24 @@ def test_the_command_line_prints_lines_of_ours_only(
     assert cli.main(args) in (1, 2)
     said = capsys.readouterr()
     for line in (said.out + said.err).split("\n"):
-        assert line.isprintable() and not line.startswith(("# forged", "| a | b |", "::")), line
+        assert line.isprintable(), line
+        assert not line.startswith(("# forged", "| a | b |", "::")), line
 
 
 def test_a_run_on_a_hostile_backend_leaves_nothing_but_text(opconform: Cli) -> None:  # noqa: F811
     for name, verdict in (("Wrong", "mismatch"), ("Refuses", "wrongly rejected")):
         done = opconform.run(f"suites.meta.hostile_backends:{name}", "--cases", "8", "--out", f"out-{name}")
-        assert done.returncode == 1 and verdict in done.stdout, done.stdout + done.stderr
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert verdict in done.stdout, done.stdout + done.stderr
         assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))
         out = opconform.folder / f"out-{name}"
         folders = list((out / "failures").iterdir())
-        assert folders and all(re.fullmatch(r"[\w.+-]+", f.name, re.ASCII) for f in folders)
+        assert folders
+        assert all(re.fullmatch(r"[\w.+-]+", f.name, re.ASCII) for f in folders)
         command = [sys.executable, folders[0] / "repro.py"]
         again = subprocess.run(command, cwd=opconform.folder, env=opconform.env, capture_output=True, text=True)
-        assert again.returncode == 1 and not again.stderr, again.stdout + again.stderr
+        assert again.returncode == 1, again.stdout + again.stderr
+        assert not again.stderr, again.stdout + again.stderr
         assert all(line.isprintable() for line in again.stdout.split("\n"))
         assert opconform("export", f"out-{name}", "--out", "tables").returncode == 0
     assert not list(opconform.folder.rglob("PWNED"))

@@ -34,10 +34,12 @@ def _chain(weights: list[np.ndarray], narrow: bool) -> list[Layer]:
 
 def test_a_sound_chain_passes_and_says_how_sharp_its_bounds_are() -> None:
     report = first_out_of_bounds(_chain(_weights(), narrow=True))
-    assert report and report.first is None
+    assert report
+    assert report.first is None
     assert 0.1 < report.share <= 1
     assert "5 layers within their bounds" in str(report)
-    assert report.rows[0].carried == 0 and all(r.carried > 1e-4 for r in report.rows[1:])
+    assert report.rows[0].carried == 0
+    assert all(r.carried > 1e-4 for r in report.rows[1:])
 
 
 @pytest.mark.parametrize("at", range(DEPTH))
@@ -45,8 +47,10 @@ def test_one_wrong_weight_is_blamed_on_its_layer(at: int) -> None:
     wrong = _weights()
     wrong[at][2, 5] += 0.05
     report = first_out_of_bounds(_chain(wrong, narrow=True))
-    assert not report and report.first is not None
-    assert report.first.name == f"dense{at}" and report.first.index[1] == 5
+    assert not report
+    assert report.first is not None
+    assert report.first.name == f"dense{at}"
+    assert report.first.index[1] == 5
     assert [r.out for r in report.rows] == [i == at for i in range(DEPTH)]  # those behind were fed something else
     assert f"layer {at + 1} of 5, dense{at}, is the first" in str(report)
 
@@ -56,13 +60,17 @@ def test_at_the_bound_is_within_it_and_the_next_number_is_not() -> None:
     assert first_out_of_bounds([Layer("a", want, want + 0.25, 0.25)])
     assert first_out_of_bounds([Layer("a", want, want + 0.25, 0.125, carried=0.125)])
     bad = first_out_of_bounds([Layer("a", want, want + np.array([0, 0.25 + 2.0**-50]), 0.25)])
-    assert bad.first is not None and bad.first.index == (1,) and bad.first.beyond == 1
+    assert bad.first is not None
+    assert bad.first.index == (1,)
+    assert bad.first.beyond == 1
     assert not first_out_of_bounds([Layer("a", want, want + np.array([0, 5e-16]), 0.0)])
 
 
 def test_elements_without_a_bound_are_counted() -> None:
     report = first_out_of_bounds([Layer("a", np.ones(3), np.array([1.0, 9.0, 1.0]), np.array([0.0, np.inf, 0.0]))])
-    assert report and report.free == 1 and str(report).endswith("1 elements have none")
+    assert report
+    assert report.free == 1
+    assert str(report).endswith("1 elements have none")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,8 @@ def test_elements_without_a_bound_are_counted() -> None:
 )
 def test_no_bound_excuses_a_shape_or_a_special_value(got: list[float], why: str) -> None:
     report = first_out_of_bounds([Layer("sum", np.array([1.0, 2.0, np.inf]), np.array(got), np.inf)])
-    assert not report and why in str(report)
+    assert not report
+    assert why in str(report)
 
 
 def test_bounds_and_layers_that_make_no_sense_are_refused() -> None:

@@ -83,7 +83,8 @@ def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bo
         for _ in range(2):  # first it learns that they pass: until then each goes alone
             sizes.clear()
             engine.run(units([v for v in toy.versions.values() if v.op == "Add"], 48))
-    assert sizes and (max(sizes) > 1) is together
+    assert sizes
+    assert (max(sizes) > 1) is together
 
 
 def test_types_that_go_apart_share_no_model_with_others(monkeypatch: Any) -> None:
@@ -99,7 +100,8 @@ def test_types_that_go_apart_share_no_model_with_others(monkeypatch: Any) -> Non
         monkeypatch.setattr(handle, "submit", note)
         engine = Engine([handle], invalid=False)
         engine.run(units(list(toy.versions.values()), 64))
-    assert {"f32"} in models and any(m <= {"i32", "bool"} for m in models)
+    assert {"f32"} in models
+    assert any(m <= {"i32", "bool"} for m in models)
     assert not any("f32" in m and len(m) > 1 for m in models)
 
 
@@ -120,7 +122,8 @@ def test_a_planted_fault_is_found_and_made_small(name: str, op: str, shape, tmp_
         assert all(a["shape"] in ([], [1]) for a in args.values())
     if shape:
         assert (args["x"]["shape"], args["y"]["shape"]) == shape
-        assert args["x"]["values"][-1] != 0 and set(args["x"]["values"]) <= {0, 1}
+        assert args["x"]["values"][-1] != 0
+        assert set(args["x"]["values"]) <= {0, 1}
     folder = Path(next(r["folder"] for r in found if r["folder"]))
     assert {"instance.json", "repro.py", "inputs.npz", "model.json"} <= {p.name for p in folder.iterdir()}
 
@@ -134,7 +137,8 @@ def test_a_minimal_instance_is_not_one_that_is_listed(tmp_path: Path) -> None:
     ledger = load_ledger([tmp_path])
     _, records = run("OffByOne", tmp_path, ("MatMul",), ledger=ledger)
     small = [r["minimal"] for r in bad(records) if r["minimal"]]
-    assert small and all(m["args"]["x"]["shape"][1] == 5 for m in small)
+    assert small
+    assert all(m["args"]["x"]["shape"][1] == 5 for m in small)
     known = sum(n for r in records if r["t"] == "batch" for *_, verdict, n in r["tally"] if verdict == "known")
     assert ledger.entries[0].hits == known > 0, "shrinking counts for nothing"
 
@@ -154,9 +158,12 @@ def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> No
     for r in bad(records):
         args = r["instance"]["args"]["x"]
         if r["verdict"] == "crashed":
-            assert r["key"] == "toy/Flip/1" and args["dtype"] == "bool" and len(args["shape"]) == 1
+            assert r["key"] == "toy/Flip/1"
+            assert args["dtype"] == "bool"
+            assert len(args["shape"]) == 1
         else:
-            assert r["key"] == "toy/Sum/1" and 0 in args["shape"]
+            assert r["key"] == "toy/Sum/1"
+            assert 0 in args["shape"]
     assert verdicts["crashed"] > 0
 
 

@@ -31,7 +31,8 @@ def sights(ledger: Ledger, key: str, dtype: str, fault: str) -> list[Sight]:
 
 def test_ties_away_from_zero_are_the_listed_defect_of_narrow_casts(ledger: Ledger) -> None:
     (tied,) = sights(ledger, "onnx/Cast/25", "f8e4m3fn", "ties broken otherwise")
-    assert tied.caught >= 0 and not tied.hidden
+    assert tied.caught >= 0
+    assert not tied.hidden
     assert tied.identified == {"onnxruntime 1.32.0": ["ort-cast-int4-ties"]}
     assert not [s for s in sights(ledger, "onnx/Cast/25", "f32", "stale memory") if s.identified]
 
@@ -49,7 +50,8 @@ def test_ties_away_from_zero_are_the_listed_defect_of_narrow_casts(ledger: Ledge
 )
 def test_entries_of_small_errors_hide_no_other_fault(ledger: Ledger, key: str, dtype: str, fault: str) -> None:
     (s,) = sights(ledger, key, dtype, fault)
-    assert s.caught >= 0 and not s.hidden
+    assert s.caught >= 0
+    assert not s.hidden
 
 
 def test_only_a_model_that_gives_the_same_bits_reproduces_an_answer(ledger: Ledger) -> None:
@@ -61,7 +63,8 @@ def test_only_a_model_that_gives_the_same_bits_reproduces_an_answer(ledger: Ledg
     wrong = np.array([1, 3, -5]).astype(right.dtype)
     assert reproduces(lambda g: [np.array([1.0, 3.0, -5.0])], case, [wrong])
     assert reproduces(lambda g: [Near(np.array([1.0, 3.0, -5.0]), 0)], case, [wrong])
-    assert reproduces(lambda g: [None], case, [right]) and reproduces(lambda g: [NOTHING], case, [None])
+    assert reproduces(lambda g: [None], case, [right])
+    assert reproduces(lambda g: [NOTHING], case, [None])
     assert not reproduces(lambda g: [np.array([1.0, 3.0, -4.0])], case, [wrong])
     assert not reproduces(lambda g: [np.array([1.0, 3.0, -99.0])], case, [wrong])  # what i4 does not hold
     assert not reproduces(lambda g: [Near(np.array([1.0, 3.0, -5.0]), 1)], case, [wrong])

@@ -77,12 +77,14 @@ def explained(tmp_path, text, j=None, p=None):
 def test_a_match_changes_the_verdict_and_counts(tmp_path):
     led, j = ledger(tmp_path, BASE), judged()
     entry = led.explain(j, profile())
-    assert entry is not None and j.verdict is Verdict.KNOWN and j.known == "relu-nan"
+    assert entry is not None
+    assert j.verdict is Verdict.KNOWN
+    assert j.known == "relu-nan"
     assert led.counts() == {"relu-nan": 1}
 
 
 @pytest.mark.parametrize(
-    "line,match",
+    ("line", "match"),
     [
         ('versions = ">=1.20,<1.32"', True),
         ('versions = "<1.31"', False),
@@ -115,11 +117,12 @@ def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
     assert explained(tmp_path, BASE, p=profile("onnxruntime-all"))
     assert explained(tmp_path, BASE + 'versions = "==9.*"', p=profile(version="coremltools 9.0, macOS 15.1"))
     assert not explained(tmp_path, BASE + 'versions = ">=1"', p=profile(version="unknown"))
-    assert in_releases("1.32.0", ">=1.24") and not in_releases("1.23.2", ">=1.24")
+    assert in_releases("1.32.0", ">=1.24")
+    assert not in_releases("1.23.2", ">=1.24")
 
 
 @pytest.mark.parametrize(
-    "version,match",
+    ("version", "match"),
     [
         ("2.0.3", True),
         ("2.3.0", False),
@@ -206,26 +209,26 @@ def test_a_condition_may_stand_in_several_lines(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        "__import__('os')",
-        "shape('X').__class__",
-        "(lambda: 1)()",
-        "rank(",
-        "[x := 1]",
-        "open('f')",
-        "f'{opset}'",
-        "axis < 0",
-        "exec('1')",
+        ("__import__('os')", "unknown name '__import__'"),
+        ("shape('X').__class__", "Attribute is not allowed"),
+        ("(lambda: 1)()", "Lambda is not allowed"),
+        ("rank(", "no expression"),
+        ("[x := 1]", "NamedExpr is not allowed"),
+        ("open('f')", "unknown name 'open'"),
+        ("f'{opset}'", "JoinedStr is not allowed"),
+        ("axis < 0", "unknown name 'axis'"),
+        ("exec('1')", "unknown name 'exec'"),
     ],
 )
-def test_conditions_can_do_nothing_else(text):
-    with pytest.raises(ValueError):
+def test_conditions_can_do_nothing_else(text, words):
+    with pytest.raises(ValueError, match=words):
         condition(text)
 
 
 @pytest.mark.parametrize(
-    "text,words",
+    ("text", "words"),
     [
         (BASE.replace('op = "onnx/Relu"\n', ""), "field 'op' is missing"),
         (BASE.replace('clause = "y = max(0, x), NaN propagates"\n', ""), "field 'clause' is missing"),
@@ -267,7 +270,9 @@ readings = ["NaN", "0"]
 def test_ambiguities_come_after_known_differences(tmp_path):
     j = judged()
     assert explained(tmp_path, AMBIGUOUS, j)
-    assert j.verdict is Verdict.AMBIGUOUS and j.ambiguity == "zero-size-mean" and j.known is None
+    assert j.verdict is Verdict.AMBIGUOUS
+    assert j.ambiguity == "zero-size-mean"
+    assert j.known is None
     j = judged()
     led = ledger(tmp_path, AMBIGUOUS + BASE)
     led.explain(j, profile())
@@ -290,7 +295,7 @@ def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "offers,fits",
+    ("offers", "fits"),
     [(["x86_64", "avx2"], True), (["x86_64", "avx2", "avx512_vnni"], False), (["aarch64", "asimd"], False), ([], True)],
 )
 def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
@@ -303,7 +308,8 @@ def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
 def test_a_condition_that_cannot_be_evaluated_leaves_no_verdict(tmp_path):
     led = ledger(tmp_path, BASE + "when = \"shape('X')[7] == 1\"")
     j = judged()
-    assert led.explain(j, profile()) is None and j.verdict is Verdict.UNKNOWN
+    assert led.explain(j, profile()) is None
+    assert j.verdict is Verdict.UNKNOWN
     assert j.outcome.message == "x.toml: known relu-nan: when: IndexError: tuple index out of range"
     assert not led.entries[0].foretells(j.case, profile()), "and foretells nothing"
 
@@ -324,7 +330,8 @@ def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
     led = ledger(tmp_path, BASE + f"instance = '{inst}'")
     both = [Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")]
     led.lacks.add((led.entries[0].instance.id, "onnxruntime"))
-    assert led.unused(["onnx/Relu/14"], both[:1]) == [] and led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
+    assert led.unused(["onnx/Relu/14"], both[:1]) == []
+    assert led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
     crossed = Profile("onnxruntime-cross-dialect", "1", formats=("mil",))
     assert led.unused(["onnx/Relu/14"], [both[0], crossed]) == [], "it takes models of another dialect"
 
@@ -334,14 +341,16 @@ def test_what_was_not_replayed_or_shows_elsewhere_is_not_called_gone(tmp_path):
     table = BASE + f"instance = '{json.dumps(inst.to_json())}'\n"
     keys, plain, full = ["onnx/Relu/14"], Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")
     led = ledger(tmp_path, table)
-    assert led.unused(keys, [plain], {inst.dumps()}) == ["relu-nan"] and led.unused(keys, [plain], set()) == []
+    assert led.unused(keys, [plain], {inst.dumps()}) == ["relu-nan"]
+    assert led.unused(keys, [plain], set()) == []
     led = ledger(tmp_path, table + 'shown_by = "*-all"')
-    assert led.unused(keys, [plain]) == [] and led.unused(keys, [plain, full]) == ["relu-nan"]
+    assert led.unused(keys, [plain]) == []
+    assert led.unused(keys, [plain, full]) == ["relu-nan"]
     led.explain(judged(), plain)
     assert led.unused(keys, [plain, full]) == []
 
 
-@pytest.mark.parametrize("ops,told", [(("Relu",), ["relu-nan"]), (("Selu",), [])])
+@pytest.mark.parametrize(("ops", "told"), [(("Relu",), ["relu-nan"]), (("Selu",), [])])
 def test_a_run_of_some_ops_on_a_named_backend_tells_what_is_gone(tmp_path, monkeypatch, ops, told):
     inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
     led = ledger(tmp_path, BASE + f"instance = '{json.dumps(inst.to_json())}'")
@@ -357,9 +366,11 @@ def test_an_empty_ledger_explains_nothing():
 def test_the_files_in_the_tree_parse_and_name_real_ops():
     entries = load_ledger().entries
     places = folders()
-    assert places and all(p.name == "known" for p in places)
+    assert places
+    assert all(p.name == "known" for p in places)
     for e in entries:
-        assert e.reason.strip() and e.clause.strip(), e.id
+        assert e.reason.strip(), e.id
+        assert e.clause.strip(), e.id
 
 
 def test_minimal_instances_are_instances(tmp_path):
@@ -394,7 +405,8 @@ def test_an_intermittent_difference_is_not_reported_as_gone(tmp_path):
     keys, here = ["onnx/Relu/14"], [Profile("onnxruntime", "1")]
     assert ledger(tmp_path, table).unused(keys, here) == ["relu-nan"]
     led = ledger(tmp_path, table + 'intermittent = "memory that nobody wrote"\n')
-    assert led.unused(keys, here) == [] and led.explain(judged(), here[0]) is not None
+    assert led.unused(keys, here) == []
+    assert led.explain(judged(), here[0]) is not None
     with pytest.raises(FormatError, match="intermittent needs the instance"):
         ledger(tmp_path, BASE + 'intermittent = "memory that nobody wrote"\n')
 
@@ -404,4 +416,5 @@ def test_every_known_difference_says_whether_it_was_reported():
     assert paths
     for path in paths:
         for table in tomllib.loads(path.read_text()).get("known", ()):
-            assert "status" in table and "link" in table, f"{path.name}: {table['id']}"
+            assert "status" in table, f"{path.name}: {table['id']}"
+            assert "link" in table, f"{path.name}: {table['id']}"

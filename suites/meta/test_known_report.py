@@ -27,7 +27,8 @@ def test_a_script_shows_the_difference(written: tuple[Path, list[known_report.Kn
     assert row.folder is not None
     done = subprocess.run([sys.executable, str(row.folder / "repro.py")], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
-    assert "different" in done.stdout and "expected" in done.stdout
+    assert "different" in done.stdout
+    assert "expected" in done.stdout
 
 
 def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
@@ -36,7 +37,9 @@ def test_a_crash_is_listed_apart_and_crashes(written: tuple[Path, list[known_rep
     text = (out / known_report.INDEX).read_text()
     head, _, rest = text.partition("## Crashes and hangs")
     isolate_dtypes, _, others = rest.partition("\n## ")
-    assert row.entry.id in isolate_dtypes and row.entry.id not in others and "stand" in head
+    assert row.entry.id in isolate_dtypes
+    assert row.entry.id not in others
+    assert "stand" in head
     assert all(r.entry.id in isolate_dtypes and r.entry.id not in others for r in more)
     assert row.folder is not None
     done = subprocess.run([sys.executable, str(row.folder / "repro.py")], capture_output=True, text=True)
@@ -63,7 +66,8 @@ def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int,
     with running(backend) as h:
         rows = known_report.collect(ledger, [h], out)
     stand = [r for r in rows if r.folder is not None]
-    assert stand and (ids is None or {r.entry.id for r in stand} == ids)
+    assert stand
+    assert ids is None or {r.entry.id for r in stand} == ids
     wrong = []
     for r in stand:
         script = [sys.executable, str(r.folder / "repro.py")]  # type: ignore[operator]

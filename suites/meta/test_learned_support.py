@@ -119,7 +119,7 @@ def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "status, verdict", [(Status.REJECTED, Verdict.WRONGLY_REJECTED), (Status.CRASHED, Verdict.CRASHED)]
+    ("status", "verdict"), [(Status.REJECTED, Verdict.WRONGLY_REJECTED), (Status.CRASHED, Verdict.CRASHED)]
 )
 def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, verdict: Verdict) -> None:
     h = learned_support()
@@ -205,19 +205,21 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
         assert plan(h, broken("a")) == "together"
         answer(h, broken("a"), Status.CRASHED, Verdict.KNOWN)
     asked = [i for i in range(1000) if plan(h, broken("a", i)) == "together"]
-    assert 500 < len(asked) * ASK_AGAIN < 2000 and 1 not in asked, "one in so many, by its number"
+    assert 500 < len(asked) * ASK_AGAIN < 2000, "one in so many, by its number"
+    assert 1 not in asked, "one in so many, by its number"
     assert plan(h, broken("b")) == plan(h, broken("a", -3)) == "together"  # another rule; a saved instance
     c = broken("a")
     (outcome,) = h.plan([c])[0].values()
     result = judge_case(c, h.profile, [outcome])
-    assert result.verdict is Verdict.UNSUPPORTED and result.outcome.phase == UNASKED
+    assert result.verdict is Verdict.UNSUPPORTED
+    assert result.outcome.phase == UNASKED
     h.learn(result)  # which teaches nothing
     assert plan(h, broken("a")) == "settled"
     h.agreed(broken("a"))  # mended: refused as it should be
     assert plan(h, broken("a")) == "together"
 
 
-@pytest.mark.parametrize("status, verdict", [(Status.CRASHED, Verdict.CRASHED), (Status.VALUE, Verdict.KNOWN)])
+@pytest.mark.parametrize(("status", "verdict"), [(Status.CRASHED, Verdict.CRASHED), (Status.VALUE, Verdict.KNOWN)])
 def test_a_broken_rule_is_asked_while_its_end_is_no_listed_death(status: Status, verdict: Verdict) -> None:
     h = learned_support()
     for _ in range(2 * SURE):
@@ -232,7 +234,7 @@ def test_saved_instances_are_always_asked() -> None:
     assert plan(h, case(-7)) == "alone"
 
 
-@pytest.mark.parametrize("verdict,hangs", [("crashed", False), ("timed_out", True)])
+@pytest.mark.parametrize(("verdict", "hangs"), [("crashed", False), ("timed_out", True)])
 def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool) -> None:
     c = case()
     assert learned_support(tmp_path, verdict).hanging([c]) == ({id(c)} if hangs else set())
@@ -246,7 +248,8 @@ def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any,
     h = LearnedSupport(Profile("b"), load_ledger([tmp_path]))
     for _ in range(2 * SELDOM):  # right every time, and still not trusted
         c = case()
-        assert plan(h, c) == "alone" and h.spoilers([c]) == {id(c)}
+        assert plan(h, c) == "alone"
+        assert h.spoilers([c]) == {id(c)}
         h.agreed(c)
     assert LearnedSupport(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
 

@@ -53,14 +53,16 @@ def test_a_wrong_element_beside_unbound_ones_is_a_mismatch() -> None:
 
 def test_a_right_element_is_judged_whatever_its_bound() -> None:
     j = judged([expected(bounds(64, np.inf))], WIDE.astype(np.float32))
-    assert j.verdict is Verdict.AGREE and not j.unjudged
+    assert j.verdict is Verdict.AGREE
+    assert not j.unjudged
 
 
 def test_elements_of_all_outputs_count_together() -> None:
     near = (WIDE * (1 + 1e-4)).astype(np.float32)
     sharp, open_ = expected(bounds(0, 0)), expected(bounds(64, np.inf))
     one = judged([sharp, open_], near, near)
-    assert one.verdict is Verdict.AGREE and one.unjudged == 64, "half of them are judged"
+    assert one.verdict is Verdict.AGREE, "half of them are judged"
+    assert one.unjudged == 64, "half of them are judged"
     assert judged([sharp, open_, open_], near, near, near).verdict is Verdict.UNINFORMATIVE
 
 
@@ -71,7 +73,8 @@ def test_a_quantised_bound_of_a_tenth_of_the_range_judges_nothing() -> None:
         error = classes.quantised(real=lambda c: want.astype(np.float64), tie=steps)
         e = Expected(want, None, of(want), error, lambda: classes.Context({}, {}, want.astype(np.float64), I8))
         j = judged([e], got)
-        assert j.unjudged == unjudged and j.verdict is (Verdict.UNINFORMATIVE if unjudged else Verdict.AGREE)
+        assert j.unjudged == unjudged
+        assert j.verdict is (Verdict.UNINFORMATIVE if unjudged else Verdict.AGREE)
 
 
 def run_of(tmp_path: Path, uninformative: int) -> Path:
@@ -111,7 +114,8 @@ def test_the_report_lists_op_versions_that_are_mostly_uninformative(tmp_path: Pa
 def test_what_was_judged_is_counted_everywhere_alike(tmp_path: Path) -> None:
     """Not what is unsupported, says too little, or has no verdict."""
     done = reports.render(run_of(tmp_path, 3), tmp_path / "out")
-    assert done.summary.judged == 7 and done.summary.unjudged == {"uninformative": 3, "unsupported": 5, "unknown": 1}
+    assert done.summary.judged == 7
+    assert done.summary.unjudged == {"uninformative": 3, "unsupported": 5, "unknown": 1}
     assert (
         "0 unexplained** of 7 judged outcomes (3 uninformative, 5 unsupported not counted)" in done.markdown.read_text()
     )

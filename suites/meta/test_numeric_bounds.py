@@ -186,7 +186,8 @@ def test_bound(name: str) -> None:
         inputs = {n: (rng.standard_normal(s) * size).astype(f32) for n, s in shapes.items()}
         ctx = context(meaning, inputs, params)
         got = plain(*inputs.values(), rng)
-        assert got.dtype == np.float32 and got.shape == ctx.wide.shape
+        assert got.dtype == np.float32
+        assert got.shape == ctx.wide.shape
         bound = np.asarray(meaning.error_of(0).bound(ctx))
         off = np.abs(got.astype(np.float64) - ctx.wide)
         assert (off <= bound).all(), f"seed {seed}: {np.max(off / bound):.2f} times the bound"

@@ -58,7 +58,7 @@ def test_strict_inference_refuses_what_the_lenient_form_is_silent_about() -> Non
 
 
 @pytest.mark.parametrize(
-    "op,feeds,want",
+    ("op", "feeds", "want"),
     [
         ("Shape", {"a": np.zeros((2, 0, 5), np.float32)}, np.array([2, 0, 5])),
         ("Mul", {"a": np.array([3, 4]), "b": np.array([5, 6])}, np.array([15, 24])),
@@ -69,14 +69,16 @@ def test_strict_inference_refuses_what_the_lenient_form_is_silent_about() -> Non
 def test_propagated_values_are_read(op: str, feeds: dict[str, np.ndarray], want: np.ndarray) -> None:
     """Through the extents of a ConstantOfShape; were propagation off, only a type would come back."""
     got = output(ask("onnx-data-propagation", onnx.helper.make_node(op, list(feeds), ["y"]), feeds, 25))
-    assert isinstance(got, np.ndarray) and got.dtype == np.int64
+    assert isinstance(got, np.ndarray)
+    assert got.dtype == np.int64
     np.testing.assert_array_equal(got, want)
 
 
 def test_a_pair_of_versions_without_an_adapter_is_a_gap() -> None:
     x = np.array([True, False])
     o = ask("onnx-converter-up", onnx.helper.make_node("And", ["a", "b"], ["y"]), {"a": x, "b": x}, 6, 9)
-    assert o.status is Status.UNSUPPORTED and "No Adapter" in o.message
+    assert o.status is Status.UNSUPPORTED
+    assert "No Adapter" in o.message
 
 
 def test_a_converted_model_is_run() -> None:
@@ -101,6 +103,6 @@ def test_nothing_unexplained_in_a_few_ops(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names,cases", [(INFERENCE, 48), (CONVERTERS, 8)], ids=["inference", "converters"])
+@pytest.mark.parametrize(("names", "cases"), [(INFERENCE, 48), (CONVERTERS, 8)], ids=["inference", "converters"])
 def test_nothing_unexplained_in_all_ops(names: tuple[str, ...], cases: int, tmp_path: Path) -> None:
     assert not unexplained(tmp_path, names, cases)

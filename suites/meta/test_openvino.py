@@ -145,7 +145,8 @@ def played(monkeypatch, tmp_path):
 
 
 def test_it_claims_the_opset_of_the_schemas_it_holds(played, tmp_path):
-    assert played.OpenVino().info() == {"opset": 24} and played.OpenVino().version() == "2026.1.0"
+    assert played.OpenVino().info() == {"opset": 24}
+    assert played.OpenVino().version() == "2026.1.0"
     (tmp_path / "libs" / "libopenvino_onnx_frontend.so.1").unlink()
     assert played.OpenVino().info() == {}
 
@@ -153,13 +154,16 @@ def test_it_claims_the_opset_of_the_schemas_it_holds(played, tmp_path):
 def test_it_asks_for_exact_arithmetic(played):
     played.OpenVino().load(b"f32", "onnx")
     settings = Core.seen["settings"]
-    assert Core.seen["device"] == "CPU" and settings["INFERENCE_PRECISION_HINT"] == "f32"
-    assert settings["EXECUTION_MODE_HINT"] == "ACCURACY" and settings["CPU_DENORMALS_OPTIMIZATION"] is False
+    assert Core.seen["device"] == "CPU"
+    assert settings["INFERENCE_PRECISION_HINT"] == "f32"
+    assert settings["EXECUTION_MODE_HINT"] == "ACCURACY"
+    assert settings["CPU_DENORMALS_OPTIMIZATION"] is False
 
 
 def test_tflite_goes_through_a_file_that_is_gone_afterwards(played):
     played.OpenVino().load(b"f32", "tflite")
-    assert Core.seen["path"].endswith(".tflite") and not Path(Core.seen["path"]).exists()
+    assert Core.seen["path"].endswith(".tflite")
+    assert not Path(Core.seen["path"]).exists()
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (5,)])
@@ -178,7 +182,9 @@ def test_values_pass_in_and_out(played, kind, dtype, shape):
     v = (np.arange(np.prod(shape, dtype=int)) % 4).reshape(shape).astype(dtype)
     b = played.OpenVino()
     got = b.run(b.load(kind.encode(), "onnx"), {"x": v})["y"]
-    assert got.dtype == v.dtype and got.shape == v.shape and got.tobytes() == v.tobytes()
+    assert got.dtype == v.dtype
+    assert got.shape == v.shape
+    assert got.tobytes() == v.tobytes()
 
 
 def test_packed_elements_lie_low_first(played):
@@ -245,8 +251,10 @@ def real():
 
 
 def test_it_is_run_on_request_alone():
-    assert "openvino" in registry.names() and registry.formats_of("openvino") == ("onnx", "tflite")
-    assert "openvino" not in registry.names("onnx") and "openvino" not in registry.names("tflite")
+    assert "openvino" in registry.names()
+    assert registry.formats_of("openvino") == ("onnx", "tflite")
+    assert "openvino" not in registry.names("onnx")
+    assert "openvino" not in registry.names("tflite")
 
 
 def test_both_formats(real):
@@ -265,7 +273,8 @@ def test_types_pass_through_the_runtime(real, number, shape):
     out = ask(real, onnx_model("Cast", [1], [shape], number, to=number), v.astype(np.float32))
     if out.status is Status.UNSUPPORTED:
         pytest.skip(out.message)
-    assert out.outputs[0].dtype == v.dtype and out.outputs[0].shape == shape
+    assert out.outputs[0].dtype == v.dtype
+    assert out.outputs[0].shape == shape
     assert out.outputs[0].astype(np.float32).tolist() == v.astype(np.float32).tolist()
 
 
@@ -274,7 +283,8 @@ def test_gaps_of_the_runtime(real):
     x = np.ones(3, np.float64)
     assert ask(real, onnx_model("Relu", [11], [(3,)], 11), x).status is Status.UNSUPPORTED
     wide = ask(real, onnx_model("Abs", [7], [(1,)], 7), np.array([1 << 40], np.int64))
-    assert wide.status is Status.UNSUPPORTED and "32 bits" in wide.message
+    assert wide.status is Status.UNSUPPORTED
+    assert "32 bits" in wide.message
     unknown = ask(real, onnx_model("NoSuchOp", [1], [(3,)], 1), x.astype(np.float32))
     assert unknown.status is Status.UNSUPPORTED
     assert ask(real, onnx_model("Gather", [1], [(3,)], 1), x.astype(np.float32)).status is Status.REJECTED

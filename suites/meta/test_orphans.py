@@ -91,7 +91,8 @@ class Left:
         """Wait until it does: its process and the one that it left are there."""
         until = time.monotonic() + 60
         while len(self.pids()) < 2:
-            assert time.monotonic() < until and self.host.poll() is None, self.host.communicate()[0]
+            assert time.monotonic() < until, self.host.communicate()[0]
+            assert self.host.poll() is None, self.host.communicate()[0]
             time.sleep(0.02)
         assert any(map(alive, self.pids()))
 
@@ -139,7 +140,8 @@ def test_a_supervisor_that_is_killed_takes_its_worker_along(tmp_path, env):  # n
     left.hangs()
     supervisors = [p for p in ours(left.token) if b"supervisor.py" in Path(f"/proc/{p}/cmdline").read_bytes()]
     workers = [p for p in ours(left.token) if b"worker/__main__.py" in Path(f"/proc/{p}/cmdline").read_bytes()]
-    assert supervisors and workers
+    assert supervisors
+    assert workers
     os.kill(left.host.pid, signal.SIGSTOP)  # it cannot look after anything
     for p in supervisors:
         os.kill(p, signal.SIGKILL)

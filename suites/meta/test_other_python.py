@@ -108,7 +108,8 @@ def test_an_interpreter_without_numpy_says_so(tmp_path):
     fake.chmod(0o755)
     with registry.create("onnxruntime", Place(str(fake))) as h:
         why = h.missing()
-    assert "no sign of life" in why and "No module named 'numpy'" in why
+    assert "no sign of life" in why
+    assert "No module named 'numpy'" in why
 
 
 @pytest.fixture

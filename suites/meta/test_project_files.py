@@ -74,7 +74,8 @@ def test_action_runs_a_backend_and_gives_its_code(tmp_path: Path, name: str, cod
 
 def test_metadata_name_the_licence_and_its_text() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["license"] == "Apache-2.0" and project["license-files"] == ["LICENSE"]
+    assert project["license"] == "Apache-2.0"
+    assert project["license-files"] == ["LICENSE"]
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
 
 

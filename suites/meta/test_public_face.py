@@ -29,7 +29,8 @@ def test_public_names_are_those_documented() -> None:
 @settings(max_examples=5, database=None)
 @given(opconform.instances("onnx", "Relu", opset=14))
 def test_instances_draws_instances_of_the_op(drawn: opconform.Instance) -> None:
-    assert isinstance(drawn, opconform.Instance) and drawn.key == "onnx/Relu/14"
+    assert isinstance(drawn, opconform.Instance)
+    assert drawn.key == "onnx/Relu/14"
 
 
 def test_instances_of_an_unknown_op_is_a_usage_error() -> None:
@@ -40,7 +41,8 @@ def test_instances_of_an_unknown_op_is_a_usage_error() -> None:
 def test_import_loads_neither_hypothesis_nor_a_runtime() -> None:
     code = "import sys, opconform; print(*{m.split('.')[0] for m in sys.modules})"
     got = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "harness" in got and not {"hypothesis", "onnx", "onnxruntime", "coremltools", "pytest"} & set(got)
+    assert "harness" in got
+    assert not {"hypothesis", "onnx", "onnxruntime", "coremltools", "pytest"} & set(got)
 
 
 def test_subclass_without_load_cannot_be_created() -> None:
@@ -91,15 +93,20 @@ def test_another_project_sees_the_types(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "consumer.py"]
     got = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
     errors = [line for line in got.splitlines() if ": error: " in line]
-    assert len(errors) == 1 and 'expression has type "Late", variable has type "Backend"' in errors[0], got
+    assert len(errors) == 1, got
+    assert 'expression has type "Late", variable has type "Backend"' in errors[0], got
     shown = re.findall(r'Revealed type is "(.*)"', got)
-    assert len(shown) == 4 and not any("Any" in s for s in shown), got
-    assert "SearchStrategy[harness.core.instance.Instance]" in shown[0] and "harness.tolerance." in shown[3], got
+    assert len(shown) == 4, got
+    assert not any("Any" in s for s in shown), got
+    assert "SearchStrategy[harness.core.instance.Instance]" in shown[0], got
+    assert "harness.tolerance." in shown[3], got
 
 
 def test_version_is_stated_in_pyproject_alone() -> None:
     stated = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.M)
-    assert stated and opconform.__version__ == metadata.version("opconform") == stated[1]
+    assert stated
+    assert opconform.__version__ == metadata.version("opconform") == stated[1]
     files = [p for room in ("harness", "suites", "reports", "opconform") for p in (ROOT / room).rglob("*.py")]
     literal = re.compile(rf"""["']{re.escape(stated[1])}\b""")
-    assert len(files) > 100 and [str(p) for p in files if literal.search(p.read_text())] == []
+    assert len(files) > 100
+    assert [str(p) for p in files if literal.search(p.read_text())] == []

@@ -35,28 +35,41 @@ def run(*args: str) -> tuple[int, str]:
 )
 def test_a_bad_option_is_a_usage_error(args: list[str], told: str) -> None:
     code, text = run(*args)
-    assert code == 4 and told in text and "Traceback" not in text, text
+    assert code == 4, text
+    assert told in text, text
+    assert "Traceback" not in text, text
 
 
 def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     code, text = run("--cases", "4", "-k", "Relu and 14 and not Leaky", "--records", str(path))
     s = reports.summarise(path)
-    assert code == 0 and sum(s.totals.values()) == 12 and s.judged and s.clean and not s.interrupted and not s.notes, (
-        text
-    )
-    assert list(s.backends) == ["onnxruntime"] and s.backends["onnxruntime"]["version"]
+    assert code == 0, text
+    assert sum(s.totals.values()) == 12, text
+    assert s.judged, text
+    assert s.clean, text
+    assert not s.interrupted, text
+    assert not s.notes, text
+    assert list(s.backends) == ["onnxruntime"]
+    assert s.backends["onnxruntime"]["version"]
     code, text = run("--cases", "4", "-n", "2", "--records", str(tmp_path / "apart/records.jsonl"))
     s = reports.summarise(tmp_path / "apart")
-    assert code == 0 and sum(s.totals.values()) == 4 and not s.interrupted and not s.notes, text
+    assert code == 0, text
+    assert sum(s.totals.values()) == 4, text
+    assert not s.interrupted, text
+    assert not s.notes, text
     with RecordWriter(path):
         code, text = run("--cases", "4", "--records", str(path))
-    assert code == 4 and f"--records: another run is writing {path}" in text
+    assert code == 4
+    assert f"--records: another run is writing {path}" in text
     path.write_text("no record\n")
     code, text = run("--cases", "4", "--records", str(path))
-    assert code == 4 and f"--records: {path}:1: not a record" in text and path.read_text() == "no record\n"
+    assert code == 4
+    assert f"--records: {path}:1: not a record" in text
+    assert path.read_text() == "no record\n"
 
 
 def test_a_backend_that_is_asked_for_and_not_here_fails() -> None:
     code, text = run("--backend-python", "/no/python", "--cases", "1")
-    assert code == 1 and "onnxruntime: cannot start /no/python: No such file or directory" in text, text
+    assert code == 1, text
+    assert "onnxruntime: cannot start /no/python: No such file or directory" in text, text

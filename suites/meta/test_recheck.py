@@ -65,7 +65,8 @@ def test_an_answer_that_never_comes_again_is_flaky(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
     summary, records = run("Moody", tmp_path)
     assert {r["verdict"] for r in records} == {"flaky"}
-    assert not summary.failures and not summary.problems
+    assert not summary.failures
+    assert not summary.problems
     assert "right when asked again" in records[0]["message"]
     (tmp_path / "erred").unlink()
     assert run("Moody", tmp_path / "raw", again=False)[0].failures  # it had been told without the second question
@@ -77,13 +78,16 @@ def test_an_answer_that_a_used_process_spoils_names_what_it_served(
     summary, records = run("Tired", tmp_path)
     bad = [r for r in records if r["verdict"] == "mismatch"]
     assert summary.failures == len(bad) == SURE * len({r["dtype"] for r in records})  # then it is not looked for
-    assert {r["verdict"] for r in records} == {"mismatch", "flaky"} and {r["key"] for r in records} == {"toy/Add/1"}
+    assert {r["verdict"] for r in records} == {"mismatch", "flaky"}
+    assert {r["key"] for r in records} == {"toy/Add/1"}
     for r in bad:
-        assert not r["neighbours"] and 15 <= len(r["prior_models"]) <= 29, len(r["prior_models"])  # of one run or two
+        assert not r["neighbours"]
+        assert 15 <= len(r["prior_models"]) <= 29, len(r["prior_models"])  # of one run or two
     monkeypatch.setattr("harness.declare.registry.version_of", toy.version_of)
     file = Path(bad[0]["replay"].split()[2])
     said = subprocess.run([sys.executable, str(file.parent / "repro.py")], capture_output=True, text=True, timeout=60)
-    assert said.returncode == 1 and "expected" in said.stdout, said
+    assert said.returncode == 1, said
+    assert "expected" in said.stdout, said
     (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Tired"], explain=False)
     assert judged.verdict is Verdict.MISMATCH
     (judged,) = replay_neighbours(file, ["suites.meta.toy_backends:Right"], explain=False)
@@ -96,7 +100,8 @@ def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
     assert summary.failures == len(wrong) >= SURE
     assert {r["verdict"] for r in records} <= {"mismatch", "flaky"}, "after a few, nobody looks for what it takes"
     for r in wrong:
-        assert len(r["neighbours"]) == 2 and "flip" in " ".join(r["neighbours"]).lower(), r["neighbours"]
+        assert len(r["neighbours"]) == 2, r["neighbours"]
+        assert "flip" in " ".join(r["neighbours"]).lower(), r["neighbours"]
         assert r["key"].split("/")[1] != "Flip"
         assert r["replay"].split()[2].endswith("neighbours.json")
     text = paragraph(wrong[0])
@@ -108,8 +113,10 @@ def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict
     summary, records = run(name, tmp_path)
     assert summary.failures == len(records) > 0
     for r in records:
-        assert r["verdict"] == verdict and r["key"] == "toy/Max/1"
-        assert len(r["neighbours"]) == 2 and "flip" in r["neighbours"][0].lower(), r["neighbours"]
+        assert r["verdict"] == verdict
+        assert r["key"] == "toy/Max/1"
+        assert len(r["neighbours"]) == 2, r["neighbours"]
+        assert "flip" in r["neighbours"][0].lower(), r["neighbours"]
         assert r["replay"].split()[2].endswith("neighbours.json")
         assert (Path(r["folder"]) / "repro.py").exists()
     assert not run(name, tmp_path / "raw", again=False)[0].failures  # nobody had heard of it
@@ -126,13 +133,18 @@ def test_what_fails_together_is_not_hidden_by_what_fails_alone() -> None:
     with backends.create("suites.meta.toy_backends:JealousAndPoor") as handle:
         (job,) = pack.jobs(handle.name, 16, 1)
         (result,) = handle.run([job])
-        assert not result.unblamed and result.masked == [0, 2, 3]
+        assert not result.unblamed
+        assert result.masked == [0, 2, 3]
         more = pack.take(result)
-        assert more is not None and not pack.done
+        assert more is not None
+        assert not pack.done
         (second,) = handle.run([more])
-        assert pack.take(second) is None and pack.done
+        assert pack.take(second) is None
+        assert pack.done
     ((_, neighbours, _),) = pack.unblamed
-    assert drawn["Flip"] in neighbours and drawn["Max"] in neighbours and drawn["Add"] not in neighbours
+    assert drawn["Flip"] in neighbours
+    assert drawn["Max"] in neighbours
+    assert drawn["Add"] not in neighbours
     refused = [op for op, c in drawn.items() if pack.answer(handle.name, c)[0][0].status is not Status.VALUE]  # type: ignore[index]
     assert refused == ["Add"]
 
@@ -156,7 +168,9 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
 def test_a_death_that_never_comes_again_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
     summary, records = run("Frail", tmp_path)
-    assert not summary.failures and not summary.problems and {r["verdict"] for r in records} == {"flaky"}
+    assert not summary.failures
+    assert not summary.problems
+    assert {r["verdict"] for r in records} == {"flaky"}
     assert all("SIGSEGV" in r["message"] and "right when asked again" in r["message"] for r in records)
 
 
@@ -165,7 +179,8 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     bad = [r for r in records if r["verdict"] == "crashed"]
     assert summary.failures == len(bad) > 0
     for r in bad:
-        assert r["key"] == "toy/MatMul/1" and not r["neighbours"]
+        assert r["key"] == "toy/MatMul/1"
+        assert not r["neighbours"]
         ((flip,),) = r["prior_models"]
         assert "flip" in flip.lower()
     assert "right in a fresh process, wrong in one that has served 1 before" in paragraph(bad[0])
@@ -187,7 +202,8 @@ def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.
         ledger = ledger_of(tmp_path, "frail", "toy/*", "crashed", 'message = "SIGSEGV"')
         engine = Engine([main], ledger=ledger, recheck=Recheck(lambda _: spare, ledger))
         (tally,) = engine.run(units([v for v in toy.versions.values() if v.op == "Sum"], 64)).tally.values()
-    assert tally["known"] == 1 and not tally["flaky"], tally
+    assert tally["known"] == 1, tally
+    assert not tally["flaky"], tally
 
 
 def test_neighbours_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +232,9 @@ def test_a_broken_neighbours_file_is_one_line(text: str, tmp_path: Path, capsys:
     path = tmp_path / "neighbours.json"
     path.write_text(text)
     code, said = main(["replay", str(path)]), capsys.readouterr().err
-    assert code == 2 and said.count("\n") == 1 and "neighbours.json" in said, said
+    assert code == 2, said
+    assert said.count("\n") == 1, said
+    assert "neighbours.json" in said, said
 
 
 def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
@@ -233,7 +251,8 @@ def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
         summary = Engine([main], ledger=ledger, recheck=Recheck(lambda _: spare, ledger)).run(
             units(list(toy.versions.values()), 64)
         )
-        assert not summary.failures and main.stats["spawns"] > 64 // 2
+        assert not summary.failures
+        assert main.stats["spawns"] > 64 // 2
     (tally,) = summary.tally.values()
     assert set(tally) <= {"agree", "uninformative", "wrongly_accepted"}, tally
 
@@ -271,7 +290,8 @@ def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
     with backends.create("suites.meta.toy_backends:Dies", deadline=deadline) as handle:
         profile = profile_of(handle)
         judged = judge_beside(handle, profile, case, [case], ledger)
-        assert (judged.known is not None) is known and judged.outcome.status is Status.TIMED_OUT
+        assert (judged.known is not None) is known
+        assert judged.outcome.status is Status.TIMED_OUT
         assert (waited(judged.outcome) < deadline) is known
         real, given = BackendHandle.run, list[bool]()
 
@@ -294,4 +314,6 @@ def test_what_passed_of_a_failed_model_keeps_what_is_listed_of_it() -> None:
     job = max(jobs, key=lambda j: len(j.tag[2].cases))
     values = [[Outcome(Status.VALUE) for _ in job.tag[2].cases] for _ in job.feeds]
     more = pack.take(JobResult(job, values, masked=[0, 1]))
-    assert job.hangs and more is not None and more.hangs
+    assert job.hangs
+    assert more is not None
+    assert more.hangs

@@ -37,12 +37,16 @@ def to_format_1(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_report_of_format_1_equals_that_of_format_2(tmp_path: Path) -> None:
     records = golden.records(5)
     old = [to_format_1(r) for r in records]
-    assert old != records and any("mistrusted" in json.dumps(r) for r in old)
+    assert old != records
+    assert any("mistrusted" in json.dumps(r) for r in old)
     golden.write(tmp_path / "new" / "records.jsonl", records)
     golden.write(tmp_path / "old" / "records.jsonl", old)
     new, was = (reports.summarise(str(tmp_path / n)) for n in ("new", "old"))
-    assert was.judged == new.judged and was.totals == new.totals and was.cube == new.cube
-    assert was.coverage == new.coverage and was.cases == new.cases
+    assert was.judged == new.judged
+    assert was.totals == new.totals
+    assert was.cube == new.cube
+    assert was.coverage == new.coverage
+    assert was.cases == new.cases
 
 
 def test_old_names_of_backends_and_fields_are_read() -> None:
@@ -55,11 +59,14 @@ def test_old_names_of_backends_and_fields_are_read() -> None:
             "asked": ["litert-crossed"],
         }
     )
-    assert head["format"] == FORMAT and head["asked"] == ["litert-cross-dialect"]
+    assert head["format"] == FORMAT
+    assert head["asked"] == ["litert-cross-dialect"]
     assert head["backends"] == {"litert-cross-dialect": {"info": {"target_dialect": "tflite"}}}
     case = up({"t": "case", "backend": "litert-crossed", "verdict": "unsteady", "company": ["a"], "before": [["b"]]})
-    assert case["backend"] == "litert-cross-dialect" and case["verdict"] == "flaky"
-    assert case["neighbours"] == ["a"] and case["prior_models"] == [["b"]]
+    assert case["backend"] == "litert-cross-dialect"
+    assert case["verdict"] == "flaky"
+    assert case["neighbours"] == ["a"]
+    assert case["prior_models"] == [["b"]]
 
 
 def test_a_file_may_hold_runs_of_both_formats() -> None:

@@ -94,7 +94,8 @@ def bad_of(s: Any, **want: str) -> int:
 def test_overview_tells_the_figures(page: browser.Browser, made: reports.RenderResult) -> None:
     s = made.summary
     figures = texts(page, ".kpi b")
-    assert figures[0] == f"{s.bad:,}" and figures[1] == f"{s.judged:,}"
+    assert figures[0] == f"{s.bad:,}"
+    assert figures[1] == f"{s.judged:,}"
     assert f"{s.bad:,} unexplained" in page.js("document.querySelector('.state').textContent")
     assert count(page, ".backend") == len(s.backends)
     assert "null" not in page.js("document.body.innerText").split()
@@ -109,7 +110,9 @@ def test_every_view_draws_in_both_themes(page: browser.Browser, view: str, dark:
     go(page, view=view)
     assert page.js("document.querySelector('main').innerText.length") > 80
     text = page.js("document.body.innerText")
-    assert "undefined" not in text and "[object" not in text and "NaN %" not in text
+    assert "undefined" not in text
+    assert "[object" not in text
+    assert "NaN %" not in text
     back = page.js("getComputedStyle(document.body).backgroundColor")
     assert (sum(int(x) for x in back[4:-1].split(",")) < 150) == dark
     assert page.js("document.documentElement.scrollWidth <= innerWidth")
@@ -157,7 +160,8 @@ def test_drill_down_from_matrix_to_a_case(page: browser.Browser, made: reports.R
     for line in case["notation"].splitlines():
         assert line.strip() in text
     for e in case["diff"]["elements"]:
-        assert e["actual_hex"] in text and e["expected_hex"] in text
+        assert e["actual_hex"] in text
+        assert e["expected_hex"] in text
     assert count(page, ".hist rect") == len(case["diff"]["ulp_histogram"])
     assert f"{case['diff']['count']} of {case['diff']['size']}" in page.js(
         "document.querySelector('canvas.map').getAttribute('aria-label')"
@@ -186,8 +190,10 @@ def test_special_and_huge_numbers(chromium: browser.Browser, tmp_path: Path) -> 
     rows = chromium.js(
         "[...document.querySelectorAll('.elements tbody tr')].map(r => [...r.children].map(c => c.textContent))"
     )
-    assert [r[2] for r in rows] == [str(2**62 + 1), "−0"] and [r[3] for r in rows] == ["NaN", "1.5"]
-    assert [r[6] for r in rows] == ["∞", "3"] and rows[0][7] == "±1.000e-30"
+    assert [r[2] for r in rows] == [str(2**62 + 1), "−0"]
+    assert [r[3] for r in rows] == ["NaN", "1.5"]
+    assert [r[6] for r in rows] == ["∞", "3"]
+    assert rows[0][7] == "±1.000e-30"
     assert "no multiple of the bound" in chromium.js("document.querySelector('.rule').textContent")
     assert chromium.errors == []
 
@@ -276,29 +282,38 @@ def test_coverage_and_sensitivity_and_ledger(page: browser.Browser, made: report
     go(page, view="coverage", q="Resize")
     row = page.js("document.querySelector('.crow:not(.chead)').innerText")
     c = made.summary.coverage["onnx/Resize/19"]
-    assert str(sum(c["dtype"].values())) in row and f"{c['pairs'][0]}/{c['pairs'][1]}" in row
+    assert str(sum(c["dtype"].values())) in row
+    assert f"{c['pairs'][0]}/{c['pairs'][1]}" in row
     go(page, view="coverage")
     unsupported = page.js(
         "[...document.querySelectorAll('.cross.wide tr')].map(r => [...r.children].map(c => c.textContent))"
     )
     row = next(r for r in unsupported if r[0] == "onnx.reference")
-    assert row[unsupported[0].index("bf16")] == "100 %" and row[unsupported[0].index("f32")] == "0"
+    assert row[unsupported[0].index("bf16")] == "100 %"
+    assert row[unsupported[0].index("f32")] == "0"
     go(page, view="sensitivity")
     planted = sum(r["planted"] for r in made.summary.sensitivity)
     assert f"{planted:,} planted faults" in page.js("document.querySelector('main').innerText")
     hidden, met = reports.summary.hidden_faults(made.summary.sensitivity)["litert-opt 2.3"]
     said = page.js("document.querySelector('#hidden-faults').innerText")
-    assert hidden and f"{hidden:,} of {met:,}" in said and "off_by_one_pad" in said and "litert/odd-pads" in said
+    assert hidden
+    assert f"{hidden:,} of {met:,}" in said
+    assert "off_by_one_pad" in said
+    assert "litert/odd-pads" in said
     go(page, view="listed")
     ledger = page.js("document.querySelector('main').innerText")
     for entry in [*made.summary.known.values(), *made.summary.ambiguity.values()]:
-        assert entry["id"] in ledger and entry["reason"] in ledger and entry["clause"] in ledger
-    assert count(page, ".entry.idle") == 1 and "not seen" in ledger
+        assert entry["id"] in ledger
+        assert entry["reason"] in ledger
+        assert entry["clause"] in ledger
+    assert count(page, ".entry.idle") == 1
+    assert "not seen" in ledger
 
 
 def test_changes_against_the_baseline(page: browser.Browser, made: reports.RenderResult) -> None:
     go(page, view="changes")
-    assert made.diff and [e["key"] for e in made.diff["new"]] == ["onnx/MatMul/13"]
+    assert made.diff
+    assert [e["key"] for e in made.diff["new"]] == ["onnx/MatMul/13"]
     assert texts(page, ".change.new tbody th") == ["onnx/MatMul/13"]
     assert texts(page, ".change.listed_new tbody th") == ["coremltools/gather-negative-axis"]
     assert texts(page, ".change.taken tbody td") == ["onnxruntime", "bf16"]
@@ -379,7 +394,8 @@ def test_what_has_no_verdict_is_not_shown_as_clean(chromium: browser.Browser, tm
     chromium.open(reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path).html)
     chromium.wait(READY)
     assert texts(chromium, ".state.bad") == ["2 without verdict, 1 listed, not met"]
-    assert texts(chromium, ".backend-head .hot") == ["2 without verdict"] and not count(chromium, ".state.ok")
+    assert texts(chromium, ".backend-head .hot") == ["2 without verdict"]
+    assert not count(chromium, ".state.ok")
 
 
 def test_hostile_text_does_not_run(chromium: browser.Browser, tmp_path: Path) -> None:
@@ -409,7 +425,8 @@ def test_the_policy_really_forbids_requests(page: browser.Browser) -> None:
     time.sleep(0.2)
     tried = [r for r in page.requests if "example.org" in r]
     assert page.blocked.count("csp") >= len(tried)  # each was stopped before it left
-    assert page.errors and all("Content Security Policy" in e or "violates" in e for e in page.errors), page.errors
+    assert page.errors, page.errors
+    assert all("Content Security Policy" in e or "violates" in e for e in page.errors), page.errors
     page.errors.clear()
     page.requests.clear()
 
@@ -438,7 +455,10 @@ def test_five_thousand_mismatches_stay_usable(chromium: browser.Browser, tmp_pat
     typing = timed("location.hash = '#view=cases&q=conv'; await new Promise(r => setTimeout(r))")
     matrix = timed("location.hash = '#view=matrix'; await new Promise(r => setTimeout(r))")
     print(f"opened in {opened:.2f} s, scroll {worst:.0f} ms, filter {typing:.0f} ms, matrix {matrix:.0f} ms")
-    assert opened < 8 and worst < 400 and typing < 1500 and matrix < 1500
+    assert opened < 8
+    assert worst < 400
+    assert typing < 1500
+    assert matrix < 1500
     assert chromium.errors == []
 
 
@@ -455,6 +475,8 @@ def test_hostile_words_are_shown_as_text(chromium: browser.Browser, tmp_path: Pa
         go(chromium, view=view)
         text += chromium.js("document.body.innerText")
         assert chromium.js(tags) == here
-    assert "<script>alert(1)</script>" in text and "\\u202e" in text and "\\u001b" in text
+    assert "<script>alert(1)</script>" in text
+    assert "\\u202e" in text
+    assert "\\u001b" in text
     assert not any(c in text for c in "\x1b\x00\u202e")
     assert chromium.errors == []

@@ -50,7 +50,8 @@ def test_totals_are_those_of_the_tallies(run: Path) -> None:
     assert s.judged + sum(s.unjudged.values()) == sum(want.values())
     assert {c["verdict"] for c in s.cases} == {r["verdict"] for r in RUN if r["t"] == "case"}
     assert len(s.cases) == sum(r["t"] == "case" for r in RUN)
-    assert not s.interrupted and not s.notes
+    assert not s.interrupted
+    assert not s.notes
 
 
 def test_golden_records_show_every_verdict() -> None:
@@ -85,7 +86,8 @@ def test_cluster_counts_are_honest(run: Path) -> None:
     cases = [r for r in RUN if r["t"] == "coverage" and r["key"] == c["key"]]
     broken = sum(cases[0]["rules"].values()) / sum(cases[0]["dtype"].values())
     passed = sum(n for v, n in f16 if v != "mismatch") - broken * sum(n for _, n in f16)
-    assert not c["exact"] and c["passed"] == max(0, round(passed))
+    assert not c["exact"]
+    assert c["passed"] == max(0, round(passed))
 
 
 def test_without_coverage_no_predicate_is_claimed(tmp_path: Path) -> None:
@@ -228,7 +230,8 @@ def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
     run.write_bytes(cut)
     s = reports.summarise(run)
     assert s.totals == whole.totals
-    assert any("cut short" in n for n in s.notes) and s.interrupted
+    assert any("cut short" in n for n in s.notes)
+    assert s.interrupted
 
 
 @pytest.mark.parametrize(
@@ -266,7 +269,8 @@ def test_what_is_no_record_file_is_a_format_error(tmp_path: Path, text: str, wor
     path.write_text(text)
     with pytest.raises(FormatError, match=re.escape(words)) as e:
         reports.summarise(path)
-    assert "bad.jsonl" in str(e.value) and "\n" not in str(e.value)
+    assert "bad.jsonl" in str(e.value)
+    assert "\n" not in str(e.value)
 
 
 def test_missing_files_are_format_errors(tmp_path: Path) -> None:
@@ -296,7 +300,8 @@ def test_cases_without_a_type_are_counted_under_a_dash(tmp_path: Path) -> None:
         RUN[-1],
     ]
     s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
-    assert {c[3] for c in s.cube} == {"-"} and s.coverage["onnx/A/1"]["dtype"] == {"-": 1}
+    assert {c[3] for c in s.cube} == {"-"}
+    assert s.coverage["onnx/A/1"]["dtype"] == {"-": 1}
 
 
 def test_the_same_measurement_of_two_machines_counts_once(tmp_path: Path) -> None:
@@ -313,7 +318,8 @@ def test_machines_that_started_together_are_both_read(tmp_path: Path) -> None:
     for python, found in rows.items():
         golden.write(tmp_path / f"{python}.jsonl", [RUN[0] | {"python": python}, tally | {"tally": found}, RUN[-1]])
     s = reports.summarise(tmp_path)
-    assert s.bad == 1 and len(s.runs) == 2
+    assert s.bad == 1
+    assert len(s.runs) == 2
     assert any("otherwise on another machine" in n for n in s.notes)
     merged = tmp_path / "all.jsonl"
     reports.merge([tmp_path], merged)
@@ -326,7 +332,8 @@ def test_saved_instances_of_one_op_are_all_counted(tmp_path: Path) -> None:
     batches = [{"t": "batch", "key": "onnx/A/1", "opset": 1, "first": -i, "count": 1, "tally": tally} for i in (1, 2)]
     golden.write(tmp_path / "a.jsonl", [RUN[0], *batches, RUN[-1]])
     s = reports.summarise(tmp_path)
-    assert sum(s.cube.values()) == 2 and not any("more than once" in n for n in s.notes)
+    assert sum(s.cube.values()) == 2
+    assert not any("more than once" in n for n in s.notes)
 
 
 def test_a_merged_file_tells_which_run_was_cut_short(tmp_path: Path) -> None:
@@ -334,7 +341,8 @@ def test_a_merged_file_tells_which_run_was_cut_short(tmp_path: Path) -> None:
         golden.write(tmp_path / f"{i}.jsonl", [RUN[0] | {"command": f"opconform run --shard {i + 1}/2"}, *rows])
     reports.merge([tmp_path], tmp_path / "all.jsonl")
     s = reports.summarise(tmp_path / "all.jsonl")
-    assert s.interrupted and any("--shard 1/2" in n for n in s.notes)
+    assert s.interrupted
+    assert any("--shard 1/2" in n for n in s.notes)
 
 
 def test_shards_add_up(tmp_path: Path) -> None:
@@ -349,7 +357,8 @@ def test_shards_add_up(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl.gz").write_bytes(gzip.compress((tmp_path / "1.jsonl").read_bytes()))
     (tmp_path / "1.jsonl").unlink()
     s = reports.summarise(tmp_path)
-    assert s.totals == dict(tallied(RUN)) and len(s.runs) == 2
+    assert s.totals == dict(tallied(RUN))
+    assert len(s.runs) == 2
     assert not any("shards" in n for n in s.notes)
     assert "of a run in 2 shards these records hold 2 alone" in reports.summarise(tmp_path / "1.jsonl.gz").notes
 
@@ -366,7 +375,8 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, run
 def test_a_comparison_of_other_instances_says_so(tmp_path: Path, run: Path) -> None:
     golden.write(tmp_path / "other.jsonl", [RUN[0] | {"seed": 7}, *RUN[1:]])
     (told,) = reports.diff(run, tmp_path / "other.jsonl")["notes"]["now"]
-    assert told.startswith("seed 7, ") and reports.diff(run, run)["notes"]["now"] == []
+    assert told.startswith("seed 7, ")
+    assert reports.diff(run, run)["notes"]["now"] == []
 
 
 def test_the_same_file_twice_counts_once(tmp_path: Path, run: Path) -> None:
@@ -432,7 +442,8 @@ def test_ledger_entries_as_the_engine_writes_them(tmp_path: Path) -> None:
     ]
     s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
     assert {k: e["hits"] for k, e in s.known.items()} == {"a": 3, "gone": 0}
-    assert s.ambiguity["b"]["hits"] == 4 and s.ambiguity["b"]["readings"] == ["x"]
+    assert s.ambiguity["b"]["hits"] == 4
+    assert s.ambiguity["b"]["readings"] == ["x"]
 
 
 def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
@@ -442,13 +453,17 @@ def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
         ("onnx/MatMul/13", "onnxruntime"),
         ("onnx/Conv/11", "onnxruntime"),
     }
-    assert not d["gone"] and not d["not_run"] and d["still"]
+    assert not d["gone"]
+    assert not d["not_run"]
+    assert d["still"]
     back = reports.diff(run, base)
-    assert {e["key"] for e in back["gone"]} == {"onnx/MatMul/13", "onnx/Conv/11"} and not back["new"]
+    assert {e["key"] for e in back["gone"]} == {"onnx/MatMul/13", "onnx/Conv/11"}
+    assert not back["new"]
     less = golden.write(tmp_path / "less.jsonl", golden.records(seed=2, keep=0.3))
     part = reports.diff(run, less)
     gone_keys = {e["key"] for e in part["gone"]}
-    assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]} and "tflite/CONV_2D/1" not in gone_keys
+    assert "tflite/CONV_2D/1" in {e["key"] for e in part["not_run"]}
+    assert "tflite/CONV_2D/1" not in gone_keys
 
 
 def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed: dict[str, str], cpu: str = "") -> Path:
@@ -523,13 +538,17 @@ def test_diff_of_two_releases_tells_listed_and_taken(tmp_path: Path, capsys: pyt
     assert [(e["id"], e["keys"], e["reason"]) for e in d["listed_new"]] == [("added", ["onnx/Cast/21"], "why added")]
     assert [e["id"] for e in d["listed_gone"]] == ["gone"]
     # u4 was tried three times only, f64 not at all: that says nothing
-    assert [(e["key"], e["dtypes"]) for e in d["taken"]] == [("onnx/Cast/21", ["i4"])] and not d["dropped"]
+    assert [(e["key"], e["dtypes"]) for e in d["taken"]] == [("onnx/Cast/21", ["i4"])]
+    assert not d["dropped"]
     assert reports.diff(new, old)["dropped"] == d["taken"]
     assert cli.main(["diff", str(old), str(new)]) == 0
     said = capsys.readouterr().out
-    assert "ort 1.0 -> 2.0" in said and "why added" in said and "i4" in said
+    assert "ort 1.0 -> 2.0" in said
+    assert "why added" in said
+    assert "i4" in said
     text = reports.render(new, tmp_path / "out", old).markdown.read_text()
-    assert "| only now | added | ort | why added |" in text and "| only now | onnx/Cast/21 | ort | i4 |" in text
+    assert "| only now | added | ort | why added |" in text
+    assert "| only now | onnx/Cast/21 | ort | i4 |" in text
 
 
 def test_a_run_against_itself_has_no_change(run: Path) -> None:
@@ -564,10 +583,14 @@ def test_page_holds_the_summary_and_forbids_requests(tmp_path: Path, run: Path) 
     assert embedded(html) == json.loads(r.json.read_text())
     assert r.summary.to_json()["totals"] == embedded(html)["totals"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
-    assert policy and policy[1].startswith("default-src 'none'") and "unsafe" not in policy[1]
+    assert policy
+    assert policy[1].startswith("default-src 'none'")
+    assert "unsafe" not in policy[1]
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html)
     style, script = assets()
-    assert html.count("<script") == 2 and script in html and style in html
+    assert html.count("<script") == 2
+    assert script in html
+    assert style in html
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
@@ -582,7 +605,8 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 def test_non_finite_numbers_survive(tmp_path: Path, run: Path) -> None:
     """NaN and infinity are no JSON; the page must still be."""
-    assert "NaN" in run.read_text() and "Infinity" in run.read_text()
+    assert "NaN" in run.read_text()
+    assert "Infinity" in run.read_text()
     text = reports.render(run, tmp_path / "out").json.read_text()
     json.loads(text, parse_constant=lambda c: pytest.fail(f"{c} in report.json"))
 
@@ -592,14 +616,17 @@ def test_markdown_and_junit(tmp_path: Path, run: Path) -> None:
     md = r.markdown.read_text()
     assert f"**{r.summary.bad:,} unexplained**" in md
     for c in r.summary.clusters[:5]:
-        assert c["predicate"] in md and c["key"] in md
-    assert "`litert-xnnpack/relu6-nan`" in md and "0 new" in md
+        assert c["predicate"] in md
+        assert c["key"] in md
+    assert "`litert-xnnpack/relu6-nan`" in md
+    assert "0 new" in md
     width = {line.count("|") - line.count("\\|") for line in md.split("## ")[0].splitlines() if line.startswith("|")}
     assert len(width) == 1
     root = ET.parse(r.junit).getroot()
     failed = {t.get("name") for t in root.iter("testcase") if t.find("failure") is not None}
     want = {f"{k}/{b}" for (k, _, b, _, v), n in r.summary.cube.items() if v in BAD and n}
-    assert failed == want and int(root.get("failures", "")) == len(want)
+    assert failed == want
+    assert int(root.get("failures", "")) == len(want)
     assert "opconform replay" in (root.find(".//failure").text or "")  # type: ignore[union-attr]
 
 
@@ -616,7 +643,8 @@ def test_clean_run_renders(tmp_path: Path) -> None:
     rows = [r for r in golden.records(seed=4, fixed=frozenset(k.split("/")[1] for k in golden.OPS)) if r["t"] != "case"]
     rows = [r | {"tally": [t for t in r["tally"] if t[2] == "agree"]} if r["t"] == "batch" else r for r in rows]
     r = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
-    assert r.summary.bad == 0 and "0 unexplained" in r.html.read_text()
+    assert r.summary.bad == 0
+    assert "0 unexplained" in r.html.read_text()
     assert 'failures="0"' in r.junit.read_text()
 
 
@@ -667,9 +695,11 @@ def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFi
     assert (root.get("failures"), root.get("errors")) == ("0", "2")
     error, whole = root.iter("error")
     assert whole.get("message") == "listed differences that did not occur: gone"
-    assert error.get("message") == "2 of 5 instances without verdict" and error.text == "run: run returned list"
+    assert error.get("message") == "2 of 5 instances without verdict"
+    assert error.text == "run: run returned list"
     head = out.markdown.read_text()
-    assert "**2 without verdict**" in head and "**listed differences that did not occur: gone**" in head
+    assert "**2 without verdict**" in head
+    assert "**listed differences that did not occur: gone**" in head
     assert cli.main(["report", str(path), "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "0 unexplained of 3 judged outcomes, 2 without verdict" in said

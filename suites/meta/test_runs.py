@@ -46,12 +46,15 @@ def shapes(args: dict[str, Any]) -> list[tuple[int, ...]]:
 
 def test_other_extents_are_valid_and_change_nothing_else() -> None:
     some = rerun_cases(EVERY[::7], 30)
-    assert len(some) > 100 and len({c.version.op for c in some}) > 40
+    assert len(some) > 100
+    assert len({c.version.op for c in some}) > 40
     for c in some:
         first, other = c.inst, at_run(c.inst, 1)
-        assert c.expected is not None and not c.problem, (c.inst.dumps(), c.problem)
+        assert c.expected is not None, (c.inst.dumps(), c.problem)
+        assert not c.problem, (c.inst.dumps(), c.problem)
         assert len(c.draws) == len(c.expected) == 2
-        assert first.args.keys() == other.args.keys() and shapes(first.args) != shapes(other.args)
+        assert first.args.keys() == other.args.keys()
+        assert shapes(first.args) != shapes(other.args)
         for slot, a in first.args.items():
             many, others = (x if isinstance(x, list) else [x] for x in (a, other.args[slot]))
             for x, y in zip(many, others, strict=True):
@@ -68,7 +71,8 @@ def test_blocks_run_at_other_extents(op: str) -> None:
     some = rerun_cases([registry.dialect("tflite").versions[f"tflite/{op}/1"]], 400)
     assert len(some) > 12
     for c in some:
-        assert c.expected is not None and not c.problem, (c.inst.dumps(), c.problem)
+        assert c.expected is not None, (c.inst.dumps(), c.problem)
+        assert not c.problem, (c.inst.dumps(), c.problem)
         first, second = (tuple(np.shape(e.value) for e in row) for row in c.expected)
         assert list(map(len, first)) == list(map(len, second))
     assert any(a.value.shape != b.value.shape for c in some for a, b in zip(*c.expected or ()))
@@ -105,7 +109,8 @@ def test_reruns_travel_in_json() -> None:
     c = rerun_cases(EVERY[::20])[0]
     text = c.inst.dumps()
     back = Instance.from_json(json.loads(text))
-    assert back.dumps() == text and json.loads(text)["format"] == 2
+    assert back.dumps() == text
+    assert json.loads(text)["format"] == 2
     assert json.loads(at_run(c.inst, 1).dumps())["format"] == 1
     with pytest.raises(FormatError):
         Instance.from_json({**json.loads(text), "format": 3})
@@ -154,7 +159,8 @@ def test_what_differs_between_runs_is_fed() -> None:
 
 def test_runs_beyond_the_named_ones_take_turns() -> None:
     inst = next(c.inst for c in rerun_cases(EVERY[::40]))
-    assert shapes(args_of(inst, 2)) == shapes(inst.args) and shapes(args_of(inst, 3)) == shapes(args_of(inst, 1))
+    assert shapes(args_of(inst, 2)) == shapes(inst.args)
+    assert shapes(args_of(inst, 3)) == shapes(args_of(inst, 1))
     assert args_of(inst, 2) != inst.args or all(not isinstance(a, list) and a.const for a in inst.args.values())
 
 
@@ -195,15 +201,18 @@ def judge(path: Path, name: str) -> Verdict:
 def test_a_right_backend_stays_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for draws in (1, 4):
         summary, records = run("Right", tmp_path, monkeypatch, draws)
-        assert not summary.failures and not summary.problems and not records, (summary.problems, records[:1])
+        assert not summary.failures, (summary.problems, records[:1])
+        assert not summary.problems, (summary.problems, records[:1])
+        assert not records, (summary.problems, records[:1])
 
 
-@pytest.mark.parametrize("name, verdict", [("Keeps", "mismatch"), ("KeepsAndDies", "crashed")])
+@pytest.mark.parametrize(("name", "verdict"), [("Keeps", "mismatch"), ("KeepsAndDies", "crashed")])
 def test_what_takes_the_run_before_is_told_with_it(
     name: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary, records = run(name, tmp_path, monkeypatch)
-    assert records and {r["verdict"] for r in records} == {verdict}
+    assert records
+    assert {r["verdict"] for r in records} == {verdict}
     assert {r["key"].split("/")[1] for r in records} == {"MatMul"}
     for r in records:
         assert len((r["minimal"] or r["instance"])["reruns"]) == 1, r
@@ -211,7 +220,8 @@ def test_what_takes_the_run_before_is_told_with_it(
     assert "run 2 of the same loaded model" in first["notation"]
     assert all("values" in a for run in first["minimal"]["reruns"] for a in run.values()), first["minimal"]
     folder = Path(first["folder"])
-    assert (folder / "inputs-0.npz").exists() and judge(folder / "instance.json", name) is Verdict(verdict)
+    assert (folder / "inputs-0.npz").exists()
+    assert judge(folder / "instance.json", name) is Verdict(verdict)
     assert judge(folder / "instance.json", "Right") is Verdict.AGREE
     assert summary.failures == len(records)
 
@@ -227,7 +237,8 @@ reason = "goes on with the inner extent of the first run"
 clause = "toy MatMul"
 """)
     summary, records = run("Keeps", tmp_path, monkeypatch, ledger=load_ledger([tmp_path]))
-    assert not summary.failures and records
+    assert not summary.failures
+    assert records
     assert {(r["verdict"], r["known"]) for r in records} == {("known", "keeps-the-first-extent")}
 
 
@@ -236,7 +247,8 @@ def test_what_shows_in_one_run_alone_is_told_of_that_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, records = run(name, tmp_path, monkeypatch, draws=4)
-    assert len(records) > 5 and {r["verdict"] for r in records} == {"mismatch"}
+    assert len(records) > 5
+    assert {r["verdict"] for r in records} == {"mismatch"}
     found: Counter[Verdict] = Counter()
     for i, r in enumerate(records):
         if i < SURE:
@@ -264,7 +276,8 @@ def test_the_script_of_a_folder_runs_all_of_them(tmp_path: Path) -> None:
     folder = write_folder(tmp_path, result, "0")
     assert sorted(p.name for p in folder.glob("inputs*")) == ["inputs-0.npz", "inputs.npz"]
     done = subprocess.run([sys.executable, str(folder / "repro.py")], capture_output=True, text=True)
-    assert done.returncode == 0 and "0 different" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "0 different" in done.stdout, done.stderr
     for name in ("expected.npz", "wide.npz"):
         saved = dict(np.load(folder / name))
         np.savez(folder / name, **{k: v + np.ones((), v.dtype) for k, v in saved.items()})

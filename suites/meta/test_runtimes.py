@@ -56,7 +56,8 @@ def test_narrow_types_pass_in_and_out(onnx_backend, number, shape):
     back = ask(onnx_backend, onnx_model("Cast", [1], [shape], number, to=number), v.astype(np.float32))
     if number in (21, 22) and onnx_backend.name.startswith("onnxruntime"):
         return  # whose rounding of 4-bit casts is its own matter
-    assert back.outputs[0].dtype == v.dtype and back.outputs[0].shape == shape
+    assert back.outputs[0].dtype == v.dtype
+    assert back.outputs[0].shape == shape
     assert back.outputs[0].tobytes() == v.tobytes()
 
 
@@ -135,7 +136,8 @@ def test_a_runtime_that_dies_is_reported():
 
 def test_it_knows_the_highest_opset():
     with running("onnxruntime") as h:
-        assert h.hello["info"]["opset"] >= 21 and h.hello["info"]["ir"] >= 9
+        assert h.hello["info"]["opset"] >= 21
+        assert h.hello["info"]["ir"] >= 9
 
 
 # -- LiteRT -----------------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ ARM = ["aarch64", "asimd", "asimdhp", "asimddp"]
 
 
 @pytest.mark.parametrize(
-    "offers,build,added_in",
+    ("offers", "build", "added_in"),
     [
         (ARM, (), {"f16": "f16"}),
         (["aarch64", "asimd"], (), {}),
@@ -174,7 +176,8 @@ def test_what_f16_is_added_up_in_follows_from_the_processor(monkeypatch, offers,
     monkeypatch.setattr(processor, "words", lambda: offers)
     monkeypatch.setattr(onnxruntime.OnnxRuntime, "unused", build)
     hello = worker.Server(onnxruntime.OnnxRuntime()).hello()
-    assert hello["acc"] == added_in and hello["cpu"] == [w for w in offers if w not in build]
+    assert hello["acc"] == added_in
+    assert hello["cpu"] == [w for w in offers if w not in build]
 
 
 def lite_model(op, values, out, options=None, shape=(2, 3), version=1):
@@ -218,7 +221,9 @@ def test_types_of_litert(lite, t):
         assert "not delegated" in out.message
         return
     got = out.outputs[0]
-    assert got.dtype == v.dtype and got.shape == v.shape and got.tolist() == v.tolist()
+    assert got.dtype == v.dtype
+    assert got.shape == v.shape
+    assert got.tolist() == v.tolist()
 
 
 def test_many_sets_through_one_interpreter(lite):
@@ -257,7 +262,8 @@ def test_xnnpack_answers_only_for_itself():
         sets = [[[v]] for v in (x, x, np.ones((4, 3), np.float32))]  # the same shape again, and another
         (r,) = h.run([Job(lite_model(WHERE, [x], 4), sets)])
         for (out,) in r.outcomes:
-            assert out.status is Status.UNSUPPORTED and "not delegated" in out.message
+            assert out.status is Status.UNSUPPORTED
+            assert "not delegated" in out.message
 
 
 # -- names ------------------------------------------------------------------------------------------------------
@@ -281,6 +287,6 @@ def test_direct_runs_a_file(tmp_path):
     (tmp_path / "m.onnx").write_bytes(m.data)
     x = np.array([-1, 0, 2], np.float32)
     assert registry.direct("onnxruntime", tmp_path / "m.onnx", [{"x0": x}], ["y"])[0].tolist() == [0, 0, 2]
+    (tmp_path / "bad.onnx").write_bytes(b"\x08\x00")
     with pytest.raises(RuntimeError, match="rejected in load"):
-        (tmp_path / "bad.onnx").write_bytes(b"\x08\x00")
         registry.direct("onnxruntime", tmp_path / "bad.onnx", [{"x0": x}], ["y"])

@@ -66,12 +66,14 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 def test_slices_come_home_and_the_next_run_goes_on(ray: FakeRay, tmp_path: Path) -> None:
     plan, ray.slices = replace(PLAN, out=tmp_path), 2
     out = cluster.run(plan, "local", jobs=1, seconds=1.0)
-    assert out.interrupted and len(out.records) == 2
+    assert out.interrupted
+    assert len(out.records) == 2
     assert ray.asked == ["round-0-part-1-of-1", "round-1-part-1-of-1", "round-2-part-1-of-1"]
     seeds = [json.loads(p.read_text().split("\n", 1)[0])["seed"] for p in out.records]
     assert seeds == [0, 1]
     summary = reports.summarise([str(p) for p in out.records])
-    assert summary.judged and not summary.bad
+    assert summary.judged
+    assert not summary.bad
     ray.asked.clear()
     cluster.run(plan, "local", jobs=1, seconds=1.0)
     assert ray.asked[0] == "round-2-part-1-of-1"  # the one that was under way is asked for again

@@ -66,7 +66,8 @@ def test_planted_faults_are_caught(dialect):
     assert s.planted > 5 * len(versions)
     assert s.share >= 0.95, [(m.key, m.dtype, m.fault, m.missed) for m in s.missed()]
     for r in s.records():
-        assert r["planted"] == 1 and (r["caught"] == 1) == (not r["missed"])
+        assert r["planted"] == 1
+        assert (r["caught"] == 1) == (not r["missed"])
 
 
 def test_every_fault_can_be_planted_somewhere():
@@ -145,10 +146,13 @@ def test_what_known_differences_hide_is_told(tmp_path):
     s = measure(newest("onnx", ("ReduceSum", "Relu")), instances=60, ledger=ledger, backends=profiles)
     hidden = hidden_faults(s.records())
     (wide, all_), (narrow, met) = hidden["wide 1.0"], hidden["narrow 1.0"]
-    assert wide == all_ == met > 50 and narrow <= met // 4 and set(hidden) == {"wide 1.0", "narrow 1.0"}
+    assert wide == all_ == met > 50
+    assert narrow <= met // 4
+    assert set(hidden) == {"wide 1.0", "narrow 1.0"}
     assert all(x.key.startswith("onnx/ReduceSum/") for x in s.sights if x.behind)
     told = [r for r in s.records() if r.get("behind")]
-    assert len(told) == met and told[0]["behind"]["wide 1.0"] == ["all-of-it"]
+    assert len(told) == met
+    assert told[0]["behind"]["wide 1.0"] == ["all-of-it"]
     assert not ledger.counts()  # planted faults are no occurrences
 
 
@@ -174,7 +178,8 @@ def test_known_differences_hide_little(dialect):
     found = hidden_faults(s.records())
     assert {b.split()[0] for b in found} == set(RELEASES[dialect])
     for backend, (hidden, met) in found.items():
-        assert met > 400 and hidden <= 0.05 * met, (backend, hidden, met)
+        assert met > 400, (backend, hidden, met)
+        assert hidden <= 0.05 * met, (backend, hidden, met)
     count = Counter((b, x.key, b in x.hidden) for x in s.sights if x.caught >= 0 for b in x.behind)
     blind = {k[:2] for k, n in count.items() if k[2] and n > 3 and n > count[(*k[:2], False)]}
     assert blind <= BLIND, blind - BLIND

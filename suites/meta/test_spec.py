@@ -96,7 +96,8 @@ def test_a_stated_shape_is_held_and_broken(pattern: str, rank: int) -> None:
     v = other.versions["toy/Flip/1"]
     v.check(v.call({"axis": 0}, {"x": np.ones((2, 3), np.float32)}, 1))
     broken = [i for n in range(9) if (i := draw_invalid(v, "shapes-stated", Prng(n))) is not None]
-    assert broken and {len(i.args["x"].shape) for i in broken} == {rank}
+    assert broken
+    assert {len(i.args["x"].shape) for i in broken} == {rank}
     for i in broken:
         with pytest.raises(RuleError, match=r"shapes-stated: x: .*rank"):
             v.evaluate(v.call(i.attrs, arrays_of(i), 1))
@@ -175,7 +176,9 @@ def test_the_hypothesis_front_end_draws_the_same_instances() -> None:
     assert seen
 
 
-@pytest.mark.parametrize("op,version,least,most", [("RMSNormalization", 23, 0.55, 0.85), ("CastLike", 19, 0.0, 0.25)])
+@pytest.mark.parametrize(
+    ("op", "version", "least", "most"), [("RMSNormalization", 23, 0.55, 0.85), ("CastLike", 19, 0.0, 0.25)]
+)
 def test_types_that_may_agree_do_in_half_of_the_instances(op: str, version: int, least: float, most: float) -> None:
     """Besides those that agree by chance; not where a change of type is the point."""
     v = registry.dialect("onnx").versions[f"onnx/{op}/{version}"]

@@ -45,19 +45,22 @@ def test_replay_names_memory_that_is_never_written() -> None:
     assert result.nondeterministic == f"{MEMORY} (output 0, 3 of 3 elements)"
     assert not np.array_equal(result.second.outputs[0], result.outcome.outputs[0])
     told = record(result, {result.backend: result.verdict.value})
-    assert told["nondeterministic"] == result.nondeterministic and wrong_record(told) is None
+    assert told["nondeterministic"] == result.nondeterministic
+    assert wrong_record(told) is None
     assert wrong_record({**told, "nondeterministic": 1}) is not None
     assert result.nondeterministic in paragraph(told)
 
 
 def test_replay_tells_a_random_result_from_memory() -> None:
     result = once("Dice")
-    assert result.verdict is Verdict.MISMATCH and result.nondeterministic.startswith(OTHERWISE)
+    assert result.verdict is Verdict.MISMATCH
+    assert result.nondeterministic.startswith(OTHERWISE)
 
 
 def test_replay_says_nothing_of_a_result_that_repeats() -> None:
     result = once("Right")
-    assert result.verdict.value in ("agree", "uninformative") and not result.nondeterministic
+    assert result.verdict.value in ("agree", "uninformative")
+    assert not result.nondeterministic
     assert result.second is None
 
 
@@ -65,15 +68,18 @@ def test_minimize_writes_both_results(tmp_path: Path, capsys: pytest.CaptureFixt
     file, out = tmp_path / "instance.json", tmp_path / "out"
     file.write_text(json.dumps(NOTHING.to_json()))
     code = main(["minimize", str(file), "--backend", "suites.meta.toy_backends:Unwritten", "--out", str(out)])
-    assert code == 1 and MEMORY in capsys.readouterr().out
+    assert code == 1
+    assert MEMORY in capsys.readouterr().out
     (said,) = out.glob(f"*/{NONDETERMINISTIC}")
-    assert said.read_text().startswith(MEMORY) and words(1) in said.read_text()
+    assert said.read_text().startswith(MEMORY)
+    assert words(1) in said.read_text()
     for k, code in enumerate((1, 0)):  # the second pattern is 0, which is right
         env = {**{n: v for n, v in os.environ.items() if n not in PATTERNS[0]}, **PATTERNS[k]}
         got = subprocess.run([sys.executable, str(said.parent / "repro.py")], env=env, capture_output=True, text=True)
         assert got.returncode == code or not PATTERNS[k], got
     first, second = (np.load(said.parent / f"actual{x}.npz") for x in ("", "-second"))
-    assert first.files == second.files and any(not np.array_equal(first[n], second[n]) for n in first.files)
+    assert first.files == second.files
+    assert any(not np.array_equal(first[n], second[n]) for n in first.files)
 
 
 def test_difference_compares_bits_and_ends() -> None:
@@ -92,4 +98,5 @@ def test_difference_compares_bits_and_ends() -> None:
 
 
 def test_patterns_are_two() -> None:
-    assert len(PATTERNS) == 2 and PATTERNS[0] != PATTERNS[1]
+    assert len(PATTERNS) == 2
+    assert PATTERNS[0] != PATTERNS[1]

@@ -99,7 +99,8 @@ def test_every_run_is_looked_at():
     """An answer of the first run that may be otherwise hides no wrong one of the second."""
     again = {"X": {"dtype": "f32", "shape": [2], "values": [1.0, -1.0]}}
     case = case_of("Relu", 14, {"X": ("f32", [2], [{"f": "nan"}, -1.0])}, reruns=[again])
-    assert case.expected is not None and len(case.expected) == 2
+    assert case.expected is not None
+    assert len(case.expected) == 2
     open_, right, wrong = (Outcome(Status.VALUE, [np.array(x, np.float32)], "run") for x in ([0, 0], [1, 0], [1, -1]))
     assert judge_case(case, SOMEBODY, [open_, right]).verdict is Verdict.AMBIGUOUS
     assert judge_case(case, SOMEBODY, [open_, wrong]).verdict is Verdict.MISMATCH
@@ -114,7 +115,8 @@ def test_a_border_of_zeros_is_open_where_the_type_has_none():
         assert result(case, (2, zero)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
     assert result(case, (1, 4)).verdict is Verdict.MISMATCH
     given = case_of("Pad", 24, {**args, "constant_value": ("f8e8m0", [], [4])}, {"mode": "constant"})
-    assert result(given, (2, 2)).verdict is Verdict.MISMATCH and given.underspecified == [None]
+    assert result(given, (2, 2)).verdict is Verdict.MISMATCH
+    assert given.underspecified == [None]
 
 
 def test_flushing_shows_beside_what_is_open():
@@ -142,16 +144,22 @@ def test_flushing_shows_beside_what_is_open():
 
 def test_reasons_are_gathered():
     a, b = underspecified("a", np.array([True, False])), underspecified("b", np.array([False, True]))
-    assert underspecified("none", np.array([False])) is None and gathered(None, None) is None
+    assert underspecified("none", np.array([False])) is None
+    assert gathered(None, None) is None
     both = gathered(a, None, b)
-    assert both == "a" and [p.why for p in both.parts] == ["a", "b"]
-    assert both.without("a") == "b" and both.without("a").without("b") is None
+    assert both == "a"
+    assert [p.why for p in both.parts] == ["a", "b"]
+    assert both.without("a") == "b"
+    assert both.without("a").without("b") is None
     assert [m.tolist() for m, _ in both.masks(0)] == [[True, False], [False, True]]
-    assert gathered(a, "all").masks(0) is None and gathered("all").without("all") is None
+    assert gathered(a, "all").masks(0) is None
+    assert gathered("all").without("all") is None
     check = first_of(lambda i, p: None, lambda i, p: b, lambda i, p: a)
-    assert check({}, {}) == "b" and len(check({}, {}).parts) == 2
+    assert check({}, {}) == "b"
+    assert len(check({}, {}).parts) == 2
     per_result = Underspecified(Part("c", (None, np.array([True]))))
-    assert list(per_result.masks(0)) == [] and len(list(per_result.masks(1))) == 1
+    assert list(per_result.masks(0)) == []
+    assert len(list(per_result.masks(1))) == 1
 
 
 # -- entries that speak of elements

@@ -22,7 +22,8 @@ def models(name: str, count: int = 2) -> Iterator[tuple[str, Model]]:
     for v in d.versions.values():
         for i in range(count):
             case = draw_case(v, v.opsets[-1 - i % len(v.opsets)], 22, i, invalid=False)
-            assert not case.problem and case.draws, case.problem
+            assert not case.problem, case.problem
+            assert case.draws, case.problem
             yield f"{v.key} case {i}", build(d, [case])
 
 

@@ -70,7 +70,9 @@ def test_plain_jobs_come_back_whole():
         for r in results:
             check_values(r, ["add"] * 5, sets=3)
         assert h.stats["deaths"] == 0
-        assert h.hello["version"] == "1.0" and h.hello["info"] == {"opset": 3} and h.hello["pack"] == 8
+        assert h.hello["version"] == "1.0"
+        assert h.hello["info"] == {"opset": 3}
+        assert h.hello["pack"] == 8
 
 
 CRASHES = {
@@ -96,7 +98,8 @@ def test_a_crash_loses_nobody_else(deed):
         check_values(b, deeds, sets=2, skip=(6,))
         for r in range(2):
             o = b.outcomes[r][6]
-            assert o.status is Status.CRASHED and CRASHES[deed] in o.message, o
+            assert o.status is Status.CRASHED, o
+            assert CRASHES[deed] in o.message, o
             # an answer that cannot be sent is of neither phase: the culprit is found by trying each alone
             assert deed == "unspeakable" or o.phase == ("load" if deed == "crash-at-load" else "run")
     if deed == "abort":
@@ -127,7 +130,8 @@ def test_a_process_that_leaves_its_socket_to_others_is_found(deed):
         group = h._zygote.pid
         check_values(result, deeds, skip=(1,))
         o = result.outcomes[0][1]
-        assert o.status is Status.CRASHED and LEAVES[deed] in o.message, o
+        assert o.status is Status.CRASHED, o
+        assert LEAVES[deed] in o.message, o
     wait = time.monotonic() + 5
     while running(group) and time.monotonic() < wait:
         time.sleep(0.01)
@@ -156,7 +160,7 @@ def left_behind(h):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("cls,killed", [("Toy", False), ("Toy", True), ("NoFork", False), ("NoFork", True)])
+@pytest.mark.parametrize(("cls", "killed"), [("Toy", False), ("Toy", True), ("NoFork", False), ("NoFork", True)])
 def test_a_session_of_its_own_outlives_no_handle(cls, killed):
     with handle(cls) as h:
         pid = left_behind(h)
@@ -209,14 +213,16 @@ def test_what_a_backend_does_to_its_process_stays_there():
     with handle("Lawless") as h:
         (result,) = h.run([job_of(["add", "segv", "add"])])
         check_values(result, ["add"] * 3, skip=(1,))
-        assert result.outcomes[0][1].status is Status.CRASHED and "SIGSEGV" in result.outcomes[0][1].message
+        assert result.outcomes[0][1].status is Status.CRASHED
+        assert "SIGSEGV" in result.outcomes[0][1].message
 
 
 def test_a_backend_that_cannot_be_started_again_has_crashed(tmp_path):
     with handle("StartsOnce", kwargs={"lock": str(tmp_path / "lock")}) as h:
         results = h.run([job_of(["add", "segv", "add"]), job_of(["add"])])
         outcomes = [o for r in results for o in r.outcomes[0]]
-        assert {o.status for o in outcomes} == {Status.CRASHED} and len(outcomes) == 4
+        assert {o.status for o in outcomes} == {Status.CRASHED}
+        assert len(outcomes) == 4
         assert "cannot be started again: FileExistsError: " in outcomes[-1].message
         assert h.hello["version"] == "1.0"
         with h.another() as spare:
@@ -245,7 +251,8 @@ def test_what_is_known_to_hang_is_not_waited_for_as_long():
     """It has a part of the deadline; the message tells the time that it was given."""
     with handle(deadline=16.0) as h:
         known, told = (h.run([replace(job_of([deed]), hangs=True)])[0].outcomes[0][0] for deed in ("spin", "add"))
-        assert known.status is Status.TIMED_OUT and told.status is Status.VALUE
+        assert known.status is Status.TIMED_OUT
+        assert told.status is Status.VALUE
         assert float(re.search(r"within ([\d.]+) s", known.message)[1]) < 16.0
 
 
@@ -308,7 +315,9 @@ def test_a_message_that_names_the_node_saves_the_bisection():
         assert halved.outcomes[0][37].status is named.outcomes[0][37].status is Status.REJECTED
 
 
-@pytest.mark.parametrize("deed,status", [("negative-raises", Status.REJECTED), ("negative-crashes", Status.CRASHED)])
+@pytest.mark.parametrize(
+    ("deed", "status"), [("negative-raises", Status.REJECTED), ("negative-crashes", Status.CRASHED)]
+)
 def test_only_the_set_that_failed_is_blamed(deed, status):
     deeds = ["add", deed, deed]
 
@@ -347,7 +356,8 @@ def test_a_failure_that_no_instance_shows_alone_is_kept(deed, status):
         (result,) = h.run([job_of(["add", deed, "add", "add", "add", deed], sets=2)])
         check_values(result, ["add"] * 6, sets=2)
         (found,) = result.unblamed
-        assert found.outcome.status is status and {1, 5} <= set(found.instances)
+        assert found.outcome.status is status
+        assert {1, 5} <= set(found.instances)
         (result,) = h.run([job_of(["add", "raise", "add", "segv"])])  # each is somebody's
         assert not result.unblamed
 
@@ -362,7 +372,8 @@ def test_after_a_quarantined_job_the_process_is_another():
         assert len(results) == 6
         for r in results:
             check_values(r, ["add"])
-        assert h.stats["spawns"] == 4 and not h.stats["deaths"]
+        assert h.stats["spawns"] == 4
+        assert not h.stats["deaths"]
 
 
 def test_a_rebuild_that_fails_is_our_error():
@@ -378,11 +389,12 @@ def test_a_death_that_no_case_repeats_is_nobodys():
         results = h.run(job_of(["add"], tag=i) for i in range(10))
         for r in results:
             assert r.outcomes[0][0].status is Status.VALUE
-        assert h.stats["deaths"] >= 2 and any("asked once more alone" in e for e in h.events)
+        assert h.stats["deaths"] >= 2
+        assert any("asked once more alone" in e for e in h.events)
 
 
 @pytest.mark.parametrize(
-    "cls,deed,status,text",
+    ("cls", "deed", "status", "text"),
     [
         ("Toy", "sys-exit", Status.REJECTED, "SystemExit"),
         ("Toy", "type", Status.HARNESS_ERROR, "expected a NumPy array, got object"),
@@ -394,14 +406,16 @@ def test_misbehaviour_has_a_message(cls, deed, status, text):
     with handle(cls) as h:
         (result,) = h.run([job_of([deed])])
         o = result.outcomes[0][0]
-        assert o.status is status and text in o.message, o
+        assert o.status is status, o
+        assert text in o.message, o
 
 
 def test_an_output_beyond_all_expectation_comes_as_its_type():
     with handle() as h:
         (result,) = h.run([job_of(["add", "big"])])
         small, big = (o.outputs[0] for o in result.outcomes[0])
-        assert isinstance(small, np.ndarray) and isinstance(big, TypeOnly)
+        assert isinstance(small, np.ndarray)
+        assert isinstance(big, TypeOnly)
         assert (big.dtype, big.shape) == ("u8", (1 << 29,))
 
 
@@ -409,7 +423,9 @@ def test_missing_outputs_are_none_and_said():
     with handle("Forgetful") as h:
         (result,) = h.run([job_of(["add"])])
         o = result.outcomes[0][0]
-        assert o.status is Status.VALUE and o.outputs == [None] and "surprise" in o.message
+        assert o.status is Status.VALUE
+        assert o.outputs == [None]
+        assert "surprise" in o.message
 
 
 def test_what_nobody_asked_for_is_said_and_no_fault():
@@ -426,7 +442,8 @@ def test_what_nobody_asked_for_is_said_and_no_fault():
 def test_one_output_under_another_name_is_said():
     with handle("Misnames") as h:
         (result,) = h.run([job_of(["add", "add"])])
-        assert h.beside == "" and result.outcomes[0][1].outputs == [None]
+        assert h.beside == ""
+        assert result.outcomes[0][1].outputs == [None]
         assert "run returned ['other'], expected ['z1']" in result.outcomes[0][1].message
 
 
@@ -434,11 +451,12 @@ def test_scalars_and_nan_are_values():
     with handle() as h:
         (result,) = h.run([job_of(["float", "nan"])])
         a, b = result.outcomes[0]
-        assert a.outputs[0].dtype == np.float64 and np.isnan(b.outputs[0]).all()
+        assert a.outputs[0].dtype == np.float64
+        assert np.isnan(b.outputs[0]).all()
 
 
 @pytest.mark.parametrize(
-    "cls,text,missing",
+    ("cls", "text", "missing"),
     [
         ("NotABackend", "has no 'version'", None),
         ("NoComma", "TypeError: formats: expected names such as ", None),
@@ -526,7 +544,8 @@ def test_a_death_before_a_job_was_taken_is_not_the_jobs():
     with handle("DiesUnasked", kwargs={"times": 3}) as h:
         (result,) = h.run([job_of(["add"])])
         check_values(result, ["add"])
-        assert h.stats["deaths"] == 3 and not result.unblamed
+        assert h.stats["deaths"] == 3
+        assert not result.unblamed
 
 
 def values():
@@ -555,7 +574,8 @@ def test_every_dtype_survives_the_trip():
         elif isinstance(v, list):
             assert [g.shape for g in got] == [x.shape for x in v]
         else:
-            assert got.shape == v.shape and got.dtype == v.dtype.newbyteorder("=")
+            assert got.shape == v.shape
+            assert got.dtype == v.dtype.newbyteorder("=")
             assert (v.dtype == object and got.tolist() == v.tolist()) or (
                 v.dtype != object and (got.tobytes() == v.astype(v.dtype.newbyteorder("=")).tobytes())
             )
@@ -589,7 +609,8 @@ def test_host_and_worker_overlap():
             h.submit(j)
         submitted = time.perf_counter() - t
         results = h.collect(wait=True)
-        assert len(results) == 2 and submitted < 1.0
+        assert len(results) == 2
+        assert submitted < 1.0
 
 
 def test_no_process_outlives_its_handle():

@@ -112,7 +112,8 @@ def test_a_classifier_names_the_largest() -> None:
     }
     label, p = run_model(wire.encode("Model", spec), {"x": np.array([0.0, 3.0, 1.0])})
     assert label == "dog"
-    assert p["dog"] == max(p.values()) and sum(p.values()) == pytest.approx(1, abs=1e-6)
+    assert p["dog"] == max(p.values())
+    assert sum(p.values()) == pytest.approx(1, abs=1e-6)
 
 
 def test_declared_output_types() -> None:

@@ -27,7 +27,8 @@ LEFT_OUT = {
 
 def test_the_tests_of_coremltools() -> None:
     spec = importlib.util.find_spec("coremltools")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     theirs = Path(spec.origin).parent / "test" / "neural_network" / "test_numpy_nn_layers.py"
     if not theirs.exists():
         pytest.skip("this coremltools brings no tests along")

@@ -150,7 +150,8 @@ def test_updatable_weights_of_a_layer_that_is_not_are_weights() -> None:
     arrays = arrays_of(inst)
     model = dialect.build([inst], [arrays])
     layer = wire.decode("Model", model.data)["neuralNetwork"]["layers"][-1]
-    assert layer["innerProduct"]["weights"]["isUpdatable"] and not layer.get("isUpdatable")
+    assert layer["innerProduct"]["weights"]["isUpdatable"]
+    assert not layer.get("isUpdatable")
     want = dialect.evaluate(inst, arrays)[0].value
     got = dialect.run_model(model.data, [arrays["x"]])[0]
     np.testing.assert_allclose(got, want, rtol=1e-5)

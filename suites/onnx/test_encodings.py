@@ -54,7 +54,8 @@ def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
         assert (f"constant in {encoding}, " in notation.text(inst)) == bool(encoding)
         assert (f"input: constant in {encoding}" in features(inst.to_json())) == bool(encoding)
         again = Instance.from_json(inst.to_json())
-        assert again.args["input"].encoding == encoding and again.id == inst.id
+        assert again.args["input"].encoding == encoding
+        assert again.id == inst.id
         arrays = arrays_of(inst)
         got = dialect.run_model(dialect.build([inst], [arrays]).data, {})
         assert same(got[0], dialect.evaluate(inst, arrays)[0].value)
@@ -72,7 +73,9 @@ def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
 def test_an_encoding_that_the_format_lacks_is_refused(inst: Instance, words: str) -> None:
     inst = replace(inst, version=dialect.at(inst.op, None, inst.opset).version)
     said = validation_error(dialect.version_of(inst), inst)
-    assert said is not None and "encoding: expected" in said and words in said
+    assert said is not None
+    assert "encoding: expected" in said
+    assert words in said
 
 
 def test_a_constant_node_takes_the_types_of_its_schema() -> None:
@@ -99,4 +102,5 @@ def test_every_encoding_is_drawn_by_choice_and_not_by_the_seed_of_the_data() -> 
                 met[a.encoding] = met.get(a.encoding, 0) + 1
                 other = replace(inst, args={k: replace(x, seed=x.seed + 1) for k, x in inst.args.items()})
                 assert [x.encoding for x in other.args.values()] == [x.encoding for x in inst.args.values()]
-    assert {"", "Constant", "float_data", "int32_data"} <= set(met) and met[""] > sum(met.values()) / 2
+    assert {"", "Constant", "float_data", "int32_data"} <= set(met)
+    assert met[""] > sum(met.values()) / 2

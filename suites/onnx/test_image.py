@@ -102,7 +102,7 @@ def test_red_and_green(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data,grey",
+    ("data", "grey"),
     [
         (b"P5 2 1 255\n\x07\xf0", [7, 240]),
         (b"P2 2 1 15 1 15", [17, 255]),
@@ -125,7 +125,7 @@ def test_grey(data: bytes, grey: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind,second", [(0, [7, 9, 4]), (1, [7, 2, 251]), (2, [2, 3, 252]), (3, [5, 3, 252]), (4, [2, 2, 251])]
+    ("kind", "second"), [(0, [7, 9, 4]), (1, [7, 2, 251]), (2, [2, 3, 252]), (3, [5, 3, 252]), (4, [2, 2, 251])]
 )
 def test_png_filters(kind: int, second: list[int]) -> None:
     """Rows 5 6 8 and 7 9 4, the second one filtered by hand."""
@@ -141,7 +141,9 @@ def _mosaic(seed: int, h: int, w: int, tile: int = 1) -> np.ndarray:
 FORMS = [(f, m, how) for f, modes, how in _FORMS for m in modes.split()]
 
 
-@pytest.mark.parametrize("form,mode,how", FORMS, ids=lambda v: "-".join(map(str, v)) if isinstance(v, dict) else v)
+@pytest.mark.parametrize(
+    ("form", "mode", "how"), FORMS, ids=lambda v: "-".join(map(str, v)) if isinstance(v, dict) else v
+)
 def test_what_was_written_comes_back(form: str, mode: str, how: dict[str, object]) -> None:
     for seed, (h, w) in enumerate([(1, 1), (2, 5), (6, 3), (4, 9)]):
         if form == "JPEG":
@@ -160,7 +162,9 @@ def test_what_was_written_comes_back(form: str, mode: str, how: dict[str, object
             assert read(data[:n]) is None
 
 
-@pytest.mark.parametrize("form,mode,how", [(f, m, how) for f, m, how in _OPEN], ids=[f"{f}-{m}" for f, m, _ in _OPEN])
+@pytest.mark.parametrize(
+    ("form", "mode", "how"), [(f, m, how) for f, m, how in _OPEN], ids=[f"{f}-{m}" for f, m, _ in _OPEN]
+)
 def test_what_the_text_leaves_open(form: str, mode: str, how: dict[str, object]) -> None:
     assert left_open(encoded(form, mode, how, _mosaic(1, 8, 8)))
 
@@ -173,7 +177,7 @@ def test_uneven_scales_are_open(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("quality", [100, 75, 30])
-@pytest.mark.parametrize("mode,subsampling,chroma", [("L", 0, 0), ("RGB", 0, 1), ("RGB", 1, 1), ("RGB", 2, 2)])
+@pytest.mark.parametrize(("mode", "subsampling", "chroma"), [("L", 0, 0), ("RGB", 0, 1), ("RGB", 1, 1), ("RGB", 2, 2)])
 def test_jpeg_is_read_as_near_as_we_take_it_to(mode: str, subsampling: int, chroma: int, quality: int) -> None:
     """One off in luma and chroma, two where chroma is rounded once or twice, through the equations of colour."""
     near, apart = (
@@ -185,7 +189,8 @@ def test_jpeg_is_read_as_near_as_we_take_it_to(mode: str, subsampling: int, chro
         how = {"subsampling": subsampling, "quality": quality, "optimize": bool(seed % 2)}
         data = encoded("JPEG", mode, how, _mosaic(seed, h, w, 1 + seed))
         found, exact = read(data), pixels(data)
-        assert found is not None and found.underspecified is None
+        assert found is not None
+        assert found.underspecified is None
         assert (np.abs(found.pixels - exact) <= np.array(near) + 0.5).all()
         assert found.steps == tuple(map(math.ceil, apart))
 

@@ -77,7 +77,8 @@ def test_what_a_backend_is_asked_passes_the_checker(ops: list[str]) -> None:
         model = build(dialect, [case])
         graph = onnx.load_from_string(model.data).graph
         plan = schemas.plan(v.op, v.opsets[-1])
-        assert plan is not None and case.expected
+        assert plan is not None
+        assert case.expected
         named = [j for j, n in enumerate(model.outputs[0]) if n]
         for j, out, (_, e) in zip(named, graph.output, asked(model.outputs[0], case.expected[0]), strict=True):
             if plan.tensor(j):
@@ -197,11 +198,13 @@ def test_batch_normalization_of_a_vector_is_that_of_one_channel(version: int, tr
     attrs = {"training_mode": training} if version >= 14 else {}
     outs = 1 + 2 * training
     flat, column = (v.evaluate(v.call(attrs, {"X": a, **stats}, version, n_outs=outs)) for a in (x, x[:, None]))
-    assert flat[0].value.shape == x.shape and len(flat) == outs
+    assert flat[0].value.shape == x.shape
+    assert len(flat) == outs
     for a, b in zip(flat, column):
         np.testing.assert_array_equal(a.value, b.value.reshape(a.value.shape))
     drawn = {len(inst.args["X"].shape) for inst, _ in draws(v, 400)}
-    assert 1 in drawn and 2 in drawn
+    assert 1 in drawn
+    assert 2 in drawn
 
 
 @pytest.mark.parametrize("value", [1.5, np.float32(1.5), np.float64(1.5), np.array(1.5)])
@@ -219,4 +222,5 @@ def test_the_values_of_a_map_have_the_type_that_the_model_declares(dtype: str, v
     )
     model = dialect.build([inst], [arrays_of(inst)])
     (got,) = dialect.run_model(model.data, {model.inputs[0][0][0]: {"a": value}})
-    assert got.dtype == BY_NAME[dtype].np and got.tolist() == [1.5, 0.0]
+    assert got.dtype == BY_NAME[dtype].np
+    assert got.tolist() == [1.5, 0.0]

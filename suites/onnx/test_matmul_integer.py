@@ -24,7 +24,7 @@ def test_zero_points_belong_to_rows_and_columns(rows: int | None, columns: int |
 
 
 @pytest.mark.parametrize(
-    "a, b, za, zb",
+    ("a", "b", "za", "zb"),
     [((1, 2), (2, 1), 2, None), ((2,), (2,), 2, None), ((3, 2), (2, 4), None, 2), ((3, 2), (2, 4), 2, None)],
 )
 def test_a_vector_of_another_length_is_refused(a: tuple, b: tuple, za: int | None, zb: int | None) -> None:

@@ -47,12 +47,16 @@ def test_tensor_of_every_type(name: str, raw: bool) -> None:
         data = proto.encode(proto.tensor("t", a, raw=raw))
         t = onnx.TensorProto()
         t.ParseFromString(data)
-        assert t.name == "t" and tuple(t.dims) == shape and t.data_type == CODES[name]
+        assert t.name == "t"
+        assert tuple(t.dims) == shape
+        assert t.data_type == CODES[name]
         theirs = numpy_helper.to_array(t)
         assert theirs.dtype == a.dtype or name == "str"
         assert theirs.tolist() == a.tolist()
         ours = decode_tensor(data)
-        assert ours.dtype == a.dtype and ours.tolist() == a.tolist() and ours.shape == shape
+        assert ours.dtype == a.dtype
+        assert ours.tolist() == a.tolist()
+        assert ours.shape == shape
         again = numpy_helper.from_array(theirs, "t") if name != "str" else t  # what onnx itself writes
         assert decode_tensor(again.SerializeToString()).tolist() == a.tolist()
 
@@ -74,7 +78,8 @@ def test_attributes() -> None:
     for kind, value in cases:
         a = onnx.AttributeProto()
         a.ParseFromString(proto.encode(proto.attribute("a", value, kind)))
-        assert a.type == kind and a.name == "a"
+        assert a.type == kind
+        assert a.name == "a"
         got = onnx.helper.get_attribute_value(a)
         if kind == proto.TENSOR:
             assert numpy_helper.to_array(got).tolist() == value.tolist()
@@ -83,10 +88,12 @@ def test_attributes() -> None:
         elif kind == proto.STRINGS:
             assert [x.decode() for x in got] == value
         else:
-            assert (list(got) if isinstance(value, list) else got) == value and str(got) == str(value)
+            assert (list(got) if isinstance(value, list) else got) == value
+            assert str(got) == str(value)
     a = onnx.AttributeProto()
     a.ParseFromString(proto.encode(proto.attribute("s", sparse, proto.SPARSE)))
-    assert list(a.sparse_tensor.dims) == [3] and a.type == proto.SPARSE
+    assert list(a.sparse_tensor.dims) == [3]
+    assert a.type == proto.SPARSE
     optional = proto.parse_type("optional(seq(f16))", (2, None, "N"))
     a.ParseFromString(proto.encode(proto.attribute("t", optional, proto.TYPE)))
     shape = a.tp.optional_type.elem_type.sequence_type.elem_type.tensor_type.shape
@@ -102,7 +109,9 @@ def test_types_round_trip(text: str) -> None:
     assert v.name == "v"
     graph = proto.graph("g", [proto.node("Foo", ["v"], ["w"])], [body], [proto.value_info("w", None)])
     m = decode(proto.model(graph, {"": 9}, 4))
-    assert m.graph.inputs == [("v", t)] and m.graph.outputs == [("w", None)] and m.opsets == {"": 9}
+    assert m.graph.inputs == [("v", t)]
+    assert m.graph.outputs == [("w", None)]
+    assert m.opsets == {"": 9}
 
 
 def test_sparse_initializer_and_functions() -> None:
@@ -117,8 +126,10 @@ def test_sparse_initializer_and_functions() -> None:
     sp = h.make_sparse_tensor(h.make_tensor("s", 1, [1], [4.0]), h.make_tensor("i", 7, [1, 2], [0, 1]), [2, 2])
     g.sparse_initializer.append(sp)
     m = decode(h.make_model(g, functions=[f]).SerializeToString())
-    assert isinstance(m.graph.initializers["s"], Sparse) and m.graph.initializers["s"].indices.shape == (1, 2)
-    assert m.functions[0].nodes[0].attrs["alpha"] == Ref("slope") and m.functions[0].opsets == {"": 13}
+    assert isinstance(m.graph.initializers["s"], Sparse)
+    assert m.graph.initializers["s"].indices.shape == (1, 2)
+    assert m.functions[0].nodes[0].attrs["alpha"] == Ref("slope")
+    assert m.functions[0].opsets == {"": 13}
     ours = proto.function(
         "me",
         "Foo",
@@ -140,9 +151,11 @@ def same(g: GraphProto, o: onnx.GraphProto) -> None:
     for t in o.initializer:
         a = numpy_helper.to_array(t)
         b = g.initializers[t.name]
-        assert a.shape == b.shape and a.tolist() == b.tolist(), t.name
+        assert a.shape == b.shape, t.name
+        assert a.tolist() == b.tolist(), t.name
     for n, m in zip(g.nodes, o.node):
-        assert n.inputs == list(m.input) and n.outputs == list(m.output)
+        assert n.inputs == list(m.input)
+        assert n.outputs == list(m.output)
         assert set(n.attrs) == {a.name for a in m.attribute}
         for a in m.attribute:
             w = onnx.helper.get_attribute_value(a)
@@ -167,7 +180,8 @@ def test_models_that_ship_with_onnx() -> None:
         m = decode(data)
         theirs = onnx.load_from_string(data)
         same(m.graph, theirs.graph)
-        assert m.ir == theirs.ir_version and m.opsets == {o.domain: o.version for o in theirs.opset_import}
+        assert m.ir == theirs.ir_version
+        assert m.opsets == {o.domain: o.version for o in theirs.opset_import}
     for f in sorted(DATA.glob("*/*/test_data_set_*/*.pb")):
         data = f.read_bytes()
         t = onnx.TensorProto()

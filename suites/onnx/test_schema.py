@@ -90,4 +90,5 @@ def test_the_first_list_of_operators() -> None:
         else:
             assert op not in known, op
     gone = {op for op, f in first.items() if f["status"] != "current"}
-    assert len(gone) == 10 and gone == {s.op for s in dialect.schemas if "left" in s.extra}
+    assert len(gone) == 10
+    assert gone == {s.op for s in dialect.schemas if "left" in s.extra}

@@ -115,7 +115,9 @@ def test_flat_trees(key):
                 assert got[0].value[r] == labels[int(np.argmax(want))]
             nans += any(map(math.isnan, row))
             seen += 1
-    assert seen > 100 and nans > 5 and bare > 5  # bare: a base value is all that comes of a target
+    assert seen > 100
+    assert nans > 5
+    assert bare > 5
 
 
 def test_split_trees():
@@ -127,10 +129,11 @@ def test_split_trees():
             np.testing.assert_allclose(got[0].value[r].astype(np.float64), want, rtol=1e-2, atol=1e-2)
             nans += any(map(math.isnan, row))
             seen += 1
-    assert seen > 100 and nans > 5
+    assert seen > 100
+    assert nans > 5
 
 
-@pytest.mark.parametrize("missing,leaf", [([0, 0, 0], 2.0), ([1, 0, 0], 1.0), (None, 2.0)])
+@pytest.mark.parametrize(("missing", "leaf"), [([0, 0, 0], 2.0), ([1, 0, 0], 1.0), (None, 2.0)])
 @pytest.mark.parametrize("mode", list(TESTS))
 def test_nan_follows_the_attribute(mode, missing, leaf):
     """A NaN is unequal to everything, and yet goes to the false branch where the attribute says or means 0."""

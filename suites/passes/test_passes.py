@@ -58,7 +58,8 @@ def test_every_value_is_moved_both_ways(pairs: bool) -> None:
     from suites.semantics.programs import _signs
 
     patterns = np.stack(list(_signs((40,), pairs, np.random.default_rng(1))))
-    assert (patterns.max(0) == 1).all() and (patterns.min(0) == -1).all()
+    assert (patterns.max(0) == 1).all()
+    assert (patterns.min(0) == -1).all()
 
 
 @pytest.mark.parametrize(

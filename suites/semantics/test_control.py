@@ -8,7 +8,7 @@ import pytest
 from suites.semantics import control
 
 
-@pytest.mark.parametrize("back", (False, True))
+@pytest.mark.parametrize("back", [False, True])
 def test_a_slice_of_words_is_an_array_too(back: bool) -> None:
     words = np.array(["a", "bb", ""], object)
     seen: list[np.ndarray] = []
@@ -43,5 +43,6 @@ def test_a_body_that_stacks_nothing_is_run_once_a_turn() -> None:
         (total,) = control.scan(
             [np.float32(1)], [x], body, in_axes=[0], in_back=[False], outs=0, out_axes=[], out_back=[]
         )
-        assert total == 1 + x.sum() and len(turns) == n
+        assert total == 1 + x.sum()
+        assert len(turns) == n
         turns.clear()

@@ -28,7 +28,7 @@ def test_places_beyond_the_type_are_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind, want",
+    ("kind", "want"),
     [
         (np.int64, [0, TOP, LOW, TOP, LOW, TOP, LOW, 1, -1]),
         (np.uint64, [0, 2**64 - 1, 2**63, 2**64 - 1, 2**63, 2**63, 2**63, 1, 2**64 - 1]),
@@ -73,7 +73,7 @@ def test_literals_that_a_retyped_instance_cannot_hold_are_the_same_everywhere() 
 
 
 @pytest.mark.parametrize(
-    "kind, rows, free",
+    ("kind", "rows", "free"),
     [
         (np.uint32, [[709, 0], [710, 0], [709, 709]], [False, True, False]),
         (np.int64, [[-2000, -1999], [0, 2000], [1, 2]], [False, True, False]),
@@ -87,7 +87,8 @@ def test_exponentials_of_integers_beyond_double_are_open(
     assert (why is None) == (free is None)
     if free is not None:
         ((mask, part),) = why.masks(0)  # type: ignore[union-attr]
-        assert mask.tolist() == free and part.readings == ()
+        assert mask.tolist() == free
+        assert part.readings == ()
 
 
 def test_both_sides_of_a_multiplier_say_the_same() -> None:

@@ -39,7 +39,8 @@ def built(shape: Sequence[int], fn: Callable[[tuple[int, ...]], Any], like: Arra
 
 
 def same(a: Array, b: Array) -> None:
-    assert a.dtype == b.dtype and a.shape == b.shape
+    assert a.dtype == b.dtype
+    assert a.shape == b.shape
     assert a.tolist() == b.tolist()
 
 
@@ -264,7 +265,8 @@ def test_reshape(shape: Any, target: Any, zero: str, want: Any) -> None:
             s.reshape(x, shape=target, zero=zero)
         return
     out = s.reshape(x, shape=target, zero=zero)
-    assert out.shape == want and out.ravel().tolist() == x.ravel().tolist()
+    assert out.shape == want
+    assert out.ravel().tolist() == x.ravel().tolist()
 
 
 def test_expand_goes_both_ways_and_broadcast_one() -> None:
@@ -317,7 +319,8 @@ def test_windows_sequences_and_the_rest() -> None:
     assert s.diag(x[1:3]).tolist() == [[1, 0], [0, 2]]
     assert s.set_diag(numbered((2, 3)), np.array([7, 8])).tolist() == [[7, 1, 2], [3, 8, 5]]
     assert s.shape_of(np.zeros((2, 3, 4)), start=-2, end=9).tolist() == [3, 4]
-    assert s.size_of(np.zeros((2, 3))) == 6 and s.rank_of(np.zeros((2, 3))) == 2
+    assert s.size_of(np.zeros((2, 3))) == 6
+    assert s.rank_of(np.zeros((2, 3))) == 2
     assert s.flatten(np.zeros((2, 3, 4)), axis=-1).shape == (6, 4)
     assert s.flatten(np.zeros(()), axis=0).shape == (1, 1)
     assert s.squeeze(np.zeros((1, 2, 1)), axes=(-1,)).shape == (1, 2)

@@ -90,7 +90,7 @@ def listed(op, domain, what):
     return any(fnmatch(op, o) and fnmatch(domain or "plain", d) and fnmatch(what, w) for o, d, w in UNDRAWN)
 
 
-@pytest.mark.parametrize("op, domain", GROUPS)
+@pytest.mark.parametrize(("op", "domain"), GROUPS)
 def test_everything_that_an_operator_takes_is_drawn(op, domain):
     lack = sorted(x for x in undrawn(op, domain) if not listed(op, domain, x))
     assert not lack, f"{op} {domain}: never drawn: {lack}"

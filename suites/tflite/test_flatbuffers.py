@@ -49,14 +49,16 @@ def test_object_api_reads_what_we_write():
     got = schema.ModelT.InitFromPackedBuf(bytearray(fb.encode("Model", model(quantization=q))))
     g = got.subgraphs[0]
     assert (got.version, got.description, g.name) == (3, b"x", b"main")
-    assert list(g.tensors[0].shape) == [2, 3] and list(g.tensors[0].quantization.scale) == [0.5, 0.25]
-    assert (
-        list(g.tensors[0].quantization.zeroPoint) == [-3, 1 << 40] and g.tensors[0].quantization.quantizedDimension == 1
-    )
-    assert list(got.buffers[1].data) == list(range(7)) and list(got.buffers[2].data) == [0, 1, 2]
+    assert list(g.tensors[0].shape) == [2, 3]
+    assert list(g.tensors[0].quantization.scale) == [0.5, 0.25]
+    assert list(g.tensors[0].quantization.zeroPoint) == [-3, 1 << 40]
+    assert g.tensors[0].quantization.quantizedDimension == 1
+    assert list(got.buffers[1].data) == list(range(7))
+    assert list(got.buffers[2].data) == [0, 1, 2]
     assert g.operators[0].builtinOptions.fusedActivationFunction == 3
     assert g.operators[0].builtinOptions.potScaleInt16 == 0
-    assert list(g.tensors[2].shapeSignature) == [-1] and g.tensors[2].hasRank
+    assert list(g.tensors[2].shapeSignature) == [-1]
+    assert g.tensors[2].hasRank
 
 
 def test_we_read_what_the_object_api_writes():
@@ -154,4 +156,5 @@ def test_a_number_that_does_not_fit_is_named(table, value, words):
 
 def test_arrays_of_any_type_are_written_as_numbers():
     got = fb.decode("QuantizationParameters", fb.encode("QuantizationParameters", {"scale": np.arange(3)}))
-    assert got["scale"].dtype == np.float32 and got["scale"].tolist() == [0, 1, 2]
+    assert got["scale"].dtype == np.float32
+    assert got["scale"].tolist() == [0, 1, 2]

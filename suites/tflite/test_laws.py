@@ -57,13 +57,16 @@ def drawn(key, i=0):
 def test_instance_round_trips_evaluates_and_builds(key):
     inst, arrays = drawn(key)
     again = Instance.from_json(json.loads(inst.dumps()))
-    assert again.dumps() == inst.dumps() and again.id == inst.id
+    assert again.dumps() == inst.dumps()
+    assert again.id == inst.id
     want = dialect.evaluate(inst, arrays)
     assert len(want) >= 1
     model = dialect.build([inst], [arrays])
-    assert model.data[4:8] == b"TFL3" and len(model.outputs[0]) == len(want)
+    assert model.data[4:8] == b"TFL3"
+    assert len(model.outputs[0]) == len(want)
     text = dialect.notation(inst)
-    assert text and not any(word in text for word in ("Graph(", "DType(", "array(")), text
+    assert text, text
+    assert not any(word in text for word in ("Graph(", "DType(", "array(")), text
     for name, block in blocks(inst.attrs):  # what a block computes is said
         assert f"@{name}" in text or name == "@program"
         assert all(f"tfl.{node.op.lower()}" in text for node in block.nodes), text
@@ -89,7 +92,8 @@ def test_whole_model_interpreter_agrees_with_the_instance(key):
     got = dialect.run_model(model.data, given)
     assert len(got) == len(want)
     for g, w in zip(got, want):
-        assert g.shape == w.shape and g.dtype == w.dtype
+        assert g.shape == w.shape
+        assert g.dtype == w.dtype
         if w.dtype.kind == "O":
             assert [as_bytes(x) for x in g.ravel()] == [as_bytes(x) for x in w.ravel()]
         else:
@@ -110,7 +114,8 @@ def test_models_pass_the_generated_reader():
         m = schema.ModelT.InitFromPackedBuf(bytearray(dialect.build([inst], [arrays]).data))
         row = dialect.versions[key].schema
         code = m.operatorCodes[m.subgraphs[0].operators[0].opcodeIndex]
-        assert code.builtinCode == row.extra["code"] and code.version == number_of(inst.version)
+        assert code.builtinCode == row.extra["code"]
+        assert code.version == number_of(inst.version)
         assert code.deprecatedBuiltinCode == min(127, row.extra["code"])
         assert m.buffers[0].data is None
         node = m.subgraphs[0].operators[0]
@@ -168,7 +173,8 @@ def test_scales_of_blocks_are_a_tensor_of_their_own():
         q = inst.args["filter"].quant
         if q.get("block"):
             break
-    assert q.get("block") == 32 and len(q["scale"]) > inst.args["filter"].shape[0]
+    assert q.get("block") == 32
+    assert len(q["scale"]) > inst.args["filter"].shape[0]
     graph = dialect.parse(dialect.build([inst], [arrays]).data)
     assert graph.meta["tensors"]["i0.filter"]["quant"] == q
     want = dialect.evaluate(inst, arrays)[0].value
@@ -283,7 +289,8 @@ def test_a_constant_without_elements_is_a_constant():
             assert {f"i0.{slot}" for slot in empty} <= set(graph.consts)
             got = dialect.run_model(model.data, {name: arrays[slot] for name, slot, _ in model.inputs[0]})
             want = dialect.evaluate(inst, arrays)[0].value
-            assert got[0].shape == want.shape and got[0].dtype == want.dtype
+            assert got[0].shape == want.shape
+            assert got[0].dtype == want.dtype
             assert list(map(as_bytes, got[0].ravel())) == list(map(as_bytes, want.ravel()))
             seen.add(inst.op)
     assert seen == {"TRANSPOSE", "FILL", "REDUCE_MAX", "TILE", "GATHER_ND"}

@@ -53,7 +53,7 @@ def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_w
 
 
 @pytest.mark.parametrize(
-    "values, to, want",
+    ("values", "to", "want"),
     [
         ([1.5, -2.75], "c64", [1.5, -2.75]),
         ([3, 4], "i32", [3, 4]),
@@ -91,7 +91,8 @@ def test_a_cast_to_complex_numbers_has_no_imaginary_part():
         }
     )
     (e,) = dialect.evaluate(inst, arrays_of(inst))
-    assert e.value.dtype == np.complex64 and e.value.tolist() == [-3, 7]
+    assert e.value.dtype == np.complex64
+    assert e.value.tolist() == [-3, 7]
 
 
 def scatter(index_dim, shape, values):

@@ -46,7 +46,7 @@ def expected(op, version, scale, out, value):
     return dialect.evaluate(inst, arrays_of(inst))
 
 
-@pytest.mark.parametrize("op, version, scale, out, value, exact", CASES)
+@pytest.mark.parametrize(("op", "version", "scale", "out", "value", "exact"), CASES)
 def test_the_exact_result_and_the_table_pass_alone(op, version, scale, out, value, exact):
     want = expected(op, version, scale, out, value)
     assert want[0].value.tolist() == [exact]

@@ -198,7 +198,8 @@ def decompressed(program: Any) -> dict[str, np.ndarray]:
             flat = np.unpackbits(indices, bitorder="little").reshape(-1, bits)[: int(np.prod(shape))]
             picked = lut[(flat << np.arange(bits)).sum(1)].reshape(shape)
         else:
-            assert lut.shape[:-2] == (1,) * indices.ndim and lut.shape[-1] == 1, lut.shape
+            assert lut.shape[:-2] == (1,) * indices.ndim, lut.shape
+            assert lut.shape[-1] == 1, lut.shape
             picked = lut.reshape(-1)[indices.astype(np.int64)]
         out[op.outputs[0].name] = picked
     return out

@@ -69,7 +69,8 @@ def test_every_layer_stays_within_its_bound(
         unseen = {path for path, names in source.names.items() if not names or names[0] is None}
         assert unseen == set(case.net.folded), "layers that conversion has not merged into others must all be seen"
         states = compare.zero_states(graph)
-        assert set(states) == set(source.states) and len(states) == len(case.net.states)
+        assert set(states) == set(source.states)
+        assert len(states) == len(case.net.states)
         for inputs in case.calls:
             report = compare.compare(source, graph, inputs, states, precision, model=model)
             assert len(report.rows) >= len(source.names) - len(unseen)
@@ -123,7 +124,8 @@ def test_a_changed_weight_is_blamed_on_its_layer(converted: Any, name: str) -> N
                 continue  # no number of it matters so much for these inputs
             source.go_on(compare.zero_states(graph))
             report = compare.compare(source, faulty, inputs, compare.zero_states(graph), "FLOAT16")
-            assert report.first is not None and report.first.name.split("[")[0] == layer_of[value], f"{c}: {report}"
+            assert report.first is not None, f"{c}: {report}"
+            assert report.first.name.split("[")[0] == layer_of[value], f"{c}: {report}"
             blamed.add(layer_of[value])
     weighted = {path for path, m in layers(case.module).items() if list(m.parameters())} - set(net.folded)
     assert weighted <= blamed

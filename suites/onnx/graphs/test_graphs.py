@@ -121,13 +121,16 @@ def test_control_flow_is_laid_flat_without_changing_a_bit() -> None:
 def test_the_other_branch_is_taken_too() -> None:
     model = corrupt(net(), "limit", -1.0)
     flat = unfold(model, X)
-    assert [n.op_type for n in flat.graph.node].count("Neg") == 1 and "Loop" not in {n.op_type for n in flat.graph.node}
+    assert [n.op_type for n in flat.graph.node].count("Neg") == 1
+    assert "Loop" not in {n.op_type for n in flat.graph.node}
     assert run_model(model, X)[0].tobytes() == run_model(flat, X)[0].tobytes()
 
 
 def test_every_layer_of_a_good_run_is_within_its_bound(ort: BackendHandle) -> None:
     found = walk(net(), X, ort)
-    assert found.good() and found.gaps == {} and found.fault is None, str(found)
+    assert found.good(), str(found)
+    assert found.gaps == {}, str(found)
+    assert found.fault is None, str(found)
     assert len(found.report.rows) == ROWS
     assert found.own["y"].tobytes() == run_model(net(), X)[0].tobytes()
 
@@ -140,10 +143,12 @@ def test_a_planted_fault_is_named(ort: BackendHandle, weight: str, layer: str) -
     """The backend runs other weights than the reference; every layer behind the first faulty one is wrong as well."""
     found = walk(net(), X, ort, subject=corrupt(net(), weight))
     first = found.report.first
-    assert first is not None and first.name.replace("if/", "") == layer
+    assert first is not None
+    assert first.name.replace("if/", "") == layer
     wrong = [r.name for r in found.report.rows if r.out]
     assert len(wrong) == (3 if weight == "square" else 1), "what lies behind is judged on the inputs that it got"
-    assert not found.good() and first.name in str(found)
+    assert not found.good()
+    assert first.name in str(found)
 
 
 def test_a_planted_attribute_is_named(ort: BackendHandle) -> None:
@@ -158,7 +163,9 @@ def test_the_fault_is_an_instance_with_its_values(ort: BackendHandle) -> None:
     found = walk(net(), X, ort, subject=corrupt(net(), "dense"))
     assert found.fault is not None
     inst = Instance.from_json(json.loads(found.fault.dumps()))
-    assert inst.key == "onnx/Gemm/13" and inst.args["B"].shape == (6, 4) and len(inst.args["B"].values) == 24
+    assert inst.key == "onnx/Gemm/13"
+    assert inst.args["B"].shape == (6, 4)
+    assert len(inst.args["B"].values) == 24
 
 
 def test_what_has_no_meaning_is_said_and_the_rest_is_judged(ort: BackendHandle) -> None:
@@ -166,8 +173,10 @@ def test_what_has_no_meaning_is_said_and_the_rest_is_judged(ort: BackendHandle) 
     model = net(foreign, domain="com.microsoft")
     model.graph.output.append(value("idle", FLOAT, [1, 6]))
     found = walk(model, X, ort)
-    assert list(found.gaps) == ["Gelu idle"] and len(found.report.rows) == ROWS
-    assert not found.good() and found.good(["com.microsoft.Gelu"])
+    assert list(found.gaps) == ["Gelu idle"]
+    assert len(found.report.rows) == ROWS
+    assert not found.good()
+    assert found.good(["com.microsoft.Gelu"])
     assert "not judged, 1 layers: no meaning here for com.microsoft.Gelu" in str(found)
 
 
@@ -183,11 +192,13 @@ def test_the_command_names_the_layer(tmp_path, capsys, monkeypatch) -> None:
     drawn = ["--input", "x=1,1,2,4:uniform:-1:1"]
     assert command.main([str(tmp_path / "net.onnx"), *drawn, "--table"]) == 0
     told = capsys.readouterr().out
-    assert f"{ROWS} layers within their bounds" in told and "Conv features" in told
+    assert f"{ROWS} layers within their bounds" in told
+    assert "Conv features" in told
     onnx.save(net(helper.make_node("NoSuchOp", ["bent"], ["idle"])), tmp_path / "refused.onnx")
     assert command.main([str(tmp_path / "refused.onnx"), str(tmp_path / "net.onnx"), *drawn]) == 1
     told = capsys.readouterr().out
-    assert "refused.onnx: not run: onnxruntime: " in told and f"{ROWS} layers within" in told
+    assert "refused.onnx: not run: onnxruntime: " in told
+    assert f"{ROWS} layers within" in told
     for bad in (
         ["nowhere.onnx"],
         ["no-such-graph"],
@@ -274,7 +285,8 @@ def test_a_fault_planted_in_a_listed_graph_is_named(ort: BackendHandle, name: st
         [*rest[:at], helper.make_node("Mul", [weight, "planted/scale"], ["planted/weight"]), *rest[at:]]
     )
     found = walk(flat, inputs, ort, subject=subject)
-    assert found.report.first is not None and found.report.first.name == layer_name(target), str(found)
+    assert found.report.first is not None, str(found)
+    assert found.report.first.name == layer_name(target), str(found)
 
 
 # -- models that cannot be read -----------------------------------------------------------------------------------
@@ -347,7 +359,9 @@ def test_a_model_that_cannot_be_read_is_one_line(what: str, tmp_path, capsys) ->
     files = [str(tmp_path / "bad.onnx"), str(tmp_path / "net.onnx")]
     assert command.main([*files, "--input", "x=1,1,2,4:uniform:-1:1"]) == 2
     said = capsys.readouterr()
-    assert said.err.count("\n") == 1 and "bad.onnx: " in said.err and len(said.err) < 700, said.err
+    assert said.err.count("\n") == 1, said.err
+    assert "bad.onnx: " in said.err, said.err
+    assert len(said.err) < 700, said.err
     assert f"{ROWS} layers within" in said.out  # the others are walked all the same
 
 
