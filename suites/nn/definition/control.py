@@ -11,12 +11,12 @@ from suites.nn.definition.common import LAYERS, Array, check
 KINDS = ("branch", "loop", "loopBreak", "loopContinue")
 
 
-class _Leave(Exception):
-    pass
+class _Leave(ValueError):
+    """A loopBreak; outside a loop it is an error."""
 
 
-class _Again(Exception):
-    pass
+class _Again(ValueError):
+    """A loopContinue; outside a loop it is an error."""
 
 
 def run(layers: Any, blobs: dict[str, Array]) -> None:
