@@ -280,7 +280,7 @@ def waited(outcome: Outcome) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize("verdict,known", [("timed_out", True), ("crashed", False)])
+@pytest.mark.parametrize(("verdict", "known"), [("timed_out", True), ("crashed", False)])
 def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
     verdict: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
