@@ -79,7 +79,7 @@ class Translation:
         if self._by_meaning is None:
             self._by_meaning = {}
             for v in self.target.versions.values():
-                if v.meaning is not None and v.entry.evaluate is None and self._opset(v) is not None:
+                if v.meaning is not None and v.entry.evaluation is None and self._opset(v) is not None:
                     self._by_meaning.setdefault(id(v.meaning), []).append(v)
             for found in self._by_meaning.values():
                 found.sort(key=lambda v: self.target.opsets.index(self._opset(v)), reverse=True)
@@ -97,7 +97,7 @@ class Translation:
         title = self.target.title
         if inst.rule is not None:
             raise Untranslatable("an instance that breaks a rule has no meaning to ask for elsewhere")
-        if v.meaning is None or v.entry.evaluate is not None:
+        if v.meaning is None or v.entry.evaluation is not None:
             raise Untranslatable(f"{v.op} has no meaning that {title} could share: it evaluates by itself")
         twins = self.twins(v.meaning)
         if not twins:
@@ -134,7 +134,7 @@ class Translation:
         given = [_given(twin, tensors) for tensors, _ in read]
         (tensors, types), params = given[0], read[0][1]
         opset = self._opset(twin)
-        d = Draw(_Plainest(), twin, opset, twin.entry.fixed, types)
+        d = Draw(_Plainest(), twin, opset, twin.entry.spelling.fixed, types)
         b = _Build(twin, d, {**{n: _as_drawn(x) for n, x in tensors.items()}, **params})
         for name, codec in twin.tensor_codecs.items():
             x = tensors.get(name)
@@ -196,7 +196,7 @@ def _check_outputs(v: OpVersion, twin: OpVersion, call: Call, expected: Sequence
 
 def _adds(v: OpVersion) -> bool:
     """Does the entry do something to the meaning's result: another layout, an activation, a rounding of its own?"""
-    return v.entry.out is not None or type(v.dialect).round is not Dialect.round
+    return v.entry.spelling.out is not None or type(v.dialect).round is not Dialect.round
 
 
 def same(a: Any, b: Any) -> bool:
@@ -282,7 +282,7 @@ def _within_limits(target: Dialect, twin: OpVersion, inst: Instance) -> None:
             raise Untranslatable(f"{twin.key} needs {attr.name}, which the meaning does not know")
         if attr.enum and inst.attrs.get(attr.name, attr.enum[0]) not in attr.enum:
             raise Untranslatable(f"{twin.key} has no {attr.name} {inst.attrs[attr.name]!r}")
-    lo, hi = twin.entry.ranks or (0, 99)
+    lo, hi = twin.entry.sampling.ranks or (0, 99)
     lo, hi = max(lo, target.min_rank), min(hi, target.rank_limit(twin))
     for slot, a in inst.args.items():
         for one in a if isinstance(a, list) else (a,):

@@ -3,7 +3,7 @@
 from harness.core.dims import ShapeMismatch, shape_function
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
 from harness.declare.dialect import Dialect
-from harness.declare.entry import Entry
+from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling
 from harness.declare.expected import Expected, open_at
 from harness.declare.op_version import OpVersion
 from harness.declare.params import (
@@ -64,6 +64,7 @@ __all__ = [
     "Bool",
     "Build",
     "Call",
+    "Checks",
     "Choice",
     "Codec",
     "Complex",
@@ -74,10 +75,12 @@ __all__ = [
     "Each",
     "ElementType",
     "Entry",
+    "Evaluation",
     "Expected",
     "Flag",
     "Float",
     "Fn",
+    "Group",
     "Int",
     "Integer",
     "Ints",
@@ -94,10 +97,12 @@ __all__ = [
     "Real",
     "Real_",
     "Reals",
+    "Sampling",
     "Semantics",
     "ShapeMismatch",
     "Slot",
     "Slotted",
+    "Spelling",
     "Str",
     "Strings",
     "T",

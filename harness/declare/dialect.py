@@ -21,7 +21,7 @@ from harness.core.errors import UsageError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare.codec import Call
-from harness.declare.entry import Entry
+from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling, joined
 from harness.declare.expected import Expected
 from harness.declare.interpreter import Watch, fed, run_graph
 from harness.declare.op_version import OpVersion
@@ -68,64 +68,41 @@ class Dialect:
     def op(
         self,
         name: str,
-        meaning: Semantics | None = None,
-        *,
+        meaning: Semantics | Evaluation,
+        *groups: Group,
         since: Any = None,
         until: Any = None,
-        fixed: dict[str, Any] | None = None,
-        draw: Callable[[Draw], dict[str, Any]] | None = None,
-        out: Any = None,
-        out_dtype: Any = None,
-        error: Any = None,
-        types: dict[str, Any] | None = None,
-        evaluate: Callable[[Call], Any] | None = None,
-        breaks: dict[str, Any] | None = None,
-        outs: Any = None,
-        data: Any = None,
         domain: str = "",
-        why: str = "",
-        source: str = "",
-        tags: Sequence[str] = (),
-        ambiguous: Callable[[Call], str | None] | None = None,
-        ranks: tuple[int, int] | None = None,
-        alike: bool = True,
-        agrees: dict[str, Callable[[Call], Any]] | None = None,
-        stated: dict[str, str | Callable[[Call], str]] | None = None,
-        only: dict[str, Any] | None = None,
         **names: Any,
     ) -> Entry:
-        """Declare one entry; see ``Entry``.  Other keywords map a semantic name to the dialect's name or a codec."""
-        types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (types or {}).items()} or None
+        """Declare one line of the dialect.
+
+        name: of the op in the schema.  meaning: what it computes.  groups: ``Spelling``, ``Sampling``, ``Checks`` in
+        any order; several of one kind are joined.  since, until: the first and last op version that the line serves.
+        names: semantic name -> the dialect's name or a codec, as those of ``Spelling``.  Raises UsageError for a name
+        that the meaning does not have, or what two groups say."""
+        own = meaning if isinstance(meaning, Evaluation) else None
+        if names:
+            groups = (*groups, Spelling(**names))
         e = Entry(
             name,
-            meaning,
+            None if isinstance(meaning, Evaluation) else meaning,
+            own,
             since,
             until,
-            names,
-            fixed or {},
-            draw,
-            out,
-            out_dtype,
-            error,
-            types,
-            evaluate,
-            breaks or {},
-            outs,
-            data,
             domain,
             self._declaring(),
-            why,
-            source,
-            tuple(tags),
-            ambiguous,
-            ranks,
-            alike,
-            agrees or {},
-            stated or {},
-            only or {},
+            joined(Spelling, groups, name),
+            joined(Sampling, groups, name),
+            joined(Checks, groups, name),
         )
+        e.validate()
+        self.declared(e)
         self.entries.append(e)
         return e
+
+    def declared(self, entry: Entry) -> None:
+        """Last touch on an entry: what all lines of the dialect say."""
 
     def _declaring(self) -> str:
         """The module of ``<package>.ops`` that asks, though another one of them may just be importing it."""

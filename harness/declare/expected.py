@@ -46,7 +46,7 @@ def context_of(
     m = v.meaning
     if wide is None:
         wide = widened(value)
-    own = tensors if v.entry.evaluate is None else call.inputs  # an op that evaluates itself: its slots
+    own = tensors if v.entry.evaluation is None else call.inputs  # an op that evaluates itself: its slots
 
     def inputs() -> dict[str, Any]:
         return {n: _wide(x) for n, x in own.items()}
@@ -55,7 +55,7 @@ def context_of(
         assert m is not None
         raw = m.fn(**changed, **params)
         results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-        out = v.entry.out
+        out = v.entry.spelling.out
         if out is not None:
             results = (out if finish else getattr(out, "linear", out))(call, results)
         return results[i]
@@ -73,14 +73,14 @@ def context_of(
     def count(expr: str) -> float:
         return float(dims.evaluate(dims.compiled(expr), env()))
 
-    if v.entry.out is None or v.entry.error is not None or m is None:
+    if v.entry.spelling.out is None or v.entry.error is not None or m is None:
         made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
         made.call = call  # what an entry that evaluates by itself bounds its error with
         made.own, made.finish = own, partial(rerun, finish=True)
         return made
 
     # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
-    linear = getattr(v.entry.out, "linear", v.entry.out)
+    linear = getattr(v.entry.spelling.out, "linear", v.entry.spelling.out)
 
     def plain(changed: dict[str, Any]) -> list[Any]:
         raw = m.fn(**changed, **params)
@@ -98,7 +98,7 @@ def context_of(
             return np.asarray(how(call, [*results[:i], np.array(values), *results[i + 1 :]])[i])
 
         plain_bound = np.abs(laid(bound, linear))
-        out = v.entry.out
+        out = v.entry.spelling.out
         if out is None or linear is out:
             return plain_bound
         with np.errstate(all="ignore"):  # what clamps in the end is monotone: nothing beyond its images can come out
@@ -141,7 +141,7 @@ def _is_reading(actual: np.ndarray, reading: np.ndarray, within: np.ndarray | fl
 def _carried(call: Call, i: int, mask: np.ndarray) -> np.ndarray:
     """A mask of the meaning's result, in the layout of output ``i``: where a change there shows."""
     entry = call.version.entry
-    if entry.out is None or entry.evaluate is not None:
+    if entry.spelling.out is None or entry.evaluation is not None:
         return mask
     probes = [_laid(call, i, np.where(mask, x, 0)) for x in (0, 1, -1, 100)]
     return np.logical_or.reduce([(p != probes[0]) & ~((p != p) & (probes[0] != probes[0])) for p in probes[1:]])
@@ -150,10 +150,10 @@ def _carried(call: Call, i: int, mask: np.ndarray) -> np.ndarray:
 def _laid(call: Call, i: int, values: np.ndarray) -> np.ndarray:
     """Output ``i``, had the meaning given ``values`` for it."""
     v = call.version
-    if v.entry.out is None or v.entry.evaluate is not None or v.meaning is None:
+    if v.entry.spelling.out is None or v.entry.evaluation is not None or v.meaning is None:
         return values
     tensors, params = v.decode(call)
     raw = v.meaning.fn(**tensors, **params)
     results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
     results[i] = np.array(np.broadcast_to(values, results[i].shape)).astype(results[i].dtype)
-    return np.asarray(v.entry.out(call, results)[i])
+    return np.asarray(v.entry.spelling.out(call, results)[i])

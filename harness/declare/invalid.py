@@ -22,13 +22,13 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
     out: dict[str, InvalidGenerator] = {}
     for rule, fn in _schema_rules(v):
         out[rule] = fn
-    for name in v.entry.agrees:
+    for name in v.entry.checks.agrees:
         if name in v.schema.attrs:
             out[agreement(name)] = lambda d, name=name: _contradicted(_valid(v, d), name)
-    if any(slot in v.slots_of_schema for slot in v.entry.stated):
-        out["shapes-stated"] = lambda d: _of_another_rank(_valid(v, d), d, v.entry.stated)
+    if any(slot in v.slots_of_schema for slot in v.entry.checks.stated):
+        out["shapes-stated"] = lambda d: _of_another_rank(_valid(v, d), d, v.entry.checks.stated)
     m = v.meaning
-    if m is not None and v.entry.draw is None:
+    if m is not None and v.entry.sampling.draw is None:
         for name in v.param_codecs:
             if m.drawer is None:
                 out.update(_param_rules(v, name))
@@ -36,10 +36,11 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
             out.update(_dim_rules(v))
         for rule, make in m.invalid_generators.items():
             out[rule] = lambda d, make=make: _made(v, d, make(d))
-    for rule, make in v.entry.breaks.items():
-        out[rule] = lambda d, make=make: v._instance(d, v._encode_raw(d, make(d)))
+    for rule, own in v.entry.checks.breaks.items():
+        if own is not None:
+            out[rule] = lambda d, own=own: v._instance(d, v._encode_raw(d, own(d)))
     out.update(v.dialect.rules_of(v))
-    for rule, none in v.entry.breaks.items():
+    for rule, none in v.entry.checks.breaks.items():
         if none is None:  # the entry says that this rule cannot be broken here
             out.pop(rule, None)
     unsayable = getattr(v.dialect, "unsayable_rules", ())
@@ -87,7 +88,7 @@ def _schema_rules(v: OpVersion) -> Iterator[tuple[str, InvalidGenerator]]:
             yield f"enum:{a.name}", lambda d, n=a.name: _with_attr(_valid(v, d), n, "no_such_mode")
     yield "unknown-attribute", lambda d: _with_attr(_valid(v, d), "no_such_attribute", 1)
     for t, names in s.types.items():
-        if v.entry.types and t in v.entry.types:
+        if v.entry.sampling.types and t in v.entry.sampling.types:
             continue  # the entry admits only part of the domain, the rest is not ours to judge
         outside = [n for n in _PLAIN if n not in names]
         slots = [x.name for x in s.inputs if x.element == t and x.container is None]

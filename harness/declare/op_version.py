@@ -18,6 +18,7 @@ from harness.declare.expected import Expected, context_of
 from harness.declare.schema import OpSchema
 from harness.generate.draw import Draw, DrawEngine, T
 from harness.tolerance import Context, Tolerance
+from harness.tolerance.underspecified import Underspecified
 
 # how often a type is drawn, relative to 1 for the ones not listed
 _WEIGHT = {F32: 6, F16: 3, BF16: 2, F64: 2, I32: 3, I64: 3, BOOL: 2}
@@ -54,39 +55,39 @@ class OpVersion:
         m = self.meaning
         if m is not None:
             for name in m.tensors:
-                how = self.entry.names.get(name, name)
+                how = self.entry.spelling.names.get(name, name)
                 codec = Slotted(how) if isinstance(how, str) else how
                 if isinstance(codec, Slotted) and codec.slot not in self.slots_of_schema:
-                    if not m.tensors[name].optional and self.entry.evaluate is None:
+                    if not m.tensors[name].optional and self.entry.evaluation is None:
                         raise UsageError(f"{self.key}: {m.name} needs tensor {name}, but there is no slot {codec.slot}")
                     continue
                 self.slots_of.add(name)
                 self.tensor_codecs[name] = codec
             for name, param in m.params.items():
-                if name in self.entry.fixed:
+                if name in self.entry.spelling.fixed:
                     continue
-                how = self.entry.names.get(name, name)
+                how = self.entry.spelling.names.get(name, name)
                 if isinstance(how, Codec):
                     self.param_codecs[name] = how.bind(self, param)
                 elif how in self.schema.attrs or how in self.slots_of_schema:
                     self.param_codecs[name] = Named(how).bind(self, param)
                 elif name in m.defaults:
                     continue  # this version cannot say it: the meaning's own default holds
-                elif self.entry.evaluate is None:
+                elif self.entry.evaluation is None:
                     raise UsageError(f"{self.key}: {m.name} needs parameter {name}, but there is no {how}")
         self.candidates: dict[str, tuple[DType, ...]] = {}
         self._weighted: dict[str, tuple[DType, ...]] = {}
         for t in self.type_names:
             allowed = self.schema.dtypes(t)
-            if self.entry.types and t in self.entry.types:
-                allowed = tuple(d for d in allowed if d.name in self.entry.types[t])
+            if self.entry.sampling.types and t in self.entry.sampling.types:
+                allowed = tuple(d for d in allowed if d.name in self.entry.sampling.types[t])
             kinds = self._kinds(t)
             if kinds:
                 allowed = tuple(d for d in allowed if d.kind in kinds) or allowed
             self.candidates[t] = allowed
             self._weighted[t] = tuple(d for d in allowed for _ in range(_WEIGHT.get(d, 1)))
         sets = [set(allowed) for allowed in self.candidates.values() if len(allowed) > 1]
-        self._may_agree = self.entry.alike and any(a & b for i, a in enumerate(sets) for b in sets[:i])
+        self._may_agree = self.entry.sampling.alike and any(a & b for i, a in enumerate(sets) for b in sets[:i])
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:
@@ -127,8 +128,8 @@ class OpVersion:
             opset = r[(0, -1, engine.int(0, len(r) - 1))[engine.int(0, 2)]] if len(r) > 1 else r[0]
         d = self._draw(engine, opset)
         e = self.entry
-        if e.draw is not None:
-            b = self._encode_raw(d, e.draw(d))
+        if e.sampling.draw is not None:
+            b = self._encode_raw(d, e.sampling.draw(d))
         else:
             assert self.meaning is not None
             b = self._encode(d, self.meaning.derive(d))
@@ -149,12 +150,12 @@ class OpVersion:
             if first is None:
                 first = types[t]
         lo, hi = self._ranks
-        return Draw(engine, self, opset, self.entry.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
+        return Draw(engine, self, opset, self.entry.spelling.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
 
     @cached_property
     def _ranks(self) -> tuple[int, int]:
         """Lowest and highest rank that entry and dialect leave."""
-        lo, hi = self.entry.ranks or (0, 99)
+        lo, hi = self.entry.sampling.ranks or (0, 99)
         return max(lo, self.dialect.min_rank), min(hi, self.dialect.rank_limit(self))
 
     def _encode(self, d: Draw, values: dict[str, Any]) -> Build:
@@ -202,7 +203,7 @@ class OpVersion:
 
     def _instance(self, d: Draw, b: Build) -> Instance:
         attrs = b.attrs
-        n = self.entry.outs
+        n = self.entry.sampling.outs
         if n is None:
             n = self._required_outs
         elif callable(n):
@@ -249,7 +250,7 @@ class OpVersion:
         return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)
 
     def _recipes_of(self, slot: str, dt: DType) -> tuple[str, ...]:
-        data = self.entry.data or (self.meaning.data if self.meaning is not None else None)
+        data = self.entry.sampling.data or (self.meaning.data if self.meaning is not None else None)
         if isinstance(data, Mapping):
             data = data.get(self._semantic_name(slot)) or data.get(slot)
         if isinstance(data, str):
@@ -298,20 +299,20 @@ class OpVersion:
     @cached_property
     def _pinned(self) -> dict[str, Any]:
         """Parameters that no codec reads: the meaning's defaults under what the entry fixes."""
-        return {**(self.meaning.defaults if self.meaning is not None else {}), **self.entry.fixed}
+        return {**(self.meaning.defaults if self.meaning is not None else {}), **self.entry.spelling.fixed}
 
     def check(self, call: Call) -> None:
         """Raises RuleError where the shapes of a call are not as the meaning is annotated, or one of its rules does not
         hold: for what no generator drew, since evaluating finds only some of that out."""
         m = self.meaning
-        if m is None or self.entry.evaluate is not None:
+        if m is None or self.entry.evaluation is not None:
             return
         m.hold(*self.decode(call))
 
     def hold_stated(self, call: Call) -> None:
         """Raises RuleError "shapes-stated"."""
         env: dict[str, Any] = {}
-        for slot, pattern in self.entry.stated.items():
+        for slot, pattern in self.entry.checks.stated.items():
             given = call.inputs.get(slot)
             if given is None:
                 continue
@@ -325,19 +326,19 @@ class OpVersion:
         e = self.entry
         tensors: dict[str, Any] = {}
         params: dict[str, Any] = {}
-        for name, shown in e.agrees.items():
+        for name, shown in e.checks.agrees.items():
             said = call.attrs.get(name)
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
-        for name, value in e.only.items():
+        for name, value in e.checks.only.items():
             known = value if isinstance(value, tuple) else (value,)
             if call.attr(name, known[0]) not in known:
                 words = " ".join(map(repr, known))
                 raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {words} alone")
-        if e.stated:
+        if e.checks.stated:
             self.hold_stated(call)
-        if e.evaluate is not None:
-            raw = e.evaluate(call)
+        if e.evaluation is not None:
+            raw = e.evaluation.fn(call)
         else:
             m = self.meaning
             assert m is not None
@@ -347,11 +348,11 @@ class OpVersion:
             except (ValueError, TypeError, LookupError, ArithmeticError):
                 m.hold(tensors, params)  # what the body stumbled over has a name, if it is stated
                 raise
-        if type(raw) is np.ndarray and e.out is None and call.n_outs == 1:  # as most are
+        if type(raw) is np.ndarray and e.spelling.out is None and call.n_outs == 1:  # as most are
             return [self._expect(call, 0, raw, tensors, params)]
         results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-        if e.out is not None:
-            results = e.out(call, results)
+        if e.spelling.out is not None:
+            results = e.spelling.out(call, results)
         for i in call.attrs.get(SKIPPED, ()):
             results[i] = None
         if len(results) == 1 == call.n_outs:
@@ -361,12 +362,16 @@ class OpVersion:
 
     def underspecified(self, call: Call) -> str | None:
         """What the spec leaves open about a call, or None; a plain string leaves all open."""
-        own, m = self.entry.ambiguous, self.meaning
+        own, m = self.entry.checks.ambiguous, self.meaning
+        why = None
         if own is not None:
-            return own(call)
-        if m is not None and m.ambiguous is not None and self.entry.evaluate is None:
-            return m.ambiguous(*self.decode(call))
-        return None
+            why = own(call)
+        elif m is not None and m.ambiguous is not None:
+            why = m.ambiguous(*self.decode(call))
+        settled = self.entry.checks.settles
+        if not settled or why is None:
+            return why
+        return why.without(settled) if isinstance(why, Underspecified) else None if why == settled else why
 
     def _expect(
         self,
@@ -420,8 +425,8 @@ class OpVersion:
 
     def out_dtype(self, call: Call, i: int, have: DType) -> DType:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""
-        if self.entry.out_dtype is not None:
-            return self.entry.out_dtype(call, i)
+        if self.entry.spelling.out_dtype is not None:
+            return self.entry.spelling.out_dtype(call, i)
         if call.outs is not None and i < len(call.outs):
             return call.outs[i]["dtype"]
         plan = self._out_types
@@ -439,7 +444,7 @@ class OpVersion:
         """Per output: the inputs that bind its type name, else the only type that it can have."""
         out: list[tuple[tuple[str, ...], DType | None]] = []
         for slot in self.schema.outputs:
-            if slot.variadic and self.entry.evaluate is not None:
+            if slot.variadic and self.entry.evaluation is not None:
                 out.append(((), None))  # outputs of blocks: each has a type of its own
                 continue
             allowed = self.schema.dtypes(slot.element)

@@ -64,7 +64,7 @@ def evaluated(call: Call, strict: bool = True) -> list[Expected]:
 def misfit_of_call(call: Call) -> str | None:
     """The first thing in which a call is none of its op version, by the schema and the stated shapes: what was expected
     and what came.  None where those do not tell."""
-    schema, own = call.version.schema, call.version.entry.evaluate is not None
+    schema, own = call.version.schema, call.version.entry.evaluation is not None
     first: dict[str, tuple[str, DType]] = {}
     for s in schema.inputs:
         given = call.inputs.get(s.name)
@@ -123,7 +123,7 @@ def _short(text: str, most: int = 120) -> str:
 
 
 def _misfits(v: OpVersion, inst: Instance) -> Iterator[str]:
-    own = v.entry.evaluate is not None  # blocks and states have operands and results that the schema does not name
+    own = v.entry.evaluation is not None  # blocks and states have operands and results that the schema does not name
     yield from _misfits_of_operands(v, inst, own)
     yield from _misfits_of_values(v, inst)
     yield from _misfits_of_attrs(v, inst)
@@ -200,7 +200,7 @@ def _misfits_of_outs(v: OpVersion, inst: Instance, own: bool) -> Iterator[str]:
 def _misfits_of(v: OpVersion, s: Slot, a: Arg, bound: dict[str, tuple[str, Arg]]) -> Iterator[str]:
     """bound: the first argument of each type name so far, which those after it agree with."""
     heads = {n.split("(")[0] for n in v.schema.types.get(s.element, ()) if "(" in n}
-    blocks = s.variadic and v.entry.evaluate is not None  # take what they hand on
+    blocks = s.variadic and v.entry.evaluation is not None  # take what they hand on
     if a.kind not in (s.container or "tensor", *heads) and not blocks:
         yield f"args: {s.name}: expected a {s.container or 'tensor'}, got a {a.kind}"
     allowed = v.schema.dtypes(s.element)

@@ -126,7 +126,7 @@ def _declares_shapes(inst: Instance) -> bool:
 def validates(version: OpVersion, inst: Instance) -> bool:
     """Do the shapes still bind to the signature, and the stated rules hold?"""
     m = version.meaning
-    if m is None or version.entry.evaluate is not None:
+    if m is None or version.entry.evaluation is not None:
         return True
     try:
         arrays = {

@@ -166,7 +166,7 @@ def saturates(s: FaultContext) -> Outputs | None:
 def _plain(s: FaultContext, tensors: dict[str, Any], params: dict[str, Any]) -> list[Any] | None:
     """The meaning's own results, before the dialect's output type."""
     m = s.case.version.meaning
-    if m is None or s.case.version.entry.out is not None:
+    if m is None or s.case.version.entry.spelling.out is not None:
         return None
     try:
         with np.errstate(all="ignore"):

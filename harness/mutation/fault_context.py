@@ -37,7 +37,7 @@ class FaultContext:
     @cached_property
     def decoded(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Tensors and parameters; None for an op that evaluates itself (control flow)."""
-        if self.case.version.meaning is None or self.case.version.entry.evaluate is not None:
+        if self.case.version.meaning is None or self.case.version.entry.evaluation is not None:
             return None
         return self.case.version.decode(self.call)
 

@@ -74,12 +74,12 @@ def test_the_reference_takes_every_valid_instance_and_keeps_its_promises(name: s
 def _promises(v: OpVersion, call, results) -> list[str]:
     out = []
     m = v.meaning
-    if m is not None and v.entry.evaluate is None:
+    if m is not None and v.entry.evaluation is None:
         tensors, params = v.decode(call)
         env = m.bind(tensors, params)
         m.check_rules(env)
         shapes = m.result_shapes(env)
-        if shapes is not None and v.entry.out is None:
+        if shapes is not None and v.entry.spelling.out is None:
             for i, (want, r) in enumerate(zip(shapes, results)):
                 if want is not None and isinstance(r.value, np.ndarray) and r.value.shape != want:
                     out.append(f"output {i} has shape {r.value.shape}, annotated {want}")

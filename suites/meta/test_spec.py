@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.core import dims
 from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Arg, Instance
-from harness.declare import registry
+from harness.declare import Checks, Sampling, Spelling, registry
 from harness.declare.invalid import draw_invalid
 from harness.declare.semantics import semantics
 from harness.generate.draw_engines import PlainPrng, Prng, Replay, case_seed
@@ -81,6 +81,31 @@ def test_an_entry_that_fits_no_schema_is_an_error() -> None:
         _ = other.versions
 
 
+@pytest.mark.parametrize(
+    ("groups", "names", "message"),
+    [
+        ((), {"axes": "axis"}, "op Flip: unknown name axes, flip takes axis x"),
+        ((Spelling(fixed={"axes": 1}),), {}, "op Flip: unknown name axes"),
+        ((), {"draw": 1}, r"op Flip: draw belongs in Sampling\(...\)"),
+        ((), {"only": {}}, r"op Flip: only belongs in Checks\(...\)"),
+        ((Sampling(ranks=(1, 2)), Sampling(ranks=(2, 2))), {}, "op Flip: Sampling gives ranks twice"),
+        ((Spelling(x="x"),), {"x": "y"}, r"op Flip: Spelling gives names\['x'\] twice"),
+        ((Checks(stated={"x": "a"}), Checks(stated={"x": "b"})), {}, r"op Flip: Checks gives stated\['x'\] twice"),
+    ],
+)
+def test_a_wrong_declaration_is_an_error_at_once(groups, names, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        type(toy)("suites.meta").op("Flip", toy.versions["toy/Flip/1"].meaning, *groups, **names)
+
+
+def test_groups_of_one_kind_are_joined() -> None:
+    meaning = toy.versions["toy/Flip/1"].meaning
+    groups = Sampling(ranks=(1, 2)), Sampling(tags=("t",)), Checks(only={"a": 1}), Checks(only={"b": 2}, source="s")
+    e = type(toy)("suites.meta").op("Flip", meaning, *groups, since=2, x="y")
+    assert (e.sampling.ranks, e.sampling.tags, e.since) == ((1, 2), ("t",), 2)
+    assert (e.checks.only, e.source, e.spelling.names) == ({"a": 1, "b": 2}, "s", {"x": "y"})
+
+
 def test_what_a_body_stumbles_over_has_the_name_of_its_rule() -> None:
     v = toy.versions["toy/Add/1"]
     arrays = {"x": np.ones((2, 3), np.float32), "y": np.ones((2,), np.float32)}
@@ -92,7 +117,9 @@ def test_what_a_body_stumbles_over_has_the_name_of_its_rule() -> None:
 def test_a_stated_shape_is_held_and_broken(pattern: str, rank: int) -> None:
     other = type(toy)("suites.meta")
     other.entries[:] = [e for e in other.entries if e.op != "Flip"]
-    other.op("Flip", toy.versions["toy/Flip/1"].meaning, stated={"x": pattern}, ranks=(2, 2)).family = "toy"
+    other.op(
+        "Flip", toy.versions["toy/Flip/1"].meaning, Sampling(ranks=(2, 2)), Checks(stated={"x": pattern})
+    ).family = "toy"
     v = other.versions["toy/Flip/1"]
     v.check(v.call({"axis": 0}, {"x": np.ones((2, 3), np.float32)}, 1))
     broken = [i for n in range(9) if (i := draw_invalid(v, "shapes-stated", Prng(n))) is not None]

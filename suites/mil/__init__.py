@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from harness.core.dtypes import BY_NAME, I32, int_range
 from harness.core.errors import UsageError, reading
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Draw, OpVersion, Slot, T
+from harness.declare import Dialect, Draw, Entry, OpVersion, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
 from suites.mil import builder, notation, parse, running
 
@@ -37,11 +38,11 @@ class Mil(Dialect):
         """Not stated: whether an axis may be named twice.  Loop variables are of any types."""
         return ("axes-distinct", "tied-type:") if version.op == "while_loop" else ("axes-distinct",)
 
-    def op(self, name: str, meaning: Any = None, **how: Any) -> Any:
+    def declared(self, entry: Entry) -> None:
         """An entry that evaluates by itself is read from the op's own page, too."""
-        if meaning is None:
-            how.setdefault("source", f"MIL {name}: coremltools 9.0, published operator pages")
-        return super().op(name, meaning, **how)
+        own = entry.evaluation
+        if own is not None and not own.source:
+            entry.evaluation = replace(own, source=f"MIL {entry.op}: coremltools 9.0, published operator pages")
 
     def order(self, version: Any) -> Any:
         return int(str(version)[3:])

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Draw, Named, OpVersion, Param, T, Underspecified, underspecified
+from harness.declare import Build, Call, Draw, Named, OpVersion, Param, T, underspecified
 
 
 class Usual(Named):
@@ -106,16 +106,6 @@ def overflowing(exact: Callable[..., np.ndarray]) -> Callable[[Call], str | None
         return underspecified("integer overflow: the op set does not say what comes out", (wide < lo) | (wide > hi))
 
     return why
-
-
-def settles(meaning: Any, why: str) -> Callable[[Call], str | None]:
-    """An ``ambiguous`` predicate: the meaning's, without a question that MIL answers."""
-
-    def rest(call: Call) -> str | None:
-        found = meaning.ambiguous(*call.version.decode(call))
-        return found.without(why) if isinstance(found, Underspecified) else None if found == why else found
-
-    return rest
 
 
 def ints(call: Call, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:

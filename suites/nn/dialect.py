@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,10 @@ from harness.core.dtypes import U8
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Call, Dialect, Draw, OpVersion, T
+from harness.declare import Call, Dialect, Draw, Entry, OpVersion, T
 from harness.declare.interpreter import Watch, fed
 from harness.declare.schema import OpSchema, Slot
-from suites.nn import builder, control, ignored, image, layers, notation, parse, schemas, weights
+from suites.nn import builder, control, ignored, image, layers, notation, parse, schemas, spell, weights
 from suites.nn.interpret import Run, map_input
 
 # weights that have an output channel, the first stored axis or that of a deconvolution: one scale, or one a channel
@@ -61,6 +62,13 @@ class Nn(Dialect):
     @cached_property
     def schemas(self) -> list[OpSchema]:
         return list(schemas.schemas())
+
+    def declared(self, entry: Entry) -> None:
+        """Results are blobs.  A layer's own predicate adds to what its meaning leaves open."""
+        entry.spelling = entry.spelling.with_out(spell.finish(entry.spelling.out))
+        own, meaning = entry.checks.ambiguous, entry.meaning
+        if own is not None and meaning is not None and meaning.ambiguous is not None:
+            entry.checks = replace(entry.checks, ambiguous=spell.with_meaning(own, meaning))
 
     # -- drawing and evaluating
 

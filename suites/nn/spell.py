@@ -1,4 +1,4 @@
-"""How NeuralNetwork spells what a meaning takes: the codecs, and ``op`` with the format's two general rules.
+"""How NeuralNetwork spells what a meaning takes: the codecs, and the format's two general rules.
 
 Blobs are float32 and have at least one axis: a bool or index result is written as float, a scalar as [1].
 Source: NeuralNetwork.proto ("N rank tensors, where N >= 1"; comparisons give 1.0f or 0.0f).
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Codec, Dialect, Entry, Fn, T, Underspecified, gathered
+from harness.declare import Build, Call, Codec, Fn, T, gathered
 from harness.declare.semantics import Semantics
 
 
@@ -41,32 +41,23 @@ def several(slot: str = "xs") -> Fn:
     return Fn(read, write)
 
 
-def declare(dialect: Dialect) -> Callable[..., Entry]:
-    """``op`` of this dialect."""
+def finish(out: Any) -> Callable[[Call, list[Any]], list[Any]]:
+    """The results as blobs, laid out by ``out`` before, if it is given."""
 
-    def op(
-        name: str,
-        meaning: Semantics | None = None,
-        *,
-        out: Any = None,
-        ambiguous: Any = None,
-        settles: str = "",
-        **kw: Any,
-    ) -> Entry:
-        def finish(call: Call, results: list[Any]) -> list[Any]:
-            return [blob(r) for r in (out(call, results) if out is not None else results)]
+    def finish(call: Call, results: list[Any]) -> list[Any]:
+        return [blob(r) for r in (out(call, results) if out is not None else results)]
 
-        def unclear(call: Call) -> str | None:
-            """What this layer's text leaves open, then what the meaning does and the text does not settle."""
-            why = None if ambiguous is None else ambiguous(call)
-            if meaning is not None and meaning.ambiguous is not None:
-                why = gathered(why, meaning.ambiguous(*call.version.decode(call)))
-            return why.without(settles) if isinstance(why, Underspecified) else why
+    return finish
 
-        own = unclear if ambiguous is not None or settles else None
-        return dialect.op(name, meaning, out=finish, ambiguous=own, **kw)
 
-    return op
+def with_meaning(ambiguous: Callable[[Call], Any], meaning: Semantics) -> Callable[[Call], Any]:
+    """What this layer's text leaves open, then what the meaning does."""
+
+    def unclear(call: Call) -> Any:
+        assert meaning.ambiguous is not None
+        return gathered(ambiguous(call), meaning.ambiguous(*call.version.decode(call)))
+
+    return unclear
 
 
 def blob(r: Any) -> np.ndarray:

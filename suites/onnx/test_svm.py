@@ -100,7 +100,7 @@ def test_probabilities_and_labels_follow_the_published_formulas() -> None:
             won = [0] * len(p)
             for i, j, value in machines(c, row):
                 won[i if value > 0 else j] += 1
-            if VERSION.entry.ambiguous(c) is None:
+            if VERSION.entry.checks.ambiguous(c) is None:
                 assert labels[n] == names[p.index(max(p))] == names[won.index(max(won))]
                 judged += 1
     assert judged > 100

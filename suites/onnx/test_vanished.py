@@ -184,7 +184,7 @@ def test_the_reference_and_the_loop_agree(v: OpVersion) -> None:
         inst = v.draw(Prng(case_seed(17, v.key, i)))
         arrays = arrays_of(inst)
         call = dialect.call_of(inst, arrays)
-        if v.op != "OptimizedRNN" and v.entry.ambiguous is not None and v.entry.ambiguous(call):
+        if v.op != "OptimizedRNN" and v.entry.checks.ambiguous is not None and v.entry.checks.ambiguous(call):
             continue  # the loop of OptimizedRNN follows the layout that is fixed here
         if any(a.dtype.kind == "f" and not np.isfinite(a).all() for a in arrays.values()):
             continue

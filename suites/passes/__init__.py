@@ -15,7 +15,7 @@ from harness.core.dtypes import BY_NAME
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect
+from harness.declare import Dialect, Evaluation, Sampling
 from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build
@@ -49,11 +49,8 @@ class Passes(Dialect):
         self.watched[name] = watch
         self.op(
             name,
-            evaluate=run,
-            draw=either(*makes),
-            error=error_classes(narrow),
-            tags=before,
-            source=f"MIL graph pass {name}: coremltools 9.0, published pass pages",
+            Evaluation(run, error_classes(narrow), f"MIL graph pass {name}: coremltools 9.0, published pass pages"),
+            Sampling(either(*makes), tags=before),
         )
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
@@ -61,7 +58,7 @@ class Passes(Dialect):
             raise Unsupported("a pass sees a program of its own")
         inst = instances[0]
         v = self.version_of(inst)
-        return build(inst, v.entry.tags, self.watched[inst.op], v.schema.extra["namespace"])
+        return build(inst, v.entry.sampling.tags, self.watched[inst.op], v.schema.extra["namespace"])
 
     def notation(self, inst: Instance) -> str:
         meta = inst.attrs["program"].meta

@@ -14,7 +14,7 @@ from typing import Any
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Attr, Dialect, OpSchema, Slot
+from harness.declare import Attr, Dialect, Evaluation, OpSchema, Sampling, Slot
 from harness.declare.dialect import Results
 from harness.declare.interpreter import Watch
 from suites.onnx import dialect as onnx
@@ -46,7 +46,7 @@ class Rewrites(Dialect):
         """An entry: programs of one kind, drawn evenly.  source: where the rewriting is described.  integers: is the
         first output quantised?  since: the first opset that has all of the ops."""
         self.since[name] = since
-        self.op(name, evaluate=run, draw=either(*makes), error=error_classes(integers), source=source)
+        self.op(name, Evaluation(run, error_classes(integers), source), Sampling(either(*makes)))
 
     @cached_property
     def schemas(self) -> list[OpSchema]:

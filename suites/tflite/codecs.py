@@ -9,7 +9,20 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, I64, DType
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Codec, Draw, Fn, Semantics, Slotted, T, gathered, underspecified
+from harness.declare import (
+    Build,
+    Call,
+    Codec,
+    Draw,
+    Evaluation,
+    Fn,
+    Group,
+    Semantics,
+    Slotted,
+    T,
+    gathered,
+    underspecified,
+)
 from suites.semantics.window import STRIDE_ABOVE
 from suites.tflite import op, schemas
 
@@ -31,7 +44,7 @@ def later(d: Draw, feature: str) -> bool:
     return feature in d.version.schema.extra["later"]
 
 
-def both(name: str, meaning: Semantics | None, **kw: Any) -> None:
+def both(name: str, meaning: Semantics | Evaluation, *groups: Group, **kw: Any) -> None:
     """An entry for the plain form and, where the schema has one, the same for the quantised form.
 
     The quantised one moves elements: all operands of the main type and the outputs share one scale and zero point
@@ -40,7 +53,7 @@ def both(name: str, meaning: Semantics | None, **kw: Any) -> None:
     domains = {s.domain for s in schemas.rows(name)}
     for domain in ("", "quantised"):
         if domain in domains:
-            op(name, meaning, domain=domain, **kw)
+            op(name, meaning, *groups, domain=domain, **kw)
 
 
 def nhwc(slot: str, const: bool | None = None) -> Slotted:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from harness.core.dtypes import f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Draw, OpSchema, OpVersion, Slot, T
+from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
 from suites.tflite import builder, notation, parse, quantisation, schemas
 from suites.tflite.resources import Store, using
@@ -41,6 +42,9 @@ _RANKS = {
 }
 
 
+_LIMITS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")  # activations that limit a result
+
+
 class TfLite(Dialect):
     """One opset (the format is not versioned beyond op versions).
 
@@ -62,6 +66,14 @@ class TfLite(Dialect):
     # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
     # more is no fault.  Index operands of one operator need not share their type.
     unsayable_rules = ("unknown-attribute", "type:", "tied-type:I", "tied-type:W", "tied-type:B")
+
+    def declared(self, entry: Entry) -> None:
+        """Of the fused activations, SIGN_BIT is defined nowhere and TANH in the recurrent operators alone: the
+        reference declines the others."""
+        recurrent = entry.op == "SVDF" or entry.op.endswith(("RNN", "LSTM"))
+        tanh = ("TANH",) if recurrent and entry.domain != "quantised" else ()
+        only = {"fused_activation_function": (*_LIMITS, *tanh), **entry.checks.only}
+        entry.checks = replace(entry.checks, only=only)
 
     def order(self, version: Any) -> Any:
         """Versions compare by number; the form is told by the domain."""
@@ -106,9 +118,9 @@ class TfLite(Dialect):
         for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
             if isinstance(v, float):
                 inst.attrs[name] = f32(v)
-        if "fused" in version.entry.tags and d.bool() and not _complex(inst):
+        if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
-        if "bias" in version.entry.tags and "bias" not in inst.args and d.int(0, 4) > 0:
+        if "bias" in version.entry.sampling.tags and "bias" not in inst.args and d.int(0, 4) > 0:
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Choice, Draw, Float, T, bounded, semantics, underspecified
+from harness.declare import Checks, Choice, Draw, Float, Sampling, Spelling, T, bounded, semantics, underspecified
 from suites.mil import op
 from suites.semantics import elementwise as s
 
@@ -25,20 +25,24 @@ for name in (
 op(
     "softsign",
     s.softsign,
-    ambiguous=lambda c: underspecified(
-        "x / (1 + |x|) at an infinity: NaN by the formula, else its limit", np.isinf(c.inputs["x"])
+    Checks(
+        ambiguous=lambda c: underspecified(
+            "x / (1 + |x|) at an infinity: NaN by the formula, else its limit", np.isinf(c.inputs["x"])
+        )
     ),
 )
 op("sigmoid_hard", s.hard_sigmoid)
-op("silu", s.swish, fixed={"alpha": 1.0})
+op("silu", s.swish, Spelling(fixed={"alpha": 1.0}))
 op(
     "thresholded_relu",
     s.thresholded_relu_inclusive,
-    ambiguous=lambda c: underspecified(
-        "NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
-        np.isnan(c.inputs["x"]),
-        np.zeros_like(c.inputs["x"]),
-        c.inputs["x"],
+    Checks(
+        ambiguous=lambda c: underspecified(
+            "NaN is not at least alpha: 0 as it is written, itself with the condition turned round",
+            np.isnan(c.inputs["x"]),
+            np.zeros_like(c.inputs["x"]),
+            c.inputs["x"],
+        )
     ),
 )
 
@@ -85,13 +89,12 @@ def _misfit(*slots: str) -> Any:
 op(
     "prelu",
     s.prelu_channels,
-    draw=_channels("alpha"),
-    breaks={"alpha-per-channel": _misfit("alpha")},
-    stated={"x": "b c h *_more", "alpha": "c"},
+    Sampling(_channels("alpha")),
+    Checks(breaks={"alpha-per-channel": _misfit("alpha")}, stated={"x": "b c h *_more", "alpha": "c"}),
 )
 op(
     "softplus_parametric",
     s.softplus_parametric,
-    draw=_channels("alpha", "beta"),
-    breaks={"alpha-per-channel": _misfit("alpha", "beta")},
+    Sampling(_channels("alpha", "beta")),
+    Checks(breaks={"alpha-per-channel": _misfit("alpha", "beta")}),
 )

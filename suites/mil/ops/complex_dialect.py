@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME
-from harness.declare import Call, Draw, Fn, T, exact
+from harness.core.dtypes import BY_NAME, DType
+from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T, exact
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, scalar
 from suites.semantics import fourier as s
@@ -16,34 +16,31 @@ DOMAIN = {"domain": "complex"}
 C64, F32, I32 = BY_NAME["c64"], BY_NAME["f32"], BY_NAME["i32"]
 
 
-def _is(d: Any) -> Any:
-    return {"out_dtype": lambda c, i: d}
+def _is(d: DType) -> Spelling:
+    return Spelling(out_dtype=lambda c, i: d)
 
 
-op("complex", s.pair, re="real_data", im="imag_data", **_is(C64), **DOMAIN)
+op("complex", s.pair, _is(C64), **DOMAIN, re="real_data", im="imag_data")
 op(
     "complex_real",
-    evaluate=lambda c: c.inputs["data"].real.copy(),
-    error=exact(),
-    draw=lambda d: {"data": T(d.shape())},
-    **_is(F32),
+    Evaluation(lambda c: c.inputs["data"].real.copy(), exact()),
+    _is(F32),
+    Sampling(lambda d: {"data": T(d.shape())}),
     **DOMAIN,
 )
 op(
     "complex_imag",
-    evaluate=lambda c: c.inputs["data"].imag.copy(),
-    error=exact(),
-    draw=lambda d: {"data": T(d.shape())},
-    **_is(F32),
+    Evaluation(lambda c: c.inputs["data"].imag.copy(), exact()),
+    _is(F32),
+    Sampling(lambda d: {"data": T(d.shape())}),
     **DOMAIN,
 )
-op("complex_abs", s.magnitude, **_is(F32), **DOMAIN)
+op("complex_abs", s.magnitude, _is(F32), **DOMAIN)
 op(
     "complex_shape",
-    evaluate=lambda c: np.array(c.inputs["x"].shape, np.int32),
-    error=exact(),
-    draw=lambda d: {"x": T(d.shape(1))},
-    **_is(I32),
+    Evaluation(lambda c: np.array(c.inputs["x"].shape, np.int32), exact()),
+    _is(I32),
+    Sampling(lambda d: {"x": T(d.shape(1))}),
     **DOMAIN,
 )
 
@@ -99,25 +96,19 @@ for name, meaning, inverse, result in (
     op(
         f"complex_{name}",
         meaning,
-        x="data",
-        shapes=Fn(_length),
-        dims=Fn(_one),
-        fixed=fixed,
-        draw=_draw(False, sided),
-        breaks={"axes-in-range": _break(False)},
-        **_is(result),
+        _is(result),
+        Spelling(x="data", shapes=Fn(_length), dims=Fn(_one), fixed=fixed),
+        Sampling(_draw(False, sided)),
+        Checks(breaks={"axes-in-range": _break(False)}),
         **DOMAIN,
     )
     op(
         f"complex_{name}n",
         meaning,
-        x="data",
-        shapes=Fn(lambda c: ints(c, "shapes")),
-        dims=Fn(lambda c: ints(c, "dims")),
-        fixed=fixed,
-        draw=_draw(True, sided),
-        breaks={"axes-in-range": _break(True)},
-        **_is(result),
+        _is(result),
+        Spelling(x="data", shapes=Fn(lambda c: ints(c, "shapes")), dims=Fn(lambda c: ints(c, "dims")), fixed=fixed),
+        Sampling(_draw(True, sided)),
+        Checks(breaks={"axes-in-range": _break(True)}),
         **DOMAIN,
     )
 
@@ -139,4 +130,4 @@ def _draw_stft(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("complex_stft", s.stft, x="input", hop="hop_length", width="win_length", draw=_draw_stft, **_is(C64), **DOMAIN)
+op("complex_stft", s.stft, _is(C64), Sampling(_draw_stft), **DOMAIN, x="input", hop="hop_length", width="win_length")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Draw, T
+from harness.declare import Checks, Draw, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import vector
 from suites.semantics import constexpr as s
@@ -48,10 +48,9 @@ def _break_affine(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_affine_dequantize",
     s.affine_dequantize,
-    x="quantized_data",
-    draw=_draw_affine,
-    breaks={"vector-fits-axis": _break_affine},
-    out_dtype=lambda c, i: of(c.inputs["scale"]),
+    Spelling(x="quantized_data", out_dtype=lambda c, i: of(c.inputs["scale"])),
+    Sampling(_draw_affine),
+    Checks(breaks={"vector-fits-axis": _break_affine}),
 )
 
 
@@ -72,9 +71,9 @@ def _break_palette(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_lut_to_dense",
     s.lut_packed,
+    Sampling(_draw_packed_lut),
+    Checks(breaks={"packed-size": _break_packed_lut, "palette-size": _break_palette}),
     until="ios16",
-    draw=_draw_packed_lut,
-    breaks={"packed-size": _break_packed_lut, "palette-size": _break_palette},
 )
 
 
@@ -95,16 +94,15 @@ def _break_packed_sparse(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_sparse_to_dense",
     s.sparse_packed,
+    Sampling(_draw_packed_sparse),
+    Checks(breaks={"mask-counts-data": _break_packed_sparse}),
     until="ios16",
-    draw=_draw_packed_sparse,
-    breaks={"mask-counts-data": _break_packed_sparse},
 )
 op(
     "constexpr_cast",
     s.widen,
-    x="source_val",
-    out_dtype=lambda c, i: BY_NAME["f32"],
-    draw=lambda d: {"source_val": T(d.shape(0)), "output_dtype": BY_NAME["f32"]},
+    Spelling(x="source_val", out_dtype=lambda c, i: BY_NAME["f32"]),
+    Sampling(lambda d: {"source_val": T(d.shape(0)), "output_dtype": BY_NAME["f32"]}),
 )
 
 
@@ -167,10 +165,11 @@ def _break_offset_type(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_blockwise_shift_scale",
     s.blockwise_shift_scale,
-    x="data",
-    draw=_draw_blockwise,
-    breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type},
-    out_dtype=lambda c, i: of(c.inputs["scale"]),
+    Spelling(x="data", out_dtype=lambda c, i: of(c.inputs["scale"])),
+    Sampling(_draw_blockwise),
+    Checks(
+        breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type}
+    ),
 )
 
 
@@ -201,9 +200,9 @@ def _break_vector(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_lut_to_dense",
     s.lut_to_dense,
+    Sampling(_draw_lut),
+    Checks(breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector}),
     since="ios18",
-    draw=_draw_lut,
-    breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector},
 )
 
 
@@ -224,9 +223,9 @@ def _break_sparse(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_sparse_to_dense",
     s.sparse_to_dense,
+    Sampling(_draw_sparse),
+    Checks(breaks={"mask-counts-data": _break_sparse}),
     since="ios18",
-    draw=_draw_sparse,
-    breaks={"mask-counts-data": _break_sparse},
 )
 
 
@@ -260,11 +259,13 @@ def _break_sparse_palette(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_lut_to_sparse",
     s.lut_to_sparse,
-    breaks={"mask-counts-data": _break_count, "vector-needs-axis": _break_sparse_palette},
-    mask="indices_mask",
-    indices="indices_nonzero_data",
-    draw=_draw_lut_sparse,
-    out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["lut"]),
+    Spelling(
+        mask="indices_mask",
+        indices="indices_nonzero_data",
+        out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["lut"]),
+    ),
+    Sampling(_draw_lut_sparse),
+    Checks(breaks={"mask-counts-data": _break_count, "vector-needs-axis": _break_sparse_palette}),
 )
 
 
@@ -295,9 +296,9 @@ def _break_sparse_count(d: Draw) -> dict[str, Any]:
 op(
     "constexpr_sparse_blockwise_shift_scale",
     s.sparse_blockwise,
-    mask="data_mask",
-    x="nonzero_data",
-    breaks={"blocks-divide": _break_sparse_blocks, "mask-counts-data": _break_sparse_count},
-    draw=_draw_sparse_blockwise,
-    out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"]),
+    Spelling(
+        mask="data_mask", x="nonzero_data", out_dtype=lambda c, i: BY_NAME["u1"] if i == 0 else of(c.inputs["scale"])
+    ),
+    Sampling(_draw_sparse_blockwise),
+    Checks(breaks={"blocks-divide": _break_sparse_blocks, "mask-counts-data": _break_sparse_count}),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, DType, of
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Draw, T, bounded, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from suites.mil import op
 from suites.mil.codecs import maybe, need, scalar, vector
 from suites.mil.running import State
@@ -107,11 +107,9 @@ def _draw_cond(d: Draw) -> dict[str, Any]:
 # a pred of one element is refused, and not drawn: every form of the package takes it
 op(
     "cond",
-    evaluate=_cond,
-    error=bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch"),
-    draw=_draw_cond,
-    stated={"pred": ""},
-    breaks={"shapes-stated": None},
+    Evaluation(_cond, bounded(lambda ctx: 4 * ctx.ulp, "two roundings in a branch")),
+    Sampling(_draw_cond),
+    Checks(stated={"pred": ""}, breaks={"shapes-stated": None}),
 )
 
 
@@ -169,7 +167,12 @@ def _draw_while(d: Draw) -> dict[str, Any]:
     return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values), "@captured": seen}
 
 
-op("while_loop", evaluate=_while, error=exact(), draw=_draw_while, out_dtype=lambda c, i: of(c.inputs["loop_vars"][i]))
+op(
+    "while_loop",
+    Evaluation(_while, exact()),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["loop_vars"][i])),
+    Sampling(_draw_while),
+)
 
 
 # -- select
@@ -189,7 +192,15 @@ def _break_select(d: Draw) -> dict[str, Any]:
     return {"cond": T(shape, recipe="bool"), "a": T(shape), "b": T((*shape[:-1], shape[-1] + 1))}
 
 
-op("select", elementwise.where, c="cond", x="a", y="b", draw=_draw_select, breaks={"broadcast": _break_select})
+op(
+    "select",
+    elementwise.where,
+    Sampling(_draw_select),
+    Checks(breaks={"broadcast": _break_select}),
+    c="cond",
+    x="a",
+    y="b",
+)
 
 
 # -- lists
@@ -231,13 +242,12 @@ def _draw_make_list(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("make_list", evaluate=_make_list, error=exact(), draw=_draw_make_list, out_dtype=lambda c, i: I32)
+op("make_list", Evaluation(_make_list, exact()), Spelling(out_dtype=lambda c, i: I32), Sampling(_draw_make_list))
 op(
     "list_length",
-    evaluate=lambda c: np.array(len(c.inputs["ls"]), np.int32),
-    error=exact(),
-    draw=lambda d: {"ls": _list(d)[0]},
-    out_dtype=lambda c, i: I32,
+    Evaluation(lambda c: np.array(len(c.inputs["ls"]), np.int32), exact()),
+    Spelling(out_dtype=lambda c, i: I32),
+    Sampling(lambda d: {"ls": _list(d)[0]}),
 )
 
 
@@ -258,10 +268,9 @@ def _elem(call: Call, i: int) -> Any:
 
 op(
     "list_read",
-    evaluate=lambda c: c.inputs["ls"][_at(c.inputs["ls"], scalar(c, "index"))],
-    error=exact(),
-    draw=_draw_read,
-    out_dtype=_elem,
+    Evaluation(lambda c: c.inputs["ls"][_at(c.inputs["ls"], scalar(c, "index"))], exact()),
+    Spelling(out_dtype=_elem),
+    Sampling(_draw_read),
 )
 
 
@@ -272,10 +281,9 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
 
 op(
     "list_gather",
-    evaluate=lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]),
-    error=exact(),
-    draw=_draw_gather,
-    out_dtype=_elem,
+    Evaluation(lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]), exact()),
+    Spelling(out_dtype=_elem),
+    Sampling(_draw_gather),
 )
 
 
@@ -301,11 +309,10 @@ def _break_write(d: Draw) -> dict[str, Any]:
 
 op(
     "list_write",
-    evaluate=_write,
-    error=exact(),
-    draw=_draw_write,
-    breaks={"value-like-elements": _break_write},
-    out_dtype=lambda c, i: of(c.inputs["value"]),
+    Evaluation(_write, exact()),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["value"])),
+    Sampling(_draw_write),
+    Checks(breaks={"value-like-elements": _break_write}),
 )
 
 
@@ -332,11 +339,10 @@ def _break_scatter(d: Draw) -> dict[str, Any]:
 
 op(
     "list_scatter",
-    evaluate=_scatter,
-    error=exact(),
-    draw=_draw_scatter,
-    breaks={"value-per-index": _break_scatter},
-    out_dtype=lambda c, i: of(c.inputs["value"]),
+    Evaluation(_scatter, exact()),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["value"])),
+    Sampling(_draw_scatter),
+    Checks(breaks={"value-per-index": _break_scatter}),
 )
 
 
@@ -353,10 +359,9 @@ def _state(d: Draw, shape: tuple[int, ...], dtype: Any = None) -> T:
 
 op(
     "read_state",
-    evaluate=lambda c: np.array(_value_of(c.inputs["input"])),
-    error=exact(),
-    draw=lambda d: {"input": _state(d, d.shape(1, lo=1))},
-    out_dtype=lambda c, i: of(_value_of(c.inputs["input"])),
+    Evaluation(lambda c: np.array(_value_of(c.inputs["input"])), exact()),
+    Spelling(out_dtype=lambda c, i: of(_value_of(c.inputs["input"]))),
+    Sampling(lambda d: {"input": _state(d, d.shape(1, lo=1))}),
 )
 
 
@@ -381,12 +386,11 @@ def _break_update(d: Draw) -> dict[str, Any]:
 
 op(
     "coreml_update_state",
-    evaluate=_update,
-    error=exact(),
-    draw=_draw_update,
+    Evaluation(_update, exact()),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["value"])),
+    Sampling(_draw_update),
+    Checks(breaks={"value-like-state": _break_update}),
     domain="coreml",
-    breaks={"value-like-state": _break_update},
-    out_dtype=lambda c, i: of(c.inputs["value"]),
 )
 
 
@@ -410,7 +414,7 @@ def _draw_classify(d: Draw) -> dict[str, Any]:
     }
 
 
-op("classify", evaluate=_classify, error=exact(), draw=_draw_classify)
+op("classify", Evaluation(_classify, exact()), Sampling(_draw_classify))
 
 
 def _const(call: Call) -> np.ndarray:
@@ -425,4 +429,9 @@ def _draw_const(d: Draw) -> dict[str, Any]:
     return {"val": np.resize(np.array(values), shape).astype(dt.np)}
 
 
-op("const", evaluate=_const, error=exact(), draw=_draw_const, out_dtype=lambda c, i: of(np.asarray(c.attrs["val"])))
+op(
+    "const",
+    Evaluation(_const, exact()),
+    Spelling(out_dtype=lambda c, i: of(np.asarray(c.attrs["val"]))),
+    Sampling(_draw_const),
+)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.declare import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Checks, Codec, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints, need, settles
+from suites.mil.codecs import fill, ints, need
 from suites.semantics import conv as s
 from suites.semantics.window import STRIDE_ABOVE
 
@@ -49,17 +49,19 @@ class Weight(Slotted):
         super().encode(value, b)
 
 
-_COMMON = {
-    "w": Weight("weight"),
-    "b": "bias",
-    "pads": Pairs(),
-    "strides": fill("strides", 1),
-    "dilations": fill("dilations", 1),
-    "out_dtype": _type_of_x,
-    "ranks": (3, 5),
-}
+_COMMON = (
+    Spelling(
+        w=Weight("weight"),
+        b="bias",
+        pads=Pairs(),
+        strides=fill("strides", 1),
+        dilations=fill("dilations", 1),
+        out_dtype=_type_of_x,
+    ),
+    Sampling(ranks=(3, 5)),
+)
 # the package's aggregated_pad: max(0, ...), as of SamePadding; what the page prints is never negative either
-op("conv", s.conv, padding=Mode("pad_type", MODE), ambiguous=settles(s.conv, STRIDE_ABOVE), **_COMMON)
+op("conv", s.conv, *_COMMON, Checks(settles=STRIDE_ABOVE), padding=Mode("pad_type", MODE))
 
 
 # -- transposed: a given output_shape says how far the last window position may reach
@@ -130,11 +132,13 @@ def _break_bias(d: Draw) -> dict[str, Any]:
 op(
     "conv_transpose",
     s.conv_transpose,
+    *_COMMON,
+    Sampling(_draw_transposed),
+    Checks(
+        breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias, "output-shape-agrees": _break_output}
+    ),
     padding=Mode("pad_type", {k: v for k, v in MODE.items() if k != "same_lower"}),
     output_padding=Fn(_output_padding),
     output_shape=Fn(lambda c: None),
     odd=Fn(lambda c: "upper_end"),
-    draw=_draw_transposed,
-    breaks={"channels-agree": _break_channels, "bias-agrees": _break_bias, "output-shape-agrees": _break_output},
-    **_COMMON,
 )

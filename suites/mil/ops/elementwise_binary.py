@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.declare import Call, gathered, underspecified
+from harness.declare import Call, Checks, gathered, underspecified
 from suites.mil import op
 from suites.mil.codecs import overflowing
 from suites.semantics import elementwise as s
@@ -26,7 +26,7 @@ for name in (
 ):
     op(name, getattr(s, name))
 for name, exact in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
-    op(name, getattr(s, name), ambiguous=overflowing(exact))
+    op(name, getattr(s, name), Checks(ambiguous=overflowing(exact)))
 op("mod", s.floor_mod)
 
 
@@ -43,4 +43,4 @@ def _rounding(call: Call) -> str | None:
     )
 
 
-op("real_div", s.div, ambiguous=_rounding)
+op("real_div", s.div, Checks(ambiguous=_rounding))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Call, Draw, Fn, T, gathered, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, gathered, underspecified
 from suites.mil import op
 from suites.mil.codecs import Held, need, overflowing, scalar, typed
 from suites.semantics import cast as s_cast
@@ -36,10 +36,14 @@ for name in (
 op(
     "sign",
     s.sign,
-    ambiguous=lambda c: underspecified('"either -1 or 1, or zero if x is zero": NaN is none', np.isnan(c.inputs["x"])),
+    Checks(
+        ambiguous=lambda c: underspecified(
+            '"either -1 or 1, or zero if x is zero": NaN is none', np.isnan(c.inputs["x"])
+        )
+    ),
 )
 for name, exact in (("abs", np.abs), ("square", np.square)):
-    op(name, getattr(s, name), ambiguous=overflowing(exact))
+    op(name, getattr(s, name), Checks(ambiguous=overflowing(exact)))
 op("round", s.round_half_even)
 op("inverse", s.inverse, epsilon=Held("epsilon"))
 op("log", s.log_epsilon, epsilon=Held("epsilon"))
@@ -73,9 +77,13 @@ def _break_limits(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1)), "alpha": low, "beta": low - d.int(0, 32) / 16}
 
 
-_CLIP = {"lo": "alpha", "hi": Fn(_beta), "draw": _draw_clip, "ambiguous": _limits_open}
-op("clip", s.clamp, until="ios15", **_CLIP)
-op("clip", s.clamp, since="ios17", breaks={"limits-in-order": _break_limits}, **_CLIP)
+_CLIP = (
+    Spelling(lo="alpha", hi=Fn(_beta)),
+    Sampling(_draw_clip),
+    Checks(ambiguous=_limits_open),
+)
+op("clip", s.clamp, *_CLIP, until="ios15")
+op("clip", s.clamp, *_CLIP, Checks(breaks={"limits-in-order": _break_limits}), since="ios17")
 
 
 # -- cast
@@ -106,4 +114,10 @@ def _draw_cast(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(), recipe=recipe), "dtype": target}
 
 
-op("cast", s_cast.cast_in_range, to=Fn(_target), draw=_draw_cast, out_dtype=_target, ambiguous=_fraction)
+op(
+    "cast",
+    s_cast.cast_in_range,
+    Spelling(to=Fn(_target), out_dtype=_target),
+    Sampling(_draw_cast),
+    Checks(ambiguous=_fraction),
+)

@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Call, Context, Draw, Fn, Map, T, bounded, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Fn,
+    Map,
+    Sampling,
+    Spelling,
+    T,
+    bounded,
+    underspecified,
+)
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import movement
@@ -52,13 +65,15 @@ _SPATIAL = {"x": "*_lead c h w"}  # at least rank 3
 op(
     "crop",
     movement.crop_spatial,
+    Sampling(_draw_crop),
+    Checks(
+        stated=_SPATIAL,
+        breaks={
+            "crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]},
+            "two-amounts": lambda d: {**_draw_crop(d), d.pick(("crop_height", "crop_width")): [0, 0, 0]},
+        },
+    ),
     border=Fn(_border),
-    draw=_draw_crop,
-    stated=_SPATIAL,
-    breaks={
-        "crops-inside": lambda d: {"x": T((1, 2, 3)), "crop_height": [2, 1], "crop_width": [0, 0]},
-        "two-amounts": lambda d: {**_draw_crop(d), d.pick(("crop_height", "crop_width")): [0, 0, 0]},
-    },
 )
 
 
@@ -91,12 +106,9 @@ def _non_finite(call: Call) -> str | None:
 op(
     "resize_bilinear",
     s.resize_linear,
-    sizes=Fn(_target),
-    mode=MODE,
-    draw=_draw_bilinear,
-    out_dtype=_type_of_x,
-    stated=_SPATIAL,
-    ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape),
+    Spelling(sizes=Fn(_target), mode=MODE, out_dtype=_type_of_x),
+    Sampling(_draw_bilinear),
+    Checks(stated=_SPATIAL, ambiguous=lambda c: _non_finite(c) or _one_point(c, _target(c), c.inputs["x"].shape)),
 )
 
 
@@ -135,11 +147,10 @@ def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
 op(
     "resize_nearest_neighbor",
     s.resize_nearest,
+    Sampling(_draw_nearest),
+    Checks(stated=_SPATIAL, ambiguous=lambda c: _between(_target(c), c.inputs["x"])),
     sizes=Fn(_target),
     mode=Fn(lambda c: "default"),
-    draw=_draw_nearest,
-    stated=_SPATIAL,
-    ambiguous=lambda c: _between(_target(c), c.inputs["x"]),
 )
 
 
@@ -201,12 +212,15 @@ def _resize_open(call: Call) -> str | None:
 
 op(
     "resize",
-    draw=_draw_resize,
-    ambiguous=_resize_open,
-    evaluate=_resize,
-    error=bounded(_resize_bound),
-    out_dtype=_type_of_x,
-    breaks={"dims-within-shape": lambda d: {"x": T((2, 3, 4)), "shape": vector([5], const=True), "resized_dims": 2}},
+    Evaluation(_resize, bounded(_resize_bound)),
+    Spelling(out_dtype=_type_of_x),
+    Sampling(_draw_resize),
+    Checks(
+        ambiguous=_resize_open,
+        breaks={
+            "dims-within-shape": lambda d: {"x": T((2, 3, 4)), "shape": vector([5], const=True), "resized_dims": 2}
+        },
+    ),
 )
 
 
@@ -249,22 +263,17 @@ def _up_sizes(call: Call) -> tuple[int, ...]:
 op(
     "upsample_bilinear",
     s.upsample_linear,
-    factors=Fn(_factors),
-    align="align_corners",
-    half=Fn(_half),
-    draw=_draw_up_bilinear,
-    out_dtype=_type_of_x,
-    ambiguous=_non_finite,
-    stated=_SPATIAL,
+    Spelling(factors=Fn(_factors), align="align_corners", half=Fn(_half), out_dtype=_type_of_x),
+    Sampling(_draw_up_bilinear),
+    Checks(ambiguous=_non_finite, stated=_SPATIAL),
 )
 op(
     "upsample_nearest_neighbor",
     s.resize_nearest,
+    Sampling(lambda d: _draw_factors(d, (1.5, 2.5))),
+    Checks(stated=_SPATIAL, ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"], _factors(c))),
     sizes=Fn(_up_sizes),
     mode=Fn(lambda c: "default"),
-    draw=lambda d: _draw_factors(d, (1.5, 2.5)),
-    stated=_SPATIAL,
-    ambiguous=lambda c: _between(_up_sizes(c), c.inputs["x"], _factors(c)),
 )
 
 
@@ -414,17 +423,23 @@ def _crop_open(call: Call) -> str | None:
     return _non_finite(call)
 
 
-_CROP = {
-    "evaluate": _crop_resize,
-    "error": bounded(_resize_bound),
-    "draw": _draw_regions,
-    "ambiguous": _crop_open,
-    "stated": {"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
-    "out_dtype": _type_of_x,
-    "data": {"x": ("unit", "small", "uniform:-4:4")},
-}
-op("crop_resize", until="ios16", **_CROP, breaks={"image-in-range": _break_batch})
-op("crop_resize", since="ios17", **_CROP, breaks={"image-in-range": _break_image, "normalized-floats": _break_whole})
+_CROP = Evaluation(_crop_resize, bounded(_resize_bound))
+_CROPPED = (
+    Spelling(out_dtype=_type_of_x),
+    Sampling(_draw_regions, data={"x": ("unit", "small", "uniform:-4:4")}),
+    Checks(
+        ambiguous=_crop_open,
+        stated={"x": "b c h w", "roi": "n 1 _of_a_box 1 1", "boxes": "n 4", "box_indices": "n"},
+    ),
+)
+op("crop_resize", _CROP, *_CROPPED, Checks(breaks={"image-in-range": _break_batch}), until="ios16")
+op(
+    "crop_resize",
+    _CROP,
+    *_CROPPED,
+    Checks(breaks={"image-in-range": _break_image, "normalized-floats": _break_whole}),
+    since="ios17",
+)
 
 
 # -- resample and affine
@@ -465,15 +480,16 @@ def _resample_open(call: Call) -> str | None:
 op(
     "resample",
     s.resample,
-    sampling="sampling_mode",
-    padding="padding_mode",
-    value="padding_value",
-    space="coordinates_mode",
-    align="align_corners",
-    draw=_draw_resample,
-    ambiguous=_resample_open,
-    out_dtype=_type_of_x,
-    stated={"x": "b c h w", "coordinates": "b _h _w 2"},
+    Spelling(
+        sampling="sampling_mode",
+        padding="padding_mode",
+        value="padding_value",
+        space="coordinates_mode",
+        align="align_corners",
+        out_dtype=_type_of_x,
+    ),
+    Sampling(_draw_resample),
+    Checks(ambiguous=_resample_open, stated={"x": "b c h w", "coordinates": "b _h _w 2"}),
 )
 
 
@@ -510,11 +526,11 @@ def _affine_open(call: Call) -> str | None:
 op(
     "affine",
     s.affine,
-    matrix="transform_matrix",
-    size=Fn(_affine_size),
-    draw=_draw_affine,
-    ambiguous=_affine_open,
-    out_dtype=_type_of_x,
-    stated={"x": "b c h w", "transform_matrix": "_d 6"},
-    breaks={"padding-value-zero": lambda d: {**_draw_affine(d), "padding_value": 1.0}},
+    Spelling(matrix="transform_matrix", size=Fn(_affine_size), out_dtype=_type_of_x),
+    Sampling(_draw_affine),
+    Checks(
+        ambiguous=_affine_open,
+        stated={"x": "b c h w", "transform_matrix": "_d 6"},
+        breaks={"padding-value-zero": lambda d: {**_draw_affine(d), "padding_value": 1.0}},
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType, int_range, of
-from harness.declare import Call, Draw, Fn, T, gathered
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, gathered
 from suites.mil import op
 from suites.mil.codecs import need
 from suites.semantics import linear as s
@@ -76,12 +76,9 @@ def _open_linear(call: Call) -> str | None:
 op(
     "linear",
     s.linear,
-    w=_constant("weight"),
-    b=_constant("bias"),
-    draw=_draw_linear,
-    breaks={"contracted-agrees": _break_linear},
-    ambiguous=_open_linear,
-    out_dtype=lambda c, i: of(c.inputs["x"]),
+    Spelling(w=_constant("weight"), b=_constant("bias"), out_dtype=lambda c, i: of(c.inputs["x"])),
+    Sampling(_draw_linear),
+    Checks(breaks={"contracted-agrees": _break_linear}, ambiguous=_open_linear),
 )
 
 
@@ -114,13 +111,9 @@ def _open_matmul(call: Call) -> str | None:
 op(
     "matmul",
     s.matmul,
-    x=_operand("x"),
-    y=_operand("y"),
-    draw=_draw_matmul,
-    ambiguous=_open_matmul,
-    out_dtype=lambda c, i: of(c.inputs[_leading(c)]),
-    ranks=(1, 5),
-    breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}},
+    Spelling(x=_operand("x"), y=_operand("y"), out_dtype=lambda c, i: of(c.inputs[_leading(c)])),
+    Sampling(_draw_matmul, ranks=(1, 5)),
+    Checks(ambiguous=_open_matmul, breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}}),
 )
 
 
@@ -159,8 +152,8 @@ def _equation(call: Call) -> str:
 op(
     "einsum",
     s.einsum,
+    Sampling(_draw_einsum),
+    Checks(breaks={"summed-extents-agree": _break_einsum}),
     xs="values",
     equation=Fn(_equation),
-    draw=_draw_einsum,
-    breaks={"summed-extents-agree": _break_einsum},
 )

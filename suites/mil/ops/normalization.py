@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import Held
 from suites.semantics import norm as s
@@ -23,17 +23,17 @@ def _misfit(slot: str, **more: Any) -> Any:
     return draw
 
 
-_KEYS = {"scale": "gamma", "bias": "beta", "epsilon": Held("epsilon"), "out_dtype": _type_of_x}
+_KEYS = Spelling(scale="gamma", bias="beta", epsilon=Held("epsilon"), out_dtype=_type_of_x)
 op(
     "batch_norm",
     s.batch_norm,
+    _KEYS,
+    Sampling(ranks=(3, 5)),
+    Checks(breaks={"channels-agree": _misfit("mean", variance=1)}),
     var="variance",
     spatial=Fn(lambda c: True),
-    ranks=(3, 5),
-    **_KEYS,
-    breaks={"channels-agree": _misfit("mean", variance=1)},
 )
-op("instance_norm", s.instance_norm, ranks=(3, 4), **_KEYS)
+op("instance_norm", s.instance_norm, _KEYS, Sampling(ranks=(3, 4)))
 
 
 def _break_gamma(d: Draw) -> dict[str, Any]:
@@ -54,11 +54,10 @@ def _order_open(call: Call) -> str | None:
 op(
     "layer_norm",
     s.layer_norm,
-    out=lambda c, r: r[:1],
-    ranks=(1, 5),
-    breaks={"scale-fits-axes": _break_gamma},
-    ambiguous=_order_open,
-    **_KEYS,
+    _KEYS,
+    Spelling(out=lambda c, r: r[:1]),
+    Sampling(ranks=(1, 5)),
+    Checks(breaks={"scale-fits-axes": _break_gamma}, ambiguous=_order_open),
 )
 
 
@@ -72,22 +71,23 @@ def _draw_l2(d: Draw) -> dict[str, Any]:
 op(
     "l2_norm",
     s.l2_normalization,
-    fixed={"axes": (-3, -2, -1), "under": "sum"},
-    epsilon=Held("epsilon"),
-    draw=_draw_l2,
-    breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}},
+    Spelling(epsilon=Held("epsilon"), fixed={"axes": (-3, -2, -1), "under": "sum"}),
+    Sampling(_draw_l2),
+    Checks(breaks={"rank-at-least-3": lambda d: {"x": T(d.part(1, 2, lo=1))}}),
 )
 
 
 op(
     "local_response_norm",
     s.lrn,
-    bias=Held("k"),
-    alpha=Held("alpha"),
-    beta=Held("beta"),
-    ranks=(3, 4),
-    axis=Fn(lambda c: 1),
-    scaled=Fn(lambda c: True),
-    out_dtype=_type_of_x,
+    Spelling(
+        bias=Held("k"),
+        alpha=Held("alpha"),
+        beta=Held("beta"),
+        axis=Fn(lambda c: 1),
+        scaled=Fn(lambda c: True),
+        out_dtype=_type_of_x,
+    ),
+    Sampling(ranks=(3, 4)),
 )
 op("softmax", s.softmax, beta=Fn(lambda c: 1.0))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.mil import op
-from suites.mil.codecs import fill, ints, need, settles
+from suites.mil.codecs import fill, ints, need
 from suites.mil.ops.conv import MODE, Mode, Pairs
 from suites.semantics import pool as s
 from suites.semantics.window import STRIDE_ABOVE
@@ -75,31 +75,23 @@ _BREAKS = {"window-fits": _break_window, "one-per-axis": _break_kernel, "ceil-ne
 op(
     "avg_pool",
     s.avg_pool,
-    draw=_draw(s.avg_pool),
-    ranks=(3, 5),
-    breaks=_BREAKS,
-    ambiguous=settles(s.avg_pool, STRIDE_ABOVE),
+    Sampling(_draw(s.avg_pool), ranks=(3, 5)),
+    Checks(breaks=_BREAKS, settles=STRIDE_ABOVE),
     count_include_pad=Fn(lambda c: not c.attr("exclude_padding_from_average", False)),
     **_NAMES,
 )
 op(
     "max_pool",
     s.max_pool,
-    draw=_draw(s.max_pool),
-    ranks=(3, 5),
-    breaks=_BREAKS,
-    ambiguous=settles(s.max_pool, STRIDE_ABOVE),
-    column_major=Fn(lambda c: False),
-    out=lambda c, r: r[:1],
-    **_NAMES,
+    Spelling(column_major=Fn(lambda c: False), out=lambda c, r: r[:1], **_NAMES),
+    Sampling(_draw(s.max_pool), ranks=(3, 5)),
+    Checks(breaks=_BREAKS, settles=STRIDE_ABOVE),
 )
 op(
     "l2_pool",
     s.lp_pool,
-    draw=_draw(s.lp_pool),
-    ranks=(3, 4),
-    breaks=_BREAKS,
-    ambiguous=settles(s.lp_pool, STRIDE_ABOVE),
+    Sampling(_draw(s.lp_pool), ranks=(3, 4)),
+    Checks(breaks=_BREAKS, settles=STRIDE_ABOVE),
     p=Fn(lambda c: 2.0),
     **_NAMES,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, int_range, of
-from harness.declare import Call, Draw, T, quantised, underspecified
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, quantised, underspecified
 from suites.mil import op
 from suites.mil.codecs import need, scalar
 from suites.semantics import constexpr as s
@@ -103,18 +103,15 @@ def _break_type(d: Draw) -> dict[str, Any]:
 
 op(
     "quantize",
-    evaluate=_quantize,
-    error=quantised(0),
-    draw=_draw_quantize,
-    ambiguous=_near_tie,
-    breaks={"vector-fits-axis": _break_vector, "zero-point-type": _break_type},
-    out_dtype=lambda c, i: c.attr("output_dtype"),
+    Evaluation(_quantize, quantised(0)),
+    Spelling(out_dtype=lambda c, i: c.attr("output_dtype")),
+    Sampling(_draw_quantize),
+    Checks(ambiguous=_near_tie, breaks={"vector-fits-axis": _break_vector, "zero-point-type": _break_type}),
 )
 op(
     "dequantize",
     s.affine_dequantize,
-    x="input",
-    draw=_draw_dequantize,
-    breaks={"vector-fits-axis": _break_vector},
-    out_dtype=lambda c, i: of(c.inputs["scale"]),
+    Spelling(x="input", out_dtype=lambda c, i: of(c.inputs["scale"])),
+    Sampling(_draw_dequantize),
+    Checks(breaks={"vector-fits-axis": _break_vector}),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import typed, vector
 from suites.semantics import random as s
@@ -51,16 +51,19 @@ def _dtype(call: Call, i: int) -> Any:
 
 
 _BREAKS = {"extents-positive": _break_shape}
-_KEYS = {"dtype": Fn(lambda c: None), "breaks": _BREAKS, "out_dtype": _dtype}
-op("random_uniform", s.uniform, draw=_uniform, **_KEYS)
+_KEYS = (
+    Spelling(dtype=Fn(lambda c: None), out_dtype=_dtype),
+    Checks(breaks=_BREAKS),
+)
+op("random_uniform", s.uniform, *_KEYS, Sampling(_uniform))
 op(
     "random_normal",
     s.normal,
+    *_KEYS,
+    Sampling(_draw(mean=lambda d: d.int(-16, 16) / 8, stddev=lambda d: d.pick((0.5, 1.0, 2.0)))),
     std="stddev",
-    **_KEYS,
-    draw=_draw(mean=lambda d: d.int(-16, 16) / 8, stddev=lambda d: d.pick((0.5, 1.0, 2.0))),
 )
-op("random_bernoulli", s.bernoulli, p="prob", **_KEYS, draw=_draw(prob=lambda d: d.int(0, 16) / 16))
+op("random_bernoulli", s.bernoulli, *_KEYS, Sampling(_draw(prob=lambda d: d.int(0, 16) / 16)), p="prob")
 
 
 def _draw_categorical(d: Draw) -> dict[str, Any]:
@@ -77,8 +80,10 @@ def _draw_categorical(d: Draw) -> dict[str, Any]:
 op(
     "random_categorical",
     s.categorical,
-    logits=Fn(lambda c: c.attr("mode", "logits") == "logits"),
-    draw=_draw_categorical,
-    out_dtype=lambda c, i: of(c.inputs["x"]),
-    out=lambda c, r: [r[0].astype(c.inputs["x"].dtype)],
+    Spelling(
+        logits=Fn(lambda c: c.attr("mode", "logits") == "logits"),
+        out=lambda c, r: [r[0].astype(c.inputs["x"].dtype)],
+        out_dtype=lambda c, i: of(c.inputs["x"]),
+    ),
+    Sampling(_draw_categorical),
 )

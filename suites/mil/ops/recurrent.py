@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Context, Draw, Fn, T, Tolerance, composed
+from harness.declare import Call, Checks, Context, Draw, Fn, Sampling, Spelling, T, Tolerance, composed
 from suites.mil import op
 from suites.mil.codecs import maybe, need
 from suites.semantics import recurrent as s
@@ -203,22 +203,30 @@ def _stated(gates: int, backs: tuple[str, ...] = ("",)) -> dict[str, Any]:
 
 
 _DATA = ("unit", "small", "uniform:-2:2")
-_COMMON = {
-    "w": _stack("weight_ih"),
-    "r": _stack("weight_hh"),
-    "h0": _state("initial_h"),
-    "lengths": Fn(lambda c: None),
-    "activation_alpha": Fn(lambda c: None),
-    "activation_beta": Fn(lambda c: None),
-    "steps_first": Fn(lambda c: True),
-    "out": _results,
-    "data": _DATA,
-}
+_COMMON = (
+    Spelling(
+        w=_stack("weight_ih"),
+        r=_stack("weight_hh"),
+        h0=_state("initial_h"),
+        lengths=Fn(lambda c: None),
+        activation_alpha=Fn(lambda c: None),
+        activation_beta=Fn(lambda c: None),
+        steps_first=Fn(lambda c: True),
+        out=_results,
+    ),
+    Sampling(data=_DATA),
+)
 _REC = ("recurrent_activation", "sigmoid")
 op(
     "lstm",
     s.lstm,
-    error=_errors(s.lstm, 3),
+    *_COMMON,
+    Sampling(_draw("lstm", 4)),
+    Checks(
+        error=_errors(s.lstm, 3),
+        breaks={"gates-agree": _break(4, "lstm"), "back-weights-given": _break_back},
+        stated=_stated(4, ("", "_back")),
+    ),
     b=Fn(_bias),
     c0=_state("initial_c"),
     p=Fn(_peephole),
@@ -226,35 +234,27 @@ op(
     gates=Fn(lambda c: "ifoc"),
     clip=Fn(lambda c: None),
     cell_clip="clip",
-    draw=_draw("lstm", 4),
-    breaks={"gates-agree": _break(4, "lstm"), "back-weights-given": _break_back},
-    stated=_stated(4, ("", "_back")),
     activations=_activations(_REC, ("cell_activation", "tanh"), ("activation", "tanh")),
-    **_COMMON,
 )
 op(
     "gru",
     s.gru,
-    error=_errors(s.gru, 2),
+    *_COMMON,
+    Sampling(_draw("gru", 3)),
+    Checks(error=_errors(s.gru, 2), breaks={"gates-agree": _break(3, "gru")}, stated=_stated(3)),
     b=Fn(_gru_bias),
     gates=Fn(lambda c: "rhz"),
-    draw=_draw("gru", 3),
     clip=Fn(lambda c: None),
     reset_after=Fn(lambda c: bool(c.attr("reset_after", False))),
-    breaks={"gates-agree": _break(3, "gru")},
-    stated=_stated(3),
     activations=_activations(_REC, ("activation", "tanh")),
-    **_COMMON,
 )
 op(
     "rnn",
     s.rnn,
-    error=_errors(s.rnn, 2),
+    *_COMMON,
+    Sampling(_draw("rnn", 1)),
+    Checks(error=_errors(s.rnn, 2), breaks={"gates-agree": _break(1, "rnn")}, stated=_stated(1)),
     b=Fn(_bias),
-    draw=_draw("rnn", 1),
     clip=Fn(lambda c: None),
-    breaks={"gates-agree": _break(1, "rnn")},
-    stated=_stated(1),
     activations=_activations(("activation", "tanh")),
-    **_COMMON,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.declare import Call, Draw, Fn, T, accepted
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, accepted
 from suites.mil import op
 from suites.mil.codecs import maybe, signed
 from suites.semantics import reduction as s
@@ -42,7 +42,13 @@ for mil, meaning in (
     ("reduce_log_sum_exp", s.reduce_log_sum_exp),
 ):
     told = {"in_double": False} if mil == "reduce_log_sum_exp" else {}
-    op(mil, meaning, axes=_AXES, keepdims=_KEEP, draw=_draw_reduce, breaks={"axes-in-range": _break_axes}, fixed=told)
+    op(
+        mil,
+        meaning,
+        Spelling(axes=_AXES, keepdims=_KEEP, fixed=told),
+        Sampling(_draw_reduce),
+        Checks(breaks={"axes-in-range": _break_axes}),
+    )
 
 
 def _index_type(call: Call, i: int = 0) -> Any:
@@ -69,14 +75,15 @@ for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
     op(
         mil,
         meaning,
-        keepdims=_KEEP,
-        dtype=Fn(_index_type),
-        fixed={"select_last": False},
-        draw=_draw_arg,
-        error=accepted(s.any_winner),
-        out_dtype=_index_type,
-        breaks={"axis-in-range": _break_axis},
-        out=lambda c, r: [r[0].astype(_index_type(c).np)],
+        Spelling(
+            keepdims=_KEEP,
+            dtype=Fn(_index_type),
+            fixed={"select_last": False},
+            out=lambda c, r: [r[0].astype(_index_type(c).np)],
+            out_dtype=_index_type,
+        ),
+        Sampling(_draw_arg),
+        Checks(error=accepted(s.any_winner), breaks={"axis-in-range": _break_axis}),
     )
 
 
@@ -90,4 +97,4 @@ def _draw_cumsum(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("cumsum", s.cumsum, draw=_draw_cumsum, breaks={"axis-in-range": _break_axis})
+op("cumsum", s.cumsum, Sampling(_draw_cumsum), Checks(breaks={"axis-in-range": _break_axis}))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Draw, Map, T
+from harness.declare import Call, Checks, Draw, Map, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import maybe
 from suites.semantics import indexing as s
@@ -78,16 +78,16 @@ def _break_nd(d: Draw) -> dict[str, Any]:
 
 
 for span, sign in SPANS:
-    op("gather", s.gather, **span, fixed=sign, breaks={"index-in-range": _break_gather})
+    op("gather", s.gather, Spelling(fixed=sign), Checks(breaks={"index-in-range": _break_gather}), **span)
     op(
         "gather_along_axis",
         s.gather_elements,
+        Spelling(fixed=sign),
+        Sampling(_draw_along),
+        Checks(breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")}),
         **span,
-        fixed=sign,
-        draw=_draw_along,
-        breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")},
     )
-    op("gather_nd", s.gather_nd, **span, fixed=sign, breaks={"index-in-range": _break_nd})
+    op("gather_nd", s.gather_nd, Spelling(fixed=sign), Checks(breaks={"index-in-range": _break_nd}), **span)
 
 
 # -- scatter: what an update is combined with, in any order
@@ -223,41 +223,41 @@ for span, sign in SPANS:
     op(
         "scatter",
         s.scatter,
+        Spelling(x="data", mode=MODE, fixed=fixed),
+        Sampling(_draw_scatter),
+        Checks(
+            ambiguous=_open(s.scatter, "update"),
+            breaks={
+                "index-in-range": _break_scatter("slice"),
+                "updates-fit": _break_fit("slice"),
+                "axis-in-range": _break_axis("data"),
+            },
+        ),
         **span,
-        fixed=fixed,
-        x="data",
-        mode=MODE,
-        draw=_draw_scatter,
-        ambiguous=_open(s.scatter, "update"),
-        breaks={
-            "index-in-range": _break_scatter("slice"),
-            "updates-fit": _break_fit("slice"),
-            "axis-in-range": _break_axis("data"),
-        },
     )
     op(
         "scatter_along_axis",
         s.scatter_elements,
+        Spelling(x="data", reduction=MODE, fixed=fixed),
+        Sampling(_draw_scatter_along),
+        Checks(
+            ambiguous=_open(s.scatter_elements, "add"),
+            breaks={
+                "index-in-range": _break_scatter("along"),
+                "updates-fit": _break_fit("along"),
+                "axis-in-range": _break_axis("data"),
+            },
+        ),
         **span,
-        fixed=fixed,
-        x="data",
-        reduction=MODE,
-        draw=_draw_scatter_along,
-        ambiguous=_open(s.scatter_elements, "add"),
-        breaks={
-            "index-in-range": _break_scatter("along"),
-            "updates-fit": _break_fit("along"),
-            "axis-in-range": _break_axis("data"),
-        },
     )
     op(
         "scatter_nd",
         s.scatter_nd,
+        Spelling(x="data", reduction=MODE, fixed=fixed),
+        Sampling(_draw_scatter_nd),
+        Checks(
+            ambiguous=_open(s.scatter_nd, "add"),
+            breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")},
+        ),
         **span,
-        fixed=fixed,
-        x="data",
-        reduction=MODE,
-        draw=_draw_scatter_nd,
-        ambiguous=_open(s.scatter_nd, "add"),
-        breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")},
     )

@@ -7,7 +7,22 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, of
-from harness.declare import Build, Call, Context, Draw, Fn, Slotted, T, Tolerance, accepted, exact
+from harness.declare import (
+    Build,
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Fn,
+    Sampling,
+    Slotted,
+    Spelling,
+    T,
+    Tolerance,
+    accepted,
+    exact,
+)
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
@@ -60,10 +75,9 @@ def _break_axis(slot: str, extra: int = 0) -> Any:
 
 op(
     "concat",
-    evaluate=_concat,
-    error=exact(),
-    draw=_draw_concat,
-    breaks={"same-other-extents": _break_extents, "axis-in-range": _break_axis("values")},
+    Evaluation(_concat, exact()),
+    Sampling(_draw_concat),
+    Checks(breaks={"same-other-extents": _break_extents, "axis-in-range": _break_axis("values")}),
 )
 
 
@@ -75,9 +89,9 @@ def _draw_stack(d: Draw) -> dict[str, Any]:
 op(
     "stack",
     movement.stack,
+    Sampling(_draw_stack),
+    Checks(breaks={"same-shape": _break_extents, "axis-in-range": _break_axis("values", 1)}),
     xs="values",
-    draw=_draw_stack,
-    breaks={"same-shape": _break_extents, "axis-in-range": _break_axis("values", 1)},
 )
 
 
@@ -117,12 +131,11 @@ def _break_even(d: Draw) -> dict[str, Any]:
 
 op(
     "split",
-    evaluate=_split,
-    error=exact(),
-    draw=_draw_split,
-    breaks={"sizes-sum": _break_split, "count-divides": _break_even},
+    Evaluation(_split, exact()),
+    Sampling(_draw_split),
+    Checks(breaks={"sizes-sum": _break_split, "count-divides": _break_even}),
 )
-op("tile", movement.tile, repeats="reps", ranks=(1, 5))
+op("tile", movement.tile, Sampling(ranks=(1, 5)), repeats="reps")
 
 
 # -- filling
@@ -157,11 +170,10 @@ def _break_negative(d: Draw) -> dict[str, Any]:
 
 op(
     "fill",
-    evaluate=lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")),
-    error=exact(),
-    draw=_draw_fill,
-    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"],
-    breaks={"extents-positive": _break_negative},
+    Evaluation(lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")), exact()),
+    Spelling(out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"]),
+    Sampling(_draw_fill),
+    Checks(breaks={"extents-positive": _break_negative}),
 )
 
 
@@ -173,10 +185,9 @@ def _draw_fill_like(d: Draw) -> dict[str, Any]:
 
 op(
     "fill_like",
-    evaluate=lambda c: movement.fill_like(c.inputs["ref_tensor"], _value(c, "value", "U", 0.0)),
-    error=exact(),
-    draw=_draw_fill_like,
-    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@U", "f32") if c.has("value") else "f32"],
+    Evaluation(lambda c: movement.fill_like(c.inputs["ref_tensor"], _value(c, "value", "U", 0.0)), exact()),
+    Spelling(out_dtype=lambda c, i: BY_NAME[c.attrs.get("@U", "f32") if c.has("value") else "f32"]),
+    Sampling(_draw_fill_like),
 )
 
 
@@ -209,10 +220,9 @@ def _draw_one_hot(d: Draw) -> dict[str, Any]:
 
 op(
     "one_hot",
-    evaluate=_one_hot,
-    error=exact(),
-    draw=_draw_one_hot,
-    out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "i32")],
+    Evaluation(_one_hot, exact()),
+    Spelling(out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "i32")]),
+    Sampling(_draw_one_hot),
 )
 
 
@@ -229,7 +239,7 @@ def _order(name: str = "ascending") -> Fn:
     return Fn(lambda c: not c.attr(name, False), encode)
 
 
-op("argsort", indexing.argsort, descending=_order(), error=accepted(any_of_equals))
+op("argsort", indexing.argsort, Checks(error=accepted(any_of_equals)), descending=_order())
 
 
 def _draw_topk(d: Draw) -> dict[str, Any]:
@@ -291,22 +301,20 @@ def _break_alone(d: Draw) -> dict[str, Any]:
     }
 
 
-_TOPK: dict[str, Any] = {
-    "k": Fn(_k),
-    "largest": _order(),
-    "sorted": Fn(lambda c: c.attr("sort", True)),
-    "draw": _draw_topk,
-    "error": (accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals)),
-    "out": _index_type,
-    "out_dtype": _topk_types,
-}
-op("topk", indexing.topk, until="ios16", breaks={"k-in-range": _break_k}, **_TOPK)
+_TOPK = (
+    Spelling(
+        k=Fn(_k), largest=_order(), sorted=Fn(lambda c: c.attr("sort", True)), out=_index_type, out_dtype=_topk_types
+    ),
+    Sampling(_draw_topk),
+    Checks(error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals))),
+)
+op("topk", indexing.topk, *_TOPK, Checks(breaks={"k-in-range": _break_k}), until="ios16")
 op(
     "topk",
     indexing.topk,
+    *_TOPK,
+    Checks(breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone}),
     since="ios17",
-    **_TOPK,
-    breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone},
 )
 
 
@@ -314,8 +322,8 @@ def _to_i32(call: Call, results: list[Any]) -> list[Any]:
     return [r.astype(np.int32) for r in results]
 
 
-op("non_zero", indexing.nonzero_rows, out=_to_i32)
-op("shape", movement.shape_of, out=_to_i32)
+op("non_zero", indexing.nonzero_rows, Spelling(out=_to_i32))
+op("shape", movement.shape_of, Spelling(out=_to_i32))
 op("identity", movement.identity)
 op("flatten2d", movement.flatten)
 op("band_part", movement.band_part)
@@ -371,10 +379,9 @@ def _break_pairs(d: Draw) -> dict[str, Any]:
 
 op(
     "pad",
-    evaluate=_pad,
-    error=exact(),
-    draw=_draw_pad,
-    breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs},
+    Evaluation(_pad, exact()),
+    Sampling(_draw_pad),
+    Checks(breaks={"reflect-within-axis": _break_reflect, "pairs-within-rank": _break_pairs}),
 )
 
 
@@ -442,25 +449,25 @@ def _survivors(last: bool, i: int) -> Tolerance:
     return accepted(kept, "the boxes that survive, by falling score; what the rest is padded with is not said")
 
 
-_NMS = {"per_class": "per_class_suppression", "out_dtype": _nms_types}
+_NMS = Spelling(per_class="per_class_suppression", out_dtype=_nms_types)
 op(
     "non_maximum_suppression",
     padded_nms,
+    _NMS,
+    Sampling(_draw_nms(False)),
+    Checks(error=(*(_survivors(False, i) for i in range(3)), exact()), breaks={"shapes-agree": _break_nms(False)}),
     until="ios15",
-    draw=_draw_nms(False),
-    error=(*(_survivors(False, i) for i in range(3)), exact()),
-    breaks={"shapes-agree": _break_nms(False)},
-    **_NMS,
 )
 op(
     "non_maximum_suppression",
     padded_nms,
+    _NMS,
+    Spelling(
+        boxes=Slotted("boxes", _swap),
+        scores=Slotted("scores", _swap),
+        out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]],
+    ),
+    Sampling(_draw_nms(True)),
+    Checks(error=tuple(_survivors(True, i) for i in range(3)), breaks={"shapes-agree": _break_nms(True)}),
     since="ios17",
-    boxes=Slotted("boxes", _swap),
-    scores=Slotted("scores", _swap),
-    error=tuple(_survivors(True, i) for i in range(3)),
-    out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]],
-    draw=_draw_nms(True),
-    breaks={"shapes-agree": _break_nms(True)},
-    **_NMS,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from harness.declare import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import Usual, flags, ints, maybe, need, scalar, signed, vector
 from suites.semantics import movement as s
@@ -76,13 +76,19 @@ _zero = {"zero": "literal"}
 op(
     "reshape",
     s.reshape,
+    Spelling(shape=Fn(_shape15), fixed=_zero),
+    Sampling(_draw_reshape(False)),
+    Checks(breaks={**_BREAKS, "zero-needs-equal-rank": _break_zero}),
     until="ios15",
-    fixed=_zero,
-    shape=Fn(_shape15),
-    draw=_draw_reshape(False),
-    breaks={**_BREAKS, "zero-needs-equal-rank": _break_zero},
 )
-op("reshape", s.reshape, since="ios17", fixed=_zero, shape=Fn(_shape17), draw=_draw_reshape(True), breaks=_BREAKS)
+op(
+    "reshape",
+    s.reshape,
+    Spelling(shape=Fn(_shape17), fixed=_zero),
+    Sampling(_draw_reshape(True)),
+    Checks(breaks=_BREAKS),
+    since="ios17",
+)
 
 
 def _reshape_like(call: Call) -> Any:
@@ -121,10 +127,9 @@ def _break_like(d: Draw) -> dict[str, Any]:
 
 op(
     "reshape_like",
-    evaluate=_reshape_like,
-    draw=_draw_reshape_like,
-    error=s.reshape.error,
-    breaks={"count-kept": _break_like},
+    Evaluation(_reshape_like, s.reshape.error),
+    Sampling(_draw_reshape_like),
+    Checks(breaks={"count-kept": _break_like}),
 )
 
 
@@ -154,7 +159,7 @@ def _break_axes(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "axes": [d.pick((len(shape), -len(shape) - 1))]}
 
 
-op("squeeze", s.squeeze, axes=Fn(_axes_of), draw=_draw_squeeze, breaks={"axes-in-range": _break_axes})
+op("squeeze", s.squeeze, Sampling(_draw_squeeze), Checks(breaks={"axes-in-range": _break_axes}), axes=Fn(_axes_of))
 op("expand_dims", s.expand_dims)
 
 
@@ -168,7 +173,7 @@ def _break_perm(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "perm": list(range(len(shape) - 1))}
 
 
-op("transpose", s.transpose, draw=_draw_transpose, breaks={"perm-per-axis": _break_perm})
+op("transpose", s.transpose, Sampling(_draw_transpose), Checks(breaks={"perm-per-axis": _break_perm}))
 op("reverse", s.reverse)
 op("reverse_sequence", s.reverse_sequence)
 
@@ -198,18 +203,20 @@ def _entry_per_axis(call: Call) -> str:
 
 # vectors with an entry for each axis: others are refused, and not drawn, since the package looks at neither rank nor
 # length of what is no constant
-_VECTORS = {"stated": dict.fromkeys(("begin", "end", "stride"), _entry_per_axis), "breaks": {"shapes-stated": None}}
-_SLICE = {
-    **_VECTORS,
-    "stride": _filled("stride"),
-    "begin_mask": flags("begin_mask"),
-    "end_mask": flags("end_mask"),
-    "squeeze_mask": flags("squeeze_mask"),
-    "ambiguous": _open_question,
-}
-op("slice_by_index", s.strided_slice, **_SLICE)
+_VECTORS = Checks(stated=dict.fromkeys(("begin", "end", "stride"), _entry_per_axis), breaks={"shapes-stated": None})
+_SLICE = (
+    _VECTORS,
+    Spelling(
+        stride=_filled("stride"),
+        begin_mask=flags("begin_mask"),
+        end_mask=flags("end_mask"),
+        squeeze_mask=flags("squeeze_mask"),
+    ),
+    Checks(ambiguous=_open_question),
+)
+op("slice_by_index", s.strided_slice, *_SLICE)
 op("slice_by_size", s.slice_by_size)
-op("slice_update", s.slice_update, **_SLICE)
+op("slice_update", s.slice_update, *_SLICE)
 
 
 def _draw_windows(d: Draw) -> dict[str, Any]:
@@ -220,7 +227,7 @@ def _draw_windows(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("sliding_windows", s.sliding_windows, draw=_draw_windows)
+op("sliding_windows", s.sliding_windows, Sampling(_draw_windows))
 
 # -- blocks
 
@@ -258,13 +265,12 @@ for name, meaning in (("depth_to_space", s.depth_to_space), ("space_to_depth", s
     op(
         name,
         meaning,
-        fixed={"mode": "dcr"},
-        block=Fn(_block, _write_block),
-        draw=_in_blocks(meaning),
-        breaks={rule: _misfit(make) for rule, make in meaning.invalid_generators.items()},
+        Spelling(block=Fn(_block, _write_block), fixed={"mode": "dcr"}),
+        Sampling(_in_blocks(meaning)),
+        Checks(breaks={rule: _misfit(make) for rule, make in meaning.invalid_generators.items()}),
     )
-op("pixel_shuffle", s.depth_to_space, fixed={"mode": "crd"}, block="upscale_factor")
-op("pixel_unshuffle", s.space_to_depth, fixed={"mode": "crd"}, block="downscale_factor")
+op("pixel_shuffle", s.depth_to_space, Spelling(block="upscale_factor", fixed={"mode": "crd"}))
+op("pixel_unshuffle", s.space_to_depth, Spelling(block="downscale_factor", fixed={"mode": "crd"}))
 
 
 def _draw_space_to_batch(d: Draw) -> dict[str, Any]:
@@ -302,18 +308,19 @@ def _break_batch(d: Draw) -> dict[str, Any]:
 
 op(
     "space_to_batch",
-    evaluate=lambda c: _back(
-        c, [s.space_to_batch(_spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]
+    Evaluation(
+        lambda c: _back(c, [s.space_to_batch(_spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]),
+        s.space_to_batch.error,
     ),
-    error=s.space_to_batch.error,
-    draw=_draw_space_to_batch,
-    stated={"x": "n c h w"},
+    Sampling(_draw_space_to_batch),
+    Checks(stated={"x": "n c h w"}),
 )
 op(
     "batch_to_space",
-    evaluate=lambda c: _back(c, [s.batch_to_space(_spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
-    error=s.batch_to_space.error,
-    draw=_draw_batch_to_space,
-    breaks={"block-divides-batch": _break_batch},
-    stated={"x": "n c h w"},
+    Evaluation(
+        lambda c: _back(c, [s.batch_to_space(_spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
+        s.batch_to_space.error,
+    ),
+    Sampling(_draw_batch_to_space),
+    Checks(breaks={"block-divides-batch": _break_batch}, stated={"x": "n c h w"}),
 )

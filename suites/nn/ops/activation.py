@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.nn import op
 from suites.semantics.elementwise import activation as s
 from suites.semantics.elementwise import math
@@ -30,7 +30,7 @@ op("activation.scaledTanh", s.scaled_tanh)
 op("activation.sigmoid", s.sigmoid)
 op("activation.sigmoidHard", s.hard_sigmoid)
 op("activation.ELU", s.elu)
-op("activation.softsign", s.softsign, ambiguous=infinite)
+op("activation.softsign", s.softsign, Checks(ambiguous=infinite))
 op("activation.softplus", s.softplus)
 op("clampedReLU", s.clamped_relu)
 
@@ -83,23 +83,18 @@ _X = Fn(_image)
 op(
     "activation.PReLU",
     s.prelu_channels,
-    x=_X,
-    alpha=_channels("alpha"),
-    out=_back,
-    draw=_draw("alpha"),
-    breaks=_breaks("alpha"),
+    Spelling(x=_X, alpha=_channels("alpha"), out=_back),
+    Sampling(_draw("alpha")),
+    Checks(breaks=_breaks("alpha")),
 )
 op(
     "activation.parametricSoftplus",
     s.softplus_parametric,
-    x=_X,
-    alpha=_channels("alpha"),
-    beta=_channels("beta"),
-    out=_back,
-    draw=_draw("alpha", "beta"),
-    breaks=_breaks("alpha", "beta"),
+    Spelling(x=_X, alpha=_channels("alpha"), beta=_channels("beta"), out=_back),
+    Sampling(_draw("alpha", "beta")),
+    Checks(breaks=_breaks("alpha", "beta")),
 )
 
-op("gelu.EXACT", s.gelu_exact, ambiguous=infinite)
-op("gelu.TANH_APPROXIMATION", s.gelu_tanh, ambiguous=infinite)
-op("gelu.SIGMOID_APPROXIMATION", s.gelu_sigmoid, ambiguous=infinite)
+op("gelu.EXACT", s.gelu_exact, Checks(ambiguous=infinite))
+op("gelu.TANH_APPROXIMATION", s.gelu_tanh, Checks(ambiguous=infinite))
+op("gelu.SIGMOID_APPROXIMATION", s.gelu_sigmoid, Checks(ambiguous=infinite))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.instance import Graph, Node
-from harness.declare import Draw, T, exact
+from harness.declare import Checks, Draw, Evaluation, Sampling, T, exact
 from suites.nn import op
 from suites.nn.control import evaluate
 
@@ -73,11 +73,9 @@ def _wide_condition(d: Draw) -> dict[str, Any]:
 
 op(
     "branch",
-    evaluate=evaluate,
-    error=exact(),
-    source=_SOURCE,
-    draw=_draw_branch,
-    breaks={"condition-is-scalar": _wide_condition},
+    Evaluation(evaluate, exact(), _SOURCE),
+    Sampling(_draw_branch),
+    Checks(breaks={"condition-is-scalar": _wide_condition}),
 )
 
 
@@ -163,11 +161,9 @@ def _nameless_condition(d: Draw) -> dict[str, Any]:
 
 op(
     "loop",
-    evaluate=evaluate,
-    error=exact(),
-    source=_SOURCE,
-    draw=_draw_loop,
-    breaks={"condition-named": _nameless_condition},
+    Evaluation(evaluate, exact(), _SOURCE),
+    Sampling(_draw_loop),
+    Checks(breaks={"condition-named": _nameless_condition}),
 )
 
 
@@ -201,4 +197,4 @@ def _draw_inside(layer: str) -> Any:
 
 _OUTSIDE = {"inside-a-loop": lambda d: {"captured": _captured(d, 1), "@results": ["captured0"], "@outside": True}}
 for _layer in ("loopBreak", "loopContinue"):
-    op(_layer, evaluate=evaluate, error=exact(), source=_SOURCE, draw=_draw_inside(_layer), breaks=_OUTSIDE)
+    op(_layer, Evaluation(evaluate, exact(), _SOURCE), Sampling(_draw_inside(_layer)), Checks(breaks=_OUTSIDE))

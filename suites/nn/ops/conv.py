@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Codec, Fn, T
+from harness.declare import Build, Call, Checks, Codec, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import ListOr, Or, Weight
 from suites.semantics import conv as s
@@ -109,23 +109,25 @@ class Filters(Weight):
             super().encode(value, b)
 
 
-_SHARED: dict[str, Any] = {
-    "x": Image(),
-    "b": Weight("bias", flag="hasBias"),
-    "groups": Or("nGroups", 1),
-    "strides": ListOr("stride", (1, 1)),
-    "padding": Padding("ConvolutionPaddingType"),
-    "pads": PADS,
-    "out": unfold,
-    "ranks": (4, 4),
-}
+_SHARED = (
+    Spelling(
+        x=Image(),
+        b=Weight("bias", flag="hasBias"),
+        groups=Or("nGroups", 1),
+        strides=ListOr("stride", (1, 1)),
+        padding=Padding("ConvolutionPaddingType"),
+        pads=PADS,
+        out=unfold,
+    ),
+    Sampling(ranks=(4, 4)),
+)
 op(  # SamePadding: the total padding is max(0, ...)
     "convolution",
     s.conv,
+    *_SHARED,
+    Checks(settles=STRIDE_ABOVE),
     w=Filters(False),
     dilations=ListOr("dilationFactor", (1, 1)),
-    settles=STRIDE_ABOVE,
-    **_SHARED,
 )
 
 
@@ -149,12 +151,14 @@ def _odd_cell(c: Call) -> str | None:
 op(
     "convolution.isDeconvolution",
     s.conv_transpose,
-    ambiguous=_odd_cell,
-    w=Filters(True),
-    fixed={"output_padding": None, "dilations": (1, 1)},
-    output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)),
-    odd=Fn(lambda c: "upper_end"),
-    **_SHARED,
+    *_SHARED,
+    Spelling(
+        w=Filters(True),
+        output_shape=Fn(_sizes, lambda v, b: b.attr("outputShape", v)),
+        odd=Fn(lambda c: "upper_end"),
+        fixed={"output_padding": None, "dilations": (1, 1)},
+    ),
+    Checks(ambiguous=_odd_cell),
 )
 
 
@@ -222,16 +226,18 @@ class Volume(Codec):
         b.tensor("x", value)
 
 
-_SHARED3: dict[str, Any] = {
-    "x": Volume(),
-    "b": Weight("bias", flag="hasBias"),
-    "groups": Or("nGroups", 1),
-    "strides": triple("stride"),
-    "padding": MODE3,
-    "pads": PADS3,
-    "ranks": (5, 5),
-}
-op("convolution3d", s.conv, w=Filters3(False), dilations=triple("dilation"), **_SHARED3)
+_SHARED3 = (
+    Spelling(
+        x=Volume(),
+        b=Weight("bias", flag="hasBias"),
+        groups=Or("nGroups", 1),
+        strides=triple("stride"),
+        padding=MODE3,
+        pads=PADS3,
+    ),
+    Sampling(ranks=(5, 5)),
+)
+op("convolution3d", s.conv, *_SHARED3, w=Filters3(False), dilations=triple("dilation"))
 
 
 def _rest3(c: Call) -> list[int]:
@@ -278,11 +284,13 @@ def _write_sizes3(v: Any, b: Build) -> None:
 op(
     "convolution3d.isDeconvolution",
     s.conv_transpose,
-    w=Filters3(True),
-    dilations=triple("dilation"),
-    output_shape=Fn(lambda c: None if _stated3(c) else _sizes(c), _write_sizes3),
-    odd=Fn(lambda c: "upper_end"),
-    fixed={"output_padding": None},
-    ambiguous=_open3,
-    **_SHARED3,
+    *_SHARED3,
+    Spelling(
+        w=Filters3(True),
+        dilations=triple("dilation"),
+        output_shape=Fn(lambda c: None if _stated3(c) else _sizes(c), _write_sizes3),
+        odd=Fn(lambda c: "upper_end"),
+        fixed={"output_padding": None},
+    ),
+    Checks(ambiguous=_open3),
 )

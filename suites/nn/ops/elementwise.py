@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Draw, Fn, Real, T, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Real, Sampling, Spelling, T, underspecified
 from suites.nn import op
 from suites.nn.spell import Or, Weight, several
 from suites.semantics import coreml
@@ -24,7 +24,12 @@ def _half(c: Call) -> str | None:
         return underspecified("nearest-of-two", np.abs(c.inputs["x"] - np.floor(c.inputs["x"])) == 0.5)
 
 
-op("round", m.round_half_even, ambiguous=_half, data=("uniform:-8:8", "wide", "ties", "special", "unit"))
+op(
+    "round",
+    m.round_half_even,
+    Sampling(data=("uniform:-8:8", "wide", "ties", "special", "unit")),
+    Checks(ambiguous=_half),
+)
 op("exp2", m.exp2)
 op("sin", m.sin)
 op("cos", m.cos)
@@ -42,14 +47,14 @@ op("erf", m.erf)
 
 _UNARY: dict[str, Any] = {"epsilon": Or("epsilon", 1e-6), "scale": Or("scale", 1.0)}
 _POSITIVE = ("positive", "prob", "special", "small")
-op("unary.SQRT", coreml.shifted, fixed={"function": "sqrt"}, data=_POSITIVE, **_UNARY)
-op("unary.RSQRT", coreml.shifted, fixed={"function": "rsqrt"}, data=_POSITIVE, **_UNARY)
-op("unary.INVERSE", coreml.shifted, fixed={"function": "inverse"}, **_UNARY)
-op("unary.POWER", coreml.shifted, fixed={"function": "power"}, data=_POSITIVE, **_UNARY)
-op("unary.EXP", coreml.shifted, fixed={"function": "exp"}, **_UNARY)
-op("unary.LOG", coreml.shifted, fixed={"function": "log"}, data=_POSITIVE, **_UNARY)
-op("unary.ABS", coreml.shifted, fixed={"function": "abs"}, **_UNARY)
-op("unary.THRESHOLD", coreml.shifted, fixed={"function": "threshold"}, **_UNARY)
+op("unary.SQRT", coreml.shifted, Spelling(fixed={"function": "sqrt"}, **_UNARY), Sampling(data=_POSITIVE))
+op("unary.RSQRT", coreml.shifted, Spelling(fixed={"function": "rsqrt"}, **_UNARY), Sampling(data=_POSITIVE))
+op("unary.INVERSE", coreml.shifted, Spelling(fixed={"function": "inverse"}, **_UNARY))
+op("unary.POWER", coreml.shifted, Spelling(fixed={"function": "power"}, **_UNARY), Sampling(data=_POSITIVE))
+op("unary.EXP", coreml.shifted, Spelling(fixed={"function": "exp"}, **_UNARY))
+op("unary.LOG", coreml.shifted, Spelling(fixed={"function": "log"}, **_UNARY), Sampling(data=_POSITIVE))
+op("unary.ABS", coreml.shifted, Spelling(fixed={"function": "abs"}, **_UNARY))
+op("unary.THRESHOLD", coreml.shifted, Spelling(fixed={"function": "threshold"}, **_UNARY))
 
 op("clip", e.clamp, lo="minVal", hi="maxVal")
 
@@ -73,8 +78,8 @@ def _two_signs(c: Call) -> str | None:
 op(
     "modBroadcastable",
     e.floor_mod,
-    ambiguous=_two_signs,
-    data=("positive", "uniform:0.5:64", "small", "special", "ints:1:40"),
+    Sampling(data=("positive", "uniform:0.5:64", "small", "special", "ints:1:40")),
+    Checks(ambiguous=_two_signs),
     **_PAIR,
 )
 op("powBroadcastable", e.pow, **_PAIR)
@@ -109,13 +114,17 @@ def _clash(d: Draw) -> dict[str, Any]:
     return {"a": T((*shape[:-1], 3)), "b": T((*shape[:-1], 2))}
 
 
-_COMPARED: dict[str, Any] = {"x": "a", "y": Fn(_second), "draw": _draw_compared, "breaks": {"broadcast:b": _clash}}
-op("equal", e.equal, **_COMPARED)
-op("notEqual", e.not_equal, **_COMPARED)
-op("lessThan", e.less, **_COMPARED)
-op("lessEqual", e.less_equal, **_COMPARED)
-op("greaterThan", e.greater, **_COMPARED)
-op("greaterEqual", e.greater_equal, **_COMPARED)
+_COMPARED = (
+    Spelling(x="a", y=Fn(_second)),
+    Sampling(_draw_compared),
+    Checks(breaks={"broadcast:b": _clash}),
+)
+op("equal", e.equal, *_COMPARED)
+op("notEqual", e.not_equal, *_COMPARED)
+op("lessThan", e.less, *_COMPARED)
+op("lessEqual", e.less_equal, *_COMPARED)
+op("greaterThan", e.greater, *_COMPARED)
+op("greaterEqual", e.greater_equal, *_COMPARED)
 
 # -- any number of operands, in the few shapes that these older layers broadcast
 
@@ -152,11 +161,11 @@ def _apart(d: Draw) -> dict[str, Any]:
 
 
 _FEW = {"two-or-more": _alone, "broadcast:xs": _apart}
-op("add", e.sum_n, xs=Fn(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
-op("multiply", e.mul_n, xs=Fn(_operands), draw=_draw_operands(True, 4), breaks={"broadcast:xs": _apart})
-op("average", e.mean_n, xs=several(), draw=_draw_operands(False, 4), breaks=_FEW)
-op("max", e.max_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)
-op("min", e.min_n, xs=several(), draw=_draw_operands(False, 2), breaks=_FEW)
+op("add", e.sum_n, Sampling(_draw_operands(True, 4)), Checks(breaks={"broadcast:xs": _apart}), xs=Fn(_operands))
+op("multiply", e.mul_n, Sampling(_draw_operands(True, 4)), Checks(breaks={"broadcast:xs": _apart}), xs=Fn(_operands))
+op("average", e.mean_n, Sampling(_draw_operands(False, 4)), Checks(breaks=_FEW), xs=several())
+op("max", e.max_n, Sampling(_draw_operands(False, 2)), Checks(breaks=_FEW), xs=several())
+op("min", e.min_n, Sampling(_draw_operands(False, 2)), Checks(breaks=_FEW), xs=several())
 
 # -- stored scale and bias
 
@@ -193,10 +202,15 @@ _RANK = {"x": "*_lead c h w"}  # at least 3
 op(
     "scale",
     coreml.scale_bias,
+    Sampling(_draw_scale),
+    Checks(stated=_RANK, breaks={"scale-shape": _scale_apart}),
     scale=Weight("scale"),
     bias=Weight("bias", flag="hasBias"),
-    draw=_draw_scale,
-    stated=_RANK,
-    breaks={"scale-shape": _scale_apart},
 )
-op("bias", coreml.scale_bias, bias=Weight("bias"), draw=_draw_bias, stated=_RANK, breaks={"scale-shape": _bias_apart})
+op(
+    "bias",
+    coreml.scale_bias,
+    Sampling(_draw_bias),
+    Checks(stated=_RANK, breaks={"scale-shape": _bias_apart}),
+    bias=Weight("bias"),
+)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError, Unsupported
-from harness.declare import Call, Draw, Fn, Map, Slotted, T, accepted
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T, accepted
 from suites.nn import op
 from suites.nn.spell import Const, ints
 from suites.semantics import coreml
@@ -47,13 +47,15 @@ def _no_such_place(draw: Any, extent: Any) -> Any:
 op(
     "gather",
     s.gather,
+    Sampling(_draw_gather),
+    Checks(
+        breaks={
+            "axis-in-range": _no_such_axis,
+            "index-in-range": _no_such_place(_draw_gather, lambda o: o["data"].shape[o["axis"]]),
+        }
+    ),
     x="data",
     indices=whole("indices"),
-    draw=_draw_gather,
-    breaks={
-        "axis-in-range": _no_such_axis,
-        "index-in-range": _no_such_place(_draw_gather, lambda o: o["data"].shape[o["axis"]]),
-    },
 )
 
 
@@ -69,10 +71,10 @@ def _draw_gather_nd(d: Draw) -> dict[str, Any]:
 op(
     "gatherND",
     s.gather_nd,
+    Sampling(_draw_gather_nd),
+    Checks(breaks={"index-in-range": _no_such_place(_draw_gather_nd, lambda o: max(o["data"].shape))}),
     x="data",
     indices=whole("indices"),
-    draw=_draw_gather_nd,
-    breaks={"index-in-range": _no_such_place(_draw_gather_nd, lambda o: max(o["data"].shape))},
 )
 
 
@@ -108,10 +110,10 @@ def _unlike(name: str, draw: Any) -> Any:
 op(
     "gatherAlongAxis",
     s.gather_elements,
+    Sampling(_draw_along),
+    Checks(breaks={"indices-like-data": _unlike("data", _draw_along)}),
     x="data",
     indices=Fn(_like_data),
-    draw=_draw_along,
-    breaks={"indices-like-data": _unlike("data", _draw_along)},
 )
 
 _MODES = {
@@ -202,13 +204,15 @@ def _not_a_number(c: Call) -> str | None:
 op(
     "scatter",
     s.scatter,
-    ambiguous=_not_a_number,
+    Sampling(_draw_scatter),
+    Checks(
+        ambiguous=_not_a_number,
+        breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
+    ),
     x="container",
     indices=Fn(lambda c: _written(c)[0]),
     updates=Fn(lambda c: _written(c)[1]),
     mode=_TABLE,
-    draw=_draw_scatter,
-    breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
 )
 
 
@@ -235,15 +239,17 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
 op(
     "scatterAlongAxis",
     coreml.scatter_along_axis,
-    ambiguous=_not_a_number,
+    Sampling(_draw_scatter_along),
+    Checks(
+        ambiguous=_not_a_number,
+        breaks={
+            "index-in-range": _outside(_draw_scatter_along, lambda o: o["container"].shape[o["axis"]]),
+            "indices-like-data": _unlike("container", _draw_scatter_along),
+        },
+    ),
     x="container",
     indices=Fn(_like_data),
     reduction=_TABLE,
-    draw=_draw_scatter_along,
-    breaks={
-        "index-in-range": _outside(_draw_scatter_along, lambda o: o["container"].shape[o["axis"]]),
-        "indices-like-data": _unlike("container", _draw_scatter_along),
-    },
 )
 
 
@@ -290,14 +296,18 @@ def _written_nd(c: Call) -> tuple[np.ndarray, np.ndarray]:
 op(
     "scatterND",
     s.scatter_nd,
-    ambiguous=_not_a_number,
-    x="container",
-    indices=Fn(lambda c: _written_nd(c)[0]),
-    updates=Fn(lambda c: _written_nd(c)[1]),
-    reduction=_TABLE,
-    draw=_draw_scatter_nd,
-    fixed={"signed": False},
-    breaks={"index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape))},
+    Spelling(
+        x="container",
+        indices=Fn(lambda c: _written_nd(c)[0]),
+        updates=Fn(lambda c: _written_nd(c)[1]),
+        reduction=_TABLE,
+        fixed={"signed": False},
+    ),
+    Sampling(_draw_scatter_nd),
+    Checks(
+        ambiguous=_not_a_number,
+        breaks={"index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape))},
+    ),
 )
 
 
@@ -320,10 +330,12 @@ def _write_k(v: int, b: Any) -> None:
 op(  # the text does not say which of two equal elements comes first
     "topK",
     s.topk,
-    error=(accepted(winners, "the k winners in order"), accepted(any_of_equals)),
-    k=Fn(_k, _write_k),
-    largest=Fn(lambda c: not c.attr("useBottomK"), lambda v, b: b.attr("useBottomK", not v)),
-    fixed={"sorted": True},
+    Spelling(
+        k=Fn(_k, _write_k),
+        largest=Fn(lambda c: not c.attr("useBottomK"), lambda v, b: b.attr("useBottomK", not v)),
+        fixed={"sorted": True},
+    ),
+    Checks(error=(accepted(winners, "the k winners in order"), accepted(any_of_equals))),
 )
 
 
@@ -342,9 +354,9 @@ def _draw_sorted(d: Draw) -> dict[str, Any]:
 op(
     "argSort",
     s.argsort,
+    Sampling(_draw_sorted),
+    Checks(breaks={"axis-not-negative": lambda d: {"x": T(d.shape(1)), "axis": -1}}),
     axis=Fn(_plain_axis),
-    draw=_draw_sorted,
-    breaks={"axis-not-negative": lambda d: {"x": T(d.shape(1)), "axis": -1}},
 )
 
 
@@ -356,7 +368,7 @@ def _draw_nonzero(d: Draw) -> dict[str, Any]:
     return {"x": T(shape, values=values)}
 
 
-op("whereNonZero", s.nonzero_rows, draw=_draw_nonzero)
+op("whereNonZero", s.nonzero_rows, Sampling(_draw_nonzero))
 
 
 def _draw_hot(d: Draw) -> dict[str, Any]:
@@ -377,17 +389,21 @@ def _draw_hot(d: Draw) -> dict[str, Any]:
 op(
     "oneHot",
     s.one_hot,
-    indices="x",
-    depth=Fn(lambda c: ints(c.inputs["size_in"])[0] if "size_in" in c.inputs else c.attr("oneHotVectorSize")),
-    on=Const("onValue"),
-    off=Const("offValue"),
-    fixed={"negative": "off"},
-    draw=_draw_hot,
-    breaks={
-        "axis-in-range": lambda d: {
-            "x": T((3,), values=[0.0, 1.0, 0.0]),
-            "oneHotVectorSize": 2,
-            "axis": d.pick((2, -3)),
+    Spelling(
+        indices="x",
+        depth=Fn(lambda c: ints(c.inputs["size_in"])[0] if "size_in" in c.inputs else c.attr("oneHotVectorSize")),
+        on=Const("onValue"),
+        off=Const("offValue"),
+        fixed={"negative": "off"},
+    ),
+    Sampling(_draw_hot),
+    Checks(
+        breaks={
+            "axis-in-range": lambda d: {
+                "x": T((3,), values=[0.0, 1.0, 0.0]),
+                "oneHotVectorSize": 2,
+                "axis": d.pick((2, -3)),
+            }
         }
-    },
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Slotted, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Slotted, Spelling, T
 from suites.nn import op
 from suites.nn.spell import Weight
 from suites.semantics import coreml as s
@@ -62,13 +62,9 @@ def _inner_apart(d: Draw) -> dict[str, Any]:
 op(
     "innerProduct",
     linear.linear,
-    x=Fn(_fold_x),
-    w=Weight("weights"),
-    b=Weight("bias", flag="hasBias"),
-    out=_unfold,
-    draw=_draw_inner,
-    ambiguous=_dynamic,
-    breaks={"channels-agree": _inner_apart},
+    Spelling(x=Fn(_fold_x), w=Weight("weights"), b=Weight("bias", flag="hasBias"), out=_unfold),
+    Sampling(_draw_inner),
+    Checks(ambiguous=_dynamic, breaks={"channels-agree": _inner_apart}),
 )
 
 
@@ -110,12 +106,14 @@ def _wide(draw: Any) -> Any:
 op(
     "embedding",
     s.embedding,
-    indices=Fn(_embedded),
-    w=Weight("weights"),
-    bias=Weight("bias", flag="hasBias"),
-    draw=_draw_embedding,
-    out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
-    breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)},
+    Spelling(
+        indices=Fn(_embedded),
+        w=Weight("weights"),
+        bias=Weight("bias", flag="hasBias"),
+        out=lambda c, r: [r[0].reshape(*r[0].shape, 1, 1)],
+    ),
+    Sampling(_draw_embedding),
+    Checks(breaks={"index-in-range": _spoilt(_draw_embedding), "trailing-ones": _wide(_draw_embedding)}),
 )
 
 
@@ -135,11 +133,11 @@ def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
 op(
     "embeddingND",
     s.embedding,
+    Sampling(_draw_embedding_nd),
+    Checks(breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)}),
     indices=Fn(_embedded_nd),
     w=Weight("weights"),
     bias=Weight("bias", flag="hasBias"),
-    draw=_draw_embedding_nd,
-    breaks={"index-in-range": _spoilt(_draw_embedding_nd), "trailing-one": _wide(_draw_embedding_nd)},
 )
 
 
@@ -192,15 +190,14 @@ def _product_apart(d: Draw) -> dict[str, Any]:
 op(
     "batchedMatmul",
     s.batched_matmul,
+    Sampling(_draw_product),
+    Checks(ambiguous=_turned_vector, breaks={"contracted-agrees": _product_apart}),
     x=Slotted("a"),
     y=Fn(_right),
     bias=Fn(_added),
     transpose_x="transposeA",
     transpose_y="transposeB",
     stack=Fn(lambda c: "b" in c.inputs),
-    draw=_draw_product,
-    ambiguous=_turned_vector,
-    breaks={"contracted-agrees": _product_apart},
 )
 
-op("dot", s.dot_channels, cosine="cosineSimilarity", ranks=(3, 5))
+op("dot", s.dot_channels, Sampling(ranks=(3, 5)), cosine="cosineSimilarity")

@@ -8,25 +8,28 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import Or, Weight
 from suites.semantics import coreml, norm
 
-op("softmaxND", norm.softmax, breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}})
+op(
+    "softmaxND",
+    norm.softmax,
+    Checks(breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}),
+)
 op(
     "softmax",
     norm.softmax,
+    Sampling(lambda d: {"x": T(d.shape(3))}),
+    Checks(breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}}),
     axis=Fn(lambda c: -3),
-    draw=lambda d: {"x": T(d.shape(3))},
-    breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 2))}},
 )
 op(
     "l2normalize",
     norm.l2_normalization,
-    epsilon=Or("epsilon", 1e-6),
-    fixed={"axes": (-3, -2, -1), "under": "sum"},
-    ranks=(3, 5),
+    Spelling(epsilon=Or("epsilon", 1e-6), fixed={"axes": (-3, -2, -1), "under": "sum"}),
+    Sampling(ranks=(3, 5)),
 )
 
 
@@ -83,16 +86,18 @@ def _batch_apart(d: Draw) -> dict[str, Any]:
 op(
     "batchnorm",
     coreml.batchnorm,
-    x=Fn(_channelled),
-    scale=Weight("gamma"),
-    bias=Weight("beta"),
-    mean=Weight("mean"),
-    var=Weight("variance"),
-    epsilon=Or("epsilon", 1e-5),
-    statistics=Fn(_statistics),
-    out=_back,
-    draw=_draw_batchnorm,
-    breaks={"channels-agree": _batch_apart},
+    Spelling(
+        x=Fn(_channelled),
+        scale=Weight("gamma"),
+        bias=Weight("beta"),
+        mean=Weight("mean"),
+        var=Weight("variance"),
+        epsilon=Or("epsilon", 1e-5),
+        statistics=Fn(_statistics),
+        out=_back,
+    ),
+    Sampling(_draw_batchnorm),
+    Checks(breaks={"channels-agree": _batch_apart}),
 )
 
 
@@ -118,12 +123,9 @@ def _flat(d: Draw) -> dict[str, Any]:
 op(
     "mvn",
     norm.mean_variance_normalization,
-    axes=Fn(_mvn_axes),
-    epsilon=Or("epsilon", 1e-6),
-    divide="normalizeVariance",
-    fixed={"outside": False},
-    draw=_draw_mvn,
-    breaks={"rank-at-least-3": _flat},
+    Spelling(axes=Fn(_mvn_axes), epsilon=Or("epsilon", 1e-6), divide="normalizeVariance", fixed={"outside": False}),
+    Sampling(_draw_mvn),
+    Checks(breaks={"rank-at-least-3": _flat}),
 )
 
 
@@ -147,16 +149,14 @@ def _window(c: Call) -> int:
 op(
     "lrn",
     norm.lrn,
-    x=Fn(_image),
-    size=Fn(_window),
-    bias=Or("k", 1.0),
-    fixed={"scaled": True, "axis": 1},
-    out=_back,
-    draw=_draw_lrn,
-    breaks={
-        "rank-at-least-3": lambda d: {**_flat(d), "localSize": 3},
-        "window-and-k-positive": lambda d: {**_draw_lrn(d), **d.pick(({"localSize": 0}, {"k": -1.0}))},
-    },
+    Spelling(x=Fn(_image), size=Fn(_window), bias=Or("k", 1.0), fixed={"scaled": True, "axis": 1}, out=_back),
+    Sampling(_draw_lrn),
+    Checks(
+        breaks={
+            "rank-at-least-3": lambda d: {**_flat(d), "localSize": 3},
+            "window-and-k-positive": lambda d: {**_draw_lrn(d), **d.pick(({"localSize": 0}, {"k": -1.0}))},
+        }
+    ),
 )
 
 
@@ -192,11 +192,7 @@ def _not_trailing(d: Draw) -> dict[str, Any]:
 op(
     "layerNormalization",
     norm.layer_norm,
-    scale=Weight("gamma"),
-    bias=Weight("beta"),
-    axes=Fn(_trailing),
-    epsilon="eps",
-    fixed={"axis": None},
-    draw=_draw_layer,
-    breaks={"normalized-shape-trails": _not_trailing},
+    Spelling(scale=Weight("gamma"), bias=Weight("beta"), axes=Fn(_trailing), epsilon="eps", fixed={"axis": None}),
+    Sampling(_draw_layer),
+    Checks(breaks={"normalized-shape-trails": _not_trailing}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from harness.tolerance.underspecified import gathered
 from suites.nn import op
 from suites.nn.ops.conv import MODE3, PADS3, Image, Padding, triple, unfold
@@ -137,35 +137,40 @@ def _no_type(d: Draw) -> dict[str, Any]:
     return {"x": T((d.dim(1, 3), d.dim(1, 3), 5, 5))}
 
 
-_POOL: dict[str, Any] = {
-    "settles": STRIDE_ABOVE,  # SamePadding: the total padding is max(0, ...)
-    "x": Image(),
-    "kernel": Fn(_kernel),
-    "strides": Fn(_strides),
-    "pads": Fn(_pads),
-    "padding": Fn(_mode),
-    "ceil": Fn(_complete),
-    "last": Fn(_last),
-    "out": unfold,
-    "fixed": {"dilations": None},
-    "breaks": {"window-fits": _too_wide, "padding-type-given": _no_type},
-}
+_POOL = (
+    Spelling(
+        x=Image(),
+        kernel=Fn(_kernel),
+        strides=Fn(_strides),
+        pads=Fn(_pads),
+        padding=Fn(_mode),
+        ceil=Fn(_complete),
+        last=Fn(_last),
+        fixed={"dilations": None},
+        out=unfold,
+    ),
+    Checks(
+        settles=STRIDE_ABOVE,  # SamePadding: the total padding is max(0, ...)
+        breaks={"window-fits": _too_wide, "padding-type-given": _no_type},
+    ),
+)
 op(
     "pooling.MAX",
     s.max_pool,
-    draw=_draw(False),
-    ambiguous=_zeros,
-    **{**_POOL, "fixed": {"dilations": None, "column_major": False}},
+    *_POOL,
+    Spelling(fixed={"column_major": False}),
+    Sampling(_draw(False)),
+    Checks(ambiguous=_zeros),
 )
 op(
     "pooling.AVERAGE",
     s.avg_pool,
-    ambiguous=_cells,
-    draw=_draw(True),
+    *_POOL,
+    Sampling(_draw(True)),
+    Checks(ambiguous=_cells),
     count_include_pad=Fn(lambda c: not c.attr("avgPoolExcludePadding")),
-    **_POOL,
 )
-op("pooling.L2", s.lp_pool, draw=_draw(False), **{**_POOL, "fixed": {"dilations": None, "p": 2.0}})
+op("pooling.L2", s.lp_pool, *_POOL, Spelling(fixed={"p": 2.0}), Sampling(_draw(False)))
 
 
 # -- three spatial axes
@@ -218,37 +223,32 @@ def _spread(c: Call) -> str | None:
     return "same-padding-with-a-stride" if same and any(c.attr(f"stride{n}") > 1 for n in _NAMES) else None
 
 
-_POOL3: dict[str, Any] = {
-    "x": _X,
-    "kernel": triple("kernel"),
-    "strides": triple("stride"),
-    "padding": MODE3,
-    "pads": PADS3,
-    "breaks": {"rank-5": _flat},
-}
+_POOL3 = (
+    Spelling(x=_X, kernel=triple("kernel"), strides=triple("stride"), padding=MODE3, pads=PADS3),
+    Checks(breaks={"rank-5": _flat}),
+)
 _FIXED = {"dilations": None, "ceil": False, "last": "keep"}
 op(
     "pooling3d.MAX",
     s.max_pool,
-    draw=_draw3(False),
-    ambiguous=lambda c: gathered(_spread(c), _zeros(c)),
-    fixed={**_FIXED, "column_major": False},
-    **_POOL3,
+    *_POOL3,
+    Spelling(fixed={**_FIXED, "column_major": False}),
+    Sampling(_draw3(False)),
+    Checks(ambiguous=lambda c: gathered(_spread(c), _zeros(c))),
 )
 op(
     "pooling3d.AVERAGE",
     s.avg_pool,
-    draw=_draw3(True),
-    ambiguous=_spread,
-    fixed=_FIXED,
-    **_POOL3,
-    count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")),
+    *_POOL3,
+    Spelling(count_include_pad=Fn(lambda c: not c.attr("countExcludePadding")), fixed=_FIXED),
+    Sampling(_draw3(True)),
+    Checks(ambiguous=_spread),
 )
 
-_GLOBAL: dict[str, Any] = {
-    "x": _X,
-    "draw": lambda d: {"x": T(d.shape(5))},
-    "breaks": {"rank-5": lambda d: {"x": T(d.shape(1, 4))}},
-}
-op("globalPooling3d.MAX", s.global_max_pool, **_GLOBAL)
-op("globalPooling3d.AVERAGE", s.global_avg_pool, **_GLOBAL)
+_GLOBAL = (
+    Spelling(x=_X),
+    Sampling(lambda d: {"x": T(d.shape(5))}),
+    Checks(breaks={"rank-5": lambda d: {"x": T(d.shape(1, 4))}}),
+)
+op("globalPooling3d.MAX", s.global_max_pool, *_GLOBAL)
+op("globalPooling3d.AVERAGE", s.global_avg_pool, *_GLOBAL)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, T
 from suites.nn import op
 from suites.nn.spell import Or, sizes
 from suites.semantics import random as s
@@ -58,10 +58,10 @@ for _kind, _meaning, _names in _KINDS:
         op(
             f"random{_kind}{_form}",
             _meaning,
+            Sampling(_drawn(_kind, _form)),
+            Checks(breaks=_breaks),
             shape=_shape,
-            draw=_drawn(_kind, _form),
             seed="seed",
-            breaks=_breaks,
             **_names,
         )
 
@@ -88,9 +88,9 @@ _X = Fn(_weights)
 op(
     "categoricalDistribution",
     s.categorical,
+    Sampling(_draw_categorical),
     x=_X,
     size=Or("numSamples", 1),
     logits="isLogits",
     seed="seed",
-    draw=_draw_categorical,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.semantics.coreml_recurrent import unrolled
 from suites.semantics.recurrent import DEFAULTS
@@ -186,14 +186,14 @@ def _ones_alone(c: Call) -> str | None:
 
 
 # what a cell with one state and no peepholes says
-_ONE_STATE: dict[str, Any] = {
-    "x": Fn(_steps),
-    "h0": _state("h"),
-    "p": Fn(lambda c: None),
-    "c0": Fn(lambda c: None),
-    "reverse": "reverseInput",
-    "out": lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
-}
+_ONE_STATE = Spelling(
+    x=Fn(_steps),
+    h0=_state("h"),
+    p=Fn(lambda c: None),
+    c0=Fn(lambda c: None),
+    reverse="reverseInput",
+    out=lambda c, r: _shaped(c, r[0], r[1:2], c.attr("sequenceOutput"), 1),
+)
 
 # -- simpleRecurrent
 
@@ -219,14 +219,16 @@ def _one(name: str, flag: str | None = None) -> Fn:
 op(
     "simpleRecurrent",
     unrolled,
-    w=_one("weightMatrix"),
-    r=_one("recursionMatrix"),
-    b=_one("biasVector", "hasBiasVector"),
-    activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]),
-    fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False},
-    draw=_draw_simple,
-    breaks=_breaks(_draw_simple, "h"),
-    **_ONE_STATE,
+    _ONE_STATE,
+    Spelling(
+        w=_one("weightMatrix"),
+        r=_one("recursionMatrix"),
+        b=_one("biasVector", "hasBiasVector"),
+        activations=Fn(lambda c: [_activation(c.attr("activation") or "linear")]),
+        fixed={"cell": "rnn", "cell_clip": 50.0, "coupled": False},
+    ),
+    Sampling(_draw_simple),
+    Checks(breaks=_breaks(_draw_simple, "h")),
 )
 
 # -- gru
@@ -255,14 +257,16 @@ def _draw_gru(d: Draw) -> dict[str, Any]:
 op(
     "gru",
     unrolled,
-    w=_stacked(("",), _names(_GRU, "WeightMatrix")),
-    r=_stacked(("",), _names(_GRU, "RecursionMatrix")),
-    b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
-    activations=_listed("activations"),
-    fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False},
-    draw=_draw_gru,
-    breaks=_breaks(_draw_gru, "h"),
-    **_ONE_STATE,
+    _ONE_STATE,
+    Spelling(
+        w=_stacked(("",), _names(_GRU, "WeightMatrix")),
+        r=_stacked(("",), _names(_GRU, "RecursionMatrix")),
+        b=_stacked(("",), _names(_GRU, "BiasVector"), "hasBiasVectors"),
+        activations=_listed("activations"),
+        fixed={"cell": "gru", "cell_clip": 50.0, "coupled": False},
+    ),
+    Sampling(_draw_gru),
+    Checks(breaks=_breaks(_draw_gru, "h")),
 )
 
 # -- lstm
@@ -316,21 +320,25 @@ def _lstm_entry(name: str, prefixes: tuple[str, ...], acts: tuple[str, ...], **m
     op(
         name,
         unrolled,
-        x=Fn(_steps),
-        w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
-        r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
-        b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
-        p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"),
-        activations=_alike(*acts),
-        cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
-        coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
-        draw=draw,
-        breaks={
-            **_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
-            **({"directions-alike": _turned(draw)} if len(acts) == 2 else {}),
-        },
-        ambiguous=_ones_alone,
-        out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
+        Spelling(
+            x=Fn(_steps),
+            w=_stacked(prefixes, _names(_LSTM, "WeightMatrix")),
+            r=_stacked(prefixes, _names(_LSTM, "RecursionMatrix")),
+            b=_stacked(prefixes, _names(_LSTM, "BiasVector"), "params.hasBiasVectors", 1),
+            p=_stacked(prefixes, _PEEP, "params.hasPeepholeVectors"),
+            activations=_alike(*acts),
+            cell_clip=Fn(lambda c: float(c.attr("params.cellClipThreshold") or 50.0)),
+            coupled=Fn(lambda c: bool(c.attr("params.coupledInputAndForgetGate"))),
+            out=lambda c, r: _shaped(c, r[0], r[1:], c.attr("params.sequenceOutput"), len(prefixes)),
+        ),
+        Sampling(draw),
+        Checks(
+            breaks={
+                **_breaks(draw, "h", "c", *(("h_back", "c_back") if len(prefixes) == 2 else ())),
+                **({"directions-alike": _turned(draw)} if len(acts) == 2 else {}),
+            },
+            ambiguous=_ones_alone,
+        ),
         **more,
     )
 

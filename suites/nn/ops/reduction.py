@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T, accepted
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, accepted
 from suites.nn import op
 from suites.nn.spell import Or
 from suites.semantics import coreml
@@ -29,24 +29,25 @@ def _write(v: Any, b: Any) -> None:
         b.attrs["axes"] = list(v)
 
 
-_ND = {
-    "axes": Fn(_axes, _write),
-    "keepdims": "keepDims",
-    "breaks": {
-        "axes-given": lambda d: {"x": T(d.shape(1))},
-        "axes-in-range": lambda d: {"x": T(d.shape(1, 3)), "axes": [4]},
-    },
-}
-op("reduceSum", s.reduce_sum, **_ND)
-op("reduceMean", s.reduce_mean, **_ND)
-op("reduceSumSquare", s.reduce_sum_square, **_ND)
-op("reduceL1", s.reduce_l1, **_ND)
-op("reduceL2", s.reduce_l2, **_ND)
-op("reduceProd", s.reduce_prod, **_ND)
-op("reduceMax", s.reduce_max, **_ND)
-op("reduceMin", s.reduce_min, **_ND)
-op("reduceLogSum", s.reduce_log_sum, **_ND)
-op("reduceLogSumExp", s.reduce_log_sum_exp, **_ND, fixed={"in_double": False})
+_ND = (
+    Spelling(axes=Fn(_axes, _write), keepdims="keepDims"),
+    Checks(
+        breaks={
+            "axes-given": lambda d: {"x": T(d.shape(1))},
+            "axes-in-range": lambda d: {"x": T(d.shape(1, 3)), "axes": [4]},
+        }
+    ),
+)
+op("reduceSum", s.reduce_sum, *_ND)
+op("reduceMean", s.reduce_mean, *_ND)
+op("reduceSumSquare", s.reduce_sum_square, *_ND)
+op("reduceL1", s.reduce_l1, *_ND)
+op("reduceL2", s.reduce_l2, *_ND)
+op("reduceProd", s.reduce_prod, *_ND)
+op("reduceMax", s.reduce_max, *_ND)
+op("reduceMin", s.reduce_min, *_ND)
+op("reduceLogSum", s.reduce_log_sum, *_ND)
+op("reduceLogSumExp", s.reduce_log_sum_exp, *_ND, Spelling(fixed={"in_double": False}))
 
 _REGIONS = {"CHW": (-3, -2, -1), "HW": (-2, -1), "C": (-3,), "H": (-2,), "W": (-1,)}
 
@@ -67,27 +68,23 @@ def _region_too_high(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 1)), "axis": d.pick(("CHW", "HW"))}
 
 
-_OLD: dict[str, Any] = {
-    "axes": Fn(_region),
-    "fixed": {"keepdims": True},
-    "draw": _draw_region,
-    "breaks": {"rank-reaches-axis": _region_too_high},
-}
-op("reduce.SUM", s.reduce_sum, **_OLD)
-op("reduce.AVG", s.reduce_mean, **_OLD)
-op("reduce.PROD", s.reduce_prod, **_OLD)
-op("reduce.SUMSQUARE", s.reduce_sum_square, **_OLD)
-op("reduce.L1", s.reduce_l1, **_OLD)
-op("reduce.L2", s.reduce_l2, **_OLD)
-op("reduce.MAX", s.reduce_max, **_OLD)
-op("reduce.MIN", s.reduce_min, **_OLD)
+_REGION = Spelling(axes=Fn(_region)), Checks(breaks={"rank-reaches-axis": _region_too_high})
+_OLD = (*_REGION, Spelling(fixed={"keepdims": True}), Sampling(_draw_region))
+op("reduce.SUM", s.reduce_sum, *_OLD)
+op("reduce.AVG", s.reduce_mean, *_OLD)
+op("reduce.PROD", s.reduce_prod, *_OLD)
+op("reduce.SUMSQUARE", s.reduce_sum_square, *_OLD)
+op("reduce.L1", s.reduce_l1, *_OLD)
+op("reduce.L2", s.reduce_l2, *_OLD)
+op("reduce.MAX", s.reduce_max, *_OLD)
+op("reduce.MIN", s.reduce_min, *_OLD)
 
 
 def _draw_sum_log(d: Draw) -> dict[str, Any]:
     return {**_draw_region(d), "epsilon": d.pick((0.0, 1e-6, 0.25, 1.0))}
 
 
-op("reduce.LOGSUM", coreml.reduce_sum_log, **{**_OLD, "fixed": {}, "draw": _draw_sum_log}, epsilon=Or("epsilon", 1e-6))
+op("reduce.LOGSUM", coreml.reduce_sum_log, *_REGION, Sampling(_draw_sum_log), epsilon=Or("epsilon", 1e-6))
 
 
 _FREE = accepted(s.any_winner)  # the text does not say which of equals it is
@@ -108,17 +105,15 @@ def _draw_arg(d: Draw) -> dict[str, Any]:
 op(
     "reduce.ARGMAX",
     s.argmax,
-    axis=Fn(_one),
-    error=_FREE,
-    fixed={"keepdims": True, "select_last": False},
-    draw=_draw_arg,
-    breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}},
+    Spelling(axis=Fn(_one), fixed={"keepdims": True, "select_last": False}),
+    Sampling(_draw_arg),
+    Checks(error=_FREE, breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}}),
 )
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
 _NO_AXIS = {"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}
-op("argMax", s.argmax, error=_FREE, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
-op("argMin", s.argmin, error=_FREE, keepdims=_KEEP, fixed={"select_last": False}, breaks=_NO_AXIS)
+op("argMax", s.argmax, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_NO_AXIS))
+op("argMin", s.argmin, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_NO_AXIS))
 
 
 def _sum_axis(c: Call) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Map, T
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import ListOr, Or
 from suites.semantics import coreml
@@ -70,12 +70,10 @@ def _flat(d: Draw) -> dict[str, Any]:
     return {"x": T(d.shape(1, 2)), "scalingFactor": [2, 2]}
 
 
-_UP: dict[str, Any] = {
-    "axes": Fn(_space),
-    "scales": Fn(_factors),
-    "ambiguous": _broken,
-    "breaks": {"rank-at-least-3": _flat, "one-kind-of-factor": _both_factors},
-}
+_UP = (
+    Spelling(axes=Fn(_space), scales=Fn(_factors)),
+    Checks(ambiguous=_broken, breaks={"rank-at-least-3": _flat, "one-kind-of-factor": _both_factors}),
+)
 _OFF = {
     "sizes": None,
     "cubic_a": -0.75,
@@ -87,17 +85,16 @@ _OFF = {
 op(
     "upsample.NN",
     resize,
-    draw=_draw_up(()),
-    **_UP,
-    fixed={**_OFF, "mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"},
+    *_UP,
+    Spelling(fixed={**_OFF, "mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"}),
+    Sampling(_draw_up(())),
 )
 op(
     "upsample.BILINEAR",
     resize,
-    draw=_draw_up(tuple(_LINEAR.values())),
-    coordinates=Map("linearUpsampleMode", _LINEAR),
-    **_UP,
-    fixed={**_OFF, "mode": "linear", "nearest": "floor"},
+    *_UP,
+    Spelling(coordinates=Map("linearUpsampleMode", _LINEAR), fixed={**_OFF, "mode": "linear", "nearest": "floor"}),
+    Sampling(_draw_up(tuple(_LINEAR.values()))),
 )
 
 
@@ -117,12 +114,14 @@ def _flat_target(d: Draw) -> dict[str, Any]:
 op(
     "resizeBilinear",
     resize,
-    sizes=ListOr("targetSize", (1, 1)),
-    axes=Fn(_space),
-    coordinates=Map("mode.samplingMethod", _SAMPLING),
-    fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
-    draw=_draw_resize,
-    breaks={"rank-at-least-3": _flat_target},
+    Spelling(
+        sizes=ListOr("targetSize", (1, 1)),
+        axes=Fn(_space),
+        coordinates=Map("mode.samplingMethod", _SAMPLING),
+        fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
+    ),
+    Sampling(_draw_resize),
+    Checks(breaks={"rank-at-least-3": _flat_target}),
 )
 
 # -- regions of interest
@@ -225,6 +224,16 @@ def _image_apart(d: Draw) -> dict[str, Any]:
 op(
     "cropResize",
     coreml.crop_resize,
+    Sampling(_draw_crop),
+    Checks(
+        ambiguous=_crop_open,
+        breaks={
+            "roi-shape": _roi_apart,
+            "image-shape": _image_apart,
+            "box-inside": _aside,
+            "batch-in-range": _no_such_image,
+        },
+    ),
     x=Fn(_images),
     roi=Fn(_rows),
     sizes=ListOr("targetSize", (1, 1)),
@@ -232,12 +241,4 @@ op(
     form=Map("boxIndicesMode.boxMode", _FORMS),
     normalized="normalizedCoordinates",
     scale=Or("spatialScale", 1.0),
-    draw=_draw_crop,
-    ambiguous=_crop_open,
-    breaks={
-        "roi-shape": _roi_apart,
-        "image-shape": _image_apart,
-        "box-inside": _aside,
-        "batch-in-range": _no_such_image,
-    },
 )

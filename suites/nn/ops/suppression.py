@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, T
 from suites.nn import op
 from suites.semantics import suppression as s
 
@@ -54,6 +54,8 @@ def _flat_boxes(d: Draw) -> dict[str, Any]:
 op(
     "NonMaximumSuppression",
     s.padded_nms,
+    Sampling(_draw),
+    Checks(breaks={"table-shape": _flat_boxes}),
     boxes=_tensor("boxes"),
     scores=_tensor("scores"),
     iou_threshold=_value("iou_threshold", "iouThreshold"),
@@ -62,6 +64,4 @@ op(
         lambda c: int(c.inputs["max_boxes"].reshape(-1)[0]) if "max_boxes" in c.inputs else c.attr("maxBoxes")
     ),
     per_class="perClassSuppression",
-    draw=_draw,
-    breaks={"table-shape": _flat_boxes},
 )

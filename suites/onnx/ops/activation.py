@@ -9,7 +9,21 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, Slotted, T, beside, bounded, gathered, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Sampling,
+    Slotted,
+    Spelling,
+    T,
+    beside,
+    bounded,
+    gathered,
+    underspecified,
+)
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.schemas import first_slot
@@ -59,8 +73,8 @@ for _name, _fn in {
     "BitwiseNot": s.bitwise_not,
 }.items():
     if _name == "Tanh":  # "1-D input tensor", says version 1
-        op(_name, _fn, x=first_slot(_name), until=1, ranks=(1, 1))
-        op(_name, _fn, x=first_slot(_name), since=6)
+        op(_name, _fn, Sampling(ranks=(1, 1)), until=1, x=first_slot(_name))
+        op(_name, _fn, since=6, x=first_slot(_name))
         continue
     op(_name, _fn, x=first_slot(_name))
 
@@ -95,7 +109,7 @@ def _open_end(call: Call) -> str | None:
 
 
 op("Clip", s.clip, since=11, until=12, x="input", lo=Limit("min", -1), hi=Limit("max", 1))
-op("Clip", s.clip, since=13, x="input", lo="min", hi="max", ambiguous=_open_end)
+op("Clip", s.clip, Checks(ambiguous=_open_end), since=13, x="input", lo="min", hi="max")
 
 
 def _slopes(d: Draw) -> dict:
@@ -104,7 +118,7 @@ def _slopes(d: Draw) -> dict:
     return {"X": T(shape), "slope": T((shape[1] if d.bool() else 1,))}
 
 
-op("PRelu", s.prelu_channels, until=6, x="X", alpha="slope", draw=_slopes)
+op("PRelu", s.prelu_channels, Sampling(_slopes), until=6, x="X", alpha="slope")
 op("PRelu", s.prelu, since=7, x="X", slope="slope")
 
 op("Gelu", variants.gelu, x="X")
@@ -132,7 +146,7 @@ def in_type(x: np.ndarray, bias: float) -> bool:
     return max(abs(low), abs(high)) < 2**53 and lo <= low - abs(int(bias)) and high + abs(int(bias)) <= hi
 
 
-op("Shrink", s.shrink, x="input", out=_whole, ambiguous=_fraction)
+op("Shrink", s.shrink, Spelling(x="input", out=_whole), Checks(ambiguous=_fraction))
 
 
 def _swiglu(c: Call) -> np.ndarray:
@@ -171,10 +185,8 @@ def _break_swiglu(d: Draw) -> dict:
 
 op(
     "SwiGLU",
-    evaluate=_swiglu,
-    draw=_draw_swiglu,
-    breaks={"same-shape": _break_swiglu},
-    error=bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"),
-    out_dtype=lambda c, i: of(c.inputs["A"]),
-    source="ONNX SwiGLU-28",
+    Evaluation(_swiglu, bounded(_swiglu_bound, "u (12 + 4 |alpha a|) |y| + 2 ulp"), "ONNX SwiGLU-28"),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["A"])),
+    Sampling(_draw_swiglu),
+    Checks(breaks={"same-shape": _break_swiglu}),
 )

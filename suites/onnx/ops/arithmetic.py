@@ -13,7 +13,20 @@ import numpy as np
 
 from harness.core.dtypes import int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Slotted, T, exact, gathered, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Draw,
+    Evaluation,
+    Fn,
+    Sampling,
+    Slotted,
+    Spelling,
+    T,
+    exact,
+    gathered,
+    underspecified,
+)
 from suites.onnx import op
 from suites.onnx.decode import unpack
 from suites.onnx.proto import pack
@@ -107,21 +120,19 @@ _BINARY = {
 for _name, (_fn, _last) in _BINARY.items():
     _a, _b = first_slot(_name), first_slot(_name, 1)
     if _last:
-        op(_name, _fn, until=_last, x=_a, y=OldOperand(_b, _a), draw=_old(_a, _b))
-    _more: dict[str, Any] = {"out": _whole, "ambiguous": _power_fits} if _name == "Pow" else {}
-    if _name == "BitShift":
-        _more = {"until": 11}
-    op(_name, _fn, since=_last + 1, x=_a, y=_b, **_more)
+        op(_name, _fn, Sampling(_old(_a, _b)), until=_last, x=_a, y=OldOperand(_b, _a))
+    _more = (Spelling(out=_whole), Checks(ambiguous=_power_fits)) if _name == "Pow" else ()
+    op(_name, _fn, *_more, since=_last + 1, until=11 if _name == "BitShift" else None, x=_a, y=_b)
 
 # every count has a result
 op(
     "BitShift",
     s.bit_shift,
+    Sampling(data={"x": ("full", "special", "small"), "y": ("shift", "shift", "small", "full")}),
+    Checks(ambiguous=lambda c: None),
     since=28,
     x="X",
     y="Y",
-    ambiguous=lambda c: None,
-    data={"x": ("full", "special", "small"), "y": ("shift", "shift", "small", "full")},
 )
 
 
@@ -132,7 +143,7 @@ def _alike(d: Draw) -> dict:
 
 
 for _name, _fn in {"Sum": s.sum_n, "Max": s.max_n, "Min": s.min_n, "Mean": s.mean_n}.items():
-    op(_name, _fn, until=6, xs="data_0", draw=_alike)
+    op(_name, _fn, Sampling(_alike), until=6, xs="data_0")
     op(_name, _fn, since=8, xs="data_0")
 
 op("Where", s.where, c="condition", x="X", y="Y")
@@ -163,12 +174,10 @@ def _break_bitcast(d: Draw) -> dict:
 
 op(
     "BitCast",
-    evaluate=_bitcast,
-    error=exact(),
-    draw=_draw_bitcast,
-    breaks={"same-width": _break_bitcast},
-    out_dtype=lambda c, i: c.attrs["to"],
-    source="ONNX BitCast-26",
+    Evaluation(_bitcast, exact(), "ONNX BitCast-26"),
+    Spelling(out_dtype=lambda c, i: c.attrs["to"]),
+    Sampling(_draw_bitcast),
+    Checks(breaks={"same-width": _break_bitcast}),
 )
 
 __all__ = ["Fn"]

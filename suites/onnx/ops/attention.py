@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.dtypes import BF16, F16, F32, F64, DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Context, Draw, T, bounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded
 from harness.tolerance import unit
 from suites.onnx import dialect, op
 from suites.onnx.codecs import ToType
@@ -23,6 +23,7 @@ def _outs(d: Draw, values: dict) -> int:
 op(
     "Attention",
     s.attention,
+    Sampling(outs=_outs),
     q="Q",
     k="K",
     v="V",
@@ -37,7 +38,6 @@ op(
     softmax_type=ToType("softmax_precision"),
     left="left_window_size",
     right="right_window_size",
-    outs=_outs,
 )
 
 op(
@@ -50,19 +50,21 @@ op(
     size="rotary_embedding_dim",
     heads="num_heads",
 )
-op("CausalConvWithState", streaming.causal_conv, x="input", w="weight", b="bias", past="past_state", outs=2)
+op("CausalConvWithState", streaming.causal_conv, Sampling(outs=2), x="input", w="weight", b="bias", past="past_state")
 op(
     "LinearAttention",
     streaming.linear_attention,
-    q="query",
-    k="key",
-    v="value",
-    past="past_state",
-    q_heads="q_num_heads",
-    kv_heads="kv_num_heads",
-    rule="update_rule",
-    outs=2,
-    out_dtype=lambda c, i: _state_type(c, i),
+    Spelling(
+        q="query",
+        k="key",
+        v="value",
+        past="past_state",
+        q_heads="q_num_heads",
+        kv_heads="kv_num_heads",
+        rule="update_rule",
+        out_dtype=lambda c, i: _state_type(c, i),
+    ),
+    Sampling(outs=2),
 )
 
 
@@ -152,19 +154,24 @@ def _qkv(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> Any:
 
 op(
     "FlexAttention",
-    evaluate=_flex,
-    draw=_draw_flex,
-    breaks={
-        "heads-divide": _qkv((1, 3, 2, 4), (1, 2, 2, 4), (1, 2, 2, 4)),
-        "rank-4": _qkv((2, 3, 4), (2, 3, 4), (2, 3, 4)),
-        "batch-agrees": _qkv((2, 1, 2, 4), (3, 1, 2, 4), (3, 1, 2, 4)),
-        "head-size-agrees": _qkv((1, 1, 2, 4), (1, 1, 2, 3), (1, 1, 2, 4)),
-        "keys-per-value": _qkv((1, 1, 2, 4), (1, 1, 2, 4), (1, 1, 3, 4)),
-    },
-    domain="ai.onnx.preview",
-    out_dtype=lambda c, i: of(c.inputs["Q"]),
-    error=bounded(
-        lambda c: 512 * _flex_unit(c) * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp, "512 u of the largest result"
+    Evaluation(
+        _flex,
+        bounded(
+            lambda c: 512 * _flex_unit(c) * (1 + np.abs(c.wide).max(initial=0.0)) + 2 * c.ulp,
+            "512 u of the largest result",
+        ),
+        "ONNX ai.onnx.preview FlexAttention-1",
     ),
-    source="ONNX ai.onnx.preview FlexAttention-1",
+    Spelling(out_dtype=lambda c, i: of(c.inputs["Q"])),
+    Sampling(_draw_flex),
+    Checks(
+        breaks={
+            "heads-divide": _qkv((1, 3, 2, 4), (1, 2, 2, 4), (1, 2, 2, 4)),
+            "rank-4": _qkv((2, 3, 4), (2, 3, 4), (2, 3, 4)),
+            "batch-agrees": _qkv((2, 1, 2, 4), (3, 1, 2, 4), (3, 1, 2, 4)),
+            "head-size-agrees": _qkv((1, 1, 2, 4), (1, 1, 2, 3), (1, 1, 2, 4)),
+            "keys-per-value": _qkv((1, 1, 2, 4), (1, 1, 2, 4), (1, 1, 3, 4)),
+        }
+    ),
+    domain="ai.onnx.preview",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import F8E8M0, DType, of
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, Sampling, Spelling, T
 from suites.onnx import op
 from suites.onnx.codecs import OLD_WORDS, ToType
 from suites.semantics import cast as s
@@ -53,7 +53,7 @@ def _modes(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
 
 
 _TO = ToType("to")
-op("Cast", s.cast, x="input", to=_TO, draw=_draw, out_dtype=lambda c, i: _TO.decode(c))
+op("Cast", s.cast, Spelling(x="input", to=_TO, out_dtype=lambda c, i: _TO.decode(c)), Sampling(_draw))
 
 
 def _like(call: Call) -> DType:
@@ -65,4 +65,9 @@ def _draw_like(d: Draw) -> dict:
     return _modes(d, {"input": _source(d, d.types["T1"], d.types["T2"], shape), "target_type": T(d.shape(0, 2))})
 
 
-op("CastLike", s.cast, x="input", to=Fn(_like), draw=_draw_like, out_dtype=lambda c, i: _like(c), alike=False)
+op(
+    "CastLike",
+    s.cast,
+    Spelling(x="input", to=Fn(_like), out_dtype=lambda c, i: _like(c)),
+    Sampling(_draw_like, alike=False),
+)

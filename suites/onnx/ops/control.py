@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph
-from harness.declare import Call, Draw, T, exact, underspecified
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact, underspecified
 from suites.onnx import op, schemas
 from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control
@@ -141,15 +141,15 @@ def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
 
 op(
     "If",
-    evaluate=_if,
-    error=exact(),
-    draw=_draw_if,
-    out_dtype=None,
-    breaks={
-        "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
-        "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
-    },
-    source="ONNX If-1, -11, -13, -16",
+    Evaluation(_if, exact(), "ONNX If-1, -11, -13, -16"),
+    Spelling(out_dtype=None),
+    Sampling(_draw_if),
+    Checks(
+        breaks={
+            "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
+            "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
+        }
+    ),
 )
 
 
@@ -283,12 +283,9 @@ def _one_more(draw: Any, slot: str) -> Any:
 _LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
 op(
     "Loop",
-    evaluate=_loop,
-    error=exact(),
-    draw=_draw_loop,
-    breaks=_LOOP_BREAKS,
-    ambiguous=_never_made,
-    source="ONNX Loop-1, -11, -13, -16",
+    Evaluation(_loop, exact(), "ONNX Loop-1, -11, -13, -16"),
+    Sampling(_draw_loop),
+    Checks(breaks=_LOOP_BREAKS, ambiguous=_never_made),
 )
 
 
@@ -499,20 +496,15 @@ _SCAN_BREAKS = {
 }
 op(
     "Scan",
-    evaluate=_scan8,
-    error=exact(),
-    draw=_draw_scan8,
+    Evaluation(_scan8, exact(), "ONNX Scan-8"),
+    Sampling(_draw_scan8),
+    Checks(ambiguous=_beyond, breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)}),
     until=8,
-    ambiguous=_beyond,
-    breaks={"body-inputs": _one_more(_draw_scan8, _SCAN_SLOT)},
-    source="ONNX Scan-8",
 )
 op(
     "Scan",
-    evaluate=_scan9,
-    error=exact(),
-    draw=_draw_scan9,
+    Evaluation(_scan9, exact(), "ONNX Scan-9, -11, -16"),
+    Sampling(_draw_scan9),
+    Checks(breaks=_SCAN_BREAKS),
     since=9,
-    breaks=_SCAN_BREAKS,
-    source="ONNX Scan-9, -11, -16",
 )

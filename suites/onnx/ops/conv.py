@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Build, Call, Map, Slotted
+from harness.declare import Build, Call, Checks, Map, Slotted, Spelling
 from suites.onnx import op
 from suites.semantics import conv as s
 
@@ -43,44 +43,36 @@ def _negative(call: Call) -> str | None:
     return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
 
 
-def filters(slot: str) -> dict[str, Any]:
+def filters(slot: str) -> Checks:
     """``kernel_shape`` of the ops that have a filter: its spatial extents, which are taken from there if it is absent
     (ONNX Conv, kernel_shape)."""
-    return {"agrees": {"kernel_shape": lambda c: list(c.inputs[slot].shape[2:])}}
+    return Checks(agrees={"kernel_shape": lambda c: list(c.inputs[slot].shape[2:])})
 
 
 _CONV: dict[str, Any] = {"groups": "group", "padding": AUTO_PAD}
-op("Conv", s.conv, x="X", w=Weight("W"), b="B", **filters("W"), **_CONV)
+op("Conv", s.conv, filters("W"), x="X", w=Weight("W"), b="B", **_CONV)
 op(
     "ConvTranspose",
     s.conv_transpose,
-    x="X",
-    w=Weight("W"),
-    b="B",
+    filters("W"),
+    Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_begin"}, **_CONV),
     until=10,
-    fixed={"odd": "upper_begin"},
-    **filters("W"),
-    **_CONV,
 )
 op(
     "ConvTranspose",
     s.conv_transpose,
-    x="X",
-    w=Weight("W"),
-    b="B",
+    filters("W"),
+    Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_end"}, **_CONV),
+    Checks(ambiguous=_negative),
     since=11,
-    fixed={"odd": "upper_end"},
-    ambiguous=_negative,
-    **filters("W"),
-    **_CONV,
 )
 op(
     "ConvInteger",
     s.conv_integer,
+    filters("w"),
     x="x",
     w=Weight("w"),
     x_zero="x_zero_point",
     w_zero="w_zero_point",
-    **filters("w"),
     **_CONV,
 )

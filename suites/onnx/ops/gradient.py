@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Context, Draw, T, bounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded
 from suites.onnx import op
 from suites.onnx.builder import AROUND
 from suites.semantics.gradient import Tape, Var
@@ -221,12 +221,9 @@ def _draw(d: Draw) -> dict[str, Any]:
 
 op(
     "Gradient",
-    evaluate=_evaluate,
-    draw=_draw,
+    Evaluation(_evaluate, tuple(_bound(i) for i in range(3)), "ONNX Gradient-1"),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["Inputs"][i])),
+    Sampling(_draw, why="the operators around it are those with a rule"),
+    Checks(ambiguous=_open),
     domain=DOMAIN,
-    out_dtype=lambda c, i: of(c.inputs["Inputs"][i]),
-    error=tuple(_bound(i) for i in range(3)),
-    ambiguous=_open,
-    why="the operators around it are those with a rule",
-    source="ONNX Gradient-1",
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, T, accepted
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, T, accepted
 from suites.onnx import op
 from suites.onnx.images import Picture, read
 
@@ -151,10 +151,7 @@ def _other_format(d: Draw) -> dict[str, Any]:
 
 op(
     "ImageDecoder",
-    evaluate=_image,
-    error=accepted(_near),
-    draw=_draw_image,
-    ambiguous=_silent,
-    breaks={"pixel-format": _other_format},
-    source="ONNX ImageDecoder-20",
+    Evaluation(_image, accepted(_near), "ONNX ImageDecoder-20"),
+    Sampling(_draw_image),
+    Checks(ambiguous=_silent, breaks={"pixel-format": _other_format}),
 )

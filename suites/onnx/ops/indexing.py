@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.onnx import op
 from suites.onnx.codecs import Front, Scalar, one_element
 from suites.semantics import indexing as s
 from suites.semantics.indexing.select import hot_indices
 
-op("Gather", s.gather, x="data", until=10, fixed={"signed": False})
-op("Gather", s.gather, x="data", since=11)
+op("Gather", s.gather, Spelling(x="data", fixed={"signed": False}), until=10)
+op("Gather", s.gather, since=11, x="data")
 op("GatherElements", s.gather_elements, x="data")
 op("GatherND", s.gather_nd, x="data")
-op("Scatter", s.scatter_elements, x="data", until=9, fixed={"signed": False})
-op("Scatter", s.scatter_elements, x="data", since=11)  # deprecated there, "provides the same functionality"
+op("Scatter", s.scatter_elements, Spelling(x="data", fixed={"signed": False}), until=9)
+op("Scatter", s.scatter_elements, since=11, x="data")  # deprecated there, "provides the same functionality"
 op("ScatterElements", s.scatter_elements, x="data")
 op("ScatterND", s.scatter_nd, x="data")
 op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
-op("Compress", s.compress, x="input", until=10, breaks={"one-axis": None})  # the reference alone refuses a scalar
-op("Compress", s.compress, x="input", since=11)
+op(
+    "Compress", s.compress, Checks(breaks={"one-axis": None}), until=10, x="input"
+)  # the reference alone refuses a scalar
+op("Compress", s.compress, since=11, x="input")
 op("NonZero", s.nonzero, x="X")
 
 
@@ -42,15 +44,20 @@ class Count(Scalar):
 
 
 K = Count()
-op("TopK", s.topk, x="X", until=10, k=K, axis=Front("axis", default=-1), fixed={"largest": True, "sorted": True})
-op("TopK", s.topk, x="X", since=11, k=K)
+op(
+    "TopK",
+    s.topk,
+    Spelling(x="X", k=K, axis=Front("axis", default=-1), fixed={"largest": True, "sorted": True}),
+    until=10,
+)
+op("TopK", s.topk, since=11, x="X", k=K)
 
 
 def _unique_outs(d: Draw, values: dict) -> int:
     return d.int(1, 4)
 
 
-op("Unique", s.unique, x="X", outs=_unique_outs)
+op("Unique", s.unique, Sampling(outs=_unique_outs), x="X")
 
 
 def _pick(i: int) -> Fn:
@@ -96,23 +103,22 @@ def _two_depths(d: Draw) -> dict:
     return {**out, "depth": T((2,), values=[*out["depth"].values] * 2)}
 
 
-_HOT = {
-    "on": _pick(1),
-    "off": _pick(0),
-    "depth": Fn(_depth),
-    "breaks": {"two-values": _other_values, "one-element": _two_depths},
-}
+_HOT = (
+    Spelling(on=_pick(1), off=_pick(0), depth=Fn(_depth)),
+    Checks(breaks={"two-values": _other_values, "one-element": _two_depths}),
+)
 
 
 # version 9: "the values must be non-negative integers", one outside means off
-op("OneHot", s.one_hot, until=10, fixed={"negative": "off"}, draw=_draw_hot("none"), **_HOT)
-op("OneHot", s.one_hot, since=11, fixed={"negative": "wrap"}, draw=_draw_hot("wrap"), **_HOT)
+op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "off"}), Sampling(_draw_hot("none")), until=10)
+op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "wrap"}), Sampling(_draw_hot("wrap")), since=11)
 
 # "it is a scalar", which the op's own examples write as vectors of one: not clear enough to draw longer ones
 _LAX = dict.fromkeys(f"one-element:{s}" for s in ("max_output_boxes_per_class", "iou_threshold", "score_threshold"))
 op(
     "NonMaxSuppression",
     s.non_max_suppression,
+    Checks(breaks=_LAX),
     limit=Scalar("max_output_boxes_per_class", (0, 1), 0),
     iou_threshold=Scalar("iou_threshold", (0, 1), 0.0),
     score_threshold=Scalar("score_threshold", (0, 1)),
@@ -120,5 +126,4 @@ op(
         lambda c: "center" if c.attr("center_point_box", 0) else "corners",
         lambda v, b: b.attr("center_point_box", int(v == "center")),
     ),
-    breaks=_LAX,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, T, bounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded
 from suites.onnx import op
 from suites.semantics import linear as s
 
@@ -44,10 +44,12 @@ def _shape_of_c(call: Call) -> str:
 op(
     "Gemm",
     s.gemm,
+    Sampling(_old_gemm),
+    Checks(
+        stated={"C": _shape_of_c},
+        breaks={"shapes-stated": None},  # may broadcast
+    ),
     until=6,
-    draw=_old_gemm,
-    stated={"C": _shape_of_c},
-    breaks={"shapes-stated": None},  # may broadcast
     **_GEMM,
 )
 op("Gemm", s.gemm, since=7, **_GEMM)
@@ -77,9 +79,7 @@ def _draw_det(d: Draw) -> dict:
 
 op(
     "Det",
-    evaluate=_det,
-    draw=_draw_det,
-    error=bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"),
-    out_dtype=lambda c, i: of(c.inputs["X"]),
-    source="ONNX Det-11, -22",
+    Evaluation(_det, bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"), "ONNX Det-11, -22"),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["X"])),
+    Sampling(_draw_det),
 )

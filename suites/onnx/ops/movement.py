@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.dtypes import F32, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg
-from harness.declare import Build, Call, Codec, Draw, Fn, Map, T, exact
+from harness.declare import Build, Call, Checks, Codec, Draw, Evaluation, Fn, Map, Sampling, Spelling, T, exact
 from suites.onnx import op
 from suites.onnx.blocks import literal
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
@@ -15,35 +15,35 @@ from suites.semantics import movement as s
 from suites.semantics.movement.common import beyond, norm_axes, norm_axis
 from suites.semantics.movement.padding import pad_axes
 
-op("Identity", s.identity, x="input", until=13)
-op("Reshape", s.reshape, x="data", until=13, fixed={"zero": "copy"})
-op("Reshape", s.reshape, x="data", since=14, zero=Map("allowzero", {"copy": 0, "literal": 1}))
-op("Flatten", s.flatten, x="input", until=10, axis=Front("axis", default=1))
-op("Flatten", s.flatten, x="input", since=11)
-op("Squeeze", s.squeeze, x="data", until=10, axes=Front("axes"))
-op("Squeeze", s.squeeze, x="data", since=11)
-op("Unsqueeze", s.expand_dims, x="data", until=10, axes=Front("axes", grown=True))
-op("Unsqueeze", s.expand_dims, x="data", since=11)
+op("Identity", s.identity, until=13, x="input")
+op("Reshape", s.reshape, Spelling(x="data", fixed={"zero": "copy"}), until=13)
+op("Reshape", s.reshape, since=14, x="data", zero=Map("allowzero", {"copy": 0, "literal": 1}))
+op("Flatten", s.flatten, until=10, x="input", axis=Front("axis", default=1))
+op("Flatten", s.flatten, since=11, x="input")
+op("Squeeze", s.squeeze, until=10, x="data", axes=Front("axes"))
+op("Squeeze", s.squeeze, since=11, x="data")
+op("Unsqueeze", s.expand_dims, until=10, x="data", axes=Front("axes", grown=True))
+op("Unsqueeze", s.expand_dims, since=11, x="data")
 op("Transpose", s.transpose, x="data")
 op("Shape", s.shape_of, x="data")
 op("Size", s.size_of, x="data")
-op("Concat", s.concat, xs="inputs", until=3, axis=Front("axis", "xs", default=1))
-op("Concat", s.concat, xs="inputs", since=4, until=10, axis=Front("axis", "xs"))
-op("Concat", s.concat, xs="inputs", since=11)
+op("Concat", s.concat, until=3, xs="inputs", axis=Front("axis", "xs", default=1))
+op("Concat", s.concat, since=4, until=10, xs="inputs", axis=Front("axis", "xs"))
+op("Concat", s.concat, since=11, xs="inputs")
 op("Expand", s.expand, x="input")
-op("Tile", s.repeat_axis, x="input", until=1, axis=Front("axis"), times="tiles", fixed={"mode": "tile"})
-op("Tile", s.tile, x="input", since=6)
+op("Tile", s.repeat_axis, Spelling(x="input", axis=Front("axis"), times="tiles", fixed={"mode": "tile"}), until=1)
+op("Tile", s.tile, since=6, x="input")
 _ORDER = Map("mode", {"dcr": "DCR", "crd": "CRD"})
-op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", until=10, fixed={"mode": "dcr"})
-op("DepthToSpace", s.depth_to_space, x="input", block="blocksize", since=11, mode=_ORDER)
-op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", until=27, fixed={"mode": "dcr"})
-op("SpaceToDepth", s.space_to_depth, x="input", block="blocksize", since=28, mode=_ORDER)
+op("DepthToSpace", s.depth_to_space, Spelling(x="input", block="blocksize", fixed={"mode": "dcr"}), until=10)
+op("DepthToSpace", s.depth_to_space, since=11, x="input", block="blocksize", mode=_ORDER)
+op("SpaceToDepth", s.space_to_depth, Spelling(x="input", block="blocksize", fixed={"mode": "dcr"}), until=27)
+op("SpaceToDepth", s.space_to_depth, since=28, x="input", block="blocksize", mode=_ORDER)
 op(
     "EyeLike",
     s.eye_like,
-    x="input",
-    dtype=ToType("dtype"),
-    out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"]),
+    Spelling(
+        x="input", dtype=ToType("dtype"), out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"])
+    ),
 )
 op("Trilu", s.triangle, x="input", k=Scalar("k", (0,), 0))
 op("Range", s.range_of)
@@ -70,12 +70,12 @@ def _third_axis(d: Draw) -> dict:
 op(
     "ReverseSequence",
     s.reverse_sequence,
+    Sampling(lambda d: _sequence(d)),
+    Checks(breaks={"first-two-axes": _third_axis}),
     x="input",
     lengths="sequence_lens",
     seq_axis=FirstTwo("time_axis", 0),
     batch_axis=FirstTwo("batch_axis", 1),
-    draw=lambda d: _sequence(d),
-    breaks={"first-two-axes": _third_axis},
 )
 
 
@@ -148,34 +148,33 @@ def _both_sizes(d: Draw) -> dict:
 op(
     "Split",
     s.split,
-    x="input",
+    Sampling(outs=_parts),
+    Checks(breaks={"equal-parts": _unequal}),
     until=10,
+    x="input",
     axis=Front("axis", default=0),
     sizes=Sizes(),
-    outs=_parts,
-    breaks={"equal-parts": _unequal},
 )
 op(
     "Split",
     s.split,
-    x="input",
+    Sampling(outs=_parts),
+    Checks(breaks={"equal-parts": _unequal}),
     since=11,
     until=13,
+    x="input",
     axis=Default("axis", 0),
     sizes=Sizes(),
-    outs=_parts,
-    breaks={"equal-parts": _unequal},
 )
 op(
     "Split",
     s.split,
-    x="input",
+    Sampling(outs=_parts),
+    Checks(agrees={"num_outputs": lambda c: c.n_outs}, breaks={"one-of-sizes": _both_sizes}),
     since=18,
+    x="input",
     axis=Default("axis", 0),
     sizes=Sizes(),
-    outs=_parts,
-    agrees={"num_outputs": lambda c: c.n_outs},
-    breaks={"one-of-sizes": _both_sizes},
 )
 
 
@@ -193,21 +192,20 @@ def _before_the_first(call: Call) -> str | None:
     return None
 
 
-op("Slice", s.slice_axes, x="data", until=1, axes=Front("axes"))
-op("Slice", s.slice_axes, x="data", since=10, until=10, axes=Front("axes"), ambiguous=_before_the_first)
-op("Slice", s.slice_axes, x="data", since=11, until=11, ambiguous=_before_the_first)
+op("Slice", s.slice_axes, until=1, x="data", axes=Front("axes"))
+op("Slice", s.slice_axes, Checks(ambiguous=_before_the_first), since=10, until=10, x="data", axes=Front("axes"))
+op("Slice", s.slice_axes, Checks(ambiguous=_before_the_first), since=11, until=11, x="data")
 op(
     "Slice",
     s.slice_axes,
-    x="data",
+    Spelling(x="data", fixed={"from_first": True}),
+    Checks(source="Slice-13: starts is clamped to [0, n-1]"),
     since=13,
-    fixed={"from_first": True},
-    source="Slice-13: starts is clamped to [0, n-1]",
 )
 
-op("Pad", s.pad, x="data", until=1, pads="paddings", value=ValueAttr("value", "data"), tags=("nonnegative",))
-op("Pad", s.pad, x="data", since=2, until=10, value=ValueAttr("value", "data"))
-op("Pad", s.pad, x="data", since=11, value="constant_value")
+op("Pad", s.pad, Sampling(tags=("nonnegative",)), until=1, x="data", pads="paddings", value=ValueAttr("value", "data"))
+op("Pad", s.pad, since=2, until=10, x="data", value=ValueAttr("value", "data"))
+op("Pad", s.pad, since=11, x="data", value="constant_value")
 
 
 def _center(call: Call) -> np.ndarray:
@@ -255,11 +253,9 @@ def _center_list(d: Draw) -> dict:
 
 op(
     "CenterCropPad",
-    evaluate=_center,
-    error=exact(),
-    draw=_draw_center,
-    source="ONNX CenterCropPad-18",
-    breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list},
+    Evaluation(_center, exact(), "ONNX CenterCropPad-18"),
+    Sampling(_draw_center),
+    Checks(breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list}),
 )
 
 
@@ -296,12 +292,10 @@ def _negative_fill(d: Draw) -> dict:
 
 op(
     "ConstantOfShape",
-    evaluate=_fill,
-    error=exact(),
-    draw=_draw_fill,
-    out_dtype=_fill_type,
-    source="ONNX ConstantOfShape-9",
-    breaks={"extents-not-negative": _negative_fill},
+    Evaluation(_fill, exact(), "ONNX ConstantOfShape-9"),
+    Spelling(out_dtype=_fill_type),
+    Sampling(_draw_fill),
+    Checks(breaks={"extents-not-negative": _negative_fill}),
 )
 
 _VALUES = {
@@ -347,11 +341,9 @@ def _draw_constant(d: Draw) -> dict:
 
 op(
     "Constant",
-    evaluate=_constant,
-    error=exact(),
-    draw=_draw_constant,
-    out_dtype=lambda c, i: of(_constant(c)),
-    source="ONNX Constant-1, -11, -12, -13",
+    Evaluation(_constant, exact(), "ONNX Constant-1, -11, -12, -13"),
+    Spelling(out_dtype=lambda c, i: of(_constant(c))),
+    Sampling(_draw_constant),
 )
 
 __all__ = ["Arg", "Fn"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.dtypes import of
-from harness.declare import Draw, Fn, T
+from harness.declare import Checks, Draw, Fn, Sampling, Spelling, T
 from suites.onnx import op
 from suites.onnx.codecs import Channels, Front
 from suites.semantics import norm as s
@@ -14,24 +14,23 @@ for _name, _new, _old in (
     ("LogSoftmax", s.log_softmax, s.log_softmax_flattened),
     ("Hardmax", s.hardmax, s.hardmax_flattened),
 ):
-    op(_name, _old, x="input", until=10, axis=Front("axis", default=1))
-    op(_name, _old, x="input", since=11, until=12)
-    op(_name, _new, x="input", since=13, **({"fixed": {"beta": 1.0}} if _name == "Softmax" else {}))
+    op(_name, _old, until=10, x="input", axis=Front("axis", default=1))
+    op(_name, _old, since=11, until=12, x="input")
+    op(_name, _new, Spelling(x="input", fixed={"beta": 1.0} if _name == "Softmax" else {}), since=13)
 
 op("LpNormalization", s.lp_norm, x="input")
-op("LRN", s.lrn, x="X", fixed={"scaled": True, "axis": 1})
+op("LRN", s.lrn, Spelling(x="X", fixed={"scaled": True, "axis": 1}))
 op(
     "MeanVarianceNormalization",
     s.mean_variance_normalization,
-    x="X",
-    fixed={"epsilon": 1e-9, "outside": True, "divide": True},
+    Spelling(x="X", fixed={"epsilon": 1e-9, "outside": True, "divide": True}),
 )
 # "The input 4-dimensional tensor of shape NCHW", says version 1
-op("InstanceNormalization", s.instance_norm, x="input", bias="B", until=1, ranks=(4, 4))
-op("InstanceNormalization", s.instance_norm, x="input", bias="B", since=6)
+op("InstanceNormalization", s.instance_norm, Sampling(ranks=(4, 4)), until=1, x="input", bias="B")
+op("InstanceNormalization", s.instance_norm, since=6, x="input", bias="B")
 _GROUPS = {"x": "X", "groups": "num_groups", "stash": "stash_type"}
-op("GroupNormalization", s.group_norm, until=18, fixed={"per_group": True}, **_GROUPS)
-op("GroupNormalization", s.group_norm, since=21, fixed={"per_group": False}, **_GROUPS)
+op("GroupNormalization", s.group_norm, Spelling(fixed={"per_group": True}, **_GROUPS), until=18)
+op("GroupNormalization", s.group_norm, Spelling(fixed={"per_group": False}, **_GROUPS), since=21)
 
 
 def _outs(d: Draw, values: dict) -> int:
@@ -51,37 +50,45 @@ def _beyond(x: str, scale: str):
 op(
     "LayerNormalization",
     s.layer_norm,
-    x="X",
-    scale="Scale",
-    bias="B",
-    stash="stash_type",
-    fixed={"axes": None},
-    outs=_outs,
-    out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"),
-    breaks={"scale-broadcasts": _beyond("X", "Scale")},
+    Spelling(
+        x="X",
+        scale="Scale",
+        bias="B",
+        stash="stash_type",
+        fixed={"axes": None},
+        out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"),
+    ),
+    Sampling(outs=_outs),
+    Checks(breaks={"scale-broadcasts": _beyond("X", "Scale")}),
 )
-op("RMSNormalization", s.rms_norm, x="X", stash="stash_type", breaks={"scale-broadcasts": _beyond("X", "scale")})
+op(
+    "RMSNormalization",
+    s.rms_norm,
+    Checks(breaks={"scale-broadcasts": _beyond("X", "scale")}),
+    x="X",
+    stash="stash_type",
+)
 
 # until version 6 scale, bias, mean and variance are "1-dimensional of size C": spatial tells what a training computes
 _SPATIAL = Fn(lambda c: True, lambda v, b: b.attr("spatial", int(v)))
 _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
 _EARLY = {"mean": "mean", "var": "var", "training": variants.NotFlag("is_test"), "spatial": _SPATIAL, **_BATCH}
-op("BatchNormalization", variants.batch_norm, until=1, ranks=(4, 4), **_EARLY)
+op("BatchNormalization", variants.batch_norm, Sampling(ranks=(4, 4)), until=1, **_EARLY)
 op("BatchNormalization", variants.batch_norm, since=6, until=6, **_EARLY)
-_INFERRED = {"mean": "mean", "var": "var", "fixed": {"training": False}}
+_INFERRED = Spelling(mean="mean", var="var", fixed={"training": False})
 _COLUMN = Channels("X")  # "the op also accepts single dimension input of size N in which case C is assumed to be 1"
-_OR_VECTOR = {**_BATCH, "x": _COLUMN, "out": _COLUMN.like}
-op("BatchNormalization", variants.batch_norm, since=7, until=8, **_INFERRED, **_BATCH)
-op("BatchNormalization", variants.batch_norm, since=9, until=9, **_INFERRED, **_OR_VECTOR)
+_OR_VECTOR = Spelling(x=_COLUMN, scale="scale", bias="B", out=_COLUMN.like)
+op("BatchNormalization", variants.batch_norm, _INFERRED, since=7, until=8, **_BATCH)
+op("BatchNormalization", variants.batch_norm, _INFERRED, _OR_VECTOR, since=9, until=9)
 op(
     "BatchNormalization",
     variants.batch_norm,
+    _OR_VECTOR,
+    Sampling(outs=lambda d, v: 3 if v["training"] else 1),
     since=14,
     mean="input_mean",
     var="input_var",
     training="training_mode",
-    outs=lambda d, v: 3 if v["training"] else 1,
-    **_OR_VECTOR,
 )
 
 __all__ = ["T"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, T, bounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, bounded
 from suites.onnx import op
 from suites.onnx.ops.vanished import SOURCE
 from suites.semantics import stacked
@@ -83,12 +83,9 @@ def _short(d: Draw) -> dict[str, Any]:
 
 op(
     "OptimizedRNN",
-    evaluate=_run,
-    error=tuple(_bound(k) for k in range(3)),
-    draw=_draw,
-    ambiguous=_layout,
-    breaks={"weights-size": _short},
-    only={"skip_input_transform": 0},
-    source=SOURCE,
-    why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said",
+    Evaluation(_run, tuple(_bound(k) for k in range(3)), SOURCE),
+    Sampling(
+        _draw, why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said"
+    ),
+    Checks(ambiguous=_layout, breaks={"weights-size": _short}, only={"skip_input_transform": 0}),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Draw
+from harness.declare import Draw, Sampling, Spelling
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.onnx.ops.conv import AUTO_PAD
@@ -18,13 +18,16 @@ def _maybe_indices(d: Draw, values: dict) -> int:
 
 
 # "Sliding windows that would start in the right padded region are ignored" is new in version 22
-_MAX = {**_WINDOW, "column_major": "storage_order", "outs": _maybe_indices}
-op("MaxPool", s.max_pool, until=21, fixed={"last": "keep"}, **_MAX)
-op("MaxPool", s.max_pool, since=22, fixed={"last": "drop"}, **_MAX)
-op("AveragePool", s.avg_pool, until=21, fixed={"last": "keep"}, **_WINDOW)
-op("AveragePool", s.avg_pool, since=22, fixed={"last": "drop"}, **_WINDOW)
-op("LpPool", s.lp_pool, until=1, fixed={"last": "keep"}, p=Default("p", 2.0), **_WINDOW)
-op("LpPool", s.lp_pool, since=2, fixed={"last": "keep"}, p=Default("p", 2), **_WINDOW)
+_MAX = (
+    Spelling(**_WINDOW, column_major="storage_order"),
+    Sampling(outs=_maybe_indices),
+)
+op("MaxPool", s.max_pool, *_MAX, Spelling(fixed={"last": "keep"}), until=21)
+op("MaxPool", s.max_pool, *_MAX, Spelling(fixed={"last": "drop"}), since=22)
+op("AveragePool", s.avg_pool, Spelling(fixed={"last": "keep"}, **_WINDOW), until=21)
+op("AveragePool", s.avg_pool, Spelling(fixed={"last": "drop"}, **_WINDOW), since=22)
+op("LpPool", s.lp_pool, Spelling(p=Default("p", 2.0), fixed={"last": "keep"}, **_WINDOW), until=1)
+op("LpPool", s.lp_pool, Spelling(p=Default("p", 2), fixed={"last": "keep"}, **_WINDOW), since=2)
 op("GlobalMaxPool", s.global_max_pool, x="X")
 op("GlobalAveragePool", s.global_avg_pool, x="X")
 op("GlobalLpPool", s.global_lp_pool, x="X", p=Default("p", 2))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BF16, F16, F32, U8, DType, of
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.onnx import op
 from suites.onnx.codecs import Default, ToType
 from suites.onnx.ops.conv import AUTO_PAD, Weight, filters
@@ -80,11 +80,8 @@ _Q = {"scale": "y_scale", "zero": "y_zero_point", "block": Default("block_size",
 op(
     "QuantizeLinear",
     s.quantize,
-    draw=_draw_q,
-    precision=ToType("precision"),
-    dtype=ToType("output_dtype"),
-    out_dtype=_output_type,
-    **_Q,
+    Spelling(precision=ToType("precision"), dtype=ToType("output_dtype"), out_dtype=_output_type, **_Q),
+    Sampling(_draw_q),
 )
 
 
@@ -108,16 +105,18 @@ def _draw_dq(d: Draw) -> dict:
 op(
     "DequantizeLinear",
     s.dequantize,
-    scale="x_scale",
-    zero="x_zero_point",
-    block=Default("block_size", 0),
-    axis=Default("axis", 1),
-    dtype=ToType("output_dtype"),
-    draw=_draw_dq,
-    out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]),
+    Spelling(
+        scale="x_scale",
+        zero="x_zero_point",
+        block=Default("block_size", 0),
+        axis=Default("axis", 1),
+        dtype=ToType("output_dtype"),
+        out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]),
+    ),
+    Sampling(_draw_dq),
 )
 
-op("DynamicQuantizeLinear", s.dynamic_quantize, out_dtype=lambda c, i: F32 if i == 1 else U8)
+op("DynamicQuantizeLinear", s.dynamic_quantize, Spelling(out_dtype=lambda c, i: F32 if i == 1 else U8))
 
 
 def _draw_qmm(d: Draw) -> dict:
@@ -166,17 +165,19 @@ def _apart(d: Draw) -> dict:
 op(
     "QLinearMatMul",
     s.qlinear_matmul,
-    x="a",
-    x_scale="a_scale",
-    x_zero="a_zero_point",
-    y="b",
-    y_scale="b_scale",
-    y_zero="b_zero_point",
-    out_scale="y_scale",
-    out_zero="y_zero_point",
-    draw=_draw_qmm,
-    breaks={"contracted-agrees": _apart},
-    out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+    Spelling(
+        x="a",
+        x_scale="a_scale",
+        x_zero="a_zero_point",
+        y="b",
+        y_scale="b_scale",
+        y_zero="b_zero_point",
+        out_scale="y_scale",
+        out_zero="y_zero_point",
+        out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+    ),
+    Sampling(_draw_qmm),
+    Checks(breaks={"contracted-agrees": _apart}),
 )
 
 
@@ -212,16 +213,18 @@ def _draw_qconv(d: Draw) -> dict:
 op(
     "QLinearConv",
     s.qlinear_conv,
-    w=Weight("w"),
-    x_zero="x_zero_point",
-    w_zero="w_zero_point",
-    out_scale="y_scale",
-    out_zero="y_zero_point",
-    b="B",
-    groups="group",
-    padding=AUTO_PAD,
-    out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
-    **filters("w"),
+    filters("w"),
+    Spelling(
+        w=Weight("w"),
+        x_zero="x_zero_point",
+        w_zero="w_zero_point",
+        out_scale="y_scale",
+        out_zero="y_zero_point",
+        b="B",
+        groups="group",
+        padding=AUTO_PAD,
+        out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
+    ),
 )
 
 __all__ = ["Fn"]

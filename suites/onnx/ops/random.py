@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, DType, float_max, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, Fn, T, accepted
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Fn, Sampling, Spelling, T, accepted
 from suites.onnx import op
 from suites.onnx.codecs import ToType
 from suites.semantics import random as s
@@ -55,26 +55,24 @@ def _draw(d: Draw) -> dict:
 
 
 _SHAPE = Fn(lambda c: tuple(c.inputs["input"].shape))
-op("RandomUniform", s.uniform, dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out_dtype=_type(F32))
-op("RandomNormal", s.normal, std="scale", dtype=Fn(lambda c: None), seed=_SEED, draw=_draw, out_dtype=_type(F32))
+op("RandomUniform", s.uniform, Spelling(dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)), Sampling(_draw))
+op(
+    "RandomNormal",
+    s.normal,
+    Spelling(std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)),
+    Sampling(_draw),
+)
 op(
     "RandomUniformLike",
     s.uniform,
-    shape=_SHAPE,
-    dtype=Fn(lambda c: None),
-    seed=_SEED,
-    draw=_draw,
-    out_dtype=_type(None),
+    Spelling(shape=_SHAPE, dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None)),
+    Sampling(_draw),
 )
 op(
     "RandomNormalLike",
     s.normal,
-    shape=_SHAPE,
-    std="scale",
-    dtype=Fn(lambda c: None),
-    seed=_SEED,
-    draw=_draw,
-    out_dtype=_type(None),
+    Spelling(shape=_SHAPE, std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None)),
+    Sampling(_draw),
 )
 
 
@@ -108,26 +106,17 @@ def _integers(call: Call, results: list[Any]) -> list[Any]:
 op(
     "Multinomial",
     s.categorical,
-    x="input",
-    size="sample_size",
-    fixed={"logits": True},
-    seed=_SEED,
-    out=_integers,
-    draw=_draw_multinomial,
-    out_dtype=_type(I32),
-    breaks={"two-axes": _no_rows},
+    Spelling(x="input", size="sample_size", seed=_SEED, fixed={"logits": True}, out=_integers, out_dtype=_type(I32)),
+    Sampling(_draw_multinomial),
+    Checks(breaks={"two-axes": _no_rows}),
 )
 
 
 op(
     "Bernoulli",
     s.bernoulli_each,
-    x="input",
-    dtype=Fn(lambda c: None),
-    seed=_SEED,
-    draw=_draw,
-    out=_as_type,
-    out_dtype=_type(None),
+    Spelling(x="input", dtype=Fn(lambda c: None), seed=_SEED, out=_as_type, out_dtype=_type(None)),
+    Sampling(_draw),
 )
 
 
@@ -195,10 +184,11 @@ def _dropout_outs(d: Draw, values: dict) -> int:
 
 op(
     "Dropout",
-    evaluate=_dropout,
-    draw=_draw_dropout,
-    outs=_dropout_outs,
-    source="ONNX Dropout-1 .. -22",
-    error=(accepted(_kept, "zero or x / (1 - ratio)"), accepted(_any_mask, "any mask in training, else all ones")),
-    out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL,
+    Evaluation(
+        _dropout,
+        (accepted(_kept, "zero or x / (1 - ratio)"), accepted(_any_mask, "any mask in training, else all ones")),
+        "ONNX Dropout-1 .. -22",
+    ),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL),
+    Sampling(_draw_dropout, outs=_dropout_outs),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Build, Call, Codec, Draw, Slotted
+from harness.declare import Build, Call, Checks, Codec, Draw, Sampling, Slotted, Spelling
 from suites.onnx import op
 from suites.semantics import recurrent as s
 
@@ -56,17 +56,19 @@ class Activations(Codec):
         b.attr("activations", value)
 
 
-_COMMON: dict[str, Any] = {
-    "x": "X",
-    "w": "W",
-    "r": Recurrence("R"),
-    "b": "B",
-    "lengths": "sequence_lens",
-    "h0": "initial_h",
-    "direction": Direction(),
-    "activations": Activations(),
-    "agrees": {"hidden_size": lambda c: c.inputs["R"].shape[-1]},
-}
+_COMMON = (
+    Spelling(
+        x="X",
+        w="W",
+        r=Recurrence("R"),
+        b="B",
+        lengths="sequence_lens",
+        h0="initial_h",
+        direction=Direction(),
+        activations=Activations(),
+    ),
+    Checks(agrees={"hidden_size": lambda c: c.inputs["R"].shape[-1]}),
+)
 
 
 def _outs(d: Draw, values: dict) -> int:
@@ -74,29 +76,26 @@ def _outs(d: Draw, values: dict) -> int:
     return d.int(max([1, *(i + 1 for i, o in enumerate(outs) if not o.optional)]), len(outs))
 
 
-_EARLY: dict[str, Any] = {"until": 13, "fixed": {"steps_first": True}}
-_LATE: dict[str, Any] = {"since": 14, "steps_first": Layout()}
-for _when in (_EARLY, _LATE):
-    _fixed = _when.get("fixed", {})
-    _rest = {k: v for k, v in _when.items() if k != "fixed"}
+for _order, _range in (
+    (Spelling(fixed={"steps_first": True}), {"until": 13}),
+    (Spelling(steps_first=Layout()), {"since": 14}),
+):
     op(
         "LSTM",
         s.lstm,
-        c0="initial_c",
-        p="P",
-        coupled="input_forget",
-        outs=_outs,
-        fixed={**_fixed, "gates": "iofc"},
-        **_rest,
-        **_COMMON,
+        *_COMMON,
+        _order,
+        Spelling(c0="initial_c", p="P", coupled="input_forget", fixed={"gates": "iofc"}),
+        Sampling(outs=_outs),
+        **_range,
     )
     op(
         "GRU",
         s.gru,
-        reset_after="linear_before_reset",
-        outs=_outs,
-        fixed={**_fixed, "gates": "zrh"},
-        **_rest,
-        **_COMMON,
+        *_COMMON,
+        _order,
+        Spelling(reset_after="linear_before_reset", fixed={"gates": "zrh"}),
+        Sampling(outs=_outs),
+        **_range,
     )
-    op("RNN", s.rnn, outs=_outs, fixed=_fixed, **_rest, **_COMMON)
+    op("RNN", s.rnn, *_COMMON, _order, Sampling(outs=_outs), **_range)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I64
-from harness.declare import Build, Call, Codec
+from harness.declare import Build, Call, Codec, Spelling
 from suites.onnx import op
 from suites.onnx.codecs import Front, Scalar
 from suites.semantics import reduction as s
@@ -40,14 +40,19 @@ class ReduceAxes(Codec):
 for _name in ("Sum", "Mean", "Prod", "Max", "Min", "SumSquare", "L1", "L2", "LogSum"):
     _snake = {"SumSquare": "sum_square", "LogSum": "log_sum"}.get(_name, _name.lower())
     op(f"Reduce{_name}", getattr(s, f"reduce_{_snake}"), x="data", axes=ReduceAxes())
-op("ReduceLogSumExp", s.reduce_log_sum_exp, until=13, x="data", axes=ReduceAxes(), fixed={"in_double": False})
-op("ReduceLogSumExp", s.reduce_log_sum_exp, since=18, x="data", axes=ReduceAxes(), fixed={"in_double": True})
+op("ReduceLogSumExp", s.reduce_log_sum_exp, Spelling(x="data", axes=ReduceAxes(), fixed={"in_double": False}), until=13)
+op("ReduceLogSumExp", s.reduce_log_sum_exp, Spelling(x="data", axes=ReduceAxes(), fixed={"in_double": True}), since=18)
 
 for _name in ("ArgMax", "ArgMin"):
     _fn = getattr(s, _name.lower())
-    op(_name, _fn, x="data", until=10, axis=Front("axis", default=0), fixed={"dtype": I64, "select_last": False})
-    op(_name, _fn, x="data", since=11, until=11, fixed={"dtype": I64, "select_last": False})
-    op(_name, _fn, x="data", since=12, select_last="select_last_index", fixed={"dtype": I64})
+    op(
+        _name,
+        _fn,
+        Spelling(x="data", axis=Front("axis", default=0), fixed={"dtype": I64, "select_last": False}),
+        until=10,
+    )
+    op(_name, _fn, Spelling(x="data", fixed={"dtype": I64, "select_last": False}), since=11, until=11)
+    op(_name, _fn, Spelling(x="data", select_last="select_last_index", fixed={"dtype": I64}), since=12)
 
 op("CumSum", s.cumsum, axis=Scalar("axis", (0,)))
 op("CumProd", s.cumprod, axis=Scalar("axis", (0,)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Build, Call, Codec, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Checks, Codec, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.onnx import op
 from suites.semantics import resize as s
 
@@ -65,7 +65,7 @@ def _unstated(call: Call) -> str | None:
     return s.resize.ambiguous(*call.version.decode(call))  # type: ignore[misc]
 
 
-op("Resize", s.resize, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
+op("Resize", s.resize, Spelling(x="X", scales=Given("scales"), fixed=_OLD), Checks(ambiguous=_unstated), until=10)
 op("Resize", s.resize, since=11, **_NAMES)
 
 
@@ -82,24 +82,35 @@ def _draw_old(d: Draw) -> dict:
 op(
     "Upsample",
     s.resize,
+    Spelling(
+        x="X",
+        scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
+        mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}),
+        fixed=_OLD,
+    ),
+    Sampling(_draw_old),
+    Checks(ambiguous=_unstated),
     until=1,
-    x="X",
-    scales=Fn(lambda c: (1.0, 1.0, c.attr("height_scale"), c.attr("width_scale"))),
-    mode=Map("mode", {"nearest": "nearest", "linear": "bilinear"}),
-    fixed=_OLD,
-    draw=_draw_old,
-    ambiguous=_unstated,
 )
 op(
     "Upsample",
     s.resize,
+    Spelling(
+        x="X",
+        scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])),
+        fixed=_OLD,
+    ),
+    Checks(ambiguous=_unstated),
     since=7,
     until=7,
-    x="X",
-    fixed=_OLD,
-    ambiguous=_unstated,
-    scales=Fn(lambda c: tuple(c.attr("scales")), lambda v, b: b.attr("scales", [float(x) for x in v])),
 )
-op("Upsample", s.resize, since=9, until=10, x="X", scales=Given("scales"), fixed=_OLD, ambiguous=_unstated)
+op(
+    "Upsample",
+    s.resize,
+    Spelling(x="X", scales=Given("scales"), fixed=_OLD),
+    Checks(ambiguous=_unstated),
+    since=9,
+    until=10,
+)
 
 __all__ = ["np"]

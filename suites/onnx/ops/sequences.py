@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.dtypes import F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Draw, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
 from suites.onnx import op
 from suites.onnx.blocks import literal
 from suites.onnx.ops.control import fits
@@ -74,49 +74,37 @@ def _list(call: Call) -> Any:
 
 op(
     "SequenceAt",
-    evaluate=lambda c: s.take(_list(c), _at(c) or 0),
-    error=EXACT,
-    draw=_draw_at,
-    breaks={"position-in-range": _beyond(_draw_at)},
-    source="ONNX SequenceAt-11",
+    Evaluation(lambda c: s.take(_list(c), _at(c) or 0), EXACT, "ONNX SequenceAt-11"),
+    Sampling(_draw_at),
+    Checks(breaks={"position-in-range": _beyond(_draw_at)}),
 )
 op(
     "SequenceErase",
-    evaluate=lambda c: [s.erase(_list(c), _at(c))],
-    error=EXACT,
-    draw=_draw_erase,
-    breaks={"position-in-range": _beyond(_draw_at)},
-    source="ONNX SequenceErase-11",
+    Evaluation(lambda c: [s.erase(_list(c), _at(c))], EXACT, "ONNX SequenceErase-11"),
+    Sampling(_draw_erase),
+    Checks(breaks={"position-in-range": _beyond(_draw_at)}),
 )
 op(
     "SequenceInsert",
-    evaluate=lambda c: [s.insert(_list(c), c.inputs["tensor"], _at(c))],
-    error=EXACT,
-    draw=_draw_insert,
-    breaks={"position-in-range": _beyond(_draw_insert)},
-    source="ONNX SequenceInsert-11",
+    Evaluation(lambda c: [s.insert(_list(c), c.inputs["tensor"], _at(c))], EXACT, "ONNX SequenceInsert-11"),
+    Sampling(_draw_insert),
+    Checks(breaks={"position-in-range": _beyond(_draw_insert)}),
 )
 op(
     "SequenceLength",
-    evaluate=lambda c: np.array(len(_list(c)), np.int64),
-    error=EXACT,
-    draw=lambda d: {"input_sequence": seq_of(d, d.types["S"])},
-    source="ONNX SequenceLength-11",
+    Evaluation(lambda c: np.array(len(_list(c)), np.int64), EXACT, "ONNX SequenceLength-11"),
+    Sampling(lambda d: {"input_sequence": seq_of(d, d.types["S"])}),
 )
 op(
     "SequenceConstruct",
-    evaluate=lambda c: [list(c.inputs["inputs"])],
-    error=EXACT,
-    draw=lambda d: {"inputs": [T(d.shape(0, 4)) for _ in range(d.int(1, 4))]},
-    source="ONNX SequenceConstruct-11",
+    Evaluation(lambda c: [list(c.inputs["inputs"])], EXACT, "ONNX SequenceConstruct-11"),
+    Sampling(lambda d: {"inputs": [T(d.shape(0, 4)) for _ in range(d.int(1, 4))]}),
 )
 op(
     "SequenceEmpty",
-    evaluate=lambda c: [[]],
-    error=EXACT,
-    out_dtype=lambda c, i: c.attrs.get("dtype", F32),
-    draw=lambda d: {"dtype": d.pick(d.version.schema.dtypes("S"))} if d.bool() else {},
-    source="ONNX SequenceEmpty-11",
+    Evaluation(lambda c: [[]], EXACT, "ONNX SequenceEmpty-11"),
+    Spelling(out_dtype=lambda c, i: c.attrs.get("dtype", F32)),
+    Sampling(lambda d: {"dtype": d.pick(d.version.schema.dtypes("S"))} if d.bool() else {}),
 )
 
 
@@ -165,15 +153,15 @@ def _bad_sizes(*sizes: int) -> Any:
 
 op(
     "SplitToSequence",
-    evaluate=_split,
-    error=EXACT,
-    draw=_draw_split,
-    breaks={
-        "axis-in-range": _axis_beyond(_draw_split, "input"),
-        "sizes-sum": _bad_sizes(2, 3),
-        "sizes-positive": _bad_sizes(5, -1),
-    },
-    source="ONNX SplitToSequence-11, -24",
+    Evaluation(_split, EXACT, "ONNX SplitToSequence-11, -24"),
+    Sampling(_draw_split),
+    Checks(
+        breaks={
+            "axis-in-range": _axis_beyond(_draw_split, "input"),
+            "sizes-sum": _bad_sizes(2, 3),
+            "sizes-positive": _bad_sizes(5, -1),
+        }
+    ),
 )
 
 
@@ -199,11 +187,13 @@ def _unlike(d: Draw) -> dict:
 
 op(
     "ConcatFromSequence",
-    evaluate=lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
-    error=EXACT,
-    draw=_draw_join,
-    breaks={"axis-in-range": _axis_beyond(_draw_join, "input_sequence"), "shapes-agree": _unlike},
-    source="ONNX ConcatFromSequence-11",
+    Evaluation(
+        lambda c: s.join(_list(c), int(c.attr("axis")), bool(c.attr("new_axis", 0))),
+        EXACT,
+        "ONNX ConcatFromSequence-11",
+    ),
+    Sampling(_draw_join),
+    Checks(breaks={"axis-in-range": _axis_beyond(_draw_join, "input_sequence"), "shapes-agree": _unlike}),
 )
 
 
@@ -222,7 +212,7 @@ def _draw_optional(d: Draw) -> dict:
     return {"input": _element(d, dtype)}
 
 
-op("Optional", evaluate=lambda c: [c.inputs.get("input")], error=EXACT, draw=_draw_optional, source="ONNX Optional-15")
+op("Optional", Evaluation(lambda c: [c.inputs.get("input")], EXACT, "ONNX Optional-15"), Sampling(_draw_optional))
 
 
 def _held(d: Draw, empty: bool) -> dict:
@@ -239,17 +229,13 @@ def _held(d: Draw, empty: bool) -> dict:
 
 op(
     "OptionalGetElement",
-    evaluate=lambda c: [c.inputs["input"]],
-    error=EXACT,
-    draw=lambda d: _held(d, False),
-    source="ONNX OptionalGetElement-15, -18",
+    Evaluation(lambda c: [c.inputs["input"]], EXACT, "ONNX OptionalGetElement-15, -18"),
+    Sampling(lambda d: _held(d, False)),
 )
 op(
     "OptionalHasElement",
-    evaluate=lambda c: np.array(c.inputs.get("input") is not None),
-    error=EXACT,
-    draw=lambda d: _held(d, True),
-    source="ONNX OptionalHasElement-15, -18",
+    Evaluation(lambda c: np.array(c.inputs.get("input") is not None), EXACT, "ONNX OptionalHasElement-15, -18"),
+    Sampling(lambda d: _held(d, True)),
 )
 
 
@@ -267,11 +253,9 @@ def _draw_identity(d: Draw) -> dict:
 
 op(
     "Identity",
-    evaluate=lambda c: [c.inputs["input"]],
-    error=EXACT,
-    draw=_draw_identity,
+    Evaluation(lambda c: [c.inputs["input"]], EXACT, "ONNX Identity-14, -16"),
+    Sampling(_draw_identity),
     since=14,
-    source="ONNX Identity-14, -16",
 )
 
 
@@ -343,11 +327,9 @@ def _unasked(d: Draw) -> dict:
 
 op(
     "SequenceMap",
-    evaluate=_map,
-    error=EXACT,
-    draw=_draw_map,
-    breaks={"samples-agree": _shorter, "body-inputs": _unasked},
-    source="ONNX SequenceMap-17",
+    Evaluation(_map, EXACT, "ONNX SequenceMap-17"),
+    Sampling(_draw_map),
+    Checks(breaks={"samples-agree": _shorter, "body-inputs": _unasked}),
 )
 
 __all__ = ["I64", "literal"]

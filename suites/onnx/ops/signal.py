@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import DType
-from harness.declare import Call, Draw, T, beside
+from harness.declare import Call, Checks, Draw, Sampling, Spelling, T, beside
 from suites.onnx import op
 from suites.onnx.codecs import Default, Scalar
 from suites.semantics import signal as s
 
-op("DFT", s.dft, x="input", until=17, length=Scalar("dft_length", (0,)), axis=Default("axis", 1))
+op("DFT", s.dft, until=17, x="input", length=Scalar("dft_length", (0,)), axis=Default("axis", 1))
 op(
     "DFT",
     s.dft,
-    x="input",
+    Checks(breaks={"one-element:axis": None}),
     since=20,
+    x="input",
     length=Scalar("dft_length", (0,)),
     axis=Scalar("axis", (0,), -2),
-    breaks={"one-element:axis": None},
 )  # the reference alone refuses two axes
 op("STFT", s.stft, x="signal", step=Scalar("frame_step", (0,)), length=Scalar("frame_length", (0,)))
 
@@ -53,12 +53,9 @@ for _name, _kind in (("HannWindow", "hann"), ("HammingWindow", "hamming"), ("Bla
     op(
         _name,
         s.window,
-        size=Scalar("size"),
-        fixed={"kind": _kind, "dtype": None},
-        draw=_draw_window,
-        out=_cut,
-        out_dtype=_type,
-        ambiguous=_whole,
+        Spelling(size=Scalar("size"), fixed={"kind": _kind, "dtype": None}, out=_cut, out_dtype=_type),
+        Sampling(_draw_window),
+        Checks(ambiguous=_whole),
     )
 
 
@@ -85,14 +82,16 @@ def _draw_mel(d: Draw) -> dict:
 op(
     "MelWeightMatrix",
     s.mel_matrix,
-    bins=Scalar("num_mel_bins"),
-    length=Scalar("dft_length"),
-    rate=Scalar("sample_rate"),
-    low=Scalar("lower_edge_hertz"),
-    high=Scalar("upper_edge_hertz"),
-    fixed={"dtype": None},
-    draw=_draw_mel,
-    out=_cut,
-    out_dtype=_type,
-    ambiguous=_whole,
+    Spelling(
+        bins=Scalar("num_mel_bins"),
+        length=Scalar("dft_length"),
+        rate=Scalar("sample_rate"),
+        low=Scalar("lower_edge_hertz"),
+        high=Scalar("upper_edge_hertz"),
+        fixed={"dtype": None},
+        out=_cut,
+        out_dtype=_type,
+    ),
+    Sampling(_draw_mel),
+    Checks(ambiguous=_whole),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, bounded, exact
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, bounded, exact
 from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, quarters, require, rows
@@ -183,13 +183,13 @@ def _fewer_b(d: Draw) -> dict[str, Any]:
 
 op(
     "SVMClassifier",
-    evaluate=_classify,
-    draw=_draw,
-    outs=2,
-    out_dtype=classified(INTS),
+    Evaluation(
+        _classify,
+        (exact(), bounded(_bound, "the system of the coupled probabilities, solved as far as LIBSVM's rule to stop")),
+        "ONNX ai.onnx.ml SVMClassifier-1; LIBSVM (Chang, Lin 2011) sections 7 and 8",
+    ),
+    Spelling(out_dtype=classified(INTS)),
+    Sampling(_draw, outs=2),
+    Checks(ambiguous=_open, breaks={"one-of-labels": _both_labels, "prob-sizes-agree": _fewer_b}),
     domain=ML,
-    error=(exact(), bounded(_bound, "the system of the coupled probabilities, solved as far as LIBSVM's rule to stop")),
-    ambiguous=_open,
-    breaks={"one-of-labels": _both_labels, "prob-sizes-agree": _fewer_b},
-    source="ONNX ai.onnx.ml SVMClassifier-1; LIBSVM (Chang, Lin 2011) sections 7 and 8",
 )

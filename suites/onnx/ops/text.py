@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, T, exact, rounded
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, T, exact, rounded
 from suites.onnx import op
 from suites.semantics import text as s
 
@@ -27,10 +27,8 @@ def _draw_concat(d: Draw) -> dict:
 
 op(
     "StringConcat",
-    evaluate=lambda c: s.concat(c.inputs["X"], c.inputs["Y"]),
-    error=exact(),
-    draw=_draw_concat,
-    source="ONNX StringConcat-20",
+    Evaluation(lambda c: s.concat(c.inputs["X"], c.inputs["Y"]), exact(), "ONNX StringConcat-20"),
+    Sampling(_draw_concat),
 )
 
 
@@ -45,11 +43,10 @@ def _draw_split(d: Draw) -> dict:
 
 op(
     "StringSplit",
-    evaluate=lambda c: s.split(c.inputs["X"], c.attr("delimiter"), c.attr("maxsplit")),
-    error=exact(),
-    draw=_draw_split,
-    outs=2,
-    source="ONNX StringSplit-20",
+    Evaluation(
+        lambda c: s.split(c.inputs["X"], c.attr("delimiter"), c.attr("maxsplit")), exact(), "ONNX StringSplit-20"
+    ),
+    Sampling(_draw_split, outs=2),
 )
 
 
@@ -76,7 +73,7 @@ def _draw_normalize(d: Draw) -> dict:
     return out
 
 
-op("StringNormalizer", evaluate=_normalize, error=exact(), draw=_draw_normalize, source="ONNX StringNormalizer-10")
+op("StringNormalizer", Evaluation(_normalize, exact(), "ONNX StringNormalizer-10"), Sampling(_draw_normalize))
 
 # What RE2 takes otherwise than Perl and Python: \w and \d are ASCII, [[:alpha:]] and \pL are classes, \z ends the text.
 _MATCHED = (*_WORDS, "É", "٣", "aé", "a.b", "a\n")
@@ -98,11 +95,9 @@ def _draw_match(d: Draw) -> dict:
 
 op(
     "RegexFullMatch",
-    evaluate=lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")),
-    error=exact(),
-    draw=_draw_match,
-    breaks={"re2-syntax": lambda d: {**_draw_match(d), "pattern": d.pick(_NO_PATTERNS)}},
-    source="ONNX RegexFullMatch-20",
+    Evaluation(lambda c: s.full_match(c.inputs["X"], c.attr("pattern", "")), exact(), "ONNX RegexFullMatch-20"),
+    Sampling(_draw_match),
+    Checks(breaks={"re2-syntax": lambda d: {**_draw_match(d), "pattern": d.pick(_NO_PATTERNS)}}),
 )
 
 
@@ -173,16 +168,16 @@ def _with(**more: Any) -> Any:
 
 op(
     "TfIdfVectorizer",
-    evaluate=_ngrams,
-    error=rounded(1),
-    draw=_draw_ngrams,
-    breaks={
-        "weight-per-gram": _with(weights=[0.5] * 19),
-        "counts-ascend": _with(ngram_counts=[0, 99]),
-        "lengths-ordered": _with(min_gram_length=2, max_gram_length=1),
-        "skips-nonnegative": _with(max_skip_count=-1),
-        "indexes-nonnegative": _negative_index,
-        "rank-1-or-2": _deep,
-    },
-    source="ONNX TfIdfVectorizer-9",
+    Evaluation(_ngrams, rounded(1), "ONNX TfIdfVectorizer-9"),
+    Sampling(_draw_ngrams),
+    Checks(
+        breaks={
+            "weight-per-gram": _with(weights=[0.5] * 19),
+            "counts-ascend": _with(ngram_counts=[0, 99]),
+            "lengths-ordered": _with(min_gram_length=2, max_gram_length=1),
+            "skips-nonnegative": _with(max_skip_count=-1),
+            "indexes-nonnegative": _negative_index,
+            "rank-1-or-2": _deep,
+        }
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.dtypes import DType, of
-from harness.declare import Call
+from harness.declare import Call, Sampling, Spelling
 from suites.onnx import op
 from suites.onnx.codecs import Default
 from suites.semantics import training as s
@@ -25,23 +25,28 @@ def _outs(parts: int, results: int):
     return lambda d, v: len(v["xs"]) // parts * results
 
 
-_COMMON = {"rate": "R", "count": "T", "xs": "inputs", "domain": _DOMAIN}
-op("Momentum", s.momentum, norm="norm_coefficient", outs=_outs(3, 2), out_dtype=_typed(3), **_COMMON)
+_COMMON = Spelling(rate="R", count="T", xs="inputs")
+op(
+    "Momentum",
+    s.momentum,
+    _COMMON,
+    Spelling(norm="norm_coefficient", out_dtype=_typed(3)),
+    Sampling(outs=_outs(3, 2)),
+    domain=_DOMAIN,
+)
 op(
     "Adagrad",
     s.adagrad,
-    decay="decay_factor",
-    norm="norm_coefficient",
-    outs=_outs(3, 2),
-    out_dtype=_typed(3),
-    **_COMMON,
+    _COMMON,
+    Spelling(decay="decay_factor", norm="norm_coefficient", out_dtype=_typed(3)),
+    Sampling(outs=_outs(3, 2)),
+    domain=_DOMAIN,
 )
 op(
     "Adam",
     s.adam,
-    norm="norm_coefficient",
-    norm_post=Default("norm_coefficient_post", 0.0),
-    outs=_outs(4, 3),
-    out_dtype=_typed(4),
-    **_COMMON,
+    _COMMON,
+    Spelling(norm="norm_coefficient", norm_post=Default("norm_coefficient_post", 0.0), out_dtype=_typed(4)),
+    Sampling(outs=_outs(4, 3)),
+    domain=_DOMAIN,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, F64, U8, DType, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, T, bounded, exact
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, one_of, quarters, require, rows
 from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels
@@ -414,39 +414,34 @@ def _old_breaks(kind: str) -> dict[str, Any]:
 
 op(
     "TreeEnsembleClassifier",
-    evaluate=_classify,
-    draw=_draw_old("class"),
-    outs=2,
-    out_dtype=classified("classlabels_int64s"),
-    error=(exact(), _BOUND),
+    Evaluation(_classify, (exact(), _BOUND), "ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5"),
+    Spelling(out_dtype=classified("classlabels_int64s")),
+    Sampling(_draw_old("class"), outs=2),
+    Checks(breaks=_old_breaks("class")),
     domain=ML,
-    breaks=_old_breaks("class"),
-    source="ONNX ai.onnx.ml TreeEnsembleClassifier-1, -3, -5",
 )
 op(
     "TreeEnsembleRegressor",
-    evaluate=_regress,
-    draw=_draw_old("target"),
-    out_dtype=lambda c, i: F32,
-    error=_BOUND,
+    Evaluation(_regress, _BOUND, "ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5"),
+    Spelling(out_dtype=lambda c, i: F32),
+    Sampling(_draw_old("target")),
+    Checks(breaks=_old_breaks("target")),
     domain=ML,
-    breaks=_old_breaks("target"),
-    source="ONNX ai.onnx.ml TreeEnsembleRegressor-1, -3, -5",
 )
 op(
     "TreeEnsemble",
-    evaluate=_ensemble,
-    draw=_draw_new,
-    out_dtype=lambda c, i: of(c.inputs["X"]),
-    error=_BOUND,
+    Evaluation(_ensemble, _BOUND, "ONNX ai.onnx.ml TreeEnsemble-5"),
+    Spelling(out_dtype=lambda c, i: of(c.inputs["X"])),
+    Sampling(_draw_new),
+    Checks(
+        breaks={
+            "nodes-alike": _shorter(_draw_new, "nodes_featureids"),
+            "leaf-alike": _shorter(_draw_new, "leaf_targetids"),
+            "target-in-range": _first(_draw_new, "leaf_targetids", 3),
+            "aggregate-known": lambda d: {**_draw_new(d), "aggregate_function": 4},
+            "transform-known": lambda d: {**_draw_new(d), "post_transform": 5},
+            "rank-2": _cube(_draw_new),
+        }
+    ),
     domain=ML,
-    breaks={
-        "nodes-alike": _shorter(_draw_new, "nodes_featureids"),
-        "leaf-alike": _shorter(_draw_new, "leaf_targetids"),
-        "target-in-range": _first(_draw_new, "leaf_targetids", 3),
-        "aggregate-known": lambda d: {**_draw_new(d), "aggregate_function": 4},
-        "transform-known": lambda d: {**_draw_new(d), "post_transform": 5},
-        "rank-2": _cube(_draw_new),
-    },
-    source="ONNX ai.onnx.ml TreeEnsemble-5",
 )

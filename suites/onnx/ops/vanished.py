@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, I64, DType, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Context, Draw, T, bounded, exact, rounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded, exact, rounded
 from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.codecs import ToType
@@ -34,10 +34,8 @@ def _draw_scale(d: Draw) -> dict[str, Any]:
 
 op(
     "Scale",
-    evaluate=lambda c: c.inputs["input"].astype(np.float64) * c.attr("scale"),
-    error=rounded(1),
-    draw=_draw_scale,
-    source=SOURCE,
+    Evaluation(lambda c: c.inputs["input"].astype(np.float64) * c.attr("scale"), rounded(1), SOURCE),
+    Sampling(_draw_scale),
 )
 
 
@@ -48,25 +46,22 @@ def _no_direction(c: Call) -> str | None:
 op(
     "Normalize",
     n.lp_norm,
-    x="input",
-    fixed={"axis": -1, "p": 2},
-    ranks=(2, 2),
-    source=SOURCE,
-    ambiguous=_no_direction,
-    breaks={"order-known": None},
+    Spelling(x="input", fixed={"axis": -1, "p": 2}),
+    Sampling(ranks=(2, 2)),
+    Checks(source=SOURCE, ambiguous=_no_direction, breaks={"order-known": None}),
 )
 
 op(
     "SpatialBN",
     variants.batch_norm,
+    Sampling(outs=1),
+    Checks(source=SOURCE),
     x="X",
     scale="scale",
     bias="bias",
     mean="mean",
     var="var",
     training=variants.NotFlag("is_test"),
-    outs=1,
-    source=SOURCE,
 )
 
 
@@ -98,14 +93,9 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
 op(
     "Caffe2ConvTranspose",
     conv.conv_transpose,
-    x="X",
-    w="filter",
-    b="bias",
-    groups="group",
-    fixed={"padding": "explicit", "odd": "upper_end"},
-    draw=_draw_transposed,
-    agrees={"kernel_shape": lambda c: list(c.inputs["filter"].shape[2:])},
-    source=SOURCE,
+    Spelling(x="X", w="filter", b="bias", groups="group", fixed={"padding": "explicit", "odd": "upper_end"}),
+    Sampling(_draw_transposed),
+    Checks(agrees={"kernel_shape": lambda c: list(c.inputs["filter"].shape[2:])}, source=SOURCE),
 )
 
 
@@ -157,7 +147,7 @@ def _draw_fc(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("FC", evaluate=_fc, error=bounded(_fc_bound, "gamma(K + 2) (|x| |w| + |b|) + ulp"), draw=_draw_fc, source=SOURCE)
+op("FC", Evaluation(_fc, bounded(_fc_bound, "gamma(K + 2) (|x| |w| + |b|) + ulp"), SOURCE), Sampling(_draw_fc))
 
 
 # -- constants
@@ -212,7 +202,7 @@ def _draw_fill(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("ConstantFill", evaluate=_filled, error=exact(), draw=_draw_fill, out_dtype=_fill_type, source=SOURCE)
+op("ConstantFill", Evaluation(_filled, exact(), SOURCE), Spelling(out_dtype=_fill_type), Sampling(_draw_fill))
 
 
 def _given(c: Call) -> Array:
@@ -234,12 +224,9 @@ def _given_type(c: Call, i: int = 0) -> DType:
 
 op(
     "GivenTensorFill",
-    evaluate=_given,
-    error=exact(),
-    draw=_draw_given,
-    out_dtype=_given_type,
-    source=SOURCE,
-    why="the input, which the documentation also calls shape, is shape_like here",
+    Evaluation(_given, exact(), SOURCE),
+    Spelling(out_dtype=_given_type),
+    Sampling(_draw_given, why="the input, which the documentation also calls shape, is shape_like here"),
 )
 
 # -- one step of a recurrence
@@ -276,4 +263,4 @@ def _draw_unit(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("GRUUnit", evaluate=_unit, error=bounded(_unit_bound, "16 u (|h| + 1) + ulp"), draw=_draw_unit, source=SOURCE)
+op("GRUUnit", Evaluation(_unit, bounded(_unit_bound, "16 u (|h| + 1) + ulp"), SOURCE), Sampling(_draw_unit))

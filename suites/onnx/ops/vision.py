@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.declare import Fn, Map
+from harness.declare import Fn, Map, Spelling
 from suites.onnx import op
 from suites.onnx.ops.conv import Weight, filters
 from suites.semantics import image_sampling as at
@@ -25,17 +25,17 @@ _ROI = {
     "ratio": "sampling_ratio",
     "scale": "spatial_scale",
 }
-op("RoiAlign", at.roi_align, until=15, fixed={"half": False}, **_ROI)
+op("RoiAlign", at.roi_align, Spelling(fixed={"half": False}, **_ROI), until=15)
 op("RoiAlign", at.roi_align, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")
 op("MaxUnpool", s.max_unpool, x="X", index="I", kernel="kernel_shape", shape="output_shape")
 op(
     "DeformConv",
     at.deform_conv,
+    filters("W"),
     x="X",
     w=Weight("W"),
     b="B",
     groups="group",
     offset_groups="offset_group",
-    **filters("W"),
 )

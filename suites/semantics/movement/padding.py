@@ -114,7 +114,7 @@ def _draw_pad(d: Draw) -> dict:
     if "axes" not in d.fixed and "axes" not in d.version.param_codecs:
         axes = None
     at = range(len(shape)) if axes is None else [a % len(shape) for a in axes]
-    crops = mode == "constant" and "nonnegative" not in d.version.entry.tags and d.chance(4)
+    crops = mode == "constant" and "nonnegative" not in d.version.entry.sampling.tags and d.chance(4)
     room = 4096 // max(1, prod(shape))
     begins, ends = [], []
     for a in at:

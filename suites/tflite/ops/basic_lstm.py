@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I16, I32, U8
-from harness.declare import Call, Context, Draw, T, accepted, composed
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, accepted, composed
 from suites.semantics.basic_lstm import fixed_cell, float_cell
 from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import f32, reachable, real, steps
@@ -113,31 +113,27 @@ _SHAPES = dict(zip(_OPERANDS, ("b i", "b u", "4*u i+u", "4*u", "b u")))
 _ONLY = {"fused_activation_function": "TANH", "cell_clip": 0.0, "proj_clip": 0.0}
 op(
     "BASIC_LSTM",
-    None,
-    evaluate=_float,
-    draw=_draw,
-    types={"T": (F32.name,)},
-    stated=_SHAPES,
-    only=_ONLY,
-    source=_SOURCE,
-    error=(*(composed(partial(_bound, i=i), _bound.__doc__) for i in range(2)), _UNTOLD, _UNTOLD),
+    Evaluation(
+        _float, (*(composed(partial(_bound, i=i), _bound.__doc__) for i in range(2)), _UNTOLD, _UNTOLD), _SOURCE
+    ),
+    Sampling(_draw, types={"T": (F32.name,)}),
+    Checks(stated=_SHAPES, only=_ONLY),
 )
 op(
     "BASIC_LSTM",
-    None,
-    domain="quantised",
-    evaluate=_quantised,
-    draw=_draw,
-    types={"T": (U8.name,)},
-    stated=_SHAPES,
-    only=_ONLY,
-    error=(
-        *(
-            accepted(partial(_near, i=i), "QUANT: every stored stage half a step, carried through the cell")
-            for i in range(2)
+    Evaluation(
+        _quantised,
+        (
+            *(
+                accepted(partial(_near, i=i), "QUANT: every stored stage half a step, carried through the cell")
+                for i in range(2)
+            ),
+            _UNTOLD,
+            _UNTOLD,
         ),
-        _UNTOLD,
-        _UNTOLD,
+        f"{_SOURCE}; NNAPI QUANTIZED_16BIT_LSTM: data at 1/128 around 128, a state of 4 integer bits",
     ),
-    source=f"{_SOURCE}; NNAPI QUANTIZED_16BIT_LSTM: data at 1/128 around 128, a state of 4 integer bits",
+    Sampling(_draw, types={"T": (U8.name,)}),
+    Checks(stated=_SHAPES, only=_ONLY),
+    domain="quantised",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, int_range
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import cast as s
 from suites.tflite import op
 
@@ -40,11 +40,4 @@ def _to(call: Call) -> Any:
     return BY_NAME[t] if isinstance(t, str) else t
 
 
-op(
-    "CAST",
-    s.cast_complex,
-    x="input",
-    to=Fn(_to),
-    draw=_draw_cast,
-    out_dtype=lambda call, i: _to(call),
-)
+op("CAST", s.cast_complex, Spelling(x="input", to=Fn(_to), out_dtype=lambda call, i: _to(call)), Sampling(_draw_cast))

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BOOL, F32, I32, I64, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Draw, T, rounded
+from harness.declare import Call, Draw, Evaluation, Sampling, T, rounded
 from suites.tflite import op
 
 _OPS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
@@ -98,7 +98,7 @@ def _if(call: Call) -> list[Any]:
 
 
 _BLOCKS = rounded(64)  # a few roundings of small integers: in fact exact, since nothing here leaves 2**24
-op("IF", None, evaluate=_if, draw=_draw_if, error=_BLOCKS, source="TFLite IF: the branch's subgraph over the operands")
+op("IF", Evaluation(_if, _BLOCKS, "TFLite IF: the branch's subgraph over the operands"), Sampling(_draw_if))
 
 
 def _draw_while(d: Draw) -> dict[str, Any]:
@@ -155,9 +155,6 @@ def _while(call: Call) -> list[Any]:
 
 op(
     "WHILE",
-    None,
-    evaluate=_while,
-    draw=_draw_while,
-    error=_BLOCKS,
-    source="TFLite WHILE: while cond(values): values = body(values)",
+    Evaluation(_while, _BLOCKS, "TFLite WHILE: while cond(values): values = body(values)"),
+    Sampling(_draw_while),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Map, Slotted, T
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import conv as s
 from suites.semantics.window import draw_window
 from suites.tflite import op
@@ -20,19 +20,20 @@ def _groups() -> Fn:
     return Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1]))
 
 
-_CONV2D: dict[str, Any] = {
-    "x": nhwc("input"),
-    "w": ohwi("filter"),
-    "b": "bias",
-    "strides": Each("stride_{}", HW),
-    "dilations": Each("dilation_{}_factor", HW),
-    "padding": PADDING,
-    "out": fused(nhwc_out),
-    "ranks": (4, 4),
-    "tags": ("fused", "bias"),
-    "ambiguous": nan_activation(s.conv),
-}
-op("CONV_2D", s.conv, until=5, **_CONV2D, fixed={"pads": None, "groups": 1})
+_CONV2D = (
+    Spelling(
+        x=nhwc("input"),
+        w=ohwi("filter"),
+        b="bias",
+        strides=Each("stride_{}", HW),
+        dilations=Each("dilation_{}_factor", HW),
+        padding=PADDING,
+        out=fused(nhwc_out),
+    ),
+    Sampling(ranks=(4, 4), tags=("fused", "bias")),
+    Checks(ambiguous=nan_activation(s.conv)),
+)
+op("CONV_2D", s.conv, *_CONV2D, Spelling(fixed={"pads": None, "groups": 1}), until=5)
 
 
 def _uneven_channels(d: Draw) -> dict[str, Any]:
@@ -45,11 +46,10 @@ def _uneven_channels(d: Draw) -> dict[str, Any]:
 op(
     "CONV_2D",
     s.conv,
+    *_CONV2D,
+    Spelling(groups=_groups(), fixed={"pads": None}),
+    Checks(breaks={"channels-agree": _uneven_channels}),
     since=6,
-    **_CONV2D,
-    fixed={"pads": None},
-    groups=_groups(),
-    breaks={"channels-agree": _uneven_channels},
 )
 
 
@@ -61,17 +61,18 @@ def _dhwio(slot: str) -> Slotted:
 op(
     "CONV_3D",
     s.conv,
-    x=nhwc("input"),
-    w=_dhwio("filter"),
-    b="bias",
-    strides=Each("stride_{}", DHW),
-    dilations=Each("dilation_{}_factor", DHW),
-    padding=PADDING,
-    out=fused(nhwc_out),
-    ranks=(5, 5),
-    tags=("fused",),
-    ambiguous=nan_activation(s.conv),
-    fixed={"pads": None, "groups": 1},
+    Spelling(
+        x=nhwc("input"),
+        w=_dhwio("filter"),
+        b="bias",
+        strides=Each("stride_{}", DHW),
+        dilations=Each("dilation_{}_factor", DHW),
+        padding=PADDING,
+        fixed={"pads": None, "groups": 1},
+        out=fused(nhwc_out),
+    ),
+    Sampling(ranks=(5, 5), tags=("fused",)),
+    Checks(ambiguous=nan_activation(s.conv)),
 )
 
 
@@ -107,19 +108,19 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
 op(
     "DEPTHWISE_CONV_2D",
     s.conv,
-    x=nhwc("input"),
-    w=_Depthwise(),
-    b="bias",
-    strides=Each("stride_{}", HW),
-    dilations=Each("dilation_{}_factor", HW),
-    padding=PADDING,
-    fixed={"pads": None},
-    out=fused(nhwc_out),
-    ranks=(4, 4),
-    groups=Fn(lambda call: call.inputs["input"].shape[-1]),
-    draw=draw_depthwise,
-    tags=("fused",),
-    ambiguous=nan_activation(s.conv),
+    Spelling(
+        x=nhwc("input"),
+        w=_Depthwise(),
+        b="bias",
+        strides=Each("stride_{}", HW),
+        dilations=Each("dilation_{}_factor", HW),
+        padding=PADDING,
+        groups=Fn(lambda call: call.inputs["input"].shape[-1]),
+        fixed={"pads": None},
+        out=fused(nhwc_out),
+    ),
+    Sampling(draw_depthwise, ranks=(4, 4), tags=("fused",)),
+    Checks(ambiguous=nan_activation(s.conv)),
 )
 
 
@@ -197,46 +198,42 @@ class _Turned(Slotted):
         return w.transpose(3, 0, 1, 2) if w.ndim == 4 else w.transpose(4, 3, 0, 1, 2)
 
 
-_TRANSPOSED: dict[str, Any] = {
-    "x": nhwc("input"),
-    "b": "bias",
-    "pads": Fn(transposed_pads),
-    "fixed": {"groups": 1, "output_padding": None, "output_shape": None, "padding": "explicit", "odd": "upper_end"},
-}
-op(
-    "TRANSPOSE_CONV",
-    s.conv_transpose,
-    until=3,
-    w=_Turned("weights"),
-    strides=Each("stride_{}", HW),
-    out=nhwc_out,
-    dilations=Fn(lambda call: (1, 1)),
-    draw=draw_transposed(HW),
-    only={"fused_activation_function": "NONE"},
-    **_TRANSPOSED,
+_TRANSPOSED = Spelling(
+    x=nhwc("input"),
+    b="bias",
+    pads=Fn(transposed_pads),
+    fixed={"groups": 1, "output_padding": None, "output_shape": None, "padding": "explicit", "odd": "upper_end"},
 )
 op(
     "TRANSPOSE_CONV",
     s.conv_transpose,
+    _TRANSPOSED,
+    Spelling(w=_Turned("weights"), strides=Each("stride_{}", HW), dilations=Fn(lambda call: (1, 1)), out=nhwc_out),
+    Sampling(draw_transposed(HW)),
+    Checks(only={"fused_activation_function": "NONE"}),
+    until=3,
+)
+op(
+    "TRANSPOSE_CONV",
+    s.conv_transpose,
+    _TRANSPOSED,
+    Spelling(
+        w=_Turned("weights"), strides=Each("stride_{}", HW), dilations=Fn(lambda call: (1, 1)), out=fused(nhwc_out)
+    ),
+    Sampling(draw_transposed(HW), tags=("fused",)),
+    Checks(ambiguous=nan_activation(s.conv_transpose)),
     since=4,
-    w=_Turned("weights"),
-    strides=Each("stride_{}", HW),
-    out=fused(nhwc_out),
-    dilations=Fn(lambda call: (1, 1)),
-    draw=draw_transposed(HW),
-    tags=("fused",),
-    ambiguous=nan_activation(s.conv_transpose),
-    **_TRANSPOSED,
 )
 op(
     "CONV_3D_TRANSPOSE",
     s.conv_transpose,
-    w=_Turned("filter"),
-    strides=Each("stride_{}", DHW),
-    out=fused(nhwc_out),
-    dilations=Each("dilation_{}_factor", DHW),
-    draw=draw_transposed(DHW),
-    tags=("fused",),
-    ambiguous=nan_activation(s.conv_transpose),
-    **_TRANSPOSED,
+    _TRANSPOSED,
+    Spelling(
+        w=_Turned("filter"),
+        strides=Each("stride_{}", DHW),
+        dilations=Each("dilation_{}_factor", DHW),
+        out=fused(nhwc_out),
+    ),
+    Sampling(draw_transposed(DHW), tags=("fused",)),
+    Checks(ambiguous=nan_activation(s.conv_transpose)),
 )

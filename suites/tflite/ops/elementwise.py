@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.declare import Call, Draw, Fn, Semantics, T, gathered, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Group, Sampling, Semantics, Spelling, T, gathered, underspecified
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op
@@ -40,9 +40,9 @@ for _name, _meaning, _slot in (
 ):
     op(_name, _meaning, x=_slot)
 
-op("ELU", s.elu, fixed={"alpha": 1.0})
+op("ELU", s.elu, Spelling(fixed={"alpha": 1.0}))
 op("LEAKY_RELU", s.leaky_relu, x="input")
-op("GELU", tf.gelu, x="input", ambiguous=lambda call: _minus_infinity(call.inputs["input"]))
+op("GELU", tf.gelu, Checks(ambiguous=lambda call: _minus_infinity(call.inputs["input"])), x="input")
 op("PRELU", s.prelu, x="input", slope="alpha")
 
 
@@ -56,21 +56,29 @@ def _draw_complex(d: Draw) -> dict[str, Any]:
 
 
 for _name, _meaning in (("COMPLEX_ABS", tf.complex_abs), ("REAL", tf.real_part), ("IMAG", tf.imaginary_part)):
-    op(_name, _meaning, x="input", draw=_draw_complex)
+    op(_name, _meaning, Sampling(_draw_complex), x="input")
 
 
 # -- two operands
 
 
-def arithmetic(name: str, meaning: Semantics, **kw: Any) -> None:
+def arithmetic(name: str, meaning: Semantics, *groups: Group, **versions: int) -> None:
     """Operators with a fused activation."""
-    op(name, meaning, x="lhs", y="rhs", out=fused(), tags=("fused",), ambiguous=nan_activation(meaning), **kw)
+    op(
+        name,
+        meaning,
+        Spelling(x="lhs", y="rhs", out=fused()),
+        Sampling(tags=("fused",)),
+        Checks(ambiguous=nan_activation(meaning)),
+        *groups,
+        **versions,
+    )
 
 
 arithmetic("ADD", s.add)
 arithmetic("SUB", s.sub)
 arithmetic("MUL", s.mul, until=5)
-arithmetic("MUL", tf.product, since=6, error=tf.product.error)  # from here on complex numbers, too
+arithmetic("MUL", tf.product, Checks(error=tf.product.error), since=6)  # from here on complex numbers, too
 arithmetic("DIV", s.div)
 for _name, _meaning in (
     ("POW", s.pow),
@@ -92,10 +100,10 @@ def _silent(call: Call) -> str | None:
     return m.ambiguous(*call.version.decode(call)) if m is not None and m.ambiguous is not None else None
 
 
-op("FLOOR_DIV", s.floor_div, x="lhs", y="rhs", ambiguous=_by_zero)
-op("FLOOR_MOD", s.floor_mod, x="lhs", y="rhs", ambiguous=_by_zero)
-op("RIGHT_SHIFT", s.bit_shift, x="lhs", y="rhs", fixed={"direction": "RIGHT"})
-op("ATAN2", s.atan2, draw=lambda d: _same_shape(d, ("y", "x")))
+op("FLOOR_DIV", s.floor_div, Checks(ambiguous=_by_zero), x="lhs", y="rhs")
+op("FLOOR_MOD", s.floor_mod, Checks(ambiguous=_by_zero), x="lhs", y="rhs")
+op("RIGHT_SHIFT", s.bit_shift, Spelling(x="lhs", y="rhs", fixed={"direction": "RIGHT"}))
+op("ATAN2", s.atan2, Sampling(lambda d: _same_shape(d, ("y", "x"))))
 both("MAXIMUM", s.maximum, x="lhs", y="rhs")
 both("MINIMUM", s.minimum, x="lhs", y="rhs")
 for _name, _meaning, _x, _y in (
@@ -119,7 +127,7 @@ def _draw_add_n(d: Draw) -> dict[str, Any]:
     return {"inputs": [T(shape) for _ in range(d.int(2, 4))]}
 
 
-op("ADD_N", s.sum_n, xs="inputs", draw=_draw_add_n)
+op("ADD_N", s.sum_n, Sampling(_draw_add_n), xs="inputs")
 
 # -- selection
 
@@ -145,10 +153,9 @@ def _another_condition(d: Draw) -> dict[str, Any]:
 both(
     "SELECT",
     tf.select_rows,
+    Sampling(_draw_select),
+    Checks(stated={"x": "*d", "y": "*d", "condition": _condition}, breaks={"shapes-stated": _another_condition}),
     c="condition",
-    draw=_draw_select,
-    stated={"x": "*d", "y": "*d", "condition": _condition},
-    breaks={"shapes-stated": _another_condition},
 )
 both("SELECT_V2", s.where, c="condition")
 
@@ -169,7 +176,12 @@ def _target(call: Call) -> Any:
     return BY_NAME[d] if isinstance(d, str) else d
 
 
-op("BITCAST", tf.bitcast, x="input", dtype=Fn(_target), draw=_draw_bitcast, out_dtype=lambda call, i: _target(call))
+op(
+    "BITCAST",
+    tf.bitcast,
+    Spelling(x="input", dtype=Fn(_target), out_dtype=lambda call, i: _target(call)),
+    Sampling(_draw_bitcast),
+)
 
 # -- arithmetic of another kind
 
@@ -183,8 +195,7 @@ op("RFFT2D", tf.rfft2d, x="input", lengths=_lengths("fft_length"))
 op(
     "L2_NORMALIZATION",
     tf.l2_normalize,
-    x="input",
-    out=fused(),
-    source="TFLite L2_NORMALIZATION: the kernels take no activation",
+    Spelling(x="input", out=fused()),
+    Checks(source="TFLite L2_NORMALIZATION: the kernels take no activation"),
 )
 op("LOCAL_RESPONSE_NORMALIZATION", tf.local_response, x="input")

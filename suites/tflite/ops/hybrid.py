@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import I4, DType, int_range
-from harness.declare import Draw, Fn, T
+from harness.declare import Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import dynamic as h
 from suites.semantics.quantised.fixed import f32
 from suites.semantics.window import draw_window
@@ -98,16 +98,10 @@ def in_blocks(d: Draw, out: dict[str, Any]) -> None:
 op(
     "FULLY_CONNECTED",
     h.linear,
+    Spelling(x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION, out=fused()),
+    Sampling(_draw_rows, tags=("fused",)),
+    Checks(only=PLAIN_WEIGHTS),
     domain="hybrid",
-    x=Rows(),
-    w="filter",
-    b="bias",
-    wq=Q("filter"),
-    asymmetric=_OPTION,
-    draw=_draw_rows,
-    out=fused(),
-    tags=("fused",),
-    only=PLAIN_WEIGHTS,
 )
 
 
@@ -134,6 +128,7 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
 op(
     "BATCH_MATMUL",
     h.matmul,
+    Sampling(_draw_matmul, ranks=(2, 5)),
     domain="hybrid",
     x="x",
     y="y",
@@ -141,8 +136,6 @@ op(
     transpose_x="adj_x",
     transpose_y="adj_y",
     asymmetric=_OPTION,
-    draw=_draw_matmul,
-    ranks=(2, 5),
 )
 
 # -- windows
@@ -174,32 +167,34 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
     return out
 
 
-_CONV: dict[str, Any] = {
-    "x": nhwc("input"),
-    "b": "bias",
-    "strides": Each("stride_{}", HW),
-    "dilations": Each("dilation_{}_factor", HW),
-    "padding": PADDING,
-    "wq": Q("filter"),
-    "ranks": (4, 4),
-    "domain": "hybrid",
-    "out": fused(nhwc_out),
-    "tags": ("fused",),
-}
+_CONV = (
+    Spelling(
+        x=nhwc("input"),
+        b="bias",
+        strides=Each("stride_{}", HW),
+        dilations=Each("dilation_{}_factor", HW),
+        padding=PADDING,
+        wq=Q("filter"),
+        out=fused(nhwc_out),
+    ),
+    Sampling(ranks=(4, 4), tags=("fused",)),
+)
 op(
     "CONV_2D",
     h.conv,
+    *_CONV,
+    Sampling(_draw_conv),
+    domain="hybrid",
     w=ohwi("filter"),
-    draw=_draw_conv,
-    **_CONV,
     groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])),
 )
 op(
     "DEPTHWISE_CONV_2D",
     h.conv,
+    *_CONV,
+    Sampling(_draw_depthwise),
+    domain="hybrid",
     w=_Depthwise(),
-    draw=_draw_depthwise,
-    **_CONV,
     groups=Fn(lambda call: call.inputs["input"].shape[-1]),
 )
 
@@ -215,13 +210,15 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
 op(
     "TRANSPOSE_CONV",
     h.conv_transpose,
+    Spelling(
+        x=nhwc("input"),
+        w=_Turned("weights"),
+        b="bias",
+        wq=Q("weights"),
+        strides=Each("stride_{}", HW),
+        pads=Fn(transposed_pads),
+        out=fused(nhwc_out),
+    ),
+    Sampling(_draw_transposed),
     domain="hybrid",
-    x=nhwc("input"),
-    w=_Turned("weights"),
-    b="bias",
-    wq=Q("weights"),
-    strides=Each("stride_{}", HW),
-    pads=Fn(transposed_pads),
-    draw=_draw_transposed,
-    out=fused(nhwc_out),
 )

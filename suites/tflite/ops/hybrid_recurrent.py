@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
-from harness.declare import Call, Context, Draw, T, composed
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, composed
 from suites.semantics.quantised import dynamic_recurrent as h
 from suites.semantics.quantised.fixed import f32, real
 from suites.semantics.tensorflow_recurrent import rnn, svdf
@@ -77,14 +77,10 @@ def entry(
     classes = tuple(composed(partial(bound, i=i), text) for i in range(2))
     op(
         name,
-        None,
+        Evaluation(lambda call: value(call, real_inputs(call)), classes, _SOURCE + name),
+        Sampling(hybrid(draw)),
+        Checks(stated=stated, breaks=plain.LENIENT if lenient else {}),
         domain="hybrid",
-        evaluate=lambda call: value(call, real_inputs(call)),
-        draw=hybrid(draw),
-        error=classes,
-        stated=stated,
-        breaks=plain.LENIENT if lenient else {},
-        source=_SOURCE + name,
     )
 
 

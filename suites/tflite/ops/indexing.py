@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.semantics.indexing.common import indices_of
@@ -34,10 +34,10 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     return {"value": v["table"], "lookup": v["indices"], "@outputs": [{"dtype": d.types["T"].name}]}
 
 
-both("GATHER", s.gather, x="params", fixed={"signed": False}, draw=_draw_gather)
-both("GATHER_ND", s.gather_nd, x="params", fixed={"signed": False, "batch_dims": 0})
-op("SCATTER_ND", s.scatter_nd_new, shape=shape_input("shape"), ambiguous=overflowing)
-op("EMBEDDING_LOOKUP", tables.embedding_lookup, table="value", indices="lookup", draw=_draw_rows)
+both("GATHER", s.gather, Spelling(x="params", fixed={"signed": False}), Sampling(_draw_gather))
+both("GATHER_ND", s.gather_nd, Spelling(x="params", fixed={"signed": False, "batch_dims": 0}))
+op("SCATTER_ND", s.scatter_nd_new, Checks(ambiguous=overflowing), shape=shape_input("shape"))
+op("EMBEDDING_LOOKUP", tables.embedding_lookup, Sampling(_draw_rows), table="value", indices="lookup")
 both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
 
 # -- selection
@@ -48,7 +48,7 @@ def _draw_one_hot(d: Draw) -> dict[str, Any]:
     return {"indices": v["indices"], "depth": v["depth"], "on_value": v["on"], "off_value": v["off"], "axis": v["axis"]}
 
 
-op("ONE_HOT", s.one_hot, on="on_value", off="off_value", fixed={"negative": "off"}, draw=_draw_one_hot)
+op("ONE_HOT", s.one_hot, Spelling(on="on_value", off="off_value", fixed={"negative": "off"}), Sampling(_draw_one_hot))
 op("WHERE", s.nonzero_rows, x="condition")
 
 
@@ -65,11 +65,9 @@ def _values_and_index(call: Call, results: list[Any]) -> list[Any]:
 both(
     "UNIQUE",
     s.unique,
-    x="input",
-    fixed={"axis": None, "sorted": False},
-    draw=_draw_unique,
-    out=_values_and_index,
-    stated={"input": "_n"},
+    Spelling(x="input", fixed={"axis": None, "sorted": False}, out=_values_and_index),
+    Sampling(_draw_unique),
+    Checks(stated={"input": "_n"}),
 )
 
 
@@ -87,11 +85,13 @@ def _encode_k(value: int, b: Any) -> None:
 both(
     "TOPK_V2",
     s.topk,
-    x="input",
-    fixed={"axis": -1, "largest": True, "sorted": True},
-    out=cast_to_declared,
-    k=Fn(lambda call: int(np.asarray(call.inputs["k"]).ravel()[0]), _encode_k),
-    breaks={"axis-in-range": None},
+    Spelling(
+        x="input",
+        k=Fn(lambda call: int(np.asarray(call.inputs["k"]).ravel()[0]), _encode_k),
+        fixed={"axis": -1, "largest": True, "sorted": True},
+        out=cast_to_declared,
+    ),
+    Checks(breaks={"axis-in-range": None}),
 )
 
 # -- segments
@@ -100,10 +100,7 @@ for _name, _mode in (("SUM", "sum"), ("PROD", "prod"), ("MAX", "max"), ("MIN", "
     op(
         f"UNSORTED_SEGMENT_{_name}",
         tables.unsorted_segment,
-        x="input",
-        ids="segment_ids",
-        count="num_segments",
-        fixed={"mode": _mode},
+        Spelling(x="input", ids="segment_ids", count="num_segments", fixed={"mode": _mode}),
     )
 op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
 
@@ -129,11 +126,11 @@ def _draw_sparse(d: Draw) -> dict[str, Any]:
 both(
     "SPARSE_TO_DENSE",
     tables.sparse_to_dense,
+    Sampling(_draw_sparse),
     indices="sparse_indices",
     values="sparse_values",
     default="default_value",
     shape=shape_input("output_shape"),
-    draw=_draw_sparse,
 )
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
@@ -157,9 +154,7 @@ _NMS: dict[str, Any] = {
 op(
     "NON_MAX_SUPPRESSION_V4",
     tables.soft_nms,
-    fixed={"sigma": 0.0},
-    out=lambda call, r: [r[0], r[2]],
-    **_NMS,
-    error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2)),
+    Spelling(fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS),
+    Checks(error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2))),
 )
 op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Call, Draw, Slotted, T
+from harness.declare import Call, Checks, Draw, Sampling, Slotted, Spelling, T
 from suites.semantics import linear as s
 from suites.tflite import op
 from suites.tflite.codecs import fused, later, nan_activation
@@ -51,13 +51,15 @@ PLAIN_WEIGHTS = {"weights_format": "DEFAULT"}
 op(
     "FULLY_CONNECTED",
     s.linear,
-    x=Rows(),
-    w="filter",
-    b="bias",
-    draw=draw_rows,
-    out=fused(),
-    tags=("fused",),
-    only=PLAIN_WEIGHTS,
-    ambiguous=nan_activation(s.linear),
+    Spelling(x=Rows(), w="filter", b="bias", out=fused()),
+    Sampling(draw_rows, tags=("fused",)),
+    Checks(only=PLAIN_WEIGHTS, ambiguous=nan_activation(s.linear)),
 )
-op("BATCH_MATMUL", s.matmul, transpose_x="adj_x", transpose_y="adj_y", ranks=(2, 5), ambiguous=nan_activation(s.matmul))
+op(
+    "BATCH_MATMUL",
+    s.matmul,
+    Sampling(ranks=(2, 5)),
+    Checks(ambiguous=nan_activation(s.matmul)),
+    transpose_x="adj_x",
+    transpose_y="adj_y",
+)

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import I32
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Draw, Fn, Map, Slotted, T
+from harness.declare import Build, Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
 from suites.tflite import op
@@ -49,11 +49,9 @@ def _shape_of_reshape(call: Call) -> Any:
 both(
     "RESHAPE",
     s.reshape,
-    x="input",
-    shape=Fn(_shape_of_reshape),
-    fixed={"zero": "literal"},
-    draw=_draw_reshape,
-    source="TFLite RESHAPE: the shape operand, else the new_shape option",
+    Spelling(x="input", shape=Fn(_shape_of_reshape), fixed={"zero": "literal"}),
+    Sampling(_draw_reshape),
+    Checks(source="TFLite RESHAPE: the shape operand, else the new_shape option"),
 )
 
 
@@ -72,8 +70,8 @@ def _draw_expand_dims(d: Draw) -> dict[str, Any]:
 both(
     "EXPAND_DIMS",
     s.expand_dims,
+    Sampling(_draw_expand_dims),
     x="input",
-    draw=_draw_expand_dims,
     axes=Fn(lambda call: (int(np.asarray(call.inputs["dim"]).ravel()[0]),), lambda v, b: b.value("dim", v[0])),
 )
 
@@ -83,8 +81,13 @@ def _draw_shape(d: Draw) -> dict[str, Any]:
     return {"input": T(d.shape(0)), "out_type": name, "@outputs": [{"dtype": name}]}
 
 
-both("SHAPE", s.shape_of, x="input", fixed={"start": 0, "end": None}, draw=_draw_shape, out=cast_to_declared)
-both("RANK", s.rank_of, x="input", out_dtype=lambda call, i: I32)
+both(
+    "SHAPE",
+    s.shape_of,
+    Spelling(x="input", fixed={"start": 0, "end": None}, out=cast_to_declared),
+    Sampling(_draw_shape),
+)
+both("RANK", s.rank_of, Spelling(x="input", out_dtype=lambda call, i: I32))
 
 # -- order
 
@@ -98,9 +101,9 @@ def _draw_transpose(d: Draw) -> dict[str, Any]:
 both(
     "TRANSPOSE",
     s.transpose,
+    Sampling(_draw_transpose),
     x="input",
     perm=Fn(lambda call: tuple(int(a) for a in call.inputs["perm"])),
-    draw=_draw_transpose,
 )
 
 
@@ -112,10 +115,10 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
 both(
     "REVERSE_V2",
     s.reverse,
+    Sampling(_draw_reverse),
+    Checks(source="TFLite REVERSE_V2: the axis operand has one element"),
     x="input",
     axes=AxesInput("axis"),
-    draw=_draw_reverse,
-    source="TFLite REVERSE_V2: the axis operand has one element",
 )
 both(
     "REVERSE_SEQUENCE", s.reverse_sequence, x="input", lengths="seq_lengths", seq_axis="seq_dim", batch_axis="batch_dim"
@@ -123,33 +126,33 @@ both(
 
 # -- joining and splitting
 
-both("CONCATENATION", s.concat, xs="values", only={"fused_activation_function": "NONE"})
+both("CONCATENATION", s.concat, Checks(only={"fused_activation_function": "NONE"}), xs="values")
 both(
     "PACK",
     s.stack,
+    Checks(agrees={"values_count": lambda c: len(c.inputs["values"])}),
     xs="values",
     axis=Fn(
         lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]
     ),
-    agrees={"values_count": lambda c: len(c.inputs["values"])},
 )
 both(
     "UNPACK",
     s.unstack,
+    Sampling(outs=lambda d, v: v["x"].shape[v["axis"]]),
+    Checks(agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]}),
     x="input",
-    outs=lambda d, v: v["x"].shape[v["axis"]],
     axis=Fn(lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
-    agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]},
 )
-both("SPLIT", s.split_even, x="value", axis="split_dim", count="num_splits", outs=lambda d, v: v["count"])
+both("SPLIT", s.split_even, Sampling(outs=lambda d, v: v["count"]), x="value", axis="split_dim", count="num_splits")
 both(
     "SPLIT_V",
     s.split,
+    Sampling(outs=lambda d, v: len(v["sizes"])),
+    Checks(agrees={"num_splits": lambda c: c.inputs["size_splits"].size}),
     x="value",
     axis="split_dim",
-    outs=lambda d, v: len(v["sizes"]),
     sizes=Fn(lambda call: _sizes(call), lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]),
-    agrees={"num_splits": lambda c: c.inputs["size_splits"].size},
 )
 
 
@@ -195,12 +198,10 @@ def _bits(until: int | None, since: int | None, **fixed: int) -> None:
     both(
         "STRIDED_SLICE",
         s.strided_slice_bits,
-        x="input",
+        Spelling(x="input", fixed=fixed, **names),
+        Checks(only=dict(fixed)),
         since=since,
         until=until,
-        fixed=fixed,
-        only=dict(fixed),
-        **names,
     )
 
 
@@ -232,23 +233,16 @@ _CONSTANT = {"mode": "constant", "axes": None}
 both(
     "PAD",
     s.pad,
-    x="input",
-    value=_zero_point("input"),
-    pads=pairs("padding"),
-    fixed=_CONSTANT,
-    tags=("nonnegative",),
-    breaks=_cut("padding"),
+    Spelling(x="input", value=_zero_point("input"), pads=pairs("padding"), fixed=_CONSTANT),
+    Sampling(tags=("nonnegative",)),
+    Checks(breaks=_cut("padding")),
 )
 both(
     "PADV2",
     s.pad,
-    x="input",
-    value="constant_values",
-    pads=pairs("padding"),
-    fixed=_CONSTANT,
-    tags=("nonnegative",),
-    draw=lambda d: _draw_padv2(d),
-    breaks=_cut("padding", constant_values=T((), recipe="small")),
+    Spelling(x="input", value="constant_values", pads=pairs("padding"), fixed=_CONSTANT),
+    Sampling(lambda d: _draw_padv2(d), tags=("nonnegative",)),
+    Checks(breaks=_cut("padding", constant_values=T((), recipe="small"))),
 )
 
 
@@ -273,21 +267,22 @@ _PADS = pairs("pad")
 both(
     "MIRROR_PAD",
     s.pad,
-    x="input",
-    value=Fn(lambda call: None),
-    pads=Fn(_mirrored, _PADS.encode),
-    fixed={"axes": None},
-    mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
-    tags=("nonnegative",),
-    stated={"pad": "_n 2"},
-    breaks=_cut("pad", mode="SYMMETRIC"),
+    Spelling(
+        x="input",
+        value=Fn(lambda call: None),
+        pads=Fn(_mirrored, _PADS.encode),
+        mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
+        fixed={"axes": None},
+    ),
+    Sampling(tags=("nonnegative",)),
+    Checks(stated={"pad": "_n 2"}, breaks=_cut("pad", mode="SYMMETRIC")),
 )
 
 # -- blocks
 
-_DEPTH = {"block": "block_size", "fixed": {"mode": "dcr"}, "out": nhwc_out, "x": nhwc("input")}
-both("DEPTH_TO_SPACE", s.depth_to_space, **_DEPTH)
-both("SPACE_TO_DEPTH", s.space_to_depth, **_DEPTH)
+_DEPTH = Spelling(block="block_size", x=nhwc("input"), fixed={"mode": "dcr"}, out=nhwc_out)
+both("DEPTH_TO_SPACE", s.depth_to_space, _DEPTH)
+both("SPACE_TO_DEPTH", s.space_to_depth, _DEPTH)
 
 
 def _shift(slot: str) -> Slotted:
@@ -325,19 +320,16 @@ def _rank34(drawer: Any) -> Any:
 both(
     "SPACE_TO_BATCH_ND",
     s.space_to_batch,
-    x=_shift("input"),
-    block=shape_input("block_shape"),
-    out=_unshift,
-    pads=interleaved("paddings"),
-    draw=_rank34(s.space_to_batch.drawer),
+    Spelling(x=_shift("input"), block=shape_input("block_shape"), pads=interleaved("paddings"), out=_unshift),
+    Sampling(_rank34(s.space_to_batch.drawer)),
 )
 both(
     "BATCH_TO_SPACE_ND",
     s.batch_to_space,
+    Sampling(_rank34(s.batch_to_space.drawer)),
     x="input",
     block=shape_input("block_shape"),
     crops=interleaved("indices"),
-    draw=_rank34(s.batch_to_space.drawer),
 )
 
 # -- making
@@ -355,6 +347,6 @@ def _draw_range(d: Draw) -> dict[str, Any]:
     return v
 
 
-op("RANGE", s.range_of, draw=_draw_range, stated={"start": "", "limit": "", "delta": ""})
+op("RANGE", s.range_of, Sampling(_draw_range), Checks(stated={"start": "", "limit": "", "delta": ""}))
 both("MATRIX_DIAG", s.diag, x="diagonal")
 both("MATRIX_SET_DIAG", s.set_diag, x="input")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range
-from harness.declare import Call, Context, Draw, T, accepted, any_order, statistical
+from harness.declare import Call, Context, Draw, Evaluation, Sampling, T, accepted, any_order, statistical
 from suites.tflite import op
 from suites.tflite.codecs import out_type
 
@@ -53,11 +53,12 @@ def _draw_skip_gram(d: Draw) -> dict[str, Any]:
 
 op(
     "SKIP_GRAM",
-    None,
-    evaluate=_skip_gram,
-    draw=_draw_skip_gram,
-    error=any_order(),
-    source="TFLite SKIP_GRAM: operands and options as stated at the kernel's head; the order of the grams is not",
+    Evaluation(
+        _skip_gram,
+        any_order(),
+        "TFLite SKIP_GRAM: operands and options as stated at the kernel's head; the order of the grams is not",
+    ),
+    Sampling(_draw_skip_gram),
 )
 
 # -- LSH_PROJECTION
@@ -114,12 +115,13 @@ def _draw_lsh(d: Draw) -> dict[str, Any]:
 
 op(
     "LSH_PROJECTION",
-    None,
-    evaluate=_lsh,
-    draw=_draw_lsh,
-    error=accepted(_projected),
-    source="TFLite LSH_PROJECTION: a bit is the sign of the weighted sum of hash(function, row of the input); "
-    "the hash is the implementation's",
+    Evaluation(
+        _lsh,
+        accepted(_projected),
+        "TFLite LSH_PROJECTION: a bit is the sign of the weighted sum of hash(function, row of the input); "
+        "the hash is the implementation's",
+    ),
+    Sampling(_draw_lsh),
 )
 
 # -- STABLEHLO_RNG_BIT_GENERATOR
@@ -170,10 +172,11 @@ def _draw_bits(d: Draw) -> dict[str, Any]:
 
 op(
     "STABLEHLO_RNG_BIT_GENERATOR",
-    None,
-    evaluate=_bits,
-    draw=_draw_bits,
-    error=(accepted(_any_state), statistical(_uniform_bits)),
-    source="StableHLO rng_bit_generator: uniform bits, a function of the state; algorithms are implementation-defined "
-    "variants",
+    Evaluation(
+        _bits,
+        (accepted(_any_state), statistical(_uniform_bits)),
+        "StableHLO rng_bit_generator: uniform bits, a function of the state; algorithms are implementation-defined "
+        "variants",
+    ),
+    Sampling(_draw_bits),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
-from harness.declare import Build, Call, Draw, Fn, T
+from harness.declare import Build, Call, Draw, Fn, Group, Sampling, Spelling, T
 from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
@@ -15,10 +15,10 @@ from suites.tflite.codecs import AxesInput, OutQ, Q, later
 _ACTIVATION = {"activation": "fused_activation_function"}
 
 
-def binary(name: str, meaning: Any, x: str = "lhs", y: str = "rhs", activation: bool = True, **kw: Any) -> None:
+def binary(name: str, meaning: Any, *groups: Group, x: str = "lhs", y: str = "rhs", activation: bool = True) -> None:
     """lhs, rhs and output each with parameters of their own."""
     names = dict(_ACTIVATION) if activation else {}
-    op(name, meaning, domain="quantised", x=x, y=y, xq=Q(x), yq=Q(y), oq=OutQ(x), **names, **kw)
+    op(name, meaning, *groups, domain="quantised", x=x, y=y, xq=Q(x), yq=Q(y), oq=OutQ(x), **names)
 
 
 class _SumQ(OutQ):
@@ -56,9 +56,9 @@ class _ProductQ(OutQ):
 
 
 op("MUL", q.mul, domain="quantised", x="lhs", y="rhs", xq=Q("lhs"), yq=Q("rhs"), oq=_ProductQ("lhs"), **_ACTIVATION)
-binary("DIV", q.div, types={"T": "u8"}, why="only uint8 has a quantised form")
+binary("DIV", q.div, Sampling(types={"T": "u8"}, why="only uint8 has a quantised form"))
 binary("SQUARED_DIFFERENCE", q.squared_difference, activation=False)
-binary("PRELU", functions.prelu, "input", "alpha", activation=False)
+binary("PRELU", functions.prelu, x="input", y="alpha", activation=False)
 
 for _name, _meaning, _slot in (
     ("LOGISTIC", functions.logistic, "x"),
@@ -81,12 +81,12 @@ op("LEAKY_RELU", functions.leaky_relu, domain="quantised", x="input", xq=Q("inpu
 op(
     "GELU",
     functions.gelu,
+    Sampling(lambda d: _draw_gelu(d)),
     domain="quantised",
     x="input",
     xq=Q("input"),
     oq=OutQ("input"),
     approximate=Fn(lambda call: bool(call.attr("approximate"))),
-    draw=lambda d: _draw_gelu(d),
 )
 
 
@@ -145,7 +145,12 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
 
 
 _OUT = {"oq": Fn(lambda call: call.outs[0]["quant"]), "dtype": Fn(_declared_type)}
-op("QUANTIZE", convert.quantize, x="input", draw=_draw_quantize, out_dtype=lambda call, i: _declared_type(call), **_OUT)
+op(
+    "QUANTIZE",
+    convert.quantize,
+    Spelling(x="input", out_dtype=lambda call, i: _declared_type(call), **_OUT),
+    Sampling(_draw_quantize),
+)
 
 
 def _draw_requantize(d: Draw) -> dict[str, Any]:
@@ -165,12 +170,9 @@ def _draw_requantize(d: Draw) -> dict[str, Any]:
 op(
     "QUANTIZE",
     convert.requantize,
+    Spelling(x="input", xq=Q("input"), out_dtype=lambda call, i: _declared_type(call), **_OUT),
+    Sampling(_draw_requantize),
     domain="quantised",
-    x="input",
-    xq=Q("input"),
-    draw=_draw_requantize,
-    out_dtype=lambda call, i: _declared_type(call),
-    **_OUT,
 )
 
 
@@ -184,5 +186,5 @@ def _draw_dequantize(d: Draw) -> dict[str, Any]:
     }
 
 
-op("DEQUANTIZE", convert.dequantize, domain="quantised", x="input", xq=Q("input"), draw=_draw_dequantize)
+op("DEQUANTIZE", convert.dequantize, Sampling(_draw_dequantize), domain="quantised", x="input", xq=Q("input"))
 op("DEQUANTIZE", convert.widen, x="input")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32
 from suites.semantics.window import draw_window
@@ -117,30 +117,33 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
 
 
 _QUANT = {"xq": Q("input"), "wq": Q("filter"), "oq": OutQ("input"), "activation": "fused_activation_function"}
-_CONV: dict[str, Any] = {
-    "x": nhwc("input"),
-    "b": "bias",
-    "strides": Each("stride_{}", HW),
-    "dilations": Each("dilation_{}_factor", HW),
-    "padding": PADDING,
-    "ranks": (4, 4),
-    "domain": "quantised",
-    **_QUANT,
-}
+_CONV = (
+    Spelling(
+        **_QUANT,
+        x=nhwc("input"),
+        b="bias",
+        strides=Each("stride_{}", HW),
+        dilations=Each("dilation_{}_factor", HW),
+        padding=PADDING,
+    ),
+    Sampling(ranks=(4, 4)),
+)
 op(
     "CONV_2D",
     q.conv,
+    *_CONV,
+    Sampling(_draw_conv),
+    domain="quantised",
     w=ohwi("filter"),
-    draw=_draw_conv,
-    **_CONV,
     groups=Fn(lambda call: call.inputs["input"].shape[-1] // call.inputs["filter"].shape[-1]),
 )
 op(
     "DEPTHWISE_CONV_2D",
     q.conv,
+    *_CONV,
+    Sampling(_draw_depthwise),
+    domain="quantised",
     w=_Depthwise(),
-    draw=_draw_depthwise,
-    **_CONV,
     groups=Fn(lambda call: call.inputs["input"].shape[-1]),
 )
 
@@ -160,13 +163,13 @@ def _declared_activation(call: Call) -> str:
 op(
     "TRANSPOSE_CONV",
     q.conv_transpose,
+    Sampling(_draw_transposed),
     domain="quantised",
     x=nhwc("input"),
     w=_Turned("weights"),
     b="bias",
     strides=Each("stride_{}", HW),
     pads=Fn(transposed_pads),
-    draw=_draw_transposed,
     xq=Q("input"),
     wq=Q("weights"),
     oq=OutQ("input"),
@@ -187,12 +190,12 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
 op(
     "FULLY_CONNECTED",
     q.linear,
+    Sampling(_draw_rows),
+    Checks(only=PLAIN_WEIGHTS),
     domain="quantised",
     x=Rows(),
     w="filter",
     b="bias",
-    draw=_draw_rows,
-    only=PLAIN_WEIGHTS,
     **_QUANT,
 )
 
@@ -221,12 +224,11 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
 op(
     "BATCH_MATMUL",
     q.matmul,
+    Sampling(_draw_matmul, ranks=(2, 5)),
     domain="quantised",
     xq=Q("x"),
     yq=Q("y"),
     oq=OutQ("x"),
     transpose_x="adj_x",
     transpose_y="adj_y",
-    draw=_draw_matmul,
-    ranks=(2, 5),
 )

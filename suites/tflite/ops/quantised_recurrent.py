@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import I8, I16, I32
-from harness.declare import Call, Context, Draw, T, accepted
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, accepted
 from suites.semantics.quantised import products, recurrent
 from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import draw_parameters, f32, reachable, real, steps
@@ -52,6 +52,8 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
 op(
     "SVDF",
     products.svdf_step,
+    Sampling(_draw_svdf, types={"W": ("i8",)}, why="signed weights, as the specification asks"),
+    Checks(stated=SVDF_SHAPES, breaks=LENIENT),
     domain="quantised",
     x="input",
     features="feature_weights",
@@ -64,11 +66,6 @@ op(
     sq=Q("activation_state"),
     activation="fused_activation_function",
     oq=OutQ("input"),
-    draw=_draw_svdf,
-    types={"W": ("i8",)},
-    stated=SVDF_SHAPES,
-    breaks=LENIENT,
-    why="signed weights, as the specification asks",
 )
 
 
@@ -145,15 +142,16 @@ def _lstm_ok(ctx: Context, actual: Any) -> Any:
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
     op(
         _name,
-        None,
+        Evaluation(
+            _lstm,
+            accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
+            f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"
+            " the quantization of recurrent neural networks",
+        ),
+        Sampling(_draw_lstm, types={"T": ("i8",)}, why="the recipe of Li and Alvarez is for 8-bit activations"),
+        Checks(
+            stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
+            only={"fused_activation_function": "TANH", "proj_clip": 0.0, "diagonal_recurrent_tensors": False},
+        ),
         domain="quantised",
-        evaluate=_lstm,
-        draw=_draw_lstm,
-        types={"T": ("i8",)},
-        stated=lstm_shapes(2 if _name == "LSTM" else 3, ""),
-        only={"fused_activation_function": "TANH", "proj_clip": 0.0, "diagonal_recurrent_tensors": False},
-        why="the recipe of Li and Alvarez is for 8-bit activations",
-        error=accepted(_lstm_ok, "QUANT: every stored stage half a step, carried through the cell"),
-        source=f"TFLite {_name}, full kernel; LiteRT op_version.cc (8-bit activations: version 1); Li and Alvarez, On"
-        " the quantization of recurrent neural networks",
     )

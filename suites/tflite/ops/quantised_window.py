@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters
@@ -36,19 +36,19 @@ def _draw_pool(d: Draw) -> dict[str, Any]:
     }
 
 
-_POOL: dict[str, Any] = {
-    "x": nhwc("input"),
-    "q": Q("input"),
-    "kernel": Each("filter_{}", HW, words=("height", "width")),
-    "strides": Each("stride_{}", HW),
-    "padding": PADDING,
-    "activation": "fused_activation_function",
-    "ranks": (4, 4),
-    "domain": "quantised",
-    "draw": _draw_pool,
-}
-op("AVERAGE_POOL_2D", q.avg_pool, **_POOL)
-op("MAX_POOL_2D", q.max_pool, **_POOL)
+_POOL = (
+    Spelling(
+        x=nhwc("input"),
+        q=Q("input"),
+        kernel=Each("filter_{}", HW, words=("height", "width")),
+        strides=Each("stride_{}", HW),
+        padding=PADDING,
+        activation="fused_activation_function",
+    ),
+    Sampling(_draw_pool, ranks=(4, 4)),
+)
+op("AVERAGE_POOL_2D", q.avg_pool, *_POOL, domain="quantised")
+op("MAX_POOL_2D", q.max_pool, *_POOL, domain="quantised")
 
 # -- reductions
 
@@ -85,14 +85,11 @@ for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
     op(
         _name,
         q.fold,
+        Spelling(
+            x="input", xq=Q("input"), oq=OutQ("input"), axes=_axes(_slot), keepdims="keep_dims", fixed={"mean": _mean}
+        ),
+        Sampling(_draw_fold(_slot, _mean)),
         domain="quantised",
-        x="input",
-        xq=Q("input"),
-        oq=OutQ("input"),
-        axes=_axes(_slot),
-        keepdims="keep_dims",
-        fixed={"mean": _mean},
-        draw=_draw_fold(_slot, _mean),
     )
 
 # -- normalisations
@@ -102,11 +99,11 @@ op("LOG_SOFTMAX", q.log_softmax, domain="quantised", x="input", xq=Q("input"), o
 op(
     "L2_NORMALIZATION",
     q.l2_normalize,
+    Checks(only={"fused_activation_function": "NONE"}),
     domain="quantised",
     x="input",
     xq=Q("input"),
     oq=OutQ("input"),
-    only={"fused_activation_function": "NONE"},
 )
 
 # -- resizing
@@ -140,7 +137,10 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
     }
 
 
-_LINEAR = {"roi": Fn(lambda call: None), "sizes": Fn(_sizes), "coordinates": Fn(_coordinates), "draw": _draw_resize}
+_LINEAR = (
+    Spelling(roi=Fn(lambda call: None), sizes=Fn(_sizes), coordinates=Fn(_coordinates)),
+    Sampling(_draw_resize),
+)
 _PINNED = {
     "scales": None,
     "axes": (1, 2),
@@ -154,32 +154,33 @@ _IMAGES = {"input": "_n _h _w _c", "size": "2"}  # ranks by tfl resize_bilinear 
 op(
     "RESIZE_BILINEAR",
     r.resize,
-    x="input",
-    **_LINEAR,
-    fixed={**_PINNED, "mode": "linear", "nearest": "floor"},
-    stated=_IMAGES,
+    *_LINEAR,
+    Spelling(x="input", fixed={**_PINNED, "mode": "linear", "nearest": "floor"}),
+    Checks(stated=_IMAGES),
 )
 op(
     "RESIZE_BILINEAR",
     q.resize_bilinear,
+    Sampling(_draw_resize),
+    Checks(stated=_IMAGES),
     domain="quantised",
     x="input",
     sizes=Fn(_sizes),
     coordinates=Fn(_coordinates),
-    draw=_draw_resize,
-    stated=_IMAGES,
 )
 both(
     "RESIZE_NEAREST_NEIGHBOR",
     r.resize,
-    x="input",
-    roi=Fn(lambda call: None),
-    sizes=Fn(_sizes),
-    draw=_draw_resize,
-    coordinates=Fn(_nearest_coordinates),
-    fixed={**_PINNED, "mode": "nearest"},
-    stated=_IMAGES,
-    nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"),
+    Spelling(
+        x="input",
+        roi=Fn(lambda call: None),
+        sizes=Fn(_sizes),
+        coordinates=Fn(_nearest_coordinates),
+        nearest=Fn(lambda call: "round_prefer_ceil" if call.attr("align_corners", False) else "floor"),
+        fixed={**_PINNED, "mode": "nearest"},
+    ),
+    Sampling(_draw_resize),
+    Checks(stated=_IMAGES),
 )
 
 # -- comparison
@@ -213,12 +214,12 @@ def _draw_fake(d: Draw) -> dict[str, Any]:
 op(
     "FAKE_QUANT",
     q.fake_quant,
+    Sampling(_draw_fake),
     x="input",
     low="min",
     high="max",
     bits="num_bits",
     narrow="narrow_range",
-    draw=_draw_fake,
 )
 
 # -- embeddings
@@ -242,10 +243,7 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
 op(
     "EMBEDDING_LOOKUP",
     q.embedding_rows,
+    Spelling(table="value", indices="lookup", q=Q("value"), out_dtype=lambda call, i: F32),
+    Sampling(_draw_rows),
     domain="quantised",
-    table="value",
-    indices="lookup",
-    q=Q("value"),
-    draw=_draw_rows,
-    out_dtype=lambda call, i: F32,
 )

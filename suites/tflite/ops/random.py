@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import random as s
 from suites.tflite import op
 
@@ -29,20 +29,18 @@ _SHAPE = Fn(lambda call: tuple(int(n) for n in call.inputs["shape"]))
 op(
     "RANDOM_UNIFORM",
     s.uniform,
-    shape=_SHAPE,
-    seed=Fn(_seed),
-    draw=_draw_shape,
-    fixed={"low": 0.0, "high": 1.0, "dtype": None},
-    out_dtype=lambda call, i: F32,
+    Spelling(
+        shape=_SHAPE, seed=Fn(_seed), fixed={"low": 0.0, "high": 1.0, "dtype": None}, out_dtype=lambda call, i: F32
+    ),
+    Sampling(_draw_shape),
 )
 op(
     "RANDOM_STANDARD_NORMAL",
     s.normal,
-    shape=_SHAPE,
-    seed=Fn(_seed),
-    draw=_draw_shape,
-    fixed={"mean": 0.0, "std": 1.0, "dtype": None},
-    out_dtype=lambda call, i: F32,
+    Spelling(
+        shape=_SHAPE, seed=Fn(_seed), fixed={"mean": 0.0, "std": 1.0, "dtype": None}, out_dtype=lambda call, i: F32
+    ),
+    Sampling(_draw_shape),
 )
 
 
@@ -63,11 +61,13 @@ def _width(call: Call) -> Any:
 op(
     "MULTINOMIAL",
     s.categorical,
-    x="logits",
-    fixed={"logits": True},
-    seed=Fn(_seed),
-    draw=_draw_multinomial,
-    size=Fn(lambda call: int(np.asarray(call.inputs["num_samples"]).ravel()[0])),
-    out_dtype=lambda call, i: _width(call),
-    out=lambda call, r: [r[0].astype(_width(call).np)],
+    Spelling(
+        x="logits",
+        seed=Fn(_seed),
+        size=Fn(lambda call: int(np.asarray(call.inputs["num_samples"]).ravel()[0])),
+        fixed={"logits": True},
+        out=lambda call, r: [r[0].astype(_width(call).np)],
+        out_dtype=lambda call, i: _width(call),
+    ),
+    Sampling(_draw_multinomial),
 )

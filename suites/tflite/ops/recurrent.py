@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32
-from harness.declare import Call, Context, Draw, Fn, T, composed
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Fn, Sampling, Spelling, T, composed
 from suites.semantics import tensorflow_sequence as s
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, lstm_error, rnn_error
 from suites.semantics.tensorflow_recurrent import GATES, rnn
@@ -85,28 +85,29 @@ SEQUENCE_RNN_SHAPES = {
 op(
     "UNIDIRECTIONAL_SEQUENCE_RNN",
     s.sequence_rnn,
+    Sampling(draw_rnn(True)),
+    Checks(stated=SEQUENCE_RNN_SHAPES),
     x="input",
     w="input_to_input_weights",
     r="recurrent_to_input_weights",
     b="input_gate_bias",
     calls=CALLS,
     activation="fused_activation_function",
-    draw=draw_rnn(True),
-    stated=SEQUENCE_RNN_SHAPES,
 )
 op(
     "RNN",
     s.sequence_rnn,
-    x="input",
-    w="input_weights",
-    r="recurrent_weights",
-    b="bias",
-    fixed={"time_major": False},
-    calls=CALLS,
-    activation="fused_activation_function",
-    draw=draw_rnn(False),
-    stated=RNN_SHAPES,
-    breaks=LENIENT,
+    Spelling(
+        x="input",
+        w="input_weights",
+        r="recurrent_weights",
+        b="bias",
+        calls=CALLS,
+        activation="fused_activation_function",
+        fixed={"time_major": False},
+    ),
+    Sampling(draw_rnn(False)),
+    Checks(stated=RNN_SHAPES, breaks=LENIENT),
 )
 
 
@@ -134,15 +135,14 @@ SVDF_SHAPES = {
 op(
     "SVDF",
     s.svdf_step,
+    Sampling(draw_svdf),
+    Checks(stated=SVDF_SHAPES, breaks=LENIENT),
     x="input",
     features="feature_weights",
     times="time_weights",
     b="input_gate_bias",
     calls=CALLS,
     activation="fused_activation_function",
-    draw=draw_svdf,
-    stated=SVDF_SHAPES,
-    breaks=LENIENT,
 )
 
 
@@ -312,21 +312,15 @@ def _lstm_bound(ctx: Context, i: int) -> Any:
 _BOUND = tuple(composed(partial(_lstm_bound, i=i), _lstm_bound.__doc__) for i in range(2))
 op(
     "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    None,
-    evaluate=_lstm,
-    draw=draw_lstm(True),
-    error=_BOUND,
-    stated=lstm_shapes(3, ""),
-    source="TFLite UNIDIRECTIONAL_SEQUENCE_LSTM",
+    Evaluation(_lstm, _BOUND, "TFLite UNIDIRECTIONAL_SEQUENCE_LSTM"),
+    Sampling(draw_lstm(True)),
+    Checks(stated=lstm_shapes(3, "")),
 )
 op(
     "LSTM",
-    None,
-    evaluate=_lstm,
-    draw=draw_lstm(False),
-    error=_BOUND,
-    stated=lstm_shapes(2, ""),
-    source="TFLite LSTM, full kernel",
+    Evaluation(_lstm, _BOUND, "TFLite LSTM, full kernel"),
+    Sampling(draw_lstm(False)),
+    Checks(stated=lstm_shapes(2, "")),
 )
 
 
@@ -364,12 +358,13 @@ def both_directions(call: Call, v: dict[str, Any], run: Any = s.run_cell) -> lis
 
 op(
     "BIDIRECTIONAL_SEQUENCE_LSTM",
-    None,
-    evaluate=lambda call: both_directions(call, call.inputs),
-    draw=draw_both,
-    error=_BOUND,
-    stated=lstm_shapes(3, "fw_", "bw_"),
-    source="TFLite BIDIRECTIONAL_SEQUENCE_LSTM; NNAPI BIDIRECTIONAL_SEQUENCE_LSTM: auxiliary input",
+    Evaluation(
+        lambda call: both_directions(call, call.inputs),
+        _BOUND,
+        "TFLite BIDIRECTIONAL_SEQUENCE_LSTM; NNAPI BIDIRECTIONAL_SEQUENCE_LSTM: auxiliary input",
+    ),
+    Sampling(draw_both),
+    Checks(stated=lstm_shapes(3, "fw_", "bw_")),
 )
 
 
@@ -441,11 +436,11 @@ BOTH_RNN_SHAPES = {
 }
 op(
     "BIDIRECTIONAL_SEQUENCE_RNN",
-    None,
-    evaluate=lambda call: both_rnn(call, call.inputs),
-    draw=draw_both_rnn,
-    stated=BOTH_RNN_SHAPES,
-    breaks=LENIENT,
-    error=tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
-    source="TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input",
+    Evaluation(
+        lambda call: both_rnn(call, call.inputs),
+        tuple(composed(partial(_both_rnn_bound, i=i), _both_rnn_bound.__doc__) for i in range(2)),
+        "TFLite BIDIRECTIONAL_SEQUENCE_RNN; NNAPI BIDIRECTIONAL_SEQUENCE_RNN: auxiliary input",
+    ),
+    Sampling(draw_both_rnn),
+    Checks(stated=BOTH_RNN_SHAPES, breaks=LENIENT),
 )

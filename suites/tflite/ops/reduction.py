@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL
-from harness.declare import Build, Slotted, T
+from harness.declare import Build, Slotted, Spelling, T
 from suites.semantics import reduction as s
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutType, both
@@ -36,12 +36,7 @@ class _Ordered(Slotted):
         super().encode(value, b)
 
 
-_ARG: dict[str, Any] = {
-    "x": _Ordered(),
-    "axis": "dim",
-    "dtype": OutType("output_type"),
-    "fixed": {"keepdims": False, "select_last": False},
-}
-both("ARG_MAX", s.argmax, **_ARG)
-both("ARG_MIN", s.argmin, **_ARG)
+_ARG = Spelling(x=_Ordered(), axis="dim", dtype=OutType("output_type"), fixed={"keepdims": False, "select_last": False})
+both("ARG_MAX", s.argmax, _ARG)
+both("ARG_MIN", s.argmin, _ARG)
 op("CUMSUM", s.cumsum, x="input")

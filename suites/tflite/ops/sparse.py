@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType
-from harness.declare import Draw, T, copied
+from harness.declare import Draw, Evaluation, Sampling, T, copied
 from suites.tflite import op
 
 _FEW = 96  # elements at most, since an instance holds them all
@@ -71,9 +71,10 @@ def _draw_densify(d: Draw) -> dict[str, Any]:
 
 op(
     "DENSIFY",
-    None,
-    evaluate=lambda call: [call.inputs["input"]],
-    error=copied(),
-    draw=_draw_densify,
-    source="tfl densify; schema, SparsityParameters: the dense tensor that a sparse one stands for",
+    Evaluation(
+        lambda call: [call.inputs["input"]],
+        copied(),
+        "tfl densify; schema, SparsityParameters: the dense tensor that a sparse one stands for",
+    ),
+    Sampling(_draw_densify),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.dtypes import BOOL, DType
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Draw, Fn, T, rounded
+from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T, rounded
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
 from suites.tflite import op
@@ -31,7 +31,14 @@ for _name, _meaning in (
     ("MINIMUM", e.minimum),
     ("AND", s.conjunction),
 ):
-    op(f"STABLEHLO_{_name}", _meaning, x="lhs", y="rhs", draw=_same("lhs", "rhs"), stated={"lhs": "*d", "rhs": "*d"})
+    op(
+        f"STABLEHLO_{_name}",
+        _meaning,
+        Sampling(_same("lhs", "rhs")),
+        Checks(stated={"lhs": "*d", "rhs": "*d"}),
+        x="lhs",
+        y="rhs",
+    )
 
 
 def _draw_shift(d: Draw) -> dict[str, Any]:
@@ -42,12 +49,9 @@ def _draw_shift(d: Draw) -> dict[str, Any]:
 op(
     "STABLEHLO_SHIFT_LEFT",
     e.bit_shift,
-    x="lhs",
-    y="rhs",
-    fixed={"direction": "LEFT"},
-    draw=_draw_shift,
-    stated={"lhs": "*d", "rhs": "*d"},
-    breaks={"shapes-stated": None},
+    Spelling(x="lhs", y="rhs", fixed={"direction": "LEFT"}),
+    Sampling(_draw_shift),
+    Checks(stated={"lhs": "*d", "rhs": "*d"}, breaks={"shapes-stated": None}),
 )
 op(
     "STABLEHLO_PAD",
@@ -81,6 +85,7 @@ def _no_pads(call: Call) -> Any:
 op(
     "REDUCE_WINDOW",
     s.reduce_window,
+    Sampling(_draw_reduce_window),
     x="input",
     start="init_value",
     size=shape_input("window_shape"),
@@ -89,7 +94,6 @@ op(
     pads=Fn(_no_pads),
     base=Fn(lambda call: [1] * call.inputs["input"].ndim),
     fold=Fn(lambda call: call.attr("reduce_function").lower()),
-    draw=_draw_reduce_window,
 )
 
 _BODIES = {
@@ -146,13 +150,13 @@ def _draw_hlo_window(d: Draw) -> dict[str, Any]:
 op(
     "STABLEHLO_REDUCE_WINDOW",
     s.reduce_window,
+    Sampling(_draw_hlo_window),
     x="input",
     start="init_value",
     size="window_dimensions",
     strides="window_strides",
     base="base_dilations",
     dilations="window_dilations",
-    draw=_draw_hlo_window,
     fold=_body_of("body_subgraph_index"),
     pads=Fn(lambda call: list(zip(call.attr("padding")[::2], call.attr("padding")[1::2]))),
 )
@@ -184,7 +188,7 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
 op(
     "STABLEHLO_GATHER",
     s.gather,
-    draw=_draw_gather,
+    Sampling(_draw_gather),
     x="operand",
     indices="start_indices",
     offset_dims="offset_dims",
@@ -214,6 +218,7 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
 op(
     "STABLEHLO_SCATTER",
     s.scatter,
+    Sampling(_draw_scatter),
     x="input",
     indices="scatter_indices",
     window_dims="update_window_dims",
@@ -221,7 +226,6 @@ op(
     to_operand="scatter_dims_to_operand_dims",
     index_dim="index_vector_dim",
     body=_body_of("update_computation_subgraph_index"),
-    draw=_draw_scatter,
 )
 
 # -- blocks
@@ -242,11 +246,12 @@ def _draw_composite(d: Draw) -> dict[str, Any]:
 
 op(
     "STABLEHLO_COMPOSITE",
-    None,
-    draw=_draw_composite,
-    error=rounded(64),
-    source="StableHLO composite: its decomposition",
-    evaluate=lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])),
+    Evaluation(
+        lambda call: call.run(call.attrs["decomposition_subgraph_index"], list(call.inputs["inputs"])),
+        rounded(64),
+        "StableHLO composite: its decomposition",
+    ),
+    Sampling(_draw_composite),
 )
 
 
@@ -268,11 +273,4 @@ def _case(call: Call) -> list[Any]:
     return call.run(branches[i if 0 <= i < len(branches) else -1], list(call.inputs["input"]))
 
 
-op(
-    "STABLEHLO_CASE",
-    None,
-    draw=_draw_case,
-    evaluate=_case,
-    error=rounded(64),
-    source="StableHLO case: default is the last branch",
-)
+op("STABLEHLO_CASE", Evaluation(_case, rounded(64), "StableHLO case: default is the last branch"), Sampling(_draw_case))

@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, F32, I32, I64, DType
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Draw, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Group, Sampling, T, exact
 from suites.tflite import op
 from suites.tflite.quantisation import draw_quant
 from suites.tflite.resources import Store, Table, Variable, current, using
@@ -30,7 +30,7 @@ def _handle(call: Call, slot: str, kind: type) -> Any:
     return v
 
 
-def stateful(name: str, draw: Any, node: Any, source: str, **kw: Any) -> None:
+def stateful(name: str, draw: Any, node: Any, source: str, *groups: Group, domain: str = "") -> None:
     """An entry whose instance is its program, run with resources of its own; ``node(call)`` is the operator itself, on
     the session's resources."""
 
@@ -42,7 +42,7 @@ def stateful(name: str, draw: Any, node: Any, source: str, **kw: Any) -> None:
         with using(Store()):
             return call.run(program, {n: call.inputs[n] for n, _ in program.inputs})
 
-    op(name, None, evaluate=evaluate, draw=draw, error=exact(), breaks=_HANDLES, source=source, **kw)
+    op(name, Evaluation(evaluate, exact(), source), Sampling(draw), Checks(breaks=_HANDLES), *groups, domain=domain)
 
 
 def _program(
@@ -126,18 +126,22 @@ def _do_assign(call: Call) -> list[Any]:
     return []
 
 
-_VARIABLE: dict[str, Any] = {
-    "types": {"T": ("f32", "i32", "i64", "i8", "u8", "bool", "f64", "c64", "c128", "i16")},
-    "source": "TFLite ASSIGN_VARIABLE: READ_VARIABLE gives the value",
-}
+_STORED = ("f32", "i32", "i64", "i8", "u8", "bool", "f64", "c64", "c128", "i16")
 for _domain in ("", "quantised"):
-    stateful("ASSIGN_VARIABLE", _draw_assign, _do_assign, domain=_domain, **_VARIABLE)
+    stateful(
+        "ASSIGN_VARIABLE",
+        _draw_assign,
+        _do_assign,
+        "TFLite ASSIGN_VARIABLE: READ_VARIABLE gives the value",
+        Sampling(types={"T": _STORED}),
+        domain=_domain,
+    )
     stateful(
         "READ_VARIABLE",
         _draw_read,
         lambda call: [_handle(call, "resource_id", Variable).read()],
+        "TFLite READ_VARIABLE: the value last assigned",
         domain=_domain,
-        source="TFLite READ_VARIABLE: the value last assigned",
     )
 
 

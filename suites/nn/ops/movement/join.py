@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Slotted, T
+from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Slotted, Spelling, T
 from suites.nn import op
 from suites.nn.spell import Or, ints, several
 from suites.semantics import movement as s
@@ -39,18 +39,24 @@ _JOINED: dict[str, Any] = {"two-or-more": _one_part, "axis-in-range": _no_axis}
 op(
     "concatND",
     s.concat,
+    Sampling(_two(s.concat.derive)),
+    Checks(breaks={**_JOINED, "same-other-extents": _parts_apart}),
     xs=several(),
-    draw=_two(s.concat.derive),
-    breaks={**_JOINED, "same-other-extents": _parts_apart},
 )
 op(
     "concatND.interleave",
     s.concat_interleaved,
+    Sampling(_two(s.concat_interleaved.derive)),
+    Checks(breaks={**_JOINED, "same-shape": _parts_apart}),
     xs=several(),
-    draw=_two(s.concat_interleaved.derive),
-    breaks={**_JOINED, "same-shape": _parts_apart},
 )
-op("stack", s.stack, xs=several(), draw=_two(s.stack.derive), breaks={**_JOINED, "same-shape": _parts_apart})
+op(
+    "stack",
+    s.stack,
+    Sampling(_two(s.stack.derive)),
+    Checks(breaks={**_JOINED, "same-shape": _parts_apart}),
+    xs=several(),
+)
 
 
 def _along(axis: int, least: int) -> Any:
@@ -74,14 +80,16 @@ def _draw_concat(d: Draw) -> dict[str, Any]:
 op(
     "concat",
     s.concat,
+    Sampling(_draw_concat),
+    Checks(
+        breaks={
+            "axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2},
+            "two-or-more": lambda d: {"xs": [T(d.shape(3))]},
+            "same-other-extents": lambda d: {"xs": [T((2, 3, 4)), T((2, 3, 5))]},
+        }
+    ),
     xs=several(),
     axis=Fn(lambda c: -5 if c.attr("sequenceConcat") else -3),
-    draw=_draw_concat,
-    breaks={
-        "axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2},
-        "two-or-more": lambda d: {"xs": [T(d.shape(3))]},
-        "same-other-extents": lambda d: {"xs": [T((2, 3, 4)), T((2, 3, 5))]},
-    },
 )
 
 
@@ -101,11 +109,13 @@ def _split_uneven(d: Draw) -> dict[str, Any]:
 op(
     "split",
     s.split_even,
+    Sampling(_draw_split),
+    Checks(
+        agrees={"nOutputs": lambda c: c.n_outs},
+        breaks={"count-divides": _split_uneven, "nOutputs-agrees": None},  # a blob that nobody names may be made
+    ),
     axis=Fn(lambda c: -3),
     count="nOutputs",
-    draw=_draw_split,
-    agrees={"nOutputs": lambda c: c.n_outs},
-    breaks={"count-divides": _split_uneven, "nOutputs-agrees": None},  # a blob that nobody names may be made
 )
 
 
@@ -154,10 +164,9 @@ def _split_nd_bare(d: Draw) -> dict[str, Any]:
 op(
     "splitND",
     s.split,
+    Sampling(_draw_split_nd),
+    Checks(ambiguous=_uneven, breaks={"sizes-sum": _split_nd_short, "parts-have-elements": _split_nd_bare}),
     sizes=Fn(_sizes_nd),
-    draw=_draw_split_nd,
-    ambiguous=_uneven,
-    breaks={"sizes-sum": _split_nd_short, "parts-have-elements": _split_nd_bare},
 )
 
 
@@ -185,12 +194,14 @@ def _draw_tile(d: Draw) -> dict[str, Any]:
 op(
     "tile",
     s.tile,
+    Sampling(_draw_tile),
+    Checks(
+        breaks={
+            "repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]},
+            "reps-given": lambda d: {"x": T(d.shape(1))},
+        }
+    ),
     repeats=Fn(_reps),
-    draw=_draw_tile,
-    breaks={
-        "repeats-per-axis": lambda d: {"x": T(d.shape(1, 3)), "reps": [1, 2, 1, 2]},
-        "reps-given": lambda d: {"x": T(d.shape(1))},
-    },
 )
 
 
@@ -201,11 +212,9 @@ def _draw_sequence(d: Draw) -> dict[str, Any]:
 op(
     "sequenceRepeat",
     s.repeat_axis,
-    axis=Fn(lambda c: -5),
-    times=Or("nRepetitions", 1),
-    fixed={"mode": "tile"},
-    draw=_draw_sequence,
-    breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}},
+    Spelling(axis=Fn(lambda c: -5), times=Or("nRepetitions", 1), fixed={"mode": "tile"}),
+    Sampling(_draw_sequence),
+    Checks(breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 4)), "nRepetitions": 2}}),
 )
 
 
@@ -241,24 +250,24 @@ def _too_long(d: Draw) -> dict[str, Any]:
 op(
     "reverseSeq",
     s.reverse_sequence,
+    Sampling(_draw_reverse_seq),
+    Checks(breaks={"batch-before-sequence": _sequence_first, "lengths-in-range": _too_long}),
     lengths=Slotted("lengths", lambda x: x.astype(np.int64)),
     seq_axis=Fn(_sequence_axis),
     batch_axis="batchAxis",
-    draw=_draw_reverse_seq,
-    breaks={"batch-before-sequence": _sequence_first, "lengths-in-range": _too_long},
 )
 
 op(
     "reorganizeData",
-    s.depth_to_space,
-    evaluate=lambda c: _reorganise(c),
-    error=s.depth_to_space.error,
-    draw=lambda d: _draw_blocks(d),
-    breaks={
-        "block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
-        "block-above-one": lambda d: {"x": T(d.shape(3)), "mode": "DEPTH_TO_SPACE", "blockSize": d.int(0, 1)},
-        "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2},
-    },
+    Evaluation(lambda c: _reorganise(c), s.depth_to_space.error, s.depth_to_space.source),
+    Sampling(lambda d: _draw_blocks(d)),
+    Checks(
+        breaks={
+            "block-divides-space": lambda d: {"x": T((1, 3, 2)), "mode": "SPACE_TO_DEPTH", "blockSize": 2},
+            "block-above-one": lambda d: {"x": T(d.shape(3)), "mode": "DEPTH_TO_SPACE", "blockSize": d.int(0, 1)},
+            "block-divides-channels": lambda d: {"x": T((3, 1, 2)), "mode": "DEPTH_TO_SPACE", "blockSize": 2},
+        }
+    ),
 )
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Draw, Fn, T
+from harness.declare import Checks, Draw, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import Const, Weight, sizes
 from suites.semantics import movement as s
 
 _FLAT = {"matrices": lambda d: {"x": T(d.shape(1, 1))}}
-op("lowerTriangular", s.triangle, fixed={"upper": False}, breaks=_FLAT)
-op("upperTriangular", s.triangle, fixed={"upper": True}, breaks=_FLAT)
-op("matrixBandPart", s.band_part, lower="numLower", upper="numUpper", breaks=_FLAT)
+op("lowerTriangular", s.triangle, Spelling(fixed={"upper": False}), Checks(breaks=_FLAT))
+op("upperTriangular", s.triangle, Spelling(fixed={"upper": True}), Checks(breaks=_FLAT))
+op("matrixBandPart", s.band_part, Checks(breaks=_FLAT), lower="numLower", upper="numUpper")
 op("fillLike", s.fill_like, value=Const("value"))
 op("fillStatic", s.fill, value=Const("value"), shape="targetShape")
 
@@ -33,8 +33,8 @@ def _constant(rank: int | None) -> Any:
     return draw
 
 
-op("loadConstant", s.identity, x=Weight("data", load=lambda w: w.reshape(1, 1, *w.shape)), draw=_constant(5))
-op("loadConstantND", s.identity, x=Weight("data"), draw=_constant(None))
+op("loadConstant", s.identity, Sampling(_constant(5)), x=Weight("data", load=lambda w: w.reshape(1, 1, *w.shape)))
+op("loadConstantND", s.identity, Sampling(_constant(None)), x=Weight("data"))
 
 
 def _draw_range(d: Draw) -> tuple[float, float, float]:
@@ -53,9 +53,9 @@ _scalar = {"start": "startValue", "limit": "endValue", "delta": "stepSizeValue"}
 op(
     "rangeStatic",
     s.range_of,
-    draw=_static,
+    Sampling(_static),
+    Checks(breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}}),
     **{k: Const(v) for k, v in _scalar.items()},
-    breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}},
 )
 
 
@@ -75,15 +75,17 @@ def _number(slot: str, name: str) -> Fn:
 op(
     "rangeDynamic",
     s.range_of,
+    Sampling(_dynamic),
+    Checks(
+        breaks={
+            "step-nonzero": lambda d: {
+                "end": T((1,), values=[3.0]),
+                "step": T((1,), values=[0.0]),
+                "start": T((1,), values=[0.0]),
+            }
+        }
+    ),
     start=_number("start", "startValue"),
     limit=_number("end", ""),
     delta=_number("step", "stepSizeValue"),
-    draw=_dynamic,
-    breaks={
-        "step-nonzero": lambda d: {
-            "end": T((1,), values=[3.0]),
-            "step": T((1,), values=[0.0]),
-            "start": T((1,), values=[0.0]),
-        }
-    },
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, Map, T
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import Const, ints
 from suites.semantics import movement as s
@@ -50,16 +50,19 @@ def _draw_padding(d: Draw) -> dict[str, Any]:
 op(
     "padding",
     s.pad,
-    value=Fn(_pad_value),
-    pads=Fn(_pads),
-    mode=Map("PaddingType", _MODES),
-    fixed={"axes": (-2, -1)},
-    draw=_draw_padding,
-    breaks={
-        "two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"},
-        "padding-type-given": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 0, 0, 1]},
-        "rank-at-least-2": lambda d: {"x": T(d.shape(1, 1)), "paddingAmounts": [0, 0, 1, 1], "PaddingType": "constant"},
-    },
+    Spelling(value=Fn(_pad_value), pads=Fn(_pads), mode=Map("PaddingType", _MODES), fixed={"axes": (-2, -1)}),
+    Sampling(_draw_padding),
+    Checks(
+        breaks={
+            "two-borders": lambda d: {"x": T(d.shape(3)), "paddingAmounts": [1, 1], "PaddingType": "constant"},
+            "padding-type-given": lambda d: {"x": T(d.shape(2)), "paddingAmounts": [1, 0, 0, 1]},
+            "rank-at-least-2": lambda d: {
+                "x": T(d.shape(1, 1)),
+                "paddingAmounts": [0, 0, 1, 1],
+                "PaddingType": "constant",
+            },
+        }
+    ),
 )
 
 
@@ -99,14 +102,14 @@ def _draw_constant_pad(d: Draw) -> dict[str, Any]:
 op(
     "constantPad",
     s.pad,
-    value=Const("value"),
-    pads=Fn(_nd_pads),
-    fixed={"mode": "constant", "axes": None},
-    draw=_draw_constant_pad,
-    breaks={
-        "pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]},
-        "one-side-grows": lambda d: {"x": T((2,)), "padAmounts": [3, 4], "padToGivenOutputSizeMode": True},
-    },
+    Spelling(value=Const("value"), pads=Fn(_nd_pads), fixed={"mode": "constant", "axes": None}),
+    Sampling(_draw_constant_pad),
+    Checks(
+        breaks={
+            "pads-per-axis": lambda d: {"x": T(d.shape(2)), "padAmounts": [1, 1]},
+            "one-side-grows": lambda d: {"x": T((2,)), "padAmounts": [3, 4], "padToGivenOutputSizeMode": True},
+        }
+    ),
 )
 
 
@@ -143,8 +146,7 @@ def _beyond(d: Draw) -> dict[str, Any]:
 op(
     "crop",
     s.crop_spatial,
+    Sampling(_draw_crop),
+    Checks(stated={"x": "*_lead c h w"}, breaks={"crops-inside": _beyond}),
     border=Fn(_crop_border),
-    draw=_draw_crop,
-    stated={"x": "*_lead c h w"},
-    breaks={"crops-inside": _beyond},
 )

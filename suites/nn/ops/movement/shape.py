@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.nn.spell import sizes
 from suites.semantics import movement as s
@@ -23,7 +23,7 @@ op(
 )
 op("expandDims", s.expand_dims)
 op("flattenTo2D", s.flatten)
-op("reshapeStatic", s.reshape, shape="targetShape", fixed={"zero": "literal"})
+op("reshapeStatic", s.reshape, Spelling(shape="targetShape", fixed={"zero": "literal"}))
 op("reshapeLike", s.reshape_like)
 op("getShape", s.shape_of)
 op("slidingWindows", s.sliding_windows, size="windowSize", stride="step")
@@ -49,13 +49,13 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
 op(
     "reverse",
     s.reverse,
+    Sampling(_draw_reverse),
+    Checks(breaks={"entry-per-axis": lambda d: {"x": T(d.shape(2)), "reverseDim": [True]}}),
     axes=Fn(_reversed),
-    draw=_draw_reverse,
-    breaks={"entry-per-axis": lambda d: {"x": T(d.shape(2)), "reverseDim": [True]}},
 )
 
 
-op("reshapeDynamic", s.reshape, shape=sizes("shape"), fixed={"zero": "literal"})
+op("reshapeDynamic", s.reshape, Spelling(shape=sizes("shape"), fixed={"zero": "literal"}))
 op("broadcastToDynamic", s.broadcast_to, shape=sizes("shape"))
 
 
@@ -72,9 +72,9 @@ def _unlike(d: Draw) -> dict[str, Any]:
 op(
     "broadcastToLike",
     s.broadcast_to,
-    draw=_like,
+    Sampling(_like),
+    Checks(breaks={"shapes-broadcast": _unlike}),
     shape=Fn(lambda c: c.inputs["like"].shape),
-    breaks={"shapes-broadcast": _unlike},
 )
 
 
@@ -111,10 +111,9 @@ def _rank_changed(d: Draw) -> dict[str, Any]:
 op(
     "rankPreservingReshape",
     s.reshape,
-    shape=Fn(_rank_kept),
-    fixed={"zero": "copy"},
-    draw=_draw_rank_kept,
-    breaks={"rank-kept": _rank_changed},
+    Spelling(shape=Fn(_rank_kept), fixed={"zero": "copy"}),
+    Sampling(_draw_rank_kept),
+    Checks(breaks={"rank-kept": _rank_changed}),
 )
 
 
@@ -124,7 +123,12 @@ def _draw_squeeze(d: Draw) -> dict[str, Any]:
     return {"x": v["x"], **({"squeezeAll": True} if v["axes"] is None else {"axes": list(v["axes"])})}
 
 
-op("squeeze", s.squeeze, axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))), draw=_draw_squeeze)
+op(
+    "squeeze",
+    s.squeeze,
+    Sampling(_draw_squeeze),
+    axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))),
+)
 
 
 # -- the two layers that know an image order of their own
@@ -145,11 +149,9 @@ def _flatten(c: Call) -> np.ndarray:
 
 op(
     "flatten",
-    evaluate=_flatten,
-    error=s.identity.error,
-    source="NeuralNetwork.proto, FlattenLayerParams",
-    draw=lambda d: {"x": T(d.shape(3)), "mode": d.pick(("CHANNEL_FIRST", "CHANNEL_LAST"))},
-    breaks={"rank-at-least-3": lambda d: {"x": T(d.shape(1, 2))}},
+    Evaluation(_flatten, s.identity.error, "NeuralNetwork.proto, FlattenLayerParams"),
+    Sampling(lambda d: {"x": T(d.shape(3)), "mode": d.pick(("CHANNEL_FIRST", "CHANNEL_LAST"))}),
+    Checks(breaks={"rank-at-least-3": lambda d: {"x": T(d.shape(1, 2))}}),
 )
 
 
@@ -186,14 +188,14 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
 
 op(
     "reshape",
-    evaluate=_reshape,
-    error=s.identity.error,
-    draw=_draw_reshape,
-    source="NeuralNetwork.proto, ReshapeLayerParams",
-    breaks={
-        "count-kept": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [5, 5, 1]},
-        "three-or-four-extents": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [24]},
-    },
+    Evaluation(_reshape, s.identity.error, "NeuralNetwork.proto, ReshapeLayerParams"),
+    Sampling(_draw_reshape),
+    Checks(
+        breaks={
+            "count-kept": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [5, 5, 1]},
+            "three-or-four-extents": lambda d: {"x": T((1, 1, 2, 3, 4)), "targetShape": [24]},
+        }
+    ),
 )
 
 
@@ -212,7 +214,7 @@ def _permute(c: Call) -> tuple[int, ...]:
 op(
     "permute",
     s.transpose,
+    Sampling(lambda d: {"x": T(d.shape(5)), "axis": d.shuffle(range(4)) if d.int(0, 4) else None}),
+    Checks(breaks={"perm-is-permutation": lambda d: {"x": T(d.shape(5)), "axis": [0, 1, 1, 3]}}),
     perm=Fn(_permute),
-    draw=lambda d: {"x": T(d.shape(5)), "axis": d.shuffle(range(4)) if d.int(0, 4) else None},
-    breaks={"perm-is-permutation": lambda d: {"x": T(d.shape(5)), "axis": [0, 1, 1, 3]}},
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, Fn, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, T
 from suites.nn import op
 from suites.nn.spell import ints, sizes
 from suites.semantics import movement as s
@@ -31,13 +31,13 @@ def _masked_backwards(c: Call) -> str | None:
 op(
     "sliceStatic",
     s.strided_slice,
+    Checks(ambiguous=_masked_backwards),
     begin="beginIds",
     end="endIds",
     stride="strides",
     begin_mask=_mask("beginMasks"),
     end_mask=_mask("endMasks"),
     squeeze_mask=_mask("squeezeMasks"),
-    ambiguous=_masked_backwards,
 )
 
 _OVERRIDES = (
@@ -81,10 +81,9 @@ def _entry_missing(d: Draw) -> dict[str, Any]:
 op(
     "sliceDynamic",
     s.strided_slice,
+    Sampling(_draw_dynamic),
+    Checks(ambiguous=_masked_backwards, breaks={"stride-nonzero": _still, "entry-per-axis": _entry_missing}),
     begin=sizes("begin"),
-    draw=_draw_dynamic,
-    ambiguous=_masked_backwards,
-    breaks={"stride-nonzero": _still, "entry-per-axis": _entry_missing},
     **{slot: _override(slot, name) for slot, name in _OVERRIDES},
 )
 
@@ -123,15 +122,17 @@ def _draw_slice(d: Draw) -> dict[str, Any]:
 op(
     "slice",
     s.slice_axes,
+    Sampling(_draw_slice),
+    Checks(
+        breaks={
+            "stride-positive": lambda d: {"x": T(d.shape(3)), "startIndex": 0, "endIndex": 1, "axis": "WIDTH_AXIS"},
+            "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1},
+        }
+    ),
     starts=Fn(lambda c: (c.attr("startIndex"),)),
     ends=Fn(lambda c: (c.attr("endIndex"),)),
     axes=Fn(_slice_axis),
     steps=Fn(_slice_step),
-    draw=_draw_slice,
-    breaks={
-        "stride-positive": lambda d: {"x": T(d.shape(3)), "startIndex": 0, "endIndex": 1, "axis": "WIDTH_AXIS"},
-        "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1},
-    },
 )
 
 
@@ -161,8 +162,8 @@ def _by_size_outside(d: Draw) -> dict[str, Any]:
 op(
     "sliceBySize",
     s.slice_by_size,
+    Sampling(_draw_by_size),
+    Checks(breaks={"slice-inside": _by_size_outside}),
     begin=Fn(lambda c: _one_axis(c)[0]),
     size=Fn(lambda c: _one_axis(c)[1]),
-    draw=_draw_by_size,
-    breaks={"slice-inside": _by_size_outside},
 )

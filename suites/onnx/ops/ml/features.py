@@ -7,25 +7,29 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.declare import Call, Context, Draw, T, bounded, exact
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, shaped, single
 from suites.semantics import indexing
 
 MANY = 17  # more than a drawn X has features
 
-op("ArrayFeatureExtractor", indexing.array_feature, x="X", indices="Y", domain=ML)
+op("ArrayFeatureExtractor", indexing.array_feature, domain=ML, x="X", indices="Y")
 
 op(
     "Binarizer",
-    evaluate=lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype),
-    error=exact(),
+    Evaluation(
+        lambda c: (c.inputs["X"] > c.attr("threshold")).astype(c.inputs["X"].dtype),
+        exact(),
+        "ONNX ai.onnx.ml Binarizer-1",
+    ),
+    Sampling(
+        lambda d: {
+            "X": shaped(d, d.types["T"], d.shape(0, 4), odd=True),
+            **({"threshold": d.int(-4, 4) / 4} if d.bool() else {}),
+        }
+    ),
     domain=ML,
-    draw=lambda d: {
-        "X": shaped(d, d.types["T"], d.shape(0, 4), odd=True),
-        **({"threshold": d.int(-4, 4) / 4} if d.bool() else {}),
-    },
-    source="ONNX ai.onnx.ml Binarizer-1",
 )
 
 
@@ -70,16 +74,16 @@ def _draw_scale(d: Draw) -> dict:
 
 op(
     "Scaler",
-    evaluate=_scale,
-    draw=_draw_scale,
-    error=bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"),
+    Evaluation(_scale, bounded(_scale_bound, "3 u (|x| + |offset|) |scale| + ulp"), "ONNX ai.onnx.ml Scaler-1"),
+    Spelling(out_dtype=single),
+    Sampling(_draw_scale),
+    Checks(
+        breaks={
+            "offset-per-scale": changed(_draw_scale, _longer, "offset"),
+            "one-or-per-feature": changed(_draw_scale, _many, "offset", "scale"),
+        }
+    ),
     domain=ML,
-    out_dtype=single,
-    breaks={
-        "offset-per-scale": changed(_draw_scale, _longer, "offset"),
-        "one-or-per-feature": changed(_draw_scale, _many, "offset", "scale"),
-    },
-    source="ONNX ai.onnx.ml Scaler-1",
 )
 
 
@@ -119,13 +123,15 @@ def _draw_normalize(d: Draw) -> dict:
 
 op(
     "Normalizer",
-    evaluate=_normalize,
-    draw=_draw_normalize,
-    error=bounded(_normal_bound, "16 u |y|, more where the terms of a sum cancel, + ulp"),
-    out_dtype=single,
+    Evaluation(
+        _normalize,
+        bounded(_normal_bound, "16 u |y|, more where the terms of a sum cancel, + ulp"),
+        "ONNX ai.onnx.ml Normalizer-1",
+    ),
+    Spelling(out_dtype=single),
+    Sampling(_draw_normalize),
+    Checks(breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}}),
     domain=ML,
-    breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}},
-    source="ONNX ai.onnx.ml Normalizer-1",
 )
 
 
@@ -162,14 +168,14 @@ def _draw_impute(d: Draw) -> dict:
 
 op(
     "Imputer",
-    evaluate=_impute,
-    error=exact(),
-    draw=_draw_impute,
+    Evaluation(_impute, exact(), "ONNX ai.onnx.ml Imputer-1"),
+    Sampling(_draw_impute),
+    Checks(
+        breaks={
+            "one-of-imputed": lambda d: {"imputed_value_floats": [1.0], "imputed_value_int64s": [1], **_draw_impute(d)}
+        }
+    ),
     domain=ML,
-    breaks={
-        "one-of-imputed": lambda d: {"imputed_value_floats": [1.0], "imputed_value_int64s": [1], **_draw_impute(d)}
-    },
-    source="ONNX ai.onnx.ml Imputer-1",
 )
 
 
@@ -197,11 +203,9 @@ def _uneven(d: Draw) -> dict:
 
 op(
     "FeatureVectorizer",
-    evaluate=_join,
-    error=exact(),
-    draw=_draw_join,
-    out_dtype=single,
+    Evaluation(_join, exact(), "ONNX ai.onnx.ml FeatureVectorizer-1"),
+    Spelling(out_dtype=single),
+    Sampling(_draw_join),
+    Checks(breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")}),
     domain=ML,
-    breaks={"rows-agree": _uneven, "inputdimensions-agrees": changed(_draw_join, _longer, "inputdimensions")},
-    source="ONNX ai.onnx.ml FeatureVectorizer-1",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, changed, one_of, require, single
 from suites.onnx.ops.text import words
@@ -142,24 +142,20 @@ def _draw_label(d: Draw) -> dict:
 
 op(
     "LabelEncoder",
-    evaluate=_label,
-    error=exact(),
-    draw=_draw_label,
-    out_dtype=label_type,
+    Evaluation(_label, exact(), "ONNX ai.onnx.ml LabelEncoder-1"),
+    Spelling(out_dtype=label_type),
+    Sampling(_draw_label),
     domain=ML,
     until=1,
-    source="ONNX ai.onnx.ml LabelEncoder-1",
 )
 op(
     "LabelEncoder",
-    evaluate=_label,
-    error=exact(),
-    draw=_draw_label,
-    out_dtype=label_type,
+    Evaluation(_label, exact(), "ONNX ai.onnx.ml LabelEncoder-2, -4"),
+    Spelling(out_dtype=label_type),
+    Sampling(_draw_label),
+    Checks(breaks={"value-per-key": _more_values, "one-of-keys": _more_keys}),
     domain=ML,
     since=2,
-    breaks={"value-per-key": _more_values, "one-of-keys": _more_keys},
-    source="ONNX ai.onnx.ml LabelEncoder-2, -4",
 )
 
 
@@ -185,13 +181,11 @@ def _draw_category(d: Draw) -> dict:
 
 op(
     "CategoryMapper",
-    evaluate=_map_category,
-    error=exact(),
-    draw=_draw_category,
+    Evaluation(_map_category, exact(), "ONNX ai.onnx.ml CategoryMapper-1"),
+    Spelling(out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR),
+    Sampling(_draw_category),
+    Checks(breaks={"cats-agree": changed(_draw_category, lambda values: [*values, 99], "cats_int64s")}),
     domain=ML,
-    out_dtype=lambda c, i: I64 if of(c.inputs["X"]).kind == "s" else STR,
-    breaks={"cats-agree": changed(_draw_category, lambda values: [*values, 99], "cats_int64s")},
-    source="ONNX ai.onnx.ml CategoryMapper-1",
 )
 
 
@@ -229,14 +223,14 @@ def _unknown(d: Draw) -> dict:
 
 op(
     "OneHotEncoder",
-    evaluate=_one_hot,
-    error=exact(),
-    draw=_draw_hot,
-    out_dtype=single,
+    Evaluation(_one_hot, exact(), "ONNX ai.onnx.ml OneHotEncoder-1"),
+    Spelling(out_dtype=single),
+    Sampling(_draw_hot),
+    Checks(
+        breaks={
+            "one-of-cats": lambda d: {"cats_strings": ["a"], "cats_int64s": [1], **_draw_hot(d)},
+            "category-known": _unknown,
+        }
+    ),
     domain=ML,
-    breaks={
-        "one-of-cats": lambda d: {"cats_strings": ["a"], "cats_int64s": [1], **_draw_hot(d)},
-        "category-known": _unknown,
-    },
-    source="ONNX ai.onnx.ml OneHotEncoder-1",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, F64, I64, STR, DType
 from harness.core.errors import RuleError
-from harness.declare import Call, Draw, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, one_of, quarters, require, single
 from suites.onnx.ops.ml.labels import some
@@ -53,12 +53,10 @@ def _map(kt: DType, keys: list[Any], vt: DType, values: list[Any]) -> T:
 
 op(
     "CastMap",
-    evaluate=_cast_map,
-    error=exact(),
-    draw=_draw_cast_map,
+    Evaluation(_cast_map, exact(), "ONNX ai.onnx.ml CastMap-1"),
+    Spelling(out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")]),
+    Sampling(_draw_cast_map),
     domain=ML,
-    source="ONNX ai.onnx.ml CastMap-1",
-    out_dtype=lambda c, i: {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR}[c.attr("cast_to")],
 )
 
 
@@ -95,12 +93,10 @@ def _draw_vectorize(d: Draw) -> dict:
 
 op(
     "DictVectorizer",
-    evaluate=_vectorize,
-    error=exact(),
-    draw=_draw_vectorize,
+    Evaluation(_vectorize, exact(), "ONNX ai.onnx.ml DictVectorizer-1"),
+    Spelling(out_dtype=_value_type),
+    Sampling(_draw_vectorize),
     domain=ML,
-    out_dtype=_value_type,
-    source="ONNX ai.onnx.ml DictVectorizer-1",
 )
 
 
@@ -132,15 +128,15 @@ def _break_zip_map(d: Draw) -> dict[str, Any]:
 
 op(
     "ZipMap",
-    evaluate=_zip_map,
-    error=exact(),
-    draw=_draw_zip_map,
+    Evaluation(_zip_map, exact(), "ONNX ai.onnx.ml ZipMap-1"),
+    Spelling(out_dtype=single),
+    Sampling(_draw_zip_map),
+    Checks(
+        breaks={
+            "column-per-key": _break_zip_map,
+            "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
+            "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
+        }
+    ),
     domain=ML,
-    out_dtype=single,
-    breaks={
-        "column-per-key": _break_zip_map,
-        "rank-1-or-2": lambda d: {"X": T((2, d.int(1, 3), 2)), "classlabels_int64s": [0, 1]},
-        "one-of-keys": lambda d: {"X": T((2, 1)), "classlabels_int64s": [0], "classlabels_strings": ["a"]},
-    },
-    source="ONNX ai.onnx.ml ZipMap-1",
 )

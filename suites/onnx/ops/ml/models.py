@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I64, STR
-from harness.declare import Call, Context, Draw, bounded, exact, gathered, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Sampling,
+    Spelling,
+    bounded,
+    exact,
+    gathered,
+    underspecified,
+)
 from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, objects, one_of, quarters, require, rows, single
@@ -66,12 +78,14 @@ def _draw_linear(d: Draw) -> dict:
 
 op(
     "LinearRegressor",
-    evaluate=_regress,
-    draw=_draw_linear,
-    out_dtype=single,
+    Evaluation(
+        _regress,
+        bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"),
+        "ONNX ai.onnx.ml LinearRegressor-1",
+    ),
+    Spelling(out_dtype=single),
+    Sampling(_draw_linear),
     domain=ML,
-    error=bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"),
-    source="ONNX ai.onnx.ml LinearRegressor-1",
 )
 
 
@@ -137,15 +151,15 @@ def _both_labels(d: Draw) -> dict:
 
 op(
     "LinearClassifier",
-    evaluate=_classify,
-    draw=_draw_classify,
-    outs=2,
-    out_dtype=classified("classlabels_ints"),
+    Evaluation(
+        _classify,
+        (exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+        "ONNX ai.onnx.ml LinearClassifier-1: multi_class, OvR or multinomial; post_transform of the scores",
+    ),
+    Spelling(out_dtype=classified("classlabels_ints")),
+    Sampling(_draw_classify, outs=2),
+    Checks(ambiguous=_multinomial, breaks={"one-of-labels": _both_labels}),
     domain=ML,
-    error=(exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
-    ambiguous=_multinomial,
-    breaks={"one-of-labels": _both_labels},
-    source="ONNX ai.onnx.ml LinearClassifier-1: multi_class, OvR or multinomial; post_transform of the scores",
 )
 
 
@@ -227,11 +241,13 @@ def _draw_svm(d: Draw) -> dict:
 
 op(
     "SVMRegressor",
-    evaluate=_svm,
-    draw=_draw_svm,
-    out_dtype=single,
+    Evaluation(
+        _svm,
+        bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp; of a one-class machine 16 u |y| + ulp"),
+        "ONNX ai.onnx.ml SVMRegressor-1",
+    ),
+    Spelling(out_dtype=single),
+    Sampling(_draw_svm),
+    Checks(ambiguous=_one_class),
     domain=ML,
-    error=bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp; of a one-class machine 16 u |y| + ulp"),
-    ambiguous=_one_class,
-    source="ONNX ai.onnx.ml SVMRegressor-1",
 )
