@@ -32,7 +32,7 @@ _REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIME
 
 @dataclass
 class LedgerEntry:
-    """One table of a file; see ``harness.ledger.loader`` for the fields."""
+    """One table of a file; see ``harness.ledger.tables`` for the fields."""
 
     id: str
     source: str
@@ -63,6 +63,11 @@ class LedgerEntry:
     intermittent: str = ""
     status: str = ""
     _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def folder(self) -> str:
+        """The folder in which it is listed, or its file where that stands in none."""
+        return self.source.partition("/")[0]
 
     def told(self) -> dict[str, Any]:
         """What a record says of it, so that a report needs no list."""

@@ -1,6 +1,6 @@
 """Known differences and the ambiguity ledger, matched against outcomes.
 
-What the files that list them may say stands at the top of ``harness.ledger.loader``.  Entries match outcomes, not
+What the files that list them may say stands at the top of ``harness.ledger.tables``.  Entries match outcomes, not
 tests; one whose instance a run replays and that never matches in it is reported, so that the list shrinks.
 """
 

@@ -1,81 +1,13 @@
-"""The files of known differences and of the ambiguity ledger: reasons that are written down.
+"""The files of known differences and of the ambiguity ledger, found and read.
 
-Every ``known/*.toml`` beside the dialects holds tables ``[[known]]`` and ``[[ambiguous]]``::
+In a folder ``known`` beside the dialects stand
 
-    [[known]]
-    id = "ort-sigmoid-f16-tail"
-    status = "reported"
-    link = "..."
-    backend = "onnxruntime*"
-    versions = ">=1.20,<1.32"
-    op = "onnx/Sigmoid"
-    op_versions = [6, 13]
-    when = "any_nan('X') or rank('X') == 0"
-    reason = "..."
-    clause = "..."
-    instance = '{"format": 1, ...}'
+* files ``*.toml``, of which all are read, such as the ambiguities of each dialect,
+* folders that ``folders.toml`` lists (``harness.ledger.folders``), with a file for each family of ops,
+* beside each file its minimal instances, ``*.jsonl``,
+* the folder ``defects`` with the functions that ``defect_model`` names.
 
-Fields that say where an entry holds; one that is left out holds everywhere:
-
-* ``backend``, ``op``: a name or pattern, or a list of them; ``op`` reads dialect/op
-* ``versions``: releases of the backend, a range or a list of ranges
-* ``op_versions``, ``opsets``, ``dtypes``: lists
-* ``cpu``: what the processor offers, or lacks with a ``!`` before it (``harness/workers/worker/processor.py``)
-* ``when``: a condition on the instance and on the answer, see below
-* ``verdict``: one or a list; without it "mismatch"
-* ``kind``: of the judgement, one or a list of shape, dtype, nan, inf, value
-* ``message``: a regular expression that is searched in the backend's words
-* ``neighbours``: instances as JSON; the entry shows in a model with these, and what matches it travels alone
-* ``shown_by``: the backends, of those in ``backend``, that the minimal instance shows it on
-
-Fields that say what the backend answers instead; a mismatch needs one of them, or a condition on the answer:
-
-* ``behaves_as``: JSON such as ``{"attrs": {"saturate": 1}}``, or a list: the answer is right for the instance with
-  these attributes (null: absent) and without the slots that are null in "args"
-* ``defect_model``: a function in ``defects/`` beside the file, or a list (``harness/ledger/defect_models.py``): the
-  answer is what it returns
-* ``wide``: why the entry says nothing of a wrong answer
-
-Fields for people: ``reason`` (why it is a difference), ``clause`` (the sentence of the specification that it departs
-from), ``status`` ("unreported", "reported", "confirmed" or "fixed in RELEASE"), ``link`` (the upstream issue),
-``instance`` (the minimal instance as JSON).  ``corrupts_process = true``: it damages its process even where the answer
-is right, so the instance shares a process with no other.  ``intermittent``: why the minimal instance shows the
-difference in some processes only, such as memory that nobody wrote; it is not reported as gone where it does not show.
-
-An ambiguity has the same fields, but for ``reason``, ``status`` and ``wide``.  It has ``question`` (what the
-specification leaves open), ``readings`` (those that are possible; the first is ours), and perhaps ``elements`` ("nan",
-"inf" or "lowest": of an elementwise op, what comes of such elements of its first operand is open, the rest is judged).
-
-The condition is a Python expression over these names and nothing else:
-
-* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the
-  wrong one the last: 1 for what shows in a run alone)
-* of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
-  infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
-  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong_pairs``
-  (what was expected and what came of each of them: ``all(a == 0 for e, a in wrong_pairs)``), ``wrong_at`` (where they
-  stand, in the same order: ``all(p[1] > 0 for p in wrong_at)``); ``which`` (number of the wrong output),
-  ``actual_shape`` (the shape in which it came, empty of what has none) and ``zeroed`` (is that shape the expected one,
-  but for extents that are 0?)
-* ``expected_shape``: the shape that the output has, the wrong one of several; empty of what has none
-* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
-  (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a
-  constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
-  -1 for anything else) and ``outer(name)`` (names of the graph around it that it reads);
-  ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
-  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?),
-  ``encoding(slot)`` (how a constant is written in the model, "" for the usual way), ``recipe(slot)``,
-  ``scales(slot)`` (how many, 0 without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero
-  points, empty without); a slot of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of
-  a tensor in an attribute too
-* ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
-* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
-  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
-  values themselves, in a row; of one of several tensors with its index
-* ``len min max sum abs any all prod sorted set range int str zip``
-
-A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
-release is told with that name, which is how two packages of one runtime that count differently are told apart.
+``harness.ledger.tables`` tells the fields of an entry.
 """
 
 from __future__ import annotations
@@ -88,54 +20,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier
-
 from harness.core.errors import FormatError
-from harness.core.instance import Instance, decode_value
-from harness.core.outcome import Verdict
-from harness.ledger.defect_models import model, taken_for
-from harness.ledger.entry import ELEMENTS, LedgerEntry
+from harness.core.instance import Instance
+from harness.ledger.entry import LedgerEntry
+from harness.ledger.folders import FILE, listed
 from harness.ledger.ledger import Ledger
-from harness.ledger.predicate import condition
-from harness.ledger.releases import releases
-from harness.workers.worker.processor import WORDS
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
-
-STATUSES = ("unreported", "reported", "confirmed")
-_COMMON = {
-    "id",
-    "backend",
-    "versions",
-    "cpu",
-    "op",
-    "op_versions",
-    "opsets",
-    "dtypes",
-    "when",
-    "verdict",
-    "kind",
-    "message",
-    "clause",
-    "link",
-    "instance",
-    "shown_by",
-    "neighbours",
-    "corrupts_process",
-}
-_KEYS = {
-    "known": _COMMON | {"reason", "status", "behaves_as", "defect_model", "wide", "intermittent"},
-    "ambiguous": _COMMON | {"question", "readings", "elements", "defect_model"},
-}
-_NEED = {
-    "known": {"id", "backend", "op", "reason", "clause"},
-    "ambiguous": {"id", "op", "question", "clause", "readings"},
-}
-_WHOLE = {"kind", "message", "verdict", "neighbours", "defect_model"}  # what is said of a whole answer
-_BAD = {v.value for v in Verdict if v.bad}
+from harness.ledger.tables import KEYS, Shown, entry, parsed
 
 
 def folders() -> list[Path]:
@@ -151,11 +41,17 @@ def folders() -> list[Path]:
 
 
 def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
-    """Read all files.  Raises FormatError naming file, entry and field."""
+    """Read all files.  Raises FormatError naming file, line, entry and field."""
     entries: list[LedgerEntry] = []
-    for folder in places if places is not None else folders():
-        for path in sorted(folder.glob("*.toml")):
-            entries += read(path)
+    for place in places if places is not None else folders():
+        for path in files(place):
+            entries += read(path, place)
+        for folder in listed(place):
+            for path in files(folder.path):
+                found = read(path, place)
+                for e in found:
+                    folder.check(e)
+                entries += found
     seen: dict[str, str] = {}
     for e in entries:
         if e.id in seen:
@@ -164,154 +60,76 @@ def load_ledger(places: Iterable[Path] | None = None) -> Ledger:
     return Ledger(entries)
 
 
-def read(path: Path) -> list[LedgerEntry]:
-    """The entries of one file."""
+def files(folder: Path) -> list[Path]:
+    """The files with tables in a folder, in the order in which their entries are tried: those of several families of
+    ops last.  Raises FormatError where instances stand beside no such file."""
+    found = sorted((p for p in folder.glob("*.toml") if p.name != FILE), key=lambda p: (p.stem == SEVERAL, p.name))
+    lonely = sorted({p.stem for p in folder.glob("*.jsonl")} - {p.stem for p in found})
+    if lonely:
+        raise FormatError(f"{lonely[0]}.jsonl: there is no {lonely[0]}.toml beside it")
+    return found
+
+
+SEVERAL = "several"  # the file of entries whose patterns match ops of several families
+
+
+def read(path: Path, place: Path | None = None) -> list[LedgerEntry]:
+    """The entries of one file.  place: the folder ``known`` that it belongs to; that of the file where it stands
+    alone.  Raises FormatError naming file, line, entry and field."""
+    place = place or path.parent
+    source = path.relative_to(place).as_posix()
     try:
-        data = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise FormatError(f"{path.name}: {e}") from None
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as e:
+        raise FormatError(f"{source}: {e}") from None
+    data = parsed(path, text, source)
+    shown = beside(path.with_suffix(".jsonl"), place)
     out = []
     for kind, tables in data.items():
-        if kind not in _KEYS or not isinstance(tables, list):
-            raise FormatError(f"{path.name}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
-        out += [_entry(path, kind, t, i) for i, t in enumerate(tables)]
+        if kind not in KEYS or not isinstance(tables, list):
+            raise FormatError(f"{source}: expected [[known]] or [[ambiguous]] tables, got {kind!r}")
+        for i, t in enumerate(tables):
+            try:
+                out.append(entry(kind, t, source, place, shown.pop(str(t.get("id")), None)))
+            except FormatError as e:
+                name = f"{kind} {t.get('id') or f'number {i + 1}'}"
+                raise FormatError(f"{source}:{_line(text, kind, i)}: {name}: {e}") from None
+    for id, lonely in shown.items():
+        instances = path.with_suffix(".jsonl").relative_to(place).as_posix()
+        raise FormatError(f"{instances}:{lonely.line}: {id!r} is no entry of {path.name}")
     return out
 
 
-def _entry(path: Path, kind: str, t: dict[str, Any], i: int) -> LedgerEntry:
-    name = f"{path.name}: {kind} {t.get('id') or f'number {i + 1}'}"
-    try:
-        _check(kind, t)
-        behaves_as = [taken_for(_edit(x)) for x in _texts(t, "behaves_as")]
-        return LedgerEntry(
-            t["id"],
-            path.name,
-            kind,
-            _texts(t, "backend", ("*",)),
-            _texts(t, "op"),
-            t["clause"],
-            t.get("reason") or t.get("question", ""),
-            tuple(map(releases, _texts(t, "versions"))),
-            tuple(t.get("op_versions", ())),
-            tuple(t.get("opsets", ())),
-            _texts(t, "dtypes"),
-            condition(t["when"]) if "when" in t else None,
-            _verdicts(t),
-            _texts(t, "kind"),
-            re.compile(t["message"]) if "message" in t else None,
-            t.get("link", ""),
-            _instance(t.get("instance")),
-            _texts(t, "readings"),
-            corrupts_process=t.get("corrupts_process", False),
-            neighbours=tuple(map(_instance, _texts(t, "neighbours"))),
-            cpu=_texts(t, "cpu"),
-            shown_by=_texts(t, "shown_by"),
-            elements=t.get("elements", ""),
-            defect_model=(*behaves_as, *(model(path.parent, n) for n in _texts(t, "defect_model"))),
-            wide=t.get("wide", ""),
-            intermittent=t.get("intermittent", ""),
-            status=t.get("status", STATUSES[0] if kind == "known" else ""),
-        )
-    except InvalidSpecifier as e:
-        raise FormatError(f"{name}: versions: {e}") from None
-    except re.error as e:
-        raise FormatError(f"{name}: message: {e}") from None
-    except FormatError as e:
-        raise FormatError(f"{name}: {e}") from None
-    except ValueError as e:
-        raise FormatError(f"{name}: when: {e}") from None
+def _line(text: str, kind: str, i: int) -> int:
+    """The line of the header of a table: the i-th of its kind."""
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if re.match(rf"\s*\[\[\s*{kind}\s*\]\]", line)]
+    return heads[i] if i < len(heads) else 1
 
 
-def _check(kind: str, t: dict[str, Any]) -> None:
-    """Raises FormatError for a table whose fields are unknown, missing, of another form, or at odds."""
-    unknown, missing = sorted(set(t) - _KEYS[kind]), sorted(_NEED[kind] - set(t))
-    if unknown:
-        raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(_KEYS[kind]))}")
-    if missing:
-        raise FormatError(f"field {missing[0]!r} is missing")
-    for key in ("id", "clause", "reason", "question", "when", "message", "instance", "wide", "intermittent"):
-        if key in t and (not isinstance(t[key], str) or not t[key].strip()):
-            raise FormatError(f"{key} must be a text, got {t[key]!r}")
-    if not isinstance(t.get("link", ""), str):
-        raise FormatError(f"link must be a text, got {t['link']!r}")
-    status = t.get("status", STATUSES[0])
-    if status not in STATUSES and not (
-        isinstance(status, str) and re.fullmatch(r"fixed in [0-9][0-9A-Za-z.]*", status)
-    ):
-        raise FormatError(f"status {status!r}, expected {', '.join(STATUSES)} or fixed in RELEASE")
-    if status in ("reported", "confirmed") and not t.get("link"):
-        raise FormatError(f"status {status} needs the link to the issue")
-    if not re.fullmatch(r"[\w.-]+", t["id"]):
-        raise FormatError("an id is made of letters, digits, dots and dashes")
-    for key in ("op_versions", "opsets"):
-        if key in t and not isinstance(t[key], list):
-            raise FormatError(f"{key} must be a list, got {t[key]!r}")
-    _check_words(t)
-    for key in ("behaves_as", "defect_model", "wide"):
-        if key in t and Verdict.MISMATCH.value not in _verdicts(t):
-            raise FormatError(f"{key} explains a mismatch alone")
-    if "wide" in t and {"behaves_as", "defect_model"} & set(t):
-        raise FormatError("wide says why nothing is known of the answer, behaves_as and defect_model say what it is")
-    if t.get("elements") and _WHOLE & set(t):
-        raise FormatError(f"{sorted(_WHOLE & set(t))[0]} speaks of a whole answer, elements of some of it")
-    for key in ("neighbours", "shown_by", "intermittent"):
-        if key in t and "instance" not in t:
-            raise FormatError(f"{key} needs the instance that shows it")
+def beside(path: Path, place: Path) -> dict[str, Shown]:
+    """The minimal instances beside a file, by the entry's id; none where there is no such file.  Raises FormatError
+    naming file and line."""
+    found: dict[str, Shown] = {}
+    if not path.is_file():
+        return found
+    for n, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        where = f"{path.relative_to(place).as_posix()}:{n}"
+        try:
+            id, shown = _shown(n, json.loads(line))
+        except json.JSONDecodeError as e:
+            raise FormatError(f"{where}: expected JSON: {e}") from None
+        except FormatError as e:
+            raise FormatError(f"{where}: {e}") from None
+        if id in found:
+            raise FormatError(f"{where}: id {id!r} stands in line {found[id].line} already")
+        found[id] = shown
+    return found
 
 
-def _check_words(t: dict[str, Any]) -> None:
-    """Raises FormatError for a word of a field that has no such word."""
-    for w in _texts(t, "cpu"):
-        if w.removeprefix("!") not in WORDS:
-            raise FormatError(f"cpu {w!r}, expected some of {' '.join(WORDS)}, each perhaps behind a !")
-    for o in _texts(t, "op"):
-        if "/" not in o:
-            raise FormatError(f"op reads dialect/op, got {o!r}")
-    corrupts_process = t.get("corrupts_process", False)
-    if not isinstance(corrupts_process, bool):
-        raise FormatError(f"corrupts_process must be true or false, got {corrupts_process!r}")
-    for v in _verdicts(t):
-        if v not in _BAD:
-            raise FormatError(f"verdict {v!r}, expected one of {' '.join(sorted(_BAD))}")
-    elements = t.get("elements", "")
-    if elements and elements not in ELEMENTS:
-        raise FormatError(f"elements {elements!r}, expected one of {' '.join(ELEMENTS)}")
-
-
-def _texts(t: dict[str, Any], key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """A field that holds a text or a list of texts."""
-    v = t.get(key)
-    v = [v] if isinstance(v, str) else v
-    if v is None:
-        return default
-    if not isinstance(v, list) or not v or not all(isinstance(x, str) and x for x in v):
-        raise FormatError(f"{key} must be a text or a list of texts, got {t[key]!r}")
-    return tuple(v)
-
-
-def _verdicts(t: dict[str, Any]) -> tuple[str, ...]:
-    return _texts(t, "verdict", (Verdict.MISMATCH.value,))
-
-
-def _edit(text: str) -> dict[str, dict[str, Any]]:
-    """What an entry says that the backend takes the instance for."""
-    try:
-        edit = json.loads(text)
-    except json.JSONDecodeError as e:
-        raise FormatError(f"behaves_as: {e}") from None
-    known = isinstance(edit, dict) and edit and not set(edit) - {"attrs", "args"}
-    attrs, args = (edit.get(k, {}) for k in ("attrs", "args")) if known else (None, None)
-    if not isinstance(attrs, dict) or not isinstance(args, dict):
-        raise FormatError(f'behaves_as: expected {{"attrs": {{...}}, "args": {{...}}}}, got {text}')
-    if any(v is not None for v in args.values()):
-        raise FormatError(f"behaves_as: slots can only be left out (null), got {args}")
-    return {"attrs": {k: None if v is None else decode_value(v) for k, v in attrs.items()}, "args": args}
-
-
-def _instance(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return Instance.from_json(json.loads(text))
-    except json.JSONDecodeError as e:
-        raise FormatError(f"instance: {e}") from None
+def _shown(n: int, o: Any) -> tuple[str, Shown]:
+    known = isinstance(o, dict) and {"id", "instance"} <= set(o) <= {"id", "instance", "neighbours"}
+    if not known or not isinstance(o["id"], str) or not isinstance(o.get("neighbours", []), list):
+        told = " ".join(sorted(o)) if isinstance(o, dict) else type(o).__name__
+        raise FormatError(f"expected an object with id, instance and perhaps a list of neighbours, got {told}")
+    others = tuple(map(Instance.from_json, o.get("neighbours", ())))
+    return o["id"], Shown(n, Instance.from_json(o["instance"]), others)

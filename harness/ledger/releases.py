@@ -35,3 +35,15 @@ def releases(text: str) -> Range:
     if not re.fullmatch(r"[a-z][\w-]*", name):
         name, space, rest = "", "", text
     return name + space, SpecifierSet(rest)
+
+
+def below(inner: Range, outer: Range) -> bool:
+    """Do all releases of the inner range come before the end of the outer one, ``<RELEASE``, and in its package?"""
+    (name, some), (package, end) = inner, outer
+    ends = [Version(s.version) for s in end if s.operator == "<"]
+    return name.startswith(package) and any(
+        s.operator in ("<", "<=", "==") and (Version(s.version) < e or (s.operator == "<" and Version(s.version) == e))
+        for e in ends
+        for s in some
+        if not s.version.endswith(".*")
+    )

@@ -120,7 +120,7 @@ def known(sel: Selection) -> Rows:
 
 def unconditioned(sel: Selection) -> Rows:
     """Known differences that excuse whatever comes instead of the right answer: id, file, backends, ops, why nothing is
-    said of the answer; then the share of them in each file."""
+    said of the answer; then the share of them in each folder."""
     asked = {v.key.rpartition("/")[0] for v in versions(sel)} if sel.dialects or sel.ops or sel.families else None
     entries = [
         e
@@ -132,12 +132,12 @@ def unconditioned(sel: Selection) -> Rows:
         for e in entries
         if e.unconditioned
     ]
-    every = Counter(e.source for e in entries)
-    open_ = Counter(e.source for e in entries if e.unconditioned)
-    told = [*sorted(every.items()), ("all files", every.total())]
-    for source, n in told:
-        some = open_.total() if source == "all files" else open_[source]
-        rows.append([f"{some} of {n}", source, f"{100 * some / n:.1f} %" if n else "", "", ""])
+    every = Counter(e.folder for e in entries)
+    open_ = Counter(e.folder for e in entries if e.unconditioned)
+    told = [*sorted(every.items()), ("all folders", every.total())]
+    for folder, n in told:
+        some = open_.total() if folder == "all folders" else open_[folder]
+        rows.append([f"{some} of {n}", folder, f"{100 * some / n:.1f} %" if n else "", "", ""])
     return rows
 
 

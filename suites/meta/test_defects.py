@@ -149,7 +149,7 @@ def test_one_of_several_models_is_enough(tmp_path):
 def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
     with pytest.raises(FormatError, match=words) as e:
         verdict(tmp_path, fields, [0, 0, 0, 0], defects)
-    assert str(e.value).startswith("x.toml: known shape-of-it: ")
+    assert str(e.value).startswith("x.toml:2: known shape-of-it: ")
     assert "\n" not in str(e.value)
 
 

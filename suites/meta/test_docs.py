@@ -17,8 +17,8 @@ from harness.cases.case import draw_case
 from harness.core import forms
 from harness.declare import registry
 from harness.ledger.facts import PREDICATES
-from harness.ledger.loader import _KEYS
 from harness.ledger.predicate import PLAIN
+from harness.ledger.tables import KEYS
 from harness.workers.protocol import Backend
 from harness.workers.worker import arrays
 from harness.workers.worker.backend import Backend as WorkerBackend
@@ -77,7 +77,7 @@ def test_a_field_without_a_sentence_is_an_error(reference: ModuleType, told: dic
 
 def test_known_differences_page_lists_every_field() -> None:
     text = (ROOT / "docs/known-differences.md").read_text("utf-8").split("## The condition")[0]
-    assert first_cells(text) - {"when"} == set().union(*_KEYS.values()) - {"when"}
+    assert first_cells(text) - {"when"} == set().union(*KEYS.values()) - {"when"}
 
 
 def test_known_differences_page_lists_every_name_of_a_condition() -> None:

@@ -17,9 +17,10 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.ledger import Ledger
-from harness.ledger.loader import folders, load_ledger, read, tomllib
+from harness.ledger.loader import folders, load_ledger, read
 from harness.ledger.predicate import PLAIN, condition
 from harness.ledger.releases import in_releases
+from harness.ledger.tables import tomllib
 from harness.session import session
 
 BASE = """
@@ -412,8 +413,8 @@ def test_an_intermittent_difference_is_not_reported_as_gone(tmp_path):
 
 
 def test_every_known_difference_says_whether_it_was_reported():
-    paths = [path for folder in folders() for path in sorted(folder.glob("*.toml"))]
-    assert paths
+    paths = [path for folder in folders() for path in sorted(folder.rglob("*.toml"))]
+    assert len(paths) > 100
     for path in paths:
         for table in tomllib.loads(path.read_text()).get("known", ()):
             assert "status" in table, f"{path.name}: {table['id']}"
